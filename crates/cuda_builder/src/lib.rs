@@ -1,0 +1,1 @@
+//! Builds a Rust GPU crate to PTX with the NVPTX backend of rustc.

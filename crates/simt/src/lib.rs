@@ -1,0 +1,1 @@
+//! Executes PTX on the CPU, counts its memory transactions, finds its races.

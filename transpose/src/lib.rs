@@ -1,0 +1,1 @@
+//! Matrix transposition on NVIDIA GPUs, at the speed of a copy.
