@@ -1,0 +1,97 @@
+//! Runs a test in a process of its own, with a driver library of the test's choice: the
+//! choice is made once per process, at its first call.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::env;
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const OVERRIDE: &str = "CUDA_DRIVER_LIBRARY";
+const CHILD: &str = "CUDA_DRIVER_TEST_CHILD";
+
+/// Whether this process is one that [`in_fresh_process`] started.
+pub fn is_child() -> bool {
+    env::var_os(CHILD).is_some()
+}
+
+/// Runs the test `name` of this file again in a new process, with `variables` set.
+fn again(name: &str, variables: &[(&str, &OsStr)]) {
+    let output = Command::new(env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(CHILD, "1")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success(), "{}\n{said}", output.status);
+    assert!(said.contains("1 passed"), "no test ran as {name}:\n{said}");
+}
+
+/// Runs `body` with `library` as the driver; the surrounding test is named `name`.
+pub fn with_library(name: &str, library: impl AsRef<OsStr>, body: impl FnOnce()) {
+    match is_child() {
+        true => body(),
+        false => again(name, &[(OVERRIDE, library.as_ref())]),
+    }
+}
+
+/// Runs `body` where there is no driver.
+pub fn without_driver(name: &str, body: impl FnOnce()) {
+    with_library(name, NO_SUCH_FILE, body);
+}
+
+/// The library that [`without_driver`] asks for.
+pub const NO_SUCH_FILE: &str = "/no/such/libcuda.so.1";
+
+/// Runs `body` with the driver of `fake_driver.rs`, whose `cuInit` returns `init`.
+pub fn with_fake(name: &str, init: u32, body: impl FnOnce()) {
+    if is_child() {
+        return body();
+    }
+    let library = compile("fake_driver", include_str!("fake_driver.rs"));
+    let init = init.to_string();
+    let variables = [
+        (OVERRIDE, library.as_os_str()),
+        ("FAKE_CUINIT", init.as_ref()),
+    ];
+    again(name, &variables);
+}
+
+/// Compiles `source` to a shared library.
+pub fn compile(name: &str, source: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let unfinished = folder.join(format!("{name}-{}", unique()));
+    let library = folder.join(format!("{name}.so"));
+
+    let rustc = env::var_os("RUSTC").unwrap_or("rustc".into());
+    let mut child = Command::new(rustc)
+        .args([
+            "-",
+            "--crate-type=cdylib",
+            "--edition=2024",
+            "-Cpanic=abort",
+        ])
+        .args(["--crate-name", name, "-o"])
+        .arg(&unfinished)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(source.as_bytes())
+        .unwrap();
+    assert!(child.wait().unwrap().success());
+
+    // Tests run side by side; whoever comes last replaces the file by its equal.
+    std::fs::rename(&unfinished, &library).unwrap();
+    library
+}
+
+fn unique() -> String {
+    format!("{}-{:?}", std::process::id(), std::thread::current().id())
+}
