@@ -18,8 +18,8 @@
 //!
 //! Two things besides the dependency:
 //!
-//! 1. **Mention the crate.** Cargo leaves out what no code names. A call of [`available`]
-//!    is enough, and so is
+//! 1. **Mention the crate.** A dependency that no code names is not linked, and `cuInit` and
+//!    the others are then undefined. A call of [`available`] is enough, and so is
 //!
 //!    ```
 //!    use cuda_driver as _;
@@ -58,8 +58,8 @@
 //!
 //! # Targets
 //!
-//! x86-64 and 64-bit Arm on Linux, x86-64 on Windows. For every other target the functions
-//! are defined too, and refuse.
+//! x86-64 and 64-bit Arm on Linux; x86-64 on Windows, which type-checks but has not been run.
+//! For every other target the functions are defined too, and refuse.
 //!
 //! [cust]: https://docs.rs/cust/0.3.2
 
@@ -148,10 +148,7 @@ fn version_of(driver: &Driver) -> Result<DriverVersion, Error> {
 }
 
 fn required(driver: &Driver, symbol: &'static str) -> Result<*const c_void, Error> {
-    driver.symbol(symbol).ok_or_else(|| Error::NotADriver {
-        library: driver.name.clone(),
-        symbol,
-    })
+    driver.symbol(symbol).ok_or_else(|| Error::NotADriver { library: driver.name.clone(), symbol })
 }
 
 fn succeeded(driver: &Driver, function: &'static str, code: u32) -> Result<(), Error> {
@@ -181,7 +178,5 @@ fn meaning(driver: &Driver, code: u32) -> String {
         return "no explanation from the driver".into();
     }
     // SAFETY: the driver answered with a C string that lives as long as the library.
-    unsafe { CStr::from_ptr(text) }
-        .to_string_lossy()
-        .into_owned()
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }

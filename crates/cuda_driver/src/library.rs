@@ -84,13 +84,13 @@ fn try_open(name: &OsStr) -> Result<Driver, Attempt> {
     // run in any process, as linking with it would have done; a file that the user names
     // in place of it is the user's to answer for.
     match unsafe { Library::new(name) } {
-        Ok(library) => Ok(Driver {
-            name: shown,
-            library,
-        }),
-        Err(error) => Err(Attempt {
-            name: shown,
-            reason: error.to_string(),
-        }),
+        Ok(library) => Ok(Driver { name: shown, library }),
+        Err(error) => Err(Attempt { name: shown, reason: message(&error) }),
     }
+}
+
+/// The dynamic loader's own words, which libloading keeps as the error's source.
+fn message(error: &libloading::Error) -> String {
+    let source = std::error::Error::source(error);
+    source.map_or_else(|| error.to_string(), ToString::to_string)
 }

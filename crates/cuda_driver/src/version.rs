@@ -15,10 +15,7 @@ impl DriverVersion {
     /// From the driver's form, 1000 × major + 10 × minor.
     pub(crate) fn decode(version: i32) -> Self {
         let version = version.unsigned_abs();
-        Self {
-            major: version / 1000,
-            minor: version % 1000 / 10,
-        }
+        Self { major: version / 1000, minor: version % 1000 / 10 }
     }
 }
 

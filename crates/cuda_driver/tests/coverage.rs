@@ -24,10 +24,7 @@ fn addresses() -> Vec<(&'static str, usize)> {
 #[test]
 fn the_table_is_what_cust_raw_declares() {
     let source = cust_raw_source();
-    assert!(
-        !source.contains("link_name"),
-        "an exported name may differ from the declared"
-    );
+    assert!(!source.contains("link_name"), "an exported name may differ from the declared");
     let declared: BTreeSet<&str> = source
         .split("pub fn ")
         .skip(1)
@@ -36,10 +33,7 @@ fn the_table_is_what_cust_raw_declares() {
         .collect();
     let table: Vec<&str> = addresses().iter().map(|&(name, _)| name).collect();
 
-    assert!(
-        declared.len() > 300,
-        "the source was not understood: {declared:?}"
-    );
+    assert!(declared.len() > 300, "the source was not understood: {declared:?}");
     assert!(table.is_sorted());
     assert_eq!(declared, table.iter().copied().collect());
     assert_eq!(declared.len(), table.len(), "a name is listed twice");
@@ -47,15 +41,9 @@ fn the_table_is_what_cust_raw_declares() {
 
 /// The declarations, as cargo fetched them.
 fn cust_raw_source() -> String {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version=1"])
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let output =
+        Command::new(env!("CARGO")).args(["metadata", "--format-version=1"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let package = metadata["packages"]
         .as_array()

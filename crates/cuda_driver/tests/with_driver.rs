@@ -1,5 +1,6 @@
 //! Calls reach the driver library as they were made. Each test is a process of its own, so
 //! the first call in it is also the one that opens the library.
+#![cfg(driver_target)]
 
 mod support;
 
@@ -99,13 +100,7 @@ fn a_function_that_the_driver_lacks_refuses() {
 fn the_version_is_the_drivers() {
     with_fake("the_version_is_the_drivers", 0, || {
         let version = cuda_driver::available().unwrap();
-        assert_eq!(
-            version,
-            DriverVersion {
-                major: 12,
-                minor: 9
-            }
-        );
+        assert_eq!(version, DriverVersion { major: 12, minor: 9 });
         assert_eq!(version.to_string(), "12.9");
         assert_eq!(cuda_driver::driver_version(), Ok(version));
         assert_eq!(cust::CudaApiVersion::get().unwrap().major(), 12);
@@ -117,18 +112,8 @@ fn a_driver_that_cannot_start_says_why() {
     with_fake("a_driver_that_cannot_start_says_why", 34, || {
         let error = cuda_driver::available().unwrap_err();
         let text = error.to_string();
-        assert!(
-            text.contains("error 34 (this is the stub library)"),
-            "{text}"
-        );
-        assert!(matches!(
-            error,
-            Error::Call {
-                function: "cuInit",
-                code: 34,
-                ..
-            }
-        ));
+        assert!(text.contains("error 34 (this is the stub library)"), "{text}");
+        assert!(matches!(error, Error::Call { function: "cuInit", code: 34, .. }));
         assert!(cuda_driver::driver_version().is_ok());
     });
 }
@@ -145,10 +130,7 @@ fn an_error_that_the_driver_cannot_explain() {
 fn a_newer_function_is_found_by_name() {
     with_fake("a_newer_function_is_found_by_name", 0, || {
         assert_eq!(cuda_driver::symbol("cuStillToCome"), None);
-        assert_eq!(
-            cuda_driver::symbol("cuInit\0"),
-            cuda_driver::symbol("cuInit")
-        );
+        assert_eq!(cuda_driver::symbol("cuInit\0"), cuda_driver::symbol("cuInit"));
         let address = cuda_driver::symbol("cuNewerThanCustRaw").unwrap();
         // SAFETY: this is its type in the fake driver.
         let function: extern "C" fn(*const c_void) -> usize =
@@ -166,19 +148,7 @@ fn a_library_that_is_no_driver() {
     };
     support::with_library(name, library, || {
         let error = cuda_driver::available().unwrap_err();
-        assert!(
-            matches!(
-                error,
-                Error::NotADriver {
-                    symbol: "cuInit",
-                    ..
-                }
-            ),
-            "{error}"
-        );
-        assert_eq!(
-            cust::quick_init().err(),
-            Some(cust::error::CudaError::NoDevice)
-        );
+        assert!(matches!(error, Error::NotADriver { symbol: "cuInit", .. }), "{error}");
+        assert_eq!(cust::quick_init().err(), Some(cust::error::CudaError::NoDevice));
     });
 }

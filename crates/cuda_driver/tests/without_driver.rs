@@ -2,9 +2,10 @@
 
 mod support;
 
+#[cfg(driver_target)]
 use cuda_driver::{Attempt, Error};
 use cust::error::CudaError;
-use support::{NO_SUCH_FILE, without_driver};
+use support::without_driver;
 
 #[test]
 fn cust_reports_no_device() {
@@ -17,20 +18,19 @@ fn cust_reports_no_device() {
     });
 }
 
+#[cfg(driver_target)]
 #[test]
 fn the_error_names_what_was_tried_and_why_it_failed() {
     without_driver("the_error_names_what_was_tried_and_why_it_failed", || {
         let error = cuda_driver::available().unwrap_err();
         assert_eq!(cuda_driver::driver_version(), Err(error.clone()));
         let text = error.to_string();
-        let Error::NoLibrary { tried } = error else {
-            panic!("{error:?}")
-        };
-        let [Attempt { name, reason }] = &tried[..] else {
-            panic!("{tried:?}")
-        };
-        assert_eq!(name, NO_SUCH_FILE);
-        assert!(!reason.is_empty());
+        let Error::NoLibrary { tried } = error else { panic!("{error:?}") };
+        let [Attempt { name, reason }] = &tried[..] else { panic!("{tried:?}") };
+        assert_eq!(name, support::NO_SUCH_FILE);
+        if cfg!(unix) {
+            assert!(reason.contains("No such file"), "{reason}");
+        }
         assert!(text.contains(name) && text.contains(reason), "{text}");
     });
 }
@@ -45,6 +45,7 @@ fn no_symbol_is_found() {
 }
 
 /// An override that is set but empty is none.
+#[cfg(driver_target)]
 #[test]
 fn the_usual_names_are_tried_otherwise() {
     support::with_library(
@@ -58,11 +59,8 @@ fn the_usual_names_are_tried_otherwise() {
     );
 }
 
-const USUAL: &str = if cfg!(windows) {
-    "nvcuda.dll"
-} else {
-    "libcuda.so.1"
-};
+#[cfg(driver_target)]
+const USUAL: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
 /// Not linked with, that is: not even looked for when the program starts.
 #[cfg(target_os = "linux")]

@@ -53,10 +53,7 @@ pub fn with_fake(name: &str, init: u32, body: impl FnOnce()) {
     }
     let library = compile("fake_driver", include_str!("fake_driver.rs"));
     let init = init.to_string();
-    let variables = [
-        (OVERRIDE, library.as_os_str()),
-        ("FAKE_CUINIT", init.as_ref()),
-    ];
+    let variables = [(OVERRIDE, library.as_os_str()), ("FAKE_CUINIT", init.as_ref())];
     again(name, &variables);
 }
 
@@ -68,23 +65,13 @@ pub fn compile(name: &str, source: &str) -> PathBuf {
 
     let rustc = env::var_os("RUSTC").unwrap_or("rustc".into());
     let mut child = Command::new(rustc)
-        .args([
-            "-",
-            "--crate-type=cdylib",
-            "--edition=2024",
-            "-Cpanic=abort",
-        ])
+        .args(["-", "--crate-type=cdylib", "--edition=2024", "-Cpanic=abort"])
         .args(["--crate-name", name, "-o"])
         .arg(&unfinished)
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(source.as_bytes())
-        .unwrap();
+    child.stdin.take().unwrap().write_all(source.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
 
     // Tests run side by side; whoever comes last replaces the file by its equal.
