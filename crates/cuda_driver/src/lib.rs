@@ -58,7 +58,7 @@
 //!
 //! # Targets
 //!
-//! x86-64 and 64-bit Arm on Linux; x86-64 on Windows, which type-checks but has not been run.
+//! x86-64 and 64-bit Arm on Linux; x86-64 on Windows, which compiles but has not been run.
 //! For every other target the functions are defined too, and refuse.
 //!
 //! [cust]: https://docs.rs/cust/0.3.2
