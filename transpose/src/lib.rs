@@ -1,1 +1,49 @@
-//! Matrix transposition on NVIDIA GPUs, at the speed of a copy.
+//! Matrix transposition on NVIDIA GPUs: any shape, typed and safe, at the speed of a copy.
+//!
+//! ```
+//! use transpose::{Device, DeviceMatrix};
+//!
+//! # fn main() -> transpose::Result<()> {
+//! // The first GPU, or else a simulator that runs the same kernels on the CPU.
+//! let (device, _why_no_gpu) = Device::any();
+//! let a = DeviceMatrix::from_host(&device, 2, 3, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+//! let b = a.transposed()?;
+//! assert_eq!(b.shape(), (3, 2));
+//! assert_eq!(b.to_host()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Words
+//! A matrix is *row-major*: the elements of a row follow each other. Its *leading dimension*
+//! (`ld`) is the number of elements from one row's start to the next's. Shapes are always given
+//! as `rows × cols`. Every transpose is out of place unless its name says otherwise, and moves
+//! elements bit for bit.
+//!
+//! # Order and safety
+//! Calls queue their work on the [`Device`] and may return before it is done. All work on a
+//! device is done in the order of the calls, so a program sees the result it would see
+//! if every call waited. [`DeviceMatrix::to_host`] and [`Device::synchronize`] do wait.
+//!
+//! # How it works
+//! [`Plan`] chooses a kernel and a grid from the element size, the shape and both layouts, on
+//! the host. The kernels are written in Rust and shipped as PTX, which the NVIDIA driver
+//! compiles for the GPU it finds; neither a CUDA toolkit nor a nightly compiler is needed.
+
+mod device;
+mod error;
+mod kernels;
+mod launch;
+mod layout;
+mod matrix;
+mod plan;
+mod strategy;
+pub mod study;
+mod view;
+
+pub use device::Device;
+pub use error::{Error, Result};
+pub use matrix::DeviceMatrix;
+pub use plan::Plan;
+pub use strategy::Strategy;
+pub use view::{MatrixView, MatrixViewMut};

@@ -1,2 +1,48 @@
-//! Chores.
-fn main() {}
+//! Chores of this repository: `cargo xtask --help`.
+
+mod assemble;
+mod bundle;
+mod command;
+mod paths;
+mod ptx;
+mod published;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(about = "Chores of this repository")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Build the kernels and write transpose/ptx/.
+    Ptx {
+        /// Write nothing; fail if what is there differs from what the kernels compile to.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Assemble the shipped PTX for every supported chip; fail on spills or stack use.
+    Assemble,
+    /// Type-check the kernels on the host against cuda_std as published on crates.io.
+    Published,
+    /// Collect the tests and examples as programs for a GPU machine that has no Rust.
+    Bundle {
+        /// The folder to write.
+        #[arg(default_value = "bundle")]
+        folder: PathBuf,
+    },
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().chore {
+        Chore::Ptx { check: false } => ptx::write(),
+        Chore::Ptx { check: true } => ptx::check(),
+        Chore::Assemble => assemble::assemble(),
+        Chore::Published => published::check(),
+        Chore::Bundle { folder } => bundle::bundle(&folder),
+    }
+}

@@ -1,0 +1,6 @@
+//! What the examples share, so that each stays about one thing.
+
+pub mod device;
+pub mod npy;
+pub mod race;
+pub mod verify;

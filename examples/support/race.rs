@@ -1,0 +1,99 @@
+//! Timing several ways to do the same thing, so that they can be compared.
+//!
+//! The contestants take turns (A B C, A B C, …), because a GPU's clock drifts and whoever runs
+//! last would win or lose by it. A turn is a few back-to-back launches between two events; the
+//! median over the turns counts. Matrices that would fit the L2 cache are rotated: each
+//! launch takes the next of several pairs that together do not fit.
+
+use bytemuck::Pod;
+use std::time::Duration;
+use transpose::{Device, DeviceMatrix, Result};
+
+/// Bytes that fit no L2 cache of today several times over.
+const BEYOND_L2: usize = 512 << 20;
+
+/// The device's time for one launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// The median over all turns.
+    pub median: Duration,
+    /// The shortest turn.
+    pub min: Duration,
+    /// The longest turn.
+    pub max: Duration,
+}
+
+impl Timing {
+    /// The effective bandwidth in GB/s (10⁹ bytes a second): a matrix of `bytes` is read once and
+    /// written once.
+    pub fn gb_per_s(&self, bytes: usize) -> f64 {
+        2.0 * bytes as f64 / self.median.as_secs_f64() / 1e9
+    }
+}
+
+/// One way to get from a source to a destination.
+pub type Contestant<'a, T> =
+    Box<dyn FnMut(&DeviceMatrix<T>, &mut DeviceMatrix<T>) -> Result<()> + 'a>;
+
+/// Sources and destinations of one shape, enough of them to exceed the L2 cache together.
+pub struct Pairs<T> {
+    device: Device,
+    pairs: Vec<(DeviceMatrix<T>, DeviceMatrix<T>)>,
+}
+
+impl<T: Pod> Pairs<T> {
+    /// Sources of `rows × cols` that hold `host`, and destinations of `cols × rows`.
+    ///
+    /// # Errors
+    /// Those of creating the matrices.
+    pub fn new(device: &Device, rows: usize, cols: usize, host: &[T]) -> Result<Self> {
+        let bytes = 2 * size_of_val(host).max(1);
+        let pairs = (0..BEYOND_L2.div_ceil(bytes).clamp(1, 64))
+            .map(|_| {
+                let src = DeviceMatrix::from_host(device, rows, cols, host)?;
+                Ok((src, DeviceMatrix::zeroed(device, cols, rows)?))
+            })
+            .collect::<Result<_>>()?;
+        Ok(Pairs { device: device.clone(), pairs })
+    }
+
+    /// Lets the contestants take turns and returns a timing for each, or `None` on a device
+    /// whose time means nothing.
+    ///
+    /// # Errors
+    /// What a contestant returns or the device reports.
+    pub fn race(
+        &mut self,
+        contestants: &mut [Contestant<'_, T>],
+        turns: usize,
+        launches_per_turn: usize,
+    ) -> Result<Option<Vec<Timing>>> {
+        if !self.device.is_gpu() {
+            return Ok(None);
+        }
+        let mut times = vec![Vec::with_capacity(turns); contestants.len()];
+        for turn in 0..=turns {
+            for (contestant, times) in contestants.iter_mut().zip(&mut times) {
+                let elapsed = self.device.time(|| {
+                    for launch in 0..launches_per_turn {
+                        let index = (turn * launches_per_turn + launch) % self.pairs.len();
+                        let (src, dst) = &mut self.pairs[index];
+                        contestant(src, dst)?;
+                    }
+                    Ok(())
+                })?;
+                // The first turn loads kernels and fills caches; it does not count.
+                if let (1.., Some(elapsed)) = (turn, elapsed) {
+                    times.push(elapsed / launches_per_turn as u32);
+                }
+            }
+        }
+        Ok(Some(times.into_iter().map(timing).collect()))
+    }
+}
+
+/// The order statistics of at least one time.
+fn timing(mut times: Vec<Duration>) -> Timing {
+    times.sort();
+    Timing { median: times[times.len() / 2], min: times[0], max: times[times.len() - 1] }
+}

@@ -1,0 +1,39 @@
+//! Checking a transpose on the host.
+
+/// The side of the blocks in which the comparison walks, so that both matrices stay in cache.
+const BLOCK: usize = 64;
+
+/// Whether `transposed` is the transpose of the row-major `rows × cols` matrix `original`.
+pub fn is_transpose<T: PartialEq>(
+    original: &[T],
+    rows: usize,
+    cols: usize,
+    transposed: &[T],
+) -> bool {
+    original.len() == rows * cols
+        && transposed.len() == rows * cols
+        && (0..rows).step_by(BLOCK).all(|row_block| {
+            (0..cols).step_by(BLOCK).all(|col_block| {
+                (row_block..rows.min(row_block + BLOCK)).all(|row| {
+                    (col_block..cols.min(col_block + BLOCK))
+                        .all(|col| transposed[col * rows + row] == original[row * cols + col])
+                })
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_transpose;
+
+    #[test]
+    fn one_wrong_element_is_seen() {
+        let (rows, cols) = (70, 130);
+        let original: Vec<u32> = (0..(rows * cols) as u32).collect();
+        let mut transposed: Vec<u32> =
+            (0..rows * cols).map(|i| original[i % rows * cols + i / rows]).collect();
+        assert!(is_transpose(&original, rows, cols, &transposed));
+        transposed[69 * 100] ^= 1;
+        assert!(!is_transpose(&original, rows, cols, &transposed));
+    }
+}

@@ -1,0 +1,85 @@
+//! Matrix transposition kernels, compiled to PTX by `cargo xtask ptx`.
+//!
+//! A kernel moves opaque elements of 1, 2, 4, 8 or 16 bytes from a row-major `rows × cols`
+//! source to a row-major `cols × rows` destination. It knows sizes, never types, so every
+//! bit pattern arrives as it left. The names of the entry points are the strategy and
+//! the bytes of an element: `padded_b4` transposes 4-byte elements.
+//!
+//! Every entry takes the same six 64-bit arguments ([`Matrices`](matrices::Matrices)) and expects a
+//! block of 32 × 8 threads, which moves a tile of 32 × 32 elements.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `element` | the five element widths and how each is moved |
+//! | `matrices` | source and destination: addresses, shape, leading dimensions, edges |
+//! | `tile` | a tile in shared memory |
+//! | `walk` | which tile a block takes |
+//! | `classic` | the kernels of the classic ladder: copy, naive, tiled, padded, diagonal |
+
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+#![deny(missing_docs, unsafe_op_in_unsafe_fn)]
+#![deny(clippy::undocumented_unsafe_blocks)]
+
+pub mod element;
+pub mod matrices;
+pub mod tile;
+pub mod walk;
+
+#[cfg(feature = "classic")]
+pub mod classic;
+
+/// The side of a tile, in elements.
+pub const TILE: u32 = 32;
+
+/// The rows of threads in a block.
+pub const BLOCK_ROWS: u32 = 8;
+
+/// The elements that a thread moves: every eighth of a tile's column.
+pub const ROWS_PER_THREAD: usize = (TILE / BLOCK_ROWS) as usize;
+
+/// Defines one entry point per element width.
+///
+/// The entries differ in nothing but the width; the generic function named does the work. A
+/// kernel that stages a tile names the tile's pitch in elements: the array is declared here
+/// because shared memory belongs to an entry point.
+#[macro_export]
+macro_rules! entries {
+    ($doc:literal, $kernel:path => $($name:ident: $element:ty),+ $(,)?) => {
+        $($crate::entry! { $doc, $name: $element, |matrices| $kernel(matrices) })+
+    };
+    ($doc:literal, $kernel:path, pitch $pitch:expr => $($name:ident: $element:ty),+ $(,)?) => {
+        $($crate::entry! { $doc, $name: $element, |matrices| {
+            let memory = cuda_std::shared_array![$element; ($crate::TILE * $pitch) as usize];
+            $kernel(matrices, $crate::tile::Tile::<$element, { $pitch }>::new(memory))
+        } })+
+    };
+}
+
+/// Defines one entry point: the arguments that all of them share, and a body.
+#[macro_export]
+macro_rules! entry {
+    ($doc:literal, $name:ident: $element:ty, |$matrices:ident| $body:expr) => {
+        #[doc = $doc]
+        ///
+        /// # Safety
+        /// - `src` is readable at `row * src_ld + col` for all `row < rows` and `col < cols`;
+        /// - `dst` is writable at every element of the result, and nothing else accesses those
+        ///   elements during the launch;
+        /// - both are aligned to the element's width;
+        /// - a block is 32 × 8 threads and the grid covers the matrix as `walk` describes.
+        #[cuda_std::kernel]
+        pub unsafe fn $name(
+            src: *const $element,
+            dst: *mut $element,
+            rows: u64,
+            cols: u64,
+            src_ld: u64,
+            dst_ld: u64,
+        ) {
+            let $matrices = $crate::matrices::Matrices { src, dst, rows, cols, src_ld, dst_ld };
+            // SAFETY: the caller's obligations are those of the generic kernel.
+            unsafe { $body }
+        }
+    };
+}

@@ -1,0 +1,54 @@
+//! The walk: which tile a block takes.
+//!
+//! The grid's x axis counts tiles across the columns, its y axis tiles down the rows. The y axis
+//! of a grid ends at 65535, so longer matrices continue along z: the tile row is
+//! `block.y + grid.y · block.z`. A block past the last tile finds every lane outside the
+//! matrix and moves nothing.
+
+use crate::TILE;
+use cuda_std::thread;
+
+/// The position of a tile, counted in tiles.
+#[derive(Clone, Copy)]
+pub struct TileIndex {
+    /// Tiles above.
+    pub row: u64,
+    /// Tiles to the left.
+    pub col: u64,
+}
+
+/// Row by row, in the order in which blocks are numbered.
+#[inline(always)]
+pub fn cartesian() -> TileIndex {
+    let z = thread::block_idx_z() as u64 * thread::grid_dim_y() as u64;
+    TileIndex { row: z + thread::block_idx_y() as u64, col: thread::block_idx_x() as u64 }
+}
+
+/// Along diagonals, so that blocks which run together differ in tile row *and* tile column.
+///
+/// Consecutive blocks of the Cartesian walk write down one column of destination tiles. Where
+/// addresses map to memory partitions by their plain residue, such a column lies in few
+/// partitions and its blocks queue for them: partition camping. A diagonal spreads both the
+/// reads and the writes. Source: Ruetsch, Micikevicius and Scudiero, "Optimizing Matrix
+/// Transpose in CUDA", section "Diagonal block reordering":
+///
+/// - square grids: `row = x`, `col = (x + y) mod tile_cols`;
+/// - others: `id = x + tile_cols · y`, `row = id mod tile_rows`,
+///   `col = (id / tile_rows + row) mod tile_cols`.
+#[inline(always)]
+pub fn diagonal(rows: u64) -> TileIndex {
+    let tile_rows = rows.div_ceil(TILE as u64);
+    let tile_cols = thread::grid_dim_x() as u64;
+    let TileIndex { row: y, col: x } = cartesian();
+    if y >= tile_rows {
+        return TileIndex { row: y, col: x };
+    }
+    if tile_rows == tile_cols {
+        let col = x + y;
+        let wrapped = if col >= tile_cols { col - tile_cols } else { col };
+        return TileIndex { row: x, col: wrapped };
+    }
+    let id = x + tile_cols * y;
+    let row = id % tile_rows;
+    TileIndex { row, col: (id / tile_rows + row) % tile_cols }
+}

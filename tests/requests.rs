@@ -1,0 +1,116 @@
+//! Requests that cannot be met: each is refused with the numbers that say why.
+
+use transpose::{Device, DeviceMatrix, Error, Plan, Strategy, study};
+use transpose_tests::on_both_devices;
+
+on_both_devices! {
+    shapes_that_do_not_fit,
+    slices_that_do_not_fit,
+    leading_dimensions_below_the_width,
+    sizes_that_overflow,
+    windows_that_reach_outside,
+    elements_without_a_kernel,
+    more_memory_than_there_is,
+    matrices_of_another_device,
+    plans_for_other_matrices,
+}
+
+fn message<T>(result: Result<T, Error>) -> String {
+    match result {
+        Ok(_) => panic!("the request was met"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn shapes_that_do_not_fit(device: &Device) {
+    let src = DeviceMatrix::<u32>::zeroed(device, 3, 5).unwrap();
+    let mut dst = DeviceMatrix::<u32>::zeroed(device, 3, 5).unwrap();
+    assert_eq!(
+        message(src.transpose_into(&mut dst)),
+        "the transpose of a 3 × 5 matrix is 5 × 3, the destination is 3 × 5"
+    );
+    let copied = study::copy_into(&src, &mut DeviceMatrix::zeroed(device, 5, 3).unwrap());
+    assert_eq!(message(copied), "a 3 × 5 matrix cannot be copied to one of 5 × 3");
+    let copied = study::driver_copy(&src, &mut DeviceMatrix::zeroed(device, 4, 5).unwrap());
+    assert_eq!(message(copied), "a 3 × 5 matrix cannot be copied to one of 4 × 5");
+}
+
+fn slices_that_do_not_fit(device: &Device) {
+    assert_eq!(
+        message(DeviceMatrix::from_host(device, 3, 5, &[0u8; 14])),
+        "a 3 × 5 matrix has 15 elements, the slice has 14"
+    );
+}
+
+fn leading_dimensions_below_the_width(device: &Device) {
+    assert_eq!(
+        message(DeviceMatrix::<u8>::zeroed_with_ld(device, 3, 5, 4)),
+        "a leading dimension of 4 elements is below the 5 columns it has to hold"
+    );
+}
+
+fn sizes_that_overflow(device: &Device) {
+    for (rows, cols) in [(usize::MAX, 2), (1 << 62, 1), (1 << 32, 1 << 32)] {
+        let result = DeviceMatrix::<u128>::zeroed(device, rows, cols);
+        assert!(matches!(result, Err(Error::SizeOverflow { element_bytes: 16, .. })));
+        let result = DeviceMatrix::<u128>::from_host(device, rows, cols, &[]);
+        assert!(matches!(result, Err(Error::SizeOverflow { .. })));
+    }
+}
+
+fn windows_that_reach_outside(device: &Device) {
+    let mut matrix = DeviceMatrix::<u16>::zeroed(device, 4, 8).unwrap();
+    assert!(matrix.window(2, 3, 6, 8).is_ok());
+    assert_eq!(
+        message(matrix.window(11, 3, 6, 8)),
+        "a window of 3 × 6 elements, rows 8 apart, at element 11 ends at 33; \
+         the matrix holds 32 elements"
+    );
+    assert!(matrix.window_mut(usize::MAX, 1, 1, 1).is_err());
+    assert!(matrix.window(0, usize::MAX, 2, 2).is_err());
+}
+
+fn elements_without_a_kernel(device: &Device) {
+    let matrix = DeviceMatrix::<[u8; 3]>::zeroed(device, 4, 4).unwrap();
+    assert_eq!(
+        message(matrix.transposed()),
+        "elements of 3 bytes are not supported; 1, 2, 4, 8 and 16 are"
+    );
+}
+
+fn more_memory_than_there_is(device: &Device) {
+    let result = DeviceMatrix::<u8>::zeroed(device, 1 << 25, 1 << 25);
+    assert!(matches!(result, Err(Error::OutOfMemory { bytes, .. }) if bytes == 1 << 50));
+    // The refusal costs nothing: the device goes on.
+    let matrix = DeviceMatrix::from_host(device, 1, 2, &[7u8, 8]).unwrap();
+    assert_eq!(matrix.to_host().unwrap(), [7, 8]);
+}
+
+fn matrices_of_another_device(device: &Device) {
+    let src = DeviceMatrix::<u32>::zeroed(device, 3, 5).unwrap();
+    let mut dst = DeviceMatrix::<u32>::zeroed(&Device::simulated(), 5, 3).unwrap();
+    assert!(matches!(src.transpose_into(&mut dst), Err(Error::DeviceMismatch { .. })));
+}
+
+fn plans_for_other_matrices(device: &Device) {
+    let src = DeviceMatrix::<u32>::zeroed(device, 3, 5).unwrap();
+    let mut dst = DeviceMatrix::<u32>::zeroed(device, 5, 3).unwrap();
+    let plan = Plan::new(&src, &mut dst, Strategy::Padded).unwrap();
+    plan.run(&src, &mut dst).unwrap();
+    let mut wider = DeviceMatrix::<u32>::zeroed_with_ld(device, 5, 3, 4).unwrap();
+    assert_eq!(
+        message(plan.run(&src, &mut wider)),
+        "the plan is for 3 × 5 elements of 4 bytes, leading dimensions 5 and 3, \
+         the matrices are 3 × 5 elements of 4 bytes, leading dimensions 5 and 4"
+    );
+}
+
+#[test]
+fn a_gpu_that_is_not_there() {
+    match Device::cuda(4095) {
+        Ok(device) => panic!("there is a device 4095: {device}"),
+        Err(Error::NoDevice { ordinal, count }) => assert!(ordinal == 4095 && count < 4095),
+        Err(Error::NoDriver { reason }) => assert!(!reason.is_empty()),
+        Err(other) => panic!("{other}"),
+    }
+}

@@ -1,0 +1,153 @@
+//! What the tests share: the two devices, an oracle, and a case with canaries around it.
+
+use bytemuck::Pod;
+use std::fmt::Debug;
+use transpose::{Device, DeviceMatrix, Strategy};
+
+/// The GPU that tests run on, or `None`, and the reason on standard error.
+pub fn gpu() -> Option<Device> {
+    match Device::cuda(0) {
+        Ok(device) => Some(device),
+        Err(reason) => {
+            eprintln!("skipped on a GPU: {reason}");
+            None
+        }
+    }
+}
+
+/// The simulator, always there.
+pub fn simulator() -> Option<Device> {
+    Some(Device::simulated())
+}
+
+/// Instantiates each test function, one that takes a `&Device`, for the simulator and for a GPU.
+#[macro_export]
+macro_rules! on_both_devices {
+    ($($test:ident),+ $(,)?) => {
+        mod simulator {
+            $(#[test] fn $test() {
+                if let Some(device) = $crate::simulator() { super::$test(&device) }
+            })+
+        }
+        mod gpu {
+            $(#[test] fn $test() {
+                if let Some(device) = $crate::gpu() { super::$test(&device) }
+            })+
+        }
+    };
+}
+
+/// An element type that tests use: unsigned integers of every supported width.
+pub trait Element: Pod + PartialEq + Debug {
+    /// An element that depends on every bit of the index and differs between `salt`s.
+    fn scrambled(index: usize, salt: u64) -> Self;
+}
+
+/// SplitMix64's finalizer: spreads every input bit over the output.
+fn scramble(index: usize, salt: u64) -> u64 {
+    let mut z = (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+macro_rules! element {
+    ($($element:ty),+) => {
+        $(impl Element for $element {
+            fn scrambled(index: usize, salt: u64) -> Self {
+                let high = u128::from(scramble(index, !salt)) << 64;
+                (high | u128::from(scramble(index, salt))) as $element
+            }
+        })+
+    };
+}
+
+element!(u8, u16, u32, u64, u128);
+
+/// A source window and a destination window, each somewhere in a larger buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// Rows of the source.
+    pub rows: usize,
+    /// Columns of the source.
+    pub cols: usize,
+    /// Elements between the end of a source row and the start of the next.
+    pub src_slack: usize,
+    /// Elements between the end of a destination row and the start of the next.
+    pub dst_slack: usize,
+    /// Elements in front of the source.
+    pub src_offset: usize,
+    /// Elements in front of the destination.
+    pub dst_offset: usize,
+}
+
+impl Case {
+    /// A case whose windows are whole buffers.
+    pub fn tight(rows: usize, cols: usize) -> Self {
+        Case { rows, cols, src_slack: 0, dst_slack: 0, src_offset: 0, dst_offset: 0 }
+    }
+
+    fn src_ld(&self) -> usize {
+        self.cols + self.src_slack
+    }
+
+    fn dst_ld(&self) -> usize {
+        self.rows + self.dst_slack
+    }
+}
+
+/// Elements behind the end of each window.
+const TAIL: usize = 7;
+
+/// Runs `transpose` on the case and compares *everything* in the destination's buffer with the
+/// oracle: the elements, and the canaries before, between and behind the rows.
+pub fn check<T: Element>(
+    device: &Device,
+    case: Case,
+    transpose: impl FnOnce(transpose::MatrixView<'_, T>, transpose::MatrixViewMut<'_, T>),
+) {
+    let Case { rows, cols, src_offset, dst_offset, .. } = case;
+    let src_len = src_offset + rows * case.src_ld() + TAIL;
+    let dst_len = dst_offset + cols * case.dst_ld() + TAIL;
+    let src: Vec<T> = (0..src_len).map(|index| T::scrambled(index, 1)).collect();
+    let canaries: Vec<T> = (0..dst_len).map(|index| T::scrambled(index, 2)).collect();
+
+    let src_buffer = DeviceMatrix::from_host(device, 1, src_len, &src).unwrap();
+    let mut dst_buffer = DeviceMatrix::from_host(device, 1, dst_len, &canaries).unwrap();
+    transpose(
+        src_buffer.window(src_offset, rows, cols, case.src_ld()).unwrap(),
+        dst_buffer.window_mut(dst_offset, cols, rows, case.dst_ld()).unwrap(),
+    );
+
+    let mut expected = canaries;
+    for row in 0..rows {
+        for col in 0..cols {
+            expected[dst_offset + col * case.dst_ld() + row] =
+                src[src_offset + row * case.src_ld() + col];
+        }
+    }
+    let actual = dst_buffer.to_host().unwrap();
+    if let Some(index) = (0..dst_len).find(|&index| actual[index] != expected[index]) {
+        panic!(
+            "{case:?} of {} bytes: the destination's buffer holds {:?} at {index}, not {:?}",
+            size_of::<T>(),
+            actual[index],
+            expected[index]
+        );
+    }
+    assert!(src_buffer.to_host().unwrap() == src, "{case:?}: the source has changed");
+}
+
+/// [`check`]s one strategy.
+pub fn check_strategy<T: Element>(device: &Device, strategy: Strategy, case: Case) {
+    check::<T>(device, case, |src, dst| src.transpose_into_with(dst, strategy).unwrap());
+}
+
+/// [`check_strategy`] for every element width.
+pub fn check_widths(device: &Device, strategy: Strategy, case: Case) {
+    check_strategy::<u8>(device, strategy, case);
+    check_strategy::<u16>(device, strategy, case);
+    check_strategy::<u32>(device, strategy, case);
+    check_strategy::<u64>(device, strategy, case);
+    check_strategy::<u128>(device, strategy, case);
+}

@@ -1,0 +1,281 @@
+//! A GPU as a device, driven through `cust`.
+//!
+//! One context (the device's primary one, shared with every other user of it in the process), one
+//! stream, one module. The driver is opened at run time by `cuda_driver`.
+
+use super::{Backend, Rows};
+use crate::kernels;
+use crate::launch::Launch;
+use crate::{Error, Result};
+use cust::context::{Context, CurrentContext};
+use cust::error::CudaError;
+use cust::event::{Event, EventFlags};
+use cust::memory::{DevicePointer, cuda_free, cuda_malloc};
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+use cust::sys;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The largest pitch, in bytes, that the driver takes for a two-dimensional copy.
+const MAX_PITCH: usize = i32::MAX as usize;
+
+/// A CUDA device, its context and its queue.
+pub(super) struct Cuda {
+    kernels: Mutex<Kernels>,
+    stream: Stream,
+    name: String,
+    // Last: fields are dropped in order, and what is above lives in the context.
+    context: Context,
+}
+
+/// The kernels in use so far, and the module they come from once one was used.
+#[derive(Default)]
+struct Kernels {
+    functions: HashMap<&'static str, Function>,
+    module: Option<Module>,
+}
+
+/// A kernel of the loaded module.
+#[derive(Clone, Copy)]
+struct Function(sys::CUfunction);
+
+// SAFETY: the handle is a name that the driver accepts from any thread.
+unsafe impl Send for Function {}
+
+impl Cuda {
+    pub fn new(ordinal: u32) -> Result<Self> {
+        cuda_driver::available().map_err(|error| Error::NoDriver { reason: error.to_string() })?;
+        cust::init(cust::CudaFlags::empty()).map_err(during("starting the driver"))?;
+        let count = cust::device::Device::num_devices().map_err(during("counting devices"))?;
+        if ordinal >= count {
+            return Err(Error::NoDevice { ordinal, count });
+        }
+        let device =
+            cust::device::Device::get_device(ordinal).map_err(during("opening the device"))?;
+        let name = device.name().map_err(during("asking for the device's name"))?;
+        let context = Context::new(device).map_err(during("retaining the primary context"))?;
+        let stream =
+            Stream::new(StreamFlags::DEFAULT, None).map_err(during("creating a stream"))?;
+        Ok(Cuda { kernels: Mutex::default(), stream, name, context })
+    }
+
+    /// Makes this device's context current on the calling thread, as every driver call needs.
+    fn enter(&self) -> Result<()> {
+        CurrentContext::set_current(&self.context).map_err(during("entering the context"))
+    }
+
+    /// The kernel of that name; the first call loads the module.
+    fn function(&self, name: &'static str) -> Result<Function> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&function) = kernels.functions.get(name) {
+            return Ok(function);
+        }
+        let module = match &mut kernels.module {
+            Some(module) => module,
+            none => none.insert(
+                Module::from_ptx(kernels::PTX, &[]).map_err(during("loading the kernels"))?,
+            ),
+        };
+        let raw = module.get_function(name).map_err(during("looking up a kernel"))?.to_raw();
+        kernels.functions.insert(name, Function(raw));
+        Ok(Function(raw))
+    }
+
+    /// Runs one copy of `rows` between host and device and waits for it.
+    ///
+    /// # Safety
+    /// `rows` lies inside one live allocation; `host` is valid for the direction's access to
+    /// `rows.count * rows.row_bytes` bytes.
+    unsafe fn copy_rows(&self, rows: Rows, host: *mut u8, direction: Direction) -> Result<()> {
+        self.enter()?;
+        // A single row, or rows too far apart for the driver's two-dimensional copy.
+        if rows.count == 1 || rows.pitch > MAX_PITCH {
+            for row in 0..rows.count {
+                let device = rows.address + (row * rows.pitch) as u64;
+                // SAFETY: inside what the caller vouches for.
+                unsafe {
+                    let host = host.add(row * rows.row_bytes).cast::<c_void>();
+                    let stream = self.stream.as_inner();
+                    check(
+                        "copying between host and device",
+                        match direction {
+                            Direction::Upload => {
+                                sys::cuMemcpyHtoDAsync_v2(device, host, rows.row_bytes, stream)
+                            }
+                            Direction::Download => {
+                                sys::cuMemcpyDtoHAsync_v2(host, device, rows.row_bytes, stream)
+                            }
+                        },
+                    )?;
+                }
+            }
+        } else {
+            let copy = two_dimensional(rows, host, direction);
+            // SAFETY: inside what the caller vouches for; the driver reads the descriptor now.
+            unsafe {
+                check(
+                    "copying rows between host and device",
+                    sys::cuMemcpy2DAsync_v2(&copy, self.stream.as_inner()),
+                )?
+            };
+        }
+        // The host's memory is the caller's again when this returns.
+        self.stream.synchronize().map_err(during("waiting for a copy"))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    Upload,
+    Download,
+}
+
+fn two_dimensional(rows: Rows, host: *mut u8, direction: Direction) -> sys::CUDA_MEMCPY2D {
+    use sys::CUmemorytype::{CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST};
+    let (src_type, src_pitch, dst_type, dst_pitch) = match direction {
+        Direction::Upload => (CU_MEMORYTYPE_HOST, rows.row_bytes, CU_MEMORYTYPE_DEVICE, rows.pitch),
+        Direction::Download => {
+            (CU_MEMORYTYPE_DEVICE, rows.pitch, CU_MEMORYTYPE_HOST, rows.row_bytes)
+        }
+    };
+    // Of the two addresses on either side the driver reads the one that its type names.
+    sys::CUDA_MEMCPY2D {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcMemoryType: src_type,
+        srcHost: host.cast(),
+        srcDevice: rows.address,
+        srcArray: std::ptr::null_mut(),
+        srcPitch: src_pitch,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstMemoryType: dst_type,
+        dstHost: host.cast(),
+        dstDevice: rows.address,
+        dstArray: std::ptr::null_mut(),
+        dstPitch: dst_pitch,
+        WidthInBytes: rows.row_bytes,
+        Height: rows.count,
+    }
+}
+
+impl Backend for Cuda {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_gpu(&self) -> bool {
+        true
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<u64> {
+        self.enter()?;
+        let out_of_memory = || Error::OutOfMemory { device: self.name.clone(), bytes };
+        let count = usize::try_from(bytes).map_err(|_| out_of_memory())?;
+        // SAFETY: the memory is reached only through the address, by this trait's operations.
+        match unsafe { cuda_malloc::<u8>(count) } {
+            Ok(pointer) => Ok(pointer.as_raw()),
+            Err(CudaError::OutOfMemory) => Err(out_of_memory()),
+            Err(code) => Err(during("allocating memory")(code)),
+        }
+    }
+
+    unsafe fn free(&self, address: u64) {
+        // Queued work may still use the memory. A failure here is one of that work, and later
+        // calls report it; there is nobody to report it to now.
+        if self.enter().is_ok() {
+            let _ = self.stream.synchronize();
+            // SAFETY: the caller gives the allocation up, and what used it is done.
+            let _ = unsafe { cuda_free(DevicePointer::<u8>::from_raw(address)) };
+        }
+    }
+
+    unsafe fn fill_zero(&self, address: u64, bytes: u64) -> Result<()> {
+        self.enter()?;
+        // SAFETY: the caller vouches for the range.
+        check("filling with zeros", unsafe {
+            sys::cuMemsetD8Async(address, 0, bytes as usize, self.stream.as_inner())
+        })
+    }
+
+    unsafe fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<()> {
+        self.enter()?;
+        // SAFETY: the caller vouches for both ranges.
+        check("copying on the device", unsafe {
+            sys::cuMemcpyDtoDAsync_v2(dst, src, bytes as usize, self.stream.as_inner())
+        })
+    }
+
+    unsafe fn upload(&self, rows: Rows, host: &[u8]) -> Result<()> {
+        debug_assert_eq!(host.len(), rows.count * rows.row_bytes);
+        // SAFETY: the caller vouches for the rows; an upload only reads `host`.
+        unsafe { self.copy_rows(rows, host.as_ptr().cast_mut(), Direction::Upload) }
+    }
+
+    unsafe fn download(&self, rows: Rows, host: &mut [u8]) -> Result<()> {
+        debug_assert_eq!(host.len(), rows.count * rows.row_bytes);
+        // SAFETY: the caller vouches for the rows; `host` is borrowed exclusively.
+        unsafe { self.copy_rows(rows, host.as_mut_ptr(), Direction::Download) }
+    }
+
+    unsafe fn launch(&self, launch: &Launch, src: u64, dst: u64) -> Result<()> {
+        self.enter()?;
+        let function = self.function(launch.kernel)?;
+        let [a, b, c, d] = launch.words;
+        let mut words = [src, dst, a, b, c, d];
+        let mut arguments = words.each_mut().map(|word| (word as *mut u64).cast::<c_void>());
+        let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
+        // SAFETY: every kernel takes these six 64-bit words, which the driver reads before it
+        // returns; the caller vouches for the memory that the kernel touches.
+        check("launching a kernel", unsafe {
+            sys::cuLaunchKernel(
+                function.0,
+                grid_x,
+                grid_y,
+                grid_z,
+                block_x,
+                block_y,
+                block_z,
+                0,
+                self.stream.as_inner(),
+                arguments.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        })
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.enter()?;
+        self.stream.synchronize().map_err(during("waiting for queued work"))
+    }
+
+    fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>> {
+        self.enter()?;
+        let event = || Event::new(EventFlags::DEFAULT).map_err(during("creating an event"));
+        let (start, stop) = (event()?, event()?);
+        start.record(&self.stream).map_err(during("recording an event"))?;
+        work()?;
+        self.enter()?;
+        stop.record(&self.stream).map_err(during("recording an event"))?;
+        stop.synchronize().map_err(during("waiting for an event"))?;
+        let milliseconds =
+            stop.elapsed_time_f32(&start).map_err(during("reading the elapsed time"))?;
+        Ok(Some(Duration::from_secs_f64(f64::from(milliseconds) / 1e3)))
+    }
+}
+
+/// Names the operation in a driver's answer.
+fn during(operation: &'static str) -> impl FnOnce(CudaError) -> Error {
+    move |code| Error::Cuda { operation, code: code as u32 }
+}
+
+/// The driver's answer to a raw call.
+fn check(operation: &'static str, answer: sys::CUresult) -> Result<()> {
+    match answer as u32 {
+        0 => Ok(()),
+        code => Err(Error::Cuda { operation, code }),
+    }
+}

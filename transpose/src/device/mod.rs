@@ -1,0 +1,249 @@
+//! The device: a GPU, or the simulator that runs the same kernels on the CPU.
+//!
+//! Each [`Device`] has one queue. Every operation on its memory, frees included, goes through that
+//! queue in the order of the calls, and nothing that was queued refers to host memory. That is
+//! why calls may return early and still be safe whatever is dropped or leaked in between.
+
+mod cuda;
+mod simulated;
+
+use crate::Result;
+use crate::launch::Launch;
+use crate::layout::Layout;
+use bytemuck::Pod;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A place that holds matrices and transposes them. Clones are handles to the same device.
+#[derive(Clone)]
+pub struct Device {
+    backend: Arc<dyn Backend>,
+}
+
+/// What a device is asked to do. Addresses are the device's own.
+pub(crate) trait Backend: Send + Sync {
+    /// The name that a person knows the device by.
+    fn name(&self) -> &str;
+
+    /// Whether kernels run on a GPU, so that their time means something.
+    fn is_gpu(&self) -> bool;
+
+    /// Memory of `bytes > 0` bytes, aligned to 256.
+    fn allocate(&self, bytes: u64) -> Result<u64>;
+
+    /// Gives memory back once all that was queued before is done.
+    ///
+    /// # Safety
+    /// `address` came from `allocate`, is given back once, and is not used by later calls.
+    unsafe fn free(&self, address: u64);
+
+    /// Queues zeroing of `bytes` bytes.
+    ///
+    /// # Safety
+    /// The range lies inside one live allocation.
+    unsafe fn fill_zero(&self, address: u64, bytes: u64) -> Result<()>;
+
+    /// Queues a copy between ranges that do not overlap.
+    ///
+    /// # Safety
+    /// Both ranges lie inside live allocations.
+    unsafe fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<()>;
+
+    /// Copies rows of `row_bytes` from the host to `rows`; `host` has been read on return.
+    ///
+    /// # Safety
+    /// `rows` lies inside one live allocation.
+    unsafe fn upload(&self, rows: Rows, host: &[u8]) -> Result<()>;
+
+    /// Copies rows to the host after all that was queued before.
+    ///
+    /// # Safety
+    /// `rows` lies inside one live allocation.
+    unsafe fn download(&self, rows: Rows, host: &mut [u8]) -> Result<()>;
+
+    /// Queues a kernel.
+    ///
+    /// # Safety
+    /// Everything that the launch reads or writes lies inside live allocations.
+    unsafe fn launch(&self, launch: &Launch, src: u64, dst: u64) -> Result<()>;
+
+    /// Waits for all that was queued.
+    fn synchronize(&self) -> Result<()>;
+
+    /// The device's own time for what `work` queues; `None` where that means nothing.
+    fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>>;
+}
+
+/// Equally long rows in device memory. On the host the same rows follow each other.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    pub address: u64,
+    /// Bytes from one row's start to the next's.
+    pub pitch: usize,
+    pub row_bytes: usize,
+    pub count: usize,
+}
+
+impl Rows {
+    /// The rows of a matrix; rows without a gap become one long row.
+    fn of<T>(address: u64, layout: &Layout) -> Self {
+        let size = size_of::<T>();
+        if layout.is_contiguous() {
+            let bytes = layout.len() * size;
+            return Rows { address, pitch: bytes, row_bytes: bytes, count: 1 };
+        }
+        Rows { address, pitch: layout.ld * size, row_bytes: layout.cols * size, count: layout.rows }
+    }
+}
+
+impl Device {
+    /// The GPU of that ordinal, counted from zero.
+    ///
+    /// # Errors
+    /// [`Error::NoDriver`](crate::Error::NoDriver), [`Error::NoDevice`](crate::Error::NoDevice),
+    /// and what the driver answers.
+    pub fn cuda(ordinal: u32) -> Result<Self> {
+        Ok(Device { backend: Arc::new(cuda::Cuda::new(ordinal)?) })
+    }
+
+    /// A device that executes the same kernels on the CPU: exact, and slow.
+    pub fn simulated() -> Self {
+        Device { backend: Arc::new(simulated::Simulated::new()) }
+    }
+
+    /// The first GPU; where there is none, the simulator and the reason.
+    pub fn any() -> (Self, Option<crate::Error>) {
+        match Self::cuda(0) {
+            Ok(device) => (device, None),
+            Err(reason) => (Self::simulated(), Some(reason)),
+        }
+    }
+
+    /// The name that a person knows the device by, such as `NVIDIA H200`.
+    pub fn name(&self) -> &str {
+        self.backend.name()
+    }
+
+    /// Whether this is a GPU and not the simulator.
+    pub fn is_gpu(&self) -> bool {
+        self.backend.is_gpu()
+    }
+
+    /// Waits until all that was queued on this device is done.
+    ///
+    /// # Errors
+    /// What the device reports, failures of earlier queued work included.
+    pub fn synchronize(&self) -> Result<()> {
+        self.backend.synchronize()
+    }
+
+    /// Runs `work` and returns the time that the device spent on what it queued, between two
+    /// events on the device. `None` on the simulator, whose time tells nothing about a GPU.
+    ///
+    /// # Errors
+    /// What `work` returns or the device reports.
+    pub fn time(&self, mut work: impl FnMut() -> Result<()>) -> Result<Option<Duration>> {
+        self.backend.time(&mut work)
+    }
+
+    pub(crate) fn is_same(&self, other: &Device) -> bool {
+        Arc::ptr_eq(&self.backend, &other.backend)
+    }
+
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Buffer> {
+        let bytes = bytes as u64;
+        let address = if bytes == 0 { 0 } else { self.backend.allocate(bytes)? };
+        Ok(Buffer { device: self.clone(), address, bytes })
+    }
+
+    pub(crate) fn fill_zero(&self, buffer: &Buffer) -> Result<()> {
+        if buffer.bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the range is the whole of a live buffer.
+        unsafe { self.backend.fill_zero(buffer.address, buffer.bytes) }
+    }
+
+    /// Copies one buffer to another of the same size.
+    pub(crate) fn copy(&self, src: &Buffer, dst: &Buffer) -> Result<()> {
+        debug_assert_eq!(src.bytes, dst.bytes);
+        if src.bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the ranges are the whole of two live buffers.
+        unsafe { self.backend.copy(dst.address, src.address, src.bytes) }
+    }
+
+    /// Copies the elements of a matrix to `address`; `layout` must lie inside a live buffer there.
+    pub(crate) fn upload<T: Pod>(&self, address: u64, layout: &Layout, host: &[T]) -> Result<()> {
+        if layout.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: views and matrices hand out only layouts inside their live buffers.
+        unsafe { self.backend.upload(Rows::of::<T>(address, layout), bytemuck::cast_slice(host)) }
+    }
+
+    /// Copies the elements of a matrix at `address`; `layout` must lie inside a live buffer there.
+    pub(crate) fn download<T: Pod>(
+        &self,
+        address: u64,
+        layout: &Layout,
+        host: &mut [T],
+    ) -> Result<()> {
+        if layout.is_empty() {
+            return Ok(());
+        }
+        let host = bytemuck::cast_slice_mut(host);
+        // SAFETY: views and matrices hand out only layouts inside their live buffers.
+        unsafe { self.backend.download(Rows::of::<T>(address, layout), host) }
+    }
+
+    /// Queues a kernel.
+    ///
+    /// # Safety
+    /// Everything that the launch reads from `src` and writes to `dst` lies inside live buffers.
+    pub(crate) unsafe fn launch(&self, launch: &Launch, src: u64, dst: u64) -> Result<()> {
+        // SAFETY: the caller's obligation.
+        unsafe { self.backend.launch(launch, src + launch.src_offset, dst + launch.dst_offset) }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Device").field(&self.name()).finish()
+    }
+}
+
+/// Device memory that is given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    device: Device,
+    address: u64,
+    bytes: u64,
+}
+
+impl Buffer {
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            // SAFETY: the address came from `allocate` and the buffer is gone after this.
+            unsafe { self.device.backend.free(self.address) }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The simulator as a device: the shipped PTX, executed on the CPU.
+
+use super::{Backend, Rows};
+use crate::kernels;
+use crate::launch::Launch;
+use crate::{Error, Result};
+use simt::{LaunchConfig, Memory, Module, Options};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// The memory that a simulated device has, in bytes.
+const MEMORY_LIMIT: u64 = 16 << 30;
+
+/// A CPU that stands in for a GPU.
+pub(super) struct Simulated {
+    memory: Memory,
+}
+
+impl Simulated {
+    pub fn new() -> Self {
+        Simulated { memory: Memory::new(MEMORY_LIMIT) }
+    }
+}
+
+/// The shipped kernels, parsed once per process.
+fn module() -> Result<&'static Module> {
+    static MODULE: OnceLock<Module> = OnceLock::new();
+    if let Some(module) = MODULE.get() {
+        return Ok(module);
+    }
+    let module = Module::parse(kernels::PTX)?;
+    Ok(MODULE.get_or_init(|| module))
+}
+
+impl Backend for Simulated {
+    fn name(&self) -> &str {
+        "the simulator"
+    }
+
+    fn is_gpu(&self) -> bool {
+        false
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<u64> {
+        self.memory.alloc(bytes).map_err(|error| match error {
+            simt::Error::OutOfMemory { .. } => {
+                Error::OutOfMemory { device: self.name().to_owned(), bytes }
+            }
+            other => other.into(),
+        })
+    }
+
+    unsafe fn free(&self, address: u64) {
+        let freed = self.memory.free(address);
+        debug_assert!(freed.is_ok(), "{freed:?}");
+    }
+
+    unsafe fn fill_zero(&self, address: u64, bytes: u64) -> Result<()> {
+        Ok(self.memory.fill(address, 0, bytes)?)
+    }
+
+    unsafe fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<()> {
+        Ok(self.memory.copy(dst, src, bytes)?)
+    }
+
+    unsafe fn upload(&self, rows: Rows, host: &[u8]) -> Result<()> {
+        for (row, bytes) in host.chunks_exact(rows.row_bytes).enumerate() {
+            self.memory.write(rows.address + (row * rows.pitch) as u64, bytes)?;
+        }
+        Ok(())
+    }
+
+    unsafe fn download(&self, rows: Rows, host: &mut [u8]) -> Result<()> {
+        for (row, bytes) in host.chunks_exact_mut(rows.row_bytes).enumerate() {
+            self.memory.read(rows.address + (row * rows.pitch) as u64, bytes)?;
+        }
+        Ok(())
+    }
+
+    unsafe fn launch(&self, launch: &Launch, src: u64, dst: u64) -> Result<()> {
+        let config =
+            LaunchConfig { grid: launch.grid, block: launch.block, dynamic_shared_bytes: 0 };
+        let words = [&[src, dst], &launch.words[..]].concat();
+        let args: Vec<&[u8]> = words.iter().map(bytemuck::bytes_of).collect();
+        module()?.kernel(launch.kernel)?.launch(
+            &self.memory,
+            &config,
+            &args,
+            &Options::default(),
+        )?;
+        Ok(())
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>> {
+        work()?;
+        Ok(None)
+    }
+}

@@ -1,0 +1,196 @@
+//! The one error type: a variant per violated fact, with the numbers in it.
+
+use crate::Strategy;
+
+/// What can go wrong in this library.
+///
+/// Work on a GPU is queued: a failure of the device itself (not of the request) may be reported
+/// by a later call on the same [`Device`](crate::Device).
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A destination that is not the transposed shape of its source.
+    #[error(
+        "the transpose of a {src_rows} × {src_cols} matrix is {src_cols} × {src_rows}, \
+         the destination is {dst_rows} × {dst_cols}"
+    )]
+    ShapeMismatch {
+        /// Rows of the source.
+        src_rows: usize,
+        /// Columns of the source.
+        src_cols: usize,
+        /// Rows of the destination.
+        dst_rows: usize,
+        /// Columns of the destination.
+        dst_cols: usize,
+    },
+
+    /// A destination of a copy that does not have its source's shape.
+    #[error("a {src_rows} × {src_cols} matrix cannot be copied to one of {dst_rows} × {dst_cols}")]
+    CopyShapeMismatch {
+        /// Rows of the source.
+        src_rows: usize,
+        /// Columns of the source.
+        src_cols: usize,
+        /// Rows of the destination.
+        dst_rows: usize,
+        /// Columns of the destination.
+        dst_cols: usize,
+    },
+
+    /// A slice that does not hold a matrix of the shape asked for.
+    #[error("a {rows} × {cols} matrix has {expected} elements, the slice has {actual}")]
+    LengthMismatch {
+        /// Rows of the matrix.
+        rows: usize,
+        /// Columns of the matrix.
+        cols: usize,
+        /// Elements that the shape needs.
+        expected: usize,
+        /// Elements that the slice has.
+        actual: usize,
+    },
+
+    /// A leading dimension too small for the rows it separates.
+    #[error("a leading dimension of {ld} elements is below the {cols} columns it has to hold")]
+    LeadingDimension {
+        /// The leading dimension, in elements.
+        ld: usize,
+        /// The columns of the matrix.
+        cols: usize,
+    },
+
+    /// A matrix whose size in bytes cannot be expressed.
+    #[error(
+        "{rows} × {cols} elements of {element_bytes} bytes, rows {ld} elements apart, \
+         are more bytes than can be addressed"
+    )]
+    SizeOverflow {
+        /// Rows of the matrix.
+        rows: usize,
+        /// Columns of the matrix.
+        cols: usize,
+        /// Leading dimension, in elements.
+        ld: usize,
+        /// Bytes of an element.
+        element_bytes: usize,
+    },
+
+    /// An element size that no kernel moves.
+    #[error("elements of {bytes} bytes are not supported; 1, 2, 4, 8 and 16 are")]
+    ElementSize {
+        /// Bytes of an element.
+        bytes: usize,
+    },
+
+    /// A window that reaches outside the matrix it is taken from.
+    #[error(
+        "a window of {rows} × {cols} elements, rows {ld} apart, at element {offset} ends at \
+         {end}; the matrix holds {available} elements"
+    )]
+    WindowOutOfBounds {
+        /// First element of the window.
+        offset: usize,
+        /// Rows of the window.
+        rows: usize,
+        /// Columns of the window.
+        cols: usize,
+        /// Leading dimension of the window, in elements.
+        ld: usize,
+        /// One past the window's last element.
+        end: usize,
+        /// Elements that are there.
+        available: usize,
+    },
+
+    /// Two matrices that live on different devices, or on two handles of one.
+    #[error("the source is on {src}, the destination on {dst}")]
+    DeviceMismatch {
+        /// Where the source is.
+        src: String,
+        /// Where the destination is.
+        dst: String,
+    },
+
+    /// Matrices that a plan was not made for.
+    #[error("the plan is for {planned}, the matrices are {actual}")]
+    PlanMismatch {
+        /// What the plan is for.
+        planned: String,
+        /// What it was asked to run on.
+        actual: String,
+    },
+
+    /// A strategy's name that is not one.
+    #[error("there is no strategy {name:?}; there are {}", Strategy::names())]
+    UnknownStrategy {
+        /// The name.
+        name: String,
+    },
+
+    /// No NVIDIA driver on this machine.
+    #[error("no NVIDIA driver could be loaded: {reason}")]
+    NoDriver {
+        /// What was tried, and what came of it.
+        reason: String,
+    },
+
+    /// No such GPU.
+    #[error("there is no CUDA device {ordinal}; this machine has {count}")]
+    NoDevice {
+        /// The ordinal asked for.
+        ordinal: u32,
+        /// The number of devices.
+        count: u32,
+    },
+
+    /// Device memory that could not be had.
+    #[error("{device} has no {bytes} bytes of memory to give")]
+    OutOfMemory {
+        /// The device.
+        device: String,
+        /// Bytes asked for.
+        bytes: u64,
+    },
+
+    /// The driver refused an operation, or an earlier one failed on the device.
+    #[error("{operation}: the CUDA driver answered {code} ({})", error_name(*code))]
+    Cuda {
+        /// What was being done.
+        operation: &'static str,
+        /// The driver's answer, a `CUresult`.
+        code: u32,
+    },
+
+    /// The simulator refused an operation or found a fault in a kernel.
+    #[error("simulator: {0}")]
+    Simulator(#[from] simt::Error),
+}
+
+/// A result whose error is this library's.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The commonest answers by name. The driver itself can name them all, but may not be there.
+fn error_name(code: u32) -> &'static str {
+    match code {
+        1 => "invalid value",
+        2 => "out of memory",
+        3 => "not initialized",
+        100 => "no device",
+        101 => "invalid device",
+        200 => "invalid kernel image",
+        201 => "invalid context",
+        209 => "no kernel image for this GPU",
+        218 => "invalid PTX",
+        222 => "unsupported PTX version",
+        500 => "named symbol not found",
+        700 => "illegal address",
+        701 => "launch out of resources",
+        716 => "misaligned address",
+        719 => "launch failed",
+        801 => "operation not supported",
+        802 => "system not yet initialized",
+        803 => "driver and device library do not match",
+        _ => "see CUresult in the CUDA driver API",
+    }
+}

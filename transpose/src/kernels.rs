@@ -1,0 +1,70 @@
+//! The kernels that ship with the library: their PTX and the names of their entry points.
+
+use crate::{Error, Result};
+
+/// The PTX of the classic kernels, built from `kernels/` by `cargo xtask ptx`.
+pub(crate) const PTX: &str = include_str!("../ptx/classic.ptx");
+
+/// The bytes of an element that a kernel exists for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    B1,
+    B2,
+    B4,
+    B8,
+    B16,
+}
+
+impl Width {
+    pub fn of_bytes(bytes: usize) -> Result<Self> {
+        match bytes {
+            1 => Ok(Width::B1),
+            2 => Ok(Width::B2),
+            4 => Ok(Width::B4),
+            8 => Ok(Width::B8),
+            16 => Ok(Width::B16),
+            _ => Err(Error::ElementSize { bytes }),
+        }
+    }
+
+    pub fn bytes(self) -> u64 {
+        1 << self as u32
+    }
+}
+
+/// What a kernel does with each tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kernel {
+    Copy,
+    Naive,
+    Tiled,
+    Padded,
+    Diagonal,
+}
+
+/// A list of the entry points of one kernel, narrowest element first.
+macro_rules! entry_names {
+    ($stem:literal) => {
+        [
+            concat!($stem, "_b1"),
+            concat!($stem, "_b2"),
+            concat!($stem, "_b4"),
+            concat!($stem, "_b8"),
+            concat!($stem, "_b16"),
+        ]
+    };
+}
+
+impl Kernel {
+    /// The entry point for elements of `width`.
+    pub fn entry(self, width: Width) -> &'static str {
+        let names = match self {
+            Kernel::Copy => entry_names!("copy"),
+            Kernel::Naive => entry_names!("naive"),
+            Kernel::Tiled => entry_names!("tiled"),
+            Kernel::Padded => entry_names!("padded"),
+            Kernel::Diagonal => entry_names!("diagonal"),
+        };
+        names[width as usize]
+    }
+}

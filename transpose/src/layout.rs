@@ -1,0 +1,84 @@
+//! Where the elements of a row-major matrix lie: shape and leading dimension, checked.
+
+use crate::{Error, Result};
+
+/// The shape of a matrix and the distance between its rows, in elements.
+///
+/// A layout that exists is valid: the leading dimension holds a row, and the matrix's extent in
+/// bytes, for the element size it was made for, fits `isize`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub rows: usize,
+    pub cols: usize,
+    pub ld: usize,
+}
+
+impl Layout {
+    /// Rows `ld` elements apart, elements of `element_bytes`.
+    pub fn new(rows: usize, cols: usize, ld: usize, element_bytes: usize) -> Result<Self> {
+        if ld < cols {
+            return Err(Error::LeadingDimension { ld, cols });
+        }
+        rows.checked_mul(ld)
+            .and_then(|elements| elements.checked_mul(element_bytes))
+            .filter(|&bytes| bytes <= isize::MAX as usize)
+            .ok_or(Error::SizeOverflow { rows, cols, ld, element_bytes })?;
+        Ok(Layout { rows, cols, ld })
+    }
+
+    /// Rows that follow each other without a gap.
+    pub fn contiguous(rows: usize, cols: usize, element_bytes: usize) -> Result<Self> {
+        Self::new(rows, cols, cols, element_bytes)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0 || self.cols == 0
+    }
+
+    pub fn is_contiguous(&self) -> bool {
+        self.ld == self.cols || self.rows <= 1
+    }
+
+    /// Elements from the first to one past the last.
+    pub fn extent(&self) -> usize {
+        if self.is_empty() { 0 } else { (self.rows - 1) * self.ld + self.cols }
+    }
+
+    /// Elements of the matrix, without what lies between its rows.
+    pub fn len(&self) -> usize {
+        self.rows * self.cols
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_must_fit_its_leading_dimension() {
+        assert!(matches!(Layout::new(3, 5, 4, 4), Err(Error::LeadingDimension { ld: 4, cols: 5 })));
+    }
+
+    #[test]
+    fn sizes_that_overflow_are_refused() {
+        for (rows, cols, bytes) in [
+            (usize::MAX, 2, 1),
+            (1 << 40, 1 << 30, 1),
+            (1 << 31, 1 << 31, 2),
+            (isize::MAX as usize, 1, 2),
+        ] {
+            assert!(
+                matches!(Layout::contiguous(rows, cols, bytes), Err(Error::SizeOverflow { .. })),
+                "{rows} × {cols} × {bytes}"
+            );
+        }
+        assert!(Layout::contiguous(usize::MAX, 0, 16).is_ok());
+    }
+
+    #[test]
+    fn the_last_row_has_no_padding() {
+        assert_eq!(Layout::new(3, 5, 8, 4).unwrap().extent(), 21);
+        assert_eq!(Layout::new(0, 5, 8, 4).unwrap().extent(), 0);
+        assert_eq!(Layout::new(3, 0, 8, 4).unwrap().extent(), 0);
+    }
+}

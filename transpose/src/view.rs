@@ -1,0 +1,194 @@
+//! Windows on a device matrix: what a transpose reads from and writes to.
+
+use crate::device::Device;
+use crate::layout::Layout;
+use crate::matrix::DeviceMatrix;
+use crate::{Error, Result, Strategy};
+use bytemuck::Pod;
+use std::marker::PhantomData;
+
+/// A `rows × cols` window on a matrix that it borrows.
+#[derive(Debug)]
+pub struct MatrixView<'a, T> {
+    pub(crate) device: &'a Device,
+    pub(crate) address: u64,
+    pub(crate) layout: Layout,
+    element: PhantomData<&'a T>,
+}
+
+/// A `rows × cols` window on a matrix that it borrows exclusively.
+#[derive(Debug)]
+pub struct MatrixViewMut<'a, T> {
+    pub(crate) device: &'a Device,
+    pub(crate) address: u64,
+    pub(crate) layout: Layout,
+    element: PhantomData<&'a mut T>,
+}
+
+impl<T> Clone for MatrixView<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for MatrixView<'_, T> {}
+
+/// What both kinds of view tell about themselves.
+macro_rules! shape_accessors {
+    ($view:ident) => {
+        impl<T> $view<'_, T> {
+            /// Number of rows.
+            pub fn nrows(&self) -> usize {
+                self.layout.rows
+            }
+
+            /// Number of columns.
+            pub fn ncols(&self) -> usize {
+                self.layout.cols
+            }
+
+            /// `(rows, columns)`.
+            pub fn shape(&self) -> (usize, usize) {
+                (self.layout.rows, self.layout.cols)
+            }
+
+            /// Leading dimension: elements from one row's start to the next's.
+            pub fn ld(&self) -> usize {
+                self.layout.ld
+            }
+
+            /// Whether there are no elements.
+            pub fn is_empty(&self) -> bool {
+                self.layout.is_empty()
+            }
+
+            /// Whether rows follow each other without a gap.
+            pub fn is_contiguous(&self) -> bool {
+                self.layout.is_contiguous()
+            }
+
+            /// The device that holds the elements.
+            pub fn device(&self) -> &Device {
+                self.device
+            }
+        }
+    };
+}
+
+shape_accessors!(MatrixView);
+shape_accessors!(MatrixViewMut);
+
+impl<'a, T: Pod> MatrixView<'a, T> {
+    /// The whole of `matrix`.
+    pub(crate) fn whole(matrix: &'a DeviceMatrix<T>) -> Self {
+        let (device, address) = (matrix.device(), matrix.address());
+        MatrixView { device, address, layout: matrix.layout(), element: PhantomData }
+    }
+
+    /// The window of `layout` that starts `offset` elements into the buffer of `matrix`.
+    pub(crate) fn window(
+        matrix: &'a DeviceMatrix<T>,
+        offset: usize,
+        layout: Layout,
+    ) -> Result<Self> {
+        let address = window_address(matrix, offset, &layout)?;
+        Ok(MatrixView { device: matrix.device(), address, layout, element: PhantomData })
+    }
+
+    /// Transposes this window into `dst` by the fastest strategy known.
+    ///
+    /// # Errors
+    /// As [`transpose_into_with`](Self::transpose_into_with).
+    pub fn transpose_into<'d>(&self, dst: impl Into<MatrixViewMut<'d, T>>) -> Result<()>
+    where
+        T: 'd,
+    {
+        self.transpose_into_with(dst, Strategy::Auto)
+    }
+
+    /// Transposes this window into `dst` by the given strategy.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`], [`Error::ElementSize`], [`Error::DeviceMismatch`], and what the
+    /// device reports.
+    pub fn transpose_into_with<'d>(
+        &self,
+        dst: impl Into<MatrixViewMut<'d, T>>,
+        strategy: Strategy,
+    ) -> Result<()>
+    where
+        T: 'd,
+    {
+        let mut dst = dst.into();
+        crate::Plan::new(*self, dst.reborrow(), strategy)?.run(*self, dst)
+    }
+
+    /// The elements, row by row, without what lies between the rows. Waits for queued work.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn to_host(&self) -> Result<Vec<T>> {
+        let mut host = vec![T::zeroed(); self.layout.len()];
+        self.device.download(self.address, &self.layout, &mut host)?;
+        Ok(host)
+    }
+
+    pub(crate) fn same_device(&self, dst: &MatrixViewMut<'_, T>) -> Result<&'a Device> {
+        if self.device.is_same(dst.device) {
+            return Ok(self.device);
+        }
+        let (src, dst) = (self.device.to_string(), dst.device.to_string());
+        Err(Error::DeviceMismatch { src, dst })
+    }
+}
+
+impl<'a, T: Pod> MatrixViewMut<'a, T> {
+    /// The whole of `matrix`.
+    pub(crate) fn whole(matrix: &'a mut DeviceMatrix<T>) -> Self {
+        let (address, layout) = (matrix.address(), matrix.layout());
+        MatrixViewMut { device: matrix.device(), address, layout, element: PhantomData }
+    }
+
+    /// The window of `layout` that starts `offset` elements into the buffer of `matrix`.
+    pub(crate) fn window(
+        matrix: &'a mut DeviceMatrix<T>,
+        offset: usize,
+        layout: Layout,
+    ) -> Result<Self> {
+        let address = window_address(matrix, offset, &layout)?;
+        Ok(MatrixViewMut { device: matrix.device(), address, layout, element: PhantomData })
+    }
+
+    /// The same window for a shorter time.
+    pub fn reborrow(&mut self) -> MatrixViewMut<'_, T> {
+        MatrixViewMut {
+            device: self.device,
+            address: self.address,
+            layout: self.layout,
+            element: PhantomData,
+        }
+    }
+}
+
+impl<'a, T: Pod> From<&'a DeviceMatrix<T>> for MatrixView<'a, T> {
+    fn from(matrix: &'a DeviceMatrix<T>) -> Self {
+        MatrixView::whole(matrix)
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut DeviceMatrix<T>> for MatrixViewMut<'a, T> {
+    fn from(matrix: &'a mut DeviceMatrix<T>) -> Self {
+        MatrixViewMut::whole(matrix)
+    }
+}
+
+/// The address of a window, once it is known to lie inside the matrix's buffer.
+fn window_address<T: Pod>(matrix: &DeviceMatrix<T>, offset: usize, layout: &Layout) -> Result<u64> {
+    let available = matrix.capacity();
+    let end = offset.saturating_add(layout.extent());
+    if end > available {
+        let Layout { rows, cols, ld } = *layout;
+        return Err(Error::WindowOutOfBounds { offset, rows, cols, ld, end, available });
+    }
+    Ok(matrix.address() + (offset * size_of::<T>()) as u64)
+}

@@ -1,0 +1,93 @@
+//! A folder of programs for a GPU machine that has no Rust: every test and every example, and a
+//! script that runs them.
+
+use crate::command::{cargo, output};
+use crate::paths;
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const RUN: &str = r#"#!/bin/sh
+# Runs the bundled programs on this machine; needs an NVIDIA driver and nothing else.
+#   run.sh              every test
+#   run.sh list         the names of the programs
+#   run.sh NAME ARGS…   one program, such as: run.sh quickstart 16384 16384
+here=$(cd "$(dirname "$0")" && pwd)
+case "${1:-}" in
+    "")
+        failed=0
+        for test in "$here"/tests/*; do
+            echo "== $(basename "$test")"
+            "$test" --quiet || failed=1
+        done
+        exit $failed ;;
+    list)
+        ls "$here/tests" "$here/examples" ;;
+    *)
+        name=$1
+        shift
+        for folder in examples tests; do
+            [ -x "$here/$folder/$name" ] && exec "$here/$folder/$name" "$@"
+        done
+        echo "no program $name; see: $0 list" >&2
+        exit 1 ;;
+esac
+"#;
+
+/// Builds in release mode and writes `folder`.
+pub fn bundle(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    let tests = executables(&["test", "--no-run", "-p", "transpose", "-p", "transpose-tests"])?;
+    let examples = executables(&["build", "--examples", "-p", "transpose-examples"])?;
+    for (kind, programs) in [("tests", tests), ("examples", examples)] {
+        fs::create_dir_all(folder.join(kind))?;
+        for (name, program) in programs {
+            place(&program, &folder.join(kind).join(name))?;
+        }
+    }
+    write_script(&folder.join("run.sh"))?;
+    println!("{}: copy it to the GPU machine and run run.sh there", folder.display());
+    Ok(())
+}
+
+/// The programs that a cargo command builds, by name.
+fn executables(arguments: &[&str]) -> Result<Vec<(String, PathBuf)>> {
+    let (subcommand, rest) = arguments.split_first().context("no subcommand")?;
+    let messages = output(
+        cargo()
+            .current_dir(paths::root())
+            .arg(subcommand)
+            .args(["--release", "--message-format=json-render-diagnostics"])
+            .args(rest)
+            .stderr(Stdio::inherit()),
+    )?;
+    let mut programs = Vec::new();
+    for line in String::from_utf8(messages.stdout)?.lines() {
+        let message: Value = serde_json::from_str(line)?;
+        let (name, program) = (&message["target"]["name"], &message["executable"]);
+        if let (Some(name), Some(program)) = (name.as_str(), program.as_str()) {
+            programs.push((name.to_owned(), program.into()));
+        }
+    }
+    Ok(programs)
+}
+
+/// Copies a program and, where there is a `strip`, leaves its symbols behind.
+fn place(program: &Path, target: &Path) -> Result<()> {
+    fs::copy(program, target).with_context(|| program.display().to_string())?;
+    if Command::new("strip").arg(target).status().is_err() {
+        eprintln!("no strip on the path: {} keeps its symbols", target.display());
+    }
+    Ok(())
+}
+
+fn write_script(path: &Path) -> Result<()> {
+    fs::write(path, RUN)?;
+    #[cfg(unix)]
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    Ok(())
+}
