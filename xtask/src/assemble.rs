@@ -18,6 +18,7 @@ const WHEEL: &str = "nvidia-cuda-nvcc==13.*";
 /// Assembles every family for every chip.
 pub fn assemble() -> Result<()> {
     let ptxas = ptxas()?;
+    std::fs::create_dir_all(paths::scratch(""))?;
     let cubin = paths::scratch("assemble.cubin");
     for family in paths::FAMILIES {
         for chip in CHIPS {
