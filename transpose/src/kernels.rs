@@ -2,8 +2,29 @@
 
 use crate::{Error, Result};
 
-/// The PTX of the classic kernels, built from `kernels/` by `cargo xtask ptx`.
-pub(crate) const PTX: &str = include_str!("../ptx/classic.ptx");
+/// A set of kernels that are loaded together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Family {
+    Classic,
+}
+
+impl Family {
+    pub const ALL: [Family; 1] = [Family::Classic];
+
+    /// The kernels' PTX, built from `kernels/` by `cargo xtask ptx`.
+    pub fn ptx(self) -> &'static str {
+        match self {
+            Family::Classic => include_str!("../ptx/classic.ptx"),
+        }
+    }
+}
+
+/// An entry point: its name in the PTX, and the family that it is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Entry {
+    pub family: Family,
+    pub name: &'static str,
+}
 
 /// The bytes of an element that a kernel exists for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +78,7 @@ macro_rules! entry_names {
 
 impl Kernel {
     /// The entry point for elements of `width`.
-    pub fn entry(self, width: Width) -> &'static str {
+    pub fn entry(self, width: Width) -> Entry {
         let names = match self {
             Kernel::Copy => entry_names!("copy"),
             Kernel::Naive => entry_names!("naive"),
@@ -65,6 +86,6 @@ impl Kernel {
             Kernel::Padded => entry_names!("padded"),
             Kernel::Diagonal => entry_names!("diagonal"),
         };
-        names[width as usize]
+        Entry { family: Family::Classic, name: names[width as usize] }
     }
 }

@@ -1,17 +1,54 @@
 //! A launch, as plain data: what a plan asks a device to run.
 
-/// One kernel over one grid. Every kernel's first two parameters are the addresses of the source
-/// and the destination; the rest, given here, are 64-bit words.
+use crate::kernels::Entry;
+
+/// The most words that a kernel takes after its two addresses.
+pub(crate) const MAX_WORDS: usize = 14;
+
+/// One kernel over one grid.
+///
+/// Every kernel takes two addresses, which are known only when a plan is run (source and
+/// destination, or matrix and scratch memory), and then 64-bit words, which the plan knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Launch {
-    /// The entry point's name in the PTX.
-    pub kernel: &'static str,
+    pub entry: Entry,
     pub grid: [u32; 3],
     pub block: [u32; 3],
-    /// Bytes from the source's first element to where this launch starts reading.
-    pub src_offset: u64,
-    /// Bytes from the destination's first element to where this launch starts writing.
-    pub dst_offset: u64,
-    /// What follows the two addresses.
-    pub words: [u64; 4],
+    /// Shared memory in bytes beyond what the kernel declares.
+    pub dynamic_shared_bytes: u32,
+    /// Bytes from the start of each of the two memories to where this launch starts.
+    pub offsets: [u64; 2],
+    pub words: Words,
+}
+
+/// What a kernel takes after its addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Words {
+    words: [u64; MAX_WORDS],
+    len: usize,
+}
+
+impl<const N: usize> From<[u64; N]> for Words {
+    fn from(given: [u64; N]) -> Self {
+        const { assert!(N <= MAX_WORDS) };
+        let mut words = [0; MAX_WORDS];
+        words[..N].copy_from_slice(&given);
+        Words { words, len: N }
+    }
+}
+
+impl std::ops::Deref for Words {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        &self.words[..self.len]
+    }
+}
+
+impl Launch {
+    /// All of a kernel's arguments: the two addresses and the words.
+    pub fn arguments(&self, addresses: [u64; 2]) -> impl Iterator<Item = u64> + '_ {
+        let addresses = [addresses[0] + self.offsets[0], addresses[1] + self.offsets[1]];
+        addresses.into_iter().chain(self.words.iter().copied())
+    }
 }

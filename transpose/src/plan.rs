@@ -132,39 +132,40 @@ impl Plan {
         for launch in &self.launches {
             // SAFETY: the plan was made for these layouts, whose extents the views guarantee to
             // be inside live buffers; `dst` is borrowed exclusively.
-            unsafe { device.launch(launch, src.address, dst.address)? }
+            unsafe { device.launch(launch, [src.address, dst.address])? }
         }
         Ok(())
     }
 }
 
-/// The launches that move a problem's tiles: one, unless the columns are too many for the x axis
-/// of a grid, in which case the matrix is moved in slabs of columns.
+/// The launches that move a problem's tiles: one, unless the matrix has more tiles along an edge
+/// than a grid has blocks, in which case it is moved in slabs.
 fn launches(kernel: Kernel, width: Width, problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
     let Problem { src, dst, .. } = *problem;
     if src.is_empty() {
         return Vec::new();
     }
-    let tile_rows = src.rows.div_ceil(TILE);
-    let z = tile_rows.div_ceil(limit[1]);
-    let y = tile_rows.div_ceil(z);
-    // With 32-row tiles, an element per row and 64-bit addresses, `z` would need 2^47 bytes of
-    // matrix to reach its limit.
-    debug_assert!(z <= limit[2]);
-
-    let slab = limit[0] * TILE;
-    let dst_row_step = if kernel == Kernel::Copy { 1 } else { dst.ld };
-    (0..src.cols)
-        .step_by(slab)
-        .map(|first_col| {
-            let cols = slab.min(src.cols - first_col);
+    let slab_rows = limit[1] * limit[2] * TILE;
+    let slab_cols = limit[0] * TILE;
+    let slabs = (0..src.rows)
+        .step_by(slab_rows)
+        .flat_map(|row| (0..src.cols).step_by(slab_cols).map(move |col| (row, col)));
+    slabs
+        .map(|(row, col)| {
+            let (rows, cols) = (slab_rows.min(src.rows - row), slab_cols.min(src.cols - col));
+            let tile_rows = rows.div_ceil(TILE);
+            let z = tile_rows.div_ceil(limit[1]);
+            let dst_start = match kernel {
+                Kernel::Copy => row * dst.ld + col,
+                _ => col * dst.ld + row,
+            };
             Launch {
-                kernel: kernel.entry(width),
-                grid: [cols.div_ceil(TILE) as u32, y as u32, z as u32],
+                entry: kernel.entry(width),
+                grid: [cols.div_ceil(TILE), tile_rows.div_ceil(z), z].map(|n| n as u32),
                 block: BLOCK,
-                src_offset: first_col as u64 * width.bytes(),
-                dst_offset: (first_col * dst_row_step) as u64 * width.bytes(),
-                words: [src.rows as u64, cols as u64, src.ld as u64, dst.ld as u64],
+                dynamic_shared_bytes: 0,
+                offsets: [row * src.ld + col, dst_start].map(|n| n as u64 * width.bytes()),
+                words: [rows, cols, src.ld, dst.ld].map(|n| n as u64).into(),
             }
         })
         .collect()
@@ -185,37 +186,41 @@ mod tests {
     #[test]
     fn an_empty_matrix_needs_no_launch() {
         for (rows, cols) in [(0, 0), (0, 7), (7, 0)] {
-            assert!(
-                launches(Kernel::Padded, Width::B4, &problem(rows, cols), GRID_LIMIT).is_empty()
-            );
+            let launches = launches(Kernel::Padded, Width::B4, &problem(rows, cols), GRID_LIMIT);
+            assert!(launches.is_empty());
         }
     }
 
-    /// A grid is within its limits and its tiles cover the matrix, even for matrices
-    /// that are longer than any grid axis.
+    /// Grids are within their limits and their tiles cover the matrix, even for matrices that
+    /// are longer than any grid axis.
     #[test]
     fn grids_cover_any_shape() {
         for (rows, cols) in
-            [(1, 1), (33, 31), (1 << 37, 1), (1, 1 << 37), (65535 * 32 + 1, 5), (1 << 20, 1 << 20)]
+            [(1, 1), (33, 31), (65535 * 32 + 1, 5), (1 << 20, 1 << 20), (1 << 38, 1), (1, 1 << 38)]
         {
             let launches = launches(Kernel::Padded, Width::B1, &problem(rows, cols), GRID_LIMIT);
             let mut covered = 0;
-            for Launch { grid: [x, y, z], src_offset, words, .. } in launches {
-                assert!(x as usize <= GRID_LIMIT[0] && y as usize <= GRID_LIMIT[1] && z <= 65535);
-                assert_eq!(src_offset as usize, covered);
-                assert!(x as usize * TILE >= words[1] as usize);
-                assert!(y as usize * z as usize * TILE >= rows);
-                covered += words[1] as usize;
+            for Launch { grid, words, .. } in launches {
+                let [x, y, z] = grid.map(|n| n as usize);
+                assert!(x <= GRID_LIMIT[0] && y <= GRID_LIMIT[1] && z <= GRID_LIMIT[2]);
+                assert!(y * z * TILE >= words[0] as usize && x * TILE >= words[1] as usize);
+                covered += words[0] * words[1];
             }
-            assert_eq!(covered, cols);
+            assert_eq!(covered as usize, rows * cols);
         }
     }
 
     #[test]
     fn slabs_start_where_their_elements_are() {
-        let launches = launches(Kernel::Naive, Width::B4, &problem(3, 70), [1, 1, 1]);
-        let starts: Vec<_> =
-            launches.iter().map(|l| (l.src_offset, l.dst_offset, l.words[1])).collect();
-        assert_eq!(starts, [(0, 0, 32), (128, 32 * 3 * 4, 32), (256, 64 * 3 * 4, 6)]);
+        let launches = launches(Kernel::Naive, Width::B4, &problem(33, 70), [2, 1, 1]);
+        let slabs: Vec<_> =
+            launches.iter().map(|slab| (slab.offsets, slab.words[0], slab.words[1])).collect();
+        let expected = [
+            ([0, 0], 32, 64),
+            ([64 * 4, 64 * 33 * 4], 32, 6),
+            ([32 * 70 * 4, 32 * 4], 1, 64),
+            ([(32 * 70 + 64) * 4, (64 * 33 + 32) * 4], 1, 6),
+        ];
+        assert_eq!(slabs, expected);
     }
 }

@@ -4,8 +4,8 @@
 //! stream, one module. The driver is opened at run time by `cuda_driver`.
 
 use super::{Backend, Rows};
-use crate::kernels;
-use crate::launch::Launch;
+use crate::kernels::{Entry, Family};
+use crate::launch::{Launch, MAX_WORDS};
 use crate::{Error, Result};
 use cust::context::{Context, CurrentContext};
 use cust::error::CudaError;
@@ -15,6 +15,7 @@ use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -31,14 +32,14 @@ pub(super) struct Cuda {
     context: Context,
 }
 
-/// The kernels in use so far, and the module they come from once one was used.
+/// The kernels in use so far, and the modules they come from.
 #[derive(Default)]
 struct Kernels {
-    functions: HashMap<&'static str, Function>,
-    module: Option<Module>,
+    functions: HashMap<Entry, Function>,
+    modules: HashMap<Family, Module>,
 }
 
-/// A kernel of the loaded module.
+/// A kernel of a loaded module.
 #[derive(Clone, Copy)]
 struct Function(sys::CUfunction);
 
@@ -67,21 +68,23 @@ impl Cuda {
         CurrentContext::set_current(&self.context).map_err(during("entering the context"))
     }
 
-    /// The kernel of that name; the first call loads the module.
-    fn function(&self, name: &'static str) -> Result<Function> {
+    /// The kernel of that name; the first of a family loads the family.
+    fn function(&self, entry: Entry) -> Result<Function> {
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&function) = kernels.functions.get(name) {
+        let Kernels { functions, modules } = &mut *kernels;
+        if let Some(&function) = functions.get(&entry) {
             return Ok(function);
         }
-        let module = match &mut kernels.module {
-            Some(module) => module,
-            none => none.insert(
-                Module::from_ptx(kernels::PTX, &[]).map_err(during("loading the kernels"))?,
+        let module = match modules.entry(entry.family) {
+            Occupied(loaded) => loaded.into_mut(),
+            Vacant(slot) => slot.insert(
+                Module::from_ptx(entry.family.ptx(), &[]).map_err(during("loading kernels"))?,
             ),
         };
-        let raw = module.get_function(name).map_err(during("looking up a kernel"))?.to_raw();
-        kernels.functions.insert(name, Function(raw));
-        Ok(Function(raw))
+        let found = module.get_function(entry.name).map_err(during("looking up a kernel"))?;
+        let function = Function(found.to_raw());
+        functions.insert(entry, function);
+        Ok(function)
     }
 
     /// Runs one copy of `rows` between host and device and waits for it.
@@ -221,15 +224,18 @@ impl Backend for Cuda {
         unsafe { self.copy_rows(rows, host.as_mut_ptr(), Direction::Download) }
     }
 
-    unsafe fn launch(&self, launch: &Launch, src: u64, dst: u64) -> Result<()> {
+    unsafe fn launch(&self, launch: &Launch, addresses: [u64; 2]) -> Result<()> {
         self.enter()?;
-        let function = self.function(launch.kernel)?;
-        let [a, b, c, d] = launch.words;
-        let mut words = [src, dst, a, b, c, d];
+        let function = self.function(launch.entry)?;
+        let mut words = [0u64; 2 + MAX_WORDS];
+        for (word, argument) in words.iter_mut().zip(launch.arguments(addresses)) {
+            *word = argument;
+        }
         let mut arguments = words.each_mut().map(|word| (word as *mut u64).cast::<c_void>());
         let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
-        // SAFETY: every kernel takes these six 64-bit words, which the driver reads before it
-        // returns; the caller vouches for the memory that the kernel touches.
+        // SAFETY: the kernel's parameters are the launch's words, 64 bits each, and the driver reads
+        // as many as the kernel declares before it returns; the caller vouches for the memory
+        // that the kernel touches.
         check("launching a kernel", unsafe {
             sys::cuLaunchKernel(
                 function.0,
@@ -239,7 +245,7 @@ impl Backend for Cuda {
                 block_x,
                 block_y,
                 block_z,
-                0,
+                launch.dynamic_shared_bytes,
                 self.stream.as_inner(),
                 arguments.as_mut_ptr(),
                 std::ptr::null_mut(),

@@ -66,7 +66,7 @@ pub(crate) trait Backend: Send + Sync {
     ///
     /// # Safety
     /// Everything that the launch reads or writes lies inside live allocations.
-    unsafe fn launch(&self, launch: &Launch, src: u64, dst: u64) -> Result<()>;
+    unsafe fn launch(&self, launch: &Launch, addresses: [u64; 2]) -> Result<()>;
 
     /// Waits for all that was queued.
     fn synchronize(&self) -> Result<()>;
@@ -202,10 +202,10 @@ impl Device {
     /// Queues a kernel.
     ///
     /// # Safety
-    /// Everything that the launch reads from `src` and writes to `dst` lies inside live buffers.
-    pub(crate) unsafe fn launch(&self, launch: &Launch, src: u64, dst: u64) -> Result<()> {
+    /// Everything that the launch accesses at the two addresses lies inside live buffers.
+    pub(crate) unsafe fn launch(&self, launch: &Launch, addresses: [u64; 2]) -> Result<()> {
         // SAFETY: the caller's obligation.
-        unsafe { self.backend.launch(launch, src + launch.src_offset, dst + launch.dst_offset) }
+        unsafe { self.backend.launch(launch, addresses) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The simulator as a device: the shipped PTX, executed on the CPU.
 
 use super::{Backend, Rows};
-use crate::kernels;
+use crate::kernels::Family;
 use crate::launch::Launch;
 use crate::{Error, Result};
 use simt::{LaunchConfig, Memory, Module, Options};
@@ -22,14 +22,16 @@ impl Simulated {
     }
 }
 
-/// The shipped kernels, parsed once per process.
-fn module() -> Result<&'static Module> {
-    static MODULE: OnceLock<Module> = OnceLock::new();
-    if let Some(module) = MODULE.get() {
+/// A family of the shipped kernels, parsed once per process.
+fn module(family: Family) -> Result<&'static Module> {
+    static MODULES: [OnceLock<Module>; Family::ALL.len()] =
+        [const { OnceLock::new() }; Family::ALL.len()];
+    let module = &MODULES[family as usize];
+    if let Some(module) = module.get() {
         return Ok(module);
     }
-    let module = Module::parse(kernels::PTX)?;
-    Ok(MODULE.get_or_init(|| module))
+    let parsed = Module::parse(family.ptx())?;
+    Ok(module.get_or_init(|| parsed))
 }
 
 impl Backend for Simulated {
@@ -77,17 +79,13 @@ impl Backend for Simulated {
         Ok(())
     }
 
-    unsafe fn launch(&self, launch: &Launch, src: u64, dst: u64) -> Result<()> {
-        let config =
-            LaunchConfig { grid: launch.grid, block: launch.block, dynamic_shared_bytes: 0 };
-        let words = [&[src, dst], &launch.words[..]].concat();
-        let args: Vec<&[u8]> = words.iter().map(bytemuck::bytes_of).collect();
-        module()?.kernel(launch.kernel)?.launch(
-            &self.memory,
-            &config,
-            &args,
-            &Options::default(),
-        )?;
+    unsafe fn launch(&self, launch: &Launch, addresses: [u64; 2]) -> Result<()> {
+        let Launch { entry, grid, block, dynamic_shared_bytes, .. } = *launch;
+        let words: Vec<u64> = launch.arguments(addresses).collect();
+        let arguments: Vec<&[u8]> = words.iter().map(bytemuck::bytes_of).collect();
+        let config = LaunchConfig { grid, block, dynamic_shared_bytes };
+        let kernel = module(entry.family)?.kernel(entry.name)?;
+        kernel.launch(&self.memory, &config, &arguments, &Options::default())?;
         Ok(())
     }
 
