@@ -78,7 +78,8 @@ fn ptxas() -> Result<PathBuf> {
         return Ok(path.into());
     }
     let search = std::env::var_os("PATH").unwrap_or_default();
-    if let Some(path) = std::env::split_paths(&search).map(|p| p.join("ptxas")).find(|p| p.is_file())
+    if let Some(path) =
+        std::env::split_paths(&search).map(|p| p.join("ptxas")).find(|p| p.is_file())
     {
         return Ok(path);
     }
@@ -114,7 +115,9 @@ ptxas info    : Used 24 registers, used 0 barriers, 400 bytes cmem[0]
 
     #[test]
     fn stack_and_spills_are_refused_by_name() {
-        for (clean, used) in [("0 bytes stack", "16 bytes stack"), ("0 bytes spill l", "4 bytes spill l")] {
+        for (clean, used) in
+            [("0 bytes stack", "16 bytes stack"), ("0 bytes spill l", "4 bytes spill l")]
+        {
             let error = Resources::of(&CLEAN.replace(clean, used)).unwrap_err().to_string();
             assert!(error.contains("copy_b4"), "{error}");
         }

@@ -24,6 +24,8 @@ enum Chore {
         /// Write nothing; fail if what is there differs from what the kernels compile to.
         #[arg(long)]
         check: bool,
+        /// Only this family of kernels.
+        family: Option<String>,
     },
     /// Assemble the shipped PTX for every supported chip; fail on spills or stack use.
     Assemble,
@@ -39,8 +41,7 @@ enum Chore {
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().chore {
-        Chore::Ptx { check: false } => ptx::write(),
-        Chore::Ptx { check: true } => ptx::check(),
+        Chore::Ptx { check, family } => ptx::ptx(check, family.as_deref()),
         Chore::Assemble => assemble::assemble(),
         Chore::Published => published::check(),
         Chore::Bundle { folder } => bundle::bundle(&folder),

@@ -13,37 +13,42 @@ use std::fs;
 /// The lines in front of the compiler's output end with this one.
 const END_OF_HEADER: &str = "//\n";
 
-/// Builds and writes every family.
-pub fn write() -> Result<()> {
-    for family in paths::FAMILIES {
-        let (ptx, report) = build(family)?;
-        fs::write(paths::shipped_ptx(family), ptx)?;
-        println!("{family}: {} kernels, {}", report.entries.len(), report.toolchain.version);
+/// Builds the families, all or the one named, and writes them or compares.
+pub fn ptx(check_only: bool, only: Option<&str>) -> Result<()> {
+    if let Some(family) = only.filter(|family| !paths::FAMILIES.contains(family)) {
+        bail!("there is no family {family:?}; there are {:?}", paths::FAMILIES);
+    }
+    for family in paths::FAMILIES.into_iter().filter(|family| only.is_none_or(|o| o == *family)) {
+        if check_only { check(family)? } else { write(family)? }
     }
     Ok(())
 }
 
-/// Builds every family and compares with what ships.
-pub fn check() -> Result<()> {
-    for family in paths::FAMILIES {
-        let path = paths::shipped_ptx(family);
-        let shipped = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let (built, report) = build(family)?;
-        if header(&shipped) != header(&built) {
-            compare_entries(family, &shipped, &report)?;
-        } else if shipped != built {
-            let diff = TextDiff::from_lines(&shipped, &built);
-            let diff = diff.unified_diff().context_radius(2).to_string();
-            let start: Vec<_> = diff.lines().take(40).collect();
-            bail!(
-                "{} is not what the kernels compile to; run `cargo xtask ptx`\n{}",
-                path.display(),
-                start.join("\n")
-            );
-        } else {
-            println!("{family}: identical, {} kernels", report.entries.len());
-        }
+fn write(family: &str) -> Result<()> {
+    let (ptx, report) = build(family)?;
+    fs::write(paths::shipped_ptx(family), ptx)?;
+    println!("{family}: {} kernels, {}", report.entries.len(), report.toolchain.version);
+    Ok(())
+}
+
+fn check(family: &str) -> Result<()> {
+    let path = paths::shipped_ptx(family);
+    let shipped = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let (built, report) = build(family)?;
+    if header(&shipped) != header(&built) {
+        return compare_entries(family, &shipped, &report);
     }
+    if shipped != built {
+        let diff = TextDiff::from_lines(&shipped, &built);
+        let diff = diff.unified_diff().context_radius(2).to_string();
+        let start: Vec<_> = diff.lines().take(40).collect();
+        bail!(
+            "{} is not what the kernels compile to; run `cargo xtask ptx`\n{}",
+            path.display(),
+            start.join("\n")
+        );
+    }
+    println!("{family}: identical, {} kernels", report.entries.len());
     Ok(())
 }
 
