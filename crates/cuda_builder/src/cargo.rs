@@ -52,9 +52,13 @@ pub(crate) struct Invocation<'a> {
     toolchain: &'a Toolchain,
 }
 
-/// The files that a build left.
+/// The files that the compiler left.
 pub(crate) struct Built {
+    /// The compiler's own output.
+    pub(crate) assembly: PathBuf,
+    /// Where the PTX that is made of it belongs. No file of cargo's has that name.
     pub(crate) ptx: PathBuf,
+    /// The intermediate language, if it was asked for.
     pub(crate) ir: Option<PathBuf>,
 }
 
@@ -144,6 +148,8 @@ impl<'a> Invocation<'a> {
         let builder = self.builder;
         let mut flags = vec![
             format!("-Ctarget-cpu={}", builder.arch.target_cpu()),
+            // The names that `symbols` knows.
+            "-Csymbol-mangling-version=v0".to_owned(),
             // It copies barriers into branches: see the crate's page.
             "-Zmir-enable-passes=-JumpThreading".to_owned(),
             format!("-Cllvm-args=-nvptx-fma-level={}", u8::from(builder.fma_contraction)),
@@ -202,13 +208,14 @@ impl<'a> Invocation<'a> {
         let name = last_library(messages).ok_or_else(|| CudaBuilderError::NoPtx(folder.clone()))?;
         let file = |extension: &str| folder.join(&name).with_extension(extension);
         let built = Built {
-            ptx: file("s"),
+            assembly: file("s"),
+            ptx: target_dir.join(&name).with_extension("ptx"),
             ir: self.builder.emit.map(|emit| match emit {
                 EmitOption::LlvmIr => file("ll"),
                 EmitOption::Bitcode => file("bc"),
             }),
         };
-        match built.ptx.is_file() {
+        match built.assembly.is_file() {
             true => Ok(built),
             false => Err(CudaBuilderError::NoPtx(folder)),
         }

@@ -31,12 +31,14 @@
 //!
 //! - It comes from the options given here and from nothing around: the variables
 //!   and the profile settings that cargo would pick up are replaced.
-//! - It does not depend on where the crate lies: paths are cut out of it.
+//! - It does not depend on where the crate lies: paths, and hashes of paths in the
+//!   names of private items, are replaced.
 //! - It has no `.local` memory, no `call` and no unresolved `.extern` ([`ptx`]).
 //! - No barrier is copied into a branch. rustc's own jump threading (a MIR pass) does
 //!   that, because it does not know what a barrier is: `if a { … } sync(); if a { … }`
-//!   became two branches with a barrier each, which is undefined when the threads of a
-//!   warp part there. The pass is off in this build; LLVM's passes know better.
+//!   becomes two branches with a barrier each, which is undefined when the threads of a
+//!   warp part there ([rust-lang/rust#137086]). The pass is off in this build, as it
+//!   will be in later compilers; LLVM's passes know better.
 //!
 //! # Differences from the published crate
 //!
@@ -48,12 +50,15 @@
 //! - `release(false)` means debug assertions and overflow checks; the code is optimized
 //!   all the same, since unoptimized Rust is full of calls.
 //! - Builds go to `target/cuda_builder` in the kernel crate, a folder per set of options.
+//!
+//! [rust-lang/rust#137086]: https://github.com/rust-lang/rust/issues/137086
 
 mod arch;
 mod cargo;
 mod error;
 mod options;
 pub mod ptx;
+mod symbols;
 mod toolchain;
 
 pub use arch::NvvmArch;

@@ -1,9 +1,10 @@
 //! The options of a build, and the build.
 
 use crate::cargo::Invocation;
+use crate::symbols::number_crates;
 use crate::{BuildReport, CudaBuilderError, NvvmArch, Toolchain, ptx};
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// How much debug information to put into the PTX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +180,9 @@ impl CudaBuilder {
 
         let toolchain = Toolchain::find(&path_to_crate)?;
         let built = Invocation::new(&self, &path_to_crate, &toolchain).run()?;
-        let entries = accept(&built.ptx)?;
+        let text = number_crates(&read(&built.assembly)?);
+        write(&built.ptx, &text).map_err(CudaBuilderError::FailedToCopyPtxFile)?;
+        let entries = accept(&built.ptx, &text)?;
         Ok(BuildReport { ptx: self.deliver(built.ptx)?, ir: built.ir, entries, toolchain })
     }
 
@@ -221,15 +224,27 @@ fn announce_sources(path_to_crate: &Path) {
     }
 }
 
+fn read(path: &Path) -> Result<String, CudaBuilderError> {
+    fs::read_to_string(path)
+        .map_err(|source| CudaBuilderError::CannotRead { path: path.to_owned(), source })
+}
+
+/// Writes a file unless it has this text already: another build may be reading it.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    match fs::read(path) {
+        Ok(present) if present == text.as_bytes() => Ok(()),
+        _ => fs::write(path, text),
+    }
+}
+
 /// The kernels in the PTX, provided that nothing forbidden is in it.
-fn accept(path: &Path) -> Result<Vec<String>, CudaBuilderError> {
-    let text = fs::read_to_string(path)
-        .map_err(|source| CudaBuilderError::CannotRead { path: path.to_owned(), source })?;
-    let findings = ptx::findings(&text);
+fn accept(path: &Path, text: &str) -> Result<Vec<String>, CudaBuilderError> {
+    let findings = ptx::findings(text);
     if !findings.is_empty() {
         return Err(CudaBuilderError::ForbiddenPtx { path: path.to_owned(), findings });
     }
-    Ok(ptx::entries(&text).into_iter().map(|entry| entry.name).collect())
+    let entries = ptx::entries(text).into_iter();
+    Ok(entries.map(|entry| entry.name).collect())
 }
 
 #[cfg(test)]

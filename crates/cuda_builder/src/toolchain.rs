@@ -69,7 +69,7 @@ impl Toolchain {
     pub fn find(path_to_crate: &Path) -> Result<Self, CudaBuilderError> {
         let candidates = match env::var_os(OVERRIDE).filter(|value| !value.is_empty()) {
             // A compiler asked for by name and not fit is an error, not a suggestion.
-            Some(rustc) => vec![(Origin::Override, PathBuf::from(rustc))],
+            Some(rustc) => vec![(Origin::Override, from_here(PathBuf::from(rustc)))],
             None => vec![
                 (Origin::Active, env::var_os("RUSTC").unwrap_or("rustc".into()).into()),
                 (Origin::System, SYSTEM_RUSTC.into()),
@@ -106,6 +106,14 @@ impl Toolchain {
             builds_core,
             sysroot,
         })
+    }
+}
+
+/// A path, which means one in the folder of this process; a bare name stays as it is.
+fn from_here(program: PathBuf) -> PathBuf {
+    match program.components().count() {
+        0 | 1 => program,
+        _ => std::path::absolute(&program).unwrap_or(program),
     }
 }
 

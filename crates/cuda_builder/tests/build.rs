@@ -1,7 +1,171 @@
-//! Builds the fixture.
-use cuda_builder::*;
+//! Builds the kernels in `tests/kernels` and reads the PTX.
+//!
+//! Runs where a compiler for the GPU is found, and says why not elsewhere. The first
+//! run compiles `core` three times.
+
+use cuda_builder::{BuildReport, CudaBuilder, NvvmArch, Toolchain};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// What the fixture has, in the order in which rustc writes it.
+const KERNELS: [&str; 7] =
+    ["checked", "dynamic", "floats", "intrinsics", "one_array", "reverse", "two_arrays"];
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels")
+}
+
+/// Where this test may write. Kept between runs, so that only the first is slow.
+fn scratch() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// Whether there is a compiler; if not, says what is missing.
+fn can_build() -> bool {
+    match Toolchain::find(&fixture()) {
+        Ok(toolchain) => {
+            println!("with {toolchain}");
+            true
+        }
+        Err(error) => {
+            println!("skipped: {error}");
+            false
+        }
+    }
+}
+
+/// The PTX of the fixture with the options that the tests share.
+fn shared_build() -> &'static str {
+    static PTX: OnceLock<String> = OnceLock::new();
+    PTX.get_or_init(|| build(&fixture(), |builder| builder).1)
+}
+
+/// Builds a crate with options that the tests below share, and some of their own.
+fn build(path: &Path, options: impl Fn(CudaBuilder) -> CudaBuilder) -> (BuildReport, String) {
+    let builder = CudaBuilder::new(path).arch(NvvmArch::Compute70).ptx_version(6, 3);
+    let report = options(builder).build_report().unwrap_or_else(|error| panic!("{error}"));
+    let ptx = fs::read_to_string(&report.ptx).expect("the PTX can be read");
+    (report, ptx)
+}
+
+/// The text of one kernel.
+fn body<'a>(ptx: &'a str, kernel: &str) -> &'a str {
+    let from = ptx.find(&format!(".entry {kernel}(")).expect("the kernel is there");
+    let len = ptx[from..].find("\n}").expect("the kernel ends");
+    &ptx[from..from + len]
+}
+
+/// The static shared arrays that one kernel mentions.
+fn arrays<'a>(ptx: &'a str, kernel: &str) -> BTreeSet<&'a str> {
+    body(ptx, kernel)
+        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+        .filter(|word| word.starts_with("shared_"))
+        .collect()
+}
+
 #[test]
-fn tryit() {
-    let r = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels")).arch(NvvmArch::Compute70).ptx_version(6,3).copy_to("/tmp/fx.ptx").build_report();
-    match r { Ok(r) => println!("{r:#?} {}", r.toolchain), Err(e) => panic!("{e}") }
+fn builds_what_the_options_say() {
+    if !can_build() {
+        return;
+    }
+    let copy = scratch().join("new folder/kernels.ptx");
+    let (report, ptx) = build(&fixture(), |builder| builder.copy_to(&copy));
+    assert_eq!(report.ptx, copy);
+    assert_eq!(report.entries, KERNELS);
+    assert!(ptx.contains(".version 6.3\n.target sm_70\n"), "{ptx}");
+    assert!(body(&ptx, "floats").contains("fma.rn.f32"));
+    assert!(body(&ptx, "floats").contains("div.rn.f32"));
+
+    // Another set of options, and then the first again: neither sees the other's PTX.
+    let (report, other) = build(&fixture(), |builder| {
+        let builder = builder.arch(NvvmArch::Compute90).ptx_version(8, 0);
+        builder.fma_contraction(false).fast_div(true).emit_llvm_ir(true)
+    });
+    assert!(other.contains(".version 8.0\n.target sm_90\n"), "{other}");
+    assert!(!body(&other, "floats").contains("fma"));
+    assert!(body(&other, "floats").contains("div.full.f32"));
+    let ir = fs::read_to_string(report.ir.expect("it was asked for")).expect("it can be read");
+    assert!(ir.contains("define ptx_kernel void @floats"));
+
+    assert_eq!(shared_build(), ptx);
+}
+
+#[test]
+fn the_folder_does_not_show() {
+    if !can_build() {
+        return;
+    }
+    let elsewhere = scratch().join("elsewhere");
+    let ours = "crates/cuda_builder/tests/kernels";
+    for folder in ["crates/cuda_std", "crates/cuda_std_macros", ours] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+        copy_sources(&from, &elsewhere.join(folder));
+    }
+    let here = shared_build();
+    let (_, there) = build(&elsewhere.join(ours), |builder| builder);
+    assert_eq!(here, there);
+    assert!(!here.contains(env!("CARGO_MANIFEST_DIR")));
+    assert!(!here.contains(".rs"));
+}
+
+#[test]
+fn a_place_in_the_source_is_an_array() {
+    if !can_build() {
+        return;
+    }
+    let ptx = shared_build();
+    assert_eq!(arrays(ptx, "reverse").len(), 1);
+    assert_eq!(arrays(ptx, "two_arrays").len(), 2);
+    assert_eq!(arrays(ptx, "dynamic").len(), 0);
+
+    // Inlined in three branches and unrolled, still one.
+    assert_eq!(arrays(ptx, "one_array").len(), 1);
+
+    for bytes in [256, 128, 384] {
+        let tail = format!("[{bytes}];\n");
+        let declared = ptx.lines().any(|line| {
+            line.starts_with(".shared .align 16 .b8 shared_") && line.ends_with(tail.trim())
+        });
+        assert!(declared, "{bytes}: {ptx}");
+    }
+}
+
+#[test]
+fn a_barrier_stays_one() {
+    if !can_build() {
+        return;
+    }
+    let ptx = shared_build();
+    for (kernel, barriers) in [("reverse", 1), ("dynamic", 1), ("two_arrays", 2)] {
+        let found = body(ptx, kernel).matches("bar.sync").count();
+        assert_eq!(found, barriers, "{}", body(ptx, kernel));
+    }
+}
+
+#[test]
+fn a_panic_is_a_trap() {
+    if !can_build() {
+        return;
+    }
+    // Otherwise it is a call, and the build refuses the PTX.
+    assert!(body(shared_build(), "checked").contains("trap;"));
+}
+
+/// Copies a folder without what was built in it.
+fn copy_sources(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("the scratch folder can be written");
+    for entry in fs::read_dir(from).expect("the sources can be listed") {
+        let entry = entry.expect("the sources can be listed");
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            if entry.file_name() != "target" {
+                copy_sources(&path, &target);
+            }
+        } else if fs::read(&path).ok() != fs::read(&target).ok() {
+            // Only what changed, so that cargo sees an unchanged copy as fresh.
+            fs::copy(&path, &target).expect("a file can be copied");
+        }
+    }
 }

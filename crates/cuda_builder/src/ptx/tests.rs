@@ -118,3 +118,26 @@ fn survives_text_that_is_no_ptx() {
         findings(text);
     }
 }
+
+#[test]
+fn finds_a_call_after_any_statement() {
+    let mut inside = false;
+    let mut tried = 0;
+    for (at, line) in CLEAN.lines().enumerate() {
+        inside |= line == "{";
+        if !inside || line == "}" {
+            continue;
+        }
+        let mut lines: Vec<_> = CLEAN.lines().collect();
+        lines.insert(at + 1, "\t@%p1 call.uni panic;");
+        let found = findings(&lines.join("\n"));
+        assert_eq!(found.len(), 1, "after {line}: {found:?}");
+        assert_eq!(found[0].what, Forbidden::Call);
+        assert_eq!(found[0].function.as_deref(), Some("call_local"));
+        // A label belongs to the statement that it stands before.
+        let labels = usize::from(line.ends_with(':'));
+        assert_eq!(found[0].line, at + 2 - labels, "after {line}");
+        tried += 1;
+    }
+    assert!(tried > 5, "the kernel's body was not found");
+}
