@@ -3,15 +3,16 @@
 //! Runs where a compiler for the GPU is found, and says why not elsewhere. The first
 //! run compiles `core` three times.
 
-use cuda_builder::{BuildReport, CudaBuilder, NvvmArch, Toolchain};
+use cuda_builder::ptx::Forbidden;
+use cuda_builder::{BuildReport, CudaBuilder, CudaBuilderError, NvvmArch, Toolchain};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What the fixture has, in the order in which rustc writes it.
+/// What the fixture has, in the order in which rustc writes it, apart from `checked`.
 const KERNELS: [&str; 7] =
-    ["checked", "dynamic", "floats", "intrinsics", "one_array", "reverse", "two_arrays"];
+    ["dynamic", "floats", "intrinsics", "one_array", "reverse", "table", "two_arrays"];
 
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels")
@@ -22,18 +23,12 @@ fn scratch() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Whether there is a compiler; if not, says what is missing.
-fn can_build() -> bool {
-    match Toolchain::find(&fixture()) {
-        Ok(toolchain) => {
-            println!("with {toolchain}");
-            true
-        }
-        Err(error) => {
-            println!("skipped: {error}");
-            false
-        }
-    }
+/// The compiler; if there is none, says what is missing.
+fn compiler() -> Option<Toolchain> {
+    Toolchain::find(&fixture())
+        .inspect(|toolchain| println!("with {toolchain}"))
+        .inspect_err(|error| println!("skipped: {error}"))
+        .ok()
 }
 
 /// The PTX of the fixture with the options that the tests share.
@@ -42,9 +37,20 @@ fn shared_build() -> &'static str {
     PTX.get_or_init(|| build(&fixture(), |builder| builder).1)
 }
 
-/// Builds a crate with options that the tests below share, and some of their own.
+/// The options that the tests below share.
+fn builder(path: &Path) -> CudaBuilder {
+    CudaBuilder::new(path)
+        .arch(NvvmArch::Compute70)
+        .ptx_version(6, 3)
+        .build_args(&["--features=panics"])
+}
+
+/// Builds a crate with those options and some more.
 fn build(path: &Path, options: impl Fn(CudaBuilder) -> CudaBuilder) -> (BuildReport, String) {
-    let builder = CudaBuilder::new(path).arch(NvvmArch::Compute70).ptx_version(6, 3);
+    let mut builder = builder(path);
+    if compiler().is_some_and(|toolchain| !toolchain.builds_core) {
+        builder.build_args.clear();
+    }
     let report = options(builder).build_report().unwrap_or_else(|error| panic!("{error}"));
     let ptx = fs::read_to_string(&report.ptx).expect("the PTX can be read");
     (report, ptx)
@@ -67,13 +73,14 @@ fn arrays<'a>(ptx: &'a str, kernel: &str) -> BTreeSet<&'a str> {
 
 #[test]
 fn builds_what_the_options_say() {
-    if !can_build() {
+    if compiler().is_none() {
         return;
     }
     let copy = scratch().join("new folder/kernels.ptx");
     let (report, ptx) = build(&fixture(), |builder| builder.copy_to(&copy));
     assert_eq!(report.ptx, copy);
-    assert_eq!(report.entries, KERNELS);
+    let entries = report.entries.iter().filter(|name| *name != "checked");
+    assert!(entries.eq(KERNELS), "{:?}", report.entries);
     assert!(ptx.contains(".version 6.3\n.target sm_70\n"), "{ptx}");
     assert!(body(&ptx, "floats").contains("fma.rn.f32"));
     assert!(body(&ptx, "floats").contains("div.rn.f32"));
@@ -94,7 +101,7 @@ fn builds_what_the_options_say() {
 
 #[test]
 fn the_folder_does_not_show() {
-    if !can_build() {
+    if compiler().is_none() {
         return;
     }
     let elsewhere = scratch().join("elsewhere");
@@ -112,7 +119,7 @@ fn the_folder_does_not_show() {
 
 #[test]
 fn a_place_in_the_source_is_an_array() {
-    if !can_build() {
+    if compiler().is_none() {
         return;
     }
     let ptx = shared_build();
@@ -134,7 +141,7 @@ fn a_place_in_the_source_is_an_array() {
 
 #[test]
 fn a_barrier_stays_one() {
-    if !can_build() {
+    if compiler().is_none() {
         return;
     }
     let ptx = shared_build();
@@ -145,12 +152,21 @@ fn a_barrier_stays_one() {
 }
 
 #[test]
-fn a_panic_is_a_trap() {
-    if !can_build() {
+fn a_panic_is_a_trap_or_refused() {
+    let Some(toolchain) = compiler() else {
+        return;
+    };
+    if toolchain.builds_core {
+        assert!(body(shared_build(), "checked").contains("trap;"));
         return;
     }
-    // Otherwise it is a call, and the build refuses the PTX.
-    assert!(body(shared_build(), "checked").contains("trap;"));
+    match builder(&fixture()).build() {
+        Err(CudaBuilderError::ForbiddenPtx { findings, .. }) => {
+            assert_eq!(findings[0].what, Forbidden::Call);
+            assert_eq!(findings[0].function.as_deref(), Some("checked"));
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 /// Copies a folder without what was built in it.
