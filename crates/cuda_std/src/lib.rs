@@ -17,7 +17,7 @@
 //!
 //! # What a kernel crate looks like
 //!
-//! ```text
+//! ```
 //! #![cfg_attr(target_arch = "nvptx64", no_std, feature(abi_ptx, asm_experimental_arch))]
 //! use cuda_std::prelude::*;
 //!

@@ -41,14 +41,14 @@ use crate::gpu_only;
 /// Every thread of a block gets the same array. One place in the source is one
 /// array, however often it is executed or inlined; two places are two arrays, also
 /// when a macro made both. `T` and `LEN` may use constants and types of the
-/// function around it, but not its generic parameters. The type must be one without
-/// a `Drop` that matters: nothing is ever dropped.
+/// function around it, but not its generic parameters. Nothing in it is ever dropped.
 ///
 /// The memory is not initialized. Write before reading, and have a
 /// [`sync_threads`](crate::thread::sync_threads) between one thread's write and
 /// another thread's read.
 ///
-/// ```text
+/// ```
+/// # use cuda_std::{prelude::*, shared_array};
 /// #[kernel]
 /// pub unsafe fn reverse(values: *mut u32) {
 ///     let buffer = shared_array![u32; 256];
@@ -57,6 +57,13 @@ use crate::gpu_only;
 ///     thread::sync_threads();
 ///     *values.add(index) = *buffer.add(index);
 /// }
+/// ```
+///
+/// A size that no kernel can have is a compile error:
+///
+/// ```compile_fail,E0080
+/// # use cuda_std::shared_array;
+/// let too_large = shared_array![u64; 6145];
 /// ```
 #[macro_export]
 macro_rules! shared_array {

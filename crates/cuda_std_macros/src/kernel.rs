@@ -106,3 +106,126 @@ fn is_wide_pointer(ty: &Type) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::expand;
+    use proc_macro2::TokenStream;
+    use quote::quote;
+
+    /// The expansion of `#[kernel]` on an item, or the error's text.
+    fn kernel(item: TokenStream) -> Result<String, String> {
+        let item = syn::parse2(item).map_err(|error| error.to_string())?;
+        expand(TokenStream::new(), item)
+            .map(|tokens| tokens.to_string())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn makes_a_gpu_and_a_host_version() {
+        let out = kernel(quote!(
+            pub unsafe fn copy(to: *mut u8, len: usize) {
+                to.write(0)
+            }
+        ))
+        .unwrap();
+        for part in ["extern \"ptx-kernel\" fn copy", "extern \"C\" fn copy"] {
+            assert_eq!(out.matches(part).count(), 1, "{out}");
+        }
+        assert_eq!(out.matches("# [no_mangle]").count(), 2, "{out}");
+        // One check per parameter and version.
+        assert_eq!(out.matches("kernel_parameter_is_copy ::").count(), 4, "{out}");
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (item, part) in [
+            (
+                quote!(
+                    fn k() {}
+                ),
+                "unsafe",
+            ),
+            (
+                quote!(
+                    unsafe fn k() -> u32 {
+                        0
+                    }
+                ),
+                "returns nothing",
+            ),
+            (
+                quote!(
+                    unsafe fn k<T: Copy>(t: T) {}
+                ),
+                "generic",
+            ),
+            (
+                quote!(
+                    unsafe fn k<'a>(t: &'a u8) {}
+                ),
+                "generic",
+            ),
+            (
+                quote!(
+                    unsafe fn k(&self) {}
+                ),
+                "method",
+            ),
+            (
+                quote!(
+                    async unsafe fn k() {}
+                ),
+                "async",
+            ),
+            (
+                quote!(
+                    const unsafe fn k() {}
+                ),
+                "const",
+            ),
+            (
+                quote!(
+                    unsafe extern "C" fn k() {}
+                ),
+                "ABI",
+            ),
+            (
+                quote!(
+                    unsafe fn k(values: &[f32]) {}
+                ),
+                "a pointer and a length",
+            ),
+            (
+                quote!(
+                    unsafe fn k(values: *mut [f32]) {}
+                ),
+                "a pointer and a length",
+            ),
+            (
+                quote!(
+                    unsafe fn k(text: &str) {}
+                ),
+                "a pointer and a length",
+            ),
+            (
+                quote!(
+                    unsafe fn k(object: &dyn Copy) {}
+                ),
+                "a pointer and a length",
+            ),
+        ] {
+            let text = item.to_string();
+            let error = kernel(item).expect_err(&text);
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn takes_no_arguments() {
+        let item = syn::parse_quote!(
+            unsafe fn k() {}
+        );
+        assert!(expand(quote!(grid_dim = 1), item).is_err());
+    }
+}

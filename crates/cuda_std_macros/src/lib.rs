@@ -104,7 +104,7 @@ pub fn address_space(attr: TokenStream, item: TokenStream) -> TokenStream {
 /// For `cuda_std`'s own macros: calls `path!("name" …)` with a fresh symbol name.
 ///
 /// Input is `path ; tokens`. The name is unique in the crate that is being compiled
-/// and carries that crate's name and version, so it is unique in the PTX as well.
+/// and carries that crate's name, so it is unique in the PTX as well.
 #[doc(hidden)]
 #[proc_macro]
 pub fn __with_unique_name(input: TokenStream) -> TokenStream {

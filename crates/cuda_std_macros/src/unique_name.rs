@@ -39,10 +39,33 @@ impl Call {
     }
 }
 
-/// The next name: the crate, its version and a number, in letters PTX allows.
+/// The next name: the crate and a number. Two versions of one crate in one PTX would
+/// clash, and ptxas would say so.
 fn fresh() -> String {
-    let variable = |name| std::env::var(name).unwrap_or_default();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("shared_{}_{}_{number}", variable("CARGO_CRATE_NAME"), variable("CARGO_PKG_VERSION"),)
-        .replace(|letter: char| !letter.is_ascii_alphanumeric(), "_")
+    let krate = std::env::var("CARGO_CRATE_NAME").unwrap_or_default();
+    format!("shared_{krate}_{number}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fresh, Call};
+
+    #[test]
+    fn names_differ_and_suit_ptx() {
+        let (first, second) = (fresh(), fresh());
+        assert_ne!(first, second);
+        for name in [first, second] {
+            assert!(name.starts_with("shared_"), "{name}");
+            assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
+        }
+    }
+
+    #[test]
+    fn passes_the_rest_on() {
+        let call: Call = syn::parse_quote!(a::b; u32; 1 + N);
+        let out = call.expand().to_string();
+        assert!(out.starts_with("a :: b ! {"), "{out}");
+        assert!(out.ends_with("; u32 ; 1 + N }") || out.ends_with("u32 ; 1 + N }"), "{out}");
+    }
 }

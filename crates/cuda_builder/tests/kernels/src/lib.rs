@@ -1,13 +1,13 @@
 //! Small kernels, one for each thing that a build can get wrong.
 
-#![cfg_attr(
-    target_arch = "nvptx64",
-    no_std,
-    feature(abi_ptx, asm_experimental_arch)
-)]
+#![cfg_attr(target_arch = "nvptx64", no_std, feature(abi_ptx, asm_experimental_arch))]
 #![deny(warnings)]
 
 use cuda_std::prelude::*;
+use cuda_std::ptr::{
+    convert_generic_to_specific_address_space, convert_specific_address_space_to_generic,
+    is_in_address_space, AddressSpace,
+};
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::{cfg::ComputeCapability, shared_array, warp};
 
@@ -95,6 +95,11 @@ pub unsafe fn intrinsics(out: *mut u32) {
     out.add(11).write(cuda_std::mem::dynamic_smem_size());
     out.add(12).write(cuda_std::misc::clock() as u32);
     out.add(13).write(ComputeCapability::from_cuda_arch_env() as u32);
+    let buffer = shared_array![u32; 4];
+    let address = convert_generic_to_specific_address_space(buffer, AddressSpace::Shared);
+    let generic = convert_specific_address_space_to_generic(address, AddressSpace::Shared);
+    out.add(14).write(is_in_address_space(generic, AddressSpace::Shared) as u32);
+    out.add(15).write(cuda_std::mem::total_smem_size());
     if thread::first() {
         cuda_std::misc::profiler_counter(3);
     }
