@@ -1,1 +1,73 @@
 //! Executes PTX on the CPU, counts its memory transactions, finds its races.
+//!
+//! A [`Module`] is PTX text, parsed and decoded; a [`Kernel`] of it runs on a
+//! [`Memory`] with [`Kernel::launch`]. Nothing here knows what a kernel is for:
+//! it runs the instructions that the GPU's assembler would be given.
+//!
+//! The model is that of GPUs since Volta: warps of 32 lanes that diverge and
+//! meet again, blocks with shared memory and barriers, a grid whose blocks run
+//! in any order. Blocks run in parallel on all cores.
+//!
+//! ```
+//! let ptx = "
+//!     .version 6.0
+//!     .target sm_70
+//!     .address_size 64
+//!     .visible .entry twice(.param .u64 data)
+//!     {
+//!         .reg .b32 %r<3>;
+//!         .reg .b64 %rd<4>;
+//!         ld.param.u64 %rd1, [data];
+//!         cvta.to.global.u64 %rd2, %rd1;
+//!         mov.u32 %r1, %tid.x;
+//!         mad.wide.u32 %rd3, %r1, 4, %rd2;
+//!         ld.global.u32 %r2, [%rd3];
+//!         add.u32 %r2, %r2, %r2;
+//!         st.global.u32 [%rd3], %r2;
+//!         ret;
+//!     }";
+//! let module = simt::Module::parse(ptx)?;
+//! let memory = simt::Memory::new(1 << 20);
+//! let data = memory.alloc(12)?;
+//! memory.write(data, &[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0])?;
+//! let config = simt::LaunchConfig { grid: [1; 3], block: [3, 1, 1], dynamic_shared_bytes: 0 };
+//! module.kernel("twice")?.launch(&memory, &config, &[&data.to_le_bytes()], &Default::default())?;
+//! let mut out = [0; 12];
+//! memory.read(data, &mut out)?;
+//! assert_eq!(out, [2, 0, 0, 0, 4, 0, 0, 0, 6, 0, 0, 0]);
+//! # Ok::<(), simt::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+// A lane number indexes several registers at once.
+#![allow(clippy::needless_range_loop)]
+
+mod access;
+mod alu;
+mod block;
+mod decode;
+mod error;
+mod exchange;
+mod findings;
+mod flow;
+mod isa;
+mod launch;
+mod lexer;
+mod local;
+mod memory;
+mod module;
+mod number;
+mod options;
+mod parser;
+mod paths;
+mod registers;
+mod report;
+mod warp;
+mod watch;
+
+pub use error::Error;
+pub use findings::{Fault, Finding, FindingKind, Site, Space, Touched};
+pub use memory::Memory;
+pub use module::{Kernel, Module, Param};
+pub use options::{LaunchConfig, Options, Progress};
+pub use report::Report;

@@ -1,0 +1,542 @@
+//! Loads, stores and atomics of a warp.
+//!
+//! Data passes through a buffer of up to four words per lane: loads fill it and
+//! spread it over registers, stores gather into it. Where it goes is decided
+//! per lane only for generic addresses.
+
+use std::sync::atomic::Ordering;
+
+use crate::alu::join;
+use crate::block::Cta;
+use crate::findings::{Finding, Space, Touched};
+use crate::isa::{Access, Atomic, AtomicOp, Reg, SHARED_WINDOW, SHARED_WINDOW_BYTES, Slot, Window};
+use crate::local::{Bad, low_mask};
+use crate::memory::{Allocation, find, lock};
+use crate::registers::{Doubles, LANES, Registers, Words, lanes};
+use crate::watch::Motion;
+
+type Buffer = [Words; 4];
+
+/// The instruction at hand and who executes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At {
+    pub pc: u32,
+    pub warp: u32,
+    pub mask: u32,
+}
+
+/// Calls a method generic over the bytes of an access.
+macro_rules! with_bytes {
+    ($bytes:expr, $call:ident :: <BYTES> ( $($arg:tt)* )) => {
+        match $bytes {
+            1 => $call::<1>($($arg)*),
+            2 => $call::<2>($($arg)*),
+            4 => $call::<4>($($arg)*),
+            8 => $call::<8>($($arg)*),
+            _ => $call::<16>($($arg)*),
+        }
+    };
+}
+
+/// Executes a load.
+#[inline(always)]
+pub(crate) fn load<const WATCH: bool>(
+    cta: &mut Cta<'_>,
+    registers: &mut Registers,
+    access: &Access,
+    at: At,
+) -> Result<(), Box<Finding>> {
+    let addresses = addresses(registers, access.base, access.offset);
+    let mut buffer = [[0; LANES]; 4];
+    for (space, mask, addresses) in spaces(access.window, at.mask, &addresses) {
+        let at = At { mask, ..at };
+        let done = with_bytes!(
+            access.bytes,
+            load_space::<BYTES>(cta, space, &addresses, at, access.strong, &mut buffer)
+        );
+        done.map_err(|(lane, bad)| {
+            cta.bad_access(at, lane, bad, space, addresses[lane], access.bytes)
+        })?;
+        if WATCH {
+            cta.observe(at, space, Motion::Load, access.strong, access.bytes, &addresses);
+        }
+    }
+    spread(registers, access, at.mask, &buffer);
+    Ok(())
+}
+
+/// Executes a store.
+#[inline(always)]
+pub(crate) fn store<const WATCH: bool>(
+    cta: &mut Cta<'_>,
+    registers: &Registers,
+    access: &Access,
+    at: At,
+) -> Result<(), Box<Finding>> {
+    let addresses = addresses(registers, access.base, access.offset);
+    let mut buffer = [[0; LANES]; 4];
+    gather(registers, access, &mut buffer);
+    for (space, mask, addresses) in spaces(access.window, at.mask, &addresses) {
+        let at = At { mask, ..at };
+        let done = with_bytes!(
+            access.bytes,
+            store_space::<BYTES>(cta, space, &addresses, at, access.strong, &buffer)
+        );
+        done.map_err(|(lane, bad)| {
+            cta.bad_access(at, lane, bad, space, addresses[lane], access.bytes)
+        })?;
+        if WATCH {
+            cta.observe(at, space, Motion::Store, access.strong, access.bytes, &addresses);
+        }
+    }
+    Ok(())
+}
+
+/// The address of every lane.
+#[inline(always)]
+fn addresses(registers: &Registers, base: Reg, offset: i64) -> Doubles {
+    match base {
+        Reg::D(d) => {
+            let base = registers.d(d);
+            std::array::from_fn(|lane| base[lane].wrapping_add_signed(offset))
+        }
+        Reg::W(w) => {
+            let base = registers.w(w);
+            std::array::from_fn(|lane| u64::from(base[lane].wrapping_add(offset as u32)))
+        }
+    }
+}
+
+/// The state spaces an access touches, each with its lanes and their addresses in it.
+#[inline(always)]
+fn spaces(
+    window: Window,
+    mask: u32,
+    addresses: &Doubles,
+) -> impl Iterator<Item = (Space, u32, Doubles)> {
+    let (first, second) = match window {
+        Window::Global => ((Space::Global, mask, *addresses), None),
+        Window::Shared => ((Space::Shared, mask, *addresses), None),
+        Window::Param => ((Space::Param, mask, *addresses), None),
+        Window::Generic => split_generic(mask, addresses),
+    };
+    std::iter::once(first).chain(second).filter(|(_, mask, _)| *mask != 0)
+}
+
+type Part = (Space, u32, Doubles);
+
+fn split_generic(mask: u32, addresses: &Doubles) -> (Part, Option<Part>) {
+    let inside = |lane: &usize| addresses[*lane].wrapping_sub(SHARED_WINDOW) < SHARED_WINDOW_BYTES;
+    let shared = lanes(mask).filter(inside).fold(0, |shared, lane| shared | 1u32 << lane);
+    let offsets = addresses.map(|address| address.wrapping_sub(SHARED_WINDOW));
+    ((Space::Global, mask & !shared, *addresses), Some((Space::Shared, shared, offsets)))
+}
+
+#[inline(always)]
+fn load_space<const BYTES: usize>(
+    cta: &mut Cta<'_>,
+    space: Space,
+    addresses: &Doubles,
+    at: At,
+    strong: bool,
+    buffer: &mut Buffer,
+) -> Result<(), (usize, Bad)> {
+    match space {
+        Space::Shared => cta.shared.load::<BYTES>(addresses, at.mask, buffer),
+        Space::Param => cta.launch.params.load::<BYTES>(addresses, at.mask, buffer),
+        Space::Global => load_global::<BYTES>(cta, addresses, at.mask, strong, buffer),
+    }
+}
+
+#[inline(always)]
+fn store_space<const BYTES: usize>(
+    cta: &mut Cta<'_>,
+    space: Space,
+    addresses: &Doubles,
+    at: At,
+    strong: bool,
+    buffer: &Buffer,
+) -> Result<(), (usize, Bad)> {
+    match space {
+        Space::Shared => cta.shared.store::<BYTES>(addresses, at.mask, buffer),
+        // Decoding refuses stores to parameters.
+        Space::Param => Err((0, Bad::OutOfBounds)),
+        Space::Global => store_global::<BYTES>(cta, addresses, at.mask, strong, buffer),
+    }
+}
+
+/// Where a global access goes: the allocation and the offset in it.
+#[inline(always)]
+fn place<'k, const BYTES: usize>(
+    cta: &mut Cta<'k>,
+    address: u64,
+) -> Result<(&'k Allocation, u64), Bad> {
+    let bytes = BYTES as u64;
+    let offset = address.wrapping_sub(cta.allocation.base);
+    if offset & (bytes - 1) == 0 && offset.wrapping_add(bytes - 1) < cta.allocation.bytes {
+        return Ok((cta.allocation, offset));
+    }
+    locate(cta, address, bytes)
+}
+
+/// The slow half of [`place`]: looks the allocation up and remembers it.
+#[inline(never)]
+fn locate<'k>(cta: &mut Cta<'k>, address: u64, bytes: u64) -> Result<(&'k Allocation, u64), Bad> {
+    if address & (bytes - 1) != 0 {
+        return Err(Bad::Misaligned);
+    }
+    let table = cta.launch.table;
+    let at = find(table, address, bytes).ok_or(Bad::OutOfBounds)?;
+    cta.allocation = &table[at];
+    Ok((cta.allocation, address - cta.allocation.base))
+}
+
+#[inline(always)]
+fn load_global<const BYTES: usize>(
+    cta: &mut Cta<'_>,
+    addresses: &Doubles,
+    mask: u32,
+    strong: bool,
+    buffer: &mut Buffer,
+) -> Result<(), (usize, Bad)> {
+    for lane in lanes(mask) {
+        let (allocation, offset) =
+            place::<BYTES>(cta, addresses[lane]).map_err(|bad| (lane, bad))?;
+        let at = (offset / 4) as usize;
+        // A strong access of 8 bytes must not be torn.
+        let guard = (strong && BYTES == 8).then(|| cta.launch.lock(addresses[lane]));
+        if BYTES >= 4 {
+            for k in 0..BYTES / 4 {
+                buffer[k][lane] = allocation.words[at + k].load(Ordering::Relaxed);
+            }
+        } else {
+            let word = allocation.words[at].load(Ordering::Relaxed);
+            buffer[0][lane] = word >> (8 * (offset % 4)) & low_mask(BYTES);
+        }
+        drop(guard);
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn store_global<const BYTES: usize>(
+    cta: &mut Cta<'_>,
+    addresses: &Doubles,
+    mask: u32,
+    strong: bool,
+    buffer: &Buffer,
+) -> Result<(), (usize, Bad)> {
+    if BYTES < 4 {
+        return store_narrow::<BYTES>(cta, addresses, mask, buffer);
+    }
+    for lane in lanes(mask) {
+        let (allocation, offset) =
+            place::<BYTES>(cta, addresses[lane]).map_err(|bad| (lane, bad))?;
+        let at = (offset / 4) as usize;
+        let guard = (strong && BYTES == 8).then(|| cta.launch.lock(addresses[lane]));
+        for k in 0..BYTES / 4 {
+            allocation.words[at + k].store(buffer[k][lane], Ordering::Relaxed);
+        }
+        drop(guard);
+    }
+    mark_written::<BYTES>(cta, addresses, mask);
+    Ok(())
+}
+
+fn mark_written<const BYTES: usize>(cta: &mut Cta<'_>, addresses: &Doubles, mask: u32) {
+    if !cta.launch.memory.is_tracking() {
+        return;
+    }
+    for lane in lanes(mask) {
+        // Every address was placed before.
+        if let Ok((allocation, offset)) = place::<BYTES>(cta, addresses[lane]) {
+            allocation.mark_written(offset, BYTES as u64);
+        }
+    }
+}
+
+/// Stores of 1 or 2 bytes replace part of a word, which takes an atomic
+/// exchange; neighbouring lanes that share a word share the exchange.
+fn store_narrow<const BYTES: usize>(
+    cta: &mut Cta<'_>,
+    addresses: &Doubles,
+    mask: u32,
+    buffer: &Buffer,
+) -> Result<(), (usize, Bad)> {
+    let mut pending: Option<(&Allocation, usize, u32, u32)> = None;
+    let flush = |pending: Option<(&Allocation, usize, u32, u32)>| {
+        if let Some((allocation, at, value, keep)) = pending {
+            allocation.store_masked(at, value, keep);
+        }
+    };
+    for lane in lanes(mask) {
+        let (allocation, offset) = match place::<BYTES>(cta, addresses[lane]) {
+            Ok(placed) => placed,
+            Err(bad) => {
+                flush(pending);
+                return Err((lane, bad));
+            }
+        };
+        let (at, shift) = ((offset / 4) as usize, 8 * (offset % 4));
+        let part = low_mask(BYTES) << shift;
+        let value = buffer[0][lane] << shift & part;
+        match &mut pending {
+            Some((same, word, bits, covered)) if std::ptr::eq(*same, allocation) && *word == at => {
+                *bits = *bits & !part | value;
+                *covered |= part;
+            }
+            _ => {
+                flush(pending);
+                pending = Some((allocation, at, value, part));
+            }
+        }
+    }
+    flush(pending);
+    mark_written::<BYTES>(cta, addresses, mask);
+    Ok(())
+}
+
+/// Moves a load's buffer to its registers.
+#[inline(always)]
+fn spread(registers: &mut Registers, access: &Access, mask: u32, buffer: &Buffer) {
+    for (at, slot) in access.slots[..usize::from(access.count)].iter().enumerate() {
+        match (access.element, *slot) {
+            (4, Slot::W(w)) => registers.set_w(w, mask, &buffer[at]),
+            (8, Slot::D(d)) => {
+                let value = join(&buffer[(2 * at) % 4], &buffer[(2 * at + 1) % 4]);
+                registers.set_d(d, mask, &value);
+            }
+            _ => spread_any(registers, access, at, mask, buffer),
+        }
+    }
+}
+
+#[inline(never)]
+fn spread_any(registers: &mut Registers, access: &Access, at: usize, mask: u32, buffer: &Buffer) {
+    let element = usize::from(access.element);
+    if let Slot::Q(d) = access.slots[at] {
+        registers.set_d(d, mask, &join(&buffer[0], &buffer[1]));
+        registers.set_d(crate::isa::D(d.0 + 1), mask, &join(&buffer[2], &buffer[3]));
+        return;
+    }
+    let byte = at * element;
+    let spare = 64 - 8 * element as u32;
+    let value = |lane: usize| {
+        let low = u64::from(buffer[byte / 4][lane]);
+        let high = if element == 8 { u64::from(buffer[byte / 4 + 1][lane]) } else { 0 };
+        let raw = (low | high << 32) >> (8 * (byte % 4)) << spare;
+        if access.signed { (raw as i64 >> spare) as u64 } else { raw >> spare }
+    };
+    let values: Doubles = std::array::from_fn(value);
+    match access.slots[at] {
+        Slot::D(d) => registers.set_d(d, mask, &values),
+        Slot::W(w) => registers.set_w(w, mask, &values.map(|value| value as u32)),
+        Slot::H(w) => registers.set_w(w, mask, &values.map(|value| value as u32 & 0xffff)),
+        Slot::Q(_) | Slot::None => {}
+    }
+}
+
+/// Fills a store's buffer from its registers, all lanes of it.
+#[inline(always)]
+fn gather(registers: &Registers, access: &Access, buffer: &mut Buffer) {
+    let element = usize::from(access.element);
+    for (at, slot) in access.slots[..usize::from(access.count)].iter().enumerate() {
+        let byte = at * element;
+        match (element, *slot) {
+            (4, Slot::W(w)) => buffer[at] = *registers.w(w),
+            (8, Slot::D(d)) => split(registers.d(d), buffer, 2 * at),
+            (_, Slot::Q(d)) => {
+                split(registers.d(d), buffer, 0);
+                split(registers.d(crate::isa::D(d.0 + 1)), buffer, 2);
+            }
+            (_, Slot::W(w) | Slot::H(w)) => {
+                or_part(buffer, byte, element, |lane| registers.w(w)[lane])
+            }
+            (_, Slot::D(d)) => or_part(buffer, byte, element, |lane| registers.d(d)[lane] as u32),
+            (_, Slot::None) => {}
+        }
+    }
+}
+
+#[inline(always)]
+fn split(values: &Doubles, buffer: &mut Buffer, at: usize) {
+    for lane in 0..LANES {
+        buffer[at % 4][lane] = values[lane] as u32;
+        buffer[(at + 1) % 4][lane] = (values[lane] >> 32) as u32;
+    }
+}
+
+/// Puts the low bytes of a value at byte `byte` of every lane.
+fn or_part(buffer: &mut Buffer, byte: usize, element: usize, value: impl Fn(usize) -> u32) {
+    let mask = low_mask(element.min(4));
+    for lane in 0..LANES {
+        buffer[byte / 4][lane] |= (value(lane) & mask) << (8 * (byte % 4));
+    }
+}
+
+/// Executes an atomic, lane after lane.
+pub(crate) fn atomic<const WATCH: bool>(
+    cta: &mut Cta<'_>,
+    registers: &mut Registers,
+    atomic: &Atomic,
+    at: At,
+) -> Result<(), Box<Finding>> {
+    let addresses = addresses(registers, atomic.base, atomic.offset);
+    let value = |reg: Reg| match reg {
+        Reg::W(w) => registers.w(w).map(u64::from),
+        Reg::D(d) => *registers.d(d),
+    };
+    let (b, c) = (value(atomic.b), atomic.c.map(value));
+    let mut old = [0; LANES];
+    for (space, mask, addresses) in spaces(atomic.window, at.mask, &addresses) {
+        let at = At { mask, ..at };
+        for lane in lanes(mask) {
+            let f = |old| apply(atomic.op, atomic.bytes, old, b[lane], c.map_or(0, |c| c[lane]));
+            let done = match space {
+                Space::Shared => cta.shared.update(addresses[lane], atomic.bytes, f),
+                _ => update_global(cta, addresses[lane], atomic, f),
+            };
+            old[lane] = done.map_err(|bad| {
+                cta.bad_access(at, lane, bad, space, addresses[lane], atomic.bytes)
+            })?;
+        }
+        if WATCH {
+            cta.observe(at, space, Motion::Atomic, true, atomic.bytes, &addresses);
+        }
+        match (space, atomic.bytes) {
+            (Space::Global, 4) => mark_written::<4>(cta, &addresses, mask),
+            (Space::Global, _) => mark_written::<8>(cta, &addresses, mask),
+            _ => {}
+        }
+    }
+    match atomic.d {
+        Some(Reg::W(w)) => registers.set_w(w, at.mask, &old.map(|old| old as u32)),
+        Some(Reg::D(d)) => registers.set_d(d, at.mask, &old),
+        None => {}
+    }
+    Ok(())
+}
+
+fn update_global(
+    cta: &mut Cta<'_>,
+    address: u64,
+    atomic: &Atomic,
+    f: impl Fn(u64) -> u64,
+) -> Result<u64, Bad> {
+    let order = if atomic.ordering { Ordering::SeqCst } else { Ordering::Relaxed };
+    if atomic.bytes == 4 {
+        let (allocation, offset) = place::<4>(cta, address)?;
+        let word = &allocation.words[(offset / 4) as usize];
+        let f = |old| Some(f(u64::from(old)) as u32);
+        let (Ok(old) | Err(old)) = word.fetch_update(order, Ordering::Relaxed, f);
+        Ok(u64::from(old))
+    } else {
+        let (allocation, offset) = place::<8>(cta, address)?;
+        let at = (offset / 4) as usize;
+        let guard = cta.launch.lock(address);
+        let (low, high) = (&allocation.words[at], &allocation.words[at + 1]);
+        let old =
+            u64::from(low.load(order_load(order))) | u64::from(high.load(Ordering::Relaxed)) << 32;
+        let new = f(old);
+        low.store(new as u32, Ordering::Relaxed);
+        high.store((new >> 32) as u32, Ordering::Relaxed);
+        drop(guard);
+        Ok(old)
+    }
+}
+
+/// The part of an ordering that a load can have.
+fn order_load(order: Ordering) -> Ordering {
+    if order == Ordering::SeqCst { Ordering::SeqCst } else { Ordering::Relaxed }
+}
+
+/// The new value of an atomic.
+pub(crate) fn apply(op: AtomicOp, bytes: u8, old: u64, b: u64, c: u64) -> u64 {
+    use crate::number::Number;
+    let narrow = bytes == 4;
+    let signed = |value: u64| if narrow { i64::from(value as u32 as i32) } else { value as i64 };
+    match op {
+        AtomicOp::Add => old.wrapping_add(b),
+        AtomicOp::And => old & b,
+        AtomicOp::Or => old | b,
+        AtomicOp::Xor => old ^ b,
+        AtomicOp::Exch => b,
+        AtomicOp::Cas => {
+            if old == b {
+                c
+            } else {
+                old
+            }
+        }
+        AtomicOp::MinU => old.min(b),
+        AtomicOp::MaxU => old.max(b),
+        AtomicOp::MinS => {
+            if signed(b) < signed(old) {
+                b
+            } else {
+                old
+            }
+        }
+        AtomicOp::MaxS => {
+            if signed(b) > signed(old) {
+                b
+            } else {
+                old
+            }
+        }
+        AtomicOp::Inc => {
+            if old >= b {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomicOp::Dec => {
+            if old == 0 || old > b {
+                b
+            } else {
+                old - 1
+            }
+        }
+        AtomicOp::FAdd if narrow => u64::from((old as u32).f_add(b as u32)),
+        AtomicOp::FAdd => old.f_add(b),
+    }
+}
+
+impl Cta<'_> {
+    /// Describes an access that cannot be made.
+    #[cold]
+    pub(crate) fn bad_access(
+        &self,
+        at: At,
+        lane: usize,
+        bad: Bad,
+        space: Space,
+        address: u64,
+        bytes: u8,
+    ) -> Box<Finding> {
+        use crate::findings::FindingKind::{Misaligned, OutOfBounds};
+        let (kind, detail) = match (bad, space) {
+            (Bad::Misaligned, _) => (Misaligned, format!("the address is no multiple of {bytes}")),
+            (Bad::OutOfBounds, Space::Global) => {
+                (OutOfBounds, crate::memory::describe(self.launch.table, address, u64::from(bytes)))
+            }
+            (Bad::OutOfBounds, Space::Shared) => {
+                (OutOfBounds, format!("the block has {} bytes", self.shared.bytes()))
+            }
+            (Bad::OutOfBounds, Space::Param) => {
+                (OutOfBounds, format!("there are {} bytes", self.launch.params.bytes()))
+            }
+        };
+        let touched = Touched { space, address, bytes: u32::from(bytes) };
+        Box::new(Finding { touched: Some(touched), detail, ..self.finding(kind, at, lane) })
+    }
+}
+
+impl crate::launch::Launch<'_> {
+    /// The lock that makes strong 64-bit accesses to `address` whole.
+    fn lock(&self, address: u64) -> std::sync::MutexGuard<'_, ()> {
+        let locks = &self.memory.locks;
+        lock(&locks[(address / 8) as usize % locks.len()])
+    }
+}

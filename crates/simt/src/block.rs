@@ -1,0 +1,284 @@
+//! Runs one block: its warps in turn, its barriers, its shared memory.
+
+use crate::access::At;
+use crate::findings::{Finding, FindingKind, Site};
+use crate::isa::{BarrierReduce, Op};
+use crate::launch::Launch;
+use crate::local::Local;
+use crate::memory::Allocation;
+use crate::paths::{State, Wait};
+use crate::registers::LANES;
+use crate::report::Findings;
+use crate::warp::{Pause, Warp};
+
+/// One of a block's 16 barriers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BarrierState {
+    /// Threads that arrived, and the same with partial warps counted as whole ones.
+    arrived: u32,
+    counted: u32,
+    /// Threads to wait for, where the instruction says.
+    expected: Option<u32>,
+    votes: u32,
+    voters: u32,
+}
+
+impl BarrierState {
+    pub(crate) fn arrive(&mut self, expected: Option<u32>, arrived: u32, counted: u32) {
+        self.arrived += arrived;
+        self.counted += counted;
+        self.expected = self.expected.or(expected);
+    }
+
+    /// Adds the votes of a reducing barrier.
+    pub(crate) fn reduce(&mut self, ayes: u32, mask: u32) {
+        self.votes += (ayes & mask).count_ones();
+        self.voters += mask.count_ones();
+    }
+
+    fn is_complete(&self, live: u32) -> bool {
+        self.arrived > 0
+            && match self.expected {
+                Some(expected) => self.counted >= expected,
+                None => self.arrived >= live,
+            }
+    }
+}
+
+/// The block that a worker executes, and what it keeps from block to block.
+pub(crate) struct Cta<'k> {
+    pub launch: &'k Launch<'k>,
+    /// Index of the block, as `%ctaid` and counted row by row.
+    pub block: [u32; 3],
+    pub linear: u64,
+    pub shared: Local,
+    pub barriers: [BarrierState; 16],
+    pub live_threads: u32,
+    /// The allocation that was touched last.
+    pub allocation: &'k Allocation,
+    pub findings: Findings,
+}
+
+impl<'k> Cta<'k> {
+    pub(crate) fn new(launch: &'k Launch<'k>) -> Cta<'k> {
+        Cta {
+            launch,
+            block: [0; 3],
+            linear: 0,
+            shared: Local::default(),
+            barriers: Default::default(),
+            live_threads: 0,
+            allocation: launch.nothing,
+            findings: Findings::new(launch.findings_limit),
+        }
+    }
+
+    /// Runs block number `linear` to its end.
+    pub(crate) fn run<const WATCH: bool>(
+        &mut self,
+        warps: &mut [Warp],
+        linear: u64,
+    ) -> Result<(), Box<Finding>> {
+        self.linear = linear;
+        self.block = self.launch.block_index(linear);
+        self.shared.reset(self.launch.shared_bytes);
+        self.barriers = Default::default();
+        self.live_threads = self.launch.threads;
+        if WATCH {
+            self.begin_block();
+        }
+        warps.iter_mut().for_each(|warp| warp.reset(self));
+        let mut left = warps.len();
+        while left > 0 {
+            let mut ran = false;
+            for at in 0..warps.len() {
+                if !warps[at].can_run() {
+                    continue;
+                }
+                ran = true;
+                match warps[at].run::<WATCH>(self)? {
+                    Pause::Done => left -= 1,
+                    Pause::Blocked | Pause::Yield => {}
+                }
+                self.open_barriers::<WATCH>(warps);
+            }
+            if !ran && left > 0 {
+                self.resolve_deadlock::<WATCH>(warps)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens every barrier at which all expected threads have arrived.
+    fn open_barriers<const WATCH: bool>(&mut self, warps: &mut [Warp]) {
+        for id in 0..self.barriers.len() {
+            if self.barriers[id].is_complete(self.live_threads) {
+                self.open_barrier::<WATCH>(warps, id as u8);
+            }
+        }
+    }
+
+    fn open_barrier<const WATCH: bool>(&mut self, warps: &mut [Warp], id: u8) {
+        let barrier = std::mem::take(&mut self.barriers[usize::from(id)]);
+        let exited = self.launch.threads - self.live_threads;
+        let mut early_exit = (barrier.expected.is_none() && exited > 0).then_some(exited);
+        if WATCH {
+            self.barrier_opened(warps, id);
+        }
+        for warp in warps.iter_mut() {
+            for at in 0..warp.paths.all.len() {
+                let path = warp.paths.all[at];
+                let State::Waiting(Wait::Barrier { id: waits_for, arrived: true, .. }) = path.state
+                else {
+                    continue;
+                };
+                if waits_for != id {
+                    continue;
+                }
+                let here = At { pc: path.pc, warp: warp.index, mask: path.mask };
+                if let Some(exited) = early_exit.take() {
+                    let finding = self.finding(
+                        FindingKind::BarrierAfterExit,
+                        here,
+                        path.mask.trailing_zeros() as usize,
+                    );
+                    let detail = format!("{exited} of the block's {} threads", self.launch.threads);
+                    self.report(Finding { detail, ..finding });
+                }
+                self.give_reduction(warp, &barrier, here);
+                warp.paths.release(at);
+            }
+        }
+    }
+
+    /// Writes what a reducing barrier found to the lanes that waited at it.
+    fn give_reduction(&self, warp: &mut Warp, barrier: &BarrierState, here: At) {
+        let Op::Barrier(instruction) = self.launch.program.code[here.pc as usize].op else {
+            return;
+        };
+        let spread = |yes: bool| if yes { u32::MAX } else { 0 };
+        match instruction.reduce {
+            Some((BarrierReduce::Popc(d), _)) => {
+                warp.registers.set_w(d, here.mask, &[barrier.votes; LANES]);
+            }
+            Some((BarrierReduce::And(d), _)) => {
+                warp.registers.set_p(d, here.mask, spread(barrier.votes == barrier.voters));
+            }
+            Some((BarrierReduce::Or(d), _)) => {
+                warp.registers.set_p(d, here.mask, spread(barrier.votes > 0));
+            }
+            None => {}
+        }
+    }
+
+    /// No warp can run. Barriers that only a part of a warp reached are opened,
+    /// as that defect is already reported; anything else is a deadlock.
+    fn resolve_deadlock<const WATCH: bool>(
+        &mut self,
+        warps: &mut [Warp],
+    ) -> Result<(), Box<Finding>> {
+        let waiting = || {
+            warps.iter().flat_map(|warp| {
+                warp.paths.waiting().map(move |(_, path, wait)| {
+                    (At { pc: path.pc, warp: warp.index, mask: path.mask }, wait)
+                })
+            })
+        };
+        let stuck = waiting().find_map(|(_, wait)| match wait {
+            Wait::Barrier { id, divergent: true, .. } => Some(id),
+            _ => None,
+        });
+        if let Some(id) = stuck {
+            self.open_barrier::<WATCH>(warps, id);
+            return Ok(());
+        }
+        let mut reasons: Vec<String> =
+            waiting().map(|(at, wait)| self.describe_wait(at, wait)).collect();
+        reasons.dedup();
+        let more = reasons.len().saturating_sub(4);
+        reasons.truncate(4);
+        if more > 0 {
+            reasons.push(format!("and {more} more"));
+        }
+        // A block that is not done has threads that wait.
+        let at = waiting().next().map_or(At { pc: 0, warp: 0, mask: 1 }, |(at, _)| at);
+        let finding = self.finding(FindingKind::Deadlock, at, at.mask.trailing_zeros() as usize);
+        Err(Box::new(Finding { detail: reasons.join("; "), ..finding }))
+    }
+
+    fn describe_wait(&self, at: At, wait: Wait) -> String {
+        let line = self.launch.program.code[at.pc as usize].line;
+        match wait {
+            Wait::Barrier { id, .. } => {
+                let barrier = &self.barriers[usize::from(id)];
+                let expected = barrier.expected.unwrap_or(self.live_threads);
+                let arrived = barrier.arrived;
+                format!("line {line}: barrier {id} has {arrived} of {expected} threads")
+            }
+            Wait::Lanes { members, .. } => {
+                let missing = members & !at.mask;
+                format!("line {line}: warp {} waits for lanes {missing:#010x}", at.warp)
+            }
+        }
+    }
+
+    /// Whether the instruction is a barrier that a warp must reach as a whole.
+    pub(crate) fn is_aligned_barrier(&self, pc: u32) -> bool {
+        matches!(self.launch.program.code[pc as usize].op, Op::Barrier(barrier) if barrier.aligned)
+    }
+
+    #[cold]
+    pub(crate) fn report_divergent_barrier(&mut self, here: At, live: u32) {
+        let lane = here.mask.trailing_zeros() as usize;
+        let finding = self.finding(FindingKind::DivergentBarrier, here, lane);
+        let detail = format!(
+            "reached by {} of the warp's {} threads",
+            here.mask.count_ones(),
+            live.count_ones()
+        );
+        self.report(Finding { detail, ..finding });
+    }
+
+    /// A finding about lane `lane` of the warp at hand, still without details.
+    pub(crate) fn finding(&self, kind: FindingKind, at: At, lane: usize) -> Finding {
+        Finding {
+            kind,
+            kernel: self.launch.name.to_string(),
+            site: self.site(at, lane),
+            touched: None,
+            other: None,
+            detail: String::new(),
+            occurrences: 1,
+        }
+    }
+
+    pub(crate) fn site(&self, at: At, lane: usize) -> Site {
+        Site {
+            line: self.launch.program.code[at.pc as usize].line,
+            block: self.block,
+            thread: self.launch.thread_index(at.warp * LANES as u32 + lane as u32),
+        }
+    }
+
+    pub(crate) fn report(&mut self, finding: Finding) {
+        self.findings.add(self.linear, finding);
+    }
+
+    // What an instrumented launch observes.
+
+    fn begin_block(&mut self) {}
+    fn barrier_opened(&mut self, _warps: &[Warp], _id: u8) {}
+    pub(crate) fn executed(&mut self, _pc: u32, _mask: u32, _exec: u32) {}
+    pub(crate) fn diverged(&mut self, _pc: u32) {}
+    pub(crate) fn warp_synchronised(&mut self, _warp: u32) {}
+    pub(crate) fn observe(
+        &mut self,
+        _at: At,
+        _space: crate::findings::Space,
+        _motion: crate::watch::Motion,
+        _strong: bool,
+        _bytes: u8,
+        _addresses: &crate::registers::Doubles,
+    ) {
+    }
+}

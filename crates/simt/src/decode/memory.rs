@@ -1,0 +1,285 @@
+//! Decodes instructions that touch memory.
+
+use super::opcode::{Kind, Opcode, Type};
+use super::{Decoder, RegRef, Symbol};
+use crate::Error;
+use crate::flow;
+use crate::isa::*;
+use crate::parser::{Base, Operand};
+
+/// Cache operators and hints: they steer caches and never change a result.
+fn is_cache_hint(part: &str) -> bool {
+    let hints = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified"];
+    let level = ["L1::", "L2::"].iter().any(|level| part.starts_with(level));
+    hints.contains(&part) || (level && part != "L2::cache_hint")
+}
+
+/// Takes the scope of a synchronising access; one device has one memory here.
+fn take_scope(op: &mut Opcode<'_>) -> bool {
+    op.take_one_of(&[("cta", ()), ("cluster", ()), ("gpu", ()), ("sys", ())]).is_some()
+}
+
+impl<'a> Decoder<'a> {
+    pub(super) fn memory(
+        &mut self,
+        op: &mut Opcode<'a>,
+        args: &'a [Operand<'a>],
+    ) -> Result<Op, Error> {
+        match op.base {
+            "ld" | "ldu" => self.load(op, args),
+            "st" => self.store(op, args),
+            "atom" | "red" => self.atomic(op, args),
+            "fence" | "membar" => self.fence(op, args),
+            _ => self.prefetch(op, args),
+        }
+    }
+
+    fn window(&self, op: &mut Opcode<'a>) -> Window {
+        op.take_one_of(&[
+            ("global", Window::Global),
+            ("shared", Window::Shared),
+            ("shared::cta", Window::Shared),
+            ("param", Window::Param),
+            ("param::entry", Window::Param),
+        ])
+        .unwrap_or(Window::Generic)
+    }
+
+    /// Takes the memory-ordering modifiers; says whether the access may race.
+    fn strength(&self, op: &mut Opcode<'a>, ordering: &str) -> bool {
+        op.take("weak");
+        op.take("mmio");
+        let ordered = op.take("relaxed") || op.take(ordering);
+        if ordered {
+            take_scope(op);
+        }
+        op.take("volatile") || ordered
+    }
+
+    /// The modifiers that loads and stores share, into an access without operands.
+    fn access_shape(
+        &mut self,
+        op: &mut Opcode<'a>,
+        ordering: &str,
+    ) -> Result<(Access, Type), Error> {
+        let strong = self.strength(op, ordering);
+        let window = self.window(op);
+        op.take_all(is_cache_hint);
+        let count = op.take_one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1u8);
+        let kind = op.take_type()?;
+        let bytes = (kind.bits / 8).checked_mul(count).filter(|bytes| (1..=16).contains(bytes));
+        let bytes = bytes.ok_or_else(|| op.unsupported())?;
+        let access = Access {
+            window,
+            bytes,
+            element: kind.bits / 8,
+            signed: kind.is_signed(),
+            strong,
+            count,
+            slots: [Slot::None; 4],
+            base: Reg::W(W(0)),
+            offset: 0,
+        };
+        Ok((access, kind))
+    }
+
+    /// The elements of a load's or store's register operand.
+    fn elements(&self, operand: &'a Operand<'a>, count: u8) -> Result<&'a [Operand<'a>], Error> {
+        let elements = match operand {
+            Operand::Vector(elements) => elements.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        if elements.len() == usize::from(count) {
+            Ok(elements)
+        } else {
+            Err(self.invalid(format!("{count} registers expected, {} found", elements.len())))
+        }
+    }
+
+    fn load(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
+        let (mut access, kind) = self.access_shape(op, "acquire")?;
+        let [d, address] = self.args(args)?;
+        for (slot, element) in access.slots.iter_mut().zip(self.elements(d, access.count)?) {
+            *slot = self.load_slot(element, kind)?;
+        }
+        self.address(&mut access, address)?;
+        self.program.accesses.push(access);
+        Ok(Op::Load(self.program.accesses.len() as u32 - 1))
+    }
+
+    /// A destination at least as wide as `kind`; the rest of it is extended into.
+    fn load_slot(&mut self, operand: &'a Operand<'a>, kind: Type) -> Result<Slot, Error> {
+        if *operand == Operand::Name("_") {
+            return Ok(Slot::None);
+        }
+        let register = self.register(operand)?;
+        if register.bits() < kind.bits || register.bits() == 1 {
+            return Err(self.wrong_width(operand, register.bits(), kind.bits));
+        }
+        match register {
+            RegRef::W(w, bits) => {
+                self.defs.push(w.into());
+                Ok(if bits <= 16 { Slot::H(w) } else { Slot::W(w) })
+            }
+            RegRef::D(d) => {
+                self.defs.push(d.into());
+                Ok(Slot::D(d))
+            }
+            RegRef::Q(_) if kind.bits == 128 => self.dst_q(operand).map(Slot::Q),
+            _ => Err(self.wrong_width(operand, register.bits(), kind.bits)),
+        }
+    }
+
+    fn store(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
+        let (mut access, kind) = self.access_shape(op, "release")?;
+        if access.window == Window::Param {
+            return Err(op.unsupported());
+        }
+        let [address, source] = self.args(args)?;
+        for (slot, element) in access.slots.iter_mut().zip(self.elements(source, access.count)?) {
+            *slot = self.store_slot(element, kind)?;
+        }
+        self.address(&mut access, address)?;
+        self.program.accesses.push(access);
+        Ok(Op::Store(self.program.accesses.len() as u32 - 1))
+    }
+
+    /// A source at least as wide as `kind`; its low bits are stored.
+    fn store_slot(&mut self, operand: &'a Operand<'a>, kind: Type) -> Result<Slot, Error> {
+        let bits = match operand {
+            Operand::Name(_) => self.register(operand)?.bits(),
+            _ => kind.bits.max(16),
+        };
+        if bits < kind.bits || bits == 1 {
+            return Err(self.wrong_width(operand, bits, kind.bits));
+        }
+        Ok(match bits {
+            128 if kind.bits == 128 => Slot::Q(self.src_q(operand)?),
+            64 => Slot::D(self.src_d(operand)?),
+            8 | 16 | 32 => Slot::W(self.src_w(operand, bits)?),
+            _ => return Err(self.wrong_width(operand, bits, kind.bits)),
+        })
+    }
+
+    /// Fills in the base register and offset of `[base+offset]`.
+    fn address(&mut self, access: &mut Access, operand: &'a Operand<'a>) -> Result<(), Error> {
+        (access.base, access.offset) = self.base_and_offset(access.window, operand)?;
+        Ok(())
+    }
+
+    fn base_and_offset(
+        &mut self,
+        window: Window,
+        operand: &'a Operand<'a>,
+    ) -> Result<(Reg, i64), Error> {
+        let Operand::Address { base, offset } = operand else {
+            return Err(self.invalid("an address in brackets expected"));
+        };
+        let name = match base {
+            Base::Absolute => return Ok((Reg::D(self.const_d(0)?), *offset)),
+            Base::Name(name) => name,
+        };
+        let base = match self.lookup(name)? {
+            Symbol::Register(RegRef::D(d)) => {
+                self.uses.push(flow::Key::from(d));
+                Reg::D(d)
+            }
+            // Shared and parameter addresses fit 32 bits.
+            Symbol::Register(RegRef::W(w, 32))
+                if matches!(window, Window::Shared | Window::Param) =>
+            {
+                self.uses.push(flow::Key::from(w));
+                Reg::W(w)
+            }
+            Symbol::Address(address) => Reg::D(self.const_d(address)?),
+            Symbol::DynamicShared => self.dynamic_shared(64, 0)?,
+            _ => return Err(self.invalid(format!("`{name}` is no address"))),
+        };
+        Ok((base, *offset))
+    }
+
+    fn atomic(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
+        let returns = op.base == "atom";
+        let ordering = op
+            .take_one_of(&[
+                ("relaxed", false),
+                ("acquire", true),
+                ("release", true),
+                ("acq_rel", true),
+            ])
+            .unwrap_or(false);
+        take_scope(op);
+        let window = self.window(op);
+        op.take_all(is_cache_hint);
+        let kind = op.take_type()?;
+        let operation = atomic_op(op, kind).ok_or_else(|| op.unsupported())?;
+        if window == Window::Param || !matches!(kind.bits, 32 | 64) {
+            return Err(op.unsupported());
+        }
+        let bits = kind.bits;
+        let (d, rest) = match args.split_first() {
+            Some((d, rest)) if returns => (Some(d), rest),
+            _ => (None, args),
+        };
+        let (address, b, c) = match rest {
+            [address, b] if operation != AtomicOp::Cas => (address, b, None),
+            [address, b, c] if operation == AtomicOp::Cas => (address, b, Some(self.src(c, bits)?)),
+            _ => return Err(self.invalid("wrong number of operands")),
+        };
+        let b = self.src(b, bits)?;
+        let (base, offset) = self.base_and_offset(window, address)?;
+        let d = match d {
+            Some(d) if *d != Operand::Name("_") => Some(self.dst(d, bits)?),
+            _ => None,
+        };
+        let bytes = bits / 8;
+        let atomic = Atomic { op: operation, window, bytes, d, base, offset, b, c, ordering };
+        self.program.atomics.push(atomic);
+        Ok(Op::Atomic(self.program.atomics.len() as u32 - 1))
+    }
+
+    fn fence(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
+        let [] = self.args(args)?;
+        if op.base == "membar" {
+            op.take_one_of(&[("cta", ()), ("gl", ()), ("sys", ())]);
+        } else {
+            op.take_one_of(&[("sc", ()), ("acq_rel", ()), ("acquire", ()), ("release", ())]);
+            take_scope(op);
+        }
+        Ok(Op::Fence)
+    }
+
+    fn prefetch(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
+        let window = self.window(op);
+        op.take_all(|part| part == "L1" || is_cache_hint(part) || part == "L2");
+        let [address] = self.args(args)?;
+        self.base_and_offset(window, address)?;
+        Ok(Op::Hint)
+    }
+}
+
+fn atomic_op(op: &mut Opcode<'_>, kind: Type) -> Option<AtomicOp> {
+    use AtomicOp::*;
+    let float = kind.is_float();
+    let signed = kind.is_signed();
+    let integer = matches!(kind.kind, Kind::Unsigned | Kind::Signed);
+    let found = op.take_one_of(&[
+        ("add", if float { FAdd } else { Add }),
+        ("and", And),
+        ("or", Or),
+        ("xor", Xor),
+        ("exch", Exch),
+        ("cas", Cas),
+        ("min", if signed { MinS } else { MinU }),
+        ("max", if signed { MaxS } else { MaxU }),
+        ("inc", Inc),
+        ("dec", Dec),
+    ])?;
+    let fits = match found {
+        Add | MinU | MinS | MaxU | MaxS => integer,
+        Inc | Dec => kind.kind == Kind::Unsigned && kind.bits == 32,
+        FAdd => float,
+        _ => kind.kind == Kind::Bits,
+    };
+    fits.then_some(found)
+}

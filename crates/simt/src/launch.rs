@@ -1,0 +1,252 @@
+//! Checks a launch against the kernel and the limits of GPUs, and runs its
+//! blocks on all cores.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use crate::block::Cta;
+use crate::findings::{Fault, Finding};
+use crate::isa::{Init, Program, Special};
+use crate::local::Local;
+use crate::memory::{Allocation, Memory, Table, lock};
+use crate::options::{LaunchConfig, Options, Progress};
+use crate::report::{Findings, Report};
+use crate::warp::Warp;
+use crate::{Error, Kernel};
+
+/// Most blocks along each axis of a grid.
+const GRID_LIMIT: [u32; 3] = [0x7fff_ffff, 65535, 65535];
+/// Most threads along each axis of a block.
+const BLOCK_LIMIT: [u32; 3] = [1024, 1024, 64];
+/// Most threads of a block.
+const THREAD_LIMIT: u64 = 1024;
+/// Most static shared memory of a kernel, on every GPU.
+const STATIC_SHARED_LIMIT: u64 = 48 << 10;
+/// Blocks a worker takes at a time, at most.
+const LARGEST_CHUNK: u64 = 64;
+
+/// Everything about a launch that its blocks share.
+pub(crate) struct Launch<'a> {
+    pub name: Arc<str>,
+    pub program: &'a Program,
+    pub memory: &'a Memory,
+    pub table: &'a Table,
+    /// Stands for "no allocation".
+    pub nothing: &'a Allocation,
+    pub params: Local,
+    pub config: LaunchConfig,
+    /// Threads of a block.
+    pub threads: u32,
+    pub blocks: u64,
+    pub shared_bytes: u64,
+    pub dynamic_shared_at: u64,
+    /// Registers that hold `%ctaid`, and the axis.
+    pub block_registers: Vec<(usize, usize)>,
+    pub instruction_limit: Option<u64>,
+    pub findings_limit: usize,
+}
+
+impl Launch<'_> {
+    /// The index of block number `linear`, `x` fastest.
+    pub(crate) fn block_index(&self, linear: u64) -> [u32; 3] {
+        unravel(linear, self.config.grid)
+    }
+
+    /// The index of thread number `linear` in its block, `x` fastest.
+    pub(crate) fn thread_index(&self, linear: u32) -> [u32; 3] {
+        unravel(u64::from(linear), self.config.block)
+    }
+}
+
+fn unravel(linear: u64, extent: [u32; 3]) -> [u32; 3] {
+    let (x, y) = (u64::from(extent[0]), u64::from(extent[1]));
+    [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
+}
+
+impl Kernel {
+    /// Runs the kernel: every block of the grid, to its end.
+    ///
+    /// `args` are the raw bytes of each parameter. Global memory is shared with
+    /// other launches and host accesses that run at the same time.
+    pub fn launch(
+        &self,
+        memory: &Memory,
+        config: &LaunchConfig,
+        args: &[&[u8]],
+        options: &Options,
+    ) -> Result<Report, Error> {
+        let blocks = self.check_config(config, options)?;
+        let table = memory.snapshot();
+        let nothing = Allocation::empty();
+        let align = self.program.dynamic_align.unwrap_or(1);
+        let dynamic_shared_at = self.program.static_shared.next_multiple_of(u64::from(align));
+        let launch = Launch {
+            name: Arc::clone(&self.name),
+            program: &self.program,
+            memory,
+            table: &table,
+            nothing: &nothing,
+            params: self.pack_args(args)?,
+            config: *config,
+            threads: config.block.iter().product(),
+            blocks,
+            shared_bytes: dynamic_shared_at + u64::from(config.dynamic_shared_bytes),
+            dynamic_shared_at,
+            block_registers: block_registers(&self.program),
+            instruction_limit: options.instruction_limit,
+            findings_limit: options.findings_limit,
+        };
+        run(&launch, options)
+    }
+
+    /// Checks the shape of a launch and returns its number of blocks.
+    fn check_config(&self, config: &LaunchConfig, options: &Options) -> Result<u64, Error> {
+        let kernel = || self.name.to_string();
+        for (at, axis) in ['x', 'y', 'z'].into_iter().enumerate() {
+            let (given, limit) = (config.grid[at], GRID_LIMIT[at]);
+            if given == 0 || given > limit {
+                return Err(Error::Grid { kernel: kernel(), axis, given, limit });
+            }
+        }
+        let threads: u64 = config.block.iter().map(|&n| u64::from(n)).product();
+        let block = |limit: String| Error::Block { kernel: kernel(), given: config.block, limit };
+        if config.block.iter().zip(BLOCK_LIMIT).any(|(&n, limit)| n == 0 || n > limit) {
+            let [x, y, z] = BLOCK_LIMIT;
+            return Err(block(format!("allowed are 1 to {x} x {y} x {z}")));
+        }
+        if threads > THREAD_LIMIT {
+            return Err(block(format!("at most {THREAD_LIMIT} in all")));
+        }
+        if let Some([x, y, z]) = self.required_block.filter(|required| *required != config.block) {
+            return Err(block(format!("the kernel requires {x} x {y} x {z} (.reqntid)")));
+        }
+        if let Some(most) = self.max_threads().filter(|most| threads > u64::from(*most)) {
+            return Err(block(format!("the kernel allows {most} in all (.maxntid)")));
+        }
+        self.check_shared(config, options)?;
+        Ok(config.grid.iter().map(|&n| u64::from(n)).product())
+    }
+
+    fn check_shared(&self, config: &LaunchConfig, options: &Options) -> Result<(), Error> {
+        let fixed = self.program.static_shared;
+        let given = fixed + u64::from(config.dynamic_shared_bytes);
+        let limit = options.shared_memory_limit;
+        let kernel = self.name.to_string();
+        if fixed > STATIC_SHARED_LIMIT {
+            return Err(Error::SharedMemory { kernel, given, fixed, limit: STATIC_SHARED_LIMIT });
+        }
+        if given > limit {
+            return Err(Error::SharedMemory { kernel, given, fixed, limit });
+        }
+        Ok(())
+    }
+
+    fn pack_args(&self, args: &[&[u8]]) -> Result<Local, Error> {
+        let kernel = || self.name.to_string();
+        if args.len() != self.params.len() {
+            let (expected, given) = (self.params.len(), args.len());
+            return Err(Error::ArgumentCount { kernel: kernel(), expected, given });
+        }
+        let mut buffer = vec![0; self.params_bytes];
+        for (index, (param, arg)) in self.params.iter().zip(args).enumerate() {
+            let (expected, given) = (param.size, arg.len());
+            if expected != given {
+                return Err(Error::ArgumentSize { kernel: kernel(), index, expected, given });
+            }
+            buffer[param.offset..param.offset + given].copy_from_slice(arg);
+        }
+        Ok(Local::from_bytes(&buffer))
+    }
+}
+
+fn block_registers(program: &Program) -> Vec<(usize, usize)> {
+    let holds_block = |(at, init): (usize, &Option<Init>)| match init {
+        Some(Init::Special(Special::Ctaid(axis))) => Some((at, usize::from(*axis))),
+        _ => None,
+    };
+    program.words.iter().enumerate().filter_map(holds_block).collect()
+}
+
+/// What the workers share.
+struct Queue<'a> {
+    launch: &'a Launch<'a>,
+    next: AtomicU64,
+    done: AtomicU64,
+    chunk: u64,
+    /// The lowest block that failed; later ones need not run.
+    failed: AtomicU64,
+    fault: Mutex<Option<Box<Finding>>>,
+    progress: Option<&'a Progress>,
+}
+
+fn run(launch: &Launch<'_>, options: &Options) -> Result<Report, Error> {
+    let workers = (rayon::current_num_threads() as u64).min(launch.blocks).max(1);
+    let queue = Queue {
+        launch,
+        next: AtomicU64::new(0),
+        done: AtomicU64::new(0),
+        chunk: (launch.blocks / (8 * workers)).clamp(1, LARGEST_CHUNK),
+        failed: AtomicU64::new(u64::MAX),
+        fault: Mutex::new(None),
+        progress: options.progress.as_ref(),
+    };
+    let findings = Mutex::new(Findings::new(launch.findings_limit));
+    let work = || {
+        let found = queue.work();
+        lock(&findings).merge(found);
+    };
+    if workers == 1 {
+        work();
+    } else {
+        rayon::scope(|scope| (0..workers).for_each(|_| scope.spawn(|_| work())));
+    }
+    let findings = std::mem::take(&mut *lock(&findings));
+    let omitted = findings.omitted;
+    let fault = lock(&queue.fault).take();
+    if let Some(finding) = fault {
+        let earlier = findings.into_sorted();
+        return Err(Error::Fault(Box::new(Fault { finding: *finding, earlier })));
+    }
+    Ok(Report {
+        blocks: launch.blocks,
+        findings: findings.into_sorted(),
+        findings_omitted: omitted,
+    })
+}
+
+impl Queue<'_> {
+    /// Runs blocks, in order, until none is left.
+    fn work(&self) -> Findings {
+        let mut cta = Cta::new(self.launch);
+        let count = self.launch.threads.div_ceil(crate::registers::LANES as u32);
+        let mut warps: Vec<Warp> = (0..count).map(|index| Warp::new(&cta, index)).collect();
+        loop {
+            let start = self.next.fetch_add(self.chunk, Relaxed);
+            let end = start.saturating_add(self.chunk).min(self.launch.blocks);
+            if start >= end || start > self.failed.load(Relaxed) {
+                return cta.findings;
+            }
+            for block in start..end {
+                // Earlier blocks still run, so that the first fault is the one reported.
+                if block > self.failed.load(Relaxed) {
+                    return cta.findings;
+                }
+                if let Err(finding) = cta.run::<false>(&mut warps, block) {
+                    self.fail(block, finding);
+                }
+            }
+            let done = self.done.fetch_add(end - start, Relaxed) + end - start;
+            if let Some(progress) = self.progress {
+                progress.call(done, self.launch.blocks);
+            }
+        }
+    }
+
+    fn fail(&self, block: u64, finding: Box<Finding>) {
+        let mut fault = lock(&self.fault);
+        if block < self.failed.load(Relaxed) {
+            self.failed.store(block, Relaxed);
+            *fault = Some(finding);
+        }
+    }
+}

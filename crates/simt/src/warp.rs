@@ -1,0 +1,469 @@
+//! Runs one warp until it ends or has to wait.
+
+use crate::access::{self, At};
+use crate::alu;
+use crate::block::Cta;
+use crate::exchange;
+use crate::findings::{Finding, FindingKind};
+use crate::isa::{Barrier, Init, Inst, Op, Program, Special, W};
+use crate::paths::{Paths, State, Wait};
+use crate::registers::{LANES, Registers, lanes};
+
+/// Why a warp stopped running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// All its lanes have exited.
+    Done,
+    /// It waits for other warps.
+    Blocked,
+    /// Its turn is over.
+    Yield,
+}
+
+/// A warp: registers, paths, and how much it has executed.
+#[derive(Debug)]
+pub(crate) struct Warp {
+    pub index: u32,
+    pub registers: Registers,
+    pub paths: Paths,
+    executed: u64,
+}
+
+/// Instructions a warp executes before another gets its turn. Only kernels that
+/// wait by spinning need one.
+const TURN: u32 = 1 << 16;
+
+/// What the loop over instructions does next.
+enum Next {
+    /// The instruction behind.
+    Step,
+    /// An instruction elsewhere, with the same lanes.
+    Jump(u32),
+    /// Look for a path to run: this one split, ended or waits.
+    Switch,
+    /// Give other warps a turn.
+    Pause,
+}
+
+impl Warp {
+    /// A warp for blocks of `dims` threads, with everything set that stays the
+    /// same from block to block.
+    pub(crate) fn new(cta: &Cta<'_>, index: u32) -> Warp {
+        let program = cta.launch.program;
+        let mut warp = Warp {
+            index,
+            registers: Registers::new(
+                program.words.len(),
+                program.doubles.len(),
+                program.predicates,
+            ),
+            paths: Paths::default(),
+            executed: 0,
+        };
+        for (at, init) in program.words.iter().enumerate() {
+            let Some(init) = init else { continue };
+            let value = |lane| warp_value(cta, index, lane, *init) as u32;
+            warp.registers.words[at] = std::array::from_fn(value);
+        }
+        for (at, init) in program.doubles.iter().enumerate() {
+            let Some(init) = init else { continue };
+            let value = |lane| warp_value(cta, index, lane, *init);
+            warp.registers.doubles[at] = std::array::from_fn(value);
+        }
+        warp
+    }
+
+    /// Prepares for the block at `cta.block`.
+    pub(crate) fn reset(&mut self, cta: &Cta<'_>) {
+        let program = cta.launch.program;
+        for &(at, axis) in &cta.launch.block_registers {
+            self.registers.words[at] = [cta.block[axis]; LANES];
+        }
+        for &at in &program.live_in.words {
+            self.registers.words[usize::from(at)] = [0; LANES];
+        }
+        for &at in &program.live_in.doubles {
+            self.registers.doubles[usize::from(at)] = [0; LANES];
+        }
+        for &at in &program.live_in.predicates {
+            self.registers.predicates[usize::from(at)] = 0;
+        }
+        let threads = cta.launch.threads - self.index * LANES as u32;
+        self.paths.reset(u32::MAX >> (LANES as u32 - threads.min(LANES as u32)));
+        self.executed = 0;
+    }
+
+    /// Runs until the warp ends, waits, or its turn is over.
+    pub(crate) fn run<const WATCH: bool>(
+        &mut self,
+        cta: &mut Cta<'_>,
+    ) -> Result<Pause, Box<Finding>> {
+        let program = cta.launch.program;
+        let mut left = TURN;
+        loop {
+            let Some(at) = self.paths.pick() else {
+                match self.settle(cta) {
+                    Some(pause) => return Ok(pause),
+                    None => continue,
+                }
+            };
+            let path = self.paths.all[at];
+            let (mut pc, mask) = (path.pc, path.mask);
+            let next = loop {
+                if pc == path.rpc {
+                    self.paths.end(at);
+                    break Next::Switch;
+                }
+                if left == 0 {
+                    break Next::Pause;
+                }
+                left -= 1;
+                let inst = &program.code[pc as usize];
+                let exec = mask & self.registers.guard(inst.guard);
+                if WATCH {
+                    cta.executed(pc, mask, exec);
+                }
+                if exec == 0 {
+                    pc += 1;
+                    continue;
+                }
+                let here = At { pc, warp: self.index, mask: exec };
+                match self.step::<WATCH>(cta, inst, at, mask, here)? {
+                    Next::Step => pc += 1,
+                    Next::Jump(target) => pc = target,
+                    other => {
+                        break other;
+                    }
+                }
+            };
+            if let Next::Pause = next {
+                self.paths.all[at].pc = pc;
+                return self.end_turn(cta, pc).map(|()| Pause::Yield);
+            }
+        }
+    }
+
+    fn end_turn(&mut self, cta: &Cta<'_>, pc: u32) -> Result<(), Box<Finding>> {
+        self.executed += u64::from(TURN);
+        self.paths.rotate();
+        match cta.launch.instruction_limit {
+            Some(limit) if self.executed >= limit => {
+                let mut finding = cta.finding(
+                    FindingKind::InstructionLimit,
+                    At { pc, warp: self.index, mask: self.paths.live },
+                    self.paths.live.trailing_zeros() as usize,
+                );
+                finding.detail = format!("a warp executed {} instructions", self.executed);
+                Err(Box::new(finding))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Executes one instruction of path `path`, whose lanes are `mask`.
+    #[inline(always)]
+    fn step<const WATCH: bool>(
+        &mut self,
+        cta: &mut Cta<'_>,
+        inst: &Inst,
+        path: usize,
+        mask: u32,
+        here: At,
+    ) -> Result<Next, Box<Finding>> {
+        let program = cta.launch.program;
+        match inst.op {
+            Op::Load(access) => {
+                let access = &program.accesses[access as usize];
+                access::load::<WATCH>(cta, &mut self.registers, access, here)?;
+            }
+            Op::Store(access) => {
+                let access = &program.accesses[access as usize];
+                access::store::<WATCH>(cta, &self.registers, access, here)?;
+            }
+            Op::Branch(target) => {
+                if here.mask == mask {
+                    return Ok(Next::Jump(target));
+                }
+                if WATCH {
+                    cta.diverged(here.pc);
+                }
+                let groups = [(mask & !here.mask, here.pc + 1), (here.mask, target)];
+                self.paths.diverge(path, &groups, program.reconvergence[here.pc as usize]);
+                return Ok(Next::Switch);
+            }
+            _ => {
+                if !alu::execute(&mut self.registers, &inst.op, here.mask) {
+                    return self.rare_step::<WATCH>(cta, inst, path, mask, here);
+                }
+            }
+        }
+        Ok(Next::Step)
+    }
+
+    /// The instructions that are neither arithmetic nor plain loads, stores and branches.
+    #[inline(never)]
+    fn rare_step<const WATCH: bool>(
+        &mut self,
+        cta: &mut Cta<'_>,
+        inst: &Inst,
+        path: usize,
+        mask: u32,
+        here: At,
+    ) -> Result<Next, Box<Finding>> {
+        let program: &Program = cta.launch.program;
+        match inst.op {
+            Op::Exit => {
+                cta.live_threads -= here.mask.count_ones();
+                self.paths.all[path].pc = here.pc + 1;
+                self.paths.exit(path, here.mask);
+                return Ok(Next::Switch);
+            }
+            Op::Trap => {
+                let lane = here.mask.trailing_zeros() as usize;
+                return Err(Box::new(cta.finding(FindingKind::Trap, here, lane)));
+            }
+            Op::BranchTable(index, table) => {
+                let targets = &program.tables[table as usize];
+                return self.branch_table::<WATCH>(cta, (index, targets), path, mask, here);
+            }
+            Op::Atomic(at) => {
+                let atomic = &program.atomics[at as usize];
+                access::atomic::<WATCH>(cta, &mut self.registers, atomic, here)?;
+            }
+            Op::ActiveMask(d) => self.registers.set_w(d, here.mask, &[here.mask; LANES]),
+            Op::Barrier(barrier) => return self.barrier(cta, &barrier, path, mask, here),
+            Op::WarpBarrier(members) => {
+                if let Some(next) = self.gather_lanes(members, true, path, mask, here) {
+                    return Ok(next);
+                }
+                if WATCH {
+                    cta.warp_synchronised(self.index);
+                }
+            }
+            Op::Shuffle(shuffle) => {
+                if let Some(next) = self.gather_lanes(shuffle.members, false, path, mask, here) {
+                    return Ok(next);
+                }
+                if let Some(lane) = exchange::shuffle(&mut self.registers, &shuffle, here.mask) {
+                    cta.report(cta.finding(FindingKind::InactiveLane, here, lane));
+                }
+            }
+            Op::Vote { vote, p, members } => {
+                if let Some(next) = self.gather_lanes(members, false, path, mask, here) {
+                    return Ok(next);
+                }
+                exchange::vote(&mut self.registers, vote, p, here.mask);
+            }
+            Op::Match(m) => {
+                if let Some(next) = self.gather_lanes(m.members, false, path, mask, here) {
+                    return Ok(next);
+                }
+                exchange::match_lanes(&mut self.registers, &m, here.mask);
+            }
+            Op::Reduce { op, d, a, members } => {
+                if let Some(next) = self.gather_lanes(members, false, path, mask, here) {
+                    return Ok(next);
+                }
+                exchange::reduce(&mut self.registers, op, d, a, here.mask);
+            }
+            // Everything else is arithmetic.
+            _ => {}
+        }
+        Ok(Next::Step)
+    }
+
+    fn branch_table<const WATCH: bool>(
+        &mut self,
+        cta: &mut Cta<'_>,
+        (index, targets): (W, &[u32]),
+        path: usize,
+        mask: u32,
+        here: At,
+    ) -> Result<Next, Box<Finding>> {
+        let mut groups: Vec<(u32, u32)> = vec![(mask & !here.mask, here.pc + 1)];
+        for lane in lanes(here.mask) {
+            let index = self.registers.w(index)[lane];
+            let Some(&target) = targets.get(index as usize) else {
+                let detail = format!("index {index} into {} branch targets", targets.len());
+                let finding = cta.finding(FindingKind::BadOperand, here, lane);
+                return Err(Box::new(Finding { detail, ..finding }));
+            };
+            match groups.iter_mut().find(|(_, known)| *known == target) {
+                Some((lanes, _)) => *lanes |= 1 << lane,
+                None => groups.push((1 << lane, target)),
+            }
+        }
+        groups.retain(|(lanes, _)| *lanes != 0);
+        if let [(_, target)] = groups[..] {
+            return Ok(Next::Jump(target));
+        }
+        if WATCH {
+            cta.diverged(here.pc);
+        }
+        let meet = cta.launch.program.reconvergence[here.pc as usize];
+        self.paths.diverge(path, &groups, meet);
+        Ok(Next::Switch)
+    }
+
+    /// Splits off the lanes whose guard holds, so that they can wait on their own.
+    fn split_guarded(&mut self, path: usize, mask: u32, here: At) -> Next {
+        let groups = [(here.mask, here.pc), (mask & !here.mask, here.pc + 1)];
+        self.paths.diverge(path, &groups, here.pc + 1);
+        Next::Switch
+    }
+
+    /// Makes the path wait if lanes that `members` names are not with it. `None`
+    /// once all are here.
+    fn gather_lanes(
+        &mut self,
+        members: W,
+        releases: bool,
+        path: usize,
+        mask: u32,
+        here: At,
+    ) -> Option<Next> {
+        let first = here.mask.trailing_zeros() as usize;
+        let members = self.registers.w(members)[first] & self.paths.live;
+        if members & !here.mask == 0 {
+            return None;
+        }
+        if here.mask != mask {
+            return Some(self.split_guarded(path, mask, here));
+        }
+        let wait = Wait::Lanes { members, releases };
+        self.paths.all[path].pc = here.pc;
+        self.paths.all[path].state = State::Waiting(wait);
+        Some(Next::Switch)
+    }
+
+    fn barrier(
+        &mut self,
+        cta: &mut Cta<'_>,
+        barrier: &Barrier,
+        path: usize,
+        mask: u32,
+        here: At,
+    ) -> Result<Next, Box<Finding>> {
+        if here.mask != mask {
+            return Ok(self.split_guarded(path, mask, here));
+        }
+        let first = here.mask.trailing_zeros() as usize;
+        let id = self.registers.w(barrier.id)[first];
+        let count = barrier.count.map(|count| self.registers.w(count)[first]);
+        let fits = count.is_none_or(|count| count > 0 && count.is_multiple_of(LANES as u32));
+        if id >= 16 || !fits {
+            let detail = match count {
+                Some(count) => format!("barrier {id} for {count} threads"),
+                None => format!("barrier {id}"),
+            };
+            let finding = cta.finding(FindingKind::BadOperand, here, first);
+            return Err(Box::new(Finding { detail, ..finding }));
+        }
+        let id = id as u8;
+        if barrier.arrive_only {
+            self.arrive(cta, id, count, here);
+            return Ok(Next::Step);
+        }
+        if let Some((_, p)) = barrier.reduce {
+            cta.barriers[usize::from(id)].reduce(self.registers.guard(p), here.mask);
+        }
+        // Lanes of other paths may still come to the same barrier: `settle` counts then.
+        let arrived = here.mask == self.paths.live;
+        if arrived {
+            self.arrive(cta, id, count, here);
+        }
+        let wait = Wait::Barrier { id, count, arrived, divergent: false };
+        self.paths.all[path].pc = here.pc;
+        self.paths.all[path].state = State::Waiting(wait);
+        Ok(Next::Switch)
+    }
+
+    /// Counts the lanes of `here` as arrived at a barrier.
+    fn arrive(&self, cta: &mut Cta<'_>, id: u8, count: Option<u32>, here: At) {
+        let whole = here.mask == self.paths.live;
+        // Hardware counts a warp as 32 threads even where the block ends in a smaller one.
+        let counted = if whole { LANES as u32 } else { here.mask.count_ones() };
+        cta.barriers[usize::from(id)].arrive(count, here.mask.count_ones(), counted);
+    }
+
+    /// Called when no path can run: joins those that wait at the same place,
+    /// counts arrivals, lets go who waits only for others that wait as well.
+    /// Returns why the warp pauses, or `None` if a path can run now.
+    fn settle(&mut self, cta: &mut Cta<'_>) -> Option<Pause> {
+        if self.paths.live == 0 {
+            return Some(Pause::Done);
+        }
+        self.paths.merge_waiting();
+        let waiting: Vec<_> =
+            self.paths.waiting().map(|(at, path, wait)| (at, *path, wait)).collect();
+        let mut resumed = false;
+        for (at, path, wait) in waiting {
+            match wait {
+                Wait::Barrier { arrived: true, .. } => {}
+                Wait::Barrier { id, count, .. } => {
+                    let here = At { pc: path.pc, warp: self.index, mask: path.mask };
+                    let apart = self.paths.lanes_at(path.pc) != self.paths.live;
+                    let divergent = apart && cta.is_aligned_barrier(path.pc);
+                    if divergent {
+                        cta.report_divergent_barrier(here, self.paths.live);
+                    }
+                    self.arrive(cta, id, count, here);
+                    let wait = Wait::Barrier { id, count, arrived: true, divergent };
+                    self.paths.all[at].state = State::Waiting(wait);
+                }
+                Wait::Lanes { members, releases } => {
+                    let here = if releases { self.lanes_at_warp_barriers() } else { path.mask };
+                    if members & self.paths.live & !here == 0 {
+                        // Executed again, with all its lanes; a warp barrier is just passed.
+                        self.paths.all[at].state = State::Ready;
+                        self.paths.all[at].pc += u32::from(releases);
+                        resumed = true;
+                    }
+                }
+            }
+        }
+        if resumed { None } else { Some(Pause::Blocked) }
+    }
+
+    fn lanes_at_warp_barriers(&self) -> u32 {
+        let at_barrier = |wait: &Wait| matches!(wait, Wait::Lanes { releases: true, .. });
+        let here = self.paths.waiting().filter(|(_, _, wait)| at_barrier(wait));
+        here.fold(0, |mask, (_, path, _)| mask | path.mask)
+    }
+
+    /// Whether a path can run, or a count of arrivals is due.
+    pub(crate) fn can_run(&self) -> bool {
+        self.paths.all.iter().any(|path| path.state == State::Ready)
+    }
+}
+
+/// What a register of lane `lane` holds before the first instruction.
+fn warp_value(cta: &Cta<'_>, warp: u32, lane: usize, init: Init) -> u64 {
+    let launch = cta.launch;
+    let thread = launch.thread_index(warp * LANES as u32 + lane as u32);
+    let special = match init {
+        Init::Const(value) => return value,
+        Init::DynamicShared => return launch.dynamic_shared_at,
+        Init::Special(special) => special,
+    };
+    let bit = 1u32 << lane;
+    u64::from(match special {
+        Special::Tid(axis) => thread[usize::from(axis)],
+        Special::Ntid(axis) => launch.config.block[usize::from(axis)],
+        // Set for every block.
+        Special::Ctaid(_) => 0,
+        Special::Nctaid(axis) => launch.config.grid[usize::from(axis)],
+        Special::LaneId => lane as u32,
+        Special::WarpId => warp,
+        Special::WarpCount => launch.threads.div_ceil(LANES as u32),
+        Special::SmId => 0,
+        Special::SmCount => 1,
+        Special::LaneMaskEq => bit,
+        Special::LaneMaskLe => bit | (bit - 1),
+        Special::LaneMaskLt => bit - 1,
+        Special::LaneMaskGe => !(bit - 1),
+        Special::LaneMaskGt => !(bit | (bit - 1)),
+        Special::DynamicSharedBytes => launch.config.dynamic_shared_bytes,
+        Special::TotalSharedBytes => launch.shared_bytes as u32,
+    })
+}
