@@ -6,7 +6,7 @@
 //! removed, the compiler's flags are given in the variable that overrides all
 //! others, and the profile on the command line, which overrides the manifest.
 
-use crate::toolchain::{TARGET, library_source};
+use crate::toolchain::TARGET;
 use crate::{CudaBuilder, CudaBuilderError, DebugInfo, EmitOption, Toolchain};
 use serde_json::Value;
 use std::env;
@@ -113,6 +113,7 @@ impl<'a> Invocation<'a> {
             args.push("--config".to_owned());
             args.push(format!("profile.{profile}.{setting}"));
         }
+        args.push("-Ztrim-paths".to_owned());
         if self.toolchain.builds_core {
             args.push("-Zbuild-std=core".to_owned());
             args.push("-Zpanic-immediate-abort".to_owned());
@@ -122,20 +123,21 @@ impl<'a> Invocation<'a> {
     }
 
     /// Everything that bears on the code, so that the manifest need not say it.
-    fn profile_settings(&self) -> [String; 9] {
+    fn profile_settings(&self) -> [String; 10] {
         let checks = !self.builder.release;
         let panic = if self.toolchain.builds_core { "immediate-abort" } else { "abort" };
         let lines = match self.builder.debug {
             DebugInfo::LineTables => true,
             DebugInfo::None => checks && self.builder.generate_line_info,
         };
-        let debug = if lines { "line-tables-only" } else { "none" };
+        let debug = if lines { "line-directives-only" } else { "none" };
         [
             "opt-level=3".to_owned(),
             "lto=\"fat\"".to_owned(),
             "codegen-units=1".to_owned(),
             "incremental=false".to_owned(),
             "strip=\"none\"".to_owned(),
+            "trim-paths=\"all\"".to_owned(),
             format!("panic=\"{panic}\""),
             format!("debug=\"{debug}\""),
             format!("debug-assertions={checks}"),
@@ -163,12 +165,6 @@ impl<'a> Invocation<'a> {
         if builder.fast_div {
             flags.push("-Cllvm-args=-nvptx-prec-divf32=1".to_owned());
         }
-        // The last prefix that fits counts.
-        let source = library_source(&self.toolchain.sysroot);
-        let neighbours = self.path_to_crate.parent();
-        flags.extend(neighbours.map(|path| remap(path, "/crates")));
-        flags.push(remap(self.path_to_crate, "/kernels"));
-        flags.push(remap(&source, "/library"));
         flags
     }
 
@@ -226,11 +222,6 @@ impl<'a> Invocation<'a> {
 fn must_go(name: &str) -> bool {
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
     begins(REMOVED) && !begins(KEPT)
-}
-
-/// The flag that replaces a path wherever the compiler would write it.
-fn remap(path: &Path, replacement: &str) -> String {
-    format!("--remap-path-prefix={}={replacement}", path.display())
 }
 
 /// The file stem of the last library that cargo reports, which is the crate asked for.

@@ -26,13 +26,14 @@
 //! library's source, `core` is built to abort at a panic rather than to format a
 //! message, and a bounds check costs a compare and a trap. The pre-built `core`
 //! cannot do that: there a kernel that may panic has a call in it, and is refused.
+//! Tried with rustc 1.95 and 1.96.
 //!
 //! # What it promises about the PTX
 //!
 //! - It comes from the options given here and from nothing around: the variables
 //!   and the profile settings that cargo would pick up are replaced.
-//! - It does not depend on where the crate lies: paths, and hashes of paths in the
-//!   names of private items, are replaced.
+//! - It does not depend on where the crate lies: paths are trimmed, and the hashes of
+//!   paths that are in the names of private items are replaced by numbers.
 //! - It has no `.local` memory, no `call` and no unresolved `.extern` ([`ptx`]).
 //! - No barrier is copied into a branch. rustc's own jump threading (a MIR pass) does
 //!   that, because it does not know what a barrier is: `if a { … } sync(); if a { … }`

@@ -51,8 +51,6 @@ pub struct Toolchain {
     /// Whether `core` is built from source for each set of options. Otherwise the
     /// compiler brought it along.
     pub builds_core: bool,
-    /// The folder that the compiler and its libraries are in.
-    pub(crate) sysroot: PathBuf,
 }
 
 impl fmt::Display for Toolchain {
@@ -104,7 +102,6 @@ impl Toolchain {
             llvm_version: field("LLVM version"),
             origin,
             builds_core,
-            sysroot,
         })
     }
 }
@@ -123,7 +120,7 @@ fn core_must_be_built(sysroot: &Path) -> Result<bool, String> {
     if has_core(&installed) {
         return Ok(false);
     }
-    let source = library_source(sysroot);
+    let source = sysroot.join("lib/rustlib/src/rust/library");
     if source.join("core/Cargo.toml").is_file() {
         return Ok(true);
     }
@@ -132,11 +129,6 @@ fn core_must_be_built(sysroot: &Path) -> Result<bool, String> {
         installed.display(),
         source.display()
     ))
-}
-
-/// Where rustup and the distributions put the source of `core`.
-pub(crate) fn library_source(sysroot: &Path) -> PathBuf {
-    sysroot.join("lib/rustlib/src/rust/library")
 }
 
 /// Whether a compiled `core` is in a folder.

@@ -4,7 +4,7 @@
 //! run compiles `core` three times.
 
 use cuda_builder::ptx::Forbidden;
-use cuda_builder::{BuildReport, CudaBuilder, CudaBuilderError, NvvmArch, Toolchain};
+use cuda_builder::{BuildReport, CudaBuilder, CudaBuilderError, DebugInfo, NvvmArch, Toolchain};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -88,11 +88,15 @@ fn builds_what_the_options_say() {
     // Another set of options, and then the first again: neither sees the other's PTX.
     let (report, other) = build(&fixture(), |builder| {
         let builder = builder.arch(NvvmArch::Compute90).ptx_version(8, 0);
-        builder.fma_contraction(false).fast_div(true).emit_llvm_ir(true)
+        let builder = builder.fma_contraction(false).fast_div(true);
+        builder.debug(DebugInfo::LineTables).emit_llvm_ir(true)
     });
     assert!(other.contains(".version 8.0\n.target sm_90\n"), "{other}");
     assert!(!body(&other, "floats").contains("fma"));
     assert!(body(&other, "floats").contains("div.full.f32"));
+    assert!(body(&other, "floats").contains("\t.loc\t"));
+    assert!(other.contains("/src/lib.rs\""), "{other}");
+    assert!(!other.contains(env!("CARGO_MANIFEST_DIR")), "{other}");
     let ir = fs::read_to_string(report.ir.expect("it was asked for")).expect("it can be read");
     assert!(ir.contains("define ptx_kernel void @floats"));
 
