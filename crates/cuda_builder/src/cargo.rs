@@ -8,11 +8,10 @@
 
 use crate::toolchain::TARGET;
 use crate::{CudaBuilder, CudaBuilderError, DebugInfo, EmitOption, Toolchain};
-use serde_json::Value;
-use std::env;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{env, fs};
 
 /// Variables of cargo's own that are kept: where it gets crates from, and how it talks.
 const KEPT: &[&str] = &[
@@ -56,7 +55,7 @@ pub(crate) struct Invocation<'a> {
 pub(crate) struct Built {
     /// The compiler's own output.
     pub(crate) assembly: PathBuf,
-    /// Where the PTX that is made of it belongs. No file of cargo's has that name.
+    /// Where the PTX that is made of it belongs.
     pub(crate) ptx: PathBuf,
     /// The intermediate language, if it was asked for.
     pub(crate) ir: Option<PathBuf>,
@@ -73,39 +72,42 @@ impl<'a> Invocation<'a> {
 
     /// Runs cargo and finds what it made.
     pub(crate) fn run(&self) -> Result<Built, CudaBuilderError> {
-        let target_dir = self.target_dir();
+        let built = self.outputs()?;
         let program = env::var_os("CARGO").unwrap_or("cargo".into());
         let mut command = Command::new(&program);
         for (name, _) in env::vars_os().filter(|(name, _)| must_go(&name.to_string_lossy())) {
             command.env_remove(name);
         }
-        let output = command
+        let status = command
             .current_dir(self.path_to_crate)
             .args(self.cargo_args())
             .arg("--target-dir")
-            .arg(&target_dir)
+            .arg(self.target_dir())
             .arg("--")
-            .args(self.last_crate_flags())
+            .args(self.last_crate_flags(&built))
             .env("RUSTC", &self.toolchain.rustc)
             .env("RUSTC_BOOTSTRAP", "1")
             .env("RUSTC_WRAPPER", "")
             .env("RUSTC_WORKSPACE_WRAPPER", "")
             .env("CARGO_ENCODED_RUSTFLAGS", self.rustflags().join("\x1f"))
             .env("CUDA_ARCH", self.builder.arch.cuda_arch())
-            .stderr(Stdio::inherit())
-            .output()
+            // Cargo speaks on the other one; a build script's is for cargo's ears.
+            .stdout(Stdio::null())
+            .status()
             .map_err(|source| CudaBuilderError::CannotRun { program: program.into(), source })?;
-        if !output.status.success() {
+        if !status.success() {
             return Err(CudaBuilderError::BuildFailed);
         }
-        self.outputs(&target_dir, &String::from_utf8_lossy(&output.stdout))
+        match built.assembly.is_file() {
+            true => Ok(built),
+            false => Err(CudaBuilderError::NoPtx(self.target_dir())),
+        }
     }
 
     /// The command line, up to where the build goes.
     fn cargo_args(&self) -> Vec<String> {
         let mut args: Vec<String> =
             ["rustc", "--lib", "--crate-type=cdylib"].map(str::to_owned).into();
-        args.push("--message-format=json-render-diagnostics".to_owned());
         args.push(format!("--target={TARGET}"));
         let profile = if self.builder.release { "release" } else { "dev" };
         args.push(format!("--profile={profile}"));
@@ -170,51 +172,60 @@ impl<'a> Invocation<'a> {
 
     /// Flags for the GPU crate itself, the last to be compiled. Its code is complete
     /// when it is written as assembly; linking would need a tool and add nothing.
-    fn last_crate_flags(&self) -> [String; 2] {
-        let emit = match self.builder.emit {
-            None => "--emit=asm",
-            Some(EmitOption::LlvmIr) => "--emit=asm,llvm-ir",
-            Some(EmitOption::Bitcode) => "--emit=asm,llvm-bc",
-        };
-        [emit.to_owned(), "-Zno-link".to_owned()]
+    fn last_crate_flags(&self, built: &Built) -> Vec<String> {
+        let mut flags =
+            vec![format!("--emit=asm={}", built.assembly.display()), "-Zno-link".to_owned()];
+        if let (Some(emit), Some(ir)) = (self.builder.emit, &built.ir) {
+            flags.push(format!("--emit={}={}", kind(emit).0, ir.display()));
+        }
+        flags
     }
 
-    /// A folder for this set of options. Cargo writes all variants of a crate to one
-    /// file name and would take the PTX of one for that of the other.
+    /// Where cargo builds. It tells all sets of options apart, except in the names of
+    /// the last crate's files.
     fn target_dir(&self) -> PathBuf {
-        let mut hasher = DefaultHasher::new();
-        self.toolchain.rustc.hash(&mut hasher);
-        self.toolchain.version.hash(&mut hasher);
-        self.cargo_args().hash(&mut hasher);
-        self.rustflags().hash(&mut hasher);
-        self.last_crate_flags().hash(&mut hasher);
-        let variant = format!("{}-{:016x}", self.builder.arch.target_cpu(), hasher.finish());
         let target = match &self.builder.target_dir {
             // Cargo runs in another folder, where a relative path would mean another one.
             Some(chosen) => env::current_dir().unwrap_or_default().join(chosen),
             None => self.path_to_crate.join("target"),
         };
-        target.join("cuda_builder").join(variant)
+        target.join("cuda_builder")
     }
 
-    /// Where the last crate's assembly is, given what cargo said.
-    fn outputs(&self, target_dir: &Path, messages: &str) -> Result<Built, CudaBuilderError> {
-        let profile = if self.builder.release { "release" } else { "debug" };
-        let folder = target_dir.join(TARGET).join(profile).join("deps");
-        let name = last_library(messages).ok_or_else(|| CudaBuilderError::NoPtx(folder.clone()))?;
-        let file = |extension: &str| folder.join(&name).with_extension(extension);
-        let built = Built {
-            assembly: file("s"),
-            ptx: target_dir.join(&name).with_extension("ptx"),
-            ir: self.builder.emit.map(|emit| match emit {
-                EmitOption::LlvmIr => file("ll"),
-                EmitOption::Bitcode => file("bc"),
-            }),
-        };
-        match built.assembly.is_file() {
-            true => Ok(built),
-            false => Err(CudaBuilderError::NoPtx(folder)),
+    /// The last crate's files, in a folder for this set of options.
+    fn outputs(&self) -> Result<Built, CudaBuilderError> {
+        let mut hasher = DefaultHasher::new();
+        self.toolchain.rustc.hash(&mut hasher);
+        self.toolchain.version.hash(&mut hasher);
+        self.cargo_args().hash(&mut hasher);
+        self.rustflags().hash(&mut hasher);
+        let variant = format!("{}-{:016x}", self.builder.arch.target_cpu(), hasher.finish());
+        let folder = self.target_dir().join(variant);
+        if folder.to_string_lossy().contains(',') {
+            let reason = "rustc takes no file names with a comma";
+            return Err(CudaBuilderError::Unsupported { option: "target_dir", reason });
         }
+        fs::create_dir_all(&folder)
+            .map_err(|source| CudaBuilderError::CannotWrite { path: folder.clone(), source })?;
+        let name = self.path_to_crate.file_name().unwrap_or("kernels".as_ref());
+        let file = |extension: &str| {
+            let mut name = name.to_owned();
+            name.push(extension);
+            folder.join(name)
+        };
+        Ok(Built {
+            assembly: file(".s"),
+            ptx: file(".ptx"),
+            ir: self.builder.emit.map(|emit| file(kind(emit).1)),
+        })
+    }
+}
+
+/// What rustc calls a kind of output, and the end of its file name.
+fn kind(emit: EmitOption) -> (&'static str, &'static str) {
+    match emit {
+        EmitOption::LlvmIr => ("llvm-ir", ".ll"),
+        EmitOption::Bitcode => ("llvm-bc", ".bc"),
     }
 }
 
@@ -224,25 +235,9 @@ fn must_go(name: &str) -> bool {
     begins(REMOVED) && !begins(KEPT)
 }
 
-/// The file stem of the last library that cargo reports, which is the crate asked for.
-/// Lines that are not cargo's are passed on.
-fn last_library(messages: &str) -> Option<String> {
-    let mut last = None;
-    for line in messages.lines() {
-        match serde_json::from_str::<Value>(line) {
-            Ok(message) if message["reason"] == "compiler-artifact" => {
-                last = message["target"]["name"].as_str().map(|name| name.replace('-', "_"));
-            }
-            Ok(_) => {}
-            Err(_) => println!("{line}"),
-        }
-    }
-    last
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{last_library, must_go};
+    use super::must_go;
 
     #[test]
     fn removes_what_changes_the_build_and_keeps_the_rest() {
@@ -275,15 +270,5 @@ mod tests {
         ] {
             assert!(!must_go(name), "{name}");
         }
-    }
-
-    #[test]
-    fn the_last_artifact_is_the_crate() {
-        let messages = r#"{"reason":"compiler-artifact","target":{"name":"core"}}
-            not json
-            {"reason":"compiler-artifact","target":{"name":"my-kernels"}}
-            {"reason":"build-finished","success":true}"#;
-        assert_eq!(last_library(messages).as_deref(), Some("my_kernels"));
-        assert_eq!(last_library(""), None);
     }
 }

@@ -55,6 +55,15 @@ pub enum CudaBuilderError {
         source: io::Error,
     },
 
+    /// The folder to build in could not be made.
+    #[error("cannot write to {}: {source}", path.display())]
+    CannotWrite {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+
     /// A file could not be read.
     #[error("cannot read {}: {source}", path.display())]
     CannotRead {

@@ -50,7 +50,8 @@
 //!   [`CudaBuilderError::Unsupported`]. `override_libm` is therefore `false` by default.
 //! - `release(false)` means debug assertions and overflow checks; the code is optimized
 //!   all the same, since unoptimized Rust is full of calls.
-//! - Builds go to `target/cuda_builder` in the kernel crate, a folder per set of options.
+//! - Builds go to `target/cuda_builder` in the kernel crate, the PTX into a folder of its
+//!   own for each set of options.
 //!
 //! [rust-lang/rust#137086]: https://github.com/rust-lang/rust/issues/137086
 
