@@ -10,6 +10,7 @@ use crate::paths::{State, Wait};
 use crate::registers::LANES;
 use crate::report::Findings;
 use crate::warp::{Pause, Warp};
+use crate::watch::Watch;
 
 /// One of a block's 16 barriers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,6 +58,8 @@ pub(crate) struct Cta<'k> {
     /// The allocation that was touched last.
     pub allocation: &'k Allocation,
     pub findings: Findings,
+    /// Present where anything is to be observed.
+    pub watch: Option<Box<Watch>>,
 }
 
 impl<'k> Cta<'k> {
@@ -70,6 +73,7 @@ impl<'k> Cta<'k> {
             live_threads: 0,
             allocation: launch.nothing,
             findings: Findings::new(launch.findings_limit),
+            watch: None,
         }
     }
 
@@ -100,31 +104,28 @@ impl<'k> Cta<'k> {
                     Pause::Done => left -= 1,
                     Pause::Blocked | Pause::Yield => {}
                 }
-                self.open_barriers::<WATCH>(warps);
+                self.open_barriers(warps);
             }
             if !ran && left > 0 {
-                self.resolve_deadlock::<WATCH>(warps)?;
+                self.resolve_deadlock(warps)?;
             }
         }
         Ok(())
     }
 
     /// Opens every barrier at which all expected threads have arrived.
-    fn open_barriers<const WATCH: bool>(&mut self, warps: &mut [Warp]) {
+    fn open_barriers(&mut self, warps: &mut [Warp]) {
         for id in 0..self.barriers.len() {
             if self.barriers[id].is_complete(self.live_threads) {
-                self.open_barrier::<WATCH>(warps, id as u8);
+                self.open_barrier(warps, id as u8);
             }
         }
     }
 
-    fn open_barrier<const WATCH: bool>(&mut self, warps: &mut [Warp], id: u8) {
+    fn open_barrier(&mut self, warps: &mut [Warp], id: u8) {
         let barrier = std::mem::take(&mut self.barriers[usize::from(id)]);
         let exited = self.launch.threads - self.live_threads;
         let mut early_exit = (barrier.expected.is_none() && exited > 0).then_some(exited);
-        if WATCH {
-            self.barrier_opened(warps, id);
-        }
         for warp in warps.iter_mut() {
             for at in 0..warp.paths.all.len() {
                 let path = warp.paths.all[at];
@@ -147,8 +148,10 @@ impl<'k> Cta<'k> {
                 }
                 self.give_reduction(warp, &barrier, here);
                 warp.paths.release(at);
+                self.passed(warp.index, id);
             }
         }
+        self.closed(id);
     }
 
     /// Writes what a reducing barrier found to the lanes that waited at it.
@@ -173,10 +176,7 @@ impl<'k> Cta<'k> {
 
     /// No warp can run. Barriers that only a part of a warp reached are opened,
     /// as that defect is already reported; anything else is a deadlock.
-    fn resolve_deadlock<const WATCH: bool>(
-        &mut self,
-        warps: &mut [Warp],
-    ) -> Result<(), Box<Finding>> {
+    fn resolve_deadlock(&mut self, warps: &mut [Warp]) -> Result<(), Box<Finding>> {
         let waiting = || {
             warps.iter().flat_map(|warp| {
                 warp.paths.waiting().map(move |(_, path, wait)| {
@@ -189,7 +189,7 @@ impl<'k> Cta<'k> {
             _ => None,
         });
         if let Some(id) = stuck {
-            self.open_barrier::<WATCH>(warps, id);
+            self.open_barrier(warps, id);
             return Ok(());
         }
         let mut reasons: Vec<String> =
@@ -262,23 +262,5 @@ impl<'k> Cta<'k> {
 
     pub(crate) fn report(&mut self, finding: Finding) {
         self.findings.add(self.linear, finding);
-    }
-
-    // What an instrumented launch observes.
-
-    fn begin_block(&mut self) {}
-    fn barrier_opened(&mut self, _warps: &[Warp], _id: u8) {}
-    pub(crate) fn executed(&mut self, _pc: u32, _mask: u32, _exec: u32) {}
-    pub(crate) fn diverged(&mut self, _pc: u32) {}
-    pub(crate) fn warp_synchronised(&mut self, _warp: u32) {}
-    pub(crate) fn observe(
-        &mut self,
-        _at: At,
-        _space: crate::findings::Space,
-        _motion: crate::watch::Motion,
-        _strong: bool,
-        _bytes: u8,
-        _addresses: &crate::registers::Doubles,
-    ) {
     }
 }

@@ -5,13 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use crate::block::Cta;
+use crate::counters::Tally;
 use crate::findings::{Fault, Finding};
-use crate::isa::{Init, Program, Special};
+use crate::global_check::GlobalCheck;
+use crate::isa::{Init, Program, Special, Window};
 use crate::local::Local;
 use crate::memory::{Allocation, Memory, Table, lock};
-use crate::options::{LaunchConfig, Options, Progress};
+use crate::options::{Checks, LaunchConfig, Options};
+use crate::registers::LANES;
 use crate::report::{Findings, Report};
+use crate::trace::Trace;
 use crate::warp::Warp;
+use crate::watch::{Watch, narrowest_access};
 use crate::{Error, Kernel};
 
 /// Most blocks along each axis of a grid.
@@ -44,6 +49,8 @@ pub(crate) struct Launch<'a> {
     pub block_registers: Vec<(usize, usize)>,
     pub instruction_limit: Option<u64>,
     pub findings_limit: usize,
+    /// Present where accesses to global memory are checked or recorded.
+    pub global_check: Option<GlobalCheck>,
 }
 
 impl Launch<'_> {
@@ -75,6 +82,7 @@ impl Kernel {
         args: &[&[u8]],
         options: &Options,
     ) -> Result<Report, Error> {
+        check_options(memory, options)?;
         let blocks = self.check_config(config, options)?;
         let table = memory.snapshot();
         let nothing = Allocation::empty();
@@ -95,8 +103,21 @@ impl Kernel {
             block_registers: block_registers(&self.program),
             instruction_limit: options.instruction_limit,
             findings_limit: options.findings_limit,
+            global_check: global_check(&self.program, &table, &options.checks),
         };
-        run(&launch, options)
+        let mut done = run(&launch, options)?;
+        let counters = done.tally.take();
+        Ok(Report {
+            blocks,
+            findings_omitted: done.findings.omitted,
+            findings: done.findings.into_sorted(),
+            counters: counters.map(|tally| tally.into_report(&self.program, &self.source)),
+            trace: done.trace,
+            writes: launch
+                .global_check
+                .filter(|check| check.record)
+                .map(|check| check.into_writes(&table)),
+        })
     }
 
     /// Checks the shape of a launch and returns its number of blocks.
@@ -167,6 +188,41 @@ fn block_registers(program: &Program) -> Vec<(usize, usize)> {
     program.words.iter().enumerate().filter_map(holds_block).collect()
 }
 
+/// Refuses options that make no sense.
+fn check_options(memory: &Memory, options: &Options) -> Result<(), Error> {
+    if options.checks.uninitialised_global && !memory.is_tracking() {
+        return Err(Error::NotTracking);
+    }
+    let Some(counters) = options.counters else { return Ok(()) };
+    let refuse = |option, what: String| Err(Error::Options { option, what });
+    let banks = counters.banks;
+    if !(banks.banks.is_power_of_two() && banks.banks <= 32) {
+        return refuse("banks", format!("{} banks", banks.banks));
+    }
+    let coalescing = counters.coalescing;
+    if ![16, 32].contains(&banks.lanes) || ![16, 32].contains(&coalescing.lanes) {
+        return refuse("lanes", format!("{} and {} lanes", banks.lanes, coalescing.lanes));
+    }
+    let (sector, line) = (coalescing.sector_bytes, coalescing.line_bytes);
+    let sized = sector.is_power_of_two() && line.is_power_of_two() && sector <= line;
+    if !(sized && (16..=4096).contains(&sector)) {
+        return refuse("coalescing", format!("sectors of {sector} bytes in lines of {line}"));
+    }
+    let Some(model) = counters.partitions else { return Ok(()) };
+    let counted = (1..=1024).contains(&model.count) && model.concurrent_blocks > 0;
+    if !(counted && model.width.is_power_of_two() && model.width >= sector) {
+        return refuse("partitions", format!("{model:?}"));
+    }
+    Ok(())
+}
+
+fn global_check(program: &Program, table: &Table, checks: &Checks) -> Option<GlobalCheck> {
+    let (races, reads) = (checks.global_write_race, checks.global_read_race);
+    let piece = narrowest_access(program, Window::Global);
+    (races || reads || checks.record_writes)
+        .then(|| GlobalCheck::new(table, piece, races, reads, checks.record_writes))
+}
+
 /// What the workers share.
 struct Queue<'a> {
     launch: &'a Launch<'a>,
@@ -176,10 +232,18 @@ struct Queue<'a> {
     /// The lowest block that failed; later ones need not run.
     failed: AtomicU64,
     fault: Mutex<Option<Box<Finding>>>,
-    progress: Option<&'a Progress>,
+    options: &'a Options,
 }
 
-fn run(launch: &Launch<'_>, options: &Options) -> Result<Report, Error> {
+/// What workers bring back.
+#[derive(Default)]
+struct Done {
+    findings: Findings,
+    tally: Option<Tally>,
+    trace: Option<Trace>,
+}
+
+fn run(launch: &Launch<'_>, options: &Options) -> Result<Done, Error> {
     let workers = (rayon::current_num_threads() as u64).min(launch.blocks).max(1);
     let queue = Queue {
         launch,
@@ -188,58 +252,84 @@ fn run(launch: &Launch<'_>, options: &Options) -> Result<Report, Error> {
         chunk: (launch.blocks / (8 * workers)).clamp(1, LARGEST_CHUNK),
         failed: AtomicU64::new(u64::MAX),
         fault: Mutex::new(None),
-        progress: options.progress.as_ref(),
+        options,
     };
-    let findings = Mutex::new(Findings::new(launch.findings_limit));
+    let done =
+        Mutex::new(Done { findings: Findings::new(launch.findings_limit), ..Done::default() });
     let work = || {
-        let found = queue.work();
-        lock(&findings).merge(found);
+        let part = queue.work();
+        lock(&done).merge(part);
     };
     if workers == 1 {
         work();
     } else {
         rayon::scope(|scope| (0..workers).for_each(|_| scope.spawn(|_| work())));
     }
-    let findings = std::mem::take(&mut *lock(&findings));
-    let omitted = findings.omitted;
+    let done = std::mem::take(&mut *lock(&done));
     let fault = lock(&queue.fault).take();
-    if let Some(finding) = fault {
-        let earlier = findings.into_sorted();
-        return Err(Error::Fault(Box::new(Fault { finding: *finding, earlier })));
+    match fault {
+        None => Ok(done),
+        Some(finding) => {
+            let earlier = done.findings.into_sorted();
+            Err(Error::Fault(Box::new(Fault { finding: *finding, earlier })))
+        }
     }
-    Ok(Report {
-        blocks: launch.blocks,
-        findings: findings.into_sorted(),
-        findings_omitted: omitted,
-    })
+}
+
+impl Done {
+    fn merge(&mut self, other: Done) {
+        self.findings.merge(other.findings);
+        match (&mut self.tally, other.tally) {
+            (Some(mine), Some(other)) => mine.merge(other),
+            (mine, other) => *mine = mine.take().or(other),
+        }
+        // Only the worker that ran the traced block has events.
+        let better = |trace: &Trace| !trace.events.is_empty() || self.trace.is_none();
+        if let Some(trace) = other.trace.filter(better) {
+            self.trace = Some(trace);
+        }
+    }
 }
 
 impl Queue<'_> {
     /// Runs blocks, in order, until none is left.
-    fn work(&self) -> Findings {
+    fn work(&self) -> Done {
         let mut cta = Cta::new(self.launch);
-        let count = self.launch.threads.div_ceil(crate::registers::LANES as u32);
+        let watch = Watch::new(self.launch, self.options);
+        let count = self.launch.threads.div_ceil(LANES as u32);
         let mut warps: Vec<Warp> = (0..count).map(|index| Warp::new(&cta, index)).collect();
+        cta.watch = watch.is_needed().then(|| Box::new(watch));
         loop {
             let start = self.next.fetch_add(self.chunk, Relaxed);
             let end = start.saturating_add(self.chunk).min(self.launch.blocks);
-            if start >= end || start > self.failed.load(Relaxed) {
-                return cta.findings;
-            }
-            for block in start..end {
-                // Earlier blocks still run, so that the first fault is the one reported.
-                if block > self.failed.load(Relaxed) {
-                    return cta.findings;
-                }
-                if let Err(finding) = cta.run::<false>(&mut warps, block) {
-                    self.fail(block, finding);
-                }
+            // Blocks before a failed one still run, so that the first fault is the one reported.
+            if start >= end
+                || (start..end).any(|block| !self.run_block(&mut cta, &mut warps, block))
+            {
+                break;
             }
             let done = self.done.fetch_add(end - start, Relaxed) + end - start;
-            if let Some(progress) = self.progress {
+            if let Some(progress) = &self.options.progress {
                 progress.call(done, self.launch.blocks);
             }
         }
+        let (tally, trace) = cta.watch.map_or((None, None), |watch| (watch.tally, watch.trace));
+        Done { findings: cta.findings, tally, trace }
+    }
+
+    /// Runs one block unless an earlier one has failed; says whether it ran.
+    fn run_block(&self, cta: &mut Cta<'_>, warps: &mut [Warp], block: u64) -> bool {
+        if block > self.failed.load(Relaxed) {
+            return false;
+        }
+        let index = self.launch.block_index(block);
+        let watched = cta.watch.as_ref().is_some_and(|watch| watch.cares_about(index));
+        let result =
+            if watched { cta.run::<true>(warps, block) } else { cta.run::<false>(warps, block) };
+        if let Err(finding) = result {
+            self.fail(block, finding);
+        }
+        true
     }
 
     fn fail(&self, block: u64, finding: Box<Finding>) {

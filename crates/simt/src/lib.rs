@@ -44,12 +44,18 @@
 
 mod access;
 mod alu;
+mod annotate;
+pub mod banks;
 mod block;
+mod clocks;
+pub mod coalesce;
+mod counters;
 mod decode;
 mod error;
 mod exchange;
 mod findings;
 mod flow;
+mod global_check;
 mod isa;
 mod launch;
 mod lexer;
@@ -59,15 +65,24 @@ mod module;
 mod number;
 mod options;
 mod parser;
+mod partitions;
 mod paths;
 mod registers;
 mod report;
+mod shared_check;
+mod trace;
 mod warp;
 mod watch;
 
+pub use counters::{
+    CounterOptions, CounterReport, Counters, GlobalTraffic, InstructionCounters, SharedTraffic,
+};
 pub use error::Error;
 pub use findings::{Fault, Finding, FindingKind, Site, Space, Touched};
+pub use global_check::Writes;
 pub use memory::Memory;
 pub use module::{Kernel, Module, Param};
-pub use options::{LaunchConfig, Options, Progress};
+pub use options::{Checks, LaunchConfig, Options, Progress};
+pub use partitions::{PartitionModel, PartitionReport, PartitionSet};
 pub use report::Report;
+pub use trace::{LaneAccess, Motion, Trace, TraceEvent, TraceOptions};

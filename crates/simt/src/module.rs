@@ -90,6 +90,7 @@ pub struct Kernel {
     pub(crate) max_block: Option<[u32; 3]>,
     pub(crate) required_block: Option<[u32; 3]>,
     line: u32,
+    end_line: u32,
 }
 
 impl Kernel {
@@ -119,6 +120,7 @@ impl Kernel {
             max_block: entry.max_threads,
             required_block: entry.required_threads,
             line: entry.line,
+            end_line: entry.end_line,
         })
     }
 
@@ -164,9 +166,9 @@ impl Kernel {
         self.program.code.len() - 1
     }
 
-    /// The line of the PTX text that its `.entry` is on.
-    pub fn line(&self) -> u32 {
-        self.line
+    /// The lines of the PTX text from its `.entry` to its closing brace, from 1.
+    pub fn lines(&self) -> std::ops::RangeInclusive<u32> {
+        self.line..=self.end_line
     }
 
     /// The PTX text of the whole module.

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::counters::CounterOptions;
+use crate::trace::TraceOptions;
+
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
@@ -14,9 +17,62 @@ pub struct LaunchConfig {
     pub dynamic_shared_bytes: u32,
 }
 
+/// What to check while running. Accesses out of bounds or misaligned, barriers
+/// that only a part of a warp reaches and deadlocks are found in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checks {
+    /// Reads of shared memory that no thread of the block has written.
+    pub uninitialised_shared: bool,
+    /// Reads of global memory that neither host nor kernel has written. Needs
+    /// [`Memory::tracking_initialised`](crate::Memory::tracking_initialised).
+    pub uninitialised_global: bool,
+    /// Two threads touch the same shared bytes, at least one writing, unordered.
+    pub shared_race: bool,
+    /// Two threads write the same global bytes, unordered. Takes 8 bytes of host
+    /// memory for each piece of global memory written, a piece being the
+    /// kernel's narrowest access.
+    pub global_write_race: bool,
+    /// One thread reads what another writes, unordered. Takes 24 bytes a piece.
+    pub global_read_race: bool,
+    /// Keep which bytes were written, for [`Report::writes`](crate::Report::writes).
+    pub record_writes: bool,
+}
+
+impl Checks {
+    /// No check.
+    pub const NONE: Checks = Checks {
+        uninitialised_shared: false,
+        uninitialised_global: false,
+        shared_race: false,
+        global_write_race: false,
+        global_read_race: false,
+        record_writes: false,
+    };
+
+    /// Every check that works on any [`Memory`](crate::Memory): all but
+    /// [`Checks::uninitialised_global`].
+    pub const ALL_UNTRACKED: Checks = Checks {
+        uninitialised_shared: true,
+        uninitialised_global: false,
+        shared_race: true,
+        global_write_race: true,
+        global_read_race: true,
+        record_writes: true,
+    };
+
+    /// Every check there is.
+    pub const ALL: Checks = Checks { uninitialised_global: true, ..Checks::ALL_UNTRACKED };
+}
+
 /// What to do besides running.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// What to check.
+    pub checks: Checks,
+    /// What to count; `None` for nothing.
+    pub counters: Option<CounterOptions>,
+    /// The block whose accesses to list.
+    pub trace: Option<TraceOptions>,
     /// Distinct findings to keep.
     pub findings_limit: usize,
     /// Instructions after which a warp is stopped; `None` lets kernels run for ever.
@@ -30,6 +86,9 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
+            checks: Checks::NONE,
+            counters: None,
+            trace: None,
             findings_limit: 64,
             instruction_limit: None,
             shared_memory_limit: 227 << 10,

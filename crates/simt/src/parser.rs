@@ -22,6 +22,8 @@ pub(crate) struct File<'a> {
 pub(crate) struct Entry<'a> {
     pub name: &'a str,
     pub line: u32,
+    /// The line of its closing brace.
+    pub end_line: u32,
     pub params: Vec<Variable<'a>>,
     pub max_threads: Option<[u32; 3]>,
     pub required_threads: Option<[u32; 3]>,
@@ -291,6 +293,7 @@ impl<'a> Parser<'a, '_> {
         let mut entry = Entry {
             name,
             line,
+            end_line: line,
             params: Vec::new(),
             max_threads: None,
             required_threads: None,
@@ -313,6 +316,7 @@ impl<'a> Parser<'a, '_> {
             return Ok(None);
         }
         let body = self.skip_braces()?;
+        entry.end_line = self.tokens[body.end].line;
         let mut inner = Parser { tokens: &self.tokens[..body.end], at: body.start };
         entry.body = bounds.and_then(|()| inner.statements());
         Ok(Some(entry))

@@ -384,6 +384,7 @@ impl Warp {
         // Hardware counts a warp as 32 threads even where the block ends in a smaller one.
         let counted = if whole { LANES as u32 } else { here.mask.count_ones() };
         cta.barriers[usize::from(id)].arrive(count, here.mask.count_ones(), counted);
+        cta.arrived(self.index, id);
     }
 
     /// Called when no path can run: joins those that wait at the same place,

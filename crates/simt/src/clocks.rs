@@ -1,0 +1,129 @@
+//! What happens before what, between the warps of a block.
+//!
+//! Each warp counts the points at which it synchronised; its *clock* moves on
+//! there. A barrier tells every warp that passes it the clocks of those that
+//! came to it. An access of another warp *happens before* mine if I have been
+//! told of a clock at least as late as the one it was made at. (These are vector
+//! clocks with a component per warp.)
+
+/// The clocks of a block's warps. They keep growing from block to block, so that
+/// what an earlier block did is always long past.
+#[derive(Debug)]
+pub(crate) struct Clocks {
+    /// Every warp's own clock.
+    now: Vec<u32>,
+    /// What each warp knows of each other's clock.
+    known: Vec<Vec<u32>>,
+    /// What barriers have collected from those that came so far.
+    collected: Vec<Vec<u32>>,
+    /// The clock at which the block began.
+    pub start: u32,
+}
+
+const BARRIERS: usize = 16;
+
+impl Clocks {
+    pub(crate) fn new(warps: usize) -> Clocks {
+        Clocks {
+            now: vec![0; warps],
+            known: vec![vec![0; warps]; warps],
+            collected: vec![vec![0; warps]; BARRIERS],
+            start: 0,
+        }
+    }
+
+    /// Starts a new block; returns true if the clocks had to be set back, which
+    /// makes all records of earlier accesses meaningless.
+    pub(crate) fn begin_block(&mut self) -> bool {
+        let latest = self.now.iter().copied().max().unwrap_or(0);
+        let overflow = latest > u32::MAX / 2;
+        self.start = if overflow { 1 } else { latest + 1 };
+        self.now.fill(self.start);
+        self.known.iter_mut().for_each(|known| known.fill(self.start - 1));
+        self.collected.iter_mut().for_each(|clocks| clocks.fill(self.start - 1));
+        overflow
+    }
+
+    /// The clock of a warp.
+    pub(crate) fn now(&self, warp: usize) -> u32 {
+        self.now[warp]
+    }
+
+    /// The lanes of `warp` synchronise among themselves.
+    pub(crate) fn warp_synchronised(&mut self, warp: usize) {
+        self.known[warp][warp] = self.now[warp];
+        self.now[warp] += 1;
+    }
+
+    /// `warp` comes to barrier `id`.
+    pub(crate) fn arrive(&mut self, warp: usize, id: usize) {
+        self.warp_synchronised(warp);
+        join(&mut self.collected[id], &self.known[warp]);
+    }
+
+    /// `warp` passes barrier `id`.
+    pub(crate) fn pass(&mut self, warp: usize, id: usize) {
+        join(&mut self.known[warp], &self.collected[id]);
+    }
+
+    /// Barrier `id` is closed again.
+    pub(crate) fn close(&mut self, id: usize) {
+        self.collected[id].fill(self.start - 1);
+    }
+
+    /// Whether an access that thread `then` made at its warp's clock `clock`
+    /// happens before what thread `now` does now.
+    #[inline]
+    pub(crate) fn happens_before(&self, then: u32, clock: u32, now: u32) -> bool {
+        let (warp, mine) = ((then / 32) as usize, (now / 32) as usize);
+        then == now || self.known[mine][warp] >= clock
+    }
+}
+
+fn join(into: &mut [u32], from: &[u32]) {
+    into.iter_mut().zip(from).for_each(|(into, from)| *into = (*into).max(*from));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_barrier_orders_those_that_pass_it() {
+        let mut clocks = Clocks::new(3);
+        clocks.begin_block();
+        let made_at = clocks.now(0);
+        assert!(!clocks.happens_before(0, made_at, 32));
+        assert!(!clocks.happens_before(0, made_at, 1), "lanes of one warp are not ordered");
+        assert!(clocks.happens_before(0, made_at, 0));
+        for warp in [0, 1] {
+            clocks.arrive(warp, 5);
+        }
+        for warp in [0, 1] {
+            clocks.pass(warp, 5);
+        }
+        clocks.close(5);
+        assert!(clocks.happens_before(0, made_at, 32));
+        assert!(clocks.happens_before(0, made_at, 1));
+        assert!(!clocks.happens_before(0, made_at, 64), "warp 2 did not pass");
+        assert!(!clocks.happens_before(0, clocks.now(0), 32), "what comes after is not ordered");
+    }
+
+    #[test]
+    fn earlier_blocks_are_past_and_order_is_transitive() {
+        let mut clocks = Clocks::new(2);
+        clocks.begin_block();
+        let made_at = clocks.now(0);
+        clocks.warp_synchronised(0);
+        assert!(clocks.happens_before(0, made_at, 1));
+        assert!(!clocks.happens_before(0, made_at, 32));
+        // Warp 0 tells a barrier and goes on; warp 1 passes.
+        clocks.arrive(0, 1);
+        clocks.arrive(1, 1);
+        clocks.pass(1, 1);
+        assert!(clocks.happens_before(0, made_at, 32));
+        let late = clocks.now(1);
+        assert!(!clocks.begin_block());
+        assert!(clocks.happens_before(32, late, 0));
+    }
+}

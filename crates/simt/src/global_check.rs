@@ -1,0 +1,270 @@
+//! Finds races on global memory within one launch, and notes what was written.
+//!
+//! For every piece of global memory that the launch touches it remembers who
+//! wrote it last and, if asked to, two who read it. Blocks are never ordered, so
+//! two blocks that touch the same piece, one of them writing, race. Within a
+//! block, order is as for shared memory: see [`crate::shared_check`].
+//!
+//! Workers run blocks side by side, so the records are atomics, each a single
+//! 64-bit word.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+
+use crate::clocks::Clocks;
+use crate::memory::{Table, find, join_adjacent};
+use crate::watch::Motion;
+
+type Cells = OnceLock<Option<Box<[AtomicU64]>>>;
+
+/// Who made an access and when: block, thread, the warp's clock within the
+/// block, instruction. Fields too large for their bits are cut or held at their
+/// largest value; that can hide a race and never invents one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record(u64);
+
+const CLOCK_MAX: u32 = (1 << 10) - 1;
+const PC_MAX: u32 = (1 << 11) - 1;
+const BLOCK_MASK: u64 = (1 << 31) - 1;
+
+impl Record {
+    fn new(block: u64, thread: u32, clock: u32, pc: u32, strong: bool) -> Record {
+        let fields = (block & BLOCK_MASK) << 32
+            | u64::from(thread) << 22
+            | u64::from(clock.min(CLOCK_MAX)) << 12
+            | u64::from(pc.min(PC_MAX)) << 1;
+        Record(1 << 63 | fields | u64::from(strong))
+    }
+
+    fn is_some(self) -> bool {
+        self.0 != 0
+    }
+
+    pub(crate) fn block(self) -> u64 {
+        self.0 >> 32 & BLOCK_MASK
+    }
+
+    pub(crate) fn thread(self) -> u32 {
+        (self.0 >> 22) as u32 & 1023
+    }
+
+    fn clock(self) -> u32 {
+        (self.0 >> 12) as u32 & CLOCK_MAX
+    }
+
+    /// The instruction, unless its number did not fit.
+    pub(crate) fn pc(self) -> Option<u32> {
+        Some((self.0 >> 1) as u32 & PC_MAX).filter(|pc| *pc < PC_MAX)
+    }
+
+    fn strong(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+/// A race, by what the two accesses were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GlobalRace {
+    WriteWrite(Record),
+    ReadWrite(Record),
+}
+
+/// An access of one thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GlobalAccess {
+    pub motion: Motion,
+    pub strong: bool,
+    pub address: u64,
+    pub bytes: u32,
+    pub block: u64,
+    pub thread: u32,
+    pub pc: u32,
+}
+
+#[derive(Debug, Default)]
+struct Shadow {
+    writers: Cells,
+    readers: Cells,
+    other_readers: Cells,
+    written: OnceLock<Option<Box<[AtomicU32]>>>,
+}
+
+/// The memory of a launch's accesses, shared by its workers.
+#[derive(Debug)]
+pub(crate) struct GlobalCheck {
+    /// Bytes of a piece: the kernel's narrowest access.
+    piece: u64,
+    shadows: Vec<Shadow>,
+    pub races: bool,
+    pub reads: bool,
+    pub record: bool,
+}
+
+impl GlobalCheck {
+    pub(crate) fn new(
+        table: &Table,
+        piece: u32,
+        races: bool,
+        reads: bool,
+        record: bool,
+    ) -> GlobalCheck {
+        let shadows = table.iter().map(|_| Shadow::default()).collect();
+        GlobalCheck { piece: u64::from(piece), shadows, races, reads, record }
+    }
+
+    /// Takes note of an access, which lies in one allocation of `table`.
+    pub(crate) fn access(
+        &self,
+        table: &Table,
+        clocks: &Clocks,
+        access: &GlobalAccess,
+    ) -> Option<GlobalRace> {
+        let at = find(table, access.address, u64::from(access.bytes))?;
+        let first = (access.address - table[at].base) / self.piece;
+        let pieces = first..first + (u64::from(access.bytes) / self.piece).max(1);
+        let count = table[at].bytes.div_ceil(self.piece);
+        let shadow = &self.shadows[at];
+        if self.record && access.motion != Motion::Load {
+            note_written(&shadow.written, count, pieces.clone());
+        }
+        let clock = clocks.now((access.thread / 32) as usize) - clocks.start + 1;
+        let now = Record::new(access.block, access.thread, clock, access.pc, access.strong);
+        let check = Check { shadow, count, clocks, now, reads: self.reads };
+        let mut race = None;
+        for piece in pieces {
+            let found = match access.motion {
+                Motion::Load if self.reads => check.read(piece),
+                Motion::Store | Motion::Atomic if self.races || self.reads => check.write(piece),
+                _ => None,
+            };
+            race = race.or(found);
+        }
+        race.filter(|race| self.races || matches!(race, GlobalRace::ReadWrite(_)))
+    }
+
+    /// What was written, for the report.
+    pub(crate) fn into_writes(self, table: &Table) -> Writes {
+        let allocations = table.iter().zip(self.shadows).filter_map(|(allocation, shadow)| {
+            let bits = shadow.written.into_inner()??;
+            let bits = bits.iter().map(|word| word.load(Relaxed)).collect();
+            Some(Written { base: allocation.base, bytes: allocation.bytes, bits })
+        });
+        Writes { piece: self.piece, allocations: allocations.collect() }
+    }
+}
+
+/// One access being checked.
+struct Check<'a> {
+    shadow: &'a Shadow,
+    count: u64,
+    clocks: &'a Clocks,
+    now: Record,
+    reads: bool,
+}
+
+impl Check<'_> {
+    /// The cell of a piece; `None` if the host has no memory for the cells.
+    fn cell<'c>(&self, cells: &'c Cells, piece: u64) -> Option<&'c AtomicU64> {
+        let make = || bytemuck::allocation::try_zeroed_slice_box(self.count as usize).ok();
+        cells.get_or_init(make).as_ref().map(|cells| &cells[piece as usize])
+    }
+
+    /// Whether an earlier access and this one need no order, or have one.
+    fn ordered(&self, then: Record) -> bool {
+        !then.is_some() || (then.strong() && self.now.strong()) || self.past(then)
+    }
+
+    fn past(&self, then: Record) -> bool {
+        if then.block() != self.now.block() {
+            return false;
+        }
+        let clock = then.clock() + self.clocks.start - 1;
+        then.clock() == CLOCK_MAX
+            || self.clocks.happens_before(then.thread(), clock, self.now.thread())
+    }
+
+    /// Swaps with sequential consistency, so that of a read and a write on two
+    /// workers at least one sees the other.
+    fn read(&self, piece: u64) -> Option<GlobalRace> {
+        let readers = self.cell(&self.shadow.readers, piece)?;
+        let before = Record(readers.swap(self.now.0, SeqCst));
+        if before.is_some() && !self.past(before) {
+            // A reader of another block stays a danger for ever; keep one of those.
+            let others = self.cell(&self.shadow.other_readers, piece)?;
+            let kept = Record(others.load(SeqCst));
+            if !kept.is_some() || kept.block() == self.now.block() {
+                others.store(before.0, SeqCst);
+            }
+        }
+        let writer = Record(self.cell(&self.shadow.writers, piece)?.load(SeqCst));
+        (!self.ordered(writer)).then_some(GlobalRace::ReadWrite(writer))
+    }
+
+    fn write(&self, piece: u64) -> Option<GlobalRace> {
+        let writer = Record(self.cell(&self.shadow.writers, piece)?.swap(self.now.0, SeqCst));
+        if !self.ordered(writer) {
+            return Some(GlobalRace::WriteWrite(writer));
+        }
+        if !self.reads {
+            return None;
+        }
+        let readers = [&self.shadow.readers, &self.shadow.other_readers];
+        let read_by = |cells: &Cells| Some(Record(self.cell(cells, piece)?.load(SeqCst)));
+        let racing = readers.into_iter().filter_map(read_by).find(|then| !self.ordered(*then));
+        racing.map(GlobalRace::ReadWrite)
+    }
+}
+
+fn note_written(
+    written: &OnceLock<Option<Box<[AtomicU32]>>>,
+    count: u64,
+    pieces: std::ops::Range<u64>,
+) {
+    let make = || bytemuck::allocation::try_zeroed_slice_box(count.div_ceil(32) as usize).ok();
+    let Some(written) = written.get_or_init(make) else { return };
+    for piece in pieces {
+        let (word, bit) = (&written[(piece / 32) as usize], 1 << (piece % 32));
+        if word.load(Relaxed) & bit == 0 {
+            word.fetch_or(bit, Relaxed);
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Written {
+    base: u64,
+    bytes: u64,
+    bits: Vec<u32>,
+}
+
+/// The bytes of global memory that a launch wrote.
+#[derive(Clone, Debug)]
+pub struct Writes {
+    piece: u64,
+    allocations: Vec<Written>,
+}
+
+impl Writes {
+    /// The parts of a range that the launch did not write.
+    pub fn unwritten(&self, address: u64, bytes: u64) -> Vec<std::ops::Range<u64>> {
+        let end = address.saturating_add(bytes);
+        let mut at = address;
+        let steps = std::iter::from_fn(|| {
+            let start = at;
+            // On to the next boundary of a piece; allocations start at one.
+            at = (at / self.piece * self.piece).saturating_add(self.piece).min(end);
+            (start < end).then_some(start..at)
+        });
+        join_adjacent(steps.filter(|range| !self.is_written(range.start)))
+    }
+
+    fn is_written(&self, address: u64) -> bool {
+        let at = self.allocations.partition_point(|a| a.base <= address);
+        let Some(allocation) = at.checked_sub(1).map(|at| &self.allocations[at]) else {
+            return false;
+        };
+        let offset = address - allocation.base;
+        let piece = offset / self.piece;
+        offset < allocation.bytes && allocation.bits[(piece / 32) as usize] >> (piece % 32) & 1 == 1
+    }
+}
