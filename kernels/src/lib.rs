@@ -43,7 +43,6 @@ pub const ROWS_PER_THREAD: usize = (TILE / BLOCK_ROWS) as usize;
 /// The entries differ in nothing but the width; the generic function named does the work. A
 /// kernel that stages a tile names the tile's pitch in elements: the array is declared here
 /// because shared memory belongs to an entry point.
-#[macro_export]
 macro_rules! entries {
     ($doc:literal, $kernel:path => $($name:ident: $element:ty),+ $(,)?) => {
         $($crate::entry! { $doc, $name: $element, |matrices| $kernel(matrices) })+
@@ -57,7 +56,6 @@ macro_rules! entries {
 }
 
 /// Defines one entry point: the arguments that all of them share, and a body.
-#[macro_export]
 macro_rules! entry {
     ($doc:literal, $name:ident: $element:ty, |$matrices:ident| $body:expr) => {
         #[doc = $doc]
@@ -83,3 +81,5 @@ macro_rules! entry {
         }
     };
 }
+
+pub(crate) use {entries, entry};

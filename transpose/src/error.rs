@@ -153,6 +153,13 @@ pub enum Error {
         bytes: u64,
     },
 
+    /// Host memory that could not be had.
+    #[error("the host has no {bytes} bytes of memory to give")]
+    HostMemory {
+        /// Bytes asked for.
+        bytes: usize,
+    },
+
     /// The driver refused an operation, or an earlier one failed on the device.
     #[error("{operation}: the CUDA driver answered {code} ({})", error_name(*code))]
     Cuda {

@@ -85,7 +85,7 @@ impl<T: Pod> DeviceMatrix<T> {
     /// The elements, row by row, without what lies between the rows. Waits for queued work.
     ///
     /// # Errors
-    /// What the device reports.
+    /// [`Error::HostMemory`], and what the device reports.
     pub fn to_host(&self) -> Result<Vec<T>> {
         self.view().to_host()
     }

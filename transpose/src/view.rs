@@ -126,9 +126,11 @@ impl<'a, T: Pod> MatrixView<'a, T> {
     /// The elements, row by row, without what lies between the rows. Waits for queued work.
     ///
     /// # Errors
-    /// What the device reports.
+    /// [`Error::HostMemory`], and what the device reports.
     pub fn to_host(&self) -> Result<Vec<T>> {
-        let mut host = vec![T::zeroed(); self.layout.len()];
+        let len = self.layout.len();
+        let mut host = bytemuck::allocation::try_zeroed_vec(len)
+            .map_err(|()| Error::HostMemory { bytes: len * size_of::<T>() })?;
         self.device.download(self.address, &self.layout, &mut host)?;
         Ok(host)
     }
