@@ -324,8 +324,14 @@ impl Queue<'_> {
         }
         let index = self.launch.block_index(block);
         let watched = cta.watch.as_ref().is_some_and(|watch| watch.cares_about(index));
-        let result =
-            if watched { cta.run::<true>(warps, block) } else { cta.run::<false>(warps, block) };
+        let result = if watched {
+            cta.run::<true>(warps, block)
+        } else {
+            let idle = cta.watch.take();
+            let result = cta.run::<false>(warps, block);
+            cta.watch = idle;
+            result
+        };
         if let Err(finding) = result {
             self.fail(block, finding);
         }

@@ -145,6 +145,11 @@ impl Warp {
 
     fn end_turn(&mut self, cta: &Cta<'_>, pc: u32) -> Result<(), Box<Finding>> {
         self.executed += u64::from(TURN);
+        // A path that gets nowhere may be spinning until lanes go on that wait for it.
+        if !self.paths.ended {
+            self.paths.detach_waiting();
+        }
+        self.paths.ended = false;
         self.paths.rotate();
         match cta.launch.instruction_limit {
             Some(limit) if self.executed >= limit => {

@@ -36,7 +36,9 @@ pub(crate) fn decode(entry: &Entry<'_>, globals: &[Variable<'_>]) -> Result<Prog
     let body = entry.body.as_ref().map_err(Clone::clone)?;
     let mut decoder = Decoder::new(entry, globals);
     decoder.block(body)?;
-    decoder.emit_end();
+    // Falling off the end of a kernel returns from it.
+    decoder.line = entry.end_line;
+    decoder.emit(Guard::ALWAYS, Op::Exit);
     decoder.finish()
 }
 
@@ -212,8 +214,10 @@ impl<'a> Decoder<'a> {
             None => Guard::ALWAYS,
         };
         let mut opcode = Opcode::new(instruction.opcode, self.line);
-        let op = self.operation(&mut opcode, &instruction.operands)?;
+        let op = self.operation(&mut opcode, &instruction.operands);
+        // An unknown modifier explains operands that do not fit.
         opcode.finish()?;
+        let op = op?;
         self.emit(guard, op);
         Ok(())
     }
@@ -234,11 +238,6 @@ impl<'a> Decoder<'a> {
             uses: std::mem::take(&mut self.uses),
             defs: std::mem::take(&mut self.defs),
         });
-    }
-
-    /// Falling off the end of a kernel returns from it.
-    fn emit_end(&mut self) {
-        self.emit(Guard::ALWAYS, Op::Exit);
     }
 
     /// Resolves labels, places dynamic shared memory, finds where lanes reconverge.
