@@ -48,20 +48,38 @@ pub(crate) fn load<const WATCH: bool>(
 ) -> Result<(), Box<Finding>> {
     let addresses = addresses(registers, access.base, access.offset);
     let mut buffer = [[0; LANES]; 4];
-    for (space, mask, addresses) in spaces(access.window, at.mask, &addresses) {
-        let at = At { mask, ..at };
-        let done = with_bytes!(
-            access.bytes,
-            load_space::<BYTES>(cta, space, &addresses, at, access.strong, &mut buffer)
-        );
-        done.map_err(|(lane, bad)| {
-            cta.bad_access(at, lane, bad, space, addresses[lane], access.bytes)
-        })?;
-        if WATCH {
-            cta.observe(at, space, Motion::Load, access.strong, access.bytes, &addresses);
+    if let Some(space) = space_of(access.window) {
+        load_from::<WATCH>(cta, access, space, at, &addresses, &mut buffer)?;
+    } else {
+        for (space, mask, addresses) in split_generic(at.mask, &addresses) {
+            let at = At { mask, ..at };
+            load_from::<WATCH>(cta, access, space, at, &addresses, &mut buffer)?;
         }
     }
     spread(registers, access, at.mask, &buffer);
+    Ok(())
+}
+
+#[inline(always)]
+fn load_from<const WATCH: bool>(
+    cta: &mut Cta<'_>,
+    access: &Access,
+    space: Space,
+    at: At,
+    addresses: &Doubles,
+    buffer: &mut Buffer,
+) -> Result<(), Box<Finding>> {
+    let strong = access.strong;
+    let done = with_bytes!(
+        access.bytes,
+        load_space::<BYTES>(cta, space, addresses, at.mask, strong, buffer)
+    );
+    if let Err((lane, bad)) = done {
+        return Err(cta.bad_access(at, lane, bad, space, addresses[lane], access.bytes));
+    }
+    if WATCH {
+        cta.observe(at, space, Motion::Load, strong, access.bytes, addresses);
+    }
     Ok(())
 }
 
@@ -76,18 +94,35 @@ pub(crate) fn store<const WATCH: bool>(
     let addresses = addresses(registers, access.base, access.offset);
     let mut buffer = [[0; LANES]; 4];
     gather(registers, access, &mut buffer);
-    for (space, mask, addresses) in spaces(access.window, at.mask, &addresses) {
+    if let Some(space) = space_of(access.window) {
+        return store_to::<WATCH>(cta, access, space, at, &addresses, &buffer);
+    }
+    for (space, mask, addresses) in split_generic(at.mask, &addresses) {
         let at = At { mask, ..at };
-        let done = with_bytes!(
-            access.bytes,
-            store_space::<BYTES>(cta, space, &addresses, at, access.strong, &buffer)
-        );
-        done.map_err(|(lane, bad)| {
-            cta.bad_access(at, lane, bad, space, addresses[lane], access.bytes)
-        })?;
-        if WATCH {
-            cta.observe(at, space, Motion::Store, access.strong, access.bytes, &addresses);
-        }
+        store_to::<WATCH>(cta, access, space, at, &addresses, &buffer)?;
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn store_to<const WATCH: bool>(
+    cta: &mut Cta<'_>,
+    access: &Access,
+    space: Space,
+    at: At,
+    addresses: &Doubles,
+    buffer: &Buffer,
+) -> Result<(), Box<Finding>> {
+    let strong = access.strong;
+    let done = with_bytes!(
+        access.bytes,
+        store_space::<BYTES>(cta, space, addresses, at.mask, strong, buffer)
+    );
+    if let Err((lane, bad)) = done {
+        return Err(cta.bad_access(at, lane, bad, space, addresses[lane], access.bytes));
+    }
+    if WATCH {
+        cta.observe(at, space, Motion::Store, strong, access.bytes, addresses);
     }
     Ok(())
 }
@@ -95,41 +130,48 @@ pub(crate) fn store<const WATCH: bool>(
 /// The address of every lane.
 #[inline(always)]
 fn addresses(registers: &Registers, base: Reg, offset: i64) -> Doubles {
+    let mut out = [0; LANES];
     match base {
         Reg::D(d) => {
             let base = registers.d(d);
-            std::array::from_fn(|lane| base[lane].wrapping_add_signed(offset))
+            for lane in 0..LANES {
+                out[lane] = base[lane].wrapping_add_signed(offset);
+            }
         }
         Reg::W(w) => {
             let base = registers.w(w);
-            std::array::from_fn(|lane| u64::from(base[lane].wrapping_add(offset as u32)))
+            for lane in 0..LANES {
+                out[lane] = u64::from(base[lane].wrapping_add(offset as u32));
+            }
         }
+    }
+    out
+}
+
+/// The state space that an access names; `None` for generic addresses.
+#[inline(always)]
+fn space_of(window: Window) -> Option<Space> {
+    match window {
+        Window::Global => Some(Space::Global),
+        Window::Shared => Some(Space::Shared),
+        Window::Param => Some(Space::Param),
+        Window::Generic => None,
     }
 }
 
-/// The state spaces an access touches, each with its lanes and their addresses in it.
-#[inline(always)]
-fn spaces(
-    window: Window,
+/// The state spaces that generic addresses lie in, each with its lanes and their
+/// addresses in it.
+#[inline(never)]
+fn split_generic(
     mask: u32,
     addresses: &Doubles,
-) -> impl Iterator<Item = (Space, u32, Doubles)> {
-    let (first, second) = match window {
-        Window::Global => ((Space::Global, mask, *addresses), None),
-        Window::Shared => ((Space::Shared, mask, *addresses), None),
-        Window::Param => ((Space::Param, mask, *addresses), None),
-        Window::Generic => split_generic(mask, addresses),
-    };
-    std::iter::once(first).chain(second).filter(|(_, mask, _)| *mask != 0)
-}
-
-type Part = (Space, u32, Doubles);
-
-fn split_generic(mask: u32, addresses: &Doubles) -> (Part, Option<Part>) {
+) -> impl Iterator<Item = (Space, u32, Doubles)> + use<> {
     let inside = |lane: &usize| addresses[*lane].wrapping_sub(SHARED_WINDOW) < SHARED_WINDOW_BYTES;
     let shared = lanes(mask).filter(inside).fold(0, |shared, lane| shared | 1u32 << lane);
     let offsets = addresses.map(|address| address.wrapping_sub(SHARED_WINDOW));
-    ((Space::Global, mask & !shared, *addresses), Some((Space::Shared, shared, offsets)))
+    let parts =
+        [(Space::Global, mask & !shared, *addresses), (Space::Shared, mask & shared, offsets)];
+    parts.into_iter().filter(|(_, mask, _)| *mask != 0)
 }
 
 #[inline(always)]
@@ -137,14 +179,14 @@ fn load_space<const BYTES: usize>(
     cta: &mut Cta<'_>,
     space: Space,
     addresses: &Doubles,
-    at: At,
+    mask: u32,
     strong: bool,
     buffer: &mut Buffer,
 ) -> Result<(), (usize, Bad)> {
     match space {
-        Space::Shared => cta.shared.load::<BYTES>(addresses, at.mask, buffer),
-        Space::Param => cta.launch.params.load::<BYTES>(addresses, at.mask, buffer),
-        Space::Global => load_global::<BYTES>(cta, addresses, at.mask, strong, buffer),
+        Space::Shared => cta.shared.load::<BYTES>(addresses, mask, buffer),
+        Space::Param => cta.launch.params.load::<BYTES>(addresses, mask, buffer),
+        Space::Global => load_global::<BYTES>(cta, addresses, mask, strong, buffer),
     }
 }
 
@@ -153,15 +195,15 @@ fn store_space<const BYTES: usize>(
     cta: &mut Cta<'_>,
     space: Space,
     addresses: &Doubles,
-    at: At,
+    mask: u32,
     strong: bool,
     buffer: &Buffer,
 ) -> Result<(), (usize, Bad)> {
     match space {
-        Space::Shared => cta.shared.store::<BYTES>(addresses, at.mask, buffer),
+        Space::Shared => cta.shared.store::<BYTES>(addresses, mask, buffer),
         // Decoding refuses stores to parameters.
         Space::Param => Err((0, Bad::OutOfBounds)),
-        Space::Global => store_global::<BYTES>(cta, addresses, at.mask, strong, buffer),
+        Space::Global => store_global::<BYTES>(cta, addresses, mask, strong, buffer),
     }
 }
 
@@ -388,17 +430,25 @@ pub(crate) fn atomic<const WATCH: bool>(
     };
     let (b, c) = (value(atomic.b), atomic.c.map(value));
     let mut old = [0; LANES];
-    for (space, mask, addresses) in spaces(atomic.window, at.mask, &addresses) {
+    let parts: Vec<_> = match space_of(atomic.window) {
+        Some(space) => vec![(space, at.mask, addresses)],
+        None => split_generic(at.mask, &addresses).collect(),
+    };
+    for (space, mask, addresses) in parts {
         let at = At { mask, ..at };
         for lane in lanes(mask) {
+            let address = addresses[lane];
             let f = |old| apply(atomic.op, atomic.bytes, old, b[lane], c.map_or(0, |c| c[lane]));
             let done = match space {
-                Space::Shared => cta.shared.update(addresses[lane], atomic.bytes, f),
-                _ => update_global(cta, addresses[lane], atomic, f),
+                Space::Shared => cta.shared.update(address, atomic.bytes, f),
+                _ => update_global(cta, address, atomic, f),
             };
-            old[lane] = done.map_err(|bad| {
-                cta.bad_access(at, lane, bad, space, addresses[lane], atomic.bytes)
-            })?;
+            match done {
+                Ok(value) => old[lane] = value,
+                Err(bad) => {
+                    return Err(cta.bad_access(at, lane, bad, space, address, atomic.bytes));
+                }
+            }
         }
         if WATCH {
             cta.observe(at, space, Motion::Atomic, true, atomic.bytes, &addresses);

@@ -279,7 +279,8 @@ fn fields() -> Vec<Case> {
 }
 
 fn carries() -> Vec<Case> {
-    let sum = |a: u64, b: u64, c: u64| u128::from(a) + (u128::from(c) << 64 | u128::from(b));
+    let sum =
+        |a: u64, b: u64, c: u64| u128::from(a).wrapping_add(u128::from(c) << 64 | u128::from(b));
     vec![
         case(64, "add.cc.u64 %d5, {a}, {b}; addc.u64 {x}, {c}, 0;", move |a, b, c| {
             (sum(a, b, c) >> 64) as u64

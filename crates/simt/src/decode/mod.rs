@@ -17,24 +17,30 @@ use crate::isa::{D, Guard, Init, Inst, Op, P, Program, Reg, Special, W};
 use crate::parser::{Entry, Instruction, Operand, Statement, StatementKind, Variable};
 use opcode::{Opcode, Type};
 
+/// Most bytes of parameters that a kernel may have.
+const PARAMS_LIMIT: u64 = 32764;
+
 /// Where each parameter lies in the buffer of arguments, and the buffer's size.
-pub(crate) fn param_layout(params: &[Variable<'_>]) -> (Vec<u64>, u64) {
+pub(crate) fn param_layout(entry: &Entry<'_>) -> Result<(Vec<u64>, u64), Error> {
     let mut end = 0u64;
-    let offsets = params
-        .iter()
-        .map(|param| {
-            let offset = end.next_multiple_of(u64::from(param.align));
-            end = offset + param.bytes;
-            offset
-        })
-        .collect();
-    (offsets, end)
+    let mut offsets = Vec::new();
+    for param in &entry.params {
+        // Neither sum can overflow: alignments have 32 bits, and `end` is small.
+        let offset = end.next_multiple_of(u64::from(param.align));
+        end = offset.saturating_add(param.bytes);
+        if end > PARAMS_LIMIT {
+            let what = format!("{end} bytes of parameters; at most {PARAMS_LIMIT} are allowed");
+            return Err(Error::Invalid { line: param.line, what });
+        }
+        offsets.push(offset);
+    }
+    Ok((offsets, end))
 }
 
 /// Decodes `entry`; `globals` are the variables at module scope.
 pub(crate) fn decode(entry: &Entry<'_>, globals: &[Variable<'_>]) -> Result<Program, Error> {
     let body = entry.body.as_ref().map_err(Clone::clone)?;
-    let mut decoder = Decoder::new(entry, globals);
+    let mut decoder = Decoder::new(entry, globals)?;
     decoder.block(body)?;
     // Falling off the end of a kernel returns from it.
     decoder.line = entry.end_line;
@@ -108,13 +114,13 @@ struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    fn new(entry: &'a Entry<'a>, globals: &'a [Variable<'a>]) -> Decoder<'a> {
-        let (offsets, _) = param_layout(&entry.params);
+    fn new(entry: &'a Entry<'a>, globals: &'a [Variable<'a>]) -> Result<Decoder<'a>, Error> {
+        let (offsets, _) = param_layout(entry)?;
         let module = Scope {
             variables: globals.iter().map(|v| (v.name, v.clone())).collect(),
             ..Scope::default()
         };
-        Decoder {
+        Ok(Decoder {
             // Predicates 0 and 1 are "true" and the carry.
             program: Program { predicates: 2, ..Program::default() },
             scopes: vec![module],
@@ -129,7 +135,7 @@ impl<'a> Decoder<'a> {
             defs: Vec::new(),
             footprint: Vec::new(),
             line: entry.line,
-        }
+        })
     }
 
     fn invalid(&self, what: impl Into<String>) -> Error {
