@@ -5,8 +5,9 @@
 //! bit pattern arrives as it left. The names of the entry points are the strategy and
 //! the bytes of an element: `padded_b4` transposes 4-byte elements.
 //!
-//! Every entry takes the same six 64-bit arguments ([`Matrices`](matrices::Matrices)) and expects a
-//! block of 32 × 8 threads, which moves a tile of 32 × 32 elements.
+//! Every entry's arguments are 64-bit words, two addresses first. The classic ones take the six of
+//! [`Matrices`](matrices::Matrices) and a block of 32 × 8 threads, which moves a tile of 32 × 32
+//! elements.
 //!
 //! | file | what it is about |
 //! |---|---|
@@ -15,6 +16,7 @@
 //! | `tile` | a tile in shared memory |
 //! | `walk` | which tile a block takes |
 //! | `classic` | the kernels of the classic ladder: copy, naive, tiled, padded, diagonal |
+//! | `fast` | the kernels that reach the speed of a copy |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
@@ -28,6 +30,8 @@ pub mod walk;
 
 #[cfg(feature = "classic")]
 pub mod classic;
+#[cfg(feature = "fast")]
+pub mod fast;
 
 /// The side of a tile, in elements.
 pub const TILE: u32 = 32;
@@ -82,4 +86,49 @@ macro_rules! entry {
     };
 }
 
-pub(crate) use {entries, entry};
+/// Defines an entry point of the fast kernels: the shared arguments, the distances between the
+/// matrices of a batch, whichever further words the kernel takes, and a body.
+macro_rules! fast_entry {
+    ($doc:literal, $name:ident: $element:ty, |$matrices:ident $(, $word:ident)*| $body:expr) => {
+        #[doc = $doc]
+        ///
+        /// `src_batch` and `dst_batch` are elements from one matrix of a batch to the next, whose
+        /// number is the block's z index.
+        ///
+        /// # Safety
+        /// - `src` is readable at `row * src_ld + col` for all `row < rows` and `col < cols`, and at
+        ///   all between the first and the last of those;
+        /// - `dst` is writable at every element of the result, and nothing else accesses those
+        ///   elements during the launch;
+        /// - both are aligned to the element's width, for every matrix of the batch;
+        /// - the block and the grid are those that the kernel's plan gives.
+        #[cuda_std::kernel]
+        pub unsafe fn $name(
+            src: *const $element,
+            dst: *mut $element,
+            rows: u64,
+            cols: u64,
+            src_ld: u64,
+            dst_ld: u64,
+            src_batch: u64,
+            dst_batch: u64,
+            $($word: u64,)*
+        ) {
+            // SAFETY: the caller's obligations.
+            unsafe {
+                let number = cuda_std::thread::block_idx_z() as u64;
+                let $matrices = $crate::matrices::Matrices {
+                    src: src.add((number * src_batch) as usize),
+                    dst: dst.add((number * dst_batch) as usize),
+                    rows,
+                    cols,
+                    src_ld,
+                    dst_ld,
+                };
+                $body
+            }
+        }
+    };
+}
+
+pub(crate) use {entries, entry, fast_entry};

@@ -76,8 +76,10 @@ pub enum Error {
         element_bytes: usize,
     },
 
-    /// An element size that no kernel moves.
-    #[error("elements of {bytes} bytes are not supported; 1, 2, 4, 8 and 16 are")]
+    /// An element size that the chosen strategy has no kernel for.
+    #[error(
+        "this strategy moves elements of 1, 2, 4, 8 and 16 bytes, not of {bytes}; `Auto` moves any"
+    )]
     ElementSize {
         /// Bytes of an element.
         bytes: usize,
@@ -101,6 +103,31 @@ pub enum Error {
         end: usize,
         /// Elements that are there.
         available: usize,
+    },
+
+    /// A batch that reaches outside the memory of its matrices.
+    #[error(
+        "{count} matrices of {extent} elements, {stride} apart, do not fit the {available} elements \
+         that there are"
+    )]
+    BatchOutOfBounds {
+        /// Matrices of the batch.
+        count: usize,
+        /// Elements from one matrix's start to the next's.
+        stride: usize,
+        /// Elements from a matrix's first to one past its last.
+        extent: usize,
+        /// Elements that are there, from the first matrix's start on.
+        available: usize,
+    },
+
+    /// A batch whose destinations lie in each other.
+    #[error("destinations of {extent} elements overlap when they are {stride} elements apart")]
+    BatchOverlap {
+        /// Elements from one destination's start to the next's.
+        stride: usize,
+        /// Elements from a destination's first to one past its last.
+        extent: usize,
     },
 
     /// Two matrices that live on different devices, or on two handles of one.

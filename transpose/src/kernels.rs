@@ -6,15 +6,17 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Family {
     Classic,
+    Fast,
 }
 
 impl Family {
-    pub const ALL: [Family; 1] = [Family::Classic];
+    pub const ALL: [Family; 2] = [Family::Classic, Family::Fast];
 
     /// The kernels' PTX, built from `kernels/` by `cargo xtask ptx`.
     pub fn ptx(self) -> &'static str {
         match self {
             Family::Classic => include_str!("../ptx/classic.ptx"),
+            Family::Fast => include_str!("../ptx/fast.ptx"),
         }
     }
 }
@@ -48,19 +50,9 @@ impl Width {
         }
     }
 
-    pub fn bytes(self) -> u64 {
+    pub const fn bytes(self) -> u64 {
         1 << self as u32
     }
-}
-
-/// What a kernel does with each tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kernel {
-    Copy,
-    Naive,
-    Tiled,
-    Padded,
-    Diagonal,
 }
 
 /// A list of the entry points of one kernel, narrowest element first.
@@ -76,16 +68,54 @@ macro_rules! entry_names {
     };
 }
 
-impl Kernel {
+/// The kernels of the classic ladder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Classic {
+    Copy,
+    Naive,
+    Tiled,
+    Padded,
+    Diagonal,
+}
+
+impl Classic {
     /// The entry point for elements of `width`.
     pub fn entry(self, width: Width) -> Entry {
         let names = match self {
-            Kernel::Copy => entry_names!("copy"),
-            Kernel::Naive => entry_names!("naive"),
-            Kernel::Tiled => entry_names!("tiled"),
-            Kernel::Padded => entry_names!("padded"),
-            Kernel::Diagonal => entry_names!("diagonal"),
+            Classic::Copy => entry_names!("copy"),
+            Classic::Naive => entry_names!("naive"),
+            Classic::Tiled => entry_names!("tiled"),
+            Classic::Padded => entry_names!("padded"),
+            Classic::Diagonal => entry_names!("diagonal"),
         };
         Entry { family: Family::Classic, name: names[width as usize] }
+    }
+}
+
+/// The kernels that reach the speed of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fast {
+    Micro,
+    Rows,
+    Tuples,
+    Elements,
+    Tall,
+    Wide,
+    Batch,
+}
+
+impl Fast {
+    /// The entry point for elements, or words of elements, of `width`.
+    pub fn entry(self, width: Width) -> Entry {
+        let names = match self {
+            Fast::Micro => entry_names!("micro"),
+            Fast::Rows => entry_names!("rows"),
+            Fast::Tuples => entry_names!("tuples"),
+            Fast::Elements => entry_names!("elements"),
+            Fast::Tall => entry_names!("tall"),
+            Fast::Wide => entry_names!("wide"),
+            Fast::Batch => entry_names!("batch"),
+        };
+        Entry { family: Family::Fast, name: names[width as usize] }
     }
 }

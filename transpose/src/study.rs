@@ -18,7 +18,7 @@ pub fn copy_into<'s, 'd, T: Pod>(
     dst: impl Into<MatrixViewMut<'d, T>>,
 ) -> Result<()> {
     let (src, dst) = (src.into(), dst.into());
-    Plan::copy::<T>(src.layout, dst.layout)?.run(src, dst)
+    Plan::copy(&src, &dst)?.run(src, dst)
 }
 
 /// Copies the memory of `src` to that of `dst` as the driver copies: the speed to measure against.

@@ -1,0 +1,293 @@
+//! The transpose of aligned matrices: micro-blocks change places in registers.
+//!
+//! A thread loads one vector of 16 bytes from each of up to four consecutive rows. That block of
+//! 4 × 4 words (or 4 × 16 bytes, 4 × 8 half-words, 2 × 2 double words) is transposed in
+//! registers, which for words means giving the registers other names and for less
+//! than words a few byte permutations. The transposed block goes to a *transposed* tile in shared
+//! memory, whose rows are then stored as vectors:
+//!
+//! ```text
+//! block[i] = src[row + i][col .. col + V]                     V elements are 16 bytes
+//! tile[col + j][row .. row + R] = (block[0][j], …, block[R - 1][j])
+//! barrier
+//! dst[c][r .. r + V] = tile[c][r .. r + V]
+//! ```
+//!
+//! # Banks
+//! The tile's rows are a multiple of 128 bytes, so the 16-byte chunk `k` of every row lies in the same
+//! four banks, and threads whose blocks stand side by side would all write to those. Chunk `k` of row
+//! `c` is therefore kept at `k ^ (c / V) mod 8`: eight neighbours write to eight chunks, and the
+//! reader of a row meets each chunk of it once. Nothing is wasted on padding, and vectors stay aligned.
+
+use super::shared::{permute, store_pair, store_u32};
+use super::{per_vector, Extent, VECTOR};
+use crate::element::{Element, B16};
+use crate::matrices::Matrices;
+use cuda_std::thread;
+
+/// An element whose micro-blocks have `R` rows of one vector.
+pub trait MicroBlock<const R: usize>: Element {
+    /// Stores the columns of `block`, each `R` elements, to `at`, `at + pitch`, and so on.
+    ///
+    /// # Safety
+    /// The addresses are in the block's shared memory, aligned to a column's bytes (at most 16), and
+    /// accessed by no other thread before the next barrier.
+    unsafe fn store_columns(block: [B16; R], at: u32, pitch: u32);
+}
+
+impl MicroBlock<1> for B16 {
+    #[inline(always)]
+    unsafe fn store_columns([a]: [B16; 1], at: u32, _: u32) {
+        // SAFETY: the caller's obligations.
+        unsafe { a.store_shared(at) }
+    }
+}
+
+impl MicroBlock<2> for u64 {
+    #[inline(always)]
+    unsafe fn store_columns([a, b]: [B16; 2], at: u32, pitch: u32) {
+        // SAFETY: the caller's obligations.
+        unsafe {
+            B16(a.0, a.1, b.0, b.1).store_shared(at);
+            B16(a.2, a.3, b.2, b.3).store_shared(at + pitch);
+        }
+    }
+}
+
+impl MicroBlock<4> for u32 {
+    #[inline(always)]
+    unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
+        // SAFETY: the caller's obligations.
+        unsafe {
+            B16(a.0, b.0, c.0, d.0).store_shared(at);
+            B16(a.1, b.1, c.1, d.1).store_shared(at + pitch);
+            B16(a.2, b.2, c.2, d.2).store_shared(at + 2 * pitch);
+            B16(a.3, b.3, c.3, d.3).store_shared(at + 3 * pitch);
+        }
+    }
+}
+
+impl MicroBlock<4> for u16 {
+    #[inline(always)]
+    unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
+        // SAFETY: the caller's obligations.
+        let two_columns = |at: u32, a: u32, b: u32, c: u32, d: u32| unsafe {
+            store_pair(at, permute(a, b, 0x5410), permute(c, d, 0x5410));
+            store_pair(at + pitch, permute(a, b, 0x7632), permute(c, d, 0x7632));
+        };
+        two_columns(at, a.0, b.0, c.0, d.0);
+        two_columns(at + 2 * pitch, a.1, b.1, c.1, d.1);
+        two_columns(at + 4 * pitch, a.2, b.2, c.2, d.2);
+        two_columns(at + 6 * pitch, a.3, b.3, c.3, d.3);
+    }
+}
+
+impl MicroBlock<4> for u8 {
+    #[inline(always)]
+    unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
+        // Two rounds of interleaving: bytes to pairs, pairs to words.
+        let four_columns = |at: u32, a: u32, b: u32, c: u32, d: u32| {
+            let (ab_low, ab_high) = (permute(a, b, 0x5140), permute(a, b, 0x7362));
+            let (cd_low, cd_high) = (permute(c, d, 0x5140), permute(c, d, 0x7362));
+            // SAFETY: the caller's obligations.
+            unsafe {
+                store_u32(at, permute(ab_low, cd_low, 0x5410));
+                store_u32(at + pitch, permute(ab_low, cd_low, 0x7632));
+                store_u32(at + 2 * pitch, permute(ab_high, cd_high, 0x5410));
+                store_u32(at + 3 * pitch, permute(ab_high, cd_high, 0x7632));
+            }
+        };
+        four_columns(at, a.0, b.0, c.0, d.0);
+        four_columns(at + 4 * pitch, a.1, b.1, c.1, d.1);
+        four_columns(at + 8 * pitch, a.2, b.2, c.2, d.2);
+        four_columns(at + 12 * pitch, a.3, b.3, c.3, d.3);
+    }
+}
+
+/// A tile of `CHUNKS` vectors a row; `GROUPS · PASSES` micro-blocks stand below each other.
+struct Tile<E, const CHUNKS: u32, const GROUPS: u32, const PASSES: usize, const R: usize> {
+    base: u32,
+    element: core::marker::PhantomData<E>,
+}
+
+impl<E: Element, const CHUNKS: u32, const GROUPS: u32, const PASSES: usize, const R: usize>
+    Tile<E, CHUNKS, GROUPS, PASSES, R>
+{
+    const ROWS: u32 = GROUPS * PASSES as u32 * R as u32;
+    const COLS: u32 = CHUNKS * per_vector::<E>();
+    /// Bytes from one row of the transposed tile to the next.
+    const PITCH: u32 = Self::ROWS * size_of::<E>() as u32;
+
+    /// Where the transposed tile keeps element `row` of its row `col`; elements up to the next
+    /// multiple of 16 bytes follow.
+    #[inline(always)]
+    fn address(&self, row: u32, col: u32) -> u32 {
+        let byte = row * size_of::<E>() as u32;
+        let chunk = (byte / VECTOR) ^ (col / per_vector::<E>() % 8);
+        self.base + col * Self::PITCH + chunk * VECTOR + byte % VECTOR
+    }
+}
+
+/// Transposes one tile. The grid's x axis counts tiles down the rows, its y axis across the columns,
+/// its z axis matrices of a batch; a block has `CHUNKS * GROUPS` threads.
+///
+/// # Safety
+/// The obligations of the entry points; `base` is the shared-memory address of
+/// `CHUNKS * 16 * GROUPS * PASSES * R` bytes, aligned to 16.
+#[inline(always)]
+unsafe fn transpose<
+    E: MicroBlock<R>,
+    const CHUNKS: u32,
+    const GROUPS: u32,
+    const PASSES: usize,
+    const R: usize,
+>(
+    matrices: Matrices<E>,
+    base: u32,
+) {
+    let tile = Tile::<E, CHUNKS, GROUPS, PASSES, R> { base, element: core::marker::PhantomData };
+    let rows = Tile::<E, CHUNKS, GROUPS, PASSES, R>::ROWS;
+    let cols = Tile::<E, CHUNKS, GROUPS, PASSES, R>::COLS;
+    let first_row = thread::block_idx_x() as u64 * rows as u64;
+    let first_col = thread::block_idx_y() as u64 * cols as u64;
+
+    // SAFETY: the caller's obligations, and the barrier between the two.
+    unsafe {
+        load(&matrices, &tile, first_row, first_col);
+        thread::sync_threads();
+        store(&matrices, &tile, first_row, first_col);
+    }
+}
+
+/// Loads the tile at `(first_row, first_col)` and transposes it into shared memory.
+///
+/// # Safety
+/// Those of [`transpose`].
+#[inline(always)]
+unsafe fn load<
+    E: MicroBlock<R>,
+    const CHUNKS: u32,
+    const GROUPS: u32,
+    const PASSES: usize,
+    const R: usize,
+>(
+    matrices: &Matrices<E>,
+    tile: &Tile<E, CHUNKS, GROUPS, PASSES, R>,
+    first_row: u64,
+    first_col: u64,
+) {
+    let size = size_of::<E>() as u64;
+    let t = thread::thread_idx_x();
+    let (chunk, group) = (t % CHUNKS, t / CHUNKS);
+    let col = chunk * per_vector::<E>();
+    let row_of = |pass: usize| (pass as u32 * GROUPS + group) * R as u32;
+
+    let extent = Extent::of(matrices.src, matrices.rows, matrices.cols, matrices.src_ld);
+    let stride = matrices.src_ld * size;
+    let address = |row: u32| {
+        matrices.src as u64 + (first_row + row as u64) * stride + (first_col + col as u64) * size
+    };
+
+    let mut held = [[B16::ANY; R]; PASSES];
+    for (pass, block) in held.iter_mut().enumerate() {
+        for (i, vector) in block.iter_mut().enumerate() {
+            let row = row_of(pass) + i as u32;
+            let from = address(row);
+            if first_row + (row as u64) < matrices.rows && extent.holds_vector(from) {
+                // SAFETY: the vector is inside the source and aligned.
+                *vector = unsafe { B16::load(from as *const B16) };
+            }
+        }
+    }
+    for pass in 0..PASSES {
+        let at = tile.address(row_of(pass), col);
+        // SAFETY: no two threads have a micro-block in common.
+        unsafe { E::store_columns(held[pass], at, Tile::<E, CHUNKS, GROUPS, PASSES, R>::PITCH) };
+    }
+
+    // The vector that ends behind the matrix's last byte, if this thread has it.
+    for row in (0..PASSES).flat_map(|pass| row_of(pass)..row_of(pass) + R as u32) {
+        let from = address(row);
+        if first_row + (row as u64) < matrices.rows && !extent.holds_vector(from) {
+            for j in 0..per_vector::<E>() {
+                let from = from + j as u64 * size;
+                if extent.holds(from) {
+                    // SAFETY: the element is inside the source, and its place in the tile is this
+                    // thread's.
+                    unsafe {
+                        E::load(from as *const E).store_shared(tile.address(row, col + j));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Stores the transposed tile.
+///
+/// # Safety
+/// Those of [`transpose`], and that a barrier separates this from [`load`].
+#[inline(always)]
+unsafe fn store<
+    E: MicroBlock<R>,
+    const CHUNKS: u32,
+    const GROUPS: u32,
+    const PASSES: usize,
+    const R: usize,
+>(
+    matrices: &Matrices<E>,
+    tile: &Tile<E, CHUNKS, GROUPS, PASSES, R>,
+    first_row: u64,
+    first_col: u64,
+) {
+    let rows = Tile::<E, CHUNKS, GROUPS, PASSES, R>::ROWS;
+    let cols = Tile::<E, CHUNKS, GROUPS, PASSES, R>::COLS;
+    let vectors = rows / per_vector::<E>();
+    let t = thread::thread_idx_x();
+    let row = t % vectors * per_vector::<E>();
+    let threads = CHUNKS * GROUPS;
+    for step in 0..cols * vectors / threads {
+        let col = t / vectors + step * (threads / vectors);
+        let (to_row, to_col) = (first_row + row as u64, first_col + col as u64);
+        if to_col < matrices.cols {
+            // SAFETY: `to_col` is a row of the destination.
+            let to = unsafe { matrices.dst.add((to_col * matrices.dst_ld + to_row) as usize) };
+            if to_row + per_vector::<E>() as u64 <= matrices.rows {
+                // SAFETY: the vector is inside the destination and aligned.
+                unsafe { B16::load_shared(tile.address(row, col)).store(to.cast()) };
+            } else {
+                for i in 0..per_vector::<E>() {
+                    if to_row + (i as u64) < matrices.rows {
+                        // SAFETY: the element is inside the destination.
+                        unsafe {
+                            E::load_shared(tile.address(row + i, col)).store(to.add(i as usize));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Defines one entry point with a tile of its own shape.
+macro_rules! micro {
+    ($name:ident: $element:ty, chunks $chunks:literal, groups $groups:literal, passes $passes:literal, block rows $r:literal) => {
+        crate::fast_entry! {
+            "Transposes matrices whose rows, in the source and in the destination, all start on a \
+     multiple of 16 bytes.",
+            $name: $element, |matrices| {
+                let bytes = cuda_std::shared_array![
+                    B16; ($chunks * $groups * $passes * $r) as usize
+                ];
+                let base = crate::tile::shared_address(bytes.cast());
+                transpose::<$element, $chunks, $groups, $passes, $r>(matrices, base)
+            }
+        }
+    };
+}
+
+micro!(micro_b1: u8, chunks 16, groups 32, passes 1, block rows 4);
+micro!(micro_b2: u16, chunks 16, groups 32, passes 1, block rows 4);
+micro!(micro_b4: u32, chunks 16, groups 16, passes 1, block rows 4);
+micro!(micro_b8: u64, chunks 16, groups 16, passes 2, block rows 2);
+micro!(micro_b16: B16, chunks 16, groups 16, passes 2, block rows 1);
