@@ -39,11 +39,14 @@ fn main() -> anyhow::Result<()> {
     }
     drop(matrix);
 
-    let mut contestants: Vec<Contestant<f32>> = vec![Box::new(driver_copy)];
+    let mut contestants: Vec<Contestant<f32>> = vec![Box::new(|src, dst| driver_copy(src, dst))];
     for strategy in Strategy::ALL {
         contestants.push(Box::new(move |src, dst| src.transpose_into_with(dst, strategy)));
     }
-    let mut pairs = Pairs::new(&device, rows, cols, &host)?;
+    let mut pairs = Pairs::new(&device, 2 * bytes, || {
+        let src = DeviceMatrix::from_host(&device, rows, cols, &host)?;
+        Ok((src, DeviceMatrix::zeroed(&device, cols, rows)?))
+    })?;
     match pairs.race(&mut contestants, 15, 10)? {
         Some(timings) => print_speeds(bytes, &timings),
         None => {

@@ -59,19 +59,24 @@ pub struct Pairs<T> {
 }
 
 impl<T: Pod> Pairs<T> {
-    /// Sources of `rows × cols` that hold `host`, and destinations of `cols × rows`.
+    /// As many pairs as `pair` has to make to exceed the cache, each of `bytes` in all.
     ///
     /// # Errors
-    /// Those of creating the matrices.
-    pub fn new(device: &Device, rows: usize, cols: usize, host: &[T]) -> Result<Self> {
-        let bytes = 2 * size_of_val(host).max(1);
-        let pairs = (0..BEYOND_L2.div_ceil(bytes).clamp(1, 64))
-            .map(|_| {
-                let src = DeviceMatrix::from_host(device, rows, cols, host)?;
-                Ok((src, DeviceMatrix::zeroed(device, cols, rows)?))
-            })
-            .collect::<Result<_>>()?;
+    /// Those of `pair`.
+    pub fn new(
+        device: &Device,
+        bytes: usize,
+        pair: impl Fn() -> Result<(DeviceMatrix<T>, DeviceMatrix<T>)>,
+    ) -> Result<Self> {
+        let count = BEYOND_L2.div_ceil(bytes.max(1)).clamp(1, 64);
+        let pairs = (0..count).map(|_| pair()).collect::<Result<_>>()?;
         Ok(Pairs { device: device.clone(), pairs })
+    }
+
+    /// One of the pairs.
+    pub fn first(&mut self) -> (&DeviceMatrix<T>, &mut DeviceMatrix<T>) {
+        let (src, dst) = &mut self.pairs[0];
+        (src, dst)
     }
 
     /// Lets the contestants take turns and returns a timing for each, or `None` on a device

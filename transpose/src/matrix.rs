@@ -210,8 +210,12 @@ impl<T: Pod> DeviceMatrix<T> {
         self.buffer.device()
     }
 
-    pub(crate) fn buffer(&self) -> &Buffer {
-        &self.buffer
+    /// The address of the first element on the device: a `CUdeviceptr` if the device is a GPU.
+    ///
+    /// The address is valid as long as the matrix lives. What other code does with it is for that
+    /// code to answer for.
+    pub fn device_address(&self) -> u64 {
+        self.address()
     }
 
     pub(crate) fn layout(&self) -> Layout {

@@ -258,6 +258,10 @@ impl Backend for Cuda {
         self.stream.synchronize().map_err(during("waiting for queued work"))
     }
 
+    fn cuda_stream(&self) -> Option<*mut c_void> {
+        Some(self.stream.as_inner().cast())
+    }
+
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>> {
         self.enter()?;
         let event = || Event::new(EventFlags::DEFAULT).map_err(during("creating an event"));

@@ -71,6 +71,9 @@ pub(crate) trait Backend: Send + Sync {
     /// Waits for all that was queued.
     fn synchronize(&self) -> Result<()>;
 
+    /// The stream that work is queued on, if this is a GPU.
+    fn cuda_stream(&self) -> Option<*mut std::ffi::c_void>;
+
     /// The device's own time for what `work` queues; `None` where that means nothing.
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>>;
 }
@@ -147,6 +150,15 @@ impl Device {
         self.backend.time(&mut work)
     }
 
+    /// The CUDA stream that this device's work is queued on, as a `CUstream`, for code that queues work
+    /// of its own beside it. `None` on the simulator.
+    ///
+    /// Work queued on the stream by others is in order with this library's; what it does to this
+    /// library's matrices is for the code that queues it to answer for.
+    pub fn cuda_stream(&self) -> Option<*mut std::ffi::c_void> {
+        self.backend.cuda_stream()
+    }
+
     pub(crate) fn is_same(&self, other: &Device) -> bool {
         Arc::ptr_eq(&self.backend, &other.backend)
     }
@@ -165,14 +177,14 @@ impl Device {
         unsafe { self.backend.fill_zero(buffer.address, buffer.bytes) }
     }
 
-    /// Copies one buffer to another of the same size.
-    pub(crate) fn copy(&self, src: &Buffer, dst: &Buffer) -> Result<()> {
-        debug_assert_eq!(src.bytes, dst.bytes);
-        if src.bytes == 0 {
+    /// Copies `bytes` from one address to another; both ranges must lie inside live buffers.
+    pub(crate) fn copy(&self, src: u64, dst: u64, bytes: usize) -> Result<()> {
+        if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: the ranges are the whole of two live buffers.
-        unsafe { self.backend.copy(dst.address, src.address, src.bytes) }
+        // SAFETY: views hand out only ranges inside their live buffers; the destination's is
+        // borrowed exclusively, so the two are apart.
+        unsafe { self.backend.copy(dst, src, bytes as u64) }
     }
 
     /// Copies the elements of a matrix to `address`; `layout` must lie inside a live buffer there.

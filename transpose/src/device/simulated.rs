@@ -93,6 +93,10 @@ impl Backend for Simulated {
         Ok(())
     }
 
+    fn cuda_stream(&self) -> Option<*mut std::ffi::c_void> {
+        None
+    }
+
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>> {
         work()?;
         Ok(None)
