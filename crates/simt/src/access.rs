@@ -46,15 +46,10 @@ pub(crate) fn load<const WATCH: bool>(
     access: &Access,
     at: At,
 ) -> Result<(), Box<Finding>> {
-    let addresses = addresses(registers, access.base, access.offset);
     let mut buffer = [[0; LANES]; 4];
-    if let Some(space) = space_of(access.window) {
-        load_from::<WATCH>(cta, access, space, at, &addresses, &mut buffer)?;
-    } else {
-        for (space, mask, addresses) in split_generic(at.mask, &addresses) {
-            let at = At { mask, ..at };
-            load_from::<WATCH>(cta, access, space, at, &addresses, &mut buffer)?;
-        }
+    let mut parts = Parts::new(registers, access.window, access.base, access.offset, at);
+    while let Some((space, at)) = parts.next_space() {
+        load_from::<WATCH>(cta, access, space, at, &parts.addresses, &mut buffer)?;
     }
     spread(registers, access, at.mask, &buffer);
     Ok(())
@@ -91,15 +86,11 @@ pub(crate) fn store<const WATCH: bool>(
     access: &Access,
     at: At,
 ) -> Result<(), Box<Finding>> {
-    let addresses = addresses(registers, access.base, access.offset);
     let mut buffer = [[0; LANES]; 4];
     gather(registers, access, &mut buffer);
-    if let Some(space) = space_of(access.window) {
-        return store_to::<WATCH>(cta, access, space, at, &addresses, &buffer);
-    }
-    for (space, mask, addresses) in split_generic(at.mask, &addresses) {
-        let at = At { mask, ..at };
-        store_to::<WATCH>(cta, access, space, at, &addresses, &buffer)?;
+    let mut parts = Parts::new(registers, access.window, access.base, access.offset, at);
+    while let Some((space, at)) = parts.next_space() {
+        store_to::<WATCH>(cta, access, space, at, &parts.addresses, &buffer)?;
     }
     Ok(())
 }
@@ -148,30 +139,53 @@ fn addresses(registers: &Registers, base: Reg, offset: i64) -> Doubles {
     out
 }
 
-/// The state space that an access names; `None` for generic addresses.
-#[inline(always)]
-fn space_of(window: Window) -> Option<Space> {
-    match window {
-        Window::Global => Some(Space::Global),
-        Window::Shared => Some(Space::Shared),
-        Window::Param => Some(Space::Param),
-        Window::Generic => None,
+/// An access by state space: one, except for generic addresses, which may lie in
+/// global memory for some lanes and in shared memory for others.
+struct Parts {
+    /// Of every lane, in the space that [`Parts::next_space`] returned.
+    addresses: Doubles,
+    window: Window,
+    at: At,
+    /// Lanes still to do that touch shared memory, and the others.
+    shared: u32,
+    other: u32,
+}
+
+impl Parts {
+    #[inline(always)]
+    fn new(registers: &Registers, window: Window, base: Reg, offset: i64, at: At) -> Parts {
+        let addresses = addresses(registers, base, offset);
+        let shared = match window {
+            Window::Shared => at.mask,
+            Window::Generic => shared_lanes(&addresses) & at.mask,
+            Window::Global | Window::Param => 0,
+        };
+        Parts { addresses, window, at, shared, other: at.mask & !shared }
+    }
+
+    /// The next space and who accesses it.
+    #[inline(always)]
+    fn next_space(&mut self) -> Option<(Space, At)> {
+        if self.other != 0 {
+            let at = At { mask: std::mem::take(&mut self.other), ..self.at };
+            let space = if self.window == Window::Param { Space::Param } else { Space::Global };
+            return Some((space, at));
+        }
+        if self.shared == 0 {
+            return None;
+        }
+        if self.window == Window::Generic {
+            self.addresses.iter_mut().for_each(|a| *a = a.wrapping_sub(SHARED_WINDOW));
+        }
+        let at = At { mask: std::mem::take(&mut self.shared), ..self.at };
+        Some((Space::Shared, at))
     }
 }
 
-/// The state spaces that generic addresses lie in, each with its lanes and their
-/// addresses in it.
-#[inline(never)]
-fn split_generic(
-    mask: u32,
-    addresses: &Doubles,
-) -> impl Iterator<Item = (Space, u32, Doubles)> + use<> {
-    let inside = |lane: &usize| addresses[*lane].wrapping_sub(SHARED_WINDOW) < SHARED_WINDOW_BYTES;
-    let shared = lanes(mask).filter(inside).fold(0, |shared, lane| shared | 1u32 << lane);
-    let offsets = addresses.map(|address| address.wrapping_sub(SHARED_WINDOW));
-    let parts =
-        [(Space::Global, mask & !shared, *addresses), (Space::Shared, mask & shared, offsets)];
-    parts.into_iter().filter(|(_, mask, _)| *mask != 0)
+/// The lanes whose generic address lies in shared memory.
+fn shared_lanes(addresses: &Doubles) -> u32 {
+    let inside = |lane: usize| addresses[lane].wrapping_sub(SHARED_WINDOW) < SHARED_WINDOW_BYTES;
+    (0..LANES).fold(0, |all, lane| all | u32::from(inside(lane)) << lane)
 }
 
 #[inline(always)]
@@ -423,19 +437,15 @@ pub(crate) fn atomic<const WATCH: bool>(
     atomic: &Atomic,
     at: At,
 ) -> Result<(), Box<Finding>> {
-    let addresses = addresses(registers, atomic.base, atomic.offset);
     let value = |reg: Reg| match reg {
         Reg::W(w) => registers.w(w).map(u64::from),
         Reg::D(d) => *registers.d(d),
     };
     let (b, c) = (value(atomic.b), atomic.c.map(value));
     let mut old = [0; LANES];
-    let parts: Vec<_> = match space_of(atomic.window) {
-        Some(space) => vec![(space, at.mask, addresses)],
-        None => split_generic(at.mask, &addresses).collect(),
-    };
-    for (space, mask, addresses) in parts {
-        let at = At { mask, ..at };
+    let mut parts = Parts::new(registers, atomic.window, atomic.base, atomic.offset, at);
+    while let Some((space, at)) = parts.next_space() {
+        let (addresses, mask) = (&parts.addresses, at.mask);
         for lane in lanes(mask) {
             let address = addresses[lane];
             let f = |old| apply(atomic.op, atomic.bytes, old, b[lane], c.map_or(0, |c| c[lane]));
@@ -451,11 +461,11 @@ pub(crate) fn atomic<const WATCH: bool>(
             }
         }
         if WATCH {
-            cta.observe(at, space, Motion::Atomic, true, atomic.bytes, &addresses);
+            cta.observe(at, space, Motion::Atomic, true, atomic.bytes, addresses);
         }
         match (space, atomic.bytes) {
-            (Space::Global, 4) => mark_written::<4>(cta, &addresses, mask),
-            (Space::Global, _) => mark_written::<8>(cta, &addresses, mask),
+            (Space::Global, 4) => mark_written::<4>(cta, addresses, mask),
+            (Space::Global, _) => mark_written::<8>(cta, addresses, mask),
             _ => {}
         }
     }

@@ -99,7 +99,7 @@ fn integers(width: u32) -> Vec<Case> {
         case(w, &one("not.b{w}"), |a, _, _| !a),
         case(w, &one("cnot.b{w}"), |a, _, _| u64::from(a == 0)),
         case(w, &one("neg.s{w}"), move |a, _, _| (-s(a)) as u64),
-        case(w, &one("abs.s{w}"), move |a, _, _| s(a).abs() as u64),
+        case(w, &one("abs.s{w}"), move |a, _, _| s(a).unsigned_abs() as u64),
         // Shift amounts are 32 bits wide and may be far too large.
         mixed(
             w,
@@ -414,13 +414,14 @@ fn moves() -> Vec<Case> {
         case(32, "mov.u32 {x}, 0xffffffff; mov.b32 %r5, -1; xor.b32 {x}, {x}, %r5;", |_, _, _| 0),
         case(
             32,
-            "setp.lt.and.u32 %p1|%p2, {a}, {b}, %p0; setp.gt.or.u32 %p3, {a}, {c}, !%p2;
+            "setp.lo.u32 %p8, {b}, 100;
+             setp.lt.and.u32 %p1|%p2, {a}, {b}, %p8; setp.gt.or.u32 %p3, {a}, {c}, !%p2;
              setp.eq.xor.u32 %p4|%p5, {a}, 5, %p3; selp.u32 {x}, 1, 0, %p4;
-             @%p5 add.u32 {x}, {x}, 2;",
-            |a, _, c| {
-                // %p0 is false: so are %p1 and %p2.
-                let p3 = true || a > c;
-                u64::from((a == 5) ^ p3) + 2 * u64::from((a != 5) ^ p3)
+             @%p5 add.u32 {x}, {x}, 2; @%p1 add.u32 {x}, {x}, 4;",
+            |a, b, c| {
+                let (p1, p2) = (a < b && b < 100, a >= b && b < 100);
+                let p3 = a > c || !p2;
+                u64::from((a == 5) ^ p3) + 2 * u64::from((a != 5) ^ p3) + 4 * u64::from(p1)
             },
         ),
         case(

@@ -99,7 +99,7 @@ impl Emit {
                     self.line(format!("L{end}:"));
                 }
                 Step::Exit(bit) => {
-                    self.line(format!("shr.u32 %y, %t, 1; and.b32 %y, %y, %x;"));
+                    self.line("shr.u32 %y, %t, 1; and.b32 %y, %y, %x;".to_owned());
                     self.line(format!("bfe.u32 %y, %y, {bit}, 1; setp.ne.u32 %p1, %y, 0;"));
                     self.line("@%p1 st.global.u32 [%out], %x;\n@%p1 exit;".to_owned());
                 }
@@ -293,7 +293,8 @@ fn shuffles_move_values_between_lanes() {
         let got = result(shuffle);
         for lane in 0..32 {
             let (source, hit) = from(lane);
-            assert_eq!(got[lane as usize], source * 100 | u64::from(hit) << 32, "{shuffle} {lane}");
+            let expected = (source * 100) | (u64::from(hit) << 32);
+            assert_eq!(got[lane as usize], expected, "{shuffle} {lane}");
         }
     };
     check("shfl.sync.up.b32 %r2|%p1, %r1, 3, 0, -1;", |t| {
