@@ -86,6 +86,11 @@ impl Plan {
         Ok(Plan { problem, launches: fast::launches(&problem, GRID_LIMIT) })
     }
 
+    /// The names of the kernels that the plan launches, in order.
+    pub fn kernel_names(&self) -> Vec<&'static str> {
+        self.launches.iter().map(|launch| launch.entry.name).collect()
+    }
+
     /// Plans the `copy` kernel: the same tiles, and every element stays where it is.
     pub(crate) fn copy<T: Pod>(
         src: &MatrixView<'_, T>,
