@@ -4,7 +4,7 @@
 //! spread it over registers, stores gather into it. Where it goes is decided
 //! per lane only for generic addresses.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use crate::alu::join;
 use crate::block::Cta;
@@ -51,6 +51,9 @@ pub(crate) fn load<const WATCH: bool>(
     while let Some((space, at)) = parts.next_space() {
         load_from::<WATCH>(cta, access, space, at, &parts.addresses, &mut buffer)?;
     }
+    if access.ordering {
+        fence(Ordering::SeqCst);
+    }
     spread(registers, access, at.mask, &buffer);
     Ok(())
 }
@@ -88,6 +91,9 @@ pub(crate) fn store<const WATCH: bool>(
 ) -> Result<(), Box<Finding>> {
     let mut buffer = [[0; LANES]; 4];
     gather(registers, access, &mut buffer);
+    if access.ordering {
+        fence(Ordering::SeqCst);
+    }
     let mut parts = Parts::new(registers, access.window, access.base, access.offset, at);
     while let Some((space, at)) = parts.next_space() {
         store_to::<WATCH>(cta, access, space, at, &parts.addresses, &buffer)?;
@@ -442,6 +448,9 @@ pub(crate) fn atomic<const WATCH: bool>(
         Reg::D(d) => *registers.d(d),
     };
     let (b, c) = (value(atomic.b), atomic.c.map(value));
+    if atomic.ordering {
+        fence(Ordering::SeqCst);
+    }
     let mut old = [0; LANES];
     let mut parts = Parts::new(registers, atomic.window, atomic.base, atomic.offset, at);
     while let Some((space, at)) = parts.next_space() {
@@ -469,6 +478,9 @@ pub(crate) fn atomic<const WATCH: bool>(
             _ => {}
         }
     }
+    if atomic.ordering {
+        fence(Ordering::SeqCst);
+    }
     match atomic.d {
         Some(Reg::W(w)) => registers.set_w(w, at.mask, &old.map(|old| old as u32)),
         Some(Reg::D(d)) => registers.set_d(d, at.mask, &old),
@@ -483,31 +495,24 @@ fn update_global(
     atomic: &Atomic,
     f: impl Fn(u64) -> u64,
 ) -> Result<u64, Bad> {
-    let order = if atomic.ordering { Ordering::SeqCst } else { Ordering::Relaxed };
     if atomic.bytes == 4 {
         let (allocation, offset) = place::<4>(cta, address)?;
         let word = &allocation.words[(offset / 4) as usize];
         let f = |old| Some(f(u64::from(old)) as u32);
-        let (Ok(old) | Err(old)) = word.fetch_update(order, Ordering::Relaxed, f);
-        Ok(u64::from(old))
-    } else {
-        let (allocation, offset) = place::<8>(cta, address)?;
-        let at = (offset / 4) as usize;
-        let guard = cta.launch.lock(address);
-        let (low, high) = (&allocation.words[at], &allocation.words[at + 1]);
-        let old =
-            u64::from(low.load(order_load(order))) | u64::from(high.load(Ordering::Relaxed)) << 32;
-        let new = f(old);
-        low.store(new as u32, Ordering::Relaxed);
-        high.store((new >> 32) as u32, Ordering::Relaxed);
-        drop(guard);
-        Ok(old)
+        // The closure never declines.
+        let (Ok(old) | Err(old)) = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, f);
+        return Ok(u64::from(old));
     }
-}
-
-/// The part of an ordering that a load can have.
-fn order_load(order: Ordering) -> Ordering {
-    if order == Ordering::SeqCst { Ordering::SeqCst } else { Ordering::Relaxed }
+    let (allocation, offset) = place::<8>(cta, address)?;
+    let at = (offset / 4) as usize;
+    let (low, high) = (&allocation.words[at], &allocation.words[at + 1]);
+    let _guard = cta.launch.lock(address);
+    let old =
+        u64::from(low.load(Ordering::Relaxed)) | u64::from(high.load(Ordering::Relaxed)) << 32;
+    let new = f(old);
+    low.store(new as u32, Ordering::Relaxed);
+    high.store((new >> 32) as u32, Ordering::Relaxed);
+    Ok(old)
 }
 
 /// The new value of an atomic.

@@ -439,6 +439,9 @@ impl Warp {
                         self.paths.all[at].state = State::Ready;
                         self.paths.all[at].pc += u32::from(releases);
                         resumed = true;
+                        if releases {
+                            cta.warp_synchronised(self.index);
+                        }
                     }
                 }
             }

@@ -124,6 +124,13 @@ fn a_warp_needs_order_too() {
     assert_eq!(only(&findings(&body, 1, 32), FindingKind::SharedRace).site.block, [0; 3]);
     clean(&body.replace("// no barrier", "bar.warp.sync -1;"), 1, 32);
     clean(&body.replace("// no barrier", "barrier.sync 3;"), 1, 32);
+    // Lanes on different paths may meet at barriers of their own.
+    let paths = "
+        setp.lt.u32 %p1, %r1, 16; @%p1 bra LOW;
+        bar.warp.sync -1; ld.shared.u32 %r7, [%r6+-64]; bra DONE;
+        LOW: st.shared.u32 [%r6], %r1; bar.warp.sync -1;
+        DONE:";
+    clean(paths, 1, 32);
     // But not beyond the warp.
     let body = REVERSE_WITHOUT_BARRIER.replace("// no barrier", "bar.warp.sync -1;");
     assert!(findings(&body, 1, 64).iter().any(|f| f.kind == FindingKind::SharedRace));
