@@ -20,6 +20,19 @@ pub fn shipped_ptx(family: &str) -> PathBuf {
     root().join("transpose/ptx").join(format!("{family}.ptx"))
 }
 
+/// The families that also ship as machine code, so that using them does not wait for a compiler.
+pub const FAMILIES_WITH_CUBINS: [&str; 1] = ["fast"];
+
+/// The machine code of a family for a chip, as it ships with the library.
+pub fn shipped_cubin(family: &str, chip: &str) -> PathBuf {
+    root().join("transpose/cubin").join(format!("{family}.{chip}.cubin"))
+}
+
+/// The record of the assembler that the cubins come from.
+pub fn assembler_version() -> PathBuf {
+    root().join("transpose/cubin/ASSEMBLER")
+}
+
 /// Scratch space that git ignores.
 pub fn scratch(name: &str) -> PathBuf {
     root().join("target/xtask").join(name)

@@ -14,8 +14,8 @@ use cuda_std::thread;
 #[inline(always)]
 unsafe fn transpose<E: Element>(matrices: Matrices<E>, k: u64) {
     let (lane, warp) = (thread::thread_idx_x() % 32, thread::thread_idx_x() / 32);
-    let block = thread::block_idx_y() as u64 * thread::grid_dim_x() as u64
-        + thread::block_idx_x() as u64;
+    let block =
+        thread::block_idx_y() as u64 * thread::grid_dim_x() as u64 + thread::block_idx_x() as u64;
     let number = block * 8 + warp as u64;
     let (col, row) = (number / matrices.rows, number % matrices.rows);
     if col * k >= matrices.cols {

@@ -117,7 +117,7 @@ pub unsafe fn store_vector<E: Gather>(
     let count = super::per_vector::<E>();
     if row >= 0 && row as u64 + count as u64 <= end {
         // SAFETY: the caller's obligations.
-        unsafe { E::gather(next).store(to as *mut B16) };
+        unsafe { super::global::store_vector(to, E::gather(next)) };
         return;
     }
     for i in 0..count {

@@ -19,6 +19,7 @@
 //! `c` is therefore kept at `k ^ (c / V) mod 8`: eight neighbours write to eight chunks, and the
 //! reader of a row meets each chunk of it once. Nothing is wasted on padding, and vectors stay aligned.
 
+use super::global::{load_vector, store_vector};
 use super::shared::{permute, store_pair, store_u32};
 use super::{per_vector, Extent, VECTOR};
 use crate::element::{Element, B16};
@@ -104,19 +105,16 @@ impl MicroBlock<4> for u8 {
     }
 }
 
-/// A tile of `CHUNKS` vectors a row; `GROUPS · PASSES` micro-blocks stand below each other.
-struct Tile<E, const CHUNKS: u32, const GROUPS: u32, const PASSES: usize, const R: usize> {
+/// A tile in shared memory, transposed: `cols` rows of `rows` elements.
+#[derive(Clone, Copy)]
+struct Tile<E, const ROWS: u32> {
     base: u32,
     element: core::marker::PhantomData<E>,
 }
 
-impl<E: Element, const CHUNKS: u32, const GROUPS: u32, const PASSES: usize, const R: usize>
-    Tile<E, CHUNKS, GROUPS, PASSES, R>
-{
-    const ROWS: u32 = GROUPS * PASSES as u32 * R as u32;
-    const COLS: u32 = CHUNKS * per_vector::<E>();
+impl<E: Element, const ROWS: u32> Tile<E, ROWS> {
     /// Bytes from one row of the transposed tile to the next.
-    const PITCH: u32 = Self::ROWS * size_of::<E>() as u32;
+    const PITCH: u32 = ROWS * size_of::<E>() as u32;
 
     /// Where the transposed tile keeps element `row` of its row `col`; elements up to the next
     /// multiple of 16 bytes follow.
@@ -128,38 +126,49 @@ impl<E: Element, const CHUNKS: u32, const GROUPS: u32, const PASSES: usize, cons
     }
 }
 
-/// Transposes one tile. The grid's x axis counts tiles down the rows, its y axis across the columns,
-/// its z axis matrices of a batch; a block has `CHUNKS * GROUPS` threads.
+/// Where a block's tile lies in the source, and how much of it there is.
+#[derive(Clone, Copy)]
+struct Place {
+    row: u64,
+    col: u64,
+    /// Rows from the tile's first to the matrix's last.
+    rows: u32,
+    /// Columns from the tile's first to the matrix's last.
+    cols: u32,
+}
+
+/// Transposes one tile of `ROWS` rows of `CHUNKS` vectors, in which each thread has `PASSES`
+/// micro-blocks. The grid's x axis counts tiles down the rows, its y axis across the columns, its z axis
+/// matrices of a batch.
 ///
 /// # Safety
-/// The obligations of the entry points; `base` is the shared-memory address of
-/// `CHUNKS * 16 * GROUPS * PASSES * R` bytes, aligned to 16.
+/// The obligations of the entry points; a block has `CHUNKS * ROWS / R / PASSES` threads, and
+/// `base` is the shared-memory address of a tile, aligned to 16.
 #[inline(always)]
 unsafe fn transpose<
     E: MicroBlock<R>,
     const CHUNKS: u32,
-    const GROUPS: u32,
+    const ROWS: u32,
     const PASSES: usize,
     const R: usize,
 >(
     matrices: Matrices<E>,
     base: u32,
 ) {
-    let tile = Tile::<E, CHUNKS, GROUPS, PASSES, R> { base, element: core::marker::PhantomData };
-    let rows = Tile::<E, CHUNKS, GROUPS, PASSES, R>::ROWS;
-    let cols = Tile::<E, CHUNKS, GROUPS, PASSES, R>::COLS;
-    let first_row = thread::block_idx_x() as u64 * rows as u64;
-    let first_col = thread::block_idx_y() as u64 * cols as u64;
-
+    let tile = Tile::<E, ROWS> { base, element: core::marker::PhantomData };
+    let row = thread::block_idx_x() as u64 * ROWS as u64;
+    let col = thread::block_idx_y() as u64 * (CHUNKS * per_vector::<E>()) as u64;
+    let left = |all: u64, first: u64| (all - first).min(1 << 16) as u32;
+    let place = Place { row, col, rows: left(matrices.rows, row), cols: left(matrices.cols, col) };
     // SAFETY: the caller's obligations, and the barrier between the two.
     unsafe {
-        load(&matrices, &tile, first_row, first_col);
+        load::<E, CHUNKS, ROWS, PASSES, R>(&matrices, tile, place);
         thread::sync_threads();
-        store(&matrices, &tile, first_row, first_col);
+        store::<E, CHUNKS, ROWS, PASSES, R>(&matrices, tile, place);
     }
 }
 
-/// Loads the tile at `(first_row, first_col)` and transposes it into shared memory.
+/// Loads a tile and transposes it into shared memory.
 ///
 /// # Safety
 /// Those of [`transpose`].
@@ -167,63 +176,81 @@ unsafe fn transpose<
 unsafe fn load<
     E: MicroBlock<R>,
     const CHUNKS: u32,
-    const GROUPS: u32,
+    const ROWS: u32,
     const PASSES: usize,
     const R: usize,
 >(
     matrices: &Matrices<E>,
-    tile: &Tile<E, CHUNKS, GROUPS, PASSES, R>,
-    first_row: u64,
-    first_col: u64,
+    tile: Tile<E, ROWS>,
+    place: Place,
 ) {
     let size = size_of::<E>() as u64;
     let t = thread::thread_idx_x();
     let (chunk, group) = (t % CHUNKS, t / CHUNKS);
     let col = chunk * per_vector::<E>();
-    let row_of = |pass: usize| (pass as u32 * GROUPS + group) * R as u32;
+    let row_of = |pass: usize| group * R as u32 + pass as u32 * (ROWS / PASSES as u32);
 
     let extent = Extent::of(matrices.src, matrices.rows, matrices.cols, matrices.src_ld);
     let stride = matrices.src_ld * size;
-    let address = |row: u32| {
-        matrices.src as u64 + (first_row + row as u64) * stride + (first_col + col as u64) * size
+    let start = matrices.src as u64
+        + (place.row + row_of(0) as u64) * stride
+        + (place.col + col as u64) * size;
+    let address = |pass: usize, i: usize| {
+        start + (pass as u64 * (ROWS / PASSES as u32) as u64 + i as u64) * stride
     };
 
     let mut held = [[B16::ANY; R]; PASSES];
     for (pass, block) in held.iter_mut().enumerate() {
         for (i, vector) in block.iter_mut().enumerate() {
-            let row = row_of(pass) + i as u32;
-            let from = address(row);
-            if first_row + (row as u64) < matrices.rows && extent.holds_vector(from) {
+            let from = address(pass, i);
+            if row_of(pass) + (i as u32) < place.rows && from + VECTOR as u64 <= extent.end {
                 // SAFETY: the vector is inside the source and aligned.
-                *vector = unsafe { B16::load(from as *const B16) };
+                *vector = unsafe { load_vector(from) };
             }
         }
     }
     for pass in 0..PASSES {
         let at = tile.address(row_of(pass), col);
         // SAFETY: no two threads have a micro-block in common.
-        unsafe { E::store_columns(held[pass], at, Tile::<E, CHUNKS, GROUPS, PASSES, R>::PITCH) };
+        unsafe { E::store_columns(held[pass], at, Tile::<E, ROWS>::PITCH) };
     }
-
-    // The vector that ends behind the matrix's last byte, if this thread has it.
-    for row in (0..PASSES).flat_map(|pass| row_of(pass)..row_of(pass) + R as u32) {
-        let from = address(row);
-        if first_row + (row as u64) < matrices.rows && !extent.holds_vector(from) {
-            for j in 0..per_vector::<E>() {
-                let from = from + j as u64 * size;
-                if extent.holds(from) {
-                    // SAFETY: the element is inside the source, and its place in the tile is this
-                    // thread's.
-                    unsafe {
-                        E::load(from as *const E).store_shared(tile.address(row, col + j));
-                    }
-                }
-            }
-        }
+    if place.rows <= ROWS && place.cols < CHUNKS * per_vector::<E>() {
+        // SAFETY: the caller's obligations.
+        unsafe { load_last_vector::<E, CHUNKS, ROWS>(matrices, extent, tile, place) };
     }
 }
 
-/// Stores the transposed tile.
+/// Loads the elements of the vector that ends behind the matrix's last byte, if there is one: the last
+/// of the last row.
+///
+/// # Safety
+/// Those of [`transpose`], the tile being the one with the last element of the matrix. The thread
+/// that stored that vector's place is the one that stores to it here.
+#[inline(always)]
+unsafe fn load_last_vector<E: Element, const CHUNKS: u32, const ROWS: u32>(
+    matrices: &Matrices<E>,
+    extent: Extent,
+    tile: Tile<E, ROWS>,
+    place: Place,
+) {
+    let Place { row, col, rows, cols } = place;
+    let whole = cols / per_vector::<E>() * per_vector::<E>();
+    // Past the barrier: the micro-block around the vector is another thread's.
+    thread::sync_threads();
+    let mut j = whole + thread::thread_idx_x();
+    while j < cols {
+        let from = matrices.src as u64
+            + ((row + (rows - 1) as u64) * matrices.src_ld + col + j as u64)
+                * size_of::<E>() as u64;
+        if extent.holds(from) {
+            // SAFETY: the element is inside the source; only this thread stores to its place now.
+            unsafe { E::load(from as *const E).store_shared(tile.address(rows - 1, j)) };
+        }
+        j += per_vector::<E>();
+    }
+}
+
+/// Stores a transposed tile.
 ///
 /// # Safety
 /// Those of [`transpose`], and that a barrier separates this from [`load`].
@@ -231,39 +258,44 @@ unsafe fn load<
 unsafe fn store<
     E: MicroBlock<R>,
     const CHUNKS: u32,
-    const GROUPS: u32,
+    const ROWS: u32,
     const PASSES: usize,
     const R: usize,
 >(
     matrices: &Matrices<E>,
-    tile: &Tile<E, CHUNKS, GROUPS, PASSES, R>,
-    first_row: u64,
-    first_col: u64,
+    tile: Tile<E, ROWS>,
+    place: Place,
 ) {
-    let rows = Tile::<E, CHUNKS, GROUPS, PASSES, R>::ROWS;
-    let cols = Tile::<E, CHUNKS, GROUPS, PASSES, R>::COLS;
-    let vectors = rows / per_vector::<E>();
+    let vectors = ROWS / per_vector::<E>();
+    let threads = CHUNKS * ROWS / (R * PASSES) as u32;
+    // Columns that the block stores at a time; each thread has the same vector of all of its.
+    let step = threads / vectors;
     let t = thread::thread_idx_x();
-    let row = t % vectors * per_vector::<E>();
-    let threads = CHUNKS * GROUPS;
-    for step in 0..cols * vectors / threads {
-        let col = t / vectors + step * (threads / vectors);
-        let (to_row, to_col) = (first_row + row as u64, first_col + col as u64);
-        if to_col < matrices.cols {
-            // SAFETY: `to_col` is a row of the destination.
-            let to = unsafe { matrices.dst.add((to_col * matrices.dst_ld + to_row) as usize) };
-            if to_row + per_vector::<E>() as u64 <= matrices.rows {
+    let (row, first) = (t % vectors * per_vector::<E>(), t / vectors);
+    let steps = CHUNKS * per_vector::<E>() / step;
+    let to = |col: u32| {
+        let offset = (place.col + col as u64) * matrices.dst_ld + place.row + row as u64;
+        // SAFETY: only used for columns and rows of the source that there are.
+        unsafe { matrices.dst.add(offset as usize) }
+    };
+    if row + per_vector::<E>() <= place.rows {
+        for k in 0..steps {
+            let col = first + k * step;
+            if col < place.cols {
                 // SAFETY: the vector is inside the destination and aligned.
-                unsafe { B16::load_shared(tile.address(row, col)).store(to.cast()) };
-            } else {
-                for i in 0..per_vector::<E>() {
-                    if to_row + (i as u64) < matrices.rows {
-                        // SAFETY: the element is inside the destination.
-                        unsafe {
-                            E::load_shared(tile.address(row + i, col)).store(to.add(i as usize));
-                        }
-                    }
+                unsafe {
+                    let vector = B16::load_shared(tile.address(row, col));
+                    store_vector(to(col) as u64, vector);
                 }
+            }
+        }
+    } else {
+        for col in (first..place.cols.min(steps * step)).step_by(step as usize) {
+            for i in row..place.rows {
+                // SAFETY: the element is inside the destination.
+                unsafe {
+                    E::load_shared(tile.address(i, col)).store(to(col).add((i - row) as usize))
+                };
             }
         }
     }
@@ -271,23 +303,21 @@ unsafe fn store<
 
 /// Defines one entry point with a tile of its own shape.
 macro_rules! micro {
-    ($name:ident: $element:ty, chunks $chunks:literal, groups $groups:literal, passes $passes:literal, block rows $r:literal) => {
+    ($name:ident: $element:ty, chunks $chunks:literal, rows $rows:literal, passes $passes:literal, block rows $r:literal) => {
         crate::fast_entry! {
             "Transposes matrices whose rows, in the source and in the destination, all start on a \
-     multiple of 16 bytes.",
+multiple of 16 bytes.",
             $name: $element, |matrices| {
-                let bytes = cuda_std::shared_array![
-                    B16; ($chunks * $groups * $passes * $r) as usize
-                ];
+                let bytes = cuda_std::shared_array![B16; ($chunks * $rows) as usize];
                 let base = crate::tile::shared_address(bytes.cast());
-                transpose::<$element, $chunks, $groups, $passes, $r>(matrices, base)
+                transpose::<$element, $chunks, $rows, $passes, $r>(matrices, base)
             }
         }
     };
 }
 
-micro!(micro_b1: u8, chunks 16, groups 32, passes 1, block rows 4);
-micro!(micro_b2: u16, chunks 16, groups 32, passes 1, block rows 4);
-micro!(micro_b4: u32, chunks 16, groups 16, passes 1, block rows 4);
-micro!(micro_b8: u64, chunks 16, groups 16, passes 2, block rows 2);
-micro!(micro_b16: B16, chunks 16, groups 16, passes 2, block rows 1);
+micro!(micro_b1: u8, chunks 16, rows 128, passes 1, block rows 4);
+micro!(micro_b2: u16, chunks 16, rows 128, passes 1, block rows 4);
+micro!(micro_b4: u32, chunks 16, rows 64, passes 1, block rows 4);
+micro!(micro_b8: u64, chunks 16, rows 64, passes 2, block rows 2);
+micro!(micro_b16: B16, chunks 16, rows 32, passes 2, block rows 1);

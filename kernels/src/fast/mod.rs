@@ -28,6 +28,7 @@
 pub mod batch;
 pub mod elements;
 pub mod gather;
+pub mod global;
 pub mod micro;
 pub mod rows;
 pub mod shared;

@@ -27,6 +27,7 @@
 //! it comes from row `q / k`, word `q mod k` of the element.
 
 use super::gather::{store_vector, Gather};
+use super::global::load_vector;
 use super::shared::{store_pair, store_u32};
 use super::{per_vector, Extent, VECTOR};
 use crate::element::{Element, B16};
@@ -190,7 +191,7 @@ impl<E: Staged, const CHUNKS: u32, const ROWS: u32> Stage<E, CHUNKS, ROWS> {
         for (pass, held) in held.iter_mut().enumerate() {
             if inside(pass) && extent.holds_vector(vector(pass)) {
                 // SAFETY: the vector is inside the source and aligned.
-                *held = unsafe { B16::load(vector(pass) as *const B16) };
+                *held = unsafe { load_vector(vector(pass)) };
             }
         }
         // One byte elements are read back by bytes: the words' order gains nothing there.
@@ -401,7 +402,7 @@ macro_rules! rows {
         }
         crate::fast_entry! {
             "Transposes matrices of tuples of `k` words; all columns and leading dimensions are \
-     given in words.",
+given in words.",
             $tuples: $element, |matrices, k, tile_cols, window| {
                 let bytes = cuda_std::shared_array![
                     B16; (stage_bytes::<$element>($chunks, $count) / VECTOR) as usize

@@ -4,6 +4,7 @@
 //! meets few banks if `n` is even, and one if `n` is a multiple of 32. So behind each 128 bytes
 //! one word is left out: then steps of any small `n` meet most banks.
 
+use super::global::load_vector;
 use super::shared::store_words;
 use super::{Extent, VECTOR};
 use crate::element::{Element, B16};
@@ -45,7 +46,7 @@ impl Stage {
                 let number = number + i as u32 * threads;
                 if number < count && extent.holds_vector(vector(number)) {
                     // SAFETY: the vector is readable and aligned.
-                    *held = unsafe { B16::load(vector(number) as *const B16) };
+                    *held = unsafe { load_vector(vector(number)) };
                 }
             }
             for i in 0..IN_FLIGHT {

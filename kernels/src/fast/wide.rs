@@ -13,6 +13,7 @@
 //! ```
 
 use super::gather::Gather;
+use super::global::{load_vector, store_vector};
 use super::shared::load_words;
 use super::stage::{store_element, Stage};
 use super::{past_sector, per_vector, Extent, VECTOR};
@@ -126,7 +127,7 @@ unsafe fn transpose<E: Scatter>(matrices: Matrices<E>, window: u32, base: u32) {
         let at = stage.address(number * VECTOR);
         if element >= 0 && element as u64 + per_vector::<E>() as u64 <= rows * cols {
             // SAFETY: the vector is in the destination and aligned; it was scattered to.
-            unsafe { load_words(at).store(to as *mut B16) };
+            unsafe { store_vector(to, load_words(at)) };
         } else {
             for i in 0..per_vector::<E>() {
                 if ((element + i as i64) as u64) < rows * cols {
@@ -151,38 +152,76 @@ unsafe fn load<E: Scatter>(matrices: &Matrices<E>, stage: Stage, piece: &Piece, 
     let size = size_of::<E>() as u64;
     let extent = Extent::of(src, rows, cols, src_ld);
     let elements = window * rows as u32;
+    let count = (piece.end_col - piece.first_col) as u32;
     // As many vectors as any row may touch.
-    let per_row = ((piece.end_col - piece.first_col) as u32).div_ceil(per_vector::<E>()) + 1;
-    let mut number = thread::thread_idx_x();
-    while number < per_row * rows as u32 {
+    let per_row = count.div_ceil(per_vector::<E>()) + 1;
+    // The piece may start inside its first column.
+    let skipped = (piece.start - (piece.first_col * rows) as i64) as i32;
+    let vector = |number: u32| {
         let (row, vector) = (number / per_row, number % per_row);
         let start = src as u64 + (row as u64 * src_ld + piece.first_col) * size;
         let from = start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
         // The column of the vector's first element, from the piece's first on.
         let first =
             (vector * per_vector::<E>()) as i32 - (start as u32 % VECTOR / size as u32) as i32;
-        let count = (piece.end_col - piece.first_col) as u32;
-        // The piece may start inside its first column.
-        let skipped = (piece.start - (piece.first_col * rows) as i64) as i32;
-        let at = |i: u32| {
-            let col = first + i as i32;
-            let element = (col * rows as i32 + row as i32 - skipped) as u32;
-            ((col as u32) < count && element < elements)
-                .then(|| stage.address(element * size as u32))
-        };
-        if extent.holds_vector(from) {
-            // SAFETY: the vector is readable and aligned; each element has a place of its own.
-            unsafe { E::scatter(B16::load(from as *const B16), at) };
+        (row, first, from)
+    };
+    let place = |row: u32, col: i32| {
+        let element = (col * rows as i32 + row as i32 - skipped) as u32;
+        ((col as u32) < count && element < elements).then(|| stage.address(element * size as u32))
+    };
+    let threads = thread::block_dim_x();
+    let all = per_row * rows as u32;
+    let mut number = thread::thread_idx_x();
+    // Two vectors are loaded before the first is scattered. Written out: a loop over what is held
+    // would not be unrolled for one-byte elements, and would go through memory.
+    let fetch = |number: u32| {
+        let (_, _, from) = vector(number);
+        if number < all && extent.holds_vector(from) {
+            // SAFETY: the vector is readable and aligned.
+            unsafe { load_vector(from) }
         } else {
-            for i in 0..per_vector::<E>() {
-                let from = from + i as u64 * size;
-                if let (true, Some(at)) = (extent.holds(from), at(i)) {
-                    // SAFETY: the element is readable; its place is its own.
-                    unsafe { store_element(E::load(from as *const E), at) };
-                }
-            }
+            B16::ANY
         }
-        number += thread::block_dim_x();
+    };
+    let spread = |number: u32, held: B16| {
+        let (row, first, from) = vector(number);
+        if number < all && extent.holds_vector(from) {
+            // SAFETY: each element has a place of its own.
+            unsafe { E::scatter(held, |i| place(row, first + i as i32)) };
+        }
+    };
+    while number < all {
+        let (one, two) = (fetch(number), fetch(number + threads));
+        spread(number, one);
+        spread(number + threads, two);
+        number += 2 * threads;
+    }
+
+    // The vectors that hold the matrix's first and last byte, if this thread has them.
+    let mut number = thread::thread_idx_x();
+    while number < all {
+        let (row, first, from) = vector(number);
+        if !extent.holds_vector(from) {
+            // SAFETY: each element has a place of its own.
+            unsafe { scatter_inside::<E>(extent, from, |i| place(row, first + i as i32)) };
+        }
+        number += threads;
+    }
+}
+
+/// Loads and stores those elements of a vector that are inside the source, one by one.
+///
+/// # Safety
+/// `extent` is readable; the places are as [`Scatter::scatter`] demands.
+#[inline(always)]
+unsafe fn scatter_inside<E: Scatter>(extent: Extent, from: u64, at: impl Fn(u32) -> Option<u32>) {
+    for i in 0..per_vector::<E>() {
+        let from = from + (i * size_of::<E>() as u32) as u64;
+        if let (true, Some(at)) = (extent.holds(from), at(i)) {
+            // SAFETY: the element is readable; its place is its own.
+            unsafe { store_element(E::load(from as *const E), at) };
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::kernels::{Entry, Family};
 use crate::launch::{Launch, MAX_WORDS};
 use crate::{Error, Result};
 use cust::context::{Context, CurrentContext};
+use cust::device::DeviceAttribute;
 use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::memory::{DevicePointer, cuda_free, cuda_malloc};
@@ -28,6 +29,8 @@ pub(super) struct Cuda {
     kernels: Mutex<Kernels>,
     stream: Stream,
     name: String,
+    /// The compute capability, major and minor.
+    capability: (i32, i32),
     // Last: fields are dropped in order, and what is above lives in the context.
     context: Context,
 }
@@ -60,7 +63,14 @@ impl Cuda {
         let context = Context::new(device).map_err(during("retaining the primary context"))?;
         let stream =
             Stream::new(StreamFlags::DEFAULT, None).map_err(during("creating a stream"))?;
-        Ok(Cuda { kernels: Mutex::default(), stream, name, context })
+        let attribute = |attribute| {
+            device.get_attribute(attribute).map_err(during("asking for the compute capability"))
+        };
+        let capability = (
+            attribute(DeviceAttribute::ComputeCapabilityMajor)?,
+            attribute(DeviceAttribute::ComputeCapabilityMinor)?,
+        );
+        Ok(Cuda { kernels: Mutex::default(), stream, name, capability, context })
     }
 
     /// Makes this device's context current on the calling thread, as every driver call needs.
@@ -77,14 +87,21 @@ impl Cuda {
         }
         let module = match modules.entry(entry.family) {
             Occupied(loaded) => loaded.into_mut(),
-            Vacant(slot) => slot.insert(
-                Module::from_ptx(entry.family.ptx(), &[]).map_err(during("loading kernels"))?,
-            ),
+            Vacant(slot) => slot.insert(self.load(entry.family)?),
         };
         let found = module.get_function(entry.name).map_err(during("looking up a kernel"))?;
         let function = Function(found.to_raw());
         functions.insert(entry, function);
         Ok(function)
+    }
+
+    /// Loads a family: machine code where it ships for this chip, else PTX, which the driver compiles.
+    fn load(&self, family: Family) -> Result<Module> {
+        match family.cubin(self.capability) {
+            Some(cubin) => Module::from_cubin(cubin, &[]),
+            None => Module::from_ptx(family.ptx(), &[]),
+        }
+        .map_err(during("loading kernels"))
     }
 
     /// Runs one copy of `rows` between host and device and waits for it.

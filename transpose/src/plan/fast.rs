@@ -42,7 +42,7 @@ pub(crate) fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
     if let Some(launches) = task.small_matrices() {
         return launches;
     }
-    let long_enough = |elements: usize| elements * word.bytes() as usize > SHORT_ROW;
+    let long_enough = |elements: usize| elements * word.bytes() as usize >= SHORT_ROW;
     if !long_enough(problem.src.cols)
         && let Some(launches) = task.tall()
     {
