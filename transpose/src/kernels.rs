@@ -7,16 +7,18 @@ use crate::{Error, Result};
 pub(crate) enum Family {
     Classic,
     Fast,
+    Study,
 }
 
 impl Family {
-    pub const ALL: [Family; 2] = [Family::Classic, Family::Fast];
+    pub const ALL: [Family; 3] = [Family::Classic, Family::Fast, Family::Study];
 
     /// The kernels' PTX, built from `kernels/` by `cargo xtask ptx`.
     pub fn ptx(self) -> &'static str {
         match self {
             Family::Classic => include_str!("../ptx/classic.ptx"),
             Family::Fast => include_str!("../ptx/fast.ptx"),
+            Family::Study => include_str!("../ptx/study.ptx"),
         }
     }
 }

@@ -3,9 +3,12 @@
 //! One context (the device's primary one, shared with every other user of it in the process), one
 //! stream, one module. The driver is opened at run time by `cuda_driver`.
 
-use super::{Backend, Rows};
+mod host_memory;
+
+use super::{Backend, HostAllocation, Rows};
 use crate::kernels::{Entry, Family};
 use crate::launch::{Launch, MAX_WORDS};
+use crate::study::MemoryKind;
 use crate::{Error, Result};
 use cust::context::{Context, CurrentContext};
 use cust::error::CudaError;
@@ -14,6 +17,8 @@ use cust::memory::{DevicePointer, cuda_free, cuda_malloc};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
+use host_memory::HostMemory;
+use simt::Counters;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::ffi::c_void;
@@ -28,6 +33,7 @@ pub(super) struct Cuda {
     kernels: Mutex<Kernels>,
     stream: Stream,
     name: String,
+    host_memory: HostMemory,
     // Last: fields are dropped in order, and what is above lives in the context.
     context: Context,
 }
@@ -60,7 +66,8 @@ impl Cuda {
         let context = Context::new(device).map_err(during("retaining the primary context"))?;
         let stream =
             Stream::new(StreamFlags::DEFAULT, None).map_err(during("creating a stream"))?;
-        Ok(Cuda { kernels: Mutex::default(), stream, name, context })
+        let host_memory = HostMemory::new(device);
+        Ok(Cuda { kernels: Mutex::default(), stream, name, host_memory, context })
     }
 
     /// Makes this device's context current on the calling thread, as every driver call needs.
@@ -196,6 +203,23 @@ impl Backend for Cuda {
         }
     }
 
+    fn allocate_host(&self, kind: MemoryKind, bytes: u64) -> Result<HostAllocation> {
+        self.enter()?;
+        self.host_memory.allocate(kind, bytes).map_err(|error| match error {
+            Error::Cuda { code: 2, .. } => Error::OutOfMemory { device: self.name.clone(), bytes },
+            other => other,
+        })
+    }
+
+    unsafe fn free_host(&self, kind: MemoryKind, allocation: HostAllocation) {
+        // As in `free`.
+        if self.enter().is_ok() {
+            let _ = self.stream.synchronize();
+            // SAFETY: the caller gives the allocation up, and what used it is done.
+            unsafe { self.host_memory.free(kind, allocation) }
+        }
+    }
+
     unsafe fn fill_zero(&self, address: u64, bytes: u64) -> Result<()> {
         self.enter()?;
         // SAFETY: the caller vouches for the range.
@@ -274,6 +298,11 @@ impl Backend for Cuda {
         let milliseconds =
             stop.elapsed_time_f32(&start).map_err(during("reading the elapsed time"))?;
         Ok(Some(Duration::from_secs_f64(f64::from(milliseconds) / 1e3)))
+    }
+
+    fn count(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Counters>> {
+        work()?;
+        Ok(None)
     }
 }
 
