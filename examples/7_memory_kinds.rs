@@ -37,8 +37,9 @@ struct Arguments {
     /// Repetitions.
     #[arg(long, default_value_t = 7)]
     reps: usize,
-    /// How to transpose: naive, tiled, padded, diagonal or auto.
-    #[arg(long, default_value = "auto")]
+    /// How to transpose: naive, tiled, padded, diagonal or auto. The kernels of auto are made for
+    /// the GPU's own memory and are slower than padded over the bus.
+    #[arg(long, default_value = "padded")]
     strategy: Strategy,
     #[command(flatten)]
     files: Files,

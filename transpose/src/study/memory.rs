@@ -9,6 +9,9 @@
 //! | [`Mapped`](MemoryKind::Mapped) | on the host, page-locked | the host; kernels, over the bus, at every access ("zero-copy") |
 //! | [`Unified`](MemoryKind::Unified) | where it was last touched | the host; kernels; its pages migrate |
 //!
+//! Over the bus, [`Strategy::Padded`](crate::Strategy::Padded) transposes faster than
+//! [`Auto`](crate::Strategy::Auto), whose kernels are made for the GPU's own memory.
+//!
 //! # Safety of the safe API
 //! Kernels run after the call that queued them has returned, so the host must not touch what they
 //! use. [`HostMatrix::read`] and [`HostMatrix::write`] are the only ways to the elements; both
