@@ -25,6 +25,12 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// The effective bandwidth of the slowest and of the fastest turn.
+    pub fn spread(&self, bytes: usize) -> (f64, f64) {
+        let of = |time: Duration| 2.0 * bytes as f64 / time.as_secs_f64() / 1e9;
+        (of(self.max), of(self.min))
+    }
+
     /// The effective bandwidth in GB/s (10⁹ bytes a second): a matrix of `bytes` is read once and
     /// written once.
     pub fn gb_per_s(&self, bytes: usize) -> f64 {
@@ -90,6 +96,20 @@ impl<T: Pod> Pairs<T> {
         turns: usize,
         launches_per_turn: usize,
     ) -> Result<Option<Vec<Timing>>> {
+        self.race_and_tell(contestants, turns, launches_per_turn, &mut || ())
+    }
+
+    /// Like [`race`](Self::race); calls `told` after each of [`steps`] contestants' turns.
+    ///
+    /// # Errors
+    /// As [`race`](Self::race).
+    pub fn race_and_tell(
+        &mut self,
+        contestants: &mut [Contestant<'_, T>],
+        turns: usize,
+        launches_per_turn: usize,
+        told: &mut dyn FnMut(),
+    ) -> Result<Option<Vec<Timing>>> {
         if !self.device.is_gpu() {
             return Ok(None);
         }
@@ -108,10 +128,16 @@ impl<T: Pod> Pairs<T> {
                 if let (1.., Some(elapsed)) = (turn, elapsed) {
                     times.push(elapsed / launches_per_turn as u32);
                 }
+                told();
             }
         }
         Ok(Some(times.into_iter().map(timing).collect()))
     }
+}
+
+/// How often a race of so many contestants tells that it goes on, the uncounted turn included.
+pub fn steps(contestants: usize, turns: usize) -> usize {
+    contestants * (turns + 1)
 }
 
 /// The order statistics of at least one time.

@@ -17,6 +17,7 @@
 //! | `walk` | which tile a block takes |
 //! | `classic` | the kernels of the classic ladder: copy, naive, tiled, padded, diagonal |
 //! | `fast` | the kernels that reach the speed of a copy |
+//! | `study` | the kernels of the texts that this project grew from, for blocks of many shapes |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
@@ -32,6 +33,8 @@ pub mod walk;
 pub mod classic;
 #[cfg(feature = "fast")]
 pub mod fast;
+#[cfg(feature = "study")]
+pub mod study;
 
 /// The side of a tile, in elements.
 pub const TILE: u32 = 32;
@@ -45,8 +48,9 @@ pub const ROWS_PER_THREAD: usize = (TILE / BLOCK_ROWS) as usize;
 /// Defines one entry point per element width.
 ///
 /// The entries differ in nothing but the width; the generic function named does the work. A
-/// kernel that stages a tile names the tile's pitch in elements: the array is declared here
-/// because shared memory belongs to an entry point.
+/// kernel that stages a tile names the tile's pitch in elements, or the elements of a tile whose
+/// shape it decides later: the array is declared here because shared memory belongs to an entry
+/// point.
 macro_rules! entries {
     ($doc:literal, $kernel:path => $($name:ident: $element:ty),+ $(,)?) => {
         $($crate::entry! { $doc, $name: $element, |matrices| $kernel(matrices) })+
@@ -55,6 +59,12 @@ macro_rules! entries {
         $($crate::entry! { $doc, $name: $element, |matrices| {
             let memory = cuda_std::shared_array![$element; ($crate::TILE * $pitch) as usize];
             $kernel(matrices, $crate::tile::Tile::<$element, { $pitch }>::new(memory))
+        } })+
+    };
+    ($doc:literal, $kernel:path, shared $len:expr => $($name:ident: $element:ty),+ $(,)?) => {
+        $($crate::entry! { $doc, $name: $element, |matrices| {
+            let memory = cuda_std::shared_array![$element; $len];
+            $kernel(matrices, $crate::study::shared::SharedArray::new(memory))
         } })+
     };
 }
@@ -69,7 +79,8 @@ macro_rules! entry {
         /// - `dst` is writable at every element of the result, and nothing else accesses those
         ///   elements during the launch;
         /// - both are aligned to the element's width;
-        /// - a block is 32 × 8 threads and the grid covers the matrix as `walk` describes.
+        /// - the block has a shape that the kernel's module names, the grid covers the matrix as
+        ///   `walk` describes, and dynamic shared memory is as large as the kernel says.
         #[cuda_std::kernel]
         pub unsafe fn $name(
             src: *const $element,
@@ -80,7 +91,8 @@ macro_rules! entry {
             dst_ld: u64,
         ) {
             let $matrices = $crate::matrices::Matrices { src, dst, rows, cols, src_ld, dst_ld };
-            // SAFETY: the caller's obligations are those of the generic kernel.
+            // SAFETY: the caller's obligations are those of the generic kernel, and its array is
+            // as long as it wants it.
             unsafe { $body }
         }
     };

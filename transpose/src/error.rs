@@ -1,6 +1,7 @@
 //! The one error type: a variant per violated fact, with the numbers in it.
 
 use crate::Strategy;
+use crate::study::{Block, Kernel, MemoryKind};
 
 /// What can go wrong in this library.
 ///
@@ -153,6 +154,86 @@ pub enum Error {
     UnknownStrategy {
         /// The name.
         name: String,
+    },
+
+    /// A study kernel's name that is not one.
+    #[error("there is no study kernel {name:?}; there are {}", Kernel::names())]
+    UnknownKernel {
+        /// The name.
+        name: String,
+    },
+
+    /// A text that is not the shape of a block.
+    #[error("{text:?} is not the shape of a block, such as 32x8")]
+    BlockSyntax {
+        /// The text.
+        text: String,
+    },
+
+    /// A block that a study kernel does not run in.
+    #[error("{kernel} does not run in blocks of {block} threads: {reason}")]
+    IllegalBlock {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// The block asked for.
+        block: Block,
+        /// What the kernel wants instead, and why.
+        reason: String,
+    },
+
+    /// A source that a study kernel makes nothing of.
+    #[error("{kernel} takes no {rows} × {cols} elements of {element_bytes} bytes: {reason}")]
+    StudySource {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// Rows of the source.
+        rows: usize,
+        /// Columns of the source.
+        cols: usize,
+        /// Bytes of an element.
+        element_bytes: usize,
+        /// What the kernel wants instead.
+        reason: &'static str,
+    },
+
+    /// A destination that a study kernel's result does not go into.
+    #[error("{kernel} needs a destination of {needed}, this one has {actual}")]
+    StudyDestination {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// What the kernel needs.
+        needed: String,
+        /// What the destination is.
+        actual: String,
+    },
+
+    /// A matrix that needs more blocks than a grid has.
+    #[error("{kernel} in blocks of {block} threads: {rows} × {cols} elements are too many blocks")]
+    GridLimit {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// The block asked for.
+        block: Block,
+        /// Rows of the source.
+        rows: usize,
+        /// Columns of the source.
+        cols: usize,
+    },
+
+    /// Memory that kernels cannot reach, asked for as a matrix to run one on.
+    #[error("{kind} memory is only for copies: kernels cannot reach it")]
+    NotMapped {
+        /// The kind of memory.
+        kind: MemoryKind,
+    },
+
+    /// Something that this GPU or its driver does not do.
+    #[error("{device} does not support {what}")]
+    Unsupported {
+        /// The device.
+        device: String,
+        /// What was asked for.
+        what: &'static str,
     },
 
     /// No NVIDIA driver on this machine.

@@ -7,16 +7,18 @@ use crate::{Error, Result};
 pub(crate) enum Family {
     Classic,
     Fast,
+    Study,
 }
 
 impl Family {
-    pub const ALL: [Family; 2] = [Family::Classic, Family::Fast];
+    pub const ALL: [Family; 3] = [Family::Classic, Family::Fast, Family::Study];
 
     /// The kernels' PTX, built from `kernels/` by `cargo xtask ptx`.
     pub fn ptx(self) -> &'static str {
         match self {
             Family::Classic => include_str!("../ptx/classic.ptx"),
             Family::Fast => include_str!("../ptx/fast.ptx"),
+            Family::Study => include_str!("../ptx/study.ptx"),
         }
     }
 }
@@ -40,7 +42,7 @@ impl Family {
     pub fn cubin(self, (major, minor): (i32, i32)) -> Option<&'static [u8]> {
         let cubins: [((i32, i32), &'static [u8]); 5] = match self {
             Family::Fast => cubins!("fast"),
-            Family::Classic => return None,
+            Family::Classic | Family::Study => return None,
         };
         let fits = |of: (i32, i32)| of.0 == major && of.1 <= minor;
         cubins.into_iter().find(|(of, _)| fits(*of)).map(|(_, cubin)| cubin)

@@ -90,6 +90,33 @@ impl<T: Pod> DeviceMatrix<T> {
         self.view().to_host()
     }
 
+    /// Like [`to_host`](Self::to_host), into memory that is already there.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless the slice has as many elements, and what the device reports.
+    pub fn copy_to_host(&self, elements: &mut [T]) -> Result<()> {
+        self.check_length(elements.len())?;
+        self.device().download(self.address(), &self.layout, elements)
+    }
+
+    /// Replaces the elements, row by row, by those of the slice.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless there are as many, and what the device reports.
+    pub fn copy_from_host(&mut self, elements: &[T]) -> Result<()> {
+        self.check_length(elements.len())?;
+        self.device().upload(self.address(), &self.layout, elements)
+    }
+
+    fn check_length(&self, actual: usize) -> Result<()> {
+        let (rows, cols) = self.shape();
+        let expected = self.layout.len();
+        if actual == expected {
+            return Ok(());
+        }
+        Err(Error::LengthMismatch { rows, cols, expected, actual })
+    }
+
     /// The transposed matrix, by the fastest strategy known.
     ///
     /// # Errors

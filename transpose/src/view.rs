@@ -83,6 +83,13 @@ shape_accessors!(MatrixView);
 shape_accessors!(MatrixViewMut);
 
 impl<'a, T: Pod> MatrixView<'a, T> {
+    /// The matrix at `address`, which must be inside memory that lives, and is not used
+    /// otherwise, for `'a`.
+    pub(crate) fn at(device: &'a Device, address: u64, layout: Layout) -> Self {
+        let available = layout.extent();
+        MatrixView { device, address, layout, available, element: PhantomData }
+    }
+
     /// The whole of `matrix`.
     pub(crate) fn whole(matrix: &'a DeviceMatrix<T>) -> Self {
         MatrixView {
@@ -187,6 +194,13 @@ impl<'a, T: Pod> MatrixView<'a, T> {
 }
 
 impl<'a, T: Pod> MatrixViewMut<'a, T> {
+    /// The matrix at `address`, which must be inside memory that lives, and is not used
+    /// otherwise, for `'a`.
+    pub(crate) fn at(device: &'a Device, address: u64, layout: Layout) -> Self {
+        let available = layout.extent();
+        MatrixViewMut { device, address, layout, available, element: PhantomData }
+    }
+
     /// The whole of `matrix`.
     pub(crate) fn whole(matrix: &'a mut DeviceMatrix<T>) -> Self {
         MatrixViewMut {

@@ -3,9 +3,12 @@
 //! One context (the device's primary one, shared with every other user of it in the process), one
 //! stream, one module. The driver is opened at run time by `cuda_driver`.
 
-use super::{Backend, Rows};
+mod host_memory;
+
+use super::{Backend, HostAllocation, Rows};
 use crate::kernels::{Entry, Family};
 use crate::launch::{Launch, MAX_WORDS};
+use crate::study::MemoryKind;
 use crate::{Error, Result};
 use cust::context::{Context, CurrentContext};
 use cust::device::DeviceAttribute;
@@ -15,6 +18,8 @@ use cust::memory::{DevicePointer, cuda_free, cuda_malloc};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
+use host_memory::HostMemory;
+use simt::Counters;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::ffi::c_void;
@@ -31,6 +36,7 @@ pub(super) struct Cuda {
     name: String,
     /// The compute capability, major and minor.
     capability: (i32, i32),
+    host_memory: HostMemory,
     // Last: fields are dropped in order, and what is above lives in the context.
     context: Context,
 }
@@ -70,7 +76,8 @@ impl Cuda {
             attribute(DeviceAttribute::ComputeCapabilityMajor)?,
             attribute(DeviceAttribute::ComputeCapabilityMinor)?,
         );
-        Ok(Cuda { kernels: Mutex::default(), stream, name, capability, context })
+        let host_memory = HostMemory::new(device);
+        Ok(Cuda { kernels: Mutex::default(), stream, name, capability, host_memory, context })
     }
 
     /// Makes this device's context current on the calling thread, as every driver call needs.
@@ -213,6 +220,23 @@ impl Backend for Cuda {
         }
     }
 
+    fn allocate_host(&self, kind: MemoryKind, bytes: u64) -> Result<HostAllocation> {
+        self.enter()?;
+        self.host_memory.allocate(kind, bytes).map_err(|error| match error {
+            Error::Cuda { code: 2, .. } => Error::OutOfMemory { device: self.name.clone(), bytes },
+            other => other,
+        })
+    }
+
+    unsafe fn free_host(&self, kind: MemoryKind, allocation: HostAllocation) {
+        // As in `free`.
+        if self.enter().is_ok() {
+            let _ = self.stream.synchronize();
+            // SAFETY: the caller gives the allocation up, and what used it is done.
+            unsafe { self.host_memory.free(kind, allocation) }
+        }
+    }
+
     unsafe fn fill_zero(&self, address: u64, bytes: u64) -> Result<()> {
         self.enter()?;
         // SAFETY: the caller vouches for the range.
@@ -291,6 +315,11 @@ impl Backend for Cuda {
         let milliseconds =
             stop.elapsed_time_f32(&start).map_err(during("reading the elapsed time"))?;
         Ok(Some(Duration::from_secs_f64(f64::from(milliseconds) / 1e3)))
+    }
+
+    fn count(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Counters>> {
+        work()?;
+        Ok(None)
     }
 }
 

@@ -10,8 +10,11 @@ mod simulated;
 use crate::Result;
 use crate::launch::Launch;
 use crate::layout::Layout;
+use crate::study::MemoryKind;
 use bytemuck::Pod;
+use simt::Counters;
 use std::fmt;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +40,16 @@ pub(crate) trait Backend: Send + Sync {
     /// # Safety
     /// `address` came from `allocate`, is given back once, and is not used by later calls.
     unsafe fn free(&self, address: u64);
+
+    /// Memory of the host, `bytes > 0` zero bytes, aligned to 256, that the device can reach.
+    fn allocate_host(&self, kind: MemoryKind, bytes: u64) -> Result<HostAllocation>;
+
+    /// Gives host memory back once all that was queued before is done.
+    ///
+    /// # Safety
+    /// `allocation` came from `allocate_host` for that `kind`, and is not used by later calls or
+    /// through its pointer.
+    unsafe fn free_host(&self, kind: MemoryKind, allocation: HostAllocation);
 
     /// Queues zeroing of `bytes` bytes.
     ///
@@ -76,6 +89,18 @@ pub(crate) trait Backend: Send + Sync {
 
     /// The device's own time for what `work` queues; `None` where that means nothing.
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>>;
+
+    /// What the kernels that `work` queues do to memory; `None` where nobody counts.
+    fn count(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Counters>>;
+}
+
+/// Host memory that the device can reach.
+#[derive(Debug)]
+pub(crate) struct HostAllocation {
+    /// Where the host finds it; `None` where it has no address on the host.
+    pub host: Option<NonNull<u8>>,
+    /// Where kernels find it, if the kind is one that they reach.
+    pub address: u64,
 }
 
 /// Equally long rows in device memory. On the host the same rows follow each other.
@@ -150,6 +175,17 @@ impl Device {
         self.backend.time(&mut work)
     }
 
+    /// Runs `work` and returns what its kernels did to memory: sectors moved, banks in conflict.
+    /// `None` on a GPU, which is asked by a profiler.
+    ///
+    /// What other threads launch on the same device meanwhile is counted too.
+    ///
+    /// # Errors
+    /// What `work` returns or the device reports.
+    pub fn count(&self, mut work: impl FnMut() -> Result<()>) -> Result<Option<Counters>> {
+        self.backend.count(&mut work)
+    }
+
     /// The CUDA stream that this device's work is queued on, as a `CUstream`, for code that queues work
     /// of its own beside it. `None` on the simulator.
     ///
@@ -167,6 +203,16 @@ impl Device {
         let bytes = bytes as u64;
         let address = if bytes == 0 { 0 } else { self.backend.allocate(bytes)? };
         Ok(Buffer { device: self.clone(), address, bytes })
+    }
+
+    pub(crate) fn allocate_host(&self, kind: MemoryKind, bytes: usize) -> Result<HostAllocation> {
+        self.backend.allocate_host(kind, bytes as u64)
+    }
+
+    /// Gives back what [`allocate_host`](Self::allocate_host) returned for that `kind`.
+    pub(crate) fn free_host(&self, kind: MemoryKind, allocation: HostAllocation) {
+        // SAFETY: the allocation is moved here by its only owner, so nobody has it after this.
+        unsafe { self.backend.free_host(kind, allocation) }
     }
 
     pub(crate) fn fill_zero(&self, buffer: &Buffer) -> Result<()> {

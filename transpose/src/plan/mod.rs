@@ -20,7 +20,7 @@ use problem::{Problem, alignment};
 use std::fmt;
 
 /// The blocks that a grid may have along x, y and z: the same for every GPU since 2012.
-const GRID_LIMIT: [usize; 3] = [i32::MAX as usize, 65535, 65535];
+pub(crate) const GRID_LIMIT: [usize; 3] = [i32::MAX as usize, 65535, 65535];
 
 /// A transpose that has been checked and only waits to be run.
 ///
@@ -105,6 +105,15 @@ impl Plan {
             });
         }
         Self::classic(Classic::Copy, problem(src, dst, Batch::ONE))
+    }
+
+    /// A plan for these matrices whose maker has checked it: the launches stay inside them.
+    pub(crate) fn of<T: Pod>(
+        src: &MatrixView<'_, T>,
+        dst: &MatrixViewMut<'_, T>,
+        launches: Vec<Launch>,
+    ) -> Self {
+        Plan { problem: problem(src, dst, Batch::ONE), launches }
     }
 
     fn classic(kernel: Classic, problem: Problem) -> Result<Self> {

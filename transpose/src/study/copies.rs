@@ -1,4 +1,4 @@
-//! What transposes are measured against: copies.
+//! Copies: what transposes are measured against.
 
 use crate::plan::Plan;
 use crate::view::{MatrixView, MatrixViewMut};
