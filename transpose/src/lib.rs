@@ -44,6 +44,6 @@ mod view;
 pub use device::Device;
 pub use error::{Error, Result};
 pub use matrix::DeviceMatrix;
-pub use plan::{Batch, Plan};
+pub use plan::{Batch, CacheWarning, Plan, PlanCache};
 pub use strategy::Strategy;
 pub use view::{MatrixView, MatrixViewMut};

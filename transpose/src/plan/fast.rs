@@ -25,35 +25,50 @@ const SHORT_ROW: usize = 256;
 /// Below this many bytes a matrix of a batch is small: it would not fill a tile.
 const SMALL_MATRIX: usize = 8 << 10;
 
-/// The launches that transpose a problem the fastest way known. `limit` is what a grid may have
-/// along x, y and z.
+/// The launches that transpose a problem the fastest way that the rules know. `limit` is what a grid
+/// may have along x, y and z.
 pub(crate) fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
     if problem.is_empty() {
         return Vec::new();
     }
-    let (src_align, dst_align) = problem.row_alignments();
-    let word = largest_word(problem, src_align.min(dst_align));
-    let k = problem.element_bytes / word.bytes() as usize;
-    let aligned = src_align == VECTOR && dst_align == VECTOR;
-    let task = Task { problem, word, k, limit };
-    if k > 1 {
+    let task = Task::new(problem, limit);
+    if task.k > 1 {
         return task.tuples();
     }
     if let Some(launches) = task.small_matrices() {
         return launches;
     }
-    let long_enough = |elements: usize| elements * word.bytes() as usize >= SHORT_ROW;
-    if !long_enough(problem.src.cols)
+    let is_short = |elements: usize| elements * task.word_bytes() < SHORT_ROW;
+    if is_short(problem.src.cols)
         && let Some(launches) = task.tall()
     {
         return launches;
     }
-    if !long_enough(problem.src.rows)
+    if is_short(problem.src.rows)
         && let Some(launches) = task.wide()
     {
         return launches;
     }
-    if aligned { task.micro() } else { task.rows() }
+    task.micro().unwrap_or_else(|| task.rows())
+}
+
+/// The launches of every kernel that can serve a problem, each by the name of the kernel.
+pub(crate) fn candidates(problem: &Problem, limit: [usize; 3]) -> Vec<(&'static str, Vec<Launch>)> {
+    if problem.is_empty() {
+        return Vec::new();
+    }
+    let task = Task::new(problem, limit);
+    if task.k > 1 {
+        return vec![("tuples", task.tuples()), ("elements", task.elements())];
+    }
+    let optional = [
+        ("micro", task.micro()),
+        ("tall", task.tall()),
+        ("wide", task.wide()),
+        ("batch", task.small_matrices()),
+    ];
+    let optional = optional.into_iter().filter_map(|(name, launches)| Some((name, launches?)));
+    std::iter::once(("rows", task.rows())).chain(optional).collect()
 }
 
 /// The widest word that an element is made of and that both memories are aligned to.
@@ -113,10 +128,19 @@ struct Task<'a> {
     word: Width,
     /// Words of an element.
     k: usize,
+    /// Whether all rows of both matrices start on a vector.
+    aligned: bool,
     limit: [usize; 3],
 }
 
-impl Task<'_> {
+impl<'a> Task<'a> {
+    fn new(problem: &'a Problem, limit: [usize; 3]) -> Self {
+        let (src_align, dst_align) = problem.row_alignments();
+        let word = largest_word(problem, src_align.min(dst_align));
+        let k = problem.element_bytes / word.bytes() as usize;
+        Task { problem, word, k, aligned: src_align.min(dst_align) == VECTOR, limit }
+    }
+
     fn word_bytes(&self) -> usize {
         self.word.bytes() as usize
     }
@@ -126,10 +150,10 @@ impl Task<'_> {
         SECTOR / self.word_bytes()
     }
 
-    fn micro(&self) -> Vec<Launch> {
+    fn micro(&self) -> Option<Vec<Launch>> {
         let MicroShape { rows, cols, threads } = micro_shape(self.word);
         let x = self.problem.src.rows.div_ceil(rows);
-        self.tiles(Fast::Micro, x, cols, threads, &[])
+        self.aligned.then(|| self.tiles(Fast::Micro, x, cols, threads, &[]))
     }
 
     fn rows(&self) -> Vec<Launch> {
@@ -315,4 +339,94 @@ impl Task<'_> {
 fn piece_bytes(bytes: usize) -> usize {
     let vectors = bytes + 2 * SECTOR;
     vectors + vectors.div_ceil(128) * 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Layout;
+    use crate::plan::GRID_LIMIT;
+
+    fn problem(element_bytes: usize, rows: usize, cols: usize) -> Problem {
+        Problem {
+            element_bytes,
+            src: Layout { rows, cols, ld: cols },
+            dst: Layout { rows: cols, cols: rows, ld: rows },
+            src_align: VECTOR,
+            dst_align: VECTOR,
+            batch: Batch::ONE,
+        }
+    }
+
+    fn kernel(problem: &Problem) -> &'static str {
+        launches(problem, GRID_LIMIT)[0].entry.name
+    }
+
+    #[test]
+    fn both_layouts_decide() {
+        let aligned = problem(4, 1024, 1024);
+        assert_eq!(kernel(&aligned), "micro_b4");
+        let mut odd_source = aligned;
+        odd_source.src.ld += 1;
+        let mut odd_destination = aligned;
+        odd_destination.dst.ld += 1;
+        let source_off = Problem { src_align: 4, ..aligned };
+        let destination_off = Problem { dst_align: 4, ..aligned };
+        for problem in [odd_source, odd_destination, source_off, destination_off] {
+            assert_eq!(kernel(&problem), "rows_b4", "{problem}");
+        }
+    }
+
+    #[test]
+    fn shapes_and_elements_decide() {
+        assert_eq!(kernel(&problem(4, 1 << 24, 48)), "tall_b4");
+        assert_eq!(kernel(&problem(4, 48, 1 << 24)), "wide_b4");
+        assert_eq!(kernel(&problem(4, 64, 64)), "micro_b4");
+        assert_eq!(kernel(&problem(4, 10007, 9973)), "rows_b4");
+        assert_eq!(kernel(&problem(3, 500, 500)), "tuples_b1");
+        assert_eq!(kernel(&problem(12, 500, 500)), "tuples_b4");
+        assert_eq!(kernel(&problem(24, 500, 500)), "tuples_b8");
+        assert_eq!(kernel(&problem(32, 500, 500)), "tuples_b16");
+        assert_eq!(kernel(&problem(4096, 50, 50)), "elements_b16");
+        let batch = Batch { count: 1000, src_stride: 35, dst_stride: 35 };
+        assert_eq!(kernel(&Problem { batch, ..problem(4, 7, 5) }), "batch_b4");
+        let apart = Batch { count: 1000, src_stride: 36, dst_stride: 35 };
+        assert_ne!(kernel(&Problem { batch: apart, ..problem(4, 7, 5) }), "batch_b4");
+    }
+
+    /// A foreign address may be aligned to less than the element.
+    #[test]
+    fn addresses_that_split_an_element() {
+        let split = Problem { src_align: 8, ..problem(16, 500, 500) };
+        assert_eq!(kernel(&split), "tuples_b8");
+    }
+
+    #[test]
+    fn the_chosen_kernel_is_a_candidate() {
+        for element in [1, 2, 3, 4, 8, 12, 16, 500] {
+            for (rows, cols) in [(1, 1), (5, 70000), (70000, 5), (999, 1001), (512, 512)] {
+                let problem = problem(element, rows, cols);
+                let chosen = launches(&problem, GRID_LIMIT);
+                let candidates = candidates(&problem, GRID_LIMIT);
+                assert!(candidates.iter().any(|(_, launches)| *launches == chosen), "{problem}");
+            }
+        }
+    }
+
+    /// More columns and more matrices than a grid has blocks: slabs that cover all.
+    #[test]
+    fn slabs_cover_columns_and_batches() {
+        let batch = Batch { count: 5, src_stride: 1 << 20, dst_stride: 1 << 20 };
+        let problem = Problem { batch, ..problem(4, 256, 1000) };
+        let launches = launches(&problem, [1000, 4, 2]);
+        let mut covered = 0;
+        for Launch { grid, words, .. } in &launches {
+            assert!(grid[1] <= 4 && grid[2] <= 2);
+            covered += words[1] * u64::from(grid[2]);
+        }
+        assert_eq!(covered, 5 * 1000);
+        let last = launches.last().unwrap();
+        assert_eq!(last.offsets[0], (4 * (1 << 20) + 768) * 4);
+        assert_eq!(last.offsets[1], (4 * (1 << 20) + 768 * 256) * 4);
+    }
 }

@@ -5,8 +5,10 @@
 
 mod classic;
 mod fast;
+mod measure;
 mod problem;
 
+pub use measure::{CacheWarning, PlanCache};
 pub use problem::Batch;
 
 use crate::device::Device;
@@ -84,6 +86,67 @@ impl Plan {
         require_transposed(&problem.src, &problem.dst)?;
         require_batch(&problem, src.available, dst.available)?;
         Ok(Plan { problem, launches: fast::launches(&problem, GRID_LIMIT) })
+    }
+
+    /// Plans like [`new`](Self::new) with [`Strategy::Auto`], by measuring: every kernel that can
+    /// serve the matrices is run a few times, and the fastest is taken. What `dst` holds is lost.
+    ///
+    /// Where `cache` knows the fastest kernel for matrices like these, nothing is run; else it learns
+    /// it. On the simulator, whose times mean nothing, this is [`new`](Self::new).
+    ///
+    /// ```
+    /// use transpose::{Device, DeviceMatrix, Plan, PlanCache};
+    /// # fn main() -> transpose::Result<()> {
+    /// let (device, _) = Device::any();
+    /// let src = DeviceMatrix::<f32>::zeroed(&device, 300, 200)?;
+    /// let mut dst = DeviceMatrix::zeroed(&device, 200, 300)?;
+    /// let mut cache = PlanCache::in_memory(); // or PlanCache::open("plans.txt")
+    /// let plan = Plan::measure(&src, &mut dst, &mut cache)?;
+    /// plan.run(&src, &mut dst)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) and [`run`](Self::run).
+    pub fn measure<'s, 'd, T: Pod>(
+        src: impl Into<MatrixView<'s, T>>,
+        dst: impl Into<MatrixViewMut<'d, T>>,
+        cache: &mut PlanCache,
+    ) -> Result<Self> {
+        /// Runs of each candidate that count, after one that does not.
+        const RUNS: usize = 5;
+        let (src, mut dst) = (src.into(), dst.into());
+        let estimate = Plan::new(src, dst.reborrow(), Strategy::Auto)?;
+        let device = src.same_device(&dst)?;
+        let problem = estimate.problem;
+        let candidates = fast::candidates(&problem, GRID_LIMIT);
+        let known = cache.get(device.name(), &problem);
+        if let Some((_, launches)) = candidates.iter().find(|(name, _)| known == Some(*name)) {
+            return Ok(Plan { problem, launches: launches.clone() });
+        }
+        let mut fastest: Option<(std::time::Duration, &str, Plan)> = None;
+        for (name, launches) in candidates {
+            let plan = Plan { problem, launches };
+            plan.run(src, dst.reborrow())?;
+            let mut best = None;
+            for _ in 0..RUNS {
+                match device.time(|| plan.run(src, dst.reborrow()))? {
+                    Some(time) => best = Some(best.map_or(time, |best| time.min(best))),
+                    None => return Ok(estimate),
+                }
+            }
+            if let Some(time) = best
+                && fastest.as_ref().is_none_or(|(fastest, _, _)| time < *fastest)
+            {
+                fastest = Some((time, name, plan));
+            }
+        }
+        let Some((_, name, plan)) = fastest else {
+            return Ok(estimate);
+        };
+        cache.insert(device.name(), &problem, name);
+        Ok(plan)
     }
 
     /// The names of the kernels that the plan launches, in order.
