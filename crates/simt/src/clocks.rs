@@ -110,6 +110,22 @@ mod tests {
     }
 
     #[test]
+    fn a_barrier_forgets_who_passed_it_before() {
+        let mut clocks = Clocks::new(2);
+        clocks.begin_block();
+        let made_at = clocks.now(0);
+        for warp in [0, 1] {
+            clocks.arrive(warp, 3);
+            if warp == 0 {
+                clocks.pass(0, 3);
+                clocks.close(3);
+            }
+        }
+        clocks.pass(1, 3);
+        assert!(!clocks.happens_before(0, made_at, 32));
+    }
+
+    #[test]
     fn earlier_blocks_are_past_and_order_is_transitive() {
         let mut clocks = Clocks::new(2);
         clocks.begin_block();

@@ -268,3 +268,45 @@ impl Writes {
         offset < allocation.bytes && allocation.bits[(piece / 32) as usize] >> (piece % 32) & 1 == 1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Memory;
+
+    #[test]
+    fn a_reader_of_another_block_is_not_forgotten() {
+        let memory = Memory::new(1 << 20);
+        let address = memory.alloc(64).unwrap();
+        let table = memory.snapshot();
+        let check = GlobalCheck::new(&table, 4, true, true, false);
+        let mut clocks = Clocks::new(2);
+        clocks.begin_block();
+        let access = |clocks: &Clocks, motion, block, thread| {
+            let (strong, bytes, pc) = (false, 4, thread);
+            let access = GlobalAccess { motion, strong, address, bytes, block, thread, pc };
+            check.access(&table, clocks, &access)
+        };
+        assert_eq!(access(&clocks, Motion::Load, 1, 0), None);
+        // Two readers of block 2, and then a barrier.
+        assert_eq!(access(&clocks, Motion::Load, 2, 0), None);
+        assert_eq!(access(&clocks, Motion::Load, 2, 32), None);
+        (0..2).for_each(|warp| clocks.arrive(warp, 0));
+        (0..2).for_each(|warp| clocks.pass(warp, 0));
+        let Some(GlobalRace::ReadWrite(then)) = access(&clocks, Motion::Store, 2, 32) else {
+            panic!("block 1 read what block 2 writes");
+        };
+        assert_eq!((then.block(), then.thread(), then.pc()), (1, 0, Some(0)));
+        assert!(matches!(access(&clocks, Motion::Store, 3, 0), Some(GlobalRace::WriteWrite(_))));
+    }
+
+    #[test]
+    fn records_keep_what_fits() {
+        let record = Record::new(0x7fff_fffe, 1023, 1022, 2046, true);
+        assert_eq!((record.block(), record.thread(), record.clock()), (0x7fff_fffe, 1023, 1022));
+        assert_eq!((record.pc(), record.strong()), (Some(2046), true));
+        let cut = Record::new(1 << 31 | 5, 0, 5000, 5000, false);
+        assert_eq!((cut.block(), cut.clock(), cut.pc()), (5, CLOCK_MAX, None));
+        assert!(cut.is_some() && !cut.strong());
+    }
+}

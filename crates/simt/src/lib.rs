@@ -8,6 +8,31 @@
 //! meet again, blocks with shared memory and barriers, a grid whose blocks run
 //! in any order. Blocks run in parallel on all cores.
 //!
+//! On request a launch also
+//!
+//! - *counts* ([`Options::counters`]): instructions, active lanes, divergent
+//!   branches, sectors and lines of global memory, wavefronts and bank conflicts
+//!   of shared memory, per instruction and in all ([`CounterReport`]). The rules
+//!   are pure functions with their reasons: [`banks`] and [`coalesce`].
+//! - *checks* ([`Options::checks`]): races, reads of what nobody wrote, bytes that
+//!   should have been written. What is found is data: a [`Finding`] with kernel,
+//!   PTX line, block, thread and address. Accesses out of bounds or misaligned,
+//!   deadlocks and traps stop a launch in any case: [`Error::Fault`].
+//! - *traces* ([`Options::trace`]): every access of one block, in order ([`Trace`]).
+//!
+//! # What it does not do
+//!
+//! - PTX that kernels of this kind do not need is refused when a kernel is
+//!   decoded, with its line: calls, local memory, textures, asynchronous copies,
+//!   tensor cores, 16-bit floating point, approximate functions, clusters.
+//! - Time does not pass: there are no caches, no latencies, no `%clock`.
+//! - Counts are of PTX instructions. The assembler may merge or drop some, so
+//!   that a GPU executes fewer; memory transactions are the same.
+//! - An order that a kernel makes by flags and fences is obeyed but not known to
+//!   the race checks, which see barriers only.
+//!
+//! # Example
+//!
 //! ```
 //! let ptx = "
 //!     .version 6.0

@@ -348,6 +348,8 @@ fn accesses_out_of_bounds_are_fatal() {
         "red.global.add.u32 [%d3+1048576], 1;",
         "ld.param.u64 %d5, [in+8];",
         "mov.u64 %d5, -4; ld.u32 %r7, [%d5];",
+        // Not a whole word at the end of shared memory, which is 1030 bytes here.
+        "{ .shared .align 4 .b8 odd[6]; ld.shared.u32 %r7, [tile]; ld.shared.u32 %r7, [odd+4]; }",
     ] {
         assert_eq!(fault(body, 1, 1).kind, FindingKind::OutOfBounds, "{body}");
     }

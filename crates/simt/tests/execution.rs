@@ -313,6 +313,18 @@ fn shuffles_move_values_between_lanes() {
 }
 
 #[test]
+fn lanes_that_never_reconverge_still_meet_where_they_wait_for_each_other() {
+    // The early way out keeps the two sides apart until the end of the kernel.
+    let body = "
+        setp.lt.u32 %p1, %t, 16; @!%p1 bra MEET;
+        setp.eq.u32 %p2, %t, 99; @%p2 bra END;
+        MEET: shfl.sync.idx.b32 %r1, %t, 20, 31, -1;
+        activemask.b32 %r2; mov.b64 %d1, {%r1, %r2}; st.global.u64 [%out], %d1;
+        END:";
+    assert_eq!(run_body(body, 32), vec![0xffff_ffff_0000_0014; 32]);
+}
+
+#[test]
 fn votes_and_matches() {
     let body = "
         setp.lt.u32 %p1, %t, 5;
@@ -705,7 +717,9 @@ fn predicated_code_runs_for_the_lanes_it_names() {
 fn registers_nobody_wrote_read_as_zero_in_every_block() {
     // Written behind the place where they are read.
     let ptx = kernel_around(
-        "cvt.u64.u32 %d1, %r7; add.u64 %d1, %d1, %d7; @%p7 add.u64 %d1, %d1, 1;
+        "setp.eq.u32 %p8, %t, 99; @%p8 mov.u32 %r8, 1;
+         cvt.u64.u32 %d1, %r7; add.u64 %d1, %d1, %d7; @%p7 add.u64 %d1, %d1, 1;
+         cvt.u64.u32 %d2, %r8; add.u64 %d1, %d1, %d2; mov.u32 %r8, 1;
          st.global.u64 [%out], %d1;
          mov.u32 %r7, 1; mov.u64 %d7, 1; setp.eq.u32 %p7, %r7, 1;",
     );
