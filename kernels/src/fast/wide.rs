@@ -157,56 +157,34 @@ unsafe fn load<E: Scatter>(matrices: &Matrices<E>, stage: Stage, piece: &Piece, 
     let per_row = count.div_ceil(per_vector::<E>()) + 1;
     // The piece may start inside its first column.
     let skipped = (piece.start - (piece.first_col * rows) as i64) as i32;
-    let vector = |number: u32| {
-        let (row, vector) = (number / per_row, number % per_row);
-        let start = src as u64 + (row as u64 * src_ld + piece.first_col) * size;
-        let from = start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
-        // The column of the vector's first element, from the piece's first on.
-        let first =
-            (vector * per_vector::<E>()) as i32 - (start as u32 % VECTOR / size as u32) as i32;
-        (row, first, from)
-    };
     let place = |row: u32, col: i32| {
         let element = (col * rows as i32 + row as i32 - skipped) as u32;
         ((col as u32) < count && element < elements).then(|| stage.address(element * size as u32))
     };
     let threads = thread::block_dim_x();
-    let all = per_row * rows as u32;
-    let mut number = thread::thread_idx_x();
-    // Two vectors are loaded before the first is scattered. Written out: a loop over what is held
-    // would not be unrolled for one-byte elements, and would go through memory.
-    let fetch = |number: u32| {
-        let (_, _, from) = vector(number);
-        if number < all && extent.holds_vector(from) {
-            // SAFETY: the vector is readable and aligned.
-            unsafe { load_vector(from) }
+    let t = thread::thread_idx_x();
+    // One division each finds the first vector and the way to the next.
+    let (mut row, mut vector) = (t / per_row, t % per_row);
+    let (row_step, vector_step) = (threads / per_row, threads % per_row);
+    while row < rows as u32 {
+        let start = src as u64 + (row as u64 * src_ld + piece.first_col) * size;
+        let from = start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
+        // The column of the vector's first element, from the piece's first on.
+        let first =
+            (vector * per_vector::<E>()) as i32 - (start as u32 % VECTOR / size as u32) as i32;
+        if extent.holds_vector(from) {
+            // SAFETY: the vector is readable and aligned; each element has a place of its own.
+            unsafe { E::scatter(load_vector(from), |i| place(row, first + i as i32)) };
         } else {
-            B16::ANY
-        }
-    };
-    let spread = |number: u32, held: B16| {
-        let (row, first, from) = vector(number);
-        if number < all && extent.holds_vector(from) {
-            // SAFETY: each element has a place of its own.
-            unsafe { E::scatter(held, |i| place(row, first + i as i32)) };
-        }
-    };
-    while number < all {
-        let (one, two) = (fetch(number), fetch(number + threads));
-        spread(number, one);
-        spread(number + threads, two);
-        number += 2 * threads;
-    }
-
-    // The vectors that hold the matrix's first and last byte, if this thread has them.
-    let mut number = thread::thread_idx_x();
-    while number < all {
-        let (row, first, from) = vector(number);
-        if !extent.holds_vector(from) {
-            // SAFETY: each element has a place of its own.
+            // SAFETY: as above, for the elements that are inside.
             unsafe { scatter_inside::<E>(extent, from, |i| place(row, first + i as i32)) };
         }
-        number += threads;
+        row += row_step;
+        vector += vector_step;
+        if vector >= per_row {
+            vector -= per_row;
+            row += 1;
+        }
     }
 }
 
