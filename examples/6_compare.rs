@@ -17,7 +17,7 @@ use support::cublas::Cublas;
 use support::device::DeviceChoice;
 use support::race::{Contestant, Pairs};
 use transpose::study::driver_copy;
-use transpose::{Device, DeviceMatrix, Plan};
+use transpose::{Device, DeviceMatrix, Plan, Strategy};
 
 /// Compare the speed of transposes with a copy's.
 #[derive(Parser)]
@@ -55,10 +55,13 @@ struct Figures {
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let device = DeviceChoice::Cuda.open()?;
+    let first = first_transpose(&device)?;
     let cublas = Cublas::open(&device);
     if let Err(reason) = &cublas {
         eprintln!("without cuBLAS: {reason}");
     }
+    println!("first transpose on this device, kernels loaded: {:.2} ms", first.as_secs_f64() * 1e3);
+    print_latencies(&device, cublas.as_ref().ok())?;
     println!(
         "{:<10} {:>2} {:<26} {:<11} {:>8} {:>8} {:>7} {:>7} {:>8}",
         "group", "B", "rows × cols", "kernel", "memcpy", "GB/s", "of copy", "geam", "CPU"
@@ -78,6 +81,54 @@ fn main() -> Result<()> {
     }
     if let Some(path) = &arguments.svg {
         std::fs::write(path, chart(&all).svg())?;
+    }
+    Ok(())
+}
+
+/// The time from a device that has done nothing to a transposed matrix.
+fn first_transpose(device: &Device) -> Result<Duration> {
+    let src = DeviceMatrix::<f32>::zeroed(device, 64, 64)?;
+    let mut dst = DeviceMatrix::zeroed(device, 64, 64)?;
+    device.synchronize()?;
+    let start = Instant::now();
+    src.transpose_into(&mut dst)?;
+    device.synchronize()?;
+    Ok(start.elapsed())
+}
+
+/// What a small matrix costs: planning it, and transposing it back to back on a prepared plan.
+fn print_latencies(device: &Device, cublas: Option<&Cublas>) -> Result<()> {
+    const CALLS: u32 = 10_000;
+    let src = DeviceMatrix::<f32>::zeroed(device, 64, 64)?;
+    let mut dst = DeviceMatrix::zeroed(device, 64, 64)?;
+    let plan = Plan::new(&src, &mut dst, Strategy::Auto)?;
+    let mut each = |call: &mut dyn FnMut(&mut DeviceMatrix<f32>) -> Result<()>| {
+        let mut best = Duration::MAX;
+        for _ in 0..5 {
+            device.synchronize()?;
+            let start = Instant::now();
+            for _ in 0..CALLS {
+                call(&mut dst)?;
+            }
+            device.synchronize()?;
+            best = best.min(start.elapsed() / CALLS);
+        }
+        anyhow::Ok(best.as_secs_f64() * 1e6)
+    };
+    let planning = each(&mut |dst| {
+        std::hint::black_box(Plan::new(&src, dst, Strategy::Auto)?);
+        Ok(())
+    })?;
+    let ours = each(&mut |dst| Ok(plan.run(&src, dst)?))?;
+    let copy = each(&mut |dst| Ok(driver_copy(&src, dst)?))?;
+    println!("64 × 64 f32: planning {planning:.2} µs; a call, back to back:");
+    println!("    plan.run {ours:.2} µs, memcpy {copy:.2} µs");
+    if let Some(cublas) = cublas {
+        let geam = each(&mut |dst| {
+            cublas.transpose(64, 64, &src, dst);
+            Ok(())
+        })?;
+        println!("    cuBLAS geam {geam:.2} µs");
     }
     Ok(())
 }
