@@ -15,9 +15,15 @@
 //! | `tile` | a tile in shared memory |
 //! | `walk` | which tile a block takes |
 //! | `classic` | the kernels of the classic ladder: copy, naive, tiled, padded, diagonal |
+//! | `in_place` | the kernels that transpose a matrix inside its own memory |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
-#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+#![cfg_attr(
+    target_arch = "nvptx64",
+    feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics)
+)]
+// The one intrinsic that is declared under its LLVM name is in `in_place::strong`.
+#![allow(internal_features)]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 #![deny(clippy::undocumented_unsafe_blocks)]
 
@@ -28,6 +34,9 @@ pub mod walk;
 
 #[cfg(feature = "classic")]
 pub mod classic;
+
+#[cfg(feature = "in_place")]
+pub mod in_place;
 
 /// The side of a tile, in elements.
 pub const TILE: u32 = 32;

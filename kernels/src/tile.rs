@@ -61,7 +61,7 @@ impl<E: Element, const PITCH: u32> Tile<E, PITCH> {
 /// `pointer` points to shared memory.
 #[gpu_only]
 #[inline(always)]
-unsafe fn shared_address(pointer: *const u8) -> u32 {
+pub unsafe fn shared_address(pointer: *const u8) -> u32 {
     let address: u64;
     // SAFETY: a conversion between address spaces; it accesses nothing.
     unsafe {

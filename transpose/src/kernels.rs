@@ -6,15 +6,17 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Family {
     Classic,
+    InPlace,
 }
 
 impl Family {
-    pub const ALL: [Family; 1] = [Family::Classic];
+    pub const ALL: [Family; 2] = [Family::Classic, Family::InPlace];
 
     /// The kernels' PTX, built from `kernels/` by `cargo xtask ptx`.
     pub fn ptx(self) -> &'static str {
         match self {
             Family::Classic => include_str!("../ptx/classic.ptx"),
+            Family::InPlace => include_str!("../ptx/in_place.ptx"),
         }
     }
 }
@@ -50,6 +52,13 @@ impl Width {
 
     pub fn bytes(self) -> u64 {
         1 << self as u32
+    }
+
+    /// The widest one that divides all of the numbers of bytes.
+    pub fn dividing(bytes: impl IntoIterator<Item = usize>) -> Self {
+        let all = bytes.into_iter().fold(16, |all, bytes| all | bytes);
+        let widths = [Width::B1, Width::B2, Width::B4, Width::B8, Width::B16];
+        widths[(all.trailing_zeros() as usize).min(4)]
     }
 }
 
@@ -87,5 +96,45 @@ impl Kernel {
             Kernel::Diagonal => entry_names!("diagonal"),
         };
         Entry { family: Family::Classic, name: names[width as usize] }
+    }
+}
+
+/// A kernel that works inside a matrix's own memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InPlaceKernel {
+    Square,
+    Panel,
+    Permute,
+    Fused,
+    Flags,
+    Cycle,
+    Rows,
+    Columns,
+}
+
+impl InPlaceKernel {
+    /// The entry point for elements of `width`.
+    pub fn entry(self, width: Width) -> Entry {
+        let names = match self {
+            InPlaceKernel::Square => entry_names!("square"),
+            InPlaceKernel::Panel => entry_names!("panel"),
+            InPlaceKernel::Permute => entry_names!("permute"),
+            InPlaceKernel::Fused => entry_names!("fused"),
+            InPlaceKernel::Flags => entry_names!("flags"),
+            InPlaceKernel::Cycle => entry_names!("cycle"),
+            InPlaceKernel::Rows => entry_names!("rows"),
+            InPlaceKernel::Columns => entry_names!("columns"),
+        };
+        Entry { family: Family::InPlace, name: names[width as usize] }
+    }
+
+    /// The `Square` kernel that accesses 16 bytes at a time.
+    pub fn wide_square(width: Width) -> Option<Entry> {
+        let name = match width {
+            Width::B4 => "square_wide_b4",
+            Width::B8 => "square_wide_b8",
+            _ => return None,
+        };
+        Some(Entry { family: Family::InPlace, name })
     }
 }

@@ -214,6 +214,12 @@ impl<T: Pod> DeviceMatrix<T> {
         &self.buffer
     }
 
+    /// Gives the same memory another shape.
+    pub(crate) fn reshape(&mut self, layout: Layout) {
+        debug_assert!(layout.extent() <= self.capacity());
+        self.layout = layout;
+    }
+
     pub(crate) fn layout(&self) -> Layout {
         self.layout
     }

@@ -102,6 +102,17 @@ impl Plan {
         Self::with_kernel(Kernel::Copy, Problem { element_bytes: size_of::<T>(), src, dst })
     }
 
+    /// The launches of a transpose between memories that no matrix owns as a whole, by the kernel
+    /// that does well for any shape.
+    pub(crate) fn launches_between(
+        element_bytes: usize,
+        src: Layout,
+        dst: Layout,
+    ) -> Result<Vec<Launch>> {
+        debug_assert_eq!((src.rows, src.cols), (dst.cols, dst.rows));
+        Ok(Self::with_kernel(Kernel::Padded, Problem { element_bytes, src, dst })?.launches)
+    }
+
     fn with_kernel(kernel: Kernel, problem: Problem) -> Result<Self> {
         let width = Width::of_bytes(problem.element_bytes)?;
         let launches = launches(kernel, width, &problem, GRID_LIMIT);

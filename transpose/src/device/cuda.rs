@@ -3,7 +3,7 @@
 //! One context (the device's primary one, shared with every other user of it in the process), one
 //! stream, one module. The driver is opened at run time by `cuda_driver`.
 
-use super::{Backend, Rows};
+use super::{Backend, Limits, Rows};
 use crate::kernels::{Entry, Family};
 use crate::launch::{Launch, MAX_WORDS};
 use crate::{Error, Result};
@@ -28,6 +28,7 @@ pub(super) struct Cuda {
     kernels: Mutex<Kernels>,
     stream: Stream,
     name: String,
+    limits: Limits,
     // Last: fields are dropped in order, and what is above lives in the context.
     context: Context,
 }
@@ -57,10 +58,11 @@ impl Cuda {
         let device =
             cust::device::Device::get_device(ordinal).map_err(during("opening the device"))?;
         let name = device.name().map_err(during("asking for the device's name"))?;
+        let limits = limits(&device)?;
         let context = Context::new(device).map_err(during("retaining the primary context"))?;
         let stream =
             Stream::new(StreamFlags::DEFAULT, None).map_err(during("creating a stream"))?;
-        Ok(Cuda { kernels: Mutex::default(), stream, name, context })
+        Ok(Cuda { kernels: Mutex::default(), stream, name, limits, context })
     }
 
     /// Makes this device's context current on the calling thread, as every driver call needs.
@@ -83,6 +85,7 @@ impl Cuda {
         };
         let found = module.get_function(entry.name).map_err(during("looking up a kernel"))?;
         let function = Function(found.to_raw());
+        allow_shared_memory(function, self.limits.block_shared)?;
         functions.insert(entry, function);
         Ok(function)
     }
@@ -172,6 +175,10 @@ impl Backend for Cuda {
 
     fn is_gpu(&self) -> bool {
         true
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
     }
 
     fn allocate(&self, bytes: u64) -> Result<u64> {
@@ -271,6 +278,51 @@ impl Backend for Cuda {
             stop.elapsed_time_f32(&start).map_err(during("reading the elapsed time"))?;
         Ok(Some(Duration::from_secs_f64(f64::from(milliseconds) / 1e3)))
     }
+}
+
+/// Asks the device what a launch may ask for.
+fn limits(device: &cust::device::Device) -> Result<Limits> {
+    use sys::CUdevice_attribute::{
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+    };
+    let ask = |attribute| {
+        let mut value = 0;
+        // SAFETY: the driver writes one number; the device is one that it named.
+        check("asking for a limit of the device", unsafe {
+            sys::cuDeviceGetAttribute(&mut value, attribute, device.as_raw())
+        })?;
+        Ok(value as usize)
+    };
+    Ok(Limits {
+        block_shared: ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        multiprocessor_shared: ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+        multiprocessors: ask(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        side_by_side: true,
+    })
+}
+
+/// Lets launches of a kernel have all the shared memory of a block: without being asked, the driver
+/// stops at 48 KiB.
+fn allow_shared_memory(function: Function, block_shared: usize) -> Result<()> {
+    use sys::CUfunction_attribute::{
+        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+    };
+    let mut declared = 0;
+    // SAFETY: the driver writes one number; the function is one that it named.
+    check("asking for a kernel's shared memory", unsafe {
+        sys::cuFuncGetAttribute(&mut declared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function.0)
+    })?;
+    let dynamic = block_shared as i32 - declared;
+    // SAFETY: as above.
+    check("allowing a kernel its shared memory", unsafe {
+        sys::cuFuncSetAttribute(
+            function.0,
+            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            dynamic,
+        )
+    })
 }
 
 /// Names the operation in a driver's answer.

@@ -1,0 +1,227 @@
+//! Super-elements moved along cycles: transpositions 100!, 0100! and 1000!, by PTTWAC.
+//!
+//! The slots of an instance are a row-major `rows × cols` matrix of super-elements of `length`
+//! elements; slot `a · cols + b` moves to slot `b · rows + a`. Slots lie as in `panel`: after every
+//! `period` of them `gap` elements are left out.
+//!
+//! A warp moves a super-element, or a *piece* of one: pieces are permuted independently of
+//! each other. Any warp may start anywhere in a cycle, because a flag per piece settles who moves
+//! it. Whoever sets the flag of a place owns what stood there, provided that it was read before:
+//!
+//! ```text
+//! read the places p₀, p₁ = next(p₀), … p₃     all loads in flight together
+//! set their flags                             owned: those whose flag was clear
+//! what is owned of pᵢ goes to pᵢ₊₁            read by us, or by the warp that was first
+//! carry on from p₄ as long as p₃ is owned
+//! ```
+//!
+//! A place that somebody else owns may be overwritten while it is read here; what was read is then
+//! thrown away. Source: Sung et al. (PPoPP 2014), section 5.2, which moves one super-element at a
+//! time; taking several steps of a cycle at once hides the memory's latency.
+
+use super::divide::Divisor;
+use super::strong::{ballot, broadcast, claim, fence, load_acquire, Strong};
+use crate::element::B16;
+use cuda_std::{thread, warp};
+
+/// What the host says about the slots.
+#[derive(Clone, Copy)]
+pub struct Words {
+    /// Rows of the matrix of slots.
+    pub rows: u64,
+    /// Its columns.
+    pub cols: u64,
+    /// The multiplier of `cols`.
+    pub cols_magic: u64,
+    /// Elements of a slot.
+    pub length: u64,
+    /// Elements of a piece; the last piece of a slot may be shorter.
+    pub piece: u64,
+    /// Pieces of a slot.
+    pub pieces: u64,
+    /// Slots between two gaps.
+    pub period: u64,
+    /// The multiplier of `period`.
+    pub period_magic: u64,
+    /// Elements left out after every period.
+    pub gap: u64,
+    /// Matrices of slots, one after the other, all permuted alike.
+    pub instances: u64,
+}
+
+/// Steps of a cycle that are taken at once.
+const STEPS: usize = 4;
+
+impl Words {
+    #[inline(always)]
+    fn next(&self, slot: u64) -> u64 {
+        let (row, col) = Divisor { divisor: self.cols, magic: self.cols_magic }.divide(slot);
+        col * self.rows + row
+    }
+
+    #[inline(always)]
+    fn offset(&self, slot: u64) -> usize {
+        let period = Divisor { divisor: self.period, magic: self.period_magic };
+        let gaps = if self.gap == 0 { 0 } else { period.divide(slot).0 * self.gap };
+        (slot * self.length + gaps) as usize
+    }
+}
+
+/// The pieces of one number in one instance.
+struct Layer<E> {
+    /// The piece of slot 0.
+    start: *mut E,
+    /// Elements of the piece.
+    length: u32,
+    flags: *mut u32,
+    /// The flag of slot 0.
+    first_flag: u64,
+}
+
+/// Starts cycles wherever a flag is clear. A warp takes the flags of every so manieth word.
+///
+/// # Safety
+/// The obligations of the entry points.
+#[inline(always)]
+unsafe fn permute<E: Strong, const ELEMENTS: usize>(
+    matrix: *mut E,
+    flags: *mut u32,
+    words: Words,
+) {
+    let slots = words.rows * words.cols;
+    let units = slots * words.pieces * words.instances;
+    let flag_words = units.div_ceil(32);
+    let warps_per_block = thread::block_dim_x() as u64 / 32;
+    let warps = thread::grid_dim_x() as u64 * warps_per_block;
+    let own = thread::block_idx_x() as u64 * warps_per_block + thread::thread_idx_x() as u64 / 32;
+    // Warps beyond the flag words share words, and start at different bits.
+    let sharers = (warps / flag_words).max(1);
+    let turn = if sharers > 1 { own / flag_words * 32 / (sharers + 1) } else { 0 } as u32 & 31;
+    let mut word = if sharers > 1 { own % flag_words } else { own };
+    while word < flag_words {
+        let valid = if units - word * 32 >= 32 { u32::MAX } else { (1 << (units - word * 32)) - 1 };
+        loop {
+            // SAFETY: the word is inside the flags.
+            let clear = !unsafe { load_acquire(flags.add(word as usize)) } & valid;
+            // Lanes may have read different states of the word: all follow the first lane's.
+            // SAFETY: the whole warp is here.
+            let clear = unsafe { broadcast(clear) };
+            if clear == 0 {
+                break;
+            }
+            let bit = (clear.rotate_right(turn).trailing_zeros() + turn) & 31;
+            let unit = word * 32 + bit as u64;
+            let (layer, slot) = (unit / slots, unit % slots);
+            let (instance, piece) = (layer / words.pieces, layer % words.pieces);
+            let start = instance * slots * words.length + piece * words.piece;
+            let layer = Layer {
+                // SAFETY: the caller's obligations.
+                start: unsafe { matrix.add(start as usize) },
+                length: words.piece.min(words.length - piece * words.piece) as u32,
+                flags,
+                first_flag: layer * slots,
+            };
+            // SAFETY: the caller's obligations; the slot lies in the layer.
+            unsafe { follow::<E, ELEMENTS>(&words, &layer, slot) };
+        }
+        word += warps;
+    }
+}
+
+/// Moves a cycle from `start` on, until somebody else moves the rest.
+///
+/// # Safety
+/// The obligations of the entry points; all lanes of a warp agree on the arguments.
+#[inline(always)]
+unsafe fn follow<E: Strong, const ELEMENTS: usize>(words: &Words, layer: &Layer<E>, start: u64) {
+    let lane = thread::thread_idx_x() & 31;
+    let mut carried = [E::ANY; ELEMENTS];
+    let mut carrying = false;
+    let mut slot = start;
+    loop {
+        let mut places = [slot; STEPS];
+        let mut held = [[E::ANY; ELEMENTS]; STEPS];
+        let mut mine = slot;
+        crate::unroll!(STEP in [0 1 2 3] {
+            places[STEP] = slot;
+            if lane == STEP as u32 {
+                mine = slot;
+            }
+            // SAFETY: the caller's obligations.
+            unsafe { load(layer, words.offset(slot), lane, &mut held[STEP]) };
+            slot = words.next(slot);
+        });
+        // Everything is read before a flag says so.
+        fence();
+        // SAFETY: the whole warp is here.
+        unsafe { warp::sync_warp(u32::MAX) };
+        let own = lane < STEPS as u32
+            // SAFETY: the flag of a slot of the layer.
+            && unsafe { claim(layer.flags, layer.first_flag + mine) };
+        // SAFETY: the whole warp is here.
+        let owned = unsafe { ballot(own) };
+        if carrying {
+            // SAFETY: the caller's obligations; the place has been read by its owner.
+            unsafe { store(layer, words.offset(places[0]), lane, &carried) };
+        }
+        crate::unroll!(STEP in [1 2 3] {
+            if owned >> (STEP - 1) & 1 != 0 {
+                // SAFETY: as above.
+                unsafe { store(layer, words.offset(places[STEP]), lane, &held[STEP - 1]) };
+            }
+        });
+        if owned >> (STEPS - 1) & 1 == 0 {
+            return;
+        }
+        carried = held[STEPS - 1];
+        carrying = true;
+    }
+}
+
+/// Loads a lane's elements of a piece.
+///
+/// # Safety
+/// The obligations of the entry points.
+#[inline(always)]
+unsafe fn load<E: Strong, const ELEMENTS: usize>(
+    layer: &Layer<E>,
+    offset: usize,
+    lane: u32,
+    held: &mut [E; ELEMENTS],
+) {
+    crate::unroll!(K in [0 1 2 3 4 5 6 7] {
+        let position = lane + 32 * K as u32;
+        if K < ELEMENTS && position < layer.length {
+            // SAFETY: inside the piece.
+            held[K] = unsafe { E::load_strong(layer.start.add(offset + position as usize)) };
+        }
+    });
+}
+
+/// Stores a lane's elements of a piece.
+///
+/// # Safety
+/// The obligations of the entry points.
+#[inline(always)]
+unsafe fn store<E: Strong, const ELEMENTS: usize>(
+    layer: &Layer<E>,
+    offset: usize,
+    lane: u32,
+    held: &[E; ELEMENTS],
+) {
+    crate::unroll!(K in [0 1 2 3 4 5 6 7] {
+        let position = lane + 32 * K as u32;
+        if K < ELEMENTS && position < layer.length {
+            // SAFETY: inside the piece.
+            unsafe { held[K].store_strong(layer.start.add(offset + position as usize)) };
+        }
+    });
+}
+
+crate::in_place_entries! {
+    "Moves super-elements along the cycles of their transposition.",
+    permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
+        instances } =>
+        permute_b1: u8, 8; permute_b2: u16, 8; permute_b4: u32, 8; permute_b8: u64, 8;
+        permute_b16: B16, 4
+}
