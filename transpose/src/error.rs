@@ -1,6 +1,6 @@
 //! The one error type: a variant per violated fact, with the numbers in it.
 
-use crate::Strategy;
+use crate::{InPlace, Strategy};
 
 /// What can go wrong in this library.
 ///
@@ -172,6 +172,13 @@ pub enum Error {
     /// A strategy's name that is not one.
     #[error("there is no strategy {name:?}; there are {}", Strategy::names())]
     UnknownStrategy {
+        /// The name.
+        name: String,
+    },
+
+    /// The name of an in-place algorithm that is none.
+    #[error("there is no in-place algorithm {name:?}; there are {}", InPlace::names())]
+    UnknownInPlace {
         /// The name.
         name: String,
     },

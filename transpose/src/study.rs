@@ -1,5 +1,7 @@
 //! What transposes are measured against: copies.
 
+pub use crate::in_place::census as in_place_cycles;
+
 use crate::plan::Plan;
 use crate::view::{MatrixView, MatrixViewMut};
 use crate::{DeviceMatrix, Error, Result};

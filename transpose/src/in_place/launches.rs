@@ -1,0 +1,344 @@
+//! The launches of the in-place kernels: words, blocks, grids and shared memory.
+
+use super::decomposition::Decomposition;
+use super::divide::magic;
+use crate::device::Limits;
+use crate::kernels::{InPlaceKernel, Width};
+use crate::launch::Launch;
+
+/// Bytes of a bank-conflict-free row of banks: shared memory's width.
+const BANKS_BYTES: usize = 128;
+
+/// Bytes of a coordination word: 32 flags, or a counter.
+pub(super) const WORD: usize = 4;
+
+/// The bytes of `flags` flags.
+pub(super) fn flag_bytes(flags: usize) -> usize {
+    flags.div_ceil(32) * WORD
+}
+
+fn launch<const N: usize>(
+    kernel: InPlaceKernel,
+    width: Width,
+    grid: [usize; 2],
+    threads: usize,
+    shared: usize,
+    words: [usize; N],
+    magics: [(usize, u64); 4],
+) -> Launch {
+    let mut words = words.map(|word| word as u64);
+    for (index, magic) in magics {
+        if index < N {
+            words[index] = magic;
+        }
+    }
+    Launch {
+        entry: kernel.entry(width),
+        grid: [grid[0] as u32, grid[1] as u32, 1],
+        block: [threads as u32, 1, 1],
+        dynamic_shared_bytes: shared as u32,
+        offsets: [0, 0],
+        words: words.into(),
+    }
+}
+
+/// No magic number.
+const NONE: (usize, u64) = (usize::MAX, 0);
+
+/// log2 of the threads along a segment, for the fewest idle ones.
+fn along(length: usize, threads: usize) -> usize {
+    let most = threads.ilog2() as usize;
+    if length < 32 {
+        return (length.next_power_of_two().ilog2() as usize).min(most);
+    }
+    (5..=most).rev().min_by_key(|&along| length.next_multiple_of(1 << along)).unwrap_or(most)
+}
+
+/// Threads for a block that holds so many elements: eight each, up to a limit.
+fn threads_for(elements: usize, most: usize) -> usize {
+    elements.div_ceil(8).next_power_of_two().clamp(32, most)
+}
+
+/// A square matrix, tiles exchanged across the diagonal.
+pub(super) fn square(side: usize, ld: usize, width: Width) -> Launch {
+    let bytes = width.bytes() as usize;
+    let wide = InPlaceKernel::wide_square(width).filter(|_| (side | ld) * bytes % 16 == 0);
+    let tile = if wide.is_some() && width == Width::B4 { 64 } else { 32 };
+    let tiles = side.div_ceil(tile);
+    let shared = 2 * tile * (tile + 1) * bytes;
+    let grid = [tiles + 1, tiles.div_ceil(2)];
+    let words = [side, ld, tiles];
+    let mut launch = launch(InPlaceKernel::Square, width, grid, 256, shared, words, [NONE; 4]);
+    if let Some(entry) = wide {
+        launch.entry = entry;
+    }
+    launch
+}
+
+/// Panels whose rows become slots, or the reverse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Panels {
+    /// Rows of a panel: elements of a slot.
+    pub length: usize,
+    /// Elements of a row: slots of a panel.
+    pub lines: usize,
+    pub panels: usize,
+    /// Elements left out after every `panels` slots.
+    pub gap: usize,
+    /// Slots become rows.
+    pub to_rows: bool,
+    pub tile_length: usize,
+    pub tile_lines: usize,
+}
+
+impl Panels {
+    /// The blocks that hold a panel together.
+    pub fn parts(&self) -> usize {
+        self.length.div_ceil(self.tile_length) * self.lines.div_ceil(self.tile_lines)
+    }
+
+    /// Whether blocks wait for each other.
+    fn waits(&self) -> bool {
+        self.parts() > 1 || (self.gap > 0 && self.panels > 1)
+    }
+
+    /// The bytes of the counters.
+    pub fn counter_bytes(&self) -> usize {
+        if self.waits() { (1 + self.panels) * WORD } else { 0 }
+    }
+
+    /// Elements from one segment in shared memory to the next, whether they are padded, and the
+    /// elements that a tile takes.
+    fn held(&self, width: Width) -> (usize, bool, usize) {
+        let whole_rows = self.tile_lines == self.lines;
+        let banks = BANKS_BYTES / (width.bytes() as usize).max(4);
+        match (self.to_rows, whole_rows) {
+            // One segment, read with a stride of a row.
+            (false, true) => {
+                let elements = self.tile_length * self.lines;
+                let padded = self.lines % 2 == 0;
+                (self.lines, padded, elements + if padded { elements / 32 } else { 0 })
+            }
+            (false, false) => {
+                let pitch = self.tile_lines | 1;
+                (pitch, false, pitch * self.tile_length)
+            }
+            // Neighbours in a row of the result are `pitch` apart, neighbours in a column 1.
+            (true, _) => {
+                let step = banks.div_ceil(self.lines) % banks;
+                let pitch = self.tile_length + (banks + step - self.tile_length % banks) % banks;
+                let pitch = if self.lines < banks { pitch } else { self.tile_length | 1 };
+                (pitch, false, pitch * self.tile_lines)
+            }
+        }
+    }
+
+    /// The bytes of shared memory that a tile takes.
+    pub fn shared_bytes(&self, width: Width) -> usize {
+        (self.held(width).2 * width.bytes() as usize).max(WORD)
+    }
+
+    pub fn launch(&self, width: Width) -> Launch {
+        let Panels { length, lines, panels, gap, tile_length, tile_lines, .. } = *self;
+        let (pitch, padded, _) = self.held(width);
+        let threads = threads_for(tile_length * tile_lines, 512);
+        let whole_rows = tile_lines == lines;
+        let slot = along(tile_length, threads);
+        let row = if whole_rows { threads.ilog2() as usize } else { along(tile_lines, threads) };
+        let (load, store) = if self.to_rows { (slot, row) } else { (row, slot) };
+        let mode =
+            usize::from(self.to_rows) | usize::from(padded) << 1 | usize::from(self.waits()) << 2;
+        launch(
+            InPlaceKernel::Panel,
+            width,
+            [panels * self.parts(), 1],
+            threads,
+            self.shared_bytes(width),
+            [
+                length, lines, 0, panels, 0, gap, panels, tile_length, tile_lines, pitch,
+                load | store << 8, mode,
+            ],
+            [(2, magic(lines)), (4, magic(panels)), NONE, NONE],
+        )
+    }
+}
+
+/// Slots that move along the cycles of their transposition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slots {
+    pub rows: usize,
+    pub cols: usize,
+    /// Elements of a slot.
+    pub length: usize,
+    /// Slots between two gaps.
+    pub period: usize,
+    /// Elements left out after every period.
+    pub gap: usize,
+    pub instances: usize,
+}
+
+impl Slots {
+    /// Slots without a gap.
+    pub fn dense(rows: usize, cols: usize, length: usize, instances: usize) -> Self {
+        Slots { rows, cols, length, period: 1, gap: 0, instances }
+    }
+
+    /// The launch, and the bytes of the flags.
+    pub fn launch(&self, element_bytes: usize, limits: &Limits) -> (Launch, usize) {
+        // The kernel moves bytes: the widest words that fit slots and gaps.
+        let width = Width::dividing([self.length, self.gap].map(|n| n * element_bytes));
+        let unit = width.bytes() as usize / element_bytes.min(width.bytes() as usize);
+        let (length, gap) = (self.length / unit, self.gap / unit);
+        let per_lane = if width == Width::B16 { 4 } else { 8 };
+        let pieces = length.div_ceil(32 * per_lane);
+        let piece = length.div_ceil(pieces);
+        let piece = if pieces > 1 { piece.next_multiple_of(32) } else { piece };
+        let pieces = length.div_ceil(piece);
+        let units = self.rows * self.cols * pieces * self.instances;
+        let threads = 128;
+        let blocks = units.div_ceil(2 * threads).clamp(1, 4 * limits.multiprocessors);
+        let launch = launch(
+            InPlaceKernel::Permute,
+            width,
+            [blocks, 1],
+            threads,
+            0,
+            [
+                self.rows, self.cols, 0, length, piece, pieces, self.period, 0, gap,
+                self.instances,
+            ],
+            [(2, magic(self.cols)), (7, magic(self.period)), NONE, NONE],
+        );
+        (launch, flag_bytes(units))
+    }
+}
+
+/// Tiles of consecutive memory, `count` of them, each transposed by its cycles.
+pub(super) fn flags(
+    count: usize,
+    rows: usize,
+    cols: usize,
+    spread: usize,
+    padding: bool,
+    width: Width,
+) -> Launch {
+    let words = (rows * cols * spread).div_ceil(32);
+    let words = if padding { words + words / 32 } else { words };
+    launch(
+        InPlaceKernel::Flags,
+        width,
+        [count, 1],
+        threads_for(rows * cols, 256),
+        words * WORD,
+        [rows, cols, 0, spread.ilog2() as usize, usize::from(padding), words],
+        [(2, magic(cols)), NONE, NONE, NONE],
+    )
+}
+
+/// The bytes of shared memory that [`fused`] takes.
+pub(super) fn fused_shared_bytes(tile_rows: usize, tile_cols: usize, width: Width) -> usize {
+    let buffer = tile_rows * (tile_cols | 1) * width.bytes() as usize;
+    16 + 2 * buffer.next_multiple_of(16)
+}
+
+/// `rows × cols` tiles moved along their cycles, and transposed; with the bytes of the flags.
+pub(super) fn fused(
+    (rows, cols): (usize, usize),
+    (tile_rows, tile_cols): (usize, usize),
+    width: Width,
+    limits: &Limits,
+) -> (Launch, usize) {
+    let shared = fused_shared_bytes(tile_rows, tile_cols, width);
+    let per_multiprocessor = (limits.multiprocessor_shared / (shared + 1024)).clamp(1, 8);
+    let blocks = (limits.multiprocessors * per_multiprocessor).min(rows * cols);
+    let launch = launch(
+        InPlaceKernel::Fused,
+        width,
+        [blocks, 1],
+        threads_for(tile_rows * tile_cols, 256),
+        shared,
+        [rows, cols, 0, tile_rows, tile_cols, 0, tile_cols | 1],
+        [(2, magic(cols)), (5, magic(tile_rows)), NONE, NONE],
+    );
+    (launch, flag_bytes(rows * cols))
+}
+
+/// Elements moved along cycles, a thread per cycle.
+pub(super) fn cycles(rows: usize, cols: usize, width: Width, limits: &Limits) -> Launch {
+    let threads = 256;
+    let blocks = (rows * cols).div_ceil(threads).min(limits.multiprocessors * 64);
+    launch(
+        InPlaceKernel::Cycle,
+        width,
+        [blocks, 1],
+        threads,
+        0,
+        [rows, cols, 0],
+        [(2, magic(cols)), NONE, NONE, NONE],
+    )
+}
+
+/// The row shuffle of the decomposition, so many rows to a block.
+pub(super) fn shuffle_rows(
+    d: &Decomposition,
+    block_rows: usize,
+    backwards: bool,
+    width: Width,
+) -> Launch {
+    let elements = block_rows * d.cols;
+    let mut launch = launch(
+        InPlaceKernel::Rows,
+        width,
+        [d.rows.div_ceil(block_rows), 1],
+        threads_for(elements, 512),
+        elements * width.bytes() as usize,
+        [
+            d.rows, 0, d.cols, 0, d.common, 0, d.wide, 0, d.tall_inverse, block_rows,
+            usize::from(backwards),
+        ],
+        [(1, magic(d.rows)), (3, magic(d.cols)), (5, magic(d.common)), (7, magic(d.wide))],
+    );
+    launch.offsets = [0, 0];
+    launch
+}
+
+/// A column permutation of the decomposition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Columns {
+    /// Shuffle; otherwise turn.
+    pub shuffle: bool,
+    /// The inverse.
+    pub backwards: bool,
+    /// Columns of a strip.
+    pub strip: usize,
+    /// Rows of a part of a strip.
+    pub part_rows: usize,
+}
+
+impl Columns {
+    /// The bytes of the counters.
+    pub fn counter_bytes(&self, d: &Decomposition) -> usize {
+        if self.part_rows < d.rows { (1 + d.cols.div_ceil(self.strip)) * WORD } else { 0 }
+    }
+
+    pub fn launch(&self, d: &Decomposition, width: Width) -> Launch {
+        let Columns { strip, part_rows, .. } = *self;
+        let threads = threads_for(part_rows * strip, 512);
+        let held = (part_rows + strip - 1) * strip * width.bytes() as usize;
+        let mode = usize::from(self.shuffle)
+            | usize::from(self.backwards) << 1
+            | along(strip, threads) << 8;
+        launch(
+            InPlaceKernel::Columns,
+            width,
+            [d.cols.div_ceil(strip) * d.rows.div_ceil(part_rows), 1],
+            threads,
+            held.max(WORD),
+            [
+                d.rows, 0, d.cols, strip, part_rows, d.common, 0, d.tall, 0, d.wide, 0,
+                d.wide_inverse, mode,
+            ],
+            [(1, magic(d.rows)), (6, magic(d.common)), (8, magic(d.tall)), (10, magic(d.wide))],
+        )
+    }
+}

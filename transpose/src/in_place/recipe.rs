@@ -1,0 +1,88 @@
+//! What an in-place transposition does, step by step, and what it costs.
+
+use crate::device::{Buffer, Device};
+use crate::launch::Launch;
+use crate::{Error, Result};
+
+/// One step. Offsets are in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Zeroes the start of the scratch memory.
+    Zero { bytes: usize },
+    /// Copies from the matrix to the scratch memory.
+    Save { matrix: usize, scratch: usize, bytes: usize },
+    /// Copies from the scratch memory to the matrix.
+    Restore { scratch: usize, matrix: usize, bytes: usize },
+    /// Launches a kernel that takes the matrix and the scratch memory.
+    Launch(Launch),
+    /// Launches a kernel that takes the scratch memory and the matrix.
+    FromScratch(Launch),
+}
+
+/// Steps, and what they need.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Recipe {
+    pub steps: Vec<Step>,
+    /// Bytes of scratch memory.
+    pub scratch: usize,
+    /// How many times the whole matrix is read and written.
+    pub passes: usize,
+    /// The tile that was chosen, in elements.
+    pub tile: Option<(usize, usize)>,
+}
+
+impl Recipe {
+    /// Adds a launch that reads and writes the whole matrix, and needs so many zero bytes.
+    pub fn pass(&mut self, launch: Launch, zeroed: usize) {
+        if zeroed > 0 {
+            self.steps.push(Step::Zero { bytes: zeroed });
+            self.scratch = self.scratch.max(zeroed);
+        }
+        self.steps.push(Step::Launch(launch));
+        self.passes += 1;
+    }
+
+    /// Queues all steps.
+    pub fn run(&self, device: &Device, matrix: &Buffer, scratch: Option<&Buffer>) -> Result<()> {
+        let steps = self.steps.iter().enumerate();
+        for (index, step) in steps {
+            let done = self.step(step, device, matrix, scratch);
+            done.map_err(|error| match index {
+                0 => error,
+                _ => Error::Interrupted { source: Box::new(error) },
+            })?;
+        }
+        Ok(())
+    }
+
+    fn step(
+        &self,
+        step: &Step,
+        device: &Device,
+        matrix: &Buffer,
+        scratch: Option<&Buffer>,
+    ) -> Result<()> {
+        let address = scratch.map_or(0, Buffer::address);
+        match (step, scratch) {
+            (Step::Zero { bytes }, Some(scratch)) => device.fill_zero_in(scratch, 0, *bytes as u64),
+            (Step::Save { matrix: from, scratch: to, bytes }, Some(scratch)) => {
+                device.copy_in((scratch, *to as u64), (matrix, *from as u64), *bytes as u64)
+            }
+            (Step::Restore { scratch: from, matrix: to, bytes }, Some(scratch)) => {
+                device.copy_in((matrix, *to as u64), (scratch, *from as u64), *bytes as u64)
+            }
+            // SAFETY: the recipe was made for the matrix's shape and for scratch memory of
+            // `self.scratch` bytes; the matrix is borrowed exclusively by the plan's `run`.
+            (Step::Launch(launch), _) => unsafe {
+                device.launch(launch, [matrix.address(), address])
+            },
+            // SAFETY: as above.
+            (Step::FromScratch(launch), _) => unsafe {
+                device.launch(launch, [address, matrix.address()])
+            },
+            (Step::Zero { .. } | Step::Save { .. } | Step::Restore { .. }, None) => {
+                unreachable!("a recipe that uses scratch memory asks for some")
+            }
+        }
+    }
+}
