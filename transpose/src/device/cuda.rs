@@ -287,7 +287,7 @@ fn limits(device: &cust::device::Device) -> Result<Limits> {
         CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
         CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
     };
-    let ask = |attribute| {
+    let ask = |attribute| -> Result<usize> {
         let mut value = 0;
         // SAFETY: the driver writes one number; the device is one that it named.
         check("asking for a limit of the device", unsafe {

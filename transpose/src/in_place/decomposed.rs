@@ -32,7 +32,7 @@ pub(super) fn recipe(shape: &Shape, limits: &Limits, options: &InPlaceOptions) -
     let columns = |shuffle| Columns { shuffle, backwards, strip, part_rows };
 
     let mut recipe = Recipe { tile: Some((part_rows, strip)), ..Recipe::default() };
-    let mut column_pass = |recipe: &mut Recipe, shuffle| {
+    let column_pass = |recipe: &mut Recipe, shuffle| {
         let columns = columns(shuffle);
         recipe.pass(columns.launch(&d, shape.width), columns.counter_bytes(&d));
     };

@@ -66,6 +66,7 @@ fn fits(
 ) -> bool {
     let shared = match (stages, options.flags) {
         (Stages::FourFused, _) => launches::fused_shared_bytes(m, n, shape.width),
+        (_, Some((spread, _))) if !spread.is_power_of_two() || spread > 32 => return false,
         (_, Some((spread, _))) => m.saturating_mul(n).saturating_mul(spread) / 31 * 4 + 8,
         (_, None) => whole_tiles(m, n, 1).shared_bytes(shape.width),
     };
