@@ -125,6 +125,8 @@ unsafe fn fused<E: Strong>(matrix: *mut E, flags: *mut u32, words: Words) {
             // SAFETY: as above.
             owned = unsafe { ask(mailbox, || claim(flags, tile)) };
             store(tile, buffer);
+            // The next tile is loaded into the buffer that others may still be reading.
+            thread::sync_threads();
             (buffer, other) = (other, buffer);
         }
         start += thread::grid_dim_x() as u64;
