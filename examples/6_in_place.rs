@@ -35,6 +35,9 @@ struct Arguments {
     /// How often each is timed.
     #[arg(long, default_value_t = 7)]
     turns: usize,
+    /// Also print the time of each step.
+    #[arg(long)]
+    steps: bool,
     /// Where to run: auto, cuda or sim.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
@@ -79,7 +82,7 @@ const PAPER: [(usize, usize, [f64; 3]); 6] = [
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let device = arguments.device.open()?;
-    let bench = Bench { device, turns: arguments.turns };
+    let bench = Bench { device, turns: arguments.turns, steps: arguments.steps };
     let mut tables = arguments.tables.clone();
     if tables.is_empty() && arguments.shape.is_empty() {
         tables = Table::value_variants().to_vec();
@@ -103,6 +106,7 @@ fn main() -> Result<()> {
 struct Bench {
     device: Device,
     turns: usize,
+    steps: bool,
 }
 
 impl Bench {
@@ -133,6 +137,13 @@ impl Bench {
             outcome.passes,
             outcome.extra_bytes,
         );
+        if self.steps {
+            for (step, time) in &outcome.steps {
+                if let Some(time) = time {
+                    println!("{:>40}{step}: {:.1} µs", "", time.as_secs_f64() * 1e6);
+                }
+            }
+        }
     }
 
     /// Compares the entrants on one shape and prints a line for each.

@@ -29,7 +29,7 @@ impl From<InPlace> for Entrant {
 }
 
 /// What came of an entrant; the result has been verified.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Outcome {
     /// The algorithm that ran.
     pub algorithm: InPlace,
@@ -43,6 +43,8 @@ pub struct Outcome {
     pub extra_bytes: usize,
     /// The tile.
     pub tile: Option<(usize, usize)>,
+    /// The steps and the device's time for each, run one by one.
+    pub steps: Vec<(&'static str, Option<Duration>)>,
 }
 
 /// An element that depends on all bits of its index.
@@ -103,6 +105,7 @@ pub fn compare<T: Numbered>(
     let mut target = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
     let mut copy_times = Vec::new();
     let mut times = vec![Vec::new(); plans.len()];
+    let mut steps = vec![Vec::new(); plans.len()];
     for _ in 0..turns {
         copy_times.push(device.time(|| {
             set.iter().try_for_each(|matrix| driver_copy(matrix, &mut target))
@@ -116,12 +119,18 @@ pub fn compare<T: Numbered>(
             }
         }
     }
+    for (plan, outcome) in plans.iter_mut().zip(&mut steps) {
+        if let (Some(plan), Some(back)) = (plan, &mut back) {
+            *outcome = plan.run_step_by_step(&mut set[0])?;
+            back.run(&mut set[0])?;
+        }
+    }
     let speed = |times: Vec<Option<Duration>>| {
         let median = median(times)?;
         Some(2.0 * (bytes * count) as f64 / median.as_secs_f64() / 1e9)
     };
     let copy = speed(copy_times);
-    let outcomes = plans.iter().zip(times).map(|(plan, times)| {
+    let outcomes = plans.iter().zip(times).zip(steps).map(|((plan, times), steps)| {
         let plan = plan.as_ref()?;
         let gb_per_s = speed(times);
         Some(Outcome {
@@ -131,6 +140,7 @@ pub fn compare<T: Numbered>(
             passes: plan.passes(),
             extra_bytes: plan.extra_bytes(),
             tile: plan.tile(),
+            steps,
         })
     });
     Ok((copy, outcomes.collect()))

@@ -105,6 +105,8 @@ pub(crate) enum InPlaceKernel {
     Square,
     Panel,
     Permute,
+    PermuteShort,
+    PermuteShortest,
     Fused,
     Flags,
     Cycle,
@@ -119,6 +121,8 @@ impl InPlaceKernel {
             InPlaceKernel::Square => entry_names!("square"),
             InPlaceKernel::Panel => entry_names!("panel"),
             InPlaceKernel::Permute => entry_names!("permute"),
+            InPlaceKernel::PermuteShort => entry_names!("permute_short"),
+            InPlaceKernel::PermuteShortest => entry_names!("permute_shortest"),
             InPlaceKernel::Fused => entry_names!("fused"),
             InPlaceKernel::Flags => entry_names!("flags"),
             InPlaceKernel::Cycle => entry_names!("cycle"),
@@ -129,12 +133,7 @@ impl InPlaceKernel {
     }
 
     /// The `Square` kernel that accesses 16 bytes at a time.
-    pub fn wide_square(width: Width) -> Option<Entry> {
-        let name = match width {
-            Width::B4 => "square_wide_b4",
-            Width::B8 => "square_wide_b8",
-            _ => return None,
-        };
-        Some(Entry { family: Family::InPlace, name })
+    pub fn wide_square(width: Width) -> Entry {
+        Entry { family: Family::InPlace, name: entry_names!("square_wide")[width as usize] }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! | file | what it moves | how it knows |
 //! |---|---|---|
-//! | `square` | two tiles, mirrored at the diagonal | one block holds both |
+//! | `square`, `packed` | two tiles, mirrored at the diagonal | one block holds both |
 //! | `panel` | a panel of rows, or a tile of it | barrier in the block, counters between blocks |
 //! | `permute` | super-elements along cycles (100!, 0100!, 1000!) | a flag bit per super-element |
 //! | `fused` | tiles along cycles, transposed on the way | a flag bit per tile |
@@ -23,6 +23,8 @@ pub mod divide;
 pub mod flags;
 pub mod fused;
 pub mod group;
+pub mod lines;
+pub mod packed;
 pub mod panel;
 pub mod permute;
 pub mod rows;

@@ -15,10 +15,11 @@
 
 use super::divide::Divisor;
 use super::group::Group;
-use super::sweep::sweep;
+use super::lines::{self, Lines};
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;
+use cuda_std::thread;
 
 /// What the host says about the panels.
 #[derive(Clone, Copy)]
@@ -43,8 +44,6 @@ pub struct Words {
     pub tile_lines: u64,
     /// Elements from one segment of the tile in shared memory to the next.
     pub pitch: u64,
-    /// log2 of the threads along a segment that is loaded, and, from bit 8, one that is stored.
-    pub along: u64,
     /// [`TO_ROWS`], [`PADDED`], [`GROUPED`].
     pub mode: u64,
 }
@@ -56,20 +55,38 @@ const PADDED: u64 = 2;
 /// Blocks wait for each other.
 const GROUPED: u64 = 4;
 
-/// A block's tile in shared memory.
+/// A block's tile in shared memory: a segment for each row, or, towards rows, for each slot.
 #[derive(Clone, Copy)]
 struct Held {
     base: u32,
     pitch: u32,
     padded: bool,
+    by_slots: bool,
+}
+
+/// Bytes in shared memory between elements that are 32 apart in a row, and in a slot.
+struct Steps {
+    rows: u32,
+    slots: u32,
 }
 
 impl Held {
+    /// The address of the element in a row and a slot of the tile.
     #[inline(always)]
-    fn address<E>(self, segment: u32, position: u32) -> u32 {
+    fn address<E>(self, row: u32, slot: u32) -> u32 {
+        let (segment, position) = if self.by_slots { (slot, row) } else { (row, slot) };
         let index = segment * self.pitch + position;
         let index = if self.padded { index + (index >> 5) } else { index };
         self.base + index * size_of::<E>() as u32
+    }
+
+    /// Padding is by 32 elements, so it is as regular as what it is inserted into.
+    #[inline(always)]
+    fn steps<E>(self) -> Steps {
+        let along = if self.padded { 33 } else { 32 } * size_of::<E>() as u32;
+        let across = along * self.pitch;
+        let (rows, slots) = if self.by_slots { (across, along) } else { (along, across) };
+        Steps { rows, slots }
     }
 }
 
@@ -82,7 +99,9 @@ unsafe fn panel<E: Element>(matrix: *mut E, scratch: *mut u32, words: Words) {
     let Words { length, lines, gap, panels, tile_length, tile_lines, mode, .. } = words;
     // SAFETY: the launch has dynamic shared memory for a tile.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
-    let held = Held { base, pitch: words.pitch as u32, padded: mode & PADDED != 0 };
+    let to_rows = mode & TO_ROWS != 0;
+    let padded = mode & PADDED != 0;
+    let held = Held { base, pitch: words.pitch as u32, padded, by_slots: to_rows };
     let tiles_along = (lines as u32).div_ceil(tile_lines as u32);
     let parts = tiles_along * (length as u32).div_ceil(tile_length as u32);
     let group = Group { counters: scratch, parts, waits: mode & GROUPED != 0 };
@@ -90,7 +109,6 @@ unsafe fn panel<E: Element>(matrix: *mut E, scratch: *mut u32, words: Words) {
     // SAFETY: nothing is in shared memory yet.
     let ticket = unsafe { group.ticket(base) };
     let (order, part) = (ticket / parts as u64, ticket as u32 % parts);
-    let to_rows = mode & TO_ROWS != 0;
     // Slots reach into the next panel's rows: the last panel goes first, or, backwards, last.
     let descending = gap != 0 && !to_rows;
     let panel = if descending { panels - 1 - order } else { order };
@@ -104,75 +122,162 @@ unsafe fn panel<E: Element>(matrix: *mut E, scratch: *mut u32, words: Words) {
     let first_line = part % tiles_along * tile_lines as u32;
     let tile_rows = (length as u32 - first_row).min(tile_length as u32);
     let tile_cols = (lines as u32 - first_line).min(tile_lines as u32);
-    let rows = panel * length + first_row as u64;
-    let period = Divisor { divisor: words.period, magic: words.period_magic };
-    let row = |k: u32| (rows + k as u64) * lines + first_line as u64;
-    let slot = |k: u32| {
-        let slot = panel * lines + (first_line + k) as u64;
-        let gaps = if gap == 0 { 0 } else { period.divide(slot).0 * gap };
-        slot * length + gaps + first_row as u64
+    let start = (panel * length + first_row as u64) * lines + first_line as u64;
+    // SAFETY: the caller's obligations.
+    let rows = Rows { start: unsafe { matrix.add(start as usize) }, lines, held };
+    let slots = Slots {
+        // SAFETY: the caller's obligations.
+        start: unsafe { matrix.add(first_row as usize) },
+        first: panel * lines + first_line as u64,
+        length,
+        period: Divisor { divisor: words.period, magic: words.period_magic },
+        gap,
+        held,
     };
-    // Tiles as wide as the panel are one segment in memory.
+    // Tiles as wide as the panel are one stretch of memory.
+    let stretch = Stretch {
+        start: rows.start,
+        lines: Divisor { divisor: lines, magic: words.lines_magic },
+        held,
+    };
     let whole_rows = tile_lines == lines;
-    let per_row = Divisor { divisor: lines, magic: words.lines_magic };
-    let (load_along, store_along) = (words.along as u32 & 0xff, words.along as u32 >> 8);
+    let elements = tile_rows * tile_cols;
+    let steps = held.steps::<E>();
 
-    // SAFETY: the caller's obligations; all addresses are inside the panel.
-    let load = |at: u64| unsafe { E::load(matrix.add(at as usize)) };
-    // SAFETY: as above; what is overwritten has been loaded.
-    let store = |at: u64, element: E| unsafe { element.store(matrix.add(at as usize)) };
-    // SAFETY: each place of the tile is written once, and the barrier of `loaded` follows.
-    let hold = |segment, position, element: E| unsafe {
-        element.store_shared(held.address::<E>(segment, position))
-    };
-    // SAFETY: written before the barrier.
-    let held = |segment, position| unsafe { E::load_shared(held.address::<E>(segment, position)) };
-
-    if to_rows {
-        sweep(tile_cols, tile_rows, load_along, |k, x| load(slot(k) + x as u64), hold);
-    } else if whole_rows {
-        let start = row(0);
-        sweep(1, tile_rows * tile_cols, load_along, |_, x| load(start + x as u64), hold);
-    } else {
-        sweep(tile_rows, tile_cols, load_along, |k, x| load(row(k) + x as u64), hold);
+    // SAFETY: the caller's obligations; all places are inside the panel, and in shared memory each
+    // is written once before the barrier of `loaded`.
+    unsafe {
+        if to_rows {
+            lines::load(tile_cols, tile_rows, steps.slots, &slots);
+        } else if whole_rows {
+            stretch.load(elements);
+        } else {
+            lines::load(tile_rows, tile_cols, steps.rows, &rows);
+        }
+        // All threads are here; there is a counter per panel.
+        group.loaded(panel, neighbour);
+        // What is overwritten has been loaded.
+        if !to_rows {
+            lines::store(tile_cols, tile_rows, steps.slots, &slots);
+        } else if whole_rows {
+            stretch.store(elements);
+        } else {
+            lines::store(tile_rows, tile_cols, steps.rows, &rows);
+        }
     }
-    // SAFETY: all threads are here; there is a counter per panel.
-    unsafe { group.loaded(panel, neighbour) };
-    if !to_rows {
-        sweep(
-            tile_cols,
-            tile_rows,
-            store_along,
-            |k, x| held(x, k),
-            |k, x, element| store(slot(k) + x as u64, element),
-        );
-    } else if whole_rows {
-        let start = row(0);
-        let from = |x: u32| {
-            let (row, col) = per_row.divide(x as u64);
-            held(col as u32, row as u32)
-        };
-        sweep(
-            1,
-            tile_rows * tile_cols,
-            store_along,
-            |_, x| from(x),
-            |_, x, element| store(start + x as u64, element),
-        );
-    } else {
-        sweep(
-            tile_rows,
-            tile_cols,
-            store_along,
-            |k, x| held(x, k),
-            |k, x, element| store(row(k) + x as u64, element),
-        );
+}
+
+/// The tile's rows.
+struct Rows<E> {
+    start: *mut E,
+    /// Elements from one row to the next.
+    lines: u64,
+    held: Held,
+}
+
+impl<E> Lines<E> for Rows<E> {
+    #[inline(always)]
+    fn global(&self, line: u32) -> *mut E {
+        self.start.wrapping_add(line as usize * self.lines as usize)
+    }
+
+    #[inline(always)]
+    fn shared(&self, line: u32, position: u32) -> u32 {
+        self.held.address::<E>(line, position)
+    }
+}
+
+/// The tile's columns, in slots.
+struct Slots<E> {
+    start: *mut E,
+    first: u64,
+    length: u64,
+    period: Divisor,
+    gap: u64,
+    held: Held,
+}
+
+impl<E> Lines<E> for Slots<E> {
+    #[inline(always)]
+    fn global(&self, line: u32) -> *mut E {
+        let slot = self.first + line as u64;
+        let gaps = if self.gap == 0 { 0 } else { self.period.divide(slot).0 * self.gap };
+        self.start.wrapping_add((slot * self.length + gaps) as usize)
+    }
+
+    #[inline(always)]
+    fn shared(&self, line: u32, position: u32) -> u32 {
+        self.held.address::<E>(position, line)
+    }
+}
+
+/// Whole rows of the panel as one line, cut into lines of [`CUT`] elements for the warps.
+struct Stretch<E> {
+    start: *mut E,
+    lines: Divisor,
+    held: Held,
+}
+
+/// Elements that a warp moves at a time.
+const CUT: u32 = 256;
+
+impl<E: Element> Stretch<E> {
+    /// Loads a stretch; it is held as it is.
+    ///
+    /// # Safety
+    /// As for [`lines::load`].
+    #[inline(always)]
+    unsafe fn load(&self, elements: u32) {
+        self.each(elements, |at| {
+            // SAFETY: the caller's obligations.
+            unsafe { E::load(self.start.add(at as usize)) }
+        }, |at, element| {
+            // SAFETY: the caller's obligations.
+            unsafe { element.store_shared(self.held.address::<E>(0, at)) }
+        });
+    }
+
+    /// Stores a stretch, taken across the slots that are held.
+    ///
+    /// # Safety
+    /// As for [`lines::store`].
+    #[inline(always)]
+    unsafe fn store(&self, elements: u32) {
+        self.each(elements, |at| {
+            let (row, col) = self.lines.divide(at as u64);
+            // SAFETY: the caller's obligations.
+            unsafe { E::load_shared(self.held.address::<E>(row as u32, col as u32)) }
+        }, |at, element| {
+            // SAFETY: the caller's obligations.
+            unsafe { element.store(self.start.add(at as usize)) }
+        });
+    }
+
+    #[inline(always)]
+    fn each(&self, elements: u32, load: impl Fn(u32) -> E, store: impl Fn(u32, E)) {
+        let (lane, warp) = (thread::thread_idx_x() & 31, thread::thread_idx_x() >> 5);
+        let step = (thread::block_dim_x() >> 5) * CUT;
+        let mut at = warp * CUT + lane;
+        while at < elements {
+            let mut held = [E::ANY; (CUT / 32) as usize];
+            crate::unroll!(K in [0 1 2 3 4 5 6 7] {
+                if at + K as u32 * 32 < elements {
+                    held[K] = load(at + K as u32 * 32);
+                }
+            });
+            crate::unroll!(K in [0 1 2 3 4 5 6 7] {
+                if at + K as u32 * 32 < elements {
+                    store(at + K as u32 * 32, held[K]);
+                }
+            });
+            at += step;
+        }
     }
 }
 
 crate::in_place_entries! {
     "Turns the rows of panels into slots, or slots into rows.",
     panel of Words { length, lines, lines_magic, period, period_magic, gap, panels, tile_length,
-        tile_lines, pitch, along, mode } =>
+        tile_lines, pitch, mode } =>
         panel_b1: u8; panel_b2: u16; panel_b4: u32; panel_b8: u64; panel_b16: B16
 }

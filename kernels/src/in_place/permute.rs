@@ -9,18 +9,19 @@
 //! it. Whoever sets the flag of a place owns what stood there, provided that it was read before:
 //!
 //! ```text
-//! read the places p₀, p₁ = next(p₀), … p₃     all loads in flight together
+//! read the places p₀, p₁ = next(p₀), … pₙ     all loads in flight together
 //! set their flags                             owned: those whose flag was clear
 //! what is owned of pᵢ goes to pᵢ₊₁            read by us, or by the warp that was first
-//! carry on from p₄ as long as p₃ is owned
+//! carry on from pₙ₊₁ as long as pₙ is owned
 //! ```
 //!
 //! A place that somebody else owns may be overwritten while it is read here; what was read is then
 //! thrown away. Source: Sung et al. (PPoPP 2014), section 5.2, which moves one super-element at a
-//! time; taking several steps of a cycle at once hides the memory's latency.
+//! time; taking several steps of a cycle at once hides the memory's latency. The flags of the next
+//! steps are looked at in advance, so that little is read in vain where a cycle has been cut.
 
-use super::divide::Divisor;
-use super::strong::{ballot, broadcast, claim, fence, load_acquire, Strong};
+use super::divide::Divisor32;
+use super::strong::{ballot, broadcast, claim, fence, is_clear, load_acquire, Strong};
 use crate::element::B16;
 use cuda_std::{thread, warp};
 
@@ -31,7 +32,7 @@ pub struct Words {
     pub rows: u64,
     /// Its columns.
     pub cols: u64,
-    /// The multiplier of `cols`.
+    /// The 32-bit multiplier of `cols`.
     pub cols_magic: u64,
     /// Elements of a slot.
     pub length: u64,
@@ -41,7 +42,7 @@ pub struct Words {
     pub pieces: u64,
     /// Slots between two gaps.
     pub period: u64,
-    /// The multiplier of `period`.
+    /// The 32-bit multiplier of `period`.
     pub period_magic: u64,
     /// Elements left out after every period.
     pub gap: u64,
@@ -49,21 +50,30 @@ pub struct Words {
     pub instances: u64,
 }
 
-/// Steps of a cycle that are taken at once.
-const STEPS: usize = 4;
+/// The arithmetic of slots, whose numbers fit 32 bits.
+#[derive(Clone, Copy)]
+struct Slots {
+    rows: u32,
+    cols: Divisor32,
+    length: u32,
+    period: Divisor32,
+    gap: u32,
+}
 
-impl Words {
+impl Slots {
     #[inline(always)]
-    fn next(&self, slot: u64) -> u64 {
-        let (row, col) = Divisor { divisor: self.cols, magic: self.cols_magic }.divide(slot);
+    fn next(&self, slot: u32) -> u32 {
+        let (row, col) = self.cols.divide(slot);
         col * self.rows + row
     }
 
     #[inline(always)]
-    fn offset(&self, slot: u64) -> usize {
-        let period = Divisor { divisor: self.period, magic: self.period_magic };
-        let gaps = if self.gap == 0 { 0 } else { period.divide(slot).0 * self.gap };
-        (slot * self.length + gaps) as usize
+    fn offset(&self, slot: u32) -> usize {
+        let elements = slot as u64 * self.length as u64;
+        if self.gap == 0 {
+            return elements as usize;
+        }
+        (elements + self.period.divide(slot).0 as u64 * self.gap as u64) as usize
     }
 }
 
@@ -83,12 +93,19 @@ struct Layer<E> {
 /// # Safety
 /// The obligations of the entry points.
 #[inline(always)]
-unsafe fn permute<E: Strong, const ELEMENTS: usize>(
+unsafe fn permute<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
     matrix: *mut E,
     flags: *mut u32,
     words: Words,
 ) {
     let slots = words.rows * words.cols;
+    let arithmetic = Slots {
+        rows: words.rows as u32,
+        cols: Divisor32::new(words.cols, words.cols_magic),
+        length: words.length as u32,
+        period: Divisor32::new(words.period, words.period_magic),
+        gap: words.gap as u32,
+    };
     let units = slots * words.pieces * words.instances;
     let flag_words = units.div_ceil(32);
     let warps_per_block = thread::block_dim_x() as u64 / 32;
@@ -121,8 +138,8 @@ unsafe fn permute<E: Strong, const ELEMENTS: usize>(
                 flags,
                 first_flag: layer * slots,
             };
-            // SAFETY: the caller's obligations; the slot lies in the layer.
-            unsafe { follow::<E, ELEMENTS>(&words, &layer, slot) };
+            // SAFETY: the caller's obligations; the slot lies in the layer, and is clear.
+            unsafe { follow::<E, ELEMENTS, STEPS>(&arithmetic, &layer, slot as u32) };
         }
         word += warps;
     }
@@ -133,41 +150,68 @@ unsafe fn permute<E: Strong, const ELEMENTS: usize>(
 /// # Safety
 /// The obligations of the entry points; all lanes of a warp agree on the arguments.
 #[inline(always)]
-unsafe fn follow<E: Strong, const ELEMENTS: usize>(words: &Words, layer: &Layer<E>, start: u64) {
+unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
+    slots: &Slots,
+    layer: &Layer<E>,
+    start: u32,
+) {
     let lane = thread::thread_idx_x() & 31;
     let mut carried = [E::ANY; ELEMENTS];
     let mut carrying = false;
     let mut slot = start;
+    // The places, of those that come, which nobody owned when last looked at: only they are read.
+    let mut promising = u32::MAX;
     loop {
         let mut places = [slot; STEPS];
         let mut held = [[E::ANY; ELEMENTS]; STEPS];
         let mut mine = slot;
-        crate::unroll!(STEP in [0 1 2 3] {
-            places[STEP] = slot;
-            if lane == STEP as u32 {
-                mine = slot;
+        crate::unroll!(STEP in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {
+            if STEP < STEPS {
+                places[STEP] = slot;
+                if lane == STEP as u32 {
+                    mine = slot;
+                }
+                if promising >> STEP & 1 != 0 {
+                    // SAFETY: the caller's obligations.
+                    unsafe { load(layer, slots.offset(slot), lane, &mut held[STEP]) };
+                }
+                slot = slots.next(slot);
             }
-            // SAFETY: the caller's obligations.
-            unsafe { load(layer, words.offset(slot), lane, &mut held[STEP]) };
-            slot = words.next(slot);
+        });
+        // The places of the next round are looked at by other lanes while the flags are set.
+        let mut ahead = slot;
+        crate::unroll!(STEP in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {
+            if STEP < STEPS {
+                if lane == (STEPS + STEP) as u32 {
+                    mine = ahead;
+                }
+                ahead = slots.next(ahead);
+            }
         });
         // Everything is read before a flag says so.
         fence();
         // SAFETY: the whole warp is here.
         unsafe { warp::sync_warp(u32::MAX) };
-        let own = lane < STEPS as u32
+        let flag = layer.first_flag + mine as u64;
+        let mut free = false;
+        if lane < STEPS as u32 {
             // SAFETY: the flag of a slot of the layer.
-            && unsafe { claim(layer.flags, layer.first_flag + mine) };
+            free = promising >> lane & 1 != 0 && unsafe { claim(layer.flags, flag) };
+        } else if lane < 2 * STEPS as u32 {
+            // SAFETY: as above.
+            free = unsafe { is_clear(layer.flags, flag) };
+        }
         // SAFETY: the whole warp is here.
-        let owned = unsafe { ballot(own) };
+        let free = unsafe { ballot(free) };
+        let owned = free & !(u32::MAX << STEPS);
         if carrying {
             // SAFETY: the caller's obligations; the place has been read by its owner.
-            unsafe { store(layer, words.offset(places[0]), lane, &carried) };
+            unsafe { store(layer, slots.offset(places[0]), lane, &carried) };
         }
-        crate::unroll!(STEP in [1 2 3] {
-            if owned >> (STEP - 1) & 1 != 0 {
+        crate::unroll!(STEP in [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {
+            if STEP < STEPS && owned >> (STEP - 1) & 1 != 0 {
                 // SAFETY: as above.
-                unsafe { store(layer, words.offset(places[STEP]), lane, &held[STEP - 1]) };
+                unsafe { store(layer, slots.offset(places[STEP]), lane, &held[STEP - 1]) };
             }
         });
         if owned >> (STEPS - 1) & 1 == 0 {
@@ -175,6 +219,7 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize>(words: &Words, layer: &Layer<
         }
         carried = held[STEPS - 1];
         carrying = true;
+        promising = free >> STEPS;
     }
 }
 
@@ -219,9 +264,26 @@ unsafe fn store<E: Strong, const ELEMENTS: usize>(
 }
 
 crate::in_place_entries! {
-    "Moves super-elements along the cycles of their transposition.",
+    "Moves super-elements along the cycles of their transposition, four steps at a time.",
     permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
         instances } =>
-        permute_b1: u8, 8; permute_b2: u16, 8; permute_b4: u32, 8; permute_b8: u64, 8;
-        permute_b16: B16, 4
+        permute_b1: u8, 8, 4; permute_b2: u16, 8, 4; permute_b4: u32, 8, 4; permute_b8: u64, 8, 4;
+        permute_b16: B16, 4, 4
+}
+
+crate::in_place_entries! {
+    "Moves shorter super-elements along cycles, eight steps at a time.",
+    permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
+        instances } =>
+        permute_short_b1: u8, 4, 8; permute_short_b2: u16, 4, 8; permute_short_b4: u32, 4, 8;
+        permute_short_b8: u64, 4, 8; permute_short_b16: B16, 2, 8
+}
+
+crate::in_place_entries! {
+    "Moves the shortest super-elements along cycles, sixteen steps at a time.",
+    permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
+        instances } =>
+        permute_shortest_b1: u8, 2, 16; permute_shortest_b2: u16, 2, 16;
+        permute_shortest_b4: u32, 2, 16; permute_shortest_b8: u64, 2, 16;
+        permute_shortest_b16: B16, 1, 16
 }

@@ -176,7 +176,7 @@ unsafe fn square<
 /// Tile rows `y` and `tiles − 1 − y` of the upper triangle have `tiles + 1` tiles together: one row
 /// of the grid.
 #[inline(always)]
-fn tiles(tiles: u64) -> Option<((u64, u64), bool)> {
+pub fn tiles(tiles: u64) -> Option<((u64, u64), bool)> {
     let (x, y) = (thread::block_idx_x() as u64, thread::block_idx_y() as u64);
     let mirror = tiles - 1 - y;
     let tile = if x < tiles - y {
@@ -199,5 +199,6 @@ crate::in_place_entries! {
 crate::in_place_entries! {
     "Transposes a square matrix by 16-byte accesses.",
     square of Words { side, ld, tiles } =>
-        square_wide_b4: u32, 64, 4, 4; square_wide_b8: u64, 32, 2, 2
+        square_wide_b4: u32, 64, 4, 4; square_wide_b8: u64, 32, 2, 2;
+        square_wide_b16: B16, 16, 1, 1
 }

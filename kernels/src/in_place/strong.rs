@@ -94,6 +94,16 @@ pub unsafe fn claim(flags: *mut u32, index: u64) -> bool {
     unsafe { fetch_or(flags.add((index >> 5) as usize), bit) & bit == 0 }
 }
 
+/// Whether bit `index` of an array of flags in global memory is clear, at some time.
+///
+/// # Safety
+/// As for [`claim`].
+#[inline(always)]
+pub unsafe fn is_clear(flags: *mut u32, index: u64) -> bool {
+    // SAFETY: the caller's obligation.
+    unsafe { u32::load_strong(flags.add((index >> 5) as usize)) >> (index & 31) & 1 == 0 }
+}
+
 /// Sets bits of a word in global memory and returns what it held; later accesses stay behind it.
 ///
 /// # Safety

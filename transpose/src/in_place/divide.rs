@@ -11,9 +11,15 @@ pub(super) fn magic(divisor: usize) -> u64 {
     (1u128 << 64).div_ceil(divisor) as u64
 }
 
+/// `⌈2³² / divisor⌉` for numbers of 32 bits, or 0 for a divisor of 1.
+pub(super) fn magic32(divisor: usize) -> u64 {
+    let divisor = divisor.max(1) as u64;
+    if divisor == 1 { 0 } else { (1u64 << 32).div_ceil(divisor) }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::magic;
+    use super::{magic, magic32};
     use proptest::prelude::{prop_assert_eq, proptest};
 
     /// What the kernels do, `kernels/src/in_place/divide.rs`.
@@ -24,6 +30,20 @@ mod tests {
         let quotient = ((u128::from(n) * u128::from(magic)) >> 64) as u64;
         let remainder = n.wrapping_sub(quotient.wrapping_mul(divisor));
         if (remainder as i64) < 0 {
+            (quotient - 1, remainder.wrapping_add(divisor))
+        } else {
+            (quotient, remainder)
+        }
+    }
+
+    /// The kernels' division of 32 bits.
+    fn divide32(n: u32, divisor: u32, magic: u32) -> (u32, u32) {
+        if magic == 0 {
+            return (n, 0);
+        }
+        let quotient = ((u64::from(n) * u64::from(magic)) >> 32) as u32;
+        let remainder = n.wrapping_sub(quotient.wrapping_mul(divisor));
+        if (remainder as i32) < 0 {
             (quotient - 1, remainder.wrapping_add(divisor))
         } else {
             (quotient, remainder)
@@ -41,6 +61,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn any_number_of_32_bits_divides(n in 0..1u32 << 31, divisor in 1..1u32 << 31) {
+            for n in [n, n / divisor * divisor, (n / divisor * divisor).saturating_sub(1)] {
+                let magic = magic32(divisor as usize) as u32;
+                prop_assert_eq!(divide32(n, divisor, magic), (n / divisor, n % divisor));
+            }
+        }
+
         #[test]
         fn any_number_divides(n in 0..1u64 << 63, divisor in 1..1u64 << 40) {
             for n in [n, n / divisor * divisor, (n / divisor * divisor).saturating_sub(1)] {

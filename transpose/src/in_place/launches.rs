@@ -1,7 +1,7 @@
 //! The launches of the in-place kernels: words, blocks, grids and shared memory.
 
 use super::decomposition::Decomposition;
-use super::divide::magic;
+use super::divide::{magic, magic32};
 use crate::device::Limits;
 use crate::kernels::{InPlaceKernel, Width};
 use crate::launch::Launch;
@@ -62,15 +62,22 @@ fn threads_for(elements: usize, most: usize) -> usize {
 /// A square matrix, tiles exchanged across the diagonal.
 pub(super) fn square(side: usize, ld: usize, width: Width) -> Launch {
     let bytes = width.bytes() as usize;
-    let wide = InPlaceKernel::wide_square(width).filter(|_| (side | ld) * bytes % 16 == 0);
-    let tile = if wide.is_some() && width == Width::B4 { 64 } else { 32 };
+    let wide = (side | ld) * bytes % 16 == 0;
+    // A tile's side, and the bytes that it takes in shared memory.
+    let (tile, held) = match (wide, width) {
+        // Columns of 32 words, and a word between them.
+        (true, Width::B1) => (128, 128 * 33 * 4),
+        (true, Width::B2) => (64, 64 * 33 * 4),
+        (true, Width::B4) => (64, 64 * 65 * 4),
+        (true, Width::B16) => (16, 16 * 17 * 16),
+        _ => (32, 32 * 33 * bytes),
+    };
     let tiles = side.div_ceil(tile);
-    let shared = 2 * tile * (tile + 1) * bytes;
     let grid = [tiles + 1, tiles.div_ceil(2)];
     let words = [side, ld, tiles];
-    let mut launch = launch(InPlaceKernel::Square, width, grid, 256, shared, words, [NONE; 4]);
-    if let Some(entry) = wide {
-        launch.entry = entry;
+    let mut launch = launch(InPlaceKernel::Square, width, grid, 256, 2 * held, words, [NONE; 4]);
+    if wide {
+        launch.entry = InPlaceKernel::wide_square(width);
     }
     launch
 }
@@ -142,10 +149,6 @@ impl Panels {
         let Panels { length, lines, panels, gap, tile_length, tile_lines, .. } = *self;
         let (pitch, padded, _) = self.held(width);
         let threads = threads_for(tile_length * tile_lines, 512);
-        let whole_rows = tile_lines == lines;
-        let slot = along(tile_length, threads);
-        let row = if whole_rows { threads.ilog2() as usize } else { along(tile_lines, threads) };
-        let (load, store) = if self.to_rows { (slot, row) } else { (row, slot) };
         let mode =
             usize::from(self.to_rows) | usize::from(padded) << 1 | usize::from(self.waits()) << 2;
         launch(
@@ -155,8 +158,7 @@ impl Panels {
             threads,
             self.shared_bytes(width),
             [
-                length, lines, 0, panels, 0, gap, panels, tile_length, tile_lines, pitch,
-                load | store << 8, mode,
+                length, lines, 0, panels, 0, gap, panels, tile_length, tile_lines, pitch, mode,
             ],
             [(2, magic(lines)), (4, magic(panels)), NONE, NONE],
         )
@@ -183,6 +185,12 @@ impl Slots {
         Slots { rows, cols, length, period: 1, gap: 0, instances }
     }
 
+    /// Whether the kernel can count the slots.
+    pub fn countable(&self) -> bool {
+        self.rows.saturating_mul(self.cols) < 1 << 31
+            && self.length.max(self.gap) < 1 << 31
+    }
+
     /// The launch, and the bytes of the flags.
     pub fn launch(&self, element_bytes: usize, limits: &Limits) -> (Launch, usize) {
         // The kernel moves bytes: the widest words that fit slots and gaps.
@@ -193,12 +201,21 @@ impl Slots {
         let pieces = length.div_ceil(32 * per_lane);
         let piece = length.div_ceil(pieces);
         let piece = if pieces > 1 { piece.next_multiple_of(32) } else { piece };
+        // As many bytes in flight with short pieces as with long ones.
+        let kernel = match piece.div_ceil(32 * per_lane / 4) {
+            0 | 1 => InPlaceKernel::PermuteShortest,
+            2 => InPlaceKernel::PermuteShort,
+            _ => InPlaceKernel::Permute,
+        };
         let pieces = length.div_ceil(piece);
         let units = self.rows * self.cols * pieces * self.instances;
         let threads = 128;
-        let blocks = units.div_ceil(2 * threads).clamp(1, 4 * limits.multiprocessors);
+        // As many as their registers leave room for.
+        let per_multiprocessor = if width.bytes() < 8 { 5 } else { 4 };
+        let most = per_multiprocessor * limits.multiprocessors;
+        let blocks = units.div_ceil(2 * threads).clamp(1, most);
         let launch = launch(
-            InPlaceKernel::Permute,
+            kernel,
             width,
             [blocks, 1],
             threads,
@@ -207,7 +224,7 @@ impl Slots {
                 self.rows, self.cols, 0, length, piece, pieces, self.period, 0, gap,
                 self.instances,
             ],
-            [(2, magic(self.cols)), (7, magic(self.period)), NONE, NONE],
+            [(2, magic32(self.cols)), (7, magic32(self.period)), NONE, NONE],
         );
         (launch, flag_bytes(units))
     }

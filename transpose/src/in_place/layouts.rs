@@ -97,6 +97,9 @@ impl Conversion {
         if slots.rows <= 1 || slots.cols <= 1 {
             return Ok(());
         }
+        if !slots.countable() {
+            return Err(not_served("100!", shape, "there are 2³¹ super-elements or more"));
+        }
         let (launch, flags) = slots.launch(shape.element_bytes(), limits);
         if flags > scratch_limit(shape) {
             return Err(not_served("100!", shape, "tiles so narrow need too many flags"));

@@ -32,13 +32,14 @@ const SLOT_BYTES: usize = 1024;
 /// Bytes that a segment of a tile should have at least.
 const SEGMENT_BYTES: usize = 256;
 
+/// Bytes of a panel that one block holds alone.
+const ALONE_BYTES: usize = 48 << 10;
+
 /// What a pass may hold on chip.
 #[derive(Clone, Copy, Debug)]
 struct OnChip {
     /// Bytes of a block's tile.
     tile: usize,
-    /// Blocks that can hold parts of a whole at the same time.
-    blocks: usize,
     /// Blocks that one panel should have at most, so that several panels are under way.
     group: usize,
 }
@@ -52,7 +53,7 @@ impl OnChip {
         let blocks =
             if limits.side_by_side { limits.multiprocessors * per_multiprocessor } else { 1 };
         let group = options.max_group.unwrap_or(blocks / 4).clamp(1, blocks);
-        OnChip { tile, blocks, group }
+        OnChip { tile, group }
     }
 
     /// The tile of a `length × lines` panel that one block holds.
@@ -86,14 +87,15 @@ pub(super) fn choose(
         let lines = short;
         Panels { length, lines, panels, gap, to_rows, tile_length, tile_lines }
     };
-    let whole = panels(long);
-    let one_pass = if options.on_chip_bytes.is_some() { on_chip.group } else { on_chip.blocks };
-    if options.tile.is_none() && whole.parts() <= one_pass {
-        return Some((whole, 0));
+    if options.tile.is_none() {
+        if let Some(whole) = in_one_pass(&on_chip, shape, limits, options) {
+            return Some((whole, 0));
+        }
     }
     let fits = |panels: &Panels| {
         let saved = panels.gap * short * shape.element_bytes();
-        panels.parts() <= on_chip.group
+        slots(panels).countable()
+            && panels.parts() <= on_chip.group
             && panels.shared_bytes(shape.width) <= limits.block_shared
             && scratch(panels, shape, limits) <= scratch_limit(shape)
             && saved <= scratch_limit(shape)
@@ -102,9 +104,9 @@ pub(super) fn choose(
         let panels = panels(length.clamp(1, long));
         return fits(&panels).then_some((panels, panels.gap));
     }
-    let most = (SLOT_BYTES / shape.element_bytes())
-        .max(on_chip.tile * 30 / 32 / shape.element_bytes() / short)
-        .clamp(1, long);
+    // Short rows: a panel that one block holds, with several blocks to a multiprocessor.
+    let alone = on_chip.tile.min(ALONE_BYTES) * 30 / 32 / shape.element_bytes() / short;
+    let most = (SLOT_BYTES / shape.element_bytes()).max(alone).clamp(1, long);
     let mut most = most;
     loop {
         let candidates = (most / 2 + 1..=most).map(panels).filter(fits);
@@ -117,6 +119,38 @@ pub(super) fn choose(
         }
         most /= 2;
     }
+}
+
+/// The whole matrix as one panel, if all blocks together can hold it: as many blocks as can.
+fn in_one_pass(
+    on_chip: &OnChip,
+    shape: &Shape,
+    limits: &Limits,
+    options: &InPlaceOptions,
+) -> Option<Panels> {
+    let (length, lines) = (shape.rows.max(shape.cols), shape.rows.min(shape.cols));
+    let panel = |(tile_length, tile_lines)| Panels {
+        length,
+        lines,
+        panels: 1,
+        gap: 0,
+        to_rows: shape.rows < shape.cols,
+        tile_length,
+        tile_lines,
+    };
+    if !limits.side_by_side || options.on_chip_bytes.is_some() || options.max_group.is_some() {
+        let whole = panel(on_chip.tile(length, lines, shape.width));
+        return (whole.parts() == 1).then_some(whole);
+    }
+    let bytes = length * lines * shape.element_bytes() * 32 / 30;
+    (1..=4).rev().find_map(|per_multiprocessor| {
+        let room = limits.multiprocessor_shared / per_multiprocessor - 1024;
+        let blocks = limits.multiprocessors * per_multiprocessor;
+        let tile = (bytes / blocks * 17 / 16).max(4 << 10).min(limits.block_shared);
+        let whole = panel(OnChip { tile, ..*on_chip }.tile(length, lines, shape.width));
+        let shared = whole.shared_bytes(shape.width);
+        (shared <= room.min(limits.block_shared) && whole.parts() <= blocks).then_some(whole)
+    })
 }
 
 /// The estimated time of both passes, relative to a copy of the matrix.

@@ -167,6 +167,28 @@ impl InPlacePlan {
     /// made for. [`Error::Interrupted`] if a step failed after the first: the contents are
     /// unspecified then, the shape is as before, and nothing else was touched.
     pub fn run<T: Pod>(&mut self, matrix: &mut DeviceMatrix<T>) -> Result<()> {
+        self.check(matrix)?;
+        self.recipe.run(&self.device, matrix.buffer(), self.scratch.as_ref())?;
+        matrix.reshape(self.result);
+        Ok(())
+    }
+
+    /// Like [`run`](Self::run), and returns the name of each step and the device's time for it:
+    /// `None` on the simulator, whose time means nothing.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_step_by_step<T: Pod>(
+        &mut self,
+        matrix: &mut DeviceMatrix<T>,
+    ) -> Result<Vec<(&'static str, Option<Duration>)>> {
+        self.check(matrix)?;
+        let times = self.recipe.time(&self.device, matrix.buffer(), self.scratch.as_ref())?;
+        matrix.reshape(self.result);
+        Ok(times)
+    }
+
+    fn check<T: Pod>(&self, matrix: &DeviceMatrix<T>) -> Result<()> {
         let actual = Shape::of(matrix)?;
         if actual != self.shape {
             let (planned, actual) = (self.shape.to_string(), actual.to_string());
@@ -176,8 +198,6 @@ impl InPlacePlan {
             let (src, dst) = (self.device.to_string(), matrix.device().to_string());
             return Err(Error::DeviceMismatch { src, dst });
         }
-        self.recipe.run(&self.device, matrix.buffer(), self.scratch.as_ref())?;
-        matrix.reshape(self.result);
         Ok(())
     }
 
@@ -234,6 +254,9 @@ fn choose(
         return Ok((algorithm, Recipe::default()));
     }
     let staged = |stages| {
+        if rows * cols >= 1 << 31 {
+            return Err(refuse("its super-elements may be too many to count in 31 bits"));
+        }
         let tile = stages::tile(stages, shape, limits, options)
             .ok_or_else(|| refuse("no tile divides it and fits on chip"))?;
         let recipe = stages::recipe(stages, tile, shape, limits, options);

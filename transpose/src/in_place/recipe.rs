@@ -3,6 +3,7 @@
 use crate::device::{Buffer, Device};
 use crate::launch::Launch;
 use crate::{Error, Result};
+use std::time::Duration;
 
 /// One step. Offsets are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,18 @@ pub(super) enum Step {
     Launch(Launch),
     /// Launches a kernel that takes the scratch memory and the matrix.
     FromScratch(Launch),
+}
+
+impl Step {
+    /// The kernel's name, or what else is done.
+    fn name(&self) -> &'static str {
+        match self {
+            Step::Zero { .. } => "zero",
+            Step::Save { .. } => "save",
+            Step::Restore { .. } => "restore",
+            Step::Launch(launch) | Step::FromScratch(launch) => launch.entry.name,
+        }
+    }
 }
 
 /// Steps, and what they need.
@@ -53,6 +66,20 @@ impl Recipe {
             })?;
         }
         Ok(())
+    }
+
+    /// Runs all steps and returns what the device spent on each.
+    pub fn time(
+        &self,
+        device: &Device,
+        matrix: &Buffer,
+        scratch: Option<&Buffer>,
+    ) -> Result<Vec<(&'static str, Option<Duration>)>> {
+        let time = |step: &Step| {
+            let elapsed = device.time(|| self.step(step, device, matrix, scratch))?;
+            Ok((step.name(), elapsed))
+        };
+        self.steps.iter().map(time).collect()
     }
 
     fn step(
