@@ -5,7 +5,7 @@
 //! they differ by a constant, in shared memory too.
 
 use crate::element::Element;
-use cuda_std::thread;
+use cuda_std::{thread, warp};
 
 /// Lines in global memory, and where they are in shared memory.
 pub trait Lines<E> {
@@ -24,13 +24,7 @@ pub trait Lines<E> {
 #[inline(always)]
 pub unsafe fn load<E: Element>(lines: u32, length: u32, step: u32, of: &impl Lines<E>) {
     // SAFETY: the caller's obligations.
-    unsafe {
-        if length > 128 {
-            move_lines::<E, 8, false>(lines, length, step, of)
-        } else {
-            move_lines::<E, 2, false>(lines, length, step, of)
-        }
-    }
+    unsafe { dispatch::<E, false>(lines, length, step, of) }
 }
 
 /// Stores lines from shared memory; the arguments are those of [`load`].
@@ -41,21 +35,57 @@ pub unsafe fn load<E: Element>(lines: u32, length: u32, step: u32, of: &impl Lin
 #[inline(always)]
 pub unsafe fn store<E: Element>(lines: u32, length: u32, step: u32, of: &impl Lines<E>) {
     // SAFETY: the caller's obligations.
-    unsafe {
-        if length > 128 {
-            move_lines::<E, 8, true>(lines, length, step, of)
-        } else {
-            move_lines::<E, 2, true>(lines, length, step, of)
-        }
-    }
+    unsafe { dispatch::<E, true>(lines, length, step, of) }
 }
 
-/// Moves lines, eight elements per thread at a time: `ALONG` of each of `8 / ALONG` lines.
+/// Elements that a thread has in flight.
+const IN_FLIGHT: usize = 16;
+
+/// The same for elements that take more registers: of 8 and 16 bytes, and of 1 and 2, for which the
+/// compiler takes more. Blocks that wait for each other are planned with at most 64 per thread.
+const FEWER_IN_FLIGHT: usize = 8;
+
+/// Chooses by the length how many elements of how many lines a thread moves at a time.
 ///
 /// # Safety
 /// Those of [`load`] or [`store`].
 #[inline(always)]
-unsafe fn move_lines<E: Element, const ALONG: usize, const STORE: bool>(
+unsafe fn dispatch<E: Element, const STORE: bool>(
+    lines: u32,
+    length: u32,
+    step: u32,
+    of: &impl Lines<E>,
+) {
+    // SAFETY: the caller's obligations.
+    unsafe {
+        if size_of::<E>() == 16 {
+            move_lines::<E, 2, FEWER_IN_FLIGHT, STORE>(lines, length, step, of)
+        } else if size_of::<E>() != 4 {
+            move_lines::<E, 4, FEWER_IN_FLIGHT, STORE>(lines, length, step, of)
+        } else if length > 128 {
+            move_lines::<E, 8, IN_FLIGHT, STORE>(lines, length, step, of)
+        } else {
+            move_lines::<E, 4, IN_FLIGHT, STORE>(lines, length, step, of)
+        }
+    }
+}
+
+/// Keeps all loads before it in the code ahead of all stores behind it. Left alone, the assembler
+/// mixes them to save registers, and each store waits for its load while nothing else is in flight.
+///
+/// A barrier of the warp does that; all lanes come here together, since lines belong to warps.
+#[inline(always)]
+pub fn all_in_flight() {
+    // SAFETY: whole warps call this, and no lane has returned.
+    unsafe { warp::sync_warp(u32::MAX) }
+}
+
+/// Moves lines, `FLIGHT` elements per thread at a time: `ALONG` of each of `FLIGHT / ALONG` lines.
+///
+/// # Safety
+/// Those of [`load`] or [`store`].
+#[inline(always)]
+unsafe fn move_lines<E: Element, const ALONG: usize, const FLIGHT: usize, const STORE: bool>(
     lines: u32,
     length: u32,
     step: u32,
@@ -67,16 +97,15 @@ unsafe fn move_lines<E: Element, const ALONG: usize, const STORE: bool>(
     while line < lines {
         let mut position = lane;
         loop {
-            let mut held = [E::ANY; 8];
+            let mut held = [E::ANY; FLIGHT];
             let place = |k: usize| {
                 let (across, along) = ((k / ALONG) as u32, (k % ALONG) as u32);
                 let line = line + across * warps;
                 (line < lines && position + along * 32 < length, line, along)
             };
-            // All loads before the first store: they are in flight together.
-            crate::unroll!(K in [0 1 2 3 4 5 6 7] {
+            crate::unroll!(K in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {
                 let (inside, line, along) = place(K);
-                if inside {
+                if K < FLIGHT && inside {
                     // SAFETY: the caller's obligations.
                     held[K] = unsafe {
                         if STORE {
@@ -87,9 +116,10 @@ unsafe fn move_lines<E: Element, const ALONG: usize, const STORE: bool>(
                     };
                 }
             });
-            crate::unroll!(K in [0 1 2 3 4 5 6 7] {
+            all_in_flight();
+            crate::unroll!(K in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {
                 let (inside, line, along) = place(K);
-                if inside {
+                if K < FLIGHT && inside {
                     // SAFETY: the caller's obligations.
                     unsafe {
                         if STORE {
@@ -105,6 +135,6 @@ unsafe fn move_lines<E: Element, const ALONG: usize, const STORE: bool>(
                 break;
             }
         }
-        line += warps * (8 / ALONG) as u32;
+        line += warps * (FLIGHT / ALONG) as u32;
     }
 }

@@ -257,20 +257,22 @@ impl<E: Element> Stretch<E> {
     fn each(&self, elements: u32, load: impl Fn(u32) -> E, store: impl Fn(u32, E)) {
         let (lane, warp) = (thread::thread_idx_x() & 31, thread::thread_idx_x() >> 5);
         let step = (thread::block_dim_x() >> 5) * CUT;
-        let mut at = warp * CUT + lane;
-        while at < elements {
+        let mut first = warp * CUT;
+        while first < elements {
+            let at = first + lane;
             let mut held = [E::ANY; (CUT / 32) as usize];
             crate::unroll!(K in [0 1 2 3 4 5 6 7] {
                 if at + K as u32 * 32 < elements {
                     held[K] = load(at + K as u32 * 32);
                 }
             });
+            lines::all_in_flight();
             crate::unroll!(K in [0 1 2 3 4 5 6 7] {
                 if at + K as u32 * 32 < elements {
                     store(at + K as u32 * 32, held[K]);
                 }
             });
-            at += step;
+            first += step;
         }
     }
 }

@@ -88,7 +88,7 @@ struct Layer<E> {
     first_flag: u64,
 }
 
-/// Starts cycles wherever a flag is clear. A warp takes the flags of every so manieth word.
+/// Starts cycles wherever a flag is clear.
 ///
 /// # Safety
 /// The obligations of the entry points.
@@ -111,11 +111,14 @@ unsafe fn permute<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
     let warps_per_block = thread::block_dim_x() as u64 / 32;
     let warps = thread::grid_dim_x() as u64 * warps_per_block;
     let own = thread::block_idx_x() as u64 * warps_per_block + thread::thread_idx_x() as u64 / 32;
-    // Warps beyond the flag words share words, and start at different bits.
+    // Each warp has words of flags of its own, far from the others' in the same cycle. Warps beyond
+    // the words share some, and start at different bits.
     let sharers = (warps / flag_words).max(1);
-    let turn = if sharers > 1 { own / flag_words * 32 / (sharers + 1) } else { 0 } as u32 & 31;
-    let mut word = if sharers > 1 { own % flag_words } else { own };
-    while word < flag_words {
+    let shared = sharers > 1;
+    let turn = if shared { own / flag_words * 32 / (sharers + 1) } else { 0 } as u32 & 31;
+    let mut word = if shared { own % flag_words } else { own * flag_words / warps };
+    let end = if shared { word + 1 } else { (own + 1) * flag_words / warps };
+    while word < end {
         let valid = if units - word * 32 >= 32 { u32::MAX } else { (1 << (units - word * 32)) - 1 };
         loop {
             // SAFETY: the word is inside the flags.
@@ -141,7 +144,27 @@ unsafe fn permute<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
             // SAFETY: the caller's obligations; the slot lies in the layer, and is clear.
             unsafe { follow::<E, ELEMENTS, STEPS>(&arithmetic, &layer, slot as u32) };
         }
-        word += warps;
+        word += 1;
+    }
+}
+
+/// Which of the first `steps` places of a cycle nobody owns, one bit each.
+///
+/// # Safety
+/// All lanes of a warp call it together; `start` lies in the layer.
+#[inline(always)]
+unsafe fn look_ahead<E>(slots: &Slots, layer: &Layer<E>, start: u32, steps: u32) -> u32 {
+    let lane = thread::thread_idx_x() & 31;
+    let mut place = start;
+    let mut step = 0;
+    while step < lane && step < steps {
+        place = slots.next(place);
+        step += 1;
+    }
+    // SAFETY: the flag of a slot of the layer; all lanes are here.
+    unsafe {
+        let free = lane < steps && is_clear(layer.flags, layer.first_flag + place as u64);
+        ballot(free)
     }
 }
 
@@ -160,7 +183,8 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
     let mut carrying = false;
     let mut slot = start;
     // The places, of those that come, which nobody owned when last looked at: only they are read.
-    let mut promising = u32::MAX;
+    // SAFETY: all lanes are here; the flags of slots of the layer.
+    let mut promising = unsafe { look_ahead(slots, layer, start, STEPS as u32) };
     loop {
         let mut places = [slot; STEPS];
         let mut held = [[E::ANY; ELEMENTS]; STEPS];

@@ -7,7 +7,7 @@
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;
-use cuda_std::thread;
+use cuda_std::{gpu_only, thread};
 
 /// What the host says about the matrix.
 #[derive(Clone, Copy)]
@@ -18,6 +18,8 @@ pub struct Words {
     pub ld: u64,
     /// Tiles along a side.
     pub tiles: u64,
+    /// Tiles along a side of the squares in which the matrix is walked.
+    pub group: u64,
 }
 
 /// `LANES` neighbours of a row, moved by one access.
@@ -69,24 +71,32 @@ macro_rules! neighbours {
     };
 }
 
-/// The 64-bit number of two words.
-#[inline(always)]
-fn join(low: u32, high: u32) -> u64 {
-    low as u64 | (high as u64) << 32
-}
-
 neighbours!(u32, 4, |words| words, |elements| elements);
-neighbours!(
-    u64,
-    2,
-    |words| [join(words[0], words[1]), join(words[2], words[3])],
-    |elements| [
-        elements[0] as u32,
-        (elements[0] >> 32) as u32,
-        elements[1] as u32,
-        (elements[1] >> 32) as u32
-    ]
-);
+
+impl Neighbours<2> for u64 {
+    #[gpu_only]
+    #[inline(always)]
+    unsafe fn load_all(from: *const Self) -> [Self; 2] {
+        let (low, high);
+        // By assembly, as the compiler would make it two accesses.
+        // SAFETY: the caller's obligations.
+        unsafe {
+            core::arch::asm!("ld.global.v2.u64 {{{low}, {high}}}, [{from}];", low = out(reg64) low,
+                high = out(reg64) high, from = in(reg64) from, options(nostack, preserves_flags));
+        }
+        [low, high]
+    }
+
+    #[gpu_only]
+    #[inline(always)]
+    unsafe fn store_all(elements: [Self; 2], to: *mut Self) {
+        // SAFETY: the caller's obligations.
+        unsafe {
+            core::arch::asm!("st.global.v2.u64 [{to}], {{{low}, {high}}};", low = in(reg64) elements[0],
+                high = in(reg64) elements[1], to = in(reg64) to, options(nostack, preserves_flags));
+        }
+    }
+}
 
 /// The threads of a block.
 const THREADS: u32 = 256;
@@ -106,7 +116,7 @@ unsafe fn square<
     _: *mut u32,
     words: Words,
 ) {
-    let Some((upper, has_mirror)) = tiles(words.tiles) else { return };
+    let Some((upper, has_mirror)) = tiles(&words) else { return };
     // SAFETY: the launch has dynamic shared memory for two tiles.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let pitch = TILE + 1;
@@ -173,32 +183,41 @@ unsafe fn square<
 
 /// The tile above the diagonal, or on it, that this block takes, and whether it has a mirror image.
 ///
-/// Tile rows `y` and `tiles − 1 − y` of the upper triangle have `tiles + 1` tiles together: one row
-/// of the grid.
+/// Blocks that run at the same time should find their tiles close together, on both sides of the
+/// diagonal: a row of tiles is mirrored to a column of them, which lies in as many pages of memory as
+/// it has rows. So the matrix is walked in squares of `group × group` tiles. Rows `y` and
+/// `squares − 1 − y` of the upper triangle of squares have `squares + 1` squares together: one row of
+/// the grid.
 #[inline(always)]
-pub fn tiles(tiles: u64) -> Option<((u64, u64), bool)> {
-    let (x, y) = (thread::block_idx_x() as u64, thread::block_idx_y() as u64);
-    let mirror = tiles - 1 - y;
-    let tile = if x < tiles - y {
+pub fn tiles(words: &Words) -> Option<((u64, u64), bool)> {
+    let group = words.group as u32;
+    let squares = words.tiles.div_ceil(words.group);
+    let (x, y) = ((thread::block_idx_x() / (group * group)) as u64, thread::block_idx_y() as u64);
+    let inner = thread::block_idx_x() % (group * group);
+    let (inner_row, inner_col) = ((inner / group) as u64, (inner % group) as u64);
+    let mirror = squares - 1 - y;
+    let square = if x < squares - y {
         (y, y + x)
     } else if mirror != y {
         (mirror, x - 1)
     } else {
         return None;
     };
-    Some((tile, tile.0 != tile.1))
+    let tile = (square.0 * words.group + inner_row, square.1 * words.group + inner_col);
+    let inside = tile.0 <= tile.1 && tile.1 < words.tiles;
+    inside.then_some((tile, tile.0 != tile.1))
 }
 
 crate::in_place_entries! {
     "Transposes a square matrix, element by element.",
-    square of Words { side, ld, tiles } =>
+    square of Words { side, ld, tiles, group } =>
         square_b1: u8, 32, 1, 4; square_b2: u16, 32, 1, 4; square_b4: u32, 32, 1, 4;
         square_b8: u64, 32, 1, 4; square_b16: B16, 32, 1, 4
 }
 
 crate::in_place_entries! {
     "Transposes a square matrix by 16-byte accesses.",
-    square of Words { side, ld, tiles } =>
+    square of Words { side, ld, tiles, group } =>
         square_wide_b4: u32, 64, 4, 4; square_wide_b8: u64, 32, 2, 2;
-        square_wide_b16: B16, 16, 1, 1
+        square_wide_b16: B16, 32, 1, 4
 }

@@ -54,7 +54,7 @@ fn along(length: usize, threads: usize) -> usize {
     (5..=most).rev().min_by_key(|&along| length.next_multiple_of(1 << along)).unwrap_or(most)
 }
 
-/// Threads for a block that holds so many elements: eight each, up to a limit.
+/// Threads for a block that holds so many elements: eight each, a power of two, up to a limit.
 fn threads_for(elements: usize, most: usize) -> usize {
     elements.div_ceil(8).next_power_of_two().clamp(32, most)
 }
@@ -69,12 +69,19 @@ pub(super) fn square(side: usize, ld: usize, width: Width) -> Launch {
         (true, Width::B1) => (128, 128 * 33 * 4),
         (true, Width::B2) => (64, 64 * 33 * 4),
         (true, Width::B4) => (64, 64 * 65 * 4),
-        (true, Width::B16) => (16, 16 * 17 * 16),
+        
         _ => (32, 32 * 33 * bytes),
     };
     let tiles = side.div_ceil(tile);
-    let grid = [tiles + 1, tiles.div_ceil(2)];
-    let words = [side, ld, tiles];
+    // About as many tiles to a square as blocks run at a time.
+    let group = match tiles {
+        0..3 => 1,
+        3..64 => 2,
+        _ => 16,
+    };
+    let squares = tiles.div_ceil(group);
+    let grid = [(squares + 1) * group * group, squares.div_ceil(2)];
+    let words = [side, ld, tiles, group];
     let mut launch = launch(InPlaceKernel::Square, width, grid, 256, 2 * held, words, [NONE; 4]);
     if wide {
         launch.entry = InPlaceKernel::wide_square(width);
@@ -96,6 +103,8 @@ pub(super) struct Panels {
     pub to_rows: bool,
     pub tile_length: usize,
     pub tile_lines: usize,
+    /// The most threads of a block, a multiple of 32.
+    pub threads: usize,
 }
 
 impl Panels {
@@ -148,7 +157,7 @@ impl Panels {
     pub fn launch(&self, width: Width) -> Launch {
         let Panels { length, lines, panels, gap, tile_length, tile_lines, .. } = *self;
         let (pitch, padded, _) = self.held(width);
-        let threads = threads_for(tile_length * tile_lines, 512);
+        let threads = (tile_length * tile_lines / 8).next_multiple_of(32).clamp(32, self.threads);
         let mode =
             usize::from(self.to_rows) | usize::from(padded) << 1 | usize::from(self.waits()) << 2;
         launch(
@@ -213,7 +222,8 @@ impl Slots {
         // As many as their registers leave room for.
         let per_multiprocessor = if width.bytes() < 8 { 5 } else { 4 };
         let most = per_multiprocessor * limits.multiprocessors;
-        let blocks = units.div_ceil(2 * threads).clamp(1, most);
+        // A few pieces to a warp: those that find theirs moved already cost little.
+        let blocks = units.div_ceil(threads / 8).clamp(1, most);
         let launch = launch(
             kernel,
             width,

@@ -32,6 +32,10 @@ const SLOT_BYTES: usize = 1024;
 /// Bytes that a segment of a tile should have at least.
 const SEGMENT_BYTES: usize = 256;
 
+/// Threads that a multiprocessor has registers for, at 85 registers each, more than the kernel uses:
+/// where all blocks must run side by side, no more are planned.
+const MULTIPROCESSOR_THREADS: usize = 768;
+
 /// Bytes of a panel that one block holds alone.
 const ALONE_BYTES: usize = 48 << 10;
 
@@ -52,7 +56,8 @@ impl OnChip {
         let per_multiprocessor = (limits.multiprocessor_shared / (tile + 1024)).clamp(1, 4);
         let blocks =
             if limits.side_by_side { limits.multiprocessors * per_multiprocessor } else { 1 };
-        let group = options.max_group.unwrap_or(blocks / 4).clamp(1, blocks);
+        let group = options.max_group.unwrap_or(blocks / 4).clamp(1, limits.multiprocessors);
+        let group = if limits.side_by_side { group } else { 1 };
         OnChip { tile, group }
     }
 
@@ -67,6 +72,10 @@ impl OnChip {
         let segment = SEGMENT_BYTES.div_ceil(bytes).min(elements);
         let tile_lines = (elements / length).max(segment).min(lines);
         let tile_lines = lines.div_ceil(lines.div_ceil(tile_lines));
+        // Whole sectors, if that leaves some.
+        let sector = (32 / bytes).max(1);
+        let tile_lines =
+            if tile_lines > 4 * sector { tile_lines / sector * sector } else { tile_lines };
         let tile_length = (elements / tile_lines).clamp(1, length);
         (length.div_ceil(length.div_ceil(tile_length)), tile_lines)
     }
@@ -85,7 +94,8 @@ pub(super) fn choose(
         let (tile_length, tile_lines) = on_chip.tile(length, short, shape.width);
         let (panels, gap) = (long / length, long % length);
         let lines = short;
-        Panels { length, lines, panels, gap, to_rows, tile_length, tile_lines }
+        let threads = 512;
+        Panels { length, lines, panels, gap, to_rows, tile_length, tile_lines, threads }
     };
     if options.tile.is_none() {
         if let Some(whole) = in_one_pass(&on_chip, shape, limits, options) {
@@ -129,7 +139,7 @@ fn in_one_pass(
     options: &InPlaceOptions,
 ) -> Option<Panels> {
     let (length, lines) = (shape.rows.max(shape.cols), shape.rows.min(shape.cols));
-    let panel = |(tile_length, tile_lines)| Panels {
+    let panel = |(tile_length, tile_lines), threads| Panels {
         length,
         lines,
         panels: 1,
@@ -137,9 +147,10 @@ fn in_one_pass(
         to_rows: shape.rows < shape.cols,
         tile_length,
         tile_lines,
+        threads,
     };
     if !limits.side_by_side || options.on_chip_bytes.is_some() || options.max_group.is_some() {
-        let whole = panel(on_chip.tile(length, lines, shape.width));
+        let whole = panel(on_chip.tile(length, lines, shape.width), 512);
         return (whole.parts() == 1).then_some(whole);
     }
     let bytes = length * lines * shape.element_bytes() * 32 / 30;
@@ -147,7 +158,9 @@ fn in_one_pass(
         let room = limits.multiprocessor_shared / per_multiprocessor - 1024;
         let blocks = limits.multiprocessors * per_multiprocessor;
         let tile = (bytes / blocks * 17 / 16).max(4 << 10).min(limits.block_shared);
-        let whole = panel(OnChip { tile, ..*on_chip }.tile(length, lines, shape.width));
+        let tile = OnChip { tile, ..*on_chip }.tile(length, lines, shape.width);
+        let threads = (MULTIPROCESSOR_THREADS / per_multiprocessor / 32 * 32).min(512);
+        let whole = panel(tile, threads);
         let shared = whole.shared_bytes(shape.width);
         (shared <= room.min(limits.block_shared) && whole.parts() <= blocks).then_some(whole)
     })

@@ -93,6 +93,7 @@ fn whole_tiles(rows: usize, cols: usize, count: usize) -> Panels {
         to_rows: false,
         tile_length: rows,
         tile_lines: cols,
+        threads: 512,
     }
 }
 
