@@ -91,7 +91,9 @@ fn main() -> Result<()> {
         match table {
             Table::Square => bench.square()?,
             Table::Paper => bench.paper()?,
-            Table::Large => bench.shapes(&[(20000, 10000), (16384, 8192), (30000, 17000)], &STAGED)?,
+            Table::Large => {
+                bench.shapes(&[(20000, 10000), (16384, 8192), (30000, 17000)], &STAGED)?
+            }
             Table::Primes => bench.shapes(
                 &[(10007, 9973), (9973, 10007), (10006, 9974), (2 * 5003, 10000)],
                 &[InPlace::Auto, InPlace::Decomposed],
@@ -219,8 +221,7 @@ impl Bench {
         for n in [32, 64, 100, 215] {
             for m in [16, 32, 64] {
                 let count = self.size(1 << 27) / (m * n * 4);
-                let mut records =
-                    DeviceMatrix::<u32>::zeroed(&self.device, m * count.max(1), n)?;
+                let mut records = DeviceMatrix::<u32>::zeroed(&self.device, m * count.max(1), n)?;
                 let whole = self.elementary(&mut records, m, InPlaceOptions::default())?;
                 for padding in [false, true] {
                     let mut speeds = String::new();
@@ -263,7 +264,8 @@ impl Bench {
         self.heading("As asked");
         let algorithms =
             if arguments.algorithm.is_empty() { &InPlace::ALL[..] } else { &arguments.algorithm };
-        let tiles: Vec<_> = arguments.tile.iter().map(|t| pair(t).map(Some)).collect::<Result<_>>()?;
+        let tiles: Vec<_> =
+            arguments.tile.iter().map(|t| pair(t).map(Some)).collect::<Result<_>>()?;
         let tiles = if tiles.is_empty() { vec![None] } else { tiles };
         let groups: Vec<_> = arguments.group.iter().map(|&group| Some(group)).collect();
         let groups = if groups.is_empty() { vec![None] } else { groups };

@@ -120,8 +120,7 @@ fn squares(device: &Device) {
 fn squares_with_gaps(device: &Device) {
     for (side, ld) in [(5, 9), (40, 44), (64, 72), (70, 71)] {
         let host: Vec<u32> = (0..(side * side) as u32).collect();
-        let mut matrix =
-            DeviceMatrix::from_host_with_ld(device, side, side, ld, &host).unwrap();
+        let mut matrix = DeviceMatrix::from_host_with_ld(device, side, side, ld, &host).unwrap();
         matrix.transpose_in_place().unwrap();
         assert_eq!(matrix.ld(), ld);
         let actual = matrix.to_host().unwrap();
@@ -314,7 +313,8 @@ fn plans_run_again(device: &Device) {
     let (rows, cols) = (67, 45);
     let host = numbers(rows * cols);
     let mut matrix = DeviceMatrix::from_host(device, rows, cols, &host).unwrap();
-    let mut there = InPlacePlan::with_options(&matrix, InPlace::Auto, &small_chip(1 << 12)).unwrap();
+    let mut there =
+        InPlacePlan::with_options(&matrix, InPlace::Auto, &small_chip(1 << 12)).unwrap();
     for round in 0..3 {
         there.run(&mut matrix).unwrap();
         matrix.transpose_in_place().unwrap();

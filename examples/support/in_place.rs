@@ -107,14 +107,12 @@ pub fn compare<T: Numbered>(
     let mut times = vec![Vec::new(); plans.len()];
     let mut steps = vec![Vec::new(); plans.len()];
     for _ in 0..turns {
-        copy_times.push(device.time(|| {
-            set.iter().try_for_each(|matrix| driver_copy(matrix, &mut target))
-        })?);
+        copy_times.push(
+            device.time(|| set.iter().try_for_each(|matrix| driver_copy(matrix, &mut target)))?,
+        );
         for (plan, times) in plans.iter_mut().zip(&mut times) {
             if let (Some(plan), Some(back)) = (plan, &mut back) {
-                times.push(
-                    device.time(|| set.iter_mut().try_for_each(|matrix| plan.run(matrix)))?,
-                );
+                times.push(device.time(|| set.iter_mut().try_for_each(|matrix| plan.run(matrix)))?);
                 set.iter_mut().try_for_each(|matrix| back.run(matrix))?;
             }
         }

@@ -18,10 +18,7 @@
 //! | `in_place` | the kernels that transpose a matrix inside its own memory |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
-#![cfg_attr(
-    target_arch = "nvptx64",
-    feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics)
-)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics))]
 // The one intrinsic that is declared under its LLVM name is in `in_place::strong`.
 #![allow(internal_features)]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]

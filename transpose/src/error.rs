@@ -136,7 +136,9 @@ pub enum Error {
     },
 
     /// An in-place algorithm that does not serve the shape.
-    #[error("{algorithm} cannot transpose {rows} × {cols} elements of {element_bytes} bytes: {reason}")]
+    #[error(
+        "{algorithm} cannot transpose {rows} × {cols} elements of {element_bytes} bytes: {reason}"
+    )]
     NotServed {
         /// The algorithm's name.
         algorithm: &'static str,

@@ -116,11 +116,19 @@ unsafe fn columns<E: Element>(matrix: *mut E, scratch: *mut u32, words: Words) {
     };
     let store_row = |k: u32| {
         let row = first_row + k as u64;
-        if backwards { row } else { words.target(row, first_col) }
+        if backwards {
+            row
+        } else {
+            words.target(row, first_col)
+        }
     };
     let held_row = |k: u32, x: u32| {
         let turn = (words.turn(first_col + x as u64) - first_turn) as u32;
-        if backwards { k + reach - turn } else { k + turn }
+        if backwards {
+            k + reach - turn
+        } else {
+            k + turn
+        }
     };
     let address = |k: u32, x: u32| base + (k * width + x) * size_of::<E>() as u32;
     let along = words.mode as u32 >> 8;

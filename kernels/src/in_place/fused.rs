@@ -94,7 +94,9 @@ unsafe fn fused<E: Strong>(matrix: *mut E, flags: *mut u32, words: Words) {
                 let (col, row) = per_col.divide(at as u64);
                 // SAFETY: written before a barrier.
                 unsafe {
-                    E::load_shared(buffer + (row as u32 * pitch + col as u32) * size_of::<E>() as u32)
+                    E::load_shared(
+                        buffer + (row as u32 * pitch + col as u32) * size_of::<E>() as u32,
+                    )
                 }
             },
             // SAFETY: inside the tile, which its owner has read.
@@ -107,9 +109,8 @@ unsafe fn fused<E: Strong>(matrix: *mut E, flags: *mut u32, words: Words) {
         let mut buffer = mailbox + MAILBOX;
         let mut other = buffer + buffer_bytes.next_multiple_of(16);
         // SAFETY: the flag of a tile.
-        let is_clear = || unsafe {
-            load_acquire(flags.add((start >> 5) as usize)) >> (start & 31) & 1 == 0
-        };
+        let is_clear =
+            || unsafe { load_acquire(flags.add((start >> 5) as usize)) >> (start & 31) & 1 == 0 };
         // SAFETY: all threads are here.
         let mut owned = unsafe { ask(mailbox, is_clear) };
         if owned {

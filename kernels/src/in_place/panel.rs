@@ -228,13 +228,17 @@ impl<E: Element> Stretch<E> {
     /// As for [`lines::load`].
     #[inline(always)]
     unsafe fn load(&self, elements: u32) {
-        self.each(elements, |at| {
-            // SAFETY: the caller's obligations.
-            unsafe { E::load(self.start.add(at as usize)) }
-        }, |at, element| {
-            // SAFETY: the caller's obligations.
-            unsafe { element.store_shared(self.held.address::<E>(0, at)) }
-        });
+        self.each(
+            elements,
+            |at| {
+                // SAFETY: the caller's obligations.
+                unsafe { E::load(self.start.add(at as usize)) }
+            },
+            |at, element| {
+                // SAFETY: the caller's obligations.
+                unsafe { element.store_shared(self.held.address::<E>(0, at)) }
+            },
+        );
     }
 
     /// Stores a stretch, taken across the slots that are held.
@@ -243,14 +247,18 @@ impl<E: Element> Stretch<E> {
     /// As for [`lines::store`].
     #[inline(always)]
     unsafe fn store(&self, elements: u32) {
-        self.each(elements, |at| {
-            let (row, col) = self.lines.divide(at as u64);
-            // SAFETY: the caller's obligations.
-            unsafe { E::load_shared(self.held.address::<E>(row as u32, col as u32)) }
-        }, |at, element| {
-            // SAFETY: the caller's obligations.
-            unsafe { element.store(self.start.add(at as usize)) }
-        });
+        self.each(
+            elements,
+            |at| {
+                let (row, col) = self.lines.divide(at as u64);
+                // SAFETY: the caller's obligations.
+                unsafe { E::load_shared(self.held.address::<E>(row as u32, col as u32)) }
+            },
+            |at, element| {
+                // SAFETY: the caller's obligations.
+                unsafe { element.store(self.start.add(at as usize)) }
+            },
+        );
     }
 
     #[inline(always)]

@@ -48,6 +48,8 @@ pub struct Words {
     pub gap: u64,
     /// Matrices of slots, one after the other, all permuted alike.
     pub instances: u64,
+    /// A number without a common divisor with the number of words of flags.
+    pub scramble: u64,
 }
 
 /// The arithmetic of slots, whose numbers fit 32 bits.
@@ -111,14 +113,14 @@ unsafe fn permute<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
     let warps_per_block = thread::block_dim_x() as u64 / 32;
     let warps = thread::grid_dim_x() as u64 * warps_per_block;
     let own = thread::block_idx_x() as u64 * warps_per_block + thread::thread_idx_x() as u64 / 32;
-    // Each warp has words of flags of its own, far from the others' in the same cycle. Warps beyond
-    // the words share some, and start at different bits.
+    // The words of flags are taken in a scrambled order: places at equal distances would be mapped to
+    // places at equal distances, and the cycles cut into many short pieces. Warps beyond the words
+    // share some, and start at different bits.
     let sharers = (warps / flag_words).max(1);
-    let shared = sharers > 1;
-    let turn = if shared { own / flag_words * 32 / (sharers + 1) } else { 0 } as u32 & 31;
-    let mut word = if shared { own % flag_words } else { own * flag_words / warps };
-    let end = if shared { word + 1 } else { (own + 1) * flag_words / warps };
-    while word < end {
+    let turn = if sharers > 1 { own / flag_words * 32 / (sharers + 1) } else { 0 } as u32 & 31;
+    let mut index = if sharers > 1 { own % flag_words } else { own };
+    while index < flag_words {
+        let word = index * words.scramble % flag_words;
         let valid = if units - word * 32 >= 32 { u32::MAX } else { (1 << (units - word * 32)) - 1 };
         loop {
             // SAFETY: the word is inside the flags.
@@ -144,7 +146,7 @@ unsafe fn permute<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
             // SAFETY: the caller's obligations; the slot lies in the layer, and is clear.
             unsafe { follow::<E, ELEMENTS, STEPS>(&arithmetic, &layer, slot as u32) };
         }
-        word += 1;
+        index += warps;
     }
 }
 
@@ -164,7 +166,10 @@ unsafe fn look_ahead<E>(slots: &Slots, layer: &Layer<E>, start: u32, steps: u32)
     // SAFETY: the flag of a slot of the layer; all lanes are here.
     unsafe {
         let free = lane < steps && is_clear(layer.flags, layer.first_flag + place as u64);
-        ballot(free)
+        // A short cycle comes back to its start: each place of it once.
+        let back = ballot(lane > 0 && lane < steps && place == start);
+        let once = if back == 0 { u32::MAX } else { (back & back.wrapping_neg()) - 1 };
+        ballot(free) & once
     }
 }
 
@@ -290,7 +295,7 @@ unsafe fn store<E: Strong, const ELEMENTS: usize>(
 crate::in_place_entries! {
     "Moves super-elements along the cycles of their transposition, four steps at a time.",
     permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
-        instances } =>
+        instances, scramble } =>
         permute_b1: u8, 8, 4; permute_b2: u16, 8, 4; permute_b4: u32, 8, 4; permute_b8: u64, 8, 4;
         permute_b16: B16, 4, 4
 }
@@ -298,7 +303,7 @@ crate::in_place_entries! {
 crate::in_place_entries! {
     "Moves shorter super-elements along cycles, eight steps at a time.",
     permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
-        instances } =>
+        instances, scramble } =>
         permute_short_b1: u8, 4, 8; permute_short_b2: u16, 4, 8; permute_short_b4: u32, 4, 8;
         permute_short_b8: u64, 4, 8; permute_short_b16: B16, 2, 8
 }
@@ -306,7 +311,7 @@ crate::in_place_entries! {
 crate::in_place_entries! {
     "Moves the shortest super-elements along cycles, sixteen steps at a time.",
     permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
-        instances } =>
+        instances, scramble } =>
         permute_shortest_b1: u8, 2, 16; permute_shortest_b2: u16, 2, 16;
         permute_shortest_b4: u32, 2, 16; permute_shortest_b8: u64, 2, 16;
         permute_shortest_b16: B16, 1, 16

@@ -181,6 +181,23 @@ impl Backend for Cuda {
         self.limits
     }
 
+    fn side_by_side(&self, launch: &Launch) -> Result<Option<usize>> {
+        self.enter()?;
+        let function = self.function(launch.entry)?;
+        let threads = launch.block.iter().product::<u32>();
+        let mut blocks = 0;
+        // SAFETY: the driver writes one number; the function is one that it named.
+        check("asking how many blocks fit", unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut blocks,
+                function.0,
+                threads as i32,
+                launch.dynamic_shared_bytes as usize,
+            )
+        })?;
+        Ok(Some(blocks as usize * self.limits.multiprocessors))
+    }
+
     fn allocate(&self, bytes: u64) -> Result<u64> {
         self.enter()?;
         let out_of_memory = || Error::OutOfMemory { device: self.name.clone(), bytes };

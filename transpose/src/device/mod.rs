@@ -32,6 +32,10 @@ pub(crate) trait Backend: Send + Sync {
     /// What a launch may ask for.
     fn limits(&self) -> Limits;
 
+    /// How many blocks of a kernel can run side by side: `None` where none waits for another that
+    /// started later.
+    fn side_by_side(&self, launch: &Launch) -> Result<Option<usize>>;
+
     /// Memory of `bytes > 0` bytes, aligned to 256.
     fn allocate(&self, bytes: u64) -> Result<u64>;
 
@@ -165,6 +169,10 @@ impl Device {
 
     pub(crate) fn limits(&self) -> Limits {
         self.backend.limits()
+    }
+
+    pub(crate) fn side_by_side(&self, launch: &Launch) -> Result<Option<usize>> {
+        self.backend.side_by_side(launch)
     }
 
     pub(crate) fn is_same(&self, other: &Device) -> bool {

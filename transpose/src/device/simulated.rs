@@ -53,6 +53,10 @@ impl Backend for Simulated {
         }
     }
 
+    fn side_by_side(&self, _: &Launch) -> Result<Option<usize>> {
+        Ok(None)
+    }
+
     fn allocate(&self, bytes: u64) -> Result<u64> {
         self.memory.alloc(bytes).map_err(|error| match error {
             simt::Error::OutOfMemory { .. } => {

@@ -4,11 +4,11 @@
 //! by R2C of the transposed shape, so that the rows that are shuffled have the shorter length.
 //! Three passes, or two if the sides have no common divisor.
 
+use super::InPlaceOptions;
 use super::decomposition::Decomposition;
 use super::launches::{self, Columns};
 use super::plan::Shape;
 use super::recipe::Recipe;
-use super::InPlaceOptions;
 use crate::device::Limits;
 
 /// Bytes of a strip's row: whole sectors, so that nothing is moved in vain.
@@ -34,7 +34,9 @@ pub(super) fn recipe(shape: &Shape, limits: &Limits, options: &InPlaceOptions) -
     let mut recipe = Recipe { tile: Some((part_rows, strip)), ..Recipe::default() };
     let column_pass = |recipe: &mut Recipe, shuffle| {
         let columns = columns(shuffle);
-        recipe.pass(columns.launch(&d, shape.width), columns.counter_bytes(&d));
+        let launch = columns.launch(&d, shape.width);
+        recipe.group(launch, d.rows.div_ceil(part_rows));
+        recipe.pass(launch, columns.counter_bytes(&d));
     };
     if backwards {
         column_pass(&mut recipe, true);

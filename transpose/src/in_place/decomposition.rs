@@ -77,7 +77,8 @@ mod tests {
 
         /// The same, R2C.
         fn row_source_back(&self, i: usize, j: usize) -> usize {
-            ((self.turned(i, j) as u128 + j as u128 * self.rows as u128) % self.cols as u128) as usize
+            ((self.turned(i, j) as u128 + j as u128 * self.rows as u128) % self.cols as u128)
+                as usize
         }
 
         fn q(&self, i: usize) -> usize {
@@ -87,11 +88,11 @@ mod tests {
         fn q_inverse(&self, i: usize) -> usize {
             let (c, a) = (self.common as u128, self.tall as u128);
             let i = i as u128;
-            (((c - 1) * i % c) * a + (c - 1 + i) / c * self.wide_inverse as u128 % a) as usize
+            (((c - 1) * i % c) * a + i.div_ceil(c) * self.wide_inverse as u128 % a) as usize
         }
 
-        fn gather(&self, data: &mut Vec<usize>, from: impl Fn(usize, usize) -> (usize, usize)) {
-            let old = data.clone();
+        fn gather(&self, data: &mut [usize], from: impl Fn(usize, usize) -> (usize, usize)) {
+            let old = data.to_vec();
             for i in 0..self.rows {
                 for j in 0..self.cols {
                     let (row, col) = from(i, j);
@@ -100,13 +101,13 @@ mod tests {
             }
         }
 
-        fn c2r(&self, data: &mut Vec<usize>) {
+        fn c2r(&self, data: &mut [usize]) {
             self.gather(data, |i, j| (self.turned(i, j), j));
             self.gather(data, |i, j| (i, self.row_source(i, j)));
             self.gather(data, |i, j| ((self.q(i) + j) % self.rows, j));
         }
 
-        fn r2c(&self, data: &mut Vec<usize>) {
+        fn r2c(&self, data: &mut [usize]) {
             let back = |i: usize, j: usize| (i + self.rows - j % self.rows) % self.rows;
             self.gather(data, |i, j| (self.q_inverse(back(i, j)), j));
             self.gather(data, |i, j| (i, self.row_source_back(i, j)));

@@ -1,6 +1,6 @@
 //! The launches of the in-place kernels: words, blocks, grids and shared memory.
 
-use super::decomposition::Decomposition;
+use super::decomposition::{Decomposition, gcd};
 use super::divide::{magic, magic32};
 use crate::device::Limits;
 use crate::kernels::{InPlaceKernel, Width};
@@ -62,26 +62,19 @@ fn threads_for(elements: usize, most: usize) -> usize {
 /// A square matrix, tiles exchanged across the diagonal.
 pub(super) fn square(side: usize, ld: usize, width: Width) -> Launch {
     let bytes = width.bytes() as usize;
-    let wide = (side | ld) * bytes % 16 == 0;
+    let wide = ((side | ld) * bytes).is_multiple_of(16);
     // A tile's side, and the bytes that it takes in shared memory.
     let (tile, held) = match (wide, width) {
         // Columns of 32 words, and a word between them.
         (true, Width::B1) => (128, 128 * 33 * 4),
         (true, Width::B2) => (64, 64 * 33 * 4),
         (true, Width::B4) => (64, 64 * 65 * 4),
-        
+
         _ => (32, 32 * 33 * bytes),
     };
     let tiles = side.div_ceil(tile);
-    // About as many tiles to a square as blocks run at a time.
-    let group = match tiles {
-        0..3 => 1,
-        3..64 => 2,
-        _ => 16,
-    };
-    let squares = tiles.div_ceil(group);
-    let grid = [(squares + 1) * group * group, squares.div_ceil(2)];
-    let words = [side, ld, tiles, group];
+    let grid = [tiles + 1, tiles.div_ceil(2)];
+    let words = [side, ld, tiles];
     let mut launch = launch(InPlaceKernel::Square, width, grid, 256, 2 * held, words, [NONE; 4]);
     if wide {
         launch.entry = InPlaceKernel::wide_square(width);
@@ -132,7 +125,7 @@ impl Panels {
             // One segment, read with a stride of a row.
             (false, true) => {
                 let elements = self.tile_length * self.lines;
-                let padded = self.lines % 2 == 0;
+                let padded = self.lines.is_multiple_of(2);
                 (self.lines, padded, elements + if padded { elements / 32 } else { 0 })
             }
             (false, false) => {
@@ -166,12 +159,17 @@ impl Panels {
             [panels * self.parts(), 1],
             threads,
             self.shared_bytes(width),
-            [
-                length, lines, 0, panels, 0, gap, panels, tile_length, tile_lines, pitch, mode,
-            ],
+            [length, lines, 0, panels, 0, gap, panels, tile_length, tile_lines, pitch, mode],
             [(2, magic(lines)), (4, magic(panels)), NONE, NONE],
         )
     }
+}
+
+/// A number near the golden section of `count` without a common divisor with it: its multiples
+/// modulo `count` are all numbers below, in an order that is spread evenly and has no pattern.
+fn scramble(count: usize) -> usize {
+    let near = (count as f64 * 0.618_033_988_75) as usize;
+    (near.max(1)..).find(|&number| gcd(number, count) == 1).unwrap_or(1)
 }
 
 /// Slots that move along the cycles of their transposition.
@@ -196,8 +194,7 @@ impl Slots {
 
     /// Whether the kernel can count the slots.
     pub fn countable(&self) -> bool {
-        self.rows.saturating_mul(self.cols) < 1 << 31
-            && self.length.max(self.gap) < 1 << 31
+        self.rows.saturating_mul(self.cols) < 1 << 31 && self.length.max(self.gap) < 1 << 31
     }
 
     /// The launch, and the bytes of the flags.
@@ -231,8 +228,17 @@ impl Slots {
             threads,
             0,
             [
-                self.rows, self.cols, 0, length, piece, pieces, self.period, 0, gap,
+                self.rows,
+                self.cols,
+                0,
+                length,
+                piece,
+                pieces,
+                self.period,
+                0,
+                gap,
                 self.instances,
+                scramble(units.div_ceil(32)),
             ],
             [(2, magic32(self.cols)), (7, magic32(self.period)), NONE, NONE],
         );
@@ -320,7 +326,16 @@ pub(super) fn shuffle_rows(
         threads_for(elements, 512),
         elements * width.bytes() as usize,
         [
-            d.rows, 0, d.cols, 0, d.common, 0, d.wide, 0, d.tall_inverse, block_rows,
+            d.rows,
+            0,
+            d.cols,
+            0,
+            d.common,
+            0,
+            d.wide,
+            0,
+            d.tall_inverse,
+            block_rows,
             usize::from(backwards),
         ],
         [(1, magic(d.rows)), (3, magic(d.cols)), (5, magic(d.common)), (7, magic(d.wide))],
@@ -362,10 +377,35 @@ impl Columns {
             threads,
             held.max(WORD),
             [
-                d.rows, 0, d.cols, strip, part_rows, d.common, 0, d.tall, 0, d.wide, 0,
-                d.wide_inverse, mode,
+                d.rows,
+                0,
+                d.cols,
+                strip,
+                part_rows,
+                d.common,
+                0,
+                d.tall,
+                0,
+                d.wide,
+                0,
+                d.wide_inverse,
+                mode,
             ],
             [(1, magic(d.rows)), (6, magic(d.common)), (8, magic(d.tall)), (10, magic(d.wide))],
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{flag_bytes, gcd, scramble};
+
+    #[test]
+    fn scrambled_words_are_all_words() {
+        for count in 1..2000 {
+            let number = scramble(count);
+            assert!(number >= 1 && gcd(number, count) == 1, "{count}");
+        }
+        assert_eq!(flag_bytes(33), 8);
     }
 }

@@ -33,7 +33,7 @@ pub(super) enum Conversion {
 
 /// The tiles of `width` that `count` of something make.
 fn tiles(count: usize, width: usize, what: &'static str) -> Result<usize> {
-    if width == 0 || count % width != 0 {
+    if width == 0 || !count.is_multiple_of(width) {
         return Err(Error::TileWidth { count, what, width });
     }
     Ok(count / width)

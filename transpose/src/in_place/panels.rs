@@ -16,10 +16,10 @@
 //! spacing, which costs no pass of its own. `m` is free, so some `m` leaves a small `r` for any
 //! `K`, primes included.
 
+use super::InPlaceOptions;
 use super::launches::{Panels, Slots};
 use super::plan::{Shape, scratch_limit};
 use super::recipe::{Recipe, Step};
-use super::InPlaceOptions;
 use crate::Plan;
 use crate::Result;
 use crate::device::Limits;
@@ -97,10 +97,10 @@ pub(super) fn choose(
         let threads = 512;
         Panels { length, lines, panels, gap, to_rows, tile_length, tile_lines, threads }
     };
-    if options.tile.is_none() {
-        if let Some(whole) = in_one_pass(&on_chip, shape, limits, options) {
-            return Some((whole, 0));
-        }
+    if options.tile.is_none()
+        && let Some(whole) = in_one_pass(&on_chip, shape, limits, options)
+    {
+        return Some((whole, 0));
     }
     let fits = |panels: &Panels| {
         let saved = panels.gap * short * shape.element_bytes();
@@ -171,7 +171,7 @@ fn cost(panels: &Panels, shape: &Shape) -> f64 {
     let bytes = shape.element_bytes();
     let slot = panels.length * bytes;
     let pitch = (panels.length * panels.panels + panels.gap) * bytes;
-    let aligned = |unit: usize| slot % unit == 0 && pitch % unit == 0;
+    let aligned = |unit: usize| slot.is_multiple_of(unit) && pitch.is_multiple_of(unit);
     // A slot that shares sectors with its neighbours moves them twice.
     let shared_sectors = if aligned(32) { 0.0 } else { 32.0 / slot as f64 };
     let idle = panels.length.next_multiple_of(32) as f64 / panels.length as f64 - 1.0;
@@ -204,6 +204,7 @@ fn slots(panels: &Panels) -> Slots {
 pub(super) fn recipe(panels: &Panels, shape: &Shape, limits: &Limits) -> Result<Recipe> {
     let mut recipe = Recipe { tile: Some((panels.length, panels.lines)), ..Recipe::default() };
     let panel_launch = panels.launch(shape.width);
+    recipe.group(panel_launch, panels.parts());
     let counters = panels.counter_bytes();
     if panels.panels == 1 && panels.gap == 0 {
         recipe.pass(panel_launch, counters);

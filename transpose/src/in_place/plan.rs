@@ -94,7 +94,24 @@ impl InPlacePlan {
         options: &InPlaceOptions,
     ) -> Result<Self> {
         let (device, shape) = (matrix.device(), Shape::of(matrix)?);
-        let (algorithm, recipe) = choose(&shape, algorithm, &device.limits(), options)?;
+        let limits = device.limits();
+        let mut chosen = choose(&shape, algorithm, &limits, options)?;
+        if !chosen.1.can_run(device)? {
+            // The kernels were compiled to need more registers than was reckoned with.
+            let max_group = Some(limits.multiprocessors / 4);
+            let options = InPlaceOptions { max_group, ..*options };
+            chosen = choose(&shape, algorithm, &limits, &options)?;
+            if !chosen.1.can_run(device)? {
+                return Err(Error::NotServed {
+                    algorithm: algorithm.name(),
+                    rows: shape.rows,
+                    cols: shape.cols,
+                    element_bytes: shape.element_bytes(),
+                    reason: "the device cannot run as many blocks side by side as hold a part",
+                });
+            }
+        }
+        let (algorithm, recipe) = chosen;
         let Shape { rows, cols, ld, .. } = shape;
         // Only a square matrix keeps its gaps.
         let ld = if rows == cols { ld } else { rows };
@@ -121,8 +138,7 @@ impl InPlacePlan {
         algorithm: InPlace,
         recipe: Recipe,
     ) -> Result<Self> {
-        let scratch =
-            (recipe.scratch > 0).then(|| device.allocate(recipe.scratch)).transpose()?;
+        let scratch = (recipe.scratch > 0).then(|| device.allocate(recipe.scratch)).transpose()?;
         Ok(InPlacePlan { device: device.clone(), shape, result, algorithm, recipe, scratch })
     }
 

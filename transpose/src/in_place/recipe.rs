@@ -42,6 +42,8 @@ pub(super) struct Recipe {
     pub passes: usize,
     /// The tile that was chosen, in elements.
     pub tile: Option<(usize, usize)>,
+    /// The launches whose blocks wait for each other, and how many must run side by side.
+    pub groups: Vec<(Launch, usize)>,
 }
 
 impl Recipe {
@@ -53,6 +55,24 @@ impl Recipe {
         }
         self.steps.push(Step::Launch(launch));
         self.passes += 1;
+    }
+
+    /// Says that so many blocks of a launch wait for each other.
+    pub fn group(&mut self, launch: Launch, blocks: usize) {
+        if blocks > 1 {
+            self.groups.push((launch, blocks));
+        }
+    }
+
+    /// Whether the device can run side by side what waits for each other. Without this, a
+    /// launch could wait forever.
+    pub fn can_run(&self, device: &Device) -> Result<bool> {
+        for (launch, blocks) in &self.groups {
+            if device.side_by_side(launch)?.is_some_and(|most| most < *blocks) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Queues all steps.

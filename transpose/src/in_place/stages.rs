@@ -38,8 +38,12 @@ pub(super) fn tile(
 ) -> Option<(usize, usize)> {
     let Shape { rows, cols, .. } = *shape;
     if let Some((m, n)) = options.tile {
-        return (m > 0 && n > 0 && rows % m == 0 && cols % n == 0 && fits(stages, (m, n), shape, limits, options))
-            .then_some((m, n));
+        return (m > 0
+            && n > 0
+            && rows % m == 0
+            && cols % n == 0
+            && fits(stages, (m, n), shape, limits, options))
+        .then_some((m, n));
     }
     candidates(stages, shape, limits, options).into_iter().next()
 }
@@ -106,9 +110,7 @@ pub(super) fn transpose_tiles(
     options: &InPlaceOptions,
 ) {
     let launch = match options.flags {
-        Some((spread, padding)) => {
-            launches::flags(count, rows, cols, spread, padding, shape.width)
-        }
+        Some((spread, padding)) => launches::flags(count, rows, cols, spread, padding, shape.width),
         None => whole_tiles(rows, cols, count).launch(shape.width),
     };
     recipe.pass(launch, 0);

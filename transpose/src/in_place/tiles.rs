@@ -11,7 +11,7 @@ pub(super) fn divisors(number: usize) -> Vec<usize> {
     let mut divisors = Vec::new();
     let mut candidate = 1;
     while candidate * candidate <= number {
-        if number % candidate == 0 {
+        if number.is_multiple_of(candidate) {
             divisors.push(candidate);
             if candidate != number / candidate {
                 divisors.push(number / candidate);
