@@ -18,7 +18,7 @@ pub fn check() -> Result<()> {
     fs::write(folder.join("Cargo.toml"), without_patch(&manifest)?)?;
     run(cargo()
         .current_dir(&folder)
-        .args(["check", "--quiet"])
+        .args(["check", "--quiet", "--all-features"])
         .env("CARGO_TARGET_DIR", paths::scratch("published-target")))?;
     let lock = fs::read_to_string(folder.join("Cargo.lock"))?;
     let version = published_version(&lock).context("cuda_std did not come from crates.io")?;

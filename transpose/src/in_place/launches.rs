@@ -1,5 +1,6 @@
 //! The launches of the in-place kernels: words, blocks, grids and shared memory.
 
+use super::cycles::cycle;
 use super::decomposition::{Decomposition, gcd};
 use super::divide::{magic, magic32};
 use crate::device::Limits;
@@ -59,6 +60,9 @@ fn threads_for(elements: usize, most: usize) -> usize {
     elements.div_ceil(8).next_power_of_two().clamp(32, most)
 }
 
+/// Where rows are a multiple of this apart, a column lies in few channels of the memory.
+const CAMPING_BYTES: usize = 512;
+
 /// A square matrix, tiles exchanged across the diagonal.
 pub(super) fn square(side: usize, ld: usize, width: Width) -> Launch {
     let bytes = width.bytes() as usize;
@@ -73,8 +77,9 @@ pub(super) fn square(side: usize, ld: usize, width: Width) -> Launch {
         _ => (32, 32 * 33 * bytes),
     };
     let tiles = side.div_ceil(tile);
-    let grid = [tiles + 1, tiles.div_ceil(2)];
-    let words = [side, ld, tiles];
+    let diagonal = wide && width == Width::B16 && (ld * bytes).is_multiple_of(CAMPING_BYTES);
+    let grid = if diagonal { [tiles, tiles / 2 + 1] } else { [tiles + 1, tiles.div_ceil(2)] };
+    let words = [side, ld, tiles, usize::from(diagonal)];
     let mut launch = launch(InPlaceKernel::Square, width, grid, 256, 2 * held, words, [NONE; 4]);
     if wide {
         launch.entry = InPlaceKernel::wide_square(width);
@@ -165,6 +170,16 @@ impl Panels {
     }
 }
 
+/// Cycles up to this length are moved by one warp from end to end.
+const SHORT_CYCLE: usize = 64;
+
+/// The order in which the words of flags are taken. Where all cycles are short, as for powers of
+/// two, nobody cuts them, and neighbours are better taken together.
+fn order(rows: usize, cols: usize, flag_words: usize) -> usize {
+    let short = cycle(1, rows, cols).take(SHORT_CYCLE + 1).count() <= SHORT_CYCLE;
+    if short { 1 } else { scramble(flag_words) }
+}
+
 /// A number near the golden section of `count` without a common divisor with it: its multiples
 /// modulo `count` are all numbers below, in an order that is spread evenly and has no pattern.
 fn scramble(count: usize) -> usize {
@@ -238,7 +253,7 @@ impl Slots {
                 0,
                 gap,
                 self.instances,
-                scramble(units.div_ceil(32)),
+                order(self.rows, self.cols, units.div_ceil(32)),
             ],
             [(2, magic32(self.cols)), (7, magic32(self.period)), NONE, NONE],
         );
