@@ -18,8 +18,6 @@ pub struct Words {
     pub ld: u64,
     /// Tiles along a side.
     pub tiles: u64,
-    /// 1 to walk along diagonals.
-    pub diagonal: u64,
 }
 
 /// `LANES` neighbours of a row, moved by one access.
@@ -117,7 +115,7 @@ unsafe fn square<
     _: *mut u32,
     words: Words,
 ) {
-    let Some((upper, has_mirror)) = tiles(&words) else { return };
+    let Some((upper, has_mirror)) = tiles(words.tiles) else { return };
     // SAFETY: the launch has dynamic shared memory for two tiles.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let pitch = TILE + 1;
@@ -186,25 +184,14 @@ unsafe fn square<
     }
 }
 
-/// The tile that this block takes, and whether it has a mirror image. Of a tile and its image one
-/// is taken.
+/// The tile above the diagonal, or on it, that this block takes, and whether it has a mirror image.
 ///
-/// By rows: tile rows `y` and `tiles − 1 − y` of the upper triangle have `tiles + 1` tiles together:
-/// one row of the grid. (Walking in squares of 16 × 16 tiles was tried: 0 to 3 % slower on an H200.)
-///
-/// By diagonals: block `(x, y)` takes tile `(x, (x + y) mod tiles)`. The images of a row of tiles are
-/// a column of them; where rows lie a large power of two apart, a column is in few channels of the
-/// memory, and a diagonal in all.
+/// Tile rows `y` and `tiles − 1 − y` of the upper triangle have `tiles + 1` tiles together: one row
+/// of the grid. Walking in squares of 16 × 16 tiles, and along diagonals, was tried on an H200: 0 to 3
+/// % slower.
 #[inline(always)]
-pub fn tiles(words: &Words) -> Option<((u64, u64), bool)> {
-    let tiles = words.tiles;
+pub fn tiles(tiles: u64) -> Option<((u64, u64), bool)> {
     let (x, y) = (thread::block_idx_x() as u64, thread::block_idx_y() as u64);
-    if words.diagonal != 0 {
-        // Half way round, the second half would meet the images of the first.
-        let twice = y * 2 == tiles && x * 2 >= tiles;
-        let col = if x + y >= tiles { x + y - tiles } else { x + y };
-        return (!twice).then_some(((x, col), y != 0));
-    }
     let mirror = tiles - 1 - y;
     let tile = if x < tiles - y {
         (y, y + x)
@@ -218,14 +205,14 @@ pub fn tiles(words: &Words) -> Option<((u64, u64), bool)> {
 
 crate::in_place_entries! {
     "Transposes a square matrix, element by element.",
-    square of Words { side, ld, tiles, diagonal } =>
+    square of Words { side, ld, tiles } =>
         square_b1: u8, 32, 1, 4; square_b2: u16, 32, 1, 4; square_b4: u32, 32, 1, 4;
         square_b8: u64, 32, 1, 4; square_b16: B16, 32, 1, 4
 }
 
 crate::in_place_entries! {
     "Transposes a square matrix by 16-byte accesses.",
-    square of Words { side, ld, tiles, diagonal } =>
+    square of Words { side, ld, tiles } =>
         square_wide_b4: u32, 64, 4, 4; square_wide_b8: u64, 32, 2, 2;
         square_wide_b16: B16, 32, 1, 4
 }

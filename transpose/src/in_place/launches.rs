@@ -60,9 +60,6 @@ fn threads_for(elements: usize, most: usize) -> usize {
     elements.div_ceil(8).next_power_of_two().clamp(32, most)
 }
 
-/// Where rows are a multiple of this apart, a column lies in few channels of the memory.
-const CAMPING_BYTES: usize = 512;
-
 /// A square matrix, tiles exchanged across the diagonal.
 pub(super) fn square(side: usize, ld: usize, width: Width) -> Launch {
     let bytes = width.bytes() as usize;
@@ -73,13 +70,11 @@ pub(super) fn square(side: usize, ld: usize, width: Width) -> Launch {
         (true, Width::B1) => (128, 128 * 33 * 4),
         (true, Width::B2) => (64, 64 * 33 * 4),
         (true, Width::B4) => (64, 64 * 65 * 4),
-
         _ => (32, 32 * 33 * bytes),
     };
     let tiles = side.div_ceil(tile);
-    let diagonal = wide && width == Width::B16 && (ld * bytes).is_multiple_of(CAMPING_BYTES);
-    let grid = if diagonal { [tiles, tiles / 2 + 1] } else { [tiles + 1, tiles.div_ceil(2)] };
-    let words = [side, ld, tiles, usize::from(diagonal)];
+    let grid = [tiles + 1, tiles.div_ceil(2)];
+    let words = [side, ld, tiles];
     let mut launch = launch(InPlaceKernel::Square, width, grid, 256, 2 * held, words, [NONE; 4]);
     if wide {
         launch.entry = InPlaceKernel::wide_square(width);
@@ -170,14 +165,13 @@ impl Panels {
     }
 }
 
-/// Cycles up to this length are moved by one warp from end to end.
+/// Cycles up to this length are short: taking many steps at once would take most of them in vain.
 const SHORT_CYCLE: usize = 64;
 
-/// The order in which the words of flags are taken. Where all cycles are short, as for powers of
-/// two, nobody cuts them, and neighbours are better taken together.
-fn order(rows: usize, cols: usize, flag_words: usize) -> usize {
-    let short = cycle(1, rows, cols).take(SHORT_CYCLE + 1).count() <= SHORT_CYCLE;
-    if short { 1 } else { scramble(flag_words) }
+/// Whether all cycles are short, as those of squares and of powers of two are. The cycle of offset 1
+/// is the longest: the lengths of the others divide its length.
+fn has_short_cycles(rows: usize, cols: usize) -> bool {
+    cycle(1, rows, cols).take(SHORT_CYCLE + 1).count() <= SHORT_CYCLE
 }
 
 /// A number near the golden section of `count` without a common divisor with it: its multiples
@@ -224,6 +218,7 @@ impl Slots {
         let piece = if pieces > 1 { piece.next_multiple_of(32) } else { piece };
         // As many bytes in flight with short pieces as with long ones.
         let kernel = match piece.div_ceil(32 * per_lane / 4) {
+            _ if has_short_cycles(self.rows, self.cols) => InPlaceKernel::Permute,
             0 | 1 => InPlaceKernel::PermuteShortest,
             2 => InPlaceKernel::PermuteShort,
             _ => InPlaceKernel::Permute,
@@ -253,7 +248,7 @@ impl Slots {
                 0,
                 gap,
                 self.instances,
-                order(self.rows, self.cols, units.div_ceil(32)),
+                scramble(units.div_ceil(32)),
             ],
             [(2, magic32(self.cols)), (7, magic32(self.period)), NONE, NONE],
         );
@@ -413,7 +408,7 @@ impl Columns {
 
 #[cfg(test)]
 mod tests {
-    use super::{flag_bytes, gcd, scramble};
+    use super::{flag_bytes, gcd, has_short_cycles, scramble};
 
     #[test]
     fn scrambled_words_are_all_words() {
@@ -422,5 +417,11 @@ mod tests {
             assert!(number >= 1 && gcd(number, count) == 1, "{count}");
         }
         assert_eq!(flag_bytes(33), 8);
+    }
+
+    #[test]
+    fn squares_and_powers_of_two_have_short_cycles() {
+        assert!(has_short_cycles(100, 100) && has_short_cycles(16384, 128));
+        assert!(!has_short_cycles(125, 10000));
     }
 }
