@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --example quickstart -- [ROWS COLS]`
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use clap::Parser;
 use support::device::DeviceChoice;
 use support::race::{Contestant, Pairs, Timing};
@@ -27,9 +27,7 @@ struct Arguments {
 fn main() -> anyhow::Result<()> {
     let Arguments { rows, cols, device } = Arguments::parse();
     let device = device.open()?;
-    let elements = rows.checked_mul(cols).filter(|&elements| elements <= isize::MAX as usize / 4);
-    let elements = elements.with_context(|| format!("{rows} × {cols} f32 are too many bytes"))?;
-    let host: Vec<f32> = (0..elements).map(|index| index as f32).collect();
+    let host = support::race::counting_matrix(rows, cols)?;
     let bytes = size_of_val(&host[..]);
     println!("{rows} × {cols} f32, {:.1} MB", bytes as f64 / 1e6);
 
@@ -41,11 +39,14 @@ fn main() -> anyhow::Result<()> {
     }
     drop(matrix);
 
-    let mut contestants: Vec<Contestant<f32>> = vec![Box::new(driver_copy)];
+    let mut contestants: Vec<Contestant<f32>> = vec![Box::new(|src, dst| driver_copy(src, dst))];
     for strategy in Strategy::ALL {
         contestants.push(Box::new(move |src, dst| src.transpose_into_with(dst, strategy)));
     }
-    let mut pairs = Pairs::new(&device, rows, cols, &host)?;
+    let mut pairs = Pairs::new(&device, 2 * bytes, || {
+        let src = DeviceMatrix::from_host(&device, rows, cols, &host)?;
+        Ok((src, DeviceMatrix::zeroed(&device, cols, rows)?))
+    })?;
     match pairs.race(&mut contestants, 15, 10)? {
         Some(timings) => print_speeds(bytes, &timings),
         None => {

@@ -39,7 +39,6 @@ fn matrices_leaked(device: &Device) {
     let host = numbers(3);
     let src = DeviceMatrix::from_host(device, ROWS, COLS, &host).unwrap();
     let mut dst = DeviceMatrix::zeroed(device, COLS, ROWS).unwrap();
-    std::mem::forget(dst.view_mut());
     src.transpose_into(dst.view_mut()).unwrap();
     std::mem::forget(src);
     assert!(is_transpose_of(&dst.to_host().unwrap(), &host));

@@ -1,6 +1,6 @@
 //! Requests that cannot be met: each is refused with the numbers that say why.
 
-use transpose::{Device, DeviceMatrix, Error, Plan, Strategy, study};
+use transpose::{Batch, Device, DeviceMatrix, Error, Plan, Strategy, study};
 use transpose_tests::on_both_devices;
 
 on_both_devices! {
@@ -13,6 +13,7 @@ on_both_devices! {
     more_memory_than_there_is,
     matrices_of_another_device,
     plans_for_other_matrices,
+    batches_that_do_not_fit,
 }
 
 fn message<T>(result: Result<T, Error>) -> String {
@@ -73,9 +74,10 @@ fn windows_that_reach_outside(device: &Device) {
 fn elements_without_a_kernel(device: &Device) {
     let matrix = DeviceMatrix::<[u8; 3]>::zeroed(device, 4, 4).unwrap();
     assert_eq!(
-        message(matrix.transposed()),
-        "elements of 3 bytes are not supported; 1, 2, 4, 8 and 16 are"
+        message(matrix.transposed_with(Strategy::Padded)),
+        "this strategy moves elements of 1, 2, 4, 8 and 16 bytes, not of 3; `Auto` moves any"
     );
+    assert!(matrix.transposed().is_ok());
 }
 
 fn more_memory_than_there_is(device: &Device) {
@@ -100,8 +102,37 @@ fn plans_for_other_matrices(device: &Device) {
     let mut wider = DeviceMatrix::<u32>::zeroed_with_ld(device, 5, 3, 4).unwrap();
     assert_eq!(
         message(plan.run(&src, &mut wider)),
-        "the plan is for 3 × 5 elements of 4 bytes, leading dimensions 5 and 3, \
-         the matrices are 3 × 5 elements of 4 bytes, leading dimensions 5 and 4"
+        "the plan is for 3 × 5 elements of 4 bytes, leading dimensions 5 and 3, addresses aligned \
+         to 16 and 16 bytes, the matrices are 3 × 5 elements of 4 bytes, leading dimensions 5 and 4, \
+         addresses aligned to 16 and 16 bytes"
+    );
+    // A plan may rely on how its matrices are aligned.
+    let mut longer = DeviceMatrix::<u32>::zeroed(device, 1, 16).unwrap();
+    assert!(plan.run(&src, longer.window_mut(0, 5, 3, 3).unwrap()).is_ok());
+    let misaligned = plan.run(&src, longer.window_mut(1, 5, 3, 3).unwrap());
+    assert!(matches!(misaligned, Err(Error::PlanMismatch { .. })));
+}
+
+fn batches_that_do_not_fit(device: &Device) {
+    let src = DeviceMatrix::<u32>::zeroed(device, 1, 30).unwrap();
+    let mut dst = DeviceMatrix::<u32>::zeroed(device, 1, 30).unwrap();
+    let mut run = |count, src_stride, dst_stride| {
+        let batch = Batch { count, src_stride, dst_stride };
+        src.window(0, 2, 5, 5)
+            .unwrap()
+            .transpose_batched_into(dst.window_mut(0, 5, 2, 2).unwrap(), batch)
+    };
+    assert!(run(3, 10, 10).is_ok());
+    assert!(run(3, 0, 10).is_ok());
+    assert_eq!(
+        message(run(4, 5, 10)),
+        "4 matrices of 10 elements, 10 apart, do not fit the 30 elements that there are"
+    );
+    assert!(matches!(run(4, 10, 5), Err(Error::BatchOutOfBounds { stride: 10, .. })));
+    assert!(matches!(run(usize::MAX, 2, 2), Err(Error::BatchOutOfBounds { .. })));
+    assert_eq!(
+        message(run(3, 10, 9)),
+        "destinations of 10 elements overlap when they are 9 elements apart"
     );
 }
 

@@ -1,7 +1,15 @@
 //! What the examples share, so that each stays about one thing.
 
+pub mod cases;
+pub mod chart;
+pub mod cublas;
 pub mod device;
 pub mod in_place;
+pub mod kernels;
 pub mod npy;
+pub mod output;
+pub mod progress;
 pub mod race;
+pub mod simulated;
+pub mod svg;
 pub mod verify;

@@ -5,6 +5,7 @@
 //! median over the turns counts. Matrices that would fit the L2 cache are rotated: each
 //! launch takes the next of several pairs that together do not fit.
 
+use anyhow::Context;
 use bytemuck::Pod;
 use std::time::Duration;
 use transpose::{Device, DeviceMatrix, Result};
@@ -24,11 +25,33 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// The effective bandwidth of the slowest and of the fastest turn.
+    pub fn spread(&self, bytes: usize) -> (f64, f64) {
+        let of = |time: Duration| 2.0 * bytes as f64 / time.as_secs_f64() / 1e9;
+        (of(self.max), of(self.min))
+    }
+
     /// The effective bandwidth in GB/s (10⁹ bytes a second): a matrix of `bytes` is read once and
     /// written once.
     pub fn gb_per_s(&self, bytes: usize) -> f64 {
         2.0 * bytes as f64 / self.median.as_secs_f64() / 1e9
     }
+}
+
+/// A `rows × cols` matrix in host memory whose elements count up from zero.
+///
+/// # Errors
+/// A size that cannot be expressed, or memory that cannot be had.
+pub fn counting_matrix(rows: usize, cols: usize) -> anyhow::Result<Vec<f32>> {
+    let elements = rows
+        .checked_mul(cols)
+        .with_context(|| format!("{rows} × {cols} f32 are too many bytes"))?;
+    let mut matrix = Vec::new();
+    matrix
+        .try_reserve_exact(elements)
+        .with_context(|| format!("this machine cannot hold {rows} × {cols} f32"))?;
+    matrix.extend((0..elements).map(|index| index as f32));
+    Ok(matrix)
 }
 
 /// One way to get from a source to a destination.
@@ -42,19 +65,24 @@ pub struct Pairs<T> {
 }
 
 impl<T: Pod> Pairs<T> {
-    /// Sources of `rows × cols` that hold `host`, and destinations of `cols × rows`.
+    /// As many pairs as `pair` has to make to exceed the cache, each of `bytes` in all.
     ///
     /// # Errors
-    /// Those of creating the matrices.
-    pub fn new(device: &Device, rows: usize, cols: usize, host: &[T]) -> Result<Self> {
-        let bytes = 2 * size_of_val(host).max(1);
-        let pairs = (0..BEYOND_L2.div_ceil(bytes).clamp(1, 64))
-            .map(|_| {
-                let src = DeviceMatrix::from_host(device, rows, cols, host)?;
-                Ok((src, DeviceMatrix::zeroed(device, cols, rows)?))
-            })
-            .collect::<Result<_>>()?;
+    /// Those of `pair`.
+    pub fn new(
+        device: &Device,
+        bytes: usize,
+        pair: impl Fn() -> Result<(DeviceMatrix<T>, DeviceMatrix<T>)>,
+    ) -> Result<Self> {
+        let count = BEYOND_L2.div_ceil(bytes.max(1)).clamp(1, 64);
+        let pairs = (0..count).map(|_| pair()).collect::<Result<_>>()?;
         Ok(Pairs { device: device.clone(), pairs })
+    }
+
+    /// One of the pairs.
+    pub fn first(&mut self) -> (&DeviceMatrix<T>, &mut DeviceMatrix<T>) {
+        let (src, dst) = &mut self.pairs[0];
+        (src, dst)
     }
 
     /// Lets the contestants take turns and returns a timing for each, or `None` on a device
@@ -67,6 +95,20 @@ impl<T: Pod> Pairs<T> {
         contestants: &mut [Contestant<'_, T>],
         turns: usize,
         launches_per_turn: usize,
+    ) -> Result<Option<Vec<Timing>>> {
+        self.race_and_tell(contestants, turns, launches_per_turn, &mut || ())
+    }
+
+    /// Like [`race`](Self::race); calls `told` after each of [`steps`] contestants' turns.
+    ///
+    /// # Errors
+    /// As [`race`](Self::race).
+    pub fn race_and_tell(
+        &mut self,
+        contestants: &mut [Contestant<'_, T>],
+        turns: usize,
+        launches_per_turn: usize,
+        told: &mut dyn FnMut(),
     ) -> Result<Option<Vec<Timing>>> {
         if !self.device.is_gpu() {
             return Ok(None);
@@ -86,10 +128,16 @@ impl<T: Pod> Pairs<T> {
                 if let (1.., Some(elapsed)) = (turn, elapsed) {
                     times.push(elapsed / launches_per_turn as u32);
                 }
+                told();
             }
         }
         Ok(Some(times.into_iter().map(timing).collect()))
     }
+}
+
+/// How often a race of so many contestants tells that it goes on, the uncounted turn included.
+pub fn steps(contestants: usize, turns: usize) -> usize {
+    contestants * (turns + 1)
 }
 
 /// The order statistics of at least one time.

@@ -86,7 +86,7 @@ element!(u64: reg64 as u64, "ld.shared.u64 {value}, [{address}];", "st.shared.u6
 /// words to one 128-bit access, while it would take the whole struct through the stack.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-pub struct B16(u32, u32, u32, u32);
+pub struct B16(pub u32, pub u32, pub u32, pub u32);
 
 impl B16 {
     /// The element of four words.

@@ -5,8 +5,9 @@
 //! bit pattern arrives as it left. The names of the entry points are the strategy and
 //! the bytes of an element: `padded_b4` transposes 4-byte elements.
 //!
-//! Every entry takes the same six 64-bit arguments ([`Matrices`](matrices::Matrices)) and expects a
-//! block of 32 × 8 threads, which moves a tile of 32 × 32 elements.
+//! Every entry's arguments are 64-bit words, two addresses first. The classic ones take the six of
+//! [`Matrices`](matrices::Matrices) and a block of 32 × 8 threads, which moves a tile of 32 × 32
+//! elements.
 //!
 //! | file | what it is about |
 //! |---|---|
@@ -16,6 +17,8 @@
 //! | `walk` | which tile a block takes |
 //! | `classic` | the kernels of the classic ladder: copy, naive, tiled, padded, diagonal |
 //! | `in_place` | the kernels that transpose a matrix inside its own memory |
+//! | `fast` | the kernels that reach the speed of a copy |
+//! | `study` | the kernels of the texts that this project grew from, for blocks of many shapes |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics))]
@@ -31,6 +34,10 @@ pub mod walk;
 
 #[cfg(feature = "classic")]
 pub mod classic;
+#[cfg(feature = "fast")]
+pub mod fast;
+#[cfg(feature = "study")]
+pub mod study;
 
 #[cfg(feature = "in_place")]
 pub mod in_place;
@@ -47,9 +54,9 @@ pub const ROWS_PER_THREAD: usize = (TILE / BLOCK_ROWS) as usize;
 /// Defines one entry point per element width.
 ///
 /// The entries differ in nothing but the width; the generic function named does the work. A
-/// kernel that stages a tile names the tile's pitch in elements: the array is declared here
-/// because shared memory belongs to an entry point.
-#[macro_export]
+/// kernel that stages a tile names the tile's pitch in elements, or the elements of a tile whose
+/// shape it decides later: the array is declared here because shared memory belongs to an entry
+/// point.
 macro_rules! entries {
     ($doc:literal, $kernel:path => $($name:ident: $element:ty),+ $(,)?) => {
         $($crate::entry! { $doc, $name: $element, |matrices| $kernel(matrices) })+
@@ -60,10 +67,15 @@ macro_rules! entries {
             $kernel(matrices, $crate::tile::Tile::<$element, { $pitch }>::new(memory))
         } })+
     };
+    ($doc:literal, $kernel:path, shared $len:expr => $($name:ident: $element:ty),+ $(,)?) => {
+        $($crate::entry! { $doc, $name: $element, |matrices| {
+            let memory = cuda_std::shared_array![$element; $len];
+            $kernel(matrices, $crate::study::shared::SharedArray::new(memory))
+        } })+
+    };
 }
 
 /// Defines one entry point: the arguments that all of them share, and a body.
-#[macro_export]
 macro_rules! entry {
     ($doc:literal, $name:ident: $element:ty, |$matrices:ident| $body:expr) => {
         #[doc = $doc]
@@ -73,7 +85,8 @@ macro_rules! entry {
         /// - `dst` is writable at every element of the result, and nothing else accesses those
         ///   elements during the launch;
         /// - both are aligned to the element's width;
-        /// - a block is 32 × 8 threads and the grid covers the matrix as `walk` describes.
+        /// - the block has a shape that the kernel's module names, the grid covers the matrix as
+        ///   `walk` describes, and dynamic shared memory is as large as the kernel says.
         #[cuda_std::kernel]
         pub unsafe fn $name(
             src: *const $element,
@@ -84,8 +97,56 @@ macro_rules! entry {
             dst_ld: u64,
         ) {
             let $matrices = $crate::matrices::Matrices { src, dst, rows, cols, src_ld, dst_ld };
-            // SAFETY: the caller's obligations are those of the generic kernel.
+            // SAFETY: the caller's obligations are those of the generic kernel, and its array is
+            // as long as it wants it.
             unsafe { $body }
         }
     };
 }
+
+/// Defines an entry point of the fast kernels: the shared arguments, the distances between the
+/// matrices of a batch, whichever further words the kernel takes, and a body.
+macro_rules! fast_entry {
+    ($doc:literal, $name:ident: $element:ty, |$matrices:ident $(, $word:ident)*| $body:expr) => {
+        #[doc = $doc]
+        ///
+        /// `src_batch` and `dst_batch` are elements from one matrix of a batch to the next, whose
+        /// number is the block's z index.
+        ///
+        /// # Safety
+        /// - `src` is readable at `row * src_ld + col` for all `row < rows` and `col < cols`, and at
+        ///   all between the first and the last of those;
+        /// - `dst` is writable at every element of the result, and nothing else accesses those
+        ///   elements during the launch;
+        /// - both are aligned to the element's width, for every matrix of the batch;
+        /// - the block and the grid are those that the kernel's plan gives.
+        #[cuda_std::kernel]
+        pub unsafe fn $name(
+            src: *const $element,
+            dst: *mut $element,
+            rows: u64,
+            cols: u64,
+            src_ld: u64,
+            dst_ld: u64,
+            src_batch: u64,
+            dst_batch: u64,
+            $($word: u64,)*
+        ) {
+            // SAFETY: the caller's obligations.
+            unsafe {
+                let number = cuda_std::thread::block_idx_z() as u64;
+                let $matrices = $crate::matrices::Matrices {
+                    src: src.add((number * src_batch) as usize),
+                    dst: dst.add((number * dst_batch) as usize),
+                    rows,
+                    cols,
+                    src_ld,
+                    dst_ld,
+                };
+                $body
+            }
+        }
+    };
+}
+
+pub(crate) use {entries, entry, fast_entry};

@@ -37,7 +37,12 @@ pub fn cartesian() -> TileIndex {
 ///   `col = (id / tile_rows + row) mod tile_cols`.
 #[inline(always)]
 pub fn diagonal(rows: u64) -> TileIndex {
-    let tile_rows = rows.div_ceil(TILE as u64);
+    along_diagonals(rows.div_ceil(TILE as u64))
+}
+
+/// The [`diagonal`] walk over `tile_rows` rows of tiles of any shape.
+#[inline(always)]
+pub fn along_diagonals(tile_rows: u64) -> TileIndex {
     let tile_cols = thread::grid_dim_x() as u64;
     let TileIndex { row: y, col: x } = cartesian();
     if y >= tile_rows {

@@ -37,7 +37,7 @@ macro_rules! on_both_devices {
     };
 }
 
-/// An element type that tests use: unsigned integers of every supported width.
+/// An element type that tests use.
 pub trait Element: Pod + PartialEq + Debug {
     /// An element that depends on every bit of the index and differs between `salt`s.
     fn scrambled(index: usize, salt: u64) -> Self;
@@ -63,6 +63,16 @@ macro_rules! element {
 }
 
 element!(u8, u16, u32, u64, u128);
+
+/// Elements of any other size, as arrays.
+impl<E: Element, const N: usize> Element for [E; N]
+where
+    [E; N]: Pod,
+{
+    fn scrambled(index: usize, salt: u64) -> Self {
+        std::array::from_fn(|part| E::scrambled(index * N + part, salt))
+    }
+}
 
 /// A source window and a destination window, each somewhere in a larger buffer.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,6 @@
 //! The one error type: a variant per violated fact, with the numbers in it.
 
+use crate::study::{Block, Kernel, MemoryKind};
 use crate::{InPlace, Strategy};
 
 /// What can go wrong in this library.
@@ -76,8 +77,10 @@ pub enum Error {
         element_bytes: usize,
     },
 
-    /// An element size that no kernel moves.
-    #[error("elements of {bytes} bytes are not supported; 1, 2, 4, 8 and 16 are")]
+    /// An element size that the chosen strategy has no kernel for.
+    #[error(
+        "this strategy moves elements of 1, 2, 4, 8 and 16 bytes, not of {bytes}; `Auto` moves any"
+    )]
     ElementSize {
         /// Bytes of an element.
         bytes: usize,
@@ -101,6 +104,31 @@ pub enum Error {
         end: usize,
         /// Elements that are there.
         available: usize,
+    },
+
+    /// A batch that reaches outside the memory of its matrices.
+    #[error(
+        "{count} matrices of {extent} elements, {stride} apart, do not fit the {available} elements \
+         that there are"
+    )]
+    BatchOutOfBounds {
+        /// Matrices of the batch.
+        count: usize,
+        /// Elements from one matrix's start to the next's.
+        stride: usize,
+        /// Elements from a matrix's first to one past its last.
+        extent: usize,
+        /// Elements that are there, from the first matrix's start on.
+        available: usize,
+    },
+
+    /// A batch whose destinations lie in each other.
+    #[error("destinations of {extent} elements overlap when they are {stride} elements apart")]
+    BatchOverlap {
+        /// Elements from one destination's start to the next's.
+        stride: usize,
+        /// Elements from a destination's first to one past its last.
+        extent: usize,
     },
 
     /// Two matrices that live on different devices, or on two handles of one.
@@ -185,6 +213,86 @@ pub enum Error {
         name: String,
     },
 
+    /// A study kernel's name that is not one.
+    #[error("there is no study kernel {name:?}; there are {}", Kernel::names())]
+    UnknownKernel {
+        /// The name.
+        name: String,
+    },
+
+    /// A text that is not the shape of a block.
+    #[error("{text:?} is not the shape of a block, such as 32x8")]
+    BlockSyntax {
+        /// The text.
+        text: String,
+    },
+
+    /// A block that a study kernel does not run in.
+    #[error("{kernel} does not run in blocks of {block} threads: {reason}")]
+    IllegalBlock {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// The block asked for.
+        block: Block,
+        /// What the kernel wants instead, and why.
+        reason: String,
+    },
+
+    /// A source that a study kernel makes nothing of.
+    #[error("{kernel} takes no {rows} × {cols} elements of {element_bytes} bytes: {reason}")]
+    StudySource {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// Rows of the source.
+        rows: usize,
+        /// Columns of the source.
+        cols: usize,
+        /// Bytes of an element.
+        element_bytes: usize,
+        /// What the kernel wants instead.
+        reason: &'static str,
+    },
+
+    /// A destination that a study kernel's result does not go into.
+    #[error("{kernel} needs a destination of {needed}, this one has {actual}")]
+    StudyDestination {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// What the kernel needs.
+        needed: String,
+        /// What the destination is.
+        actual: String,
+    },
+
+    /// A matrix that needs more blocks than a grid has.
+    #[error("{kernel} in blocks of {block} threads: {rows} × {cols} elements are too many blocks")]
+    GridLimit {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// The block asked for.
+        block: Block,
+        /// Rows of the source.
+        rows: usize,
+        /// Columns of the source.
+        cols: usize,
+    },
+
+    /// Memory that kernels cannot reach, asked for as a matrix to run one on.
+    #[error("{kind} memory is only for copies: kernels cannot reach it")]
+    NotMapped {
+        /// The kind of memory.
+        kind: MemoryKind,
+    },
+
+    /// Something that this GPU or its driver does not do.
+    #[error("{device} does not support {what}")]
+    Unsupported {
+        /// The device.
+        device: String,
+        /// What was asked for.
+        what: &'static str,
+    },
+
     /// No NVIDIA driver on this machine.
     #[error("no NVIDIA driver could be loaded: {reason}")]
     NoDriver {
@@ -208,6 +316,13 @@ pub enum Error {
         device: String,
         /// Bytes asked for.
         bytes: u64,
+    },
+
+    /// Host memory that could not be had.
+    #[error("the host has no {bytes} bytes of memory to give")]
+    HostMemory {
+        /// Bytes asked for.
+        bytes: usize,
     },
 
     /// The driver refused an operation, or an earlier one failed on the device.

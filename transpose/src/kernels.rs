@@ -6,18 +6,48 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Family {
     Classic,
+    Fast,
+    Study,
     InPlace,
 }
 
 impl Family {
-    pub const ALL: [Family; 2] = [Family::Classic, Family::InPlace];
+    pub const ALL: [Family; 4] = [Family::Classic, Family::Fast, Family::Study, Family::InPlace];
 
     /// The kernels' PTX, built from `kernels/` by `cargo xtask ptx`.
     pub fn ptx(self) -> &'static str {
         match self {
             Family::Classic => include_str!("../ptx/classic.ptx"),
+            Family::Fast => include_str!("../ptx/fast.ptx"),
+            Family::Study => include_str!("../ptx/study.ptx"),
             Family::InPlace => include_str!("../ptx/in_place.ptx"),
         }
+    }
+}
+
+/// The cubins of one family, by the compute capability that they were assembled for.
+macro_rules! cubins {
+    ($family:literal) => {
+        [
+            ((7, 5), &include_bytes!(concat!("../cubin/", $family, ".sm_75.cubin"))[..]),
+            ((8, 0), &include_bytes!(concat!("../cubin/", $family, ".sm_80.cubin"))[..]),
+            ((9, 0), &include_bytes!(concat!("../cubin/", $family, ".sm_90.cubin"))[..]),
+            ((10, 0), &include_bytes!(concat!("../cubin/", $family, ".sm_100.cubin"))[..]),
+            ((12, 0), &include_bytes!(concat!("../cubin/", $family, ".sm_120.cubin"))[..]),
+        ]
+    };
+}
+
+impl Family {
+    /// The kernels' machine code for a chip of that compute capability, if there is any. It runs on
+    /// chips of the same major and the same or a higher minor number.
+    pub fn cubin(self, (major, minor): (i32, i32)) -> Option<&'static [u8]> {
+        let cubins: [((i32, i32), &'static [u8]); 5] = match self {
+            Family::Fast => cubins!("fast"),
+            Family::Classic | Family::Study | Family::InPlace => return None,
+        };
+        let fits = |of: (i32, i32)| of.0 == major && of.1 <= minor;
+        cubins.into_iter().find(|(of, _)| fits(*of)).map(|(_, cubin)| cubin)
     }
 }
 
@@ -50,7 +80,7 @@ impl Width {
         }
     }
 
-    pub fn bytes(self) -> u64 {
+    pub const fn bytes(self) -> u64 {
         1 << self as u32
     }
 
@@ -60,16 +90,6 @@ impl Width {
         let widths = [Width::B1, Width::B2, Width::B4, Width::B8, Width::B16];
         widths[(all.trailing_zeros() as usize).min(4)]
     }
-}
-
-/// What a kernel does with each tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kernel {
-    Copy,
-    Naive,
-    Tiled,
-    Padded,
-    Diagonal,
 }
 
 /// A list of the entry points of one kernel, narrowest element first.
@@ -85,15 +105,25 @@ macro_rules! entry_names {
     };
 }
 
-impl Kernel {
+/// The kernels of the classic ladder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Classic {
+    Copy,
+    Naive,
+    Tiled,
+    Padded,
+    Diagonal,
+}
+
+impl Classic {
     /// The entry point for elements of `width`.
     pub fn entry(self, width: Width) -> Entry {
         let names = match self {
-            Kernel::Copy => entry_names!("copy"),
-            Kernel::Naive => entry_names!("naive"),
-            Kernel::Tiled => entry_names!("tiled"),
-            Kernel::Padded => entry_names!("padded"),
-            Kernel::Diagonal => entry_names!("diagonal"),
+            Classic::Copy => entry_names!("copy"),
+            Classic::Naive => entry_names!("naive"),
+            Classic::Tiled => entry_names!("tiled"),
+            Classic::Padded => entry_names!("padded"),
+            Classic::Diagonal => entry_names!("diagonal"),
         };
         Entry { family: Family::Classic, name: names[width as usize] }
     }
@@ -135,5 +165,50 @@ impl InPlaceKernel {
     /// The `Square` kernel that accesses 16 bytes at a time.
     pub fn wide_square(width: Width) -> Entry {
         Entry { family: Family::InPlace, name: entry_names!("square_wide")[width as usize] }
+    }
+}
+
+/// The kernels that reach the speed of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fast {
+    Micro,
+    Rows,
+    Tuples,
+    Elements,
+    Tall,
+    Wide,
+    Batch,
+}
+
+impl Fast {
+    /// The entry point for elements, or words of elements, of `width`.
+    pub fn entry(self, width: Width) -> Entry {
+        let names = match self {
+            Fast::Micro => entry_names!("micro"),
+            Fast::Rows => entry_names!("rows"),
+            Fast::Tuples => entry_names!("tuples"),
+            Fast::Elements => entry_names!("elements"),
+            Fast::Tall => entry_names!("tall"),
+            Fast::Wide => entry_names!("wide"),
+            Fast::Batch => entry_names!("batch"),
+        };
+        Entry { family: Family::Fast, name: names[width as usize] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Family;
+
+    #[test]
+    fn a_cubin_serves_its_generation() {
+        let served = |capability| Family::Fast.cubin(capability).is_some();
+        for capability in [(7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (12, 1)] {
+            assert!(served(capability), "{capability:?}");
+        }
+        for capability in [(7, 0), (11, 0), (13, 0)] {
+            assert!(!served(capability), "{capability:?}");
+        }
+        assert!(Family::Fast.cubin((9, 0)) != Family::Fast.cubin((8, 0)));
     }
 }

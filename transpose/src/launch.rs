@@ -28,6 +28,17 @@ pub(crate) struct Words {
     len: usize,
 }
 
+impl Words {
+    /// The words of `shape`, then those of `more`; together no more than [`MAX_WORDS`].
+    pub fn new(shape: &[u64], more: &[u64]) -> Self {
+        let mut words = [0; MAX_WORDS];
+        let len = shape.len() + more.len();
+        words[..shape.len()].copy_from_slice(shape);
+        words[shape.len()..len].copy_from_slice(more);
+        Words { words, len }
+    }
+}
+
 impl<const N: usize> From<[u64; N]> for Words {
     fn from(given: [u64; N]) -> Self {
         const { assert!(N <= MAX_WORDS) };

@@ -46,6 +46,6 @@ pub use device::Device;
 pub use error::{Error, Result};
 pub use in_place::{InPlace, InPlaceOptions, InPlacePlan};
 pub use matrix::DeviceMatrix;
-pub use plan::Plan;
+pub use plan::{Batch, Plan};
 pub use strategy::Strategy;
 pub use view::{MatrixView, MatrixViewMut};

@@ -85,9 +85,36 @@ impl<T: Pod> DeviceMatrix<T> {
     /// The elements, row by row, without what lies between the rows. Waits for queued work.
     ///
     /// # Errors
-    /// What the device reports.
+    /// [`Error::HostMemory`], and what the device reports.
     pub fn to_host(&self) -> Result<Vec<T>> {
         self.view().to_host()
+    }
+
+    /// Like [`to_host`](Self::to_host), into memory that is already there.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless the slice has as many elements, and what the device reports.
+    pub fn copy_to_host(&self, elements: &mut [T]) -> Result<()> {
+        self.check_length(elements.len())?;
+        self.device().download(self.address(), &self.layout, elements)
+    }
+
+    /// Replaces the elements, row by row, by those of the slice.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless there are as many, and what the device reports.
+    pub fn copy_from_host(&mut self, elements: &[T]) -> Result<()> {
+        self.check_length(elements.len())?;
+        self.device().upload(self.address(), &self.layout, elements)
+    }
+
+    fn check_length(&self, actual: usize) -> Result<()> {
+        let (rows, cols) = self.shape();
+        let expected = self.layout.len();
+        if actual == expected {
+            return Ok(());
+        }
+        Err(Error::LengthMismatch { rows, cols, expected, actual })
     }
 
     /// The transposed matrix, by the fastest strategy known.
@@ -210,14 +237,22 @@ impl<T: Pod> DeviceMatrix<T> {
         self.buffer.device()
     }
 
-    pub(crate) fn buffer(&self) -> &Buffer {
-        &self.buffer
+    /// The address of the first element on the device: a `CUdeviceptr` if the device is a GPU.
+    ///
+    /// The address is valid as long as the matrix lives. What other code does with it is for that
+    /// code to answer for.
+    pub fn device_address(&self) -> u64 {
+        self.address()
     }
 
     /// Gives the same memory another shape.
     pub(crate) fn reshape(&mut self, layout: Layout) {
         debug_assert!(layout.extent() <= self.capacity());
         self.layout = layout;
+    }
+
+    pub(crate) fn buffer(&self) -> &Buffer {
+        &self.buffer
     }
 
     pub(crate) fn layout(&self) -> Layout {

@@ -13,6 +13,8 @@ pub struct MatrixView<'a, T> {
     pub(crate) device: &'a Device,
     pub(crate) address: u64,
     pub(crate) layout: Layout,
+    /// Elements of the buffer from the window's first on.
+    pub(crate) available: usize,
     element: PhantomData<&'a T>,
 }
 
@@ -22,6 +24,8 @@ pub struct MatrixViewMut<'a, T> {
     pub(crate) device: &'a Device,
     pub(crate) address: u64,
     pub(crate) layout: Layout,
+    /// Elements of the buffer from the window's first on.
+    pub(crate) available: usize,
     element: PhantomData<&'a mut T>,
 }
 
@@ -79,10 +83,22 @@ shape_accessors!(MatrixView);
 shape_accessors!(MatrixViewMut);
 
 impl<'a, T: Pod> MatrixView<'a, T> {
+    /// The matrix at `address`, which must be inside memory that lives, and is not used
+    /// otherwise, for `'a`.
+    pub(crate) fn at(device: &'a Device, address: u64, layout: Layout) -> Self {
+        let available = layout.extent();
+        MatrixView { device, address, layout, available, element: PhantomData }
+    }
+
     /// The whole of `matrix`.
     pub(crate) fn whole(matrix: &'a DeviceMatrix<T>) -> Self {
-        let (device, address) = (matrix.device(), matrix.address());
-        MatrixView { device, address, layout: matrix.layout(), element: PhantomData }
+        MatrixView {
+            device: matrix.device(),
+            address: matrix.address(),
+            layout: matrix.layout(),
+            available: matrix.capacity(),
+            element: PhantomData,
+        }
     }
 
     /// The window of `layout` that starts `offset` elements into the buffer of `matrix`.
@@ -92,7 +108,8 @@ impl<'a, T: Pod> MatrixView<'a, T> {
         layout: Layout,
     ) -> Result<Self> {
         let address = window_address(matrix, offset, &layout)?;
-        Ok(MatrixView { device: matrix.device(), address, layout, element: PhantomData })
+        let available = matrix.capacity().saturating_sub(offset);
+        Ok(MatrixView { device: matrix.device(), address, layout, available, element: PhantomData })
     }
 
     /// Transposes this window into `dst` by the fastest strategy known.
@@ -123,12 +140,46 @@ impl<'a, T: Pod> MatrixView<'a, T> {
         crate::Plan::new(*self, dst.reborrow(), strategy)?.run(*self, dst)
     }
 
+    /// Transposes a batch: this window and `dst` are its first matrices, and the others follow at
+    /// the batch's strides in the memory that the windows are taken from.
+    ///
+    /// ```
+    /// use transpose::{Batch, Device, DeviceMatrix};
+    /// # fn main() -> transpose::Result<()> {
+    /// // Two matrices of 2 × 3, one after the other.
+    /// let device = Device::simulated();
+    /// let host = [1u8, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16];
+    /// let src = DeviceMatrix::from_host(&device, 4, 3, &host)?;
+    /// let mut dst = DeviceMatrix::zeroed(&device, 6, 2)?;
+    /// let batch = Batch { count: 2, src_stride: 6, dst_stride: 6 };
+    /// src.window(0, 2, 3, 3)?.transpose_batched_into(dst.window_mut(0, 3, 2, 2)?, batch)?;
+    /// assert_eq!(dst.to_host()?, [1, 4, 2, 5, 3, 6, 11, 14, 12, 15, 13, 16]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Plan::batched`](crate::Plan::batched) and [`Plan::run`](crate::Plan::run).
+    pub fn transpose_batched_into<'d>(
+        &self,
+        dst: impl Into<MatrixViewMut<'d, T>>,
+        batch: crate::Batch,
+    ) -> Result<()>
+    where
+        T: 'd,
+    {
+        let mut dst = dst.into();
+        crate::Plan::batched(*self, dst.reborrow(), batch)?.run(*self, dst)
+    }
+
     /// The elements, row by row, without what lies between the rows. Waits for queued work.
     ///
     /// # Errors
-    /// What the device reports.
+    /// [`Error::HostMemory`], and what the device reports.
     pub fn to_host(&self) -> Result<Vec<T>> {
-        let mut host = vec![T::zeroed(); self.layout.len()];
+        let len = self.layout.len();
+        let mut host = bytemuck::allocation::try_zeroed_vec(len)
+            .map_err(|()| Error::HostMemory { bytes: len * size_of::<T>() })?;
         self.device.download(self.address, &self.layout, &mut host)?;
         Ok(host)
     }
@@ -143,10 +194,22 @@ impl<'a, T: Pod> MatrixView<'a, T> {
 }
 
 impl<'a, T: Pod> MatrixViewMut<'a, T> {
+    /// The matrix at `address`, which must be inside memory that lives, and is not used
+    /// otherwise, for `'a`.
+    pub(crate) fn at(device: &'a Device, address: u64, layout: Layout) -> Self {
+        let available = layout.extent();
+        MatrixViewMut { device, address, layout, available, element: PhantomData }
+    }
+
     /// The whole of `matrix`.
     pub(crate) fn whole(matrix: &'a mut DeviceMatrix<T>) -> Self {
-        let (address, layout) = (matrix.address(), matrix.layout());
-        MatrixViewMut { device: matrix.device(), address, layout, element: PhantomData }
+        MatrixViewMut {
+            device: matrix.device(),
+            address: matrix.address(),
+            layout: matrix.layout(),
+            available: matrix.capacity(),
+            element: PhantomData,
+        }
     }
 
     /// The window of `layout` that starts `offset` elements into the buffer of `matrix`.
@@ -156,17 +219,14 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
         layout: Layout,
     ) -> Result<Self> {
         let address = window_address(matrix, offset, &layout)?;
-        Ok(MatrixViewMut { device: matrix.device(), address, layout, element: PhantomData })
+        let available = matrix.capacity().saturating_sub(offset);
+        let device = matrix.device();
+        Ok(MatrixViewMut { device, address, layout, available, element: PhantomData })
     }
 
     /// The same window for a shorter time.
     pub fn reborrow(&mut self) -> MatrixViewMut<'_, T> {
-        MatrixViewMut {
-            device: self.device,
-            address: self.address,
-            layout: self.layout,
-            element: PhantomData,
-        }
+        MatrixViewMut { element: PhantomData, ..*self }
     }
 }
 

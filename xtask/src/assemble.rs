@@ -1,24 +1,30 @@
-//! Assembling the shipped PTX with NVIDIA's `ptxas`: does every supported chip take it, and do
-//! the kernels stay in registers?
+//! Assembling the shipped PTX with NVIDIA's `ptxas`: does every supported chip take it, do the kernels
+//! stay in registers, and is the machine code that ships what comes out?
 //!
-//! `ptxas` is taken from the variable `PTXAS`, from the path, or from its wheel on PyPI.
+//! `ptxas` is taken from the variable `PTXAS`, from the path, or from its wheel on PyPI. Its version is
+//! recorded beside the cubins: another version may choose other instructions, so only the
+//! recorded one is compared with, byte for byte.
 
 use crate::command::{output, run};
 use crate::paths;
-use anyhow::{Context, Result, bail};
-use std::path::PathBuf;
+use anyhow::{Context, Result, bail, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The chips that the library supports: Turing, Ampere, Hopper, Blackwell.
+/// The chips that the library supports: Turing, Ampere, Hopper, Blackwell. Code for one runs on all
+/// later ones of its generation.
 const CHIPS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 
 /// The wheel that carries the assembler.
-const WHEEL: &str = "nvidia-cuda-nvcc==13.*";
+const WHEEL: &str = "nvidia-cuda-nvcc==13.5.37";
 
-/// Assembles every family for every chip.
-pub fn assemble() -> Result<()> {
+/// Assembles every family for every chip; writes the cubins or compares them with what ships.
+pub fn assemble(write: bool) -> Result<()> {
     let ptxas = ptxas()?;
-    std::fs::create_dir_all(paths::scratch(""))?;
+    let version = version(&ptxas)?;
+    let recorded = fs::read_to_string(paths::assembler_version()).unwrap_or_default();
+    fs::create_dir_all(paths::scratch(""))?;
     let cubin = paths::scratch("assemble.cubin");
     for family in paths::FAMILIES {
         for chip in CHIPS {
@@ -32,13 +38,41 @@ pub fn assemble() -> Result<()> {
             )?;
             let Resources { kernels, registers } =
                 Resources::of(&String::from_utf8_lossy(&report.stderr))?;
+            let mut outcome = String::new();
+            if paths::FAMILIES_WITH_CUBINS.contains(&family) {
+                let shipped = paths::shipped_cubin(family, chip);
+                if write {
+                    fs::copy(&cubin, &shipped).with_context(|| shipped.display().to_string())?;
+                    outcome = ", cubin written".to_owned();
+                } else if version == recorded {
+                    let same = fs::read(&shipped)? == fs::read(&cubin)?;
+                    let path = shipped.display();
+                    ensure!(same, "{path} is not what the PTX assembles to: `cargo xtask cubin`");
+                    outcome = ", cubin identical".to_owned();
+                } else {
+                    ensure!(shipped.is_file(), "{} is missing", shipped.display());
+                }
+            }
             println!(
                 "{family} on {chip}: {kernels} kernels, at most {registers} registers, \
-                 no stack, no spills"
+                 no stack, no spills{outcome}"
             );
         }
     }
+    if write {
+        fs::write(paths::assembler_version(), version)?;
+    } else if version != recorded {
+        println!("the cubins were not compared: they are not recorded to be built by {version}");
+    }
     Ok(())
+}
+
+/// The line in which an assembler names its version.
+fn version(ptxas: &Path) -> Result<String> {
+    let output = output(Command::new(ptxas).arg("--version"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = text.lines().find(|line| line.contains("release")).context("no version")?;
+    Ok(line.to_owned())
 }
 
 /// What `ptxas -v` reports of all kernels together.
@@ -67,7 +101,7 @@ impl Resources {
                 resources.registers = resources.registers.max(count.parse()?);
             }
         }
-        anyhow::ensure!(resources.kernels > 0, "the assembler reported no kernel:\n{report}");
+        ensure!(resources.kernels > 0, "the assembler reported no kernel:\n{report}");
         Ok(resources)
     }
 }

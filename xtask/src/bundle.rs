@@ -9,6 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// The library, told apart from the package on crates.io of the same name that the examples
+/// compare with.
+const LIBRARY: &str = concat!("transpose@", env!("CARGO_PKG_VERSION"));
+
 const RUN: &str = r#"#!/bin/sh
 # Runs the bundled programs on this machine; needs an NVIDIA driver and nothing else.
 #   run.sh              every test
@@ -41,7 +45,7 @@ pub fn bundle(folder: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
-    let tests = executables(&["test", "--no-run", "-p", "transpose", "-p", "transpose-tests"])?;
+    let tests = executables(&["test", "--no-run", "-p", LIBRARY, "-p", "transpose-tests"])?;
     let examples = executables(&["build", "--examples", "-p", "transpose-examples"])?;
     for (kind, programs) in [("tests", tests), ("examples", examples)] {
         fs::create_dir_all(folder.join(kind))?;

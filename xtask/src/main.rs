@@ -27,8 +27,11 @@ enum Chore {
         /// Only this family of kernels.
         family: Option<String>,
     },
-    /// Assemble the shipped PTX for every supported chip; fail on spills or stack use.
+    /// Assemble the shipped PTX for every supported chip; fail on spills, stack use, or cubins that
+    /// are not what comes out.
     Assemble,
+    /// Like assemble, and write the cubins.
+    Cubin,
     /// Type-check the kernels on the host against cuda_std as published on crates.io.
     Published,
     /// Collect the tests and examples as programs for a GPU machine that has no Rust.
@@ -42,7 +45,8 @@ enum Chore {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().chore {
         Chore::Ptx { check, family } => ptx::ptx(check, family.as_deref()),
-        Chore::Assemble => assemble::assemble(),
+        Chore::Assemble => assemble::assemble(false),
+        Chore::Cubin => assemble::assemble(true),
         Chore::Published => published::check(),
         Chore::Bundle { folder } => bundle::bundle(&folder),
     }

@@ -13,11 +13,24 @@ pub fn kernels() -> PathBuf {
 }
 
 /// The families of kernels: features of the kernel crate, and files that ship.
-pub const FAMILIES: [&str; 2] = ["classic", "in_place"];
+pub const FAMILIES: [&str; 4] = ["classic", "fast", "study", "in_place"];
 
 /// The PTX of a family, as it ships with the library.
 pub fn shipped_ptx(family: &str) -> PathBuf {
     root().join("transpose/ptx").join(format!("{family}.ptx"))
+}
+
+/// The families that also ship as machine code, so that using them does not wait for a compiler.
+pub const FAMILIES_WITH_CUBINS: [&str; 1] = ["fast"];
+
+/// The machine code of a family for a chip, as it ships with the library.
+pub fn shipped_cubin(family: &str, chip: &str) -> PathBuf {
+    root().join("transpose/cubin").join(format!("{family}.{chip}.cubin"))
+}
+
+/// The record of the assembler that the cubins come from.
+pub fn assembler_version() -> PathBuf {
+    root().join("transpose/cubin/ASSEMBLER")
 }
 
 /// Scratch space that git ignores.

@@ -4,7 +4,7 @@
 //! spread it over registers, stores gather into it. Where it goes is decided
 //! per lane only for generic addresses.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use crate::alu::join;
 use crate::block::Cta;
@@ -46,22 +46,38 @@ pub(crate) fn load<const WATCH: bool>(
     access: &Access,
     at: At,
 ) -> Result<(), Box<Finding>> {
-    let addresses = addresses(registers, access.base, access.offset);
     let mut buffer = [[0; LANES]; 4];
-    for (space, mask, addresses) in spaces(access.window, at.mask, &addresses) {
-        let at = At { mask, ..at };
-        let done = with_bytes!(
-            access.bytes,
-            load_space::<BYTES>(cta, space, &addresses, at, access.strong, &mut buffer)
-        );
-        done.map_err(|(lane, bad)| {
-            cta.bad_access(at, lane, bad, space, addresses[lane], access.bytes)
-        })?;
-        if WATCH {
-            cta.observe(at, space, Motion::Load, access.strong, access.bytes, &addresses);
-        }
+    let mut parts = Parts::new(registers, access.window, access.base, access.offset, at);
+    while let Some((space, at)) = parts.next_space() {
+        load_from::<WATCH>(cta, access, space, at, &parts.addresses, &mut buffer)?;
+    }
+    if access.ordering {
+        fence(Ordering::SeqCst);
     }
     spread(registers, access, at.mask, &buffer);
+    Ok(())
+}
+
+#[inline(always)]
+fn load_from<const WATCH: bool>(
+    cta: &mut Cta<'_>,
+    access: &Access,
+    space: Space,
+    at: At,
+    addresses: &Doubles,
+    buffer: &mut Buffer,
+) -> Result<(), Box<Finding>> {
+    let strong = access.strong;
+    let done = with_bytes!(
+        access.bytes,
+        load_space::<BYTES>(cta, space, addresses, at.mask, strong, buffer)
+    );
+    if let Err((lane, bad)) = done {
+        return Err(cta.bad_access(at, lane, bad, space, addresses[lane], access.bytes));
+    }
+    if WATCH {
+        cta.observe(at, space, Motion::Load, strong, access.bytes, addresses);
+    }
     Ok(())
 }
 
@@ -73,21 +89,37 @@ pub(crate) fn store<const WATCH: bool>(
     access: &Access,
     at: At,
 ) -> Result<(), Box<Finding>> {
-    let addresses = addresses(registers, access.base, access.offset);
     let mut buffer = [[0; LANES]; 4];
     gather(registers, access, &mut buffer);
-    for (space, mask, addresses) in spaces(access.window, at.mask, &addresses) {
-        let at = At { mask, ..at };
-        let done = with_bytes!(
-            access.bytes,
-            store_space::<BYTES>(cta, space, &addresses, at, access.strong, &buffer)
-        );
-        done.map_err(|(lane, bad)| {
-            cta.bad_access(at, lane, bad, space, addresses[lane], access.bytes)
-        })?;
-        if WATCH {
-            cta.observe(at, space, Motion::Store, access.strong, access.bytes, &addresses);
-        }
+    if access.ordering {
+        fence(Ordering::SeqCst);
+    }
+    let mut parts = Parts::new(registers, access.window, access.base, access.offset, at);
+    while let Some((space, at)) = parts.next_space() {
+        store_to::<WATCH>(cta, access, space, at, &parts.addresses, &buffer)?;
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn store_to<const WATCH: bool>(
+    cta: &mut Cta<'_>,
+    access: &Access,
+    space: Space,
+    at: At,
+    addresses: &Doubles,
+    buffer: &Buffer,
+) -> Result<(), Box<Finding>> {
+    let strong = access.strong;
+    let done = with_bytes!(
+        access.bytes,
+        store_space::<BYTES>(cta, space, addresses, at.mask, strong, buffer)
+    );
+    if let Err((lane, bad)) = done {
+        return Err(cta.bad_access(at, lane, bad, space, addresses[lane], access.bytes));
+    }
+    if WATCH {
+        cta.observe(at, space, Motion::Store, strong, access.bytes, addresses);
     }
     Ok(())
 }
@@ -95,41 +127,71 @@ pub(crate) fn store<const WATCH: bool>(
 /// The address of every lane.
 #[inline(always)]
 fn addresses(registers: &Registers, base: Reg, offset: i64) -> Doubles {
+    let mut out = [0; LANES];
     match base {
         Reg::D(d) => {
             let base = registers.d(d);
-            std::array::from_fn(|lane| base[lane].wrapping_add_signed(offset))
+            for lane in 0..LANES {
+                out[lane] = base[lane].wrapping_add_signed(offset);
+            }
         }
         Reg::W(w) => {
             let base = registers.w(w);
-            std::array::from_fn(|lane| u64::from(base[lane].wrapping_add(offset as u32)))
+            for lane in 0..LANES {
+                out[lane] = u64::from(base[lane].wrapping_add(offset as u32));
+            }
         }
+    }
+    out
+}
+
+/// An access by state space: one, except for generic addresses, which may lie in
+/// global memory for some lanes and in shared memory for others.
+struct Parts {
+    /// Of every lane, in the space that [`Parts::next_space`] returned.
+    addresses: Doubles,
+    window: Window,
+    at: At,
+    /// Lanes still to do that touch shared memory, and the others.
+    shared: u32,
+    other: u32,
+}
+
+impl Parts {
+    #[inline(always)]
+    fn new(registers: &Registers, window: Window, base: Reg, offset: i64, at: At) -> Parts {
+        let addresses = addresses(registers, base, offset);
+        let shared = match window {
+            Window::Shared => at.mask,
+            Window::Generic => shared_lanes(&addresses) & at.mask,
+            Window::Global | Window::Param => 0,
+        };
+        Parts { addresses, window, at, shared, other: at.mask & !shared }
+    }
+
+    /// The next space and who accesses it.
+    #[inline(always)]
+    fn next_space(&mut self) -> Option<(Space, At)> {
+        if self.other != 0 {
+            let at = At { mask: std::mem::take(&mut self.other), ..self.at };
+            let space = if self.window == Window::Param { Space::Param } else { Space::Global };
+            return Some((space, at));
+        }
+        if self.shared == 0 {
+            return None;
+        }
+        if self.window == Window::Generic {
+            self.addresses.iter_mut().for_each(|a| *a = a.wrapping_sub(SHARED_WINDOW));
+        }
+        let at = At { mask: std::mem::take(&mut self.shared), ..self.at };
+        Some((Space::Shared, at))
     }
 }
 
-/// The state spaces an access touches, each with its lanes and their addresses in it.
-#[inline(always)]
-fn spaces(
-    window: Window,
-    mask: u32,
-    addresses: &Doubles,
-) -> impl Iterator<Item = (Space, u32, Doubles)> {
-    let (first, second) = match window {
-        Window::Global => ((Space::Global, mask, *addresses), None),
-        Window::Shared => ((Space::Shared, mask, *addresses), None),
-        Window::Param => ((Space::Param, mask, *addresses), None),
-        Window::Generic => split_generic(mask, addresses),
-    };
-    std::iter::once(first).chain(second).filter(|(_, mask, _)| *mask != 0)
-}
-
-type Part = (Space, u32, Doubles);
-
-fn split_generic(mask: u32, addresses: &Doubles) -> (Part, Option<Part>) {
-    let inside = |lane: &usize| addresses[*lane].wrapping_sub(SHARED_WINDOW) < SHARED_WINDOW_BYTES;
-    let shared = lanes(mask).filter(inside).fold(0, |shared, lane| shared | 1u32 << lane);
-    let offsets = addresses.map(|address| address.wrapping_sub(SHARED_WINDOW));
-    ((Space::Global, mask & !shared, *addresses), Some((Space::Shared, shared, offsets)))
+/// The lanes whose generic address lies in shared memory.
+fn shared_lanes(addresses: &Doubles) -> u32 {
+    let inside = |lane: usize| addresses[lane].wrapping_sub(SHARED_WINDOW) < SHARED_WINDOW_BYTES;
+    (0..LANES).fold(0, |all, lane| all | u32::from(inside(lane)) << lane)
 }
 
 #[inline(always)]
@@ -137,14 +199,14 @@ fn load_space<const BYTES: usize>(
     cta: &mut Cta<'_>,
     space: Space,
     addresses: &Doubles,
-    at: At,
+    mask: u32,
     strong: bool,
     buffer: &mut Buffer,
 ) -> Result<(), (usize, Bad)> {
     match space {
-        Space::Shared => cta.shared.load::<BYTES>(addresses, at.mask, buffer),
-        Space::Param => cta.launch.params.load::<BYTES>(addresses, at.mask, buffer),
-        Space::Global => load_global::<BYTES>(cta, addresses, at.mask, strong, buffer),
+        Space::Shared => cta.shared.load::<BYTES>(addresses, mask, buffer),
+        Space::Param => cta.launch.params.load::<BYTES>(addresses, mask, buffer),
+        Space::Global => load_global::<BYTES>(cta, addresses, mask, strong, buffer),
     }
 }
 
@@ -153,15 +215,15 @@ fn store_space<const BYTES: usize>(
     cta: &mut Cta<'_>,
     space: Space,
     addresses: &Doubles,
-    at: At,
+    mask: u32,
     strong: bool,
     buffer: &Buffer,
 ) -> Result<(), (usize, Bad)> {
     match space {
-        Space::Shared => cta.shared.store::<BYTES>(addresses, at.mask, buffer),
+        Space::Shared => cta.shared.store::<BYTES>(addresses, mask, buffer),
         // Decoding refuses stores to parameters.
         Space::Param => Err((0, Bad::OutOfBounds)),
-        Space::Global => store_global::<BYTES>(cta, addresses, at.mask, strong, buffer),
+        Space::Global => store_global::<BYTES>(cta, addresses, mask, strong, buffer),
     }
 }
 
@@ -381,33 +443,43 @@ pub(crate) fn atomic<const WATCH: bool>(
     atomic: &Atomic,
     at: At,
 ) -> Result<(), Box<Finding>> {
-    let addresses = addresses(registers, atomic.base, atomic.offset);
     let value = |reg: Reg| match reg {
         Reg::W(w) => registers.w(w).map(u64::from),
         Reg::D(d) => *registers.d(d),
     };
     let (b, c) = (value(atomic.b), atomic.c.map(value));
+    if atomic.ordering {
+        fence(Ordering::SeqCst);
+    }
     let mut old = [0; LANES];
-    for (space, mask, addresses) in spaces(atomic.window, at.mask, &addresses) {
-        let at = At { mask, ..at };
+    let mut parts = Parts::new(registers, atomic.window, atomic.base, atomic.offset, at);
+    while let Some((space, at)) = parts.next_space() {
+        let (addresses, mask) = (&parts.addresses, at.mask);
         for lane in lanes(mask) {
+            let address = addresses[lane];
             let f = |old| apply(atomic.op, atomic.bytes, old, b[lane], c.map_or(0, |c| c[lane]));
             let done = match space {
-                Space::Shared => cta.shared.update(addresses[lane], atomic.bytes, f),
-                _ => update_global(cta, addresses[lane], atomic, f),
+                Space::Shared => cta.shared.update(address, atomic.bytes, f),
+                _ => update_global(cta, address, atomic, f),
             };
-            old[lane] = done.map_err(|bad| {
-                cta.bad_access(at, lane, bad, space, addresses[lane], atomic.bytes)
-            })?;
+            match done {
+                Ok(value) => old[lane] = value,
+                Err(bad) => {
+                    return Err(cta.bad_access(at, lane, bad, space, address, atomic.bytes));
+                }
+            }
         }
         if WATCH {
-            cta.observe(at, space, Motion::Atomic, true, atomic.bytes, &addresses);
+            cta.observe(at, space, Motion::Atomic, true, atomic.bytes, addresses);
         }
         match (space, atomic.bytes) {
-            (Space::Global, 4) => mark_written::<4>(cta, &addresses, mask),
-            (Space::Global, _) => mark_written::<8>(cta, &addresses, mask),
+            (Space::Global, 4) => mark_written::<4>(cta, addresses, mask),
+            (Space::Global, _) => mark_written::<8>(cta, addresses, mask),
             _ => {}
         }
+    }
+    if atomic.ordering {
+        fence(Ordering::SeqCst);
     }
     match atomic.d {
         Some(Reg::W(w)) => registers.set_w(w, at.mask, &old.map(|old| old as u32)),
@@ -423,31 +495,24 @@ fn update_global(
     atomic: &Atomic,
     f: impl Fn(u64) -> u64,
 ) -> Result<u64, Bad> {
-    let order = if atomic.ordering { Ordering::SeqCst } else { Ordering::Relaxed };
     if atomic.bytes == 4 {
         let (allocation, offset) = place::<4>(cta, address)?;
         let word = &allocation.words[(offset / 4) as usize];
         let f = |old| Some(f(u64::from(old)) as u32);
-        let (Ok(old) | Err(old)) = word.fetch_update(order, Ordering::Relaxed, f);
-        Ok(u64::from(old))
-    } else {
-        let (allocation, offset) = place::<8>(cta, address)?;
-        let at = (offset / 4) as usize;
-        let guard = cta.launch.lock(address);
-        let (low, high) = (&allocation.words[at], &allocation.words[at + 1]);
-        let old =
-            u64::from(low.load(order_load(order))) | u64::from(high.load(Ordering::Relaxed)) << 32;
-        let new = f(old);
-        low.store(new as u32, Ordering::Relaxed);
-        high.store((new >> 32) as u32, Ordering::Relaxed);
-        drop(guard);
-        Ok(old)
+        // The closure never declines.
+        let (Ok(old) | Err(old)) = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, f);
+        return Ok(u64::from(old));
     }
-}
-
-/// The part of an ordering that a load can have.
-fn order_load(order: Ordering) -> Ordering {
-    if order == Ordering::SeqCst { Ordering::SeqCst } else { Ordering::Relaxed }
+    let (allocation, offset) = place::<8>(cta, address)?;
+    let at = (offset / 4) as usize;
+    let (low, high) = (&allocation.words[at], &allocation.words[at + 1]);
+    let _guard = cta.launch.lock(address);
+    let old =
+        u64::from(low.load(Ordering::Relaxed)) | u64::from(high.load(Ordering::Relaxed)) << 32;
+    let new = f(old);
+    low.store(new as u32, Ordering::Relaxed);
+    high.store((new >> 32) as u32, Ordering::Relaxed);
+    Ok(old)
 }
 
 /// The new value of an atomic.

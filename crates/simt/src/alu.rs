@@ -371,12 +371,22 @@ fn rare(r: &mut Registers, op: &Op, mask: u32) -> bool {
     true
 }
 
+#[inline(always)]
 fn words(f: impl Fn(usize) -> u32) -> Words {
-    std::array::from_fn(f)
+    let mut out = [0; LANES];
+    for lane in 0..LANES {
+        out[lane] = f(lane);
+    }
+    out
 }
 
+#[inline(always)]
 fn doubles(f: impl Fn(usize) -> u64) -> Doubles {
-    std::array::from_fn(f)
+    let mut out = [0; LANES];
+    for lane in 0..LANES {
+        out[lane] = f(lane);
+    }
+    out
 }
 
 fn pack_unpack(r: &mut Registers, op: &Op, mask: u32) -> bool {

@@ -174,17 +174,11 @@ impl<'k> Cta<'k> {
         }
     }
 
-    /// No warp can run. Barriers that only a part of a warp reached are opened,
+    /// No warp can run. Lanes that wait for others of their warp to reconverge may
+    /// be the ones these wait for, and are let go. Barriers that only a part of a warp reached are opened,
     /// as that defect is already reported; anything else is a deadlock.
     fn resolve_deadlock(&mut self, warps: &mut [Warp]) -> Result<(), Box<Finding>> {
-        let waiting = || {
-            warps.iter().flat_map(|warp| {
-                warp.paths.waiting().map(move |(_, path, wait)| {
-                    (At { pc: path.pc, warp: warp.index, mask: path.mask }, wait)
-                })
-            })
-        };
-        let stuck = waiting().find_map(|(_, wait)| match wait {
+        let stuck = warps.iter().flat_map(waits).find_map(|(_, wait)| match wait {
             Wait::Barrier { id, divergent: true, .. } => Some(id),
             _ => None,
         });
@@ -192,6 +186,14 @@ impl<'k> Cta<'k> {
             self.open_barrier(warps, id);
             return Ok(());
         }
+        let mut detached = false;
+        for warp in warps.iter_mut() {
+            detached |= warp.paths.detach_waiting();
+        }
+        if detached {
+            return Ok(());
+        }
+        let waiting = || warps.iter().flat_map(waits);
         let mut reasons: Vec<String> =
             waiting().map(|(at, wait)| self.describe_wait(at, wait)).collect();
         reasons.dedup();
@@ -263,4 +265,11 @@ impl<'k> Cta<'k> {
     pub(crate) fn report(&mut self, finding: Finding) {
         self.findings.add(self.linear, finding);
     }
+}
+
+/// What the lanes of a warp wait for.
+fn waits(warp: &Warp) -> impl Iterator<Item = (At, Wait)> {
+    warp.paths
+        .waiting()
+        .map(|(_, path, wait)| (At { pc: path.pc, warp: warp.index, mask: path.mask }, wait))
 }

@@ -248,6 +248,8 @@ pub(crate) struct Access {
     pub signed: bool,
     /// `.volatile`, `.relaxed`, `.acquire` or `.release`: allowed to race.
     pub strong: bool,
+    /// `.acquire` or `.release`: orders other accesses too.
+    pub ordering: bool,
     pub count: u8,
     pub slots: [Slot; 4],
     pub base: Reg,

@@ -1,23 +1,15 @@
-//! Checks a launch against the kernel and the limits of GPUs, and runs its
-//! blocks on all cores.
+//! Checks a launch against the kernel and the limits of GPUs.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use crate::block::Cta;
-use crate::counters::Tally;
-use crate::findings::{Fault, Finding};
 use crate::global_check::GlobalCheck;
 use crate::isa::{Init, Program, Special, Window};
 use crate::local::Local;
-use crate::memory::{Allocation, Memory, Table, lock};
+use crate::memory::{Allocation, Memory, Table};
 use crate::options::{Checks, LaunchConfig, Options};
-use crate::registers::LANES;
-use crate::report::{Findings, Report};
-use crate::trace::Trace;
-use crate::warp::Warp;
-use crate::watch::{Watch, narrowest_access};
-use crate::{Error, Kernel};
+use crate::report::Report;
+use crate::watch::narrowest_access;
+use crate::{Error, Kernel, workers};
 
 /// Most blocks along each axis of a grid.
 const GRID_LIMIT: [u32; 3] = [0x7fff_ffff, 65535, 65535];
@@ -27,8 +19,6 @@ const BLOCK_LIMIT: [u32; 3] = [1024, 1024, 64];
 const THREAD_LIMIT: u64 = 1024;
 /// Most static shared memory of a kernel, on every GPU.
 const STATIC_SHARED_LIMIT: u64 = 48 << 10;
-/// Blocks a worker takes at a time, at most.
-const LARGEST_CHUNK: u64 = 64;
 
 /// Everything about a launch that its blocks share.
 pub(crate) struct Launch<'a> {
@@ -105,7 +95,7 @@ impl Kernel {
             findings_limit: options.findings_limit,
             global_check: global_check(&self.program, &table, &options.checks),
         };
-        let mut done = run(&launch, options)?;
+        let mut done = workers::run(&launch, options)?;
         let counters = done.tally.take();
         Ok(Report {
             blocks,
@@ -221,122 +211,4 @@ fn global_check(program: &Program, table: &Table, checks: &Checks) -> Option<Glo
     let piece = narrowest_access(program, Window::Global);
     (races || reads || checks.record_writes)
         .then(|| GlobalCheck::new(table, piece, races, reads, checks.record_writes))
-}
-
-/// What the workers share.
-struct Queue<'a> {
-    launch: &'a Launch<'a>,
-    next: AtomicU64,
-    done: AtomicU64,
-    chunk: u64,
-    /// The lowest block that failed; later ones need not run.
-    failed: AtomicU64,
-    fault: Mutex<Option<Box<Finding>>>,
-    options: &'a Options,
-}
-
-/// What workers bring back.
-#[derive(Default)]
-struct Done {
-    findings: Findings,
-    tally: Option<Tally>,
-    trace: Option<Trace>,
-}
-
-fn run(launch: &Launch<'_>, options: &Options) -> Result<Done, Error> {
-    let workers = (rayon::current_num_threads() as u64).min(launch.blocks).max(1);
-    let queue = Queue {
-        launch,
-        next: AtomicU64::new(0),
-        done: AtomicU64::new(0),
-        chunk: (launch.blocks / (8 * workers)).clamp(1, LARGEST_CHUNK),
-        failed: AtomicU64::new(u64::MAX),
-        fault: Mutex::new(None),
-        options,
-    };
-    let done =
-        Mutex::new(Done { findings: Findings::new(launch.findings_limit), ..Done::default() });
-    let work = || {
-        let part = queue.work();
-        lock(&done).merge(part);
-    };
-    if workers == 1 {
-        work();
-    } else {
-        rayon::scope(|scope| (0..workers).for_each(|_| scope.spawn(|_| work())));
-    }
-    let done = std::mem::take(&mut *lock(&done));
-    let fault = lock(&queue.fault).take();
-    match fault {
-        None => Ok(done),
-        Some(finding) => {
-            let earlier = done.findings.into_sorted();
-            Err(Error::Fault(Box::new(Fault { finding: *finding, earlier })))
-        }
-    }
-}
-
-impl Done {
-    fn merge(&mut self, other: Done) {
-        self.findings.merge(other.findings);
-        match (&mut self.tally, other.tally) {
-            (Some(mine), Some(other)) => mine.merge(other),
-            (mine, other) => *mine = mine.take().or(other),
-        }
-        // Only the worker that ran the traced block has events.
-        let better = |trace: &Trace| !trace.events.is_empty() || self.trace.is_none();
-        if let Some(trace) = other.trace.filter(better) {
-            self.trace = Some(trace);
-        }
-    }
-}
-
-impl Queue<'_> {
-    /// Runs blocks, in order, until none is left.
-    fn work(&self) -> Done {
-        let mut cta = Cta::new(self.launch);
-        let watch = Watch::new(self.launch, self.options);
-        let count = self.launch.threads.div_ceil(LANES as u32);
-        let mut warps: Vec<Warp> = (0..count).map(|index| Warp::new(&cta, index)).collect();
-        cta.watch = watch.is_needed().then(|| Box::new(watch));
-        loop {
-            let start = self.next.fetch_add(self.chunk, Relaxed);
-            let end = start.saturating_add(self.chunk).min(self.launch.blocks);
-            // Blocks before a failed one still run, so that the first fault is the one reported.
-            if start >= end
-                || (start..end).any(|block| !self.run_block(&mut cta, &mut warps, block))
-            {
-                break;
-            }
-            let done = self.done.fetch_add(end - start, Relaxed) + end - start;
-            if let Some(progress) = &self.options.progress {
-                progress.call(done, self.launch.blocks);
-            }
-        }
-        let (tally, trace) = cta.watch.map_or((None, None), |watch| (watch.tally, watch.trace));
-        Done { findings: cta.findings, tally, trace }
-    }
-
-    /// Runs one block unless an earlier one has failed; says whether it ran.
-    fn run_block(&self, cta: &mut Cta<'_>, warps: &mut [Warp], block: u64) -> bool {
-        if block > self.failed.load(Relaxed) {
-            return false;
-        }
-        let index = self.launch.block_index(block);
-        let watched = cta.watch.as_ref().is_some_and(|watch| watch.cares_about(index));
-        let result =
-            if watched { cta.run::<true>(warps, block) } else { cta.run::<false>(warps, block) };
-        if let Err(finding) = result {
-            self.fail(block, finding);
-        }
-        true
-    }
-
-    fn fail(&self, block: u64, finding: Box<Finding>) {
-        let mut fault = lock(&self.fault);
-        if block < self.failed.load(Relaxed) {
-            self.failed.store(block, Relaxed);
-            *fault = Some(finding);
-        }
-    }
 }

@@ -73,6 +73,7 @@ mod shared_check;
 mod trace;
 mod warp;
 mod watch;
+mod workers;
 
 pub use counters::{
     CounterOptions, CounterReport, Counters, GlobalTraffic, InstructionCounters, SharedTraffic,

@@ -293,6 +293,14 @@ pub(crate) fn describe(table: &Table, address: u64, bytes: u64) -> String {
     }
 }
 
+/// Splits a range of bytes into those before the first whole word, those in
+/// whole words, and those behind.
+fn split_at_words(offset: u64, bytes: usize) -> (usize, usize, usize) {
+    let head = ((4 - offset % 4) % 4).min(bytes as u64) as usize;
+    let tail = (bytes - head) % 4;
+    (head, bytes - head - tail, tail)
+}
+
 impl Allocation {
     /// An allocation that holds no address.
     pub(crate) fn empty() -> Allocation {
@@ -300,31 +308,46 @@ impl Allocation {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) {
-        let mut at = offset as usize;
-        let mut out = out;
-        while !out.is_empty() {
-            let bytes = self.words[at / 4].load(Relaxed).to_le_bytes();
-            let part = &bytes[at % 4..];
-            let length = part.len().min(out.len());
-            let (head, tail) = out.split_at_mut(length);
-            head.copy_from_slice(&part[..length]);
-            out = tail;
-            at += length;
+        let (head, middle, tail) = split_at_words(offset, out.len());
+        let (first, last) = (offset as usize / 4, (offset as usize + out.len()) / 4);
+        let (head_out, rest) = out.split_at_mut(head);
+        let (words_out, tail_out) = rest.split_at_mut(middle);
+        let word = |at: usize| self.words[at].load(Relaxed).to_le_bytes();
+        if head > 0 {
+            let skip = offset as usize % 4;
+            head_out.copy_from_slice(&word(first)[skip..skip + head]);
+        }
+        let start = offset.div_ceil(4) as usize;
+        for (out, word) in words_out.chunks_exact_mut(4).zip(&self.words[start..]) {
+            out.copy_from_slice(&word.load(Relaxed).to_le_bytes());
+        }
+        if tail > 0 {
+            tail_out.copy_from_slice(&word(last)[..tail]);
         }
     }
 
     fn write(&self, offset: u64, data: &[u8]) {
-        let mut at = offset as usize;
-        let mut data = data;
-        while !data.is_empty() {
-            let (skip, length) = (at % 4, (4 - at % 4).min(data.len()));
-            let mut bytes = [0; 4];
-            bytes[skip..skip + length].copy_from_slice(&data[..length]);
-            let mask = u32::MAX >> (32 - 8 * length) << (8 * skip);
-            self.store_masked(at / 4, u32::from_le_bytes(bytes), mask);
-            data = &data[length..];
-            at += length;
+        let (head, middle, _) = split_at_words(offset, data.len());
+        let (head_data, rest) = data.split_at(head);
+        let (words, tail) = rest.split_at(middle);
+        let start = offset.div_ceil(4) as usize;
+        self.write_part(offset, head_data);
+        for (word, data) in self.words[start..].iter().zip(words.as_chunks().0) {
+            word.store(u32::from_le_bytes(*data), Relaxed);
         }
+        self.write_part((start * 4 + middle) as u64, tail);
+    }
+
+    /// Writes less than a word.
+    fn write_part(&self, offset: u64, data: &[u8]) {
+        if data.is_empty() {
+            return;
+        }
+        let skip = offset as usize % 4;
+        let mut bytes = [0; 4];
+        bytes[skip..skip + data.len()].copy_from_slice(data);
+        let mask = u32::MAX >> (32 - 8 * data.len()) << (8 * skip);
+        self.store_masked(offset as usize / 4, u32::from_le_bytes(bytes), mask);
     }
 
     /// Replaces the bits of `mask` in a word.

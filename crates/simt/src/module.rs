@@ -99,12 +99,7 @@ impl Kernel {
         globals: &[Variable<'_>],
         source: &Arc<str>,
     ) -> Result<Kernel, Error> {
-        let (offsets, bytes) = param_layout(&entry.params);
-        let params_bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes <= 32764);
-        let params_bytes = params_bytes.ok_or_else(|| Error::Invalid {
-            line: entry.line,
-            what: format!("{bytes} bytes of parameters; at most 32764 are allowed"),
-        })?;
+        let (offsets, bytes) = param_layout(entry)?;
         let param = |(param, offset): (&Variable<'_>, u64)| Param {
             name: param.name.to_owned(),
             size: param.bytes as usize,
@@ -116,7 +111,7 @@ impl Kernel {
             program: Arc::new(decode(entry, globals)?),
             source: Arc::clone(source),
             params: entry.params.iter().zip(offsets).map(param).collect(),
-            params_bytes,
+            params_bytes: bytes as usize,
             max_block: entry.max_threads,
             required_block: entry.required_threads,
             line: entry.line,

@@ -111,7 +111,7 @@ pub(crate) enum Base<'a> {
 
 /// Reads a whole file.
 pub(crate) fn parse<'a>(tokens: &[Token<'a>]) -> Result<File<'a>, Error> {
-    let mut parser = Parser { tokens, at: 0 };
+    let mut parser = Parser { tokens, at: 0, depth: 0 };
     let mut file = File::default();
     while let Some(token) = parser.peek() {
         let TokenKind::Word(word) = token.kind else {
@@ -133,7 +133,12 @@ pub(crate) fn parse<'a>(tokens: &[Token<'a>]) -> Result<File<'a>, Error> {
 struct Parser<'a, 't> {
     tokens: &'t [Token<'a>],
     at: usize,
+    /// Braces open around the place at hand.
+    depth: u32,
 }
+
+/// Braces may be nested this deep; more would only serve to exhaust the stack.
+const DEEPEST: u32 = 64;
 
 impl<'a> Parser<'a, '_> {
     fn peek(&self) -> Option<Token<'a>> {
@@ -317,7 +322,7 @@ impl<'a> Parser<'a, '_> {
         }
         let body = self.skip_braces()?;
         entry.end_line = self.tokens[body.end].line;
-        let mut inner = Parser { tokens: &self.tokens[..body.end], at: body.start };
+        let mut inner = Parser { tokens: &self.tokens[..body.end], at: body.start, depth: 0 };
         entry.body = bounds.and_then(|()| inner.statements());
         Ok(Some(entry))
     }
@@ -403,6 +408,14 @@ impl<'a> Parser<'a, '_> {
         Ok(Variable { name, space, line, align: align.unwrap_or(element), bytes, unsized_extern })
     }
 
+    fn descend(&mut self) -> Result<(), Error> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(self.syntax(format!("braces nested deeper than {DEEPEST}")));
+        }
+        Ok(())
+    }
+
     /// Everything up to the end of the tokens or a closing brace.
     fn statements(&mut self) -> Result<Vec<Statement<'a>>, Error> {
         let mut statements = Vec::new();
@@ -421,8 +434,10 @@ impl<'a> Parser<'a, '_> {
     fn statement(&mut self) -> Result<Option<StatementKind<'a>>, Error> {
         let line = self.line();
         if self.eat('{') {
+            self.descend()?;
             let inner = self.statements()?;
             self.expect('}')?;
+            self.depth -= 1;
             return Ok(Some(StatementKind::Block(inner)));
         }
         if self.eat(';') {
@@ -560,11 +575,13 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn vector(&mut self) -> Result<Operand<'a>, Error> {
+        self.descend()?;
         let mut elements = vec![self.operand()?];
         while self.eat(',') {
             elements.push(self.operand()?);
         }
         self.expect('}')?;
+        self.depth -= 1;
         Ok(Operand::Vector(elements))
     }
 }

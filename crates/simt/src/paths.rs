@@ -55,6 +55,8 @@ pub(crate) struct Paths {
     current: usize,
     /// Lanes that have not exited.
     pub live: u32,
+    /// Whether a path has ended since this was last set to false.
+    pub ended: bool,
 }
 
 impl Paths {
@@ -123,6 +125,7 @@ impl Paths {
 
     /// Ends path `at`, which reached its reconvergence point or has no lanes left.
     pub(crate) fn end(&mut self, mut at: usize) {
+        self.ended = true;
         loop {
             self.all[at].state = State::Free;
             at = self.all[at].parent;
@@ -151,6 +154,37 @@ impl Paths {
             self.end(at);
         }
         left
+    }
+
+    /// Lets lanes that wait for others to reconverge go on without them; says
+    /// whether there are any. GPUs since Volta promise every lane progress, so
+    /// that a lane may wait for another of its own warp, at a lock say.
+    pub(crate) fn detach_waiting(&mut self) -> bool {
+        let mut detached = false;
+        for at in 0..self.all.len() {
+            let parent = self.all[at];
+            if parent.state != State::Parent {
+                continue;
+            }
+            let waiting = parent.mask & self.live & !self.lanes_below(at);
+            if waiting == 0 {
+                continue;
+            }
+            self.all[at].mask &= !waiting;
+            if parent.parent != NO_PARENT {
+                self.all[parent.parent].children += 1;
+            }
+            self.insert(Path { mask: waiting, state: State::Ready, children: 0, ..parent });
+            detached = true;
+        }
+        detached
+    }
+
+    /// The lanes that path `at` waits for.
+    fn lanes_below(&self, at: usize) -> u32 {
+        let children = self.all.iter().filter(|path| path.parent == at);
+        let live = children.filter(|path| path.state != State::Free);
+        live.fold(0, |mask, path| mask | path.mask)
     }
 
     /// Joins waiting paths that stand at the same instruction and end together.
@@ -248,6 +282,19 @@ mod tests {
         let last = paths.pick().unwrap();
         paths.end(last);
         assert_eq!(leaves(&paths), [(9, u32::MAX)]);
+    }
+
+    #[test]
+    fn waiting_lanes_can_be_let_go() {
+        let mut paths = Paths::default();
+        paths.reset(0xff);
+        paths.diverge(0, &[(0xf, 10), (0xf0, 30)], 30);
+        assert!(paths.detach_waiting());
+        assert!(!paths.detach_waiting(), "they are gone");
+        assert_eq!(leaves(&paths), [(10, 0xf), (30, 0xf0)]);
+        let slow = paths.all.iter().position(|path| path.pc == 10).unwrap();
+        paths.end(slow);
+        assert_eq!(leaves(&paths), [(30, 0xf), (30, 0xf0)]);
     }
 
     #[test]

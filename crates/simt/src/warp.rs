@@ -98,66 +98,86 @@ impl Warp {
         &mut self,
         cta: &mut Cta<'_>,
     ) -> Result<Pause, Box<Finding>> {
-        let program = cta.launch.program;
         let mut left = TURN;
-        loop {
+        let pause = loop {
             let Some(at) = self.paths.pick() else {
                 match self.settle(cta) {
-                    Some(pause) => return Ok(pause),
+                    Some(pause) => break pause,
                     None => continue,
                 }
             };
-            let path = self.paths.all[at];
-            let (mut pc, mask) = (path.pc, path.mask);
-            let next = loop {
-                if pc == path.rpc {
-                    self.paths.end(at);
-                    break Next::Switch;
-                }
-                if left == 0 {
-                    break Next::Pause;
-                }
-                left -= 1;
-                let inst = &program.code[pc as usize];
-                let exec = mask & self.registers.guard(inst.guard);
-                if WATCH {
-                    cta.executed(pc, mask, exec);
-                }
-                if exec == 0 {
-                    pc += 1;
-                    continue;
-                }
-                let here = At { pc, warp: self.index, mask: exec };
-                match self.step::<WATCH>(cta, inst, at, mask, here)? {
-                    Next::Step => pc += 1,
-                    Next::Jump(target) => pc = target,
-                    other => {
-                        break other;
-                    }
-                }
-            };
-            if let Next::Pause = next {
+            if let Next::Pause = self.run_path::<WATCH>(cta, at, &mut left)? {
+                self.end_turn();
+                break Pause::Yield;
+            }
+        };
+        self.executed += u64::from(TURN - left);
+        match cta.launch.instruction_limit {
+            Some(limit) if self.executed > limit => Err(self.limit_reached(cta)),
+            _ => Ok(pause),
+        }
+    }
+
+    /// Runs path `at` until it splits, ends, waits, or no instructions are `left`.
+    #[inline(always)]
+    fn run_path<const WATCH: bool>(
+        &mut self,
+        cta: &mut Cta<'_>,
+        at: usize,
+        left: &mut u32,
+    ) -> Result<Next, Box<Finding>> {
+        let program = cta.launch.program;
+        let path = self.paths.all[at];
+        let (mut pc, mask) = (path.pc, path.mask);
+        loop {
+            if pc == path.rpc {
+                self.paths.end(at);
+                return Ok(Next::Switch);
+            }
+            if *left == 0 {
                 self.paths.all[at].pc = pc;
-                return self.end_turn(cta, pc).map(|()| Pause::Yield);
+                return Ok(Next::Pause);
+            }
+            *left -= 1;
+            let inst = &program.code[pc as usize];
+            let exec = mask & self.registers.guard(inst.guard);
+            if WATCH {
+                cta.executed(pc, mask, exec);
+            }
+            if exec == 0 {
+                pc += 1;
+                continue;
+            }
+            let here = At { pc, warp: self.index, mask: exec };
+            match self.step::<WATCH>(cta, inst, at, mask, here)? {
+                Next::Step => pc += 1,
+                Next::Jump(target) => pc = target,
+                other => return Ok(other),
             }
         }
     }
 
-    fn end_turn(&mut self, cta: &Cta<'_>, pc: u32) -> Result<(), Box<Finding>> {
-        self.executed += u64::from(TURN);
-        self.paths.rotate();
-        match cta.launch.instruction_limit {
-            Some(limit) if self.executed >= limit => {
-                let mut finding = cta.finding(
-                    FindingKind::InstructionLimit,
-                    At { pc, warp: self.index, mask: self.paths.live },
-                    self.paths.live.trailing_zeros() as usize,
-                );
-                finding.detail = format!("a warp executed {} instructions", self.executed);
-                Err(Box::new(finding))
-            }
-            _ => Ok(()),
+    /// Lets another path of the warp go first in its next turn.
+    fn end_turn(&mut self) {
+        // A path that gets nowhere may be spinning until lanes go on that wait for it.
+        if !self.paths.ended {
+            self.paths.detach_waiting();
         }
+        self.paths.ended = false;
+        self.paths.rotate();
+    }
+
+    #[cold]
+    fn limit_reached(&self, cta: &Cta<'_>) -> Box<Finding> {
+        let path = self.paths.all.iter().find(|path| path.state != State::Free);
+        let here = path.map_or(At { pc: 0, warp: self.index, mask: 1 }, |path| At {
+            pc: path.pc,
+            warp: self.index,
+            mask: path.mask,
+        });
+        let lane = here.mask.trailing_zeros() as usize % LANES;
+        let detail = format!("a warp executed {} instructions", self.executed);
+        Box::new(Finding { detail, ..cta.finding(FindingKind::InstructionLimit, here, lane) })
     }
 
     /// Executes one instruction of path `path`, whose lanes are `mask`.
@@ -419,6 +439,9 @@ impl Warp {
                         self.paths.all[at].state = State::Ready;
                         self.paths.all[at].pc += u32::from(releases);
                         resumed = true;
+                        if releases {
+                            cta.warp_synchronised(self.index);
+                        }
                     }
                 }
             }

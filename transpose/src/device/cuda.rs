@@ -3,17 +3,23 @@
 //! One context (the device's primary one, shared with every other user of it in the process), one
 //! stream, one module. The driver is opened at run time by `cuda_driver`.
 
-use super::{Backend, Limits, Rows};
+mod host_memory;
+
+use super::{Backend, HostAllocation, Limits, Rows};
 use crate::kernels::{Entry, Family};
 use crate::launch::{Launch, MAX_WORDS};
+use crate::study::MemoryKind;
 use crate::{Error, Result};
 use cust::context::{Context, CurrentContext};
+use cust::device::DeviceAttribute;
 use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::memory::{DevicePointer, cuda_free, cuda_malloc};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
+use host_memory::HostMemory;
+use simt::Counters;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::ffi::c_void;
@@ -29,6 +35,9 @@ pub(super) struct Cuda {
     stream: Stream,
     name: String,
     limits: Limits,
+    /// The compute capability, major and minor.
+    capability: (i32, i32),
+    host_memory: HostMemory,
     // Last: fields are dropped in order, and what is above lives in the context.
     context: Context,
 }
@@ -62,7 +71,23 @@ impl Cuda {
         let context = Context::new(device).map_err(during("retaining the primary context"))?;
         let stream =
             Stream::new(StreamFlags::DEFAULT, None).map_err(during("creating a stream"))?;
-        Ok(Cuda { kernels: Mutex::default(), stream, name, limits, context })
+        let attribute = |attribute| {
+            device.get_attribute(attribute).map_err(during("asking for the compute capability"))
+        };
+        let capability = (
+            attribute(DeviceAttribute::ComputeCapabilityMajor)?,
+            attribute(DeviceAttribute::ComputeCapabilityMinor)?,
+        );
+        let host_memory = HostMemory::new(device);
+        Ok(Cuda {
+            kernels: Mutex::default(),
+            stream,
+            name,
+            limits,
+            capability,
+            host_memory,
+            context,
+        })
     }
 
     /// Makes this device's context current on the calling thread, as every driver call needs.
@@ -79,15 +104,22 @@ impl Cuda {
         }
         let module = match modules.entry(entry.family) {
             Occupied(loaded) => loaded.into_mut(),
-            Vacant(slot) => slot.insert(
-                Module::from_ptx(entry.family.ptx(), &[]).map_err(during("loading kernels"))?,
-            ),
+            Vacant(slot) => slot.insert(self.load(entry.family)?),
         };
         let found = module.get_function(entry.name).map_err(during("looking up a kernel"))?;
         let function = Function(found.to_raw());
         allow_shared_memory(function, self.limits.block_shared)?;
         functions.insert(entry, function);
         Ok(function)
+    }
+
+    /// Loads a family: machine code where it ships for this chip, else PTX, which the driver compiles.
+    fn load(&self, family: Family) -> Result<Module> {
+        match family.cubin(self.capability) {
+            Some(cubin) => Module::from_cubin(cubin, &[]),
+            None => Module::from_ptx(family.ptx(), &[]),
+        }
+        .map_err(during("loading kernels"))
     }
 
     /// Runs one copy of `rows` between host and device and waits for it.
@@ -220,6 +252,23 @@ impl Backend for Cuda {
         }
     }
 
+    fn allocate_host(&self, kind: MemoryKind, bytes: u64) -> Result<HostAllocation> {
+        self.enter()?;
+        self.host_memory.allocate(kind, bytes).map_err(|error| match error {
+            Error::Cuda { code: 2, .. } => Error::OutOfMemory { device: self.name.clone(), bytes },
+            other => other,
+        })
+    }
+
+    unsafe fn free_host(&self, kind: MemoryKind, allocation: HostAllocation) {
+        // As in `free`.
+        if self.enter().is_ok() {
+            let _ = self.stream.synchronize();
+            // SAFETY: the caller gives the allocation up, and what used it is done.
+            unsafe { self.host_memory.free(kind, allocation) }
+        }
+    }
+
     unsafe fn fill_zero(&self, address: u64, bytes: u64) -> Result<()> {
         self.enter()?;
         // SAFETY: the caller vouches for the range.
@@ -282,6 +331,10 @@ impl Backend for Cuda {
         self.stream.synchronize().map_err(during("waiting for queued work"))
     }
 
+    fn cuda_stream(&self) -> Option<*mut c_void> {
+        Some(self.stream.as_inner().cast())
+    }
+
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>> {
         self.enter()?;
         let event = || Event::new(EventFlags::DEFAULT).map_err(during("creating an event"));
@@ -294,6 +347,11 @@ impl Backend for Cuda {
         let milliseconds =
             stop.elapsed_time_f32(&start).map_err(during("reading the elapsed time"))?;
         Ok(Some(Duration::from_secs_f64(f64::from(milliseconds) / 1e3)))
+    }
+
+    fn count(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Counters>> {
+        work()?;
+        Ok(None)
     }
 }
 

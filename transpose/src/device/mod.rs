@@ -10,8 +10,11 @@ mod simulated;
 use crate::Result;
 use crate::launch::Launch;
 use crate::layout::Layout;
+use crate::study::MemoryKind;
 use bytemuck::Pod;
+use simt::Counters;
 use std::fmt;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +47,16 @@ pub(crate) trait Backend: Send + Sync {
     /// # Safety
     /// `address` came from `allocate`, is given back once, and is not used by later calls.
     unsafe fn free(&self, address: u64);
+
+    /// Memory of the host, `bytes > 0` zero bytes, aligned to 256, that the device can reach.
+    fn allocate_host(&self, kind: MemoryKind, bytes: u64) -> Result<HostAllocation>;
+
+    /// Gives host memory back once all that was queued before is done.
+    ///
+    /// # Safety
+    /// `allocation` came from `allocate_host` for that `kind`, and is not used by later calls or
+    /// through its pointer.
+    unsafe fn free_host(&self, kind: MemoryKind, allocation: HostAllocation);
 
     /// Queues zeroing of `bytes` bytes.
     ///
@@ -78,8 +91,23 @@ pub(crate) trait Backend: Send + Sync {
     /// Waits for all that was queued.
     fn synchronize(&self) -> Result<()>;
 
+    /// The stream that work is queued on, if this is a GPU.
+    fn cuda_stream(&self) -> Option<*mut std::ffi::c_void>;
+
     /// The device's own time for what `work` queues; `None` where that means nothing.
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>>;
+
+    /// What the kernels that `work` queues do to memory; `None` where nobody counts.
+    fn count(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Counters>>;
+}
+
+/// Host memory that the device can reach.
+#[derive(Debug)]
+pub(crate) struct HostAllocation {
+    /// Where the host finds it; `None` where it has no address on the host.
+    pub host: Option<NonNull<u8>>,
+    /// Where kernels find it, if the kind is one that they reach.
+    pub address: u64,
 }
 
 /// What a launch may ask of a device.
@@ -175,6 +203,26 @@ impl Device {
         self.backend.side_by_side(launch)
     }
 
+    /// Runs `work` and returns what its kernels did to memory: sectors moved, banks in conflict.
+    /// `None` on a GPU, which is asked by a profiler.
+    ///
+    /// What other threads launch on the same device meanwhile is counted too.
+    ///
+    /// # Errors
+    /// What `work` returns or the device reports.
+    pub fn count(&self, mut work: impl FnMut() -> Result<()>) -> Result<Option<Counters>> {
+        self.backend.count(&mut work)
+    }
+
+    /// The CUDA stream that this device's work is queued on, as a `CUstream`, for code that queues work
+    /// of its own beside it. `None` on the simulator.
+    ///
+    /// Work queued on the stream by others is in order with this library's; what it does to this
+    /// library's matrices is for the code that queues it to answer for.
+    pub fn cuda_stream(&self) -> Option<*mut std::ffi::c_void> {
+        self.backend.cuda_stream()
+    }
+
     pub(crate) fn is_same(&self, other: &Device) -> bool {
         Arc::ptr_eq(&self.backend, &other.backend)
     }
@@ -183,6 +231,16 @@ impl Device {
         let bytes = bytes as u64;
         let address = if bytes == 0 { 0 } else { self.backend.allocate(bytes)? };
         Ok(Buffer { device: self.clone(), address, bytes })
+    }
+
+    pub(crate) fn allocate_host(&self, kind: MemoryKind, bytes: usize) -> Result<HostAllocation> {
+        self.backend.allocate_host(kind, bytes as u64)
+    }
+
+    /// Gives back what [`allocate_host`](Self::allocate_host) returned for that `kind`.
+    pub(crate) fn free_host(&self, kind: MemoryKind, allocation: HostAllocation) {
+        // SAFETY: the allocation is moved here by its only owner, so nobody has it after this.
+        unsafe { self.backend.free_host(kind, allocation) }
     }
 
     pub(crate) fn fill_zero(&self, buffer: &Buffer) -> Result<()> {
@@ -216,14 +274,14 @@ impl Device {
         unsafe { self.backend.copy(dst.address + dst_offset, src.address + src_offset, bytes) }
     }
 
-    /// Copies one buffer to another of the same size.
-    pub(crate) fn copy(&self, src: &Buffer, dst: &Buffer) -> Result<()> {
-        debug_assert_eq!(src.bytes, dst.bytes);
-        if src.bytes == 0 {
+    /// Copies `bytes` from one address to another; both ranges must lie inside live buffers.
+    pub(crate) fn copy(&self, src: u64, dst: u64, bytes: usize) -> Result<()> {
+        if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: the ranges are the whole of two live buffers.
-        unsafe { self.backend.copy(dst.address, src.address, src.bytes) }
+        // SAFETY: views hand out only ranges inside their live buffers; the destination's is
+        // borrowed exclusively, so the two are apart.
+        unsafe { self.backend.copy(dst, src, bytes as u64) }
     }
 
     /// Copies the elements of a matrix to `address`; `layout` must lie inside a live buffer there.

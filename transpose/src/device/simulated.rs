@@ -1,11 +1,12 @@
 //! The simulator as a device: the shipped PTX, executed on the CPU.
 
-use super::{Backend, Limits, Rows};
+use super::{Backend, HostAllocation, Limits, Rows};
 use crate::kernels::Family;
 use crate::launch::Launch;
+use crate::study::MemoryKind;
 use crate::{Error, Result};
-use simt::{LaunchConfig, Memory, Module, Options};
-use std::sync::OnceLock;
+use simt::{CounterOptions, Counters, LaunchConfig, Memory, Module, Options};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// The memory that a simulated device has, in bytes.
@@ -14,11 +15,17 @@ const MEMORY_LIMIT: u64 = 16 << 30;
 /// A CPU that stands in for a GPU.
 pub(super) struct Simulated {
     memory: Memory,
+    /// What has been counted, while somebody wants to know.
+    counters: Mutex<Option<Counters>>,
 }
 
 impl Simulated {
     pub fn new() -> Self {
-        Simulated { memory: Memory::new(MEMORY_LIMIT) }
+        Simulated { memory: Memory::new(MEMORY_LIMIT), counters: Mutex::default() }
+    }
+
+    fn counters(&self) -> MutexGuard<'_, Option<Counters>> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -71,6 +78,18 @@ impl Backend for Simulated {
         debug_assert!(freed.is_ok(), "{freed:?}");
     }
 
+    /// The simulator has one kind of memory, and stands in with it for every kind.
+    fn allocate_host(&self, _kind: MemoryKind, bytes: u64) -> Result<HostAllocation> {
+        let address = self.allocate(bytes)?;
+        self.memory.fill(address, 0, bytes)?;
+        Ok(HostAllocation { host: None, address })
+    }
+
+    unsafe fn free_host(&self, _kind: MemoryKind, allocation: HostAllocation) {
+        // SAFETY: the caller's obligations.
+        unsafe { self.free(allocation.address) }
+    }
+
     unsafe fn fill_zero(&self, address: u64, bytes: u64) -> Result<()> {
         Ok(self.memory.fill(address, 0, bytes)?)
     }
@@ -99,7 +118,13 @@ impl Backend for Simulated {
         let arguments: Vec<&[u8]> = words.iter().map(bytemuck::bytes_of).collect();
         let config = LaunchConfig { grid, block, dynamic_shared_bytes };
         let kernel = module(entry.family)?.kernel(entry.name)?;
-        kernel.launch(&self.memory, &config, &arguments, &Options::default())?;
+        let counting = self.counters().is_some();
+        let counters = counting.then(CounterOptions::default);
+        let options = Options { counters, ..Options::default() };
+        let report = kernel.launch(&self.memory, &config, &arguments, &options)?;
+        if let (Some(sum), Some(counted)) = (self.counters().as_mut(), report.counters) {
+            sum.add(&counted.total);
+        }
         Ok(())
     }
 
@@ -107,8 +132,19 @@ impl Backend for Simulated {
         Ok(())
     }
 
+    fn cuda_stream(&self) -> Option<*mut std::ffi::c_void> {
+        None
+    }
+
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>> {
         work()?;
         Ok(None)
+    }
+
+    fn count(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Counters>> {
+        *self.counters() = Some(Counters::default());
+        let done = work();
+        let counted = self.counters().take();
+        done.map(|()| counted)
     }
 }

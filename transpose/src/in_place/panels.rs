@@ -20,11 +20,12 @@ use super::InPlaceOptions;
 use super::launches::{Panels, Slots};
 use super::plan::{Shape, scratch_limit};
 use super::recipe::{Recipe, Step};
-use crate::Plan;
 use crate::Result;
 use crate::device::Limits;
-use crate::kernels::Width;
+use crate::kernels::{Classic, Width};
+use crate::launch::Launch;
 use crate::layout::Layout;
+use crate::plan::{Batch, GRID_LIMIT, Problem, classic};
 
 /// Bytes that a slot should have: fewer cost more per byte, more need larger groups.
 const SLOT_BYTES: usize = 1024;
@@ -223,7 +224,7 @@ pub(super) fn recipe(panels: &Panels, shape: &Shape, limits: &Limits) -> Result<
     let packed = Layout { rows: gap, cols: lines, ld: lines };
     if panels.to_rows {
         if gap > 0 {
-            for mut launch in Plan::launches_between(bytes, strided, packed)? {
+            for mut launch in out_of_place(shape, strided, packed) {
                 launch.offsets[0] += (done * bytes) as u64;
                 launch.offsets[1] += saved as u64;
                 recipe.steps.push(Step::Launch(launch));
@@ -245,7 +246,7 @@ pub(super) fn recipe(panels: &Panels, shape: &Shape, limits: &Limits) -> Result<
         recipe.pass(panel_launch, counters);
         recipe.pass(permute_launch, flags);
         if gap > 0 {
-            for mut launch in Plan::launches_between(bytes, packed, strided)? {
+            for mut launch in out_of_place(shape, packed, strided) {
                 launch.offsets[0] += saved as u64;
                 launch.offsets[1] += (done * bytes) as u64;
                 recipe.steps.push(Step::FromScratch(launch));
@@ -253,4 +254,13 @@ pub(super) fn recipe(panels: &Panels, shape: &Shape, limits: &Limits) -> Result<
         }
     }
     Ok(recipe)
+}
+
+/// The launches that transpose between the matrix and the scratch memory: few elements, so that the
+/// kernel that serves any layout will do.
+fn out_of_place(shape: &Shape, src: Layout, dst: Layout) -> Vec<Launch> {
+    let element_bytes = shape.element_bytes();
+    let (src_align, dst_align) = (element_bytes, element_bytes);
+    let problem = Problem { element_bytes, src, dst, src_align, dst_align, batch: Batch::ONE };
+    classic::launches(Classic::Padded, shape.width, &problem, GRID_LIMIT)
 }

@@ -45,24 +45,22 @@ impl<'a> Decoder<'a> {
         .unwrap_or(Window::Generic)
     }
 
-    /// Takes the memory-ordering modifiers; says whether the access may race.
-    fn strength(&self, op: &mut Opcode<'a>, ordering: &str) -> bool {
+    /// Takes the memory-ordering modifiers; says whether the access may race and
+    /// whether it orders others, by the modifier `orders`.
+    fn strength(&self, op: &mut Opcode<'a>, orders: &str) -> (bool, bool) {
         op.take("weak");
         op.take("mmio");
-        let ordered = op.take("relaxed") || op.take(ordering);
-        if ordered {
+        let ordering = op.take(orders);
+        let scoped = op.take("relaxed") || ordering;
+        if scoped {
             take_scope(op);
         }
-        op.take("volatile") || ordered
+        (op.take("volatile") || scoped, ordering)
     }
 
     /// The modifiers that loads and stores share, into an access without operands.
-    fn access_shape(
-        &mut self,
-        op: &mut Opcode<'a>,
-        ordering: &str,
-    ) -> Result<(Access, Type), Error> {
-        let strong = self.strength(op, ordering);
+    fn access_shape(&mut self, op: &mut Opcode<'a>, orders: &str) -> Result<(Access, Type), Error> {
+        let (strong, ordering) = self.strength(op, orders);
         let window = self.window(op);
         op.take_all(is_cache_hint);
         let count = op.take_one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1u8);
@@ -75,6 +73,7 @@ impl<'a> Decoder<'a> {
             element: kind.bits / 8,
             signed: kind.is_signed(),
             strong,
+            ordering,
             count,
             slots: [Slot::None; 4],
             base: Reg::W(W(0)),

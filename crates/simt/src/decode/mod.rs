@@ -17,26 +17,34 @@ use crate::isa::{D, Guard, Init, Inst, Op, P, Program, Reg, Special, W};
 use crate::parser::{Entry, Instruction, Operand, Statement, StatementKind, Variable};
 use opcode::{Opcode, Type};
 
+/// Most bytes of parameters that a kernel may have.
+const PARAMS_LIMIT: u64 = 32764;
+
 /// Where each parameter lies in the buffer of arguments, and the buffer's size.
-pub(crate) fn param_layout(params: &[Variable<'_>]) -> (Vec<u64>, u64) {
+pub(crate) fn param_layout(entry: &Entry<'_>) -> Result<(Vec<u64>, u64), Error> {
     let mut end = 0u64;
-    let offsets = params
-        .iter()
-        .map(|param| {
-            let offset = end.next_multiple_of(u64::from(param.align));
-            end = offset + param.bytes;
-            offset
-        })
-        .collect();
-    (offsets, end)
+    let mut offsets = Vec::new();
+    for param in &entry.params {
+        // Neither sum can overflow: alignments have 32 bits, and `end` is small.
+        let offset = end.next_multiple_of(u64::from(param.align));
+        end = offset.saturating_add(param.bytes);
+        if end > PARAMS_LIMIT {
+            let what = format!("{end} bytes of parameters; at most {PARAMS_LIMIT} are allowed");
+            return Err(Error::Invalid { line: param.line, what });
+        }
+        offsets.push(offset);
+    }
+    Ok((offsets, end))
 }
 
 /// Decodes `entry`; `globals` are the variables at module scope.
 pub(crate) fn decode(entry: &Entry<'_>, globals: &[Variable<'_>]) -> Result<Program, Error> {
     let body = entry.body.as_ref().map_err(Clone::clone)?;
-    let mut decoder = Decoder::new(entry, globals);
+    let mut decoder = Decoder::new(entry, globals)?;
     decoder.block(body)?;
-    decoder.emit_end();
+    // Falling off the end of a kernel returns from it.
+    decoder.line = entry.end_line;
+    decoder.emit(Guard::ALWAYS, Op::Exit);
     decoder.finish()
 }
 
@@ -106,13 +114,13 @@ struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    fn new(entry: &'a Entry<'a>, globals: &'a [Variable<'a>]) -> Decoder<'a> {
-        let (offsets, _) = param_layout(&entry.params);
+    fn new(entry: &'a Entry<'a>, globals: &'a [Variable<'a>]) -> Result<Decoder<'a>, Error> {
+        let (offsets, _) = param_layout(entry)?;
         let module = Scope {
             variables: globals.iter().map(|v| (v.name, v.clone())).collect(),
             ..Scope::default()
         };
-        Decoder {
+        Ok(Decoder {
             // Predicates 0 and 1 are "true" and the carry.
             program: Program { predicates: 2, ..Program::default() },
             scopes: vec![module],
@@ -127,7 +135,7 @@ impl<'a> Decoder<'a> {
             defs: Vec::new(),
             footprint: Vec::new(),
             line: entry.line,
-        }
+        })
     }
 
     fn invalid(&self, what: impl Into<String>) -> Error {
@@ -212,8 +220,10 @@ impl<'a> Decoder<'a> {
             None => Guard::ALWAYS,
         };
         let mut opcode = Opcode::new(instruction.opcode, self.line);
-        let op = self.operation(&mut opcode, &instruction.operands)?;
+        let op = self.operation(&mut opcode, &instruction.operands);
+        // An unknown modifier explains operands that do not fit.
         opcode.finish()?;
+        let op = op?;
         self.emit(guard, op);
         Ok(())
     }
@@ -234,11 +244,6 @@ impl<'a> Decoder<'a> {
             uses: std::mem::take(&mut self.uses),
             defs: std::mem::take(&mut self.defs),
         });
-    }
-
-    /// Falling off the end of a kernel returns from it.
-    fn emit_end(&mut self) {
-        self.emit(Guard::ALWAYS, Op::Exit);
     }
 
     /// Resolves labels, places dynamic shared memory, finds where lanes reconverge.

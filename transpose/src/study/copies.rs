@@ -1,10 +1,8 @@
-//! What transposes are measured against: copies.
-
-pub use crate::in_place::census as in_place_cycles;
+//! Copies: what transposes are measured against.
 
 use crate::plan::Plan;
 use crate::view::{MatrixView, MatrixViewMut};
-use crate::{DeviceMatrix, Error, Result};
+use crate::{Error, Result};
 use bytemuck::Pod;
 
 /// Copies `src` to `dst` with a kernel that moves the same tiles as the transposes do.
@@ -20,18 +18,23 @@ pub fn copy_into<'s, 'd, T: Pod>(
     dst: impl Into<MatrixViewMut<'d, T>>,
 ) -> Result<()> {
     let (src, dst) = (src.into(), dst.into());
-    Plan::copy::<T>(src.layout, dst.layout)?.run(src, dst)
+    Plan::copy(&src, &dst)?.run(src, dst)
 }
 
-/// Copies the memory of `src` to that of `dst` as the driver copies: the speed to measure against.
+/// Copies the elements of `src` to `dst` as the driver copies: the speed to measure against.
 ///
-/// The shapes may differ as long as the bytes are as many; what lies between rows is copied too.
+/// The shapes may differ as long as the elements are as many and follow each other without gaps.
 ///
 /// # Errors
-/// [`Error::CopyShapeMismatch`] for different sizes, [`Error::DeviceMismatch`], and what the
-/// device reports.
-pub fn driver_copy<T: Pod>(src: &DeviceMatrix<T>, dst: &mut DeviceMatrix<T>) -> Result<()> {
-    if src.capacity() != dst.capacity() {
+/// [`Error::CopyShapeMismatch`] for different numbers of elements or gaps between rows,
+/// [`Error::DeviceMismatch`], and what the device reports.
+pub fn driver_copy<'s, 'd, T: Pod>(
+    src: impl Into<MatrixView<'s, T>>,
+    dst: impl Into<MatrixViewMut<'d, T>>,
+) -> Result<()> {
+    let (src, dst) = (src.into(), dst.into());
+    let comparable = src.layout.len() == dst.layout.len();
+    if !comparable || !src.is_contiguous() || !dst.is_contiguous() {
         return Err(Error::CopyShapeMismatch {
             src_rows: src.nrows(),
             src_cols: src.ncols(),
@@ -39,5 +42,5 @@ pub fn driver_copy<T: Pod>(src: &DeviceMatrix<T>, dst: &mut DeviceMatrix<T>) -> 
             dst_cols: dst.ncols(),
         });
     }
-    src.view().same_device(&dst.view_mut())?.copy(src.buffer(), dst.buffer())
+    src.same_device(&dst)?.copy(src.address, dst.address, src.layout.len() * size_of::<T>())
 }

@@ -1,0 +1,149 @@
+//! Runs a launch's blocks on all cores.
+//!
+//! Workers take blocks in order of their number, a few at a time, so that blocks
+//! start as they would on a GPU: a block may wait for an earlier one. What a
+//! worker needs for a block it keeps for the next.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::Error;
+use crate::block::Cta;
+use crate::counters::Tally;
+use crate::findings::{Fault, Finding};
+use crate::launch::Launch;
+use crate::memory::lock;
+use crate::options::Options;
+use crate::registers::LANES;
+use crate::report::Findings;
+use crate::trace::Trace;
+use crate::warp::Warp;
+use crate::watch::Watch;
+
+/// Blocks a worker takes at a time, at most.
+const LARGEST_CHUNK: u64 = 64;
+
+/// What the workers share.
+struct Queue<'a> {
+    launch: &'a Launch<'a>,
+    next: AtomicU64,
+    done: AtomicU64,
+    chunk: u64,
+    /// The lowest block that failed; later ones need not run.
+    failed: AtomicU64,
+    fault: Mutex<Option<Box<Finding>>>,
+    options: &'a Options,
+}
+
+/// What workers bring back.
+#[derive(Default)]
+pub(crate) struct Done {
+    pub findings: Findings,
+    pub tally: Option<Tally>,
+    pub trace: Option<Trace>,
+}
+
+/// Runs all blocks of a launch.
+pub(crate) fn run(launch: &Launch<'_>, options: &Options) -> Result<Done, Error> {
+    let workers = (rayon::current_num_threads() as u64).min(launch.blocks).max(1);
+    let queue = Queue {
+        launch,
+        next: AtomicU64::new(0),
+        done: AtomicU64::new(0),
+        chunk: (launch.blocks / (8 * workers)).clamp(1, LARGEST_CHUNK),
+        failed: AtomicU64::new(u64::MAX),
+        fault: Mutex::new(None),
+        options,
+    };
+    let done =
+        Mutex::new(Done { findings: Findings::new(launch.findings_limit), ..Done::default() });
+    let work = || {
+        let part = queue.work();
+        lock(&done).merge(part);
+    };
+    if workers == 1 {
+        work();
+    } else {
+        rayon::scope(|scope| (0..workers).for_each(|_| scope.spawn(|_| work())));
+    }
+    let done = std::mem::take(&mut *lock(&done));
+    let fault = lock(&queue.fault).take();
+    match fault {
+        None => Ok(done),
+        Some(finding) => {
+            let earlier = done.findings.into_sorted();
+            Err(Error::Fault(Box::new(Fault { finding: *finding, earlier })))
+        }
+    }
+}
+
+impl Done {
+    fn merge(&mut self, other: Done) {
+        self.findings.merge(other.findings);
+        match (&mut self.tally, other.tally) {
+            (Some(mine), Some(other)) => mine.merge(other),
+            (mine, other) => *mine = mine.take().or(other),
+        }
+        // Only the worker that ran the traced block has events.
+        let better = |trace: &Trace| !trace.events.is_empty() || self.trace.is_none();
+        if let Some(trace) = other.trace.filter(better) {
+            self.trace = Some(trace);
+        }
+    }
+}
+
+impl Queue<'_> {
+    /// Runs blocks, in order, until none is left.
+    fn work(&self) -> Done {
+        let mut cta = Cta::new(self.launch);
+        let watch = Watch::new(self.launch, self.options);
+        let count = self.launch.threads.div_ceil(LANES as u32);
+        let mut warps: Vec<Warp> = (0..count).map(|index| Warp::new(&cta, index)).collect();
+        cta.watch = watch.is_needed().then(|| Box::new(watch));
+        loop {
+            let start = self.next.fetch_add(self.chunk, Relaxed);
+            let end = start.saturating_add(self.chunk).min(self.launch.blocks);
+            // Blocks before a failed one still run, so that the first fault is the one reported.
+            if start >= end
+                || (start..end).any(|block| !self.run_block(&mut cta, &mut warps, block))
+            {
+                break;
+            }
+            let done = self.done.fetch_add(end - start, Relaxed) + end - start;
+            if let Some(progress) = &self.options.progress {
+                progress.call(done, self.launch.blocks);
+            }
+        }
+        let (tally, trace) = cta.watch.map_or((None, None), |watch| (watch.tally, watch.trace));
+        Done { findings: cta.findings, tally, trace }
+    }
+
+    /// Runs one block unless an earlier one has failed; says whether it ran.
+    fn run_block(&self, cta: &mut Cta<'_>, warps: &mut [Warp], block: u64) -> bool {
+        if block > self.failed.load(Relaxed) {
+            return false;
+        }
+        let index = self.launch.block_index(block);
+        let watched = cta.watch.as_ref().is_some_and(|watch| watch.cares_about(index));
+        let result = if watched {
+            cta.run::<true>(warps, block)
+        } else {
+            let idle = cta.watch.take();
+            let result = cta.run::<false>(warps, block);
+            cta.watch = idle;
+            result
+        };
+        if let Err(finding) = result {
+            self.fail(block, finding);
+        }
+        true
+    }
+
+    fn fail(&self, block: u64, finding: Box<Finding>) {
+        let mut fault = lock(&self.fault);
+        if block < self.failed.load(Relaxed) {
+            self.failed.store(block, Relaxed);
+            *fault = Some(finding);
+        }
+    }
+}

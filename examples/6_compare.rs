@@ -1,0 +1,266 @@
+//! The library's speed, beside a copy and beside what else there is:
+//! `cargo run --release --example compare -- [--group GROUP] [--cpu] [--csv FILE] [--svg FILE]`
+//!
+//! On each shape all contestants take turns: the driver's device-to-device copy of as many bytes, this
+//! library's `Auto` on a prepared plan, and cuBLAS's `geam` if a libcublas can be opened. With `--cpu`
+//! also a transpose on all cores of the host. Every result is compared with the source on the host.
+
+use anyhow::{Result, ensure};
+use bytemuck::Pod;
+use clap::Parser;
+use rayon::prelude::*;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use support::cases::{Case, cases};
+use support::chart::Chart;
+use support::cublas::Cublas;
+use support::device::DeviceChoice;
+use support::race::{Contestant, Pairs};
+use transpose::study::driver_copy;
+use transpose::{Device, DeviceMatrix, Plan};
+
+/// Compare the speed of transposes with a copy's.
+#[derive(Parser)]
+struct Arguments {
+    /// Only this group: large, unaligned, skinny, smaller, odd or batch.
+    #[arg(long)]
+    group: Option<String>,
+    /// Only elements of so many bytes.
+    #[arg(long)]
+    element: Option<usize>,
+    /// Turns that each contestant gets.
+    #[arg(long, default_value_t = 9)]
+    turns: usize,
+    /// Also transpose on the CPU.
+    #[arg(long)]
+    cpu: bool,
+    /// Write the figures to this file.
+    #[arg(long)]
+    csv: Option<PathBuf>,
+    /// Draw the fractions of a copy to this file.
+    #[arg(long)]
+    svg: Option<PathBuf>,
+}
+
+/// What was measured, in GB/s.
+struct Figures {
+    case: Case,
+    kernel: String,
+    copy: f64,
+    ours: f64,
+    geam: Option<f64>,
+    cpu: Option<f64>,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let device = DeviceChoice::Cuda.open()?;
+    let cublas = Cublas::open(&device);
+    if let Err(reason) = &cublas {
+        eprintln!("without cuBLAS: {reason}");
+    }
+    println!(
+        "{:<10} {:>2} {:<26} {:<11} {:>8} {:>8} {:>7} {:>7} {:>8}",
+        "group", "B", "rows × cols", "kernel", "memcpy", "GB/s", "of copy", "geam", "CPU"
+    );
+    let mut all = Vec::new();
+    for case in cases() {
+        let wanted = arguments.group.as_ref().is_none_or(|group| group == case.group)
+            && arguments.element.is_none_or(|element| element == case.element);
+        if wanted {
+            let figures = measure_element(&device, case, cublas.as_ref().ok(), &arguments)?;
+            println!("{}", row(&figures));
+            all.push(figures);
+        }
+    }
+    if let Some(path) = &arguments.csv {
+        std::fs::write(path, csv(&all))?;
+    }
+    if let Some(path) = &arguments.svg {
+        std::fs::write(path, chart(&all).svg())?;
+    }
+    Ok(())
+}
+
+/// Measures a case with an element type of its size.
+fn measure_element(
+    device: &Device,
+    case: Case,
+    cublas: Option<&Cublas>,
+    arguments: &Arguments,
+) -> Result<Figures> {
+    let measure = match case.element {
+        1 => measure::<u8>,
+        2 => measure::<u16>,
+        3 => measure::<[u8; 3]>,
+        4 => measure::<u32>,
+        6 => measure::<[u16; 3]>,
+        8 => measure::<u64>,
+        12 => measure::<[u32; 3]>,
+        16 => measure::<u128>,
+        24 => measure::<[u64; 3]>,
+        _ => measure::<[u128; 2]>,
+    };
+    measure(device, case, cublas, arguments)
+}
+
+fn measure<T: Pod + PartialEq + Send + Sync>(
+    device: &Device,
+    case: Case,
+    cublas: Option<&Cublas>,
+    arguments: &Arguments,
+) -> Result<Figures> {
+    let host = scrambled::<T>(case.src_len());
+    let bytes = case.elements() * size_of::<T>();
+    let mut pairs = Pairs::new(device, 2 * bytes, || {
+        let src = DeviceMatrix::from_host(device, 1, case.src_len(), &host)?;
+        Ok((src, DeviceMatrix::zeroed(device, 1, case.dst_len())?))
+    })?;
+
+    let Case { offset, rows, cols, .. } = case;
+    let (src, dst) = pairs.first();
+    let plan = Plan::batched(
+        src.window(offset, rows, cols, case.src_ld())?,
+        dst.window_mut(offset, cols, rows, case.dst_ld())?,
+        case.batch(),
+    )?;
+    let mut contestants: Vec<Contestant<T>> = vec![
+        Box::new(|src, dst| {
+            let count = case.elements();
+            driver_copy(src.window(0, 1, count, count)?, dst.window_mut(0, 1, count, count)?)
+        }),
+        Box::new(|src, dst| {
+            let src = src.window(offset, rows, cols, case.src_ld())?;
+            plan.run(src, dst.window_mut(offset, cols, rows, case.dst_ld())?)
+        }),
+    ];
+    let plain = case.src_slack + case.dst_slack + offset == 0 && case.count == 1;
+    if let Some(cublas) = cublas.filter(|_| plain && matches!(case.element, 4 | 8)) {
+        contestants.push(Box::new(move |src, dst| {
+            // A refusal shows as an absurd speed; the arguments were checked above.
+            let _ = cublas.transpose(rows, cols, src, dst);
+            Ok(())
+        }));
+    }
+    let launches = (4_000_000_000 / (2 * bytes)).clamp(3, 50);
+    let timings = pairs.race(&mut contestants, arguments.turns, launches)?.unwrap_or_default();
+    ensure!(timings.len() >= 2, "this device has no clock");
+    drop(contestants);
+
+    let (src, dst) = pairs.first();
+    plan.run(
+        src.window(offset, rows, cols, case.src_ld())?,
+        dst.window_mut(offset, cols, rows, case.dst_ld())?,
+    )?;
+    ensure!(is_transposed(&case, &host, &dst.to_host()?), "{}: wrong result", case.name());
+    let speed = |index: usize| timings.get(index).map(|timing| timing.gb_per_s(bytes));
+    Ok(Figures {
+        case,
+        kernel: plan.kernel_names().join("+"),
+        copy: timings[0].gb_per_s(bytes),
+        ours: timings[1].gb_per_s(bytes),
+        geam: speed(2),
+        cpu: (arguments.cpu && plain).then(|| on_the_cpu(&host, rows, cols)),
+    })
+}
+
+/// Elements that all differ from their neighbours.
+fn scrambled<T: Pod + Send>(len: usize) -> Vec<T> {
+    let mut host = vec![T::zeroed(); len];
+    bytemuck::cast_slice_mut::<T, u8>(&mut host).par_chunks_mut(1 << 20).enumerate().for_each(
+        |(chunk, bytes)| {
+            for (index, byte) in bytes.iter_mut().enumerate() {
+                let n = ((chunk << 20) + index) as u64;
+                *byte = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
+            }
+        },
+    );
+    host
+}
+
+/// Whether all matrices of a case are transposed in `dst`.
+fn is_transposed<T: PartialEq + Sync>(case: &Case, src: &[T], dst: &[T]) -> bool {
+    const BLOCK: usize = 64;
+    let batch = case.batch();
+    (0..case.count).into_par_iter().all(|number| {
+        let src = &src[case.offset + number * batch.src_stride..];
+        let dst = &dst[case.offset + number * batch.dst_stride..];
+        (0..case.cols.div_ceil(BLOCK)).into_par_iter().all(|block| {
+            let cols = block * BLOCK..case.cols.min((block + 1) * BLOCK);
+            (0..case.rows).step_by(BLOCK).all(|first| {
+                cols.clone().all(|col| {
+                    (first..case.rows.min(first + BLOCK))
+                        .all(|row| src[row * case.src_ld() + col] == dst[col * case.dst_ld() + row])
+                })
+            })
+        })
+    })
+}
+
+/// The speed of a transpose on all cores: each takes some rows with the `transpose` crate of E. Mahler
+/// and copies its result to where it belongs.
+fn on_the_cpu<T: Pod + Send + Sync>(host: &[T], rows: usize, cols: usize) -> f64 {
+    let slab = rows.div_ceil(rayon::current_num_threads()).max(1);
+    let mut result = vec![T::zeroed(); rows * cols];
+    let mut best = Duration::MAX;
+    for _ in 0..3 {
+        let start = Instant::now();
+        let parts: Vec<Vec<T>> = host
+            .par_chunks(slab * cols)
+            .map(|part| {
+                let mut transposed = vec![T::zeroed(); part.len()];
+                cpu_transpose::transpose(part, &mut transposed, cols, part.len() / cols);
+                transposed
+            })
+            .collect();
+        result.par_chunks_mut(rows).enumerate().for_each(|(col, line)| {
+            for (part, line) in parts.iter().zip(line.chunks_mut(slab)) {
+                let len = line.len();
+                line.copy_from_slice(&part[col * len..][..len]);
+            }
+        });
+        best = best.min(start.elapsed());
+    }
+    2.0 * size_of_val(host) as f64 / best.as_secs_f64() / 1e9
+}
+
+fn row(figures: &Figures) -> String {
+    let Figures { case, kernel, copy, ours, geam, cpu } = figures;
+    let fraction = |speed: &f64| format!("{:.3}", speed / copy);
+    format!(
+        "{:<10} {:>2} {:<26} {kernel:<11} {copy:>8.0} {ours:>8.0} {:>7} {:>7} {:>8}",
+        case.group,
+        case.element,
+        case.name(),
+        fraction(ours),
+        geam.as_ref().map_or("–".to_owned(), fraction),
+        cpu.map_or("–".to_owned(), |speed| format!("{speed:.1}")),
+    )
+}
+
+fn csv(all: &[Figures]) -> String {
+    let mut text =
+        "group,element_bytes,shape,kernel,memcpy_gb_s,gb_s,geam_gb_s,cpu_gb_s\n".to_owned();
+    let number = |speed: &Option<f64>| speed.map_or(String::new(), |speed| format!("{speed:.1}"));
+    for Figures { case, kernel, copy, ours, geam, cpu } in all {
+        text += &format!(
+            "{},{},{},{kernel},{copy:.1},{ours:.1},{},{}\n",
+            case.group,
+            case.element,
+            case.name(),
+            number(geam),
+            number(cpu)
+        );
+    }
+    text
+}
+
+fn chart(all: &[Figures]) -> Chart {
+    let mut chart =
+        Chart::new("Fraction of a device-to-device copy", &["transpose", "cuBLAS geam"]);
+    for Figures { case, copy, ours, geam, .. } in all {
+        let label = format!("{} B  {}", case.element, case.name());
+        chart.row(label, &[Some(ours / copy), geam.map(|speed| speed / copy)]);
+    }
+    chart
+}

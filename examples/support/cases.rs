@@ -1,0 +1,114 @@
+//! The shapes that the library's speed is judged by.
+
+use transpose::Batch;
+
+/// One transpose: shape, layouts and element size.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// Which group of cases it belongs to.
+    pub group: &'static str,
+    /// Bytes of an element.
+    pub element: usize,
+    /// Rows of the source.
+    pub rows: usize,
+    /// Columns of the source.
+    pub cols: usize,
+    /// Elements between the source's rows.
+    pub src_slack: usize,
+    /// Elements between the destination's rows.
+    pub dst_slack: usize,
+    /// Elements in front of both matrices.
+    pub offset: usize,
+    /// Matrices, one after the other.
+    pub count: usize,
+}
+
+impl Case {
+    const fn new(group: &'static str, element: usize, rows: usize, cols: usize) -> Self {
+        Case { group, element, rows, cols, src_slack: 0, dst_slack: 0, offset: 0, count: 1 }
+    }
+
+    /// Leading dimension of the source.
+    pub fn src_ld(&self) -> usize {
+        self.cols + self.src_slack
+    }
+
+    /// Leading dimension of the destination.
+    pub fn dst_ld(&self) -> usize {
+        self.rows + self.dst_slack
+    }
+
+    /// Elements of the source's memory.
+    pub fn src_len(&self) -> usize {
+        self.offset + self.count * self.rows * self.src_ld()
+    }
+
+    /// Elements of the destination's memory.
+    pub fn dst_len(&self) -> usize {
+        self.offset + self.count * self.cols * self.dst_ld()
+    }
+
+    /// Elements that are moved.
+    pub fn elements(&self) -> usize {
+        self.count * self.rows * self.cols
+    }
+
+    /// The matrices as a batch.
+    pub fn batch(&self) -> Batch {
+        let (src_stride, dst_stride) = (self.rows * self.src_ld(), self.cols * self.dst_ld());
+        Batch { count: self.count, src_stride, dst_stride }
+    }
+
+    /// The case in words.
+    pub fn name(&self) -> String {
+        let mut name = format!("{} × {}", self.rows, self.cols);
+        if self.count > 1 {
+            name = format!("{} · ({name})", self.count);
+        }
+        if self.src_slack + self.dst_slack > 0 {
+            name += &format!(" ld {} {}", self.src_ld(), self.dst_ld());
+        }
+        if self.offset > 0 {
+            name += &format!(" at {}", self.offset);
+        }
+        name
+    }
+}
+
+/// All cases.
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for element in [1, 2, 4, 8, 16] {
+        cases.push(Case::new("large", element, 16384, 16384));
+    }
+    cases.push(Case::new("large", 1, 32768, 32768));
+    for (rows, cols) in [(8192, 8192), (32768, 32768), (65536, 4096), (4096, 65536)] {
+        cases.push(Case::new("large", 4, rows, cols));
+    }
+    for element in [1, 2, 4, 8] {
+        cases.push(Case::new("unaligned", element, 10007, 9973));
+        cases.push(Case::new("unaligned", element, 9999, 10001));
+        let odd = Case::new("unaligned", element, 10000, 10000);
+        cases.push(Case { src_slack: 1, dst_slack: 3, offset: 1, ..odd });
+    }
+    for few in [2, 3, 4, 5, 7, 8, 12, 16, 24, 32, 48] {
+        cases.push(Case::new("skinny", 4, 1 << 24, few));
+        cases.push(Case::new("skinny", 4, few, 1 << 24));
+    }
+    for element in [1, 2, 8, 16] {
+        for few in [3, 8] {
+            cases.push(Case::new("skinny", element, 1 << 24, few));
+            cases.push(Case::new("skinny", element, few, 1 << 24));
+        }
+    }
+    for (rows, cols) in [(2048, 2048), (1920, 1920), (4096, 1024), (7200, 1800), (1000, 100000)] {
+        cases.push(Case::new("smaller", 4, rows, cols));
+    }
+    for element in [3, 6, 12, 24, 32] {
+        cases.push(Case::new("odd", element, 8192, 8192));
+    }
+    for (count, rows, cols) in [(4096, 64, 64), (512, 512, 384), (65536, 16, 16), (100_000, 7, 5)] {
+        cases.push(Case { count, ..Case::new("batch", 4, rows, cols) });
+    }
+    cases
+}

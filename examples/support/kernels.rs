@@ -1,0 +1,198 @@
+//! The kernels of the catalogue, put into one race: each on matrices of the shape that it takes,
+//! all with as many bytes.
+
+use crate::race::{Contestant, Pairs, Timing};
+use anyhow::{Context, Result, ensure};
+use bytemuck::Pod;
+use indicatif::ProgressBar;
+use std::collections::HashMap;
+use transpose::study::{self, Block, Counters, Kernel, Outcome};
+use transpose::{Device, DeviceMatrix, Plan};
+
+/// A kernel in blocks of one shape, on one matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// The shape of its blocks.
+    pub block: Block,
+    rows: usize,
+    cols: usize,
+    element_bytes: usize,
+}
+
+impl Run {
+    /// The kernel on as many elements as a `rows × cols` matrix has: that matrix, or records.
+    ///
+    /// # Errors
+    /// Why it does not run in such blocks or on such a matrix.
+    pub fn new(
+        kernel: Kernel,
+        block: Block,
+        rows: usize,
+        cols: usize,
+        element_bytes: usize,
+    ) -> transpose::Result<Self> {
+        let (rows, cols) = match kernel.outcome() {
+            Outcome::StructFields | Outcome::StructX => (rows * cols / 2, 2),
+            Outcome::ArrayFields | Outcome::ArrayX => (2, rows * cols / 2),
+            _ => (rows, cols),
+        };
+        kernel.check_block(block)?;
+        kernel.check_source(element_bytes, rows, cols)?;
+        Ok(Run { kernel, block, rows, cols, element_bytes })
+    }
+
+    /// The bytes of the result. As many have to be read, and as many written.
+    pub fn bytes(&self) -> usize {
+        let (rows, cols) = self.dst_shape();
+        rows * cols * self.element_bytes
+    }
+
+    fn dst_shape(&self) -> (usize, usize) {
+        self.kernel.outcome().dst_shape(self.rows, self.cols)
+    }
+
+    /// The leading dimension of the destination.
+    fn dst_ld(&self) -> usize {
+        self.kernel.dst_ld(self.element_bytes, self.rows, self.cols)
+    }
+
+    /// The elements of the destination, what lies between its rows included.
+    fn dst_len(&self) -> usize {
+        self.dst_shape().0 * self.dst_ld()
+    }
+
+    fn launch<T: Pod>(
+        &self,
+        plan: &mut Option<Plan>,
+        src: &DeviceMatrix<T>,
+        dst: &mut DeviceMatrix<T>,
+    ) -> transpose::Result<()> {
+        let (dst_rows, dst_cols) = self.dst_shape();
+        let src = src.window(0, self.rows, self.cols, self.cols)?;
+        let mut dst = dst.window_mut(0, dst_rows, dst_cols, self.dst_ld())?;
+        let plan = match plan {
+            Some(plan) => plan,
+            None => plan.insert(study::plan(self.kernel, self.block, src, dst.reborrow())?),
+        };
+        plan.run(src, dst)
+    }
+}
+
+/// Races the runs against the driver's copy. The first timing is the copy's, then one for each
+/// run; `None` on a device whose time means nothing.
+///
+/// # Errors
+/// What the device reports.
+pub fn race<T: Pod>(
+    device: &Device,
+    host: &[T],
+    runs: &[Run],
+    turns: usize,
+    launches: usize,
+    progress: &ProgressBar,
+) -> Result<Option<Vec<Timing>>> {
+    if !device.is_gpu() {
+        progress.set_length(runs.len() as u64);
+        return Ok(None);
+    }
+    let len = host.len();
+    // A destination with gaps between its rows is longer than the others.
+    let dst_len = runs.iter().map(Run::dst_len).fold(len, usize::max);
+    let mut pairs = Pairs::new(device, 2 * size_of_val(host), || {
+        let src = DeviceMatrix::from_host(device, 1, len, host)?;
+        Ok((src, DeviceMatrix::zeroed(device, 1, dst_len)?))
+    })?;
+    let copy = |src: &DeviceMatrix<T>, dst: &mut DeviceMatrix<T>| {
+        study::driver_copy(src, dst.window_mut(0, 1, len, len)?)
+    };
+    let mut contestants: Vec<Contestant<T>> = vec![Box::new(copy)];
+    for &run in runs {
+        let mut plan = None;
+        contestants.push(Box::new(move |src, dst| run.launch(&mut plan, src, dst)));
+    }
+    Ok(pairs.race_and_tell(&mut contestants, turns, launches, &mut || progress.inc(1))?)
+}
+
+/// Lets the simulator count what each run does to memory; `None` on a GPU.
+///
+/// # Errors
+/// What the device reports.
+pub fn count<T: Pod>(
+    device: &Device,
+    host: &[T],
+    runs: &[Run],
+    progress: &ProgressBar,
+) -> Result<Option<Vec<Counters>>> {
+    let src = DeviceMatrix::from_host(device, 1, host.len(), host)?;
+    let mut counted = Vec::new();
+    for run in runs {
+        let mut dst = DeviceMatrix::zeroed(device, 1, run.dst_len())?;
+        counted.push(device.count(|| run.launch(&mut None, &src, &mut dst))?);
+        progress.inc(1);
+    }
+    Ok(counted.into_iter().collect())
+}
+
+/// Runs each once more, into a destination that holds something else, and compares the result
+/// with the host's.
+///
+/// # Errors
+/// The first that differs, and what the device reports.
+pub fn verify<T: Pod + PartialEq>(
+    device: &Device,
+    host: &[T],
+    runs: &[Run],
+    progress: &ProgressBar,
+) -> Result<()> {
+    let mut oracles: HashMap<Outcome, Vec<T>> = HashMap::new();
+    let src = DeviceMatrix::from_host(device, 1, host.len(), host)?;
+    for run in runs {
+        let elements = &host[..run.rows * run.cols];
+        let expected = match oracles.entry(run.kernel.outcome()) {
+            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::hash_map::Entry::Vacant(slot) => {
+                slot.insert(run.kernel.expected(elements, run.rows, run.cols)?)
+            }
+        };
+        let poison: T = bytemuck::pod_read_unaligned(&[0xa5; 16][..size_of::<T>()]);
+        let mut dst =
+            DeviceMatrix::from_host(device, 1, run.dst_len(), &vec![poison; run.dst_len()])?;
+        run.launch(&mut None, &src, &mut dst)?;
+        let (dst_rows, dst_cols) = run.dst_shape();
+        let actual = dst.window(0, dst_rows, dst_cols, run.dst_ld())?.to_host()?;
+        ensure!(actual == *expected, "{} in blocks of {}: wrong result", run.kernel, run.block);
+        progress.inc(1);
+    }
+    Ok(())
+}
+
+/// Elements to move, `rows * cols` of them: no two alike nearby, and finite as `f32` where they
+/// are that wide.
+///
+/// # Errors
+/// More than there is memory for.
+pub fn elements<T: Pod>(rows: usize, cols: usize) -> Result<Vec<T>> {
+    let too_many = || format!("{rows} × {cols} elements of {} bytes are too many", size_of::<T>());
+    let len = rows.checked_mul(cols).with_context(too_many)?;
+    let mut elements = Vec::new();
+    elements.try_reserve_exact(len).with_context(too_many)?;
+    let mut state = 0u64;
+    let mut next = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed ^ (mixed >> 27)
+    };
+    elements.extend((0..len).map(|_| {
+        let (a, b) = (next(), next());
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&a.to_ne_bytes());
+        bytes[8..].copy_from_slice(&b.to_ne_bytes());
+        if size_of::<T>() == 4 {
+            bytes[..4].copy_from_slice(&((a >> 40) as f32).to_ne_bytes());
+        }
+        bytemuck::pod_read_unaligned::<T>(&bytes[..size_of::<T>()])
+    }));
+    Ok(elements)
+}

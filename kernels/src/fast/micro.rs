@@ -1,0 +1,323 @@
+//! The transpose of aligned matrices: micro-blocks change places in registers.
+//!
+//! A thread loads one vector of 16 bytes from each of up to four consecutive rows. That block of
+//! 4 × 4 words (or 4 × 16 bytes, 4 × 8 half-words, 2 × 2 double words) is transposed in
+//! registers, which for words means giving the registers other names and for less
+//! than words a few byte permutations. The transposed block goes to a *transposed* tile in shared
+//! memory, whose rows are then stored as vectors:
+//!
+//! ```text
+//! block[i] = src[row + i][col .. col + V]                     V elements are 16 bytes
+//! tile[col + j][row .. row + R] = (block[0][j], …, block[R - 1][j])
+//! barrier
+//! dst[c][r .. r + V] = tile[c][r .. r + V]
+//! ```
+//!
+//! # Banks
+//! The tile's rows are a multiple of 128 bytes, so the 16-byte chunk `k` of every row lies in the same
+//! four banks, and threads whose blocks stand side by side would all write to those. Chunk `k` of row
+//! `c` is therefore kept at `k ^ (c / V) mod 8`: eight neighbours write to eight chunks, and the
+//! reader of a row meets each chunk of it once. Nothing is wasted on padding, and vectors stay aligned.
+
+use super::global::{load_vector, store_vector};
+use super::shared::{permute, store_pair, store_u32};
+use super::{per_vector, Extent, VECTOR};
+use crate::element::{Element, B16};
+use crate::matrices::Matrices;
+use cuda_std::thread;
+
+/// An element whose micro-blocks have `R` rows of one vector.
+pub trait MicroBlock<const R: usize>: Element {
+    /// Stores the columns of `block`, each `R` elements, to `at`, `at + pitch`, and so on.
+    ///
+    /// # Safety
+    /// The addresses are in the block's shared memory, aligned to a column's bytes (at most 16), and
+    /// accessed by no other thread before the next barrier.
+    unsafe fn store_columns(block: [B16; R], at: u32, pitch: u32);
+}
+
+impl MicroBlock<1> for B16 {
+    #[inline(always)]
+    unsafe fn store_columns([a]: [B16; 1], at: u32, _: u32) {
+        // SAFETY: the caller's obligations.
+        unsafe { a.store_shared(at) }
+    }
+}
+
+impl MicroBlock<2> for u64 {
+    #[inline(always)]
+    unsafe fn store_columns([a, b]: [B16; 2], at: u32, pitch: u32) {
+        // SAFETY: the caller's obligations.
+        unsafe {
+            B16(a.0, a.1, b.0, b.1).store_shared(at);
+            B16(a.2, a.3, b.2, b.3).store_shared(at + pitch);
+        }
+    }
+}
+
+impl MicroBlock<4> for u32 {
+    #[inline(always)]
+    unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
+        // SAFETY: the caller's obligations.
+        unsafe {
+            B16(a.0, b.0, c.0, d.0).store_shared(at);
+            B16(a.1, b.1, c.1, d.1).store_shared(at + pitch);
+            B16(a.2, b.2, c.2, d.2).store_shared(at + 2 * pitch);
+            B16(a.3, b.3, c.3, d.3).store_shared(at + 3 * pitch);
+        }
+    }
+}
+
+impl MicroBlock<4> for u16 {
+    #[inline(always)]
+    unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
+        // SAFETY: the caller's obligations.
+        let two_columns = |at: u32, a: u32, b: u32, c: u32, d: u32| unsafe {
+            store_pair(at, permute(a, b, 0x5410), permute(c, d, 0x5410));
+            store_pair(at + pitch, permute(a, b, 0x7632), permute(c, d, 0x7632));
+        };
+        two_columns(at, a.0, b.0, c.0, d.0);
+        two_columns(at + 2 * pitch, a.1, b.1, c.1, d.1);
+        two_columns(at + 4 * pitch, a.2, b.2, c.2, d.2);
+        two_columns(at + 6 * pitch, a.3, b.3, c.3, d.3);
+    }
+}
+
+impl MicroBlock<4> for u8 {
+    #[inline(always)]
+    unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
+        // Two rounds of interleaving: bytes to pairs, pairs to words.
+        let four_columns = |at: u32, a: u32, b: u32, c: u32, d: u32| {
+            let (ab_low, ab_high) = (permute(a, b, 0x5140), permute(a, b, 0x7362));
+            let (cd_low, cd_high) = (permute(c, d, 0x5140), permute(c, d, 0x7362));
+            // SAFETY: the caller's obligations.
+            unsafe {
+                store_u32(at, permute(ab_low, cd_low, 0x5410));
+                store_u32(at + pitch, permute(ab_low, cd_low, 0x7632));
+                store_u32(at + 2 * pitch, permute(ab_high, cd_high, 0x5410));
+                store_u32(at + 3 * pitch, permute(ab_high, cd_high, 0x7632));
+            }
+        };
+        four_columns(at, a.0, b.0, c.0, d.0);
+        four_columns(at + 4 * pitch, a.1, b.1, c.1, d.1);
+        four_columns(at + 8 * pitch, a.2, b.2, c.2, d.2);
+        four_columns(at + 12 * pitch, a.3, b.3, c.3, d.3);
+    }
+}
+
+/// A tile in shared memory, transposed: `cols` rows of `rows` elements.
+#[derive(Clone, Copy)]
+struct Tile<E, const ROWS: u32> {
+    base: u32,
+    element: core::marker::PhantomData<E>,
+}
+
+impl<E: Element, const ROWS: u32> Tile<E, ROWS> {
+    /// Bytes from one row of the transposed tile to the next.
+    const PITCH: u32 = ROWS * size_of::<E>() as u32;
+
+    /// Where the transposed tile keeps element `row` of its row `col`; elements up to the next
+    /// multiple of 16 bytes follow.
+    #[inline(always)]
+    fn address(&self, row: u32, col: u32) -> u32 {
+        let byte = row * size_of::<E>() as u32;
+        let chunk = (byte / VECTOR) ^ (col / per_vector::<E>() % 8);
+        self.base + col * Self::PITCH + chunk * VECTOR + byte % VECTOR
+    }
+}
+
+/// Where a block's tile lies in the source, and how much of it there is.
+#[derive(Clone, Copy)]
+struct Place {
+    row: u64,
+    col: u64,
+    /// Rows from the tile's first to the matrix's last.
+    rows: u32,
+    /// Columns from the tile's first to the matrix's last.
+    cols: u32,
+}
+
+/// Transposes one tile of `ROWS` rows of `CHUNKS` vectors, in which each thread has `PASSES`
+/// micro-blocks. The grid's x axis counts tiles down the rows, its y axis across the columns, its z axis
+/// matrices of a batch.
+///
+/// # Safety
+/// The obligations of the entry points; a block has `CHUNKS * ROWS / R / PASSES` threads, and
+/// `base` is the shared-memory address of a tile, aligned to 16.
+#[inline(always)]
+unsafe fn transpose<
+    E: MicroBlock<R>,
+    const CHUNKS: u32,
+    const ROWS: u32,
+    const PASSES: usize,
+    const R: usize,
+>(
+    matrices: Matrices<E>,
+    base: u32,
+) {
+    let tile = Tile::<E, ROWS> { base, element: core::marker::PhantomData };
+    let row = thread::block_idx_x() as u64 * ROWS as u64;
+    let col = thread::block_idx_y() as u64 * (CHUNKS * per_vector::<E>()) as u64;
+    let left = |all: u64, first: u64| (all - first).min(1 << 16) as u32;
+    let place = Place { row, col, rows: left(matrices.rows, row), cols: left(matrices.cols, col) };
+    // SAFETY: the caller's obligations, and the barrier between the two.
+    unsafe {
+        load::<E, CHUNKS, ROWS, PASSES, R>(&matrices, tile, place);
+        thread::sync_threads();
+        store::<E, CHUNKS, ROWS, PASSES, R>(&matrices, tile, place);
+    }
+}
+
+/// Loads a tile and transposes it into shared memory.
+///
+/// # Safety
+/// Those of [`transpose`].
+#[inline(always)]
+unsafe fn load<
+    E: MicroBlock<R>,
+    const CHUNKS: u32,
+    const ROWS: u32,
+    const PASSES: usize,
+    const R: usize,
+>(
+    matrices: &Matrices<E>,
+    tile: Tile<E, ROWS>,
+    place: Place,
+) {
+    let size = size_of::<E>() as u64;
+    let t = thread::thread_idx_x();
+    let (chunk, group) = (t % CHUNKS, t / CHUNKS);
+    let col = chunk * per_vector::<E>();
+    let row_of = |pass: usize| group * R as u32 + pass as u32 * (ROWS / PASSES as u32);
+
+    let extent = Extent::of(matrices.src, matrices.rows, matrices.cols, matrices.src_ld);
+    let stride = matrices.src_ld * size;
+    let start = matrices.src as u64
+        + (place.row + row_of(0) as u64) * stride
+        + (place.col + col as u64) * size;
+    let address = |pass: usize, i: usize| {
+        start + (pass as u64 * (ROWS / PASSES as u32) as u64 + i as u64) * stride
+    };
+
+    let mut held = [[B16::ANY; R]; PASSES];
+    for (pass, block) in held.iter_mut().enumerate() {
+        for (i, vector) in block.iter_mut().enumerate() {
+            let from = address(pass, i);
+            if row_of(pass) + (i as u32) < place.rows && from + VECTOR as u64 <= extent.end {
+                // SAFETY: the vector is inside the source and aligned.
+                *vector = unsafe { load_vector(from) };
+            }
+        }
+    }
+    for pass in 0..PASSES {
+        let at = tile.address(row_of(pass), col);
+        // SAFETY: no two threads have a micro-block in common.
+        unsafe { E::store_columns(held[pass], at, Tile::<E, ROWS>::PITCH) };
+    }
+    if place.rows <= ROWS && place.cols < CHUNKS * per_vector::<E>() {
+        // SAFETY: the caller's obligations.
+        unsafe { load_last_vector::<E, CHUNKS, ROWS>(matrices, extent, tile, place) };
+    }
+}
+
+/// Loads the elements of the vector that ends behind the matrix's last byte, if there is one: the last
+/// of the last row.
+///
+/// # Safety
+/// Those of [`transpose`], the tile being the one with the last element of the matrix. The thread
+/// that stored that vector's place is the one that stores to it here.
+#[inline(always)]
+unsafe fn load_last_vector<E: Element, const CHUNKS: u32, const ROWS: u32>(
+    matrices: &Matrices<E>,
+    extent: Extent,
+    tile: Tile<E, ROWS>,
+    place: Place,
+) {
+    let Place { row, col, rows, cols } = place;
+    let whole = cols / per_vector::<E>() * per_vector::<E>();
+    // Past the barrier: the micro-block around the vector is another thread's.
+    thread::sync_threads();
+    let mut j = whole + thread::thread_idx_x();
+    while j < cols {
+        let from = matrices.src as u64
+            + ((row + (rows - 1) as u64) * matrices.src_ld + col + j as u64)
+                * size_of::<E>() as u64;
+        if extent.holds(from) {
+            // SAFETY: the element is inside the source; only this thread stores to its place now.
+            unsafe { E::load(from as *const E).store_shared(tile.address(rows - 1, j)) };
+        }
+        j += per_vector::<E>();
+    }
+}
+
+/// Stores a transposed tile.
+///
+/// # Safety
+/// Those of [`transpose`], and that a barrier separates this from [`load`].
+#[inline(always)]
+unsafe fn store<
+    E: MicroBlock<R>,
+    const CHUNKS: u32,
+    const ROWS: u32,
+    const PASSES: usize,
+    const R: usize,
+>(
+    matrices: &Matrices<E>,
+    tile: Tile<E, ROWS>,
+    place: Place,
+) {
+    let vectors = ROWS / per_vector::<E>();
+    let threads = CHUNKS * ROWS / (R * PASSES) as u32;
+    // Columns that the block stores at a time; each thread has the same vector of all of its.
+    let step = threads / vectors;
+    let t = thread::thread_idx_x();
+    let (row, first) = (t % vectors * per_vector::<E>(), t / vectors);
+    let steps = CHUNKS * per_vector::<E>() / step;
+    let to = |col: u32| {
+        let offset = (place.col + col as u64) * matrices.dst_ld + place.row + row as u64;
+        // SAFETY: only used for columns and rows of the source that there are.
+        unsafe { matrices.dst.add(offset as usize) }
+    };
+    if row + per_vector::<E>() <= place.rows {
+        for k in 0..steps {
+            let col = first + k * step;
+            if col < place.cols {
+                // SAFETY: the vector is inside the destination and aligned.
+                unsafe {
+                    let vector = B16::load_shared(tile.address(row, col));
+                    store_vector(to(col) as u64, vector);
+                }
+            }
+        }
+    } else {
+        for col in (first..place.cols.min(steps * step)).step_by(step as usize) {
+            for i in row..place.rows {
+                // SAFETY: the element is inside the destination.
+                unsafe {
+                    E::load_shared(tile.address(i, col)).store(to(col).add((i - row) as usize))
+                };
+            }
+        }
+    }
+}
+
+/// Defines one entry point with a tile of its own shape.
+macro_rules! micro {
+    ($name:ident: $element:ty, chunks $chunks:literal, rows $rows:literal, passes $passes:literal, block rows $r:literal) => {
+        crate::fast_entry! {
+            "Transposes matrices whose rows, in the source and in the destination, all start on a \
+multiple of 16 bytes.",
+            $name: $element, |matrices| {
+                let bytes = cuda_std::shared_array![B16; ($chunks * $rows) as usize];
+                let base = crate::tile::shared_address(bytes.cast());
+                transpose::<$element, $chunks, $rows, $passes, $r>(matrices, base)
+            }
+        }
+    };
+}
+
+micro!(micro_b1: u8, chunks 16, rows 128, passes 1, block rows 4);
+micro!(micro_b2: u16, chunks 16, rows 128, passes 1, block rows 4);
+micro!(micro_b4: u32, chunks 16, rows 64, passes 1, block rows 4);
+micro!(micro_b8: u64, chunks 16, rows 64, passes 2, block rows 2);
+micro!(micro_b16: B16, chunks 16, rows 32, passes 2, block rows 1);

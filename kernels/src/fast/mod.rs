@@ -1,0 +1,89 @@
+//! The kernels that reach the speed of a copy.
+//!
+//! They touch global memory in aligned vectors of 16 bytes, both ways, and stage what they move in
+//! shared memory. They differ in where the elements change places:
+//!
+//! | file | for | elements change places |
+//! |---|---|---|
+//! | `micro` | rows that start on 16 bytes, both ways | in registers, in blocks of up to 4 × 16 |
+//! | `rows` | rows that start anywhere; elements of any size | reading the stage |
+//! | `tall` | few columns: many rows are one piece of the source | reading the stage |
+//! | `wide` | few rows: many columns are one piece of the destination | writing the stage |
+//! | `batch` | many small matrices, one after the other | reading the stage |
+//! | `elements` | elements of hundreds of bytes, which need no stage | – |
+//!
+//! # Windows
+//! A vector of 16 bytes can be stored only where 16 bytes of one destination row start on a multiple
+//! of 16. So where destination rows start anywhere, a block does not own the same source rows for
+//! all of its columns: in destination row `c` its *window* starts `t(c)` elements early, `t(c)`
+//! being how far the window's nominal start lies past a multiple of 32 bytes, a sector. All
+//! windows are equally long and meet without a gap; whole sectors are stored, except at the two
+//! ends of a destination row. The block loads up to `SECTOR - 1` rows more than it
+//! stores. Without this, every sector between two blocks would be written in two parts.
+//!
+//! # Order
+//! Consecutive blocks take consecutive tiles *down* the rows of the source, so that what
+//! they write is consecutive: the memory likes long writes better than long reads.
+
+pub mod batch;
+pub mod elements;
+pub mod gather;
+pub mod global;
+pub mod micro;
+pub mod rows;
+pub mod shared;
+pub mod stage;
+pub mod tall;
+pub mod wide;
+
+use crate::element::Element;
+
+/// Bytes of a vector.
+pub const VECTOR: u32 = 16;
+
+/// Bytes of a sector: what the memory moves at least.
+pub const SECTOR: u32 = 32;
+
+/// Elements of a vector.
+pub const fn per_vector<E>() -> u32 {
+    VECTOR / size_of::<E>() as u32
+}
+
+/// How many elements `address` lies past a multiple of [`SECTOR`] bytes.
+#[inline(always)]
+pub fn past_sector<E: Element>(address: u64) -> u32 {
+    (address as u32 % SECTOR) / size_of::<E>() as u32
+}
+
+/// A source of which single vectors may be loaded without leaving it.
+///
+/// A vector may hold bytes of the matrix and bytes before its first or behind its last: such a
+/// vector is not loaded as one, for what is out there may not be readable.
+#[derive(Clone, Copy)]
+pub struct Extent {
+    /// The first byte.
+    pub first: u64,
+    /// One past the last byte.
+    pub end: u64,
+}
+
+impl Extent {
+    /// From the first byte of a `rows × cols` matrix to its last.
+    #[inline(always)]
+    pub fn of<E>(matrix: *const E, rows: u64, cols: u64, ld: u64) -> Self {
+        let first = matrix as u64;
+        Extent { first, end: first + ((rows - 1) * ld + cols) * size_of::<E>() as u64 }
+    }
+
+    /// Whether all 16 bytes at `address` are inside.
+    #[inline(always)]
+    pub fn holds_vector(self, address: u64) -> bool {
+        address >= self.first && address + VECTOR as u64 <= self.end
+    }
+
+    /// Whether the byte at `address` is inside.
+    #[inline(always)]
+    pub fn holds(self, address: u64) -> bool {
+        address >= self.first && address < self.end
+    }
+}

@@ -1,0 +1,83 @@
+//! The transpose of matrices with few columns: what an array of structures becomes when it is made
+//! a structure of arrays.
+//!
+//! Many rows are one piece of the source. A block loads such a piece as it lies, whatever the rows'
+//! length is, and gathers from it one window of every destination row:
+//!
+//! ```text
+//! stage = src[first_row ..= last_row], one piece
+//! barrier
+//! dst[c][row .. row + V] = every src_ld-th element of the stage from (row, c) on
+//! ```
+
+use super::gather::{store_vector, Gather};
+use super::stage::Stage;
+use super::{past_sector, per_vector, Extent, SECTOR, VECTOR};
+use crate::element::B16;
+use crate::matrices::Matrices;
+use cuda_std::{shared, thread};
+
+/// Transposes the rows of one block, whose windows have `window` elements, a power of two.
+///
+/// # Safety
+/// The obligations of the entry points; `base` is the shared-memory address of enough memory for
+/// `window` rows, a sector's worth of rows and a vector, and one word for every 32 of those.
+#[inline(always)]
+unsafe fn transpose<E: Gather>(matrices: Matrices<E>, window: u32, base: u32) {
+    let Matrices { src, dst, rows, cols, src_ld, dst_ld } = matrices;
+    let size = size_of::<E>() as u64;
+    let stage = Stage { base };
+    let nominal = thread::block_idx_x() as u64 * window as u64;
+    let first_row = nominal.saturating_sub(SECTOR as u64 / size - 1);
+    let end_row = (nominal + window as u64).min(rows);
+    if first_row >= rows {
+        return;
+    }
+    let from = src as u64 + first_row * src_ld * size;
+    let to = src as u64 + ((end_row - 1) * src_ld + cols) * size;
+    // SAFETY: the caller's obligations.
+    unsafe { stage.load::<E>(from, to, Extent::of(src, rows, cols, src_ld)) };
+    thread::sync_threads();
+
+    let vectors = window / per_vector::<E>();
+    let pitch = src_ld as u32 * size as u32;
+    let mut number = thread::thread_idx_x();
+    while number < vectors * cols as u32 {
+        let (vector, col) = (number % vectors, number / vectors);
+        let start = dst as u64 + col as u64 * dst_ld * size;
+        let row =
+            (nominal + (vector * per_vector::<E>()) as u64) as i64 - past_sector::<E>(start) as i64;
+        let first = (from as u32 % VECTOR)
+            .wrapping_add(((row - first_row as i64) as u32).wrapping_mul(pitch))
+            .wrapping_add(col * size as u32);
+        let to = start.wrapping_add((row as u64).wrapping_mul(size));
+        // SAFETY: rows from `first_row` to `end_row` were loaded.
+        unsafe {
+            let mut byte = first;
+            let next = || {
+                let address = stage.address(byte);
+                byte = byte.wrapping_add(pitch);
+                address
+            };
+            let at = |i: u32| stage.address(first.wrapping_add(i.wrapping_mul(pitch)));
+            store_vector::<E>(to, row, rows, next, at);
+        }
+        number += thread::block_dim_x();
+    }
+}
+
+/// Defines the entry point of one width.
+macro_rules! tall {
+    ($($name:ident: $element:ty),+) => {
+        $(crate::fast_entry! {
+            "Transposes matrices of few columns; `window` is how many elements of a destination row \
+             a block stores.",
+            $name: $element, |matrices, window| {
+                let base = crate::tile::shared_address(shared::dynamic_shared_mem::<u8>());
+                transpose::<$element>(matrices, window as u32, base)
+            }
+        })+
+    };
+}
+
+tall!(tall_b1: u8, tall_b2: u16, tall_b4: u32, tall_b8: u64, tall_b16: B16);

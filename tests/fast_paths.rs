@@ -1,0 +1,212 @@
+//! Every kernel that `Strategy::Auto` can choose, made to be chosen, on the simulator and on a GPU.
+
+use proptest::prelude::{ProptestConfig, Strategy as _, any, proptest};
+use transpose::{Batch, Device, DeviceMatrix, Plan, Strategy};
+use transpose_tests::{Case, Element, check, on_both_devices};
+
+on_both_devices! {
+    aligned_rows,
+    rows_that_start_anywhere,
+    few_columns,
+    few_rows,
+    odd_elements,
+    large_elements,
+    batches,
+    random_cases,
+}
+
+/// Checks `Auto`, and that it chooses the kernel of that name for the case.
+fn check_kernel<T: Element>(device: &Device, kernel: &str, case: Case) {
+    check::<T>(device, case, |src, mut dst| {
+        let plan = Plan::new(src, dst.reborrow(), Strategy::Auto).unwrap();
+        let chosen = plan.to_string();
+        assert!(chosen.contains(&format!(" {kernel}_b")), "{kernel} is not in {chosen}");
+        plan.run(src, dst).unwrap();
+    });
+}
+
+/// The kernel for every element width. The sizes are in bytes of a row or column, so that each width
+/// has rows of that length.
+fn check_widths(device: &Device, kernel: &str, case: impl Fn(usize) -> Case) {
+    check_kernel::<u8>(device, kernel, case(1));
+    check_kernel::<u16>(device, kernel, case(2));
+    check_kernel::<u32>(device, kernel, case(4));
+    check_kernel::<u64>(device, kernel, case(8));
+    check_kernel::<u128>(device, kernel, case(16));
+}
+
+/// Whole and cut tiles, tight and with slack, of matrices whose rows all start on 16 bytes.
+fn aligned_rows(device: &Device) {
+    for (row_bytes, col_bytes) in [(512, 512), (272, 1040), (1040, 272)] {
+        for slack in [0, 32] {
+            check_widths(device, "micro", |bytes| Case {
+                src_slack: slack / bytes,
+                dst_slack: 2 * slack / bytes,
+                src_offset: slack / bytes,
+                ..Case::tight(col_bytes / bytes, row_bytes / bytes)
+            });
+        }
+    }
+    // Rows that end inside a vector.
+    for (rows, cols) in [(259, 261), (300, 270), (273, 287)] {
+        check_kernel::<u8>(device, "micro", aligned(rows, cols, 16));
+        check_kernel::<u16>(device, "micro", aligned(rows, cols, 8));
+        check_kernel::<u32>(device, "micro", aligned(rows, cols, 4));
+        check_kernel::<u64>(device, "micro", aligned(rows, cols, 2));
+    }
+}
+
+/// A case whose leading dimensions are rounded up to a multiple of `unit` elements.
+fn aligned(rows: usize, cols: usize, unit: usize) -> Case {
+    let slack = |n: usize| n.next_multiple_of(unit) - n;
+    Case { src_slack: slack(cols), dst_slack: slack(rows), ..Case::tight(rows, cols) }
+}
+
+/// Odd sizes and bases; all offsets of a window from a sector come up.
+fn rows_that_start_anywhere(device: &Device) {
+    for (rows, cols) in [(257, 263), (301, 519)] {
+        check_kernel::<u8>(device, "rows", Case::tight(rows, cols));
+        check_kernel::<u16>(device, "rows", Case::tight(rows, cols));
+        check_kernel::<u32>(device, "rows", Case::tight(rows, cols));
+        check_kernel::<u64>(device, "rows", Case::tight(rows, cols));
+    }
+    for offset in 1..8 {
+        let case = |rows, cols| Case {
+            src_offset: offset,
+            dst_offset: 8 - offset,
+            ..Case::tight(rows, cols)
+        };
+        check_kernel::<u8>(device, "rows", case(272, 288));
+        check_kernel::<u16>(device, "rows", case(136, 144));
+        check_kernel::<u32>(
+            device,
+            "rows",
+            Case { src_slack: offset, dst_slack: 1, ..case(68, 72) },
+        );
+        check_kernel::<u64>(device, "rows", Case { src_slack: 1, ..case(34, 36) });
+    }
+}
+
+fn few_columns(device: &Device) {
+    for cols in [1, 2, 3, 5, 7, 8, 15] {
+        for (rows, dst_offset) in [(1, 0), (700, 0), (3001, 1), (5000, 3)] {
+            check_widths(device, "tall", |_| Case { dst_offset, ..Case::tight(rows, cols) });
+        }
+        let case =
+            Case { src_slack: cols / 2, dst_slack: 3, src_offset: 5, ..Case::tight(999, cols) };
+        check_widths(device, "tall", |_| case);
+    }
+}
+
+fn few_rows(device: &Device) {
+    for rows in [1, 2, 3, 5, 7, 8, 15] {
+        for (cols, dst_offset) in [(700, 0), (3001, 1), (5000, 3)] {
+            check_widths(device, "wide", |_| Case { dst_offset, ..Case::tight(rows, cols) });
+        }
+        let case = Case { src_slack: 3, src_offset: 5, dst_offset: 7, ..Case::tight(rows, 999) };
+        check_widths(device, "wide", |_| case);
+    }
+}
+
+/// RGB pixels, three of everything, and sizes with larger prime factors.
+fn odd_elements(device: &Device) {
+    for case in [
+        Case::tight(1, 1),
+        Case::tight(97, 201),
+        Case { src_slack: 1, dst_slack: 2, src_offset: 1, dst_offset: 3, ..Case::tight(150, 60) },
+    ] {
+        check_kernel::<[u8; 3]>(device, "tuples", case);
+        check_kernel::<[u8; 5]>(device, "tuples", case);
+        check_kernel::<[u16; 3]>(device, "tuples", case);
+        check_kernel::<[u32; 3]>(device, "tuples", case);
+        check_kernel::<[u32; 5]>(device, "tuples", case);
+        check_kernel::<[u64; 3]>(device, "tuples", case);
+        check_kernel::<[u128; 2]>(device, "tuples", case);
+        check_kernel::<[u16; 31]>(device, "tuples", case);
+    }
+}
+
+fn large_elements(device: &Device) {
+    let case = Case { src_slack: 1, dst_offset: 1, ..Case::tight(13, 17) };
+    check_kernel::<[[u8; 23]; 11]>(device, "elements", case);
+    check_kernel::<[[u32; 32]; 5]>(device, "elements", case);
+    check_kernel::<[u128; 32]>(device, "elements", case);
+}
+
+/// A batch as a matrix of matrices: compares the whole destination with a loop.
+fn check_batch<T: Element>(
+    device: &Device,
+    kernel: &str,
+    (count, rows, cols): (usize, usize, usize),
+    gap: usize,
+    dst_offset: usize,
+) {
+    let each = rows * cols;
+    let batch = Batch { count, src_stride: each + gap, dst_stride: each + 2 * gap };
+    let src_len = (count - 1) * batch.src_stride + each;
+    let dst_len = dst_offset + (count - 1) * batch.dst_stride + each + 5;
+    let src: Vec<T> = (0..src_len).map(|index| T::scrambled(index, 1)).collect();
+    let mut expected: Vec<T> = (0..dst_len).map(|index| T::scrambled(index, 2)).collect();
+    let src_buffer = DeviceMatrix::from_host(device, 1, src_len, &src).unwrap();
+    let mut dst_buffer = DeviceMatrix::from_host(device, 1, dst_len, &expected).unwrap();
+
+    let from = src_buffer.window(0, rows, cols, cols).unwrap();
+    let mut to = dst_buffer.window_mut(dst_offset, cols, rows, rows).unwrap();
+    let plan = Plan::batched(from, to.reborrow(), batch).unwrap();
+    assert!(plan.to_string().contains(&format!(" {kernel}_b")), "{plan}");
+    plan.run(from, to).unwrap();
+
+    for number in 0..count {
+        for row in 0..rows {
+            for col in 0..cols {
+                expected[dst_offset + number * batch.dst_stride + col * rows + row] =
+                    src[number * batch.src_stride + row * cols + col];
+            }
+        }
+    }
+    let same = dst_buffer.to_host().unwrap() == expected;
+    assert!(same, "{count} × ({rows} × {cols}) of {} bytes", size_of::<T>());
+}
+
+fn batches(device: &Device) {
+    for shape in [(100, 7, 5), (33, 16, 16), (1000, 3, 3), (9, 20, 15), (2, 1, 1)] {
+        for dst_offset in [0, 3] {
+            check_batch::<u8>(device, "batch", shape, 0, dst_offset);
+            check_batch::<u16>(device, "batch", shape, 0, dst_offset);
+            check_batch::<u32>(device, "batch", shape, 0, dst_offset);
+        }
+    }
+    check_batch::<u64>(device, "batch", (70, 9, 13), 0, 1);
+    check_batch::<u128>(device, "batch", (70, 5, 9), 0, 1);
+    check_batch::<u32>(device, "micro", (9, 128, 128), 0, 0);
+    check_batch::<u32>(device, "micro", (3, 68, 132), 4, 0);
+    check_batch::<u32>(device, "rows", (3, 71, 133), 1, 1);
+    check_batch::<u32>(device, "tall", (5, 1000, 3), 1, 1);
+    check_batch::<u32>(device, "wide", (5, 3, 1000), 1, 1);
+    check_batch::<[u8; 3]>(device, "tuples", (5, 70, 30), 1, 1);
+    check_batch::<[u128; 32]>(device, "elements", (5, 7, 3), 1, 1);
+}
+
+fn random_cases(device: &Device) {
+    let sizes = || (0..600usize, 0..3usize).prop_map(|(n, shift)| n >> (4 * shift));
+    let case = (sizes(), sizes(), 0..40usize, 0..40usize, 0..40usize, 0..40usize).prop_map(
+        |(rows, cols, src_slack, dst_slack, src_offset, dst_offset)| Case {
+            rows,
+            cols,
+            src_slack,
+            dst_slack,
+            src_offset,
+            dst_offset,
+        },
+    );
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) };
+    proptest!(config, |(case in case, tight in any::<bool>())| {
+        let case = if tight { Case::tight(case.rows, case.cols) } else { case };
+        check::<u8>(device, case, |src, dst| src.transpose_into(dst).unwrap());
+        check::<u16>(device, case, |src, dst| src.transpose_into(dst).unwrap());
+        check::<u32>(device, case, |src, dst| src.transpose_into(dst).unwrap());
+        check::<u64>(device, case, |src, dst| src.transpose_into(dst).unwrap());
+        check::<[u8; 3]>(device, case, |src, dst| src.transpose_into(dst).unwrap());
+        check::<[u32; 3]>(device, case, |src, dst| src.transpose_into(dst).unwrap());
+    });
+}

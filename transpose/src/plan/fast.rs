@@ -1,0 +1,318 @@
+//! The rules of `Strategy::Auto`: which of the fast kernels serves which problem, and on which grid.
+//!
+//! The rules look at both layouts: one row that does not start on 16 bytes, on either side, decides.
+//! The constants that shape a kernel are written once here and once in the kernel; the tests
+//! run every kernel, so a difference would show.
+
+use super::problem::{Batch, Problem};
+use crate::kernels::{Fast, Width};
+use crate::launch::{Launch, Words};
+
+/// Bytes of a vector, and of a sector (`VECTOR` and `SECTOR` of the kernel crate).
+const VECTOR: usize = super::problem::VECTOR;
+const SECTOR: usize = 32;
+
+/// The threads of the kernels that stage pieces of memory.
+const PIECE_THREADS: u32 = 256;
+
+/// The shared memory that those kernels aim at: enough bytes in flight, and several blocks to a
+/// multiprocessor.
+const PIECE_BYTES: usize = 26 << 10;
+
+/// Below this many bytes a row is short: tiles would stand out over it.
+const SHORT_ROW: usize = 256;
+
+/// Below this many bytes a matrix of a batch is small: it would not fill a tile.
+const SMALL_MATRIX: usize = 8 << 10;
+
+/// The launches that transpose a problem the fastest way known. `limit` is what a grid may have
+/// along x, y and z.
+pub(crate) fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
+    if problem.is_empty() {
+        return Vec::new();
+    }
+    let (src_align, dst_align) = problem.row_alignments();
+    let word = largest_word(problem, src_align.min(dst_align));
+    let k = problem.element_bytes / word.bytes() as usize;
+    let aligned = src_align == VECTOR && dst_align == VECTOR;
+    let task = Task { problem, word, k, limit };
+    if k > 1 {
+        return task.tuples();
+    }
+    if let Some(launches) = task.small_matrices() {
+        return launches;
+    }
+    let long_enough = |elements: usize| elements * word.bytes() as usize >= SHORT_ROW;
+    if !long_enough(problem.src.cols)
+        && let Some(launches) = task.tall()
+    {
+        return launches;
+    }
+    if !long_enough(problem.src.rows)
+        && let Some(launches) = task.wide()
+    {
+        return launches;
+    }
+    if aligned { task.micro() } else { task.rows() }
+}
+
+/// The widest word that an element is made of and that both memories are aligned to.
+fn largest_word(problem: &Problem, align: usize) -> Width {
+    let element = 1 << problem.element_bytes.trailing_zeros().min(4);
+    match align.min(element) {
+        1 => Width::B1,
+        2 => Width::B2,
+        4 => Width::B4,
+        8 => Width::B8,
+        _ => Width::B16,
+    }
+}
+
+/// The shape of a tile of the `micro` kernel (its chunks, groups, passes and block rows).
+struct MicroShape {
+    rows: usize,
+    cols: usize,
+    threads: u32,
+}
+
+const fn micro_shape(word: Width) -> MicroShape {
+    let (rows, cols, threads) = match word {
+        Width::B1 => (128, 256, 512),
+        Width::B2 => (128, 128, 512),
+        Width::B4 => (64, 64, 256),
+        Width::B8 => (64, 32, 256),
+        Width::B16 => (32, 16, 256),
+    };
+    MicroShape { rows, cols, threads }
+}
+
+/// The shape of a stage of the `rows` and `tuples` kernels.
+struct RowsShape {
+    /// Vectors of a row.
+    chunks: usize,
+    rows: usize,
+    threads: u32,
+    /// Bytes that windows are aligned to.
+    align: usize,
+}
+
+const fn rows_shape(word: Width) -> RowsShape {
+    let (chunks, rows, threads, align) = match word {
+        Width::B1 => (8, 256, 512, VECTOR),
+        Width::B2 => (16, 128, 512, SECTOR),
+        Width::B4 => (16, 128, 512, SECTOR),
+        Width::B8 => (32, 64, 512, SECTOR),
+        Width::B16 => (16, 64, 256, SECTOR),
+    };
+    RowsShape { chunks, rows, threads, align }
+}
+
+/// A problem whose word is known.
+struct Task<'a> {
+    problem: &'a Problem,
+    word: Width,
+    /// Words of an element.
+    k: usize,
+    limit: [usize; 3],
+}
+
+impl Task<'_> {
+    fn word_bytes(&self) -> usize {
+        self.word.bytes() as usize
+    }
+
+    /// Words of a sector.
+    fn sector(&self) -> usize {
+        SECTOR / self.word_bytes()
+    }
+
+    fn micro(&self) -> Vec<Launch> {
+        let MicroShape { rows, cols, threads } = micro_shape(self.word);
+        let x = self.problem.src.rows.div_ceil(rows);
+        self.tiles(Fast::Micro, x, cols, threads, &[])
+    }
+
+    fn rows(&self) -> Vec<Launch> {
+        let RowsShape { chunks, rows, threads, align } = rows_shape(self.word);
+        let align = align / self.word_bytes();
+        let cols = (chunks - 1) * VECTOR / self.word_bytes();
+        let x = (self.problem.src.rows + align - 1).div_ceil(rows - align);
+        self.tiles(Fast::Rows, x, cols, threads, &[])
+    }
+
+    /// Elements of an unusual size, as tuples of words.
+    fn tuples(&self) -> Vec<Launch> {
+        let RowsShape { chunks, rows, threads, align } = rows_shape(self.word);
+        let (align, k) = (align / self.word_bytes(), self.k);
+        let tile_cols = (chunks - 1) * VECTOR / (k * self.word_bytes());
+        if tile_cols == 0 {
+            return self.elements();
+        }
+        // The kernel starts `align` words, rounded up to rows, and one row above the window, and the
+        // window may start and end inside a tuple.
+        let most = (rows - align.div_ceil(k) - 3) * k;
+        let window = most / self.sector() * self.sector();
+        let x = (self.problem.src.rows * k + align - 1).div_ceil(window);
+        let words = [k, tile_cols, window].map(|n| n as u64);
+        self.tiles(Fast::Tuples, x, tile_cols, threads, &words)
+    }
+
+    /// A grid of `x` blocks down the rows and of tiles of `tile_cols` elements across the columns.
+    fn tiles(
+        &self,
+        kernel: Fast,
+        x: usize,
+        tile_cols: usize,
+        threads: u32,
+        words: &[u64],
+    ) -> Vec<Launch> {
+        let slab = self.limit[1] * tile_cols;
+        let cols = self.problem.src.cols;
+        self.per_batch_slab(|count, first| {
+            (0..cols).step_by(slab).map(move |col| {
+                let cols = slab.min(cols - col);
+                let grid = [x, cols.div_ceil(tile_cols), count];
+                self.launch(kernel, grid, threads, 0, first, col, cols, words)
+            })
+        })
+    }
+
+    /// Elements so large that each is moved by itself: eight to a block.
+    fn elements(&self) -> Vec<Launch> {
+        let elements = self.problem.src.len();
+        let blocks = elements.div_ceil(8);
+        let y = blocks.div_ceil(self.limit[0]);
+        self.per_batch_slab(|count, first| {
+            let grid = [blocks.div_ceil(y), y, count];
+            let words = [self.k as u64];
+            std::iter::once(self.launch(
+                Fast::Elements,
+                grid,
+                256,
+                0,
+                first,
+                0,
+                self.problem.src.cols,
+                &words,
+            ))
+        })
+    }
+
+    /// Few columns, close together: pieces of many rows.
+    fn tall(&self) -> Option<Vec<Launch>> {
+        let Problem { src, .. } = self.problem;
+        let row_bytes = src.ld.checked_mul(self.word_bytes()).filter(|_| src.ld <= 2 * src.cols)?;
+        let bytes = |window: usize| piece_bytes((window + self.sector()) * row_bytes);
+        let mut window = 2 * self.sector();
+        while bytes(2 * window) <= PIECE_BYTES {
+            window *= 2;
+        }
+        let x = (src.rows + self.sector() - 1).div_ceil(window);
+        self.pieces(Fast::Tall, x, bytes(window), &[window as u64])
+    }
+
+    /// Few rows, and a destination without gaps: pieces of many columns.
+    fn wide(&self) -> Option<Vec<Launch>> {
+        let Problem { src, dst, .. } = self.problem;
+        if dst.ld != src.rows {
+            return None;
+        }
+        let col_bytes = src.rows * self.word_bytes();
+        let step = self.sector();
+        let window = (PIECE_BYTES * 32 / 33 / col_bytes / step).max(1) * step;
+        let x = (src.len() + self.sector() - 1).div_ceil(window * src.rows);
+        self.pieces(Fast::Wide, x, piece_bytes(window * col_bytes), &[window as u64])
+    }
+
+    /// Many small matrices without gaps in or between them.
+    fn small_matrices(&self) -> Option<Vec<Launch>> {
+        let Problem { src, dst, batch, .. } = self.problem;
+        let each = src.len();
+        let contiguous = src.ld == src.cols
+            && dst.ld == dst.cols
+            && (batch.src_stride, batch.dst_stride) == (each, each);
+        let bytes = each * self.word_bytes();
+        if batch.count < 2 || !contiguous || bytes > SMALL_MATRIX {
+            return None;
+        }
+        let step = self.sector();
+        let extra = 1 + self.sector().div_ceil(each);
+        let fits = (PIECE_BYTES * 32 / 33 / bytes).saturating_sub(extra);
+        let window = (fits / step).max(1) * step;
+        let x = (batch.count * each + self.sector() - 1).div_ceil(window * each);
+        let shared = piece_bytes((window + extra) * bytes);
+        if x > self.limit[0] || shared > 48 << 10 {
+            return None;
+        }
+        let words = [batch.count as u64, window as u64];
+        Some(vec![self.launch(
+            Fast::Batch,
+            [x, 1, 1],
+            PIECE_THREADS,
+            shared,
+            0,
+            0,
+            src.cols,
+            &words,
+        )])
+    }
+
+    /// A grid of `x` blocks, each with `shared` bytes of shared memory; `None` if that is too much.
+    fn pieces(&self, kernel: Fast, x: usize, shared: usize, words: &[u64]) -> Option<Vec<Launch>> {
+        if x > self.limit[0] || shared > 48 << 10 {
+            return None;
+        }
+        let cols = self.problem.src.cols;
+        Some(self.per_batch_slab(|count, first| {
+            let grid = [x, 1, count];
+            std::iter::once(self.launch(kernel, grid, PIECE_THREADS, shared, first, 0, cols, words))
+        }))
+    }
+
+    /// What `launches(count, first)` makes of each slab of as many matrices as a grid has layers.
+    fn per_batch_slab<I: Iterator<Item = Launch>>(
+        &self,
+        launches: impl Fn(usize, usize) -> I,
+    ) -> Vec<Launch> {
+        let (count, slab) = (self.problem.batch.count, self.limit[2]);
+        (0..count)
+            .step_by(slab)
+            .flat_map(|first| launches(slab.min(count - first), first))
+            .collect()
+    }
+
+    /// A launch for the matrices from number `matrix` and the `cols` columns from `col` on.
+    #[expect(clippy::too_many_arguments, reason = "they are a launch's parts, named at each call")]
+    fn launch(
+        &self,
+        kernel: Fast,
+        grid: [usize; 3],
+        threads: u32,
+        shared: usize,
+        matrix: usize,
+        col: usize,
+        cols: usize,
+        words: &[u64],
+    ) -> Launch {
+        let Problem { src, dst, batch, element_bytes, .. } = self.problem;
+        let Batch { src_stride, dst_stride, .. } = *batch;
+        let k = self.k;
+        let shape = [src.rows, cols * k, src.ld * k, dst.ld * k, src_stride * k, dst_stride * k]
+            .map(|n| n as u64);
+        let offsets = [matrix * src_stride + col, matrix * dst_stride + col * dst.ld];
+        Launch {
+            entry: kernel.entry(self.word),
+            grid: grid.map(|n| n as u32),
+            block: [threads, 1, 1],
+            dynamic_shared_bytes: shared as u32,
+            offsets: offsets.map(|n| (n * element_bytes) as u64),
+            words: Words::new(&shape, words),
+        }
+    }
+}
+
+/// Shared memory for a stage of `bytes`: vectors in front and behind, and a word for each 32.
+fn piece_bytes(bytes: usize) -> usize {
+    let vectors = bytes + 2 * SECTOR;
+    vectors + vectors.div_ceil(128) * 4
+}

@@ -1,0 +1,213 @@
+//! Choosing kernels and grids: pure arithmetic, done without a device.
+//!
+//! A [`Plan`] that exists has been checked: the shapes fit each other, the elements have a kernel, every grid
+//! is within the limits of every GPU. Running it launches and does nothing else.
+
+pub(crate) mod classic;
+mod fast;
+mod problem;
+
+pub use problem::Batch;
+
+use crate::device::Device;
+use crate::kernels::{Classic, Width};
+use crate::launch::Launch;
+use crate::layout::Layout;
+use crate::view::{MatrixView, MatrixViewMut};
+use crate::{Error, Result, Strategy};
+use bytemuck::Pod;
+pub(crate) use problem::Problem;
+use problem::alignment;
+use std::fmt;
+
+/// The blocks that a grid may have along x, y and z: the same for every GPU since 2012.
+pub(crate) const GRID_LIMIT: [usize; 3] = [i32::MAX as usize, 65535, 65535];
+
+/// A transpose that has been checked and only waits to be run.
+///
+/// ```
+/// use transpose::{Device, DeviceMatrix, Plan, Strategy};
+/// # fn main() -> transpose::Result<()> {
+/// let device = Device::simulated();
+/// let src = DeviceMatrix::from_host(&device, 2, 3, &[1u32, 2, 3, 4, 5, 6])?;
+/// let mut dst = DeviceMatrix::zeroed(&device, 3, 2)?;
+/// let plan = Plan::new(&src, &mut dst, Strategy::Auto)?;
+/// plan.run(&src, &mut dst)?;
+/// assert_eq!(dst.to_host()?, [1, 4, 2, 5, 3, 6]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Plan {
+    problem: Problem,
+    launches: Vec<Launch>,
+}
+
+impl Plan {
+    /// Plans the transpose of matrices laid out like `src` into ones laid out like `dst`, at
+    /// addresses aligned no worse. Nothing is launched.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] unless `dst` is `src.ncols() × src.nrows()`, and
+    /// [`Error::ElementSize`] for an element that the strategy has no kernel for.
+    pub fn new<'s, 'd, T: Pod>(
+        src: impl Into<MatrixView<'s, T>>,
+        dst: impl Into<MatrixViewMut<'d, T>>,
+        strategy: Strategy,
+    ) -> Result<Self> {
+        let problem = problem(&src.into(), &dst.into(), Batch::ONE);
+        require_transposed(&problem.src, &problem.dst)?;
+        let classic = match strategy {
+            Strategy::Naive => Classic::Naive,
+            Strategy::Tiled => Classic::Tiled,
+            Strategy::Padded => Classic::Padded,
+            Strategy::Diagonal => Classic::Diagonal,
+            Strategy::Auto => {
+                return Ok(Plan { problem, launches: fast::launches(&problem, GRID_LIMIT) });
+            }
+        };
+        Self::classic(classic, problem)
+    }
+
+    /// Plans the transpose of a batch: `src` and `dst` are its first matrices, and the others follow
+    /// at the batch's strides.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`Error::BatchOutOfBounds`] or [`Error::BatchOverlap`] for matrices
+    /// outside the memory that the views are taken from, or destinations in each other.
+    pub fn batched<'s, 'd, T: Pod>(
+        src: impl Into<MatrixView<'s, T>>,
+        dst: impl Into<MatrixViewMut<'d, T>>,
+        batch: Batch,
+    ) -> Result<Self> {
+        let (src, dst) = (src.into(), dst.into());
+        let problem = problem(&src, &dst, batch);
+        require_transposed(&problem.src, &problem.dst)?;
+        require_batch(&problem, src.available, dst.available)?;
+        Ok(Plan { problem, launches: fast::launches(&problem, GRID_LIMIT) })
+    }
+
+    /// The names of the kernels that the plan launches, in order.
+    pub fn kernel_names(&self) -> Vec<&'static str> {
+        self.launches.iter().map(|launch| launch.entry.name).collect()
+    }
+
+    /// Plans the `copy` kernel: the same tiles, and every element stays where it is.
+    pub(crate) fn copy<T: Pod>(
+        src: &MatrixView<'_, T>,
+        dst: &MatrixViewMut<'_, T>,
+    ) -> Result<Self> {
+        if src.shape() != dst.shape() {
+            return Err(Error::CopyShapeMismatch {
+                src_rows: src.nrows(),
+                src_cols: src.ncols(),
+                dst_rows: dst.nrows(),
+                dst_cols: dst.ncols(),
+            });
+        }
+        Self::classic(Classic::Copy, problem(src, dst, Batch::ONE))
+    }
+
+    /// A plan for these matrices whose maker has checked it: the launches stay inside them.
+    pub(crate) fn of<T: Pod>(
+        src: &MatrixView<'_, T>,
+        dst: &MatrixViewMut<'_, T>,
+        launches: Vec<Launch>,
+    ) -> Self {
+        Plan { problem: problem(src, dst, Batch::ONE), launches }
+    }
+
+    fn classic(kernel: Classic, problem: Problem) -> Result<Self> {
+        let width = Width::of_bytes(problem.element_bytes)?;
+        let launches = classic::launches(kernel, width, &problem, GRID_LIMIT);
+        Ok(Plan { problem, launches })
+    }
+
+    /// Transposes `src` into `dst`, both laid out as the plan was made for. For a batch these are
+    /// its first matrices.
+    ///
+    /// The work is queued on the matrices' device; reading a matrix back waits for it.
+    ///
+    /// # Errors
+    /// [`Error::PlanMismatch`] for other layouts, [`Error::DeviceMismatch`] for matrices on two
+    /// devices, the errors of [`batched`](Self::batched) for a batch that does not fit these
+    /// matrices, and what the device reports.
+    pub fn run<'s, 'd, T: Pod>(
+        &self,
+        src: impl Into<MatrixView<'s, T>>,
+        dst: impl Into<MatrixViewMut<'d, T>>,
+    ) -> Result<()> {
+        let (src, dst) = (src.into(), dst.into());
+        let actual = problem(&src, &dst, self.problem.batch);
+        if !self.problem.serves(&actual) {
+            return Err(Error::PlanMismatch {
+                planned: self.problem.to_string(),
+                actual: actual.to_string(),
+            });
+        }
+        require_batch(&actual, src.available, dst.available)?;
+        let device: &Device = src.same_device(&dst)?;
+        for launch in &self.launches {
+            // SAFETY: the plan was made for these layouts, whose extents the views, and for a batch
+            // the check above, guarantee to be inside live buffers; `dst` is borrowed exclusively.
+            unsafe { device.launch(launch, [src.address, dst.address])? }
+        }
+        Ok(())
+    }
+}
+
+/// What the plan will do: the kernels by name, with their grids and blocks.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.problem)?;
+        for Launch { entry, grid, block, .. } in &self.launches {
+            write!(f, " {} on {grid:?} blocks of {block:?} threads", entry.name)?;
+        }
+        Ok(())
+    }
+}
+
+fn problem<T: Pod>(src: &MatrixView<'_, T>, dst: &MatrixViewMut<'_, T>, batch: Batch) -> Problem {
+    Problem {
+        element_bytes: size_of::<T>(),
+        src: src.layout,
+        dst: dst.layout,
+        src_align: alignment(src.address),
+        dst_align: alignment(dst.address),
+        batch,
+    }
+}
+
+fn require_transposed(src: &Layout, dst: &Layout) -> Result<()> {
+    if (src.rows, src.cols) == (dst.cols, dst.rows) {
+        return Ok(());
+    }
+    Err(Error::ShapeMismatch {
+        src_rows: src.rows,
+        src_cols: src.cols,
+        dst_rows: dst.rows,
+        dst_cols: dst.cols,
+    })
+}
+
+/// Whether all matrices of a batch are in the memory that there is, and destinations apart.
+fn require_batch(problem: &Problem, src_available: usize, dst_available: usize) -> Result<()> {
+    let Batch { count, src_stride, dst_stride } = problem.batch;
+    if count <= 1 || problem.is_empty() {
+        return Ok(());
+    }
+    let within = |stride: usize, extent: usize, available: usize| {
+        let end = (count - 1).checked_mul(stride).and_then(|start| start.checked_add(extent));
+        match end {
+            Some(end) if end <= available => Ok(()),
+            _ => Err(Error::BatchOutOfBounds { count, stride, extent, available }),
+        }
+    };
+    within(src_stride, problem.src.extent(), src_available)?;
+    within(dst_stride, problem.dst.extent(), dst_available)?;
+    if dst_stride < problem.dst.extent() {
+        let (stride, extent) = (dst_stride, problem.dst.extent());
+        return Err(Error::BatchOverlap { stride, extent });
+    }
+    Ok(())
+}

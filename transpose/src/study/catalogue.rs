@@ -1,0 +1,390 @@
+//! The catalogue: every kernel of the texts, its names, and what a launch has to know of it.
+
+use super::block::{Block, Shapes};
+use super::outcome::Outcome;
+use crate::kernels::{Entry, Family, Width};
+use crate::{Error, Result};
+use bytemuck::Pod;
+use std::fmt;
+use std::str::FromStr;
+
+/// A text whose kernels are in the catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// Ruetsch, Micikevicius and Scudiero, "Optimizing Matrix Transpose in CUDA".
+    Nvidia,
+    /// Dalmasso, `matrixTransposeCUDA`.
+    Dalmasso,
+    /// AMD, "Tiling and coalescing: matrix transpose".
+    Amd,
+    /// Grossi, "GPU Computing", lecture 7.
+    Lecture,
+}
+
+impl Source {
+    /// Every text.
+    pub const ALL: [Source; 4] = [Source::Nvidia, Source::Dalmasso, Source::Amd, Source::Lecture];
+
+    /// Author and title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Source::Nvidia => {
+                "Ruetsch, Micikevicius and Scudiero, \"Optimizing Matrix Transpose in CUDA\""
+            }
+            Source::Dalmasso => "Dalmasso, \"matrixTransposeCUDA\"",
+            Source::Amd => "AMD, \"Tiling and coalescing: matrix transpose\"",
+            Source::Lecture => "Grossi, \"GPU Computing\", lecture 7",
+        }
+    }
+}
+
+/// What the grid's axes count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Axes {
+    /// x runs along a row of the source, y down its rows.
+    Cartesian,
+    /// x runs down the rows of the source, y along them.
+    Exchanged,
+    /// x runs down the rows, each a record.
+    RowRecords,
+    /// x runs along the columns, each a record.
+    ColRecords,
+}
+
+/// What a block covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cover {
+    /// A tile of 32 × 32.
+    Tile,
+    /// One element for each thread.
+    Threads,
+    /// Elements for so many blocks side by side along x.
+    Times(u32),
+}
+
+/// What a launch has to know of a kernel, and its names.
+pub(super) struct Facts {
+    name: &'static str,
+    seed_name: &'static str,
+    source: Source,
+    family: Family,
+    entries: [&'static str; 5],
+    pub outcome: Outcome,
+    shapes: Shapes,
+    block: Block,
+    pub cover: Cover,
+    pub axes: Axes,
+}
+
+/// Defines the enum and its facts side by side.
+macro_rules! catalogue {
+    ($(
+        $(#[$doc:meta])*
+        $kernel:ident: $name:literal, $seed_name:literal of $source:ident,
+        $family:ident $stem:literal, $outcome:ident,
+        $shapes:expr, $x:literal x $y:literal, $cover:expr, $axes:ident;
+    )+) => {
+        /// A kernel of one of the texts.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Kernel {
+            $($(#[$doc])* $kernel,)+
+        }
+
+        impl Kernel {
+            /// Every kernel, in the order of the texts.
+            pub const ALL: &'static [Kernel] = &[$(Kernel::$kernel),+];
+
+            pub(super) fn facts(self) -> Facts {
+                match self {
+                    $(Kernel::$kernel => Facts {
+                        name: $name,
+                        seed_name: $seed_name,
+                        source: Source::$source,
+                        family: Family::$family,
+                        entries: [
+                            concat!($stem, "_b1"),
+                            concat!($stem, "_b2"),
+                            concat!($stem, "_b4"),
+                            concat!($stem, "_b8"),
+                            concat!($stem, "_b16"),
+                        ],
+                        outcome: Outcome::$outcome,
+                        shapes: $shapes,
+                        block: Block { x: $x, y: $y },
+                        cover: $cover,
+                        axes: Axes::$axes,
+                    },)+
+                }
+            }
+        }
+    };
+}
+
+/// The blocks of the NVIDIA paper.
+const PAPER: Shapes = Shapes::Only(Block { x: 32, y: 8 }, "which move a tile of 32 × 32 elements");
+
+/// A block of the AMD page: as many threads as its tile has elements.
+const fn square(side: u32) -> Shapes {
+    Shapes::Only(Block { x: side, y: side }, "one thread for each element of its tile")
+}
+
+/// Blocks for tiles whose padding has a fixed place in static shared memory.
+const WIDE: Shapes = Shapes::AtLeastWide(8, "for its tile has room to pad at most 128 rows");
+
+/// Blocks for records, which have one axis.
+const LINE: Shapes = Shapes::Line("for records lie along one axis");
+
+catalogue! {
+    /// Copies tile by tile.
+    Copy: "copy", "copy" of Nvidia,
+        Classic "copy", Copy, PAPER, 32 x 8, Cover::Tile, Cartesian;
+    /// Copies through shared memory: what staging and the barrier cost.
+    CopyShared: "copy_shared", "copySharedMem" of Nvidia,
+        Study "copy_shared", Copy, PAPER, 32 x 8, Cover::Tile, Cartesian;
+    /// Reads rows, writes columns.
+    Naive: "naive", "transposeNaive" of Nvidia,
+        Classic "naive", Transpose, PAPER, 32 x 8, Cover::Tile, Cartesian;
+    /// Through an unpadded tile: coalesced, with bank conflicts.
+    Coalesced: "coalesced", "transposeCoalesced" of Nvidia,
+        Classic "tiled", Transpose, PAPER, 32 x 8, Cover::Tile, Cartesian;
+    /// Through a padded tile: no bank conflicts.
+    BankConflictFree: "bank_conflict_free", "transposeNoBankConflicts" of Nvidia,
+        Classic "padded", Transpose, PAPER, 32 x 8, Cover::Tile, Cartesian;
+    /// Transposes inside each tile and leaves the tiles where they are.
+    FineGrained: "fine_grained", "transposeFineGrained" of Nvidia,
+        Study "fine_grained", FineGrained, PAPER, 32 x 8, Cover::Tile, Cartesian;
+    /// Moves each tile to its transposed place and leaves its elements as they are.
+    CoarseGrained: "coarse_grained", "transposeCoarseGrained" of Nvidia,
+        Study "coarse_grained", CoarseGrained, PAPER, 32 x 8, Cover::Tile, Cartesian;
+    /// Padded, blocks walking along diagonals.
+    Diagonal: "diagonal", "transposeDiagonal" of Nvidia,
+        Classic "diagonal", Transpose, PAPER, 32 x 8, Cover::Tile, Cartesian;
+    /// Padded, with the roles of the block's axes exchanged: consecutive blocks walk down the
+    /// rows of the source.
+    Swapped: "swapped", "swapped block axes" of Nvidia,
+        Study "swapped", Transpose, PAPER, 32 x 8, Cover::Tile, Exchanged;
+    /// Padded, into a destination whose rows are one memory partition (256 bytes) further apart
+    /// than they need to be.
+    PartitionPadded: "partition_padded", "odata padded by one partition" of Nvidia,
+        Classic "padded", Transpose, PAPER, 32 x 8, Cover::Tile, Cartesian;
+
+    /// Copies along rows: the upper bound.
+    CopyRow: "copy_row", "copyRow" of Dalmasso,
+        Study "copy_row", Copy, Shapes::Any, 16 x 16, Cover::Threads, Cartesian;
+    /// Copies down columns: the lower bound.
+    CopyCol: "copy_col", "copyCol" of Dalmasso,
+        Study "copy_col", Copy, Shapes::Any, 16 x 16, Cover::Threads, Exchanged;
+    /// Reads rows, writes columns.
+    NaiveRow: "naive_row", "transposeNaiveRow" of Dalmasso,
+        Study "naive_row", Transpose, Shapes::Any, 16 x 16, Cover::Threads, Cartesian;
+    /// Reads columns, writes rows.
+    NaiveCol: "naive_col", "transposeNaiveCol" of Dalmasso,
+        Study "naive_col", Transpose, Shapes::Any, 16 x 16, Cover::Threads, Exchanged;
+    /// Reads rows, writes columns, four elements a thread.
+    Unroll4Row: "unroll4_row", "transposeUnroll4Row" of Dalmasso,
+        Study "unroll4_row", Transpose, Shapes::Any, 16 x 16, Cover::Times(4), Cartesian;
+    /// Reads columns, writes rows, four elements a thread.
+    Unroll4Col: "unroll4_col", "transposeUnroll4Col" of Dalmasso,
+        Study "unroll4_col", Transpose, Shapes::Any, 16 x 16, Cover::Times(4), Exchanged;
+    /// Reads rows, writes columns, blocks walking along diagonals.
+    DiagonalRow: "diagonal_row", "transposeDiagonalRow" of Dalmasso,
+        Study "diagonal_row", Transpose, Shapes::Any, 16 x 16, Cover::Threads, Cartesian;
+    /// Reads columns, writes rows, blocks walking along diagonals.
+    DiagonalCol: "diagonal_col", "transposeDiagonalCol" of Dalmasso,
+        Study "diagonal_col", Transpose, Shapes::Any, 16 x 16, Cover::Threads, Exchanged;
+    /// Through a tile of the block's shape.
+    Smem: "smem", "transposeSmem" of Dalmasso,
+        Study "smem", Transpose, Shapes::Any, 16 x 16, Cover::Threads, Cartesian;
+    /// Through a padded tile of the block's shape.
+    SmemPad: "smem_pad", "transposeSmemPad" of Dalmasso,
+        Study "smem_pad", Transpose, WIDE, 16 x 16, Cover::Threads, Cartesian;
+    /// Two elements a thread through a padded tile in dynamic shared memory.
+    SmemUnrollPadDyn: "smem_unroll_pad_dyn", "transposeSmemUnrollPadDyn" of Dalmasso,
+        Study "smem_unroll_pad_dyn", Transpose, Shapes::Any, 16 x 16, Cover::Times(2), Cartesian;
+
+    /// Reads rows, writes columns, in tiles of 16.
+    AmdNaive16: "amd_naive_16", "transpose_naive_kernel (tile_dim 16)" of Amd,
+        Study "naive_row", Transpose, square(16), 16 x 16, Cover::Threads, Cartesian;
+    /// Reads rows, writes columns, in tiles of 32.
+    AmdNaive32: "amd_naive_32", "transpose_naive_kernel (tile_dim 32)" of Amd,
+        Study "naive_row", Transpose, square(32), 32 x 32, Cover::Threads, Cartesian;
+    /// Through a 16 × 16 tile, one element a thread.
+    Lds16: "lds_16", "transpose_lds_kernel (tile_dim 16)" of Amd,
+        Study "lds_16", Transpose, square(16), 16 x 16, Cover::Threads, Cartesian;
+    /// Through a 32 × 32 tile, one element a thread.
+    Lds32: "lds_32", "transpose_lds_kernel (tile_dim 32)" of Amd,
+        Study "lds_32", Transpose, square(32), 32 x 32, Cover::Threads, Cartesian;
+
+    /// Reads rows, writes columns.
+    NaiveGmem: "naive_gmem", "naiveGmem" of Lecture,
+        Study "naive_row", Transpose, Shapes::Any, 16 x 16, Cover::Threads, Cartesian;
+    /// Adds to both fields of an array of structures.
+    InnerStruct: "inner_struct", "testInnerStruct" of Lecture,
+        Study "inner_struct", StructFields, LINE, 128 x 1, Cover::Threads, RowRecords;
+    /// Adds to both fields of a structure of arrays.
+    InnerArray: "inner_array", "testInnerArray" of Lecture,
+        Study "inner_array", ArrayFields, LINE, 128 x 1, Cover::Threads, ColRecords;
+    /// Adds to one field of an array of structures.
+    InnerStructX: "inner_struct_x", "testInnerStruct (x alone)" of Lecture,
+        Study "inner_struct_x", StructX, LINE, 128 x 1, Cover::Threads, RowRecords;
+    /// Adds to one field of a structure of arrays.
+    InnerArrayX: "inner_array_x", "testInnerArray (x alone)" of Lecture,
+        Study "inner_array_x", ArrayX, LINE, 128 x 1, Cover::Threads, ColRecords;
+}
+
+/// The width of a memory partition of the paper's GPUs, in bytes.
+const PARTITION_BYTES: usize = 256;
+
+impl Kernel {
+    /// The name, as [`FromStr`] reads it.
+    pub fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// The name that its text gives it; [`FromStr`] reads that too.
+    pub fn seed_name(self) -> &'static str {
+        self.facts().seed_name
+    }
+
+    /// The text that it is from.
+    pub fn source(self) -> Source {
+        self.facts().source
+    }
+
+    /// What it does.
+    pub fn outcome(self) -> Outcome {
+        self.facts().outcome
+    }
+
+    /// The block that its text runs it in, or reports most of.
+    pub fn default_block(self) -> Block {
+        self.facts().block
+    }
+
+    /// Whether it runs in such blocks.
+    ///
+    /// # Errors
+    /// [`Error::IllegalBlock`] says why it does not.
+    pub fn check_block(self, block: Block) -> Result<()> {
+        let Facts { name, shapes, .. } = self.facts();
+        match shapes.objection(block) {
+            None => Ok(()),
+            Some(reason) => Err(Error::IllegalBlock { kernel: name, block, reason }),
+        }
+    }
+
+    /// Whether it takes a `rows × cols` source of `element_bytes` wide elements.
+    ///
+    /// # Errors
+    /// [`Error::ElementSize`] for a width without kernels, [`Error::StudySource`] for a source
+    /// that this kernel makes nothing of.
+    pub fn check_source(self, element_bytes: usize, rows: usize, cols: usize) -> Result<()> {
+        Width::of_bytes(element_bytes)?;
+        match self.outcome().objection(element_bytes, rows, cols) {
+            None => Ok(()),
+            Some(reason) => {
+                let kernel = self.name();
+                Err(Error::StudySource { kernel, rows, cols, element_bytes, reason })
+            }
+        }
+    }
+
+    /// The smallest leading dimension that it takes for its destination, in elements: as many as
+    /// a row has, except for [`PartitionPadded`](Self::PartitionPadded).
+    pub fn dst_ld(self, element_bytes: usize, rows: usize, cols: usize) -> usize {
+        let (_, dst_cols) = self.outcome().dst_shape(rows, cols);
+        match self {
+            Kernel::PartitionPadded => dst_cols + PARTITION_BYTES / element_bytes.max(1),
+            _ => dst_cols,
+        }
+    }
+
+    /// The result, row by row, computed on the host.
+    ///
+    /// # Errors
+    /// As [`check_source`](Self::check_source), and [`Error::LengthMismatch`] unless `src` holds
+    /// `rows * cols` elements.
+    pub fn expected<T: Pod>(self, src: &[T], rows: usize, cols: usize) -> Result<Vec<T>> {
+        self.check_source(size_of::<T>(), rows, cols)?;
+        let actual = src.len();
+        match rows.checked_mul(cols) {
+            Some(expected) if expected == actual => Ok(self.outcome().of(src, rows, cols)),
+            expected => {
+                let expected = expected.unwrap_or(usize::MAX);
+                Err(Error::LengthMismatch { rows, cols, expected, actual })
+            }
+        }
+    }
+
+    pub(super) fn entry(self, width: Width) -> Entry {
+        let Facts { family, entries, .. } = self.facts();
+        Entry { family, name: entries[width as usize] }
+    }
+
+    pub(crate) fn names() -> String {
+        Self::ALL.iter().map(|kernel| kernel.name()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Kernel {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let named = |kernel: &&Kernel| kernel.name() == name;
+        let named_in_the_text = |kernel: &&Kernel| kernel.seed_name() == name;
+        let all = Kernel::ALL;
+        all.iter()
+            .find(named)
+            .or_else(|| all.iter().find(named_in_the_text))
+            .copied()
+            .ok_or_else(|| Error::UnknownKernel { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique_and_read_back() {
+        for kernel in Kernel::ALL {
+            assert_eq!(kernel.name().parse::<Kernel>().unwrap(), *kernel);
+            assert_eq!(kernel.seed_name().parse::<Kernel>().unwrap(), *kernel);
+        }
+        let names: HashSet<_> = Kernel::ALL.iter().map(|kernel| kernel.name()).collect();
+        assert_eq!(names.len(), Kernel::ALL.len());
+        let error = "fastest".parse::<Kernel>().unwrap_err().to_string();
+        assert!(error.starts_with("there is no study kernel \"fastest\"; there are copy, "));
+    }
+
+    /// Each entry point is in the family's PTX, for each width that the kernel takes.
+    #[test]
+    fn entry_points_ship() {
+        for kernel in Kernel::ALL {
+            for width in [Width::B1, Width::B2, Width::B4, Width::B8, Width::B16] {
+                let bytes = width.bytes() as usize;
+                let takes = [(32, 32), (32, 2), (2, 32)]
+                    .into_iter()
+                    .any(|(rows, cols)| kernel.check_source(bytes, rows, cols).is_ok());
+                let Entry { family, name } = kernel.entry(width);
+                let ships = family.ptx().contains(&format!(".entry {name}("));
+                assert_eq!(takes, ships, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn default_blocks_are_legal() {
+        for kernel in Kernel::ALL {
+            kernel.check_block(kernel.default_block()).unwrap();
+        }
+    }
+}
