@@ -21,7 +21,8 @@
 //! | `study` | the kernels of the texts that this project grew from, for blocks of many shapes |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
-#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics))]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+#![cfg_attr(all(target_arch = "nvptx64", feature = "in_place"), feature(link_llvm_intrinsics))]
 // The one intrinsic that is declared under its LLVM name is in `in_place::strong`.
 #![allow(internal_features)]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
