@@ -4,6 +4,7 @@ pub mod cases;
 pub mod chart;
 pub mod cublas;
 pub mod device;
+pub mod in_place;
 pub mod kernels;
 pub mod npy;
 pub mod output;

@@ -88,6 +88,20 @@ element!(u64: reg64 as u64, "ld.shared.u64 {value}, [{address}];", "st.shared.u6
 #[repr(C, align(16))]
 pub struct B16(pub u32, pub u32, pub u32, pub u32);
 
+impl B16 {
+    /// The element of four words.
+    #[inline(always)]
+    pub fn from_words([x, y, z, w]: [u32; 4]) -> Self {
+        B16(x, y, z, w)
+    }
+
+    /// The element's four words.
+    #[inline(always)]
+    pub fn words(self) -> [u32; 4] {
+        [self.0, self.1, self.2, self.3]
+    }
+}
+
 impl Element for B16 {
     const ANY: Self = B16(0, 0, 0, 0);
 

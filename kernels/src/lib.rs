@@ -16,11 +16,15 @@
 //! | `tile` | a tile in shared memory |
 //! | `walk` | which tile a block takes |
 //! | `classic` | the kernels of the classic ladder: copy, naive, tiled, padded, diagonal |
+//! | `in_place` | the kernels that transpose a matrix inside its own memory |
 //! | `fast` | the kernels that reach the speed of a copy |
 //! | `study` | the kernels of the texts that this project grew from, for blocks of many shapes |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+#![cfg_attr(all(target_arch = "nvptx64", feature = "in_place"), feature(link_llvm_intrinsics))]
+// The one intrinsic that is declared under its LLVM name is in `in_place::strong`.
+#![allow(internal_features)]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 #![deny(clippy::undocumented_unsafe_blocks)]
 
@@ -35,6 +39,9 @@ pub mod classic;
 pub mod fast;
 #[cfg(feature = "study")]
 pub mod study;
+
+#[cfg(feature = "in_place")]
+pub mod in_place;
 
 /// The side of a tile, in elements.
 pub const TILE: u32 = 32;

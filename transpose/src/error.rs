@@ -1,7 +1,7 @@
 //! The one error type: a variant per violated fact, with the numbers in it.
 
-use crate::Strategy;
 use crate::study::{Block, Kernel, MemoryKind};
+use crate::{InPlace, Strategy};
 
 /// What can go wrong in this library.
 ///
@@ -149,9 +149,66 @@ pub enum Error {
         actual: String,
     },
 
+    /// A matrix with gaps between its rows, which only a square one may have in place.
+    #[error(
+        "a {rows} × {cols} matrix with rows {ld} elements apart cannot be transposed in place: \
+         the transpose would not fit between the gaps"
+    )]
+    GapsInPlace {
+        /// Rows of the matrix.
+        rows: usize,
+        /// Columns of the matrix.
+        cols: usize,
+        /// Leading dimension of the matrix, in elements.
+        ld: usize,
+    },
+
+    /// An in-place algorithm that does not serve the shape.
+    #[error(
+        "{algorithm} cannot transpose {rows} × {cols} elements of {element_bytes} bytes: {reason}"
+    )]
+    NotServed {
+        /// The algorithm's name.
+        algorithm: &'static str,
+        /// Rows of the matrix.
+        rows: usize,
+        /// Columns of the matrix.
+        cols: usize,
+        /// Bytes of an element.
+        element_bytes: usize,
+        /// What it lacks.
+        reason: &'static str,
+    },
+
+    /// An array-of-structures layout whose tiles do not fit the array.
+    #[error("{count} {what} cannot be split into tiles of {width}")]
+    TileWidth {
+        /// The number that has to be split.
+        count: usize,
+        /// What is counted.
+        what: &'static str,
+        /// The tile's width, or the number of fields.
+        width: usize,
+    },
+
+    /// An in-place operation that failed after it began. **The matrix's contents are unspecified**,
+    /// its shape is unchanged, and nothing else was touched.
+    #[error("transposing in place failed midway, the matrix's contents are unspecified: {source}")]
+    Interrupted {
+        /// What failed.
+        source: Box<Error>,
+    },
+
     /// A strategy's name that is not one.
     #[error("there is no strategy {name:?}; there are {}", Strategy::names())]
     UnknownStrategy {
+        /// The name.
+        name: String,
+    },
+
+    /// The name of an in-place algorithm that is none.
+    #[error("there is no in-place algorithm {name:?}; there are {}", InPlace::names())]
+    UnknownInPlace {
         /// The name.
         name: String,
     },

@@ -8,10 +8,11 @@ pub(crate) enum Family {
     Classic,
     Fast,
     Study,
+    InPlace,
 }
 
 impl Family {
-    pub const ALL: [Family; 3] = [Family::Classic, Family::Fast, Family::Study];
+    pub const ALL: [Family; 4] = [Family::Classic, Family::Fast, Family::Study, Family::InPlace];
 
     /// The kernels' PTX, built from `kernels/` by `cargo xtask ptx`.
     pub fn ptx(self) -> &'static str {
@@ -19,6 +20,7 @@ impl Family {
             Family::Classic => include_str!("../ptx/classic.ptx"),
             Family::Fast => include_str!("../ptx/fast.ptx"),
             Family::Study => include_str!("../ptx/study.ptx"),
+            Family::InPlace => include_str!("../ptx/in_place.ptx"),
         }
     }
 }
@@ -42,7 +44,7 @@ impl Family {
     pub fn cubin(self, (major, minor): (i32, i32)) -> Option<&'static [u8]> {
         let cubins: [((i32, i32), &'static [u8]); 5] = match self {
             Family::Fast => cubins!("fast"),
-            Family::Classic | Family::Study => return None,
+            Family::Classic | Family::Study | Family::InPlace => return None,
         };
         let fits = |of: (i32, i32)| of.0 == major && of.1 <= minor;
         cubins.into_iter().find(|(of, _)| fits(*of)).map(|(_, cubin)| cubin)
@@ -81,6 +83,13 @@ impl Width {
     pub const fn bytes(self) -> u64 {
         1 << self as u32
     }
+
+    /// The widest one that divides all of the numbers of bytes.
+    pub fn dividing(bytes: impl IntoIterator<Item = usize>) -> Self {
+        let all = bytes.into_iter().fold(16, |all, bytes| all | bytes);
+        let widths = [Width::B1, Width::B2, Width::B4, Width::B8, Width::B16];
+        widths[(all.trailing_zeros() as usize).min(4)]
+    }
 }
 
 /// A list of the entry points of one kernel, narrowest element first.
@@ -117,6 +126,45 @@ impl Classic {
             Classic::Diagonal => entry_names!("diagonal"),
         };
         Entry { family: Family::Classic, name: names[width as usize] }
+    }
+}
+
+/// A kernel that works inside a matrix's own memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InPlaceKernel {
+    Square,
+    Panel,
+    Permute,
+    PermuteShort,
+    PermuteShortest,
+    Fused,
+    Flags,
+    Cycle,
+    Rows,
+    Columns,
+}
+
+impl InPlaceKernel {
+    /// The entry point for elements of `width`.
+    pub fn entry(self, width: Width) -> Entry {
+        let names = match self {
+            InPlaceKernel::Square => entry_names!("square"),
+            InPlaceKernel::Panel => entry_names!("panel"),
+            InPlaceKernel::Permute => entry_names!("permute"),
+            InPlaceKernel::PermuteShort => entry_names!("permute_short"),
+            InPlaceKernel::PermuteShortest => entry_names!("permute_shortest"),
+            InPlaceKernel::Fused => entry_names!("fused"),
+            InPlaceKernel::Flags => entry_names!("flags"),
+            InPlaceKernel::Cycle => entry_names!("cycle"),
+            InPlaceKernel::Rows => entry_names!("rows"),
+            InPlaceKernel::Columns => entry_names!("columns"),
+        };
+        Entry { family: Family::InPlace, name: names[width as usize] }
+    }
+
+    /// The `Square` kernel that accesses 16 bytes at a time.
+    pub fn wide_square(width: Width) -> Entry {
+        Entry { family: Family::InPlace, name: entry_names!("square_wide")[width as usize] }
     }
 }
 

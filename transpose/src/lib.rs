@@ -32,6 +32,7 @@
 
 mod device;
 mod error;
+mod in_place;
 mod kernels;
 mod launch;
 mod layout;
@@ -43,6 +44,7 @@ mod view;
 
 pub use device::Device;
 pub use error::{Error, Result};
+pub use in_place::{InPlace, InPlaceOptions, InPlacePlan};
 pub use matrix::DeviceMatrix;
 pub use plan::{Batch, CacheWarning, Plan, PlanCache};
 pub use strategy::Strategy;

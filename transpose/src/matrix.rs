@@ -245,6 +245,16 @@ impl<T: Pod> DeviceMatrix<T> {
         self.address()
     }
 
+    /// Gives the same memory another shape.
+    pub(crate) fn reshape(&mut self, layout: Layout) {
+        debug_assert!(layout.extent() <= self.capacity());
+        self.layout = layout;
+    }
+
+    pub(crate) fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
     pub(crate) fn layout(&self) -> Layout {
         self.layout
     }

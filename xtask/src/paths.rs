@@ -13,7 +13,7 @@ pub fn kernels() -> PathBuf {
 }
 
 /// The families of kernels: features of the kernel crate, and files that ship.
-pub const FAMILIES: [&str; 3] = ["classic", "fast", "study"];
+pub const FAMILIES: [&str; 4] = ["classic", "fast", "study", "in_place"];
 
 /// The PTX of a family, as it ships with the library.
 pub fn shipped_ptx(family: &str) -> PathBuf {

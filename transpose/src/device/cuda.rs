@@ -5,7 +5,7 @@
 
 mod host_memory;
 
-use super::{Backend, HostAllocation, Rows};
+use super::{Backend, HostAllocation, Limits, Rows};
 use crate::kernels::{Entry, Family};
 use crate::launch::{Launch, MAX_WORDS};
 use crate::study::MemoryKind;
@@ -34,6 +34,7 @@ pub(super) struct Cuda {
     kernels: Mutex<Kernels>,
     stream: Stream,
     name: String,
+    limits: Limits,
     /// The compute capability, major and minor.
     capability: (i32, i32),
     host_memory: HostMemory,
@@ -66,6 +67,7 @@ impl Cuda {
         let device =
             cust::device::Device::get_device(ordinal).map_err(during("opening the device"))?;
         let name = device.name().map_err(during("asking for the device's name"))?;
+        let limits = limits(&device)?;
         let context = Context::new(device).map_err(during("retaining the primary context"))?;
         let stream =
             Stream::new(StreamFlags::DEFAULT, None).map_err(during("creating a stream"))?;
@@ -77,7 +79,15 @@ impl Cuda {
             attribute(DeviceAttribute::ComputeCapabilityMinor)?,
         );
         let host_memory = HostMemory::new(device);
-        Ok(Cuda { kernels: Mutex::default(), stream, name, capability, host_memory, context })
+        Ok(Cuda {
+            kernels: Mutex::default(),
+            stream,
+            name,
+            limits,
+            capability,
+            host_memory,
+            context,
+        })
     }
 
     /// Makes this device's context current on the calling thread, as every driver call needs.
@@ -98,6 +108,7 @@ impl Cuda {
         };
         let found = module.get_function(entry.name).map_err(during("looking up a kernel"))?;
         let function = Function(found.to_raw());
+        allow_shared_memory(function, self.limits.block_shared)?;
         functions.insert(entry, function);
         Ok(function)
     }
@@ -196,6 +207,27 @@ impl Backend for Cuda {
 
     fn is_gpu(&self) -> bool {
         true
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn side_by_side(&self, launch: &Launch) -> Result<Option<usize>> {
+        self.enter()?;
+        let function = self.function(launch.entry)?;
+        let threads = launch.block.iter().product::<u32>();
+        let mut blocks = 0;
+        // SAFETY: the driver writes one number; the function is one that it named.
+        check("asking how many blocks fit", unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut blocks,
+                function.0,
+                threads as i32,
+                launch.dynamic_shared_bytes as usize,
+            )
+        })?;
+        Ok(Some(blocks as usize * self.limits.multiprocessors))
     }
 
     fn allocate(&self, bytes: u64) -> Result<u64> {
@@ -321,6 +353,51 @@ impl Backend for Cuda {
         work()?;
         Ok(None)
     }
+}
+
+/// Asks the device what a launch may ask for.
+fn limits(device: &cust::device::Device) -> Result<Limits> {
+    use sys::CUdevice_attribute::{
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+    };
+    let ask = |attribute| -> Result<usize> {
+        let mut value = 0;
+        // SAFETY: the driver writes one number; the device is one that it named.
+        check("asking for a limit of the device", unsafe {
+            sys::cuDeviceGetAttribute(&mut value, attribute, device.as_raw())
+        })?;
+        Ok(value as usize)
+    };
+    Ok(Limits {
+        block_shared: ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        multiprocessor_shared: ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+        multiprocessors: ask(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        side_by_side: true,
+    })
+}
+
+/// Lets launches of a kernel have all the shared memory of a block: without being asked, the driver
+/// stops at 48 KiB.
+fn allow_shared_memory(function: Function, block_shared: usize) -> Result<()> {
+    use sys::CUfunction_attribute::{
+        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+    };
+    let mut declared = 0;
+    // SAFETY: the driver writes one number; the function is one that it named.
+    check("asking for a kernel's shared memory", unsafe {
+        sys::cuFuncGetAttribute(&mut declared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function.0)
+    })?;
+    let dynamic = block_shared as i32 - declared;
+    // SAFETY: as above.
+    check("allowing a kernel its shared memory", unsafe {
+        sys::cuFuncSetAttribute(
+            function.0,
+            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            dynamic,
+        )
+    })
 }
 
 /// Names the operation in a driver's answer.

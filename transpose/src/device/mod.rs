@@ -32,6 +32,13 @@ pub(crate) trait Backend: Send + Sync {
     /// Whether kernels run on a GPU, so that their time means something.
     fn is_gpu(&self) -> bool;
 
+    /// What a launch may ask for.
+    fn limits(&self) -> Limits;
+
+    /// How many blocks of a kernel can run side by side: `None` where none waits for another that
+    /// started later.
+    fn side_by_side(&self, launch: &Launch) -> Result<Option<usize>>;
+
     /// Memory of `bytes > 0` bytes, aligned to 256.
     fn allocate(&self, bytes: u64) -> Result<u64>;
 
@@ -101,6 +108,19 @@ pub(crate) struct HostAllocation {
     pub host: Option<NonNull<u8>>,
     /// Where kernels find it, if the kind is one that they reach.
     pub address: u64,
+}
+
+/// What a launch may ask of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Shared memory that one block may have, in bytes.
+    pub block_shared: usize,
+    /// Shared memory that the blocks on one multiprocessor may have together.
+    pub multiprocessor_shared: usize,
+    /// Multiprocessors.
+    pub multiprocessors: usize,
+    /// Whether blocks run side by side, so that one may wait for another that started later.
+    pub side_by_side: bool,
 }
 
 /// Equally long rows in device memory. On the host the same rows follow each other.
@@ -175,6 +195,14 @@ impl Device {
         self.backend.time(&mut work)
     }
 
+    pub(crate) fn limits(&self) -> Limits {
+        self.backend.limits()
+    }
+
+    pub(crate) fn side_by_side(&self, launch: &Launch) -> Result<Option<usize>> {
+        self.backend.side_by_side(launch)
+    }
+
     /// Runs `work` and returns what its kernels did to memory: sectors moved, banks in conflict.
     /// `None` on a GPU, which is asked by a profiler.
     ///
@@ -221,6 +249,29 @@ impl Device {
         }
         // SAFETY: the range is the whole of a live buffer.
         unsafe { self.backend.fill_zero(buffer.address, buffer.bytes) }
+    }
+
+    /// Zeroes `bytes` bytes of a buffer from `offset` on.
+    pub(crate) fn fill_zero_in(&self, buffer: &Buffer, offset: u64, bytes: u64) -> Result<()> {
+        assert!(offset + bytes <= buffer.bytes, "zeroing beyond a buffer");
+        // SAFETY: the range lies inside a live buffer.
+        unsafe { self.backend.fill_zero(buffer.address + offset, bytes) }
+    }
+
+    /// Copies `bytes` bytes between offsets of two different buffers.
+    pub(crate) fn copy_in(
+        &self,
+        (dst, dst_offset): (&Buffer, u64),
+        (src, src_offset): (&Buffer, u64),
+        bytes: u64,
+    ) -> Result<()> {
+        assert!(
+            dst_offset + bytes <= dst.bytes && src_offset + bytes <= src.bytes,
+            "copying beyond a buffer"
+        );
+        debug_assert_ne!(dst.address, src.address);
+        // SAFETY: the ranges lie inside two live buffers, which are different.
+        unsafe { self.backend.copy(dst.address + dst_offset, src.address + src_offset, bytes) }
     }
 
     /// Copies `bytes` from one address to another; both ranges must lie inside live buffers.

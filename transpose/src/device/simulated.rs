@@ -1,6 +1,6 @@
 //! The simulator as a device: the shipped PTX, executed on the CPU.
 
-use super::{Backend, HostAllocation, Rows};
+use super::{Backend, HostAllocation, Limits, Rows};
 use crate::kernels::Family;
 use crate::launch::Launch;
 use crate::study::MemoryKind;
@@ -48,6 +48,20 @@ impl Backend for Simulated {
 
     fn is_gpu(&self) -> bool {
         false
+    }
+
+    /// Those of a Hopper GPU, except that nobody may wait for a block that has not started.
+    fn limits(&self) -> Limits {
+        Limits {
+            block_shared: 227 << 10,
+            multiprocessor_shared: 228 << 10,
+            multiprocessors: 4,
+            side_by_side: false,
+        }
+    }
+
+    fn side_by_side(&self, _: &Launch) -> Result<Option<usize>> {
+        Ok(None)
     }
 
     fn allocate(&self, bytes: u64) -> Result<u64> {

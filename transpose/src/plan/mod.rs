@@ -3,7 +3,7 @@
 //! A [`Plan`] that exists has been checked: the shapes fit each other, the elements have a kernel, every grid
 //! is within the limits of every GPU. Running it launches and does nothing else.
 
-mod classic;
+pub(crate) mod classic;
 mod fast;
 mod measure;
 mod problem;
@@ -18,7 +18,8 @@ use crate::layout::Layout;
 use crate::view::{MatrixView, MatrixViewMut};
 use crate::{Error, Result, Strategy};
 use bytemuck::Pod;
-use problem::{Problem, alignment};
+pub(crate) use problem::Problem;
+use problem::alignment;
 use std::fmt;
 
 /// The blocks that a grid may have along x, y and z: the same for every GPU since 2012.

@@ -34,6 +34,7 @@ mod launches;
 mod memory;
 mod outcome;
 
+pub use crate::in_place::census as in_place_cycles;
 pub use block::{Block, SEED_BLOCKS};
 pub use catalogue::{Kernel, Source};
 pub use copies::{copy_into, driver_copy};

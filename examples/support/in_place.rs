@@ -1,0 +1,167 @@
+//! Timing transpositions in place beside a copy, verified.
+//!
+//! An in-place transposition changes its matrix, so every timed run is followed by one back, which
+//! is not timed. Matrices that would fit the L2 cache come in a set that does not.
+
+use anyhow::{Result, ensure};
+use bytemuck::Pod;
+use rayon::prelude::*;
+use std::time::Duration;
+use transpose::study::driver_copy;
+use transpose::{Device, DeviceMatrix, Error, InPlace, InPlaceOptions, InPlacePlan};
+
+/// Bytes that fit no L2 cache of today several times over.
+const BEYOND_L2: usize = 512 << 20;
+
+/// One way to transpose in place.
+#[derive(Clone, Copy, Debug)]
+pub struct Entrant {
+    /// The algorithm.
+    pub algorithm: InPlace,
+    /// Its sizes.
+    pub options: InPlaceOptions,
+}
+
+impl From<InPlace> for Entrant {
+    fn from(algorithm: InPlace) -> Self {
+        Entrant { algorithm, options: InPlaceOptions::default() }
+    }
+}
+
+/// What came of an entrant; the result has been verified.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The algorithm that ran.
+    pub algorithm: InPlace,
+    /// Bandwidth in GB/s: the matrix read once and written once. `None` on the simulator.
+    pub gb_per_s: Option<f64>,
+    /// Bandwidth as a fraction of the copy's.
+    pub of_copy: Option<f64>,
+    /// Times that the matrix was read and written.
+    pub passes: usize,
+    /// Extra device memory.
+    pub extra_bytes: usize,
+    /// The tile.
+    pub tile: Option<(usize, usize)>,
+    /// The steps and the device's time for each, run one by one.
+    pub steps: Vec<(&'static str, Option<Duration>)>,
+}
+
+/// An element that depends on all bits of its index.
+pub trait Numbered: Pod + PartialEq + Send + Sync {
+    /// The element.
+    fn numbered(index: usize) -> Self;
+}
+
+macro_rules! numbered {
+    ($($element:ty),+) => {
+        $(impl Numbered for $element {
+            fn numbered(index: usize) -> Self {
+                let mixed = (index as u64 ^ index as u64 >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                (u128::from(mixed ^ mixed >> 32) << 64 | u128::from(mixed ^ mixed >> 31)) as $element
+            }
+        })+
+    };
+}
+
+numbered!(u8, u16, u32, u64, u128);
+
+/// Lets the entrants transpose a `rows × cols` matrix by turns, and a copy beside them. `None` for an
+/// entrant that does not serve the shape.
+///
+/// # Errors
+/// What the device reports, or a wrong result.
+pub fn compare<T: Numbered>(
+    device: &Device,
+    rows: usize,
+    cols: usize,
+    entrants: &[Entrant],
+    turns: usize,
+) -> Result<(Option<f64>, Vec<Option<Outcome>>)> {
+    let bytes = rows * cols * size_of::<T>();
+    let host: Vec<T> = (0..rows * cols).into_par_iter().map(T::numbered).collect();
+    let count = if device.is_gpu() { BEYOND_L2.div_ceil(bytes.max(1)).clamp(1, 12) } else { 1 };
+    let set = (0..count).map(|_| DeviceMatrix::from_host(device, rows, cols, &host));
+    let mut set: Vec<_> = set.collect::<transpose::Result<_>>()?;
+    drop(host);
+    let mut plans = Vec::new();
+    for entrant in entrants {
+        match InPlacePlan::with_options(&set[0], entrant.algorithm, &entrant.options) {
+            Ok(plan) => plans.push(Some(plan)),
+            Err(Error::NotServed { .. }) => plans.push(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let mut back = None;
+    for plan in plans.iter_mut().flatten() {
+        plan.run(&mut set[0])?;
+        verify(&set[0], rows, cols, plan)?;
+        let back = match &mut back {
+            Some(back) => back,
+            none => none.insert(InPlacePlan::new(&set[0], InPlace::Auto)?),
+        };
+        back.run(&mut set[0])?;
+    }
+    let mut target = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
+    let mut copy_times = Vec::new();
+    let mut times = vec![Vec::new(); plans.len()];
+    let mut steps = vec![Vec::new(); plans.len()];
+    for _ in 0..turns {
+        copy_times.push(
+            device.time(|| set.iter().try_for_each(|matrix| driver_copy(matrix, &mut target)))?,
+        );
+        for (plan, times) in plans.iter_mut().zip(&mut times) {
+            if let (Some(plan), Some(back)) = (plan, &mut back) {
+                times.push(device.time(|| set.iter_mut().try_for_each(|matrix| plan.run(matrix)))?);
+                set.iter_mut().try_for_each(|matrix| back.run(matrix))?;
+            }
+        }
+    }
+    for (plan, outcome) in plans.iter_mut().zip(&mut steps) {
+        if let (Some(plan), Some(back)) = (plan, &mut back) {
+            *outcome = plan.run_step_by_step(&mut set[0])?;
+            back.run(&mut set[0])?;
+        }
+    }
+    let speed = |times: Vec<Option<Duration>>| {
+        let median = median(times)?;
+        Some(2.0 * (bytes * count) as f64 / median.as_secs_f64() / 1e9)
+    };
+    let copy = speed(copy_times);
+    let outcomes = plans.iter().zip(times).zip(steps).map(|((plan, times), steps)| {
+        let plan = plan.as_ref()?;
+        let gb_per_s = speed(times);
+        Some(Outcome {
+            algorithm: plan.algorithm(),
+            gb_per_s,
+            of_copy: gb_per_s.zip(copy).map(|(speed, copy)| speed / copy),
+            passes: plan.passes(),
+            extra_bytes: plan.extra_bytes(),
+            tile: plan.tile(),
+            steps,
+        })
+    });
+    Ok((copy, outcomes.collect()))
+}
+
+/// The median, if there are times.
+pub fn median(times: Vec<Option<Duration>>) -> Option<Duration> {
+    let mut times: Vec<_> = times.into_iter().flatten().collect();
+    times.sort();
+    times.get(times.len() / 2).copied()
+}
+
+/// Compares every element with what it should be.
+fn verify<T: Numbered>(
+    matrix: &DeviceMatrix<T>,
+    rows: usize,
+    cols: usize,
+    plan: &InPlacePlan,
+) -> Result<()> {
+    let transposed = matrix.to_host()?;
+    let right = transposed.par_chunks(rows).enumerate().all(|(col, column)| {
+        column.iter().enumerate().all(|(row, &e)| e == T::numbered(row * cols + col))
+    });
+    ensure!(right, "{rows} × {cols} by {}: wrong result", plan.algorithm());
+    Ok(())
+}

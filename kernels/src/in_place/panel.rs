@@ -1,0 +1,293 @@
+//! A panel transposed on chip: its rows become slots, or its slots rows.
+//!
+//! A *panel* is `length` rows of `lines` elements; transposed, it is `lines` *slots* of `length`
+//! elements each. The rows follow each other without a gap. Slots do too, but after every `period`
+//! of them `gap` elements are left out: that is where the rows go which no panel holds.
+//!
+//! ```text
+//! load the tile of the panel that this block holds
+//! wait until the whole panel, and the next one if slots reach into it, is loaded
+//! store the tile transposed
+//! ```
+//!
+//! One block may hold the whole panel, or several a tile each (see `group`). With neither group nor
+//! gap this is the barrier-sync (BS) kernel of Sung et al. (PPoPP 2014), transposition 0010!.
+
+use super::divide::Divisor;
+use super::group::Group;
+use super::lines::{self, Lines};
+use crate::element::{Element, B16};
+use crate::tile::shared_address;
+use cuda_std::shared::dynamic_shared_mem;
+use cuda_std::thread;
+
+/// What the host says about the panels.
+#[derive(Clone, Copy)]
+pub struct Words {
+    /// Rows of a panel: elements of a slot.
+    pub length: u64,
+    /// Elements of a row: slots of a panel.
+    pub lines: u64,
+    /// The multiplier of `lines`.
+    pub lines_magic: u64,
+    /// Slots between two gaps.
+    pub period: u64,
+    /// The multiplier of `period`.
+    pub period_magic: u64,
+    /// Elements left out after every period.
+    pub gap: u64,
+    /// Number of panels.
+    pub panels: u64,
+    /// Rows of a tile.
+    pub tile_length: u64,
+    /// Columns of a tile.
+    pub tile_lines: u64,
+    /// Elements from one segment of the tile in shared memory to the next.
+    pub pitch: u64,
+    /// [`TO_ROWS`], [`PADDED`], [`GROUPED`].
+    pub mode: u64,
+}
+
+/// Slots become rows; otherwise rows become slots.
+const TO_ROWS: u64 = 1;
+/// One word in 32 of shared memory stays empty.
+const PADDED: u64 = 2;
+/// Blocks wait for each other.
+const GROUPED: u64 = 4;
+
+/// A block's tile in shared memory: a segment for each row, or, towards rows, for each slot.
+#[derive(Clone, Copy)]
+struct Held {
+    base: u32,
+    pitch: u32,
+    padded: bool,
+    by_slots: bool,
+}
+
+/// Bytes in shared memory between elements that are 32 apart in a row, and in a slot.
+struct Steps {
+    rows: u32,
+    slots: u32,
+}
+
+impl Held {
+    /// The address of the element in a row and a slot of the tile.
+    #[inline(always)]
+    fn address<E>(self, row: u32, slot: u32) -> u32 {
+        let (segment, position) = if self.by_slots { (slot, row) } else { (row, slot) };
+        let index = segment * self.pitch + position;
+        let index = if self.padded { index + (index >> 5) } else { index };
+        self.base + index * size_of::<E>() as u32
+    }
+
+    /// Padding is by 32 elements, so it is as regular as what it is inserted into.
+    #[inline(always)]
+    fn steps<E>(self) -> Steps {
+        let along = if self.padded { 33 } else { 32 } * size_of::<E>() as u32;
+        let across = along * self.pitch;
+        let (rows, slots) = if self.by_slots { (across, along) } else { (along, across) };
+        Steps { rows, slots }
+    }
+}
+
+/// Transposes the tile that this block takes.
+///
+/// # Safety
+/// The obligations of the entry points.
+#[inline(always)]
+unsafe fn panel<E: Element>(matrix: *mut E, scratch: *mut u32, words: Words) {
+    let Words { length, lines, gap, panels, tile_length, tile_lines, mode, .. } = words;
+    // SAFETY: the launch has dynamic shared memory for a tile.
+    let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
+    let to_rows = mode & TO_ROWS != 0;
+    let padded = mode & PADDED != 0;
+    let held = Held { base, pitch: words.pitch as u32, padded, by_slots: to_rows };
+    let tiles_along = (lines as u32).div_ceil(tile_lines as u32);
+    let parts = tiles_along * (length as u32).div_ceil(tile_length as u32);
+    let group = Group { counters: scratch, parts, waits: mode & GROUPED != 0 };
+
+    // SAFETY: nothing is in shared memory yet.
+    let ticket = unsafe { group.ticket(base) };
+    let (order, part) = (ticket / parts as u64, ticket as u32 % parts);
+    // Slots reach into the next panel's rows: the last panel goes first, or, backwards, last.
+    let descending = gap != 0 && !to_rows;
+    let panel = if descending { panels - 1 - order } else { order };
+    let neighbour = match (gap != 0 && order > 0, to_rows) {
+        (false, _) => None,
+        (true, false) => Some(panel + 1),
+        (true, true) => Some(panel - 1),
+    };
+
+    let first_row = part / tiles_along * tile_length as u32;
+    let first_line = part % tiles_along * tile_lines as u32;
+    let tile_rows = (length as u32 - first_row).min(tile_length as u32);
+    let tile_cols = (lines as u32 - first_line).min(tile_lines as u32);
+    let start = (panel * length + first_row as u64) * lines + first_line as u64;
+    // SAFETY: the caller's obligations.
+    let rows = Rows { start: unsafe { matrix.add(start as usize) }, lines, held };
+    let slots = Slots {
+        // SAFETY: the caller's obligations.
+        start: unsafe { matrix.add(first_row as usize) },
+        first: panel * lines + first_line as u64,
+        length,
+        period: Divisor { divisor: words.period, magic: words.period_magic },
+        gap,
+        held,
+    };
+    // Tiles as wide as the panel are one stretch of memory.
+    let stretch = Stretch {
+        start: rows.start,
+        lines: Divisor { divisor: lines, magic: words.lines_magic },
+        held,
+    };
+    let whole_rows = tile_lines == lines;
+    let elements = tile_rows * tile_cols;
+    let steps = held.steps::<E>();
+
+    // SAFETY: the caller's obligations; all places are inside the panel, and in shared memory each
+    // is written once before the barrier of `loaded`.
+    unsafe {
+        if to_rows {
+            lines::load(tile_cols, tile_rows, steps.slots, &slots);
+        } else if whole_rows {
+            stretch.load(elements);
+        } else {
+            lines::load(tile_rows, tile_cols, steps.rows, &rows);
+        }
+        // All threads are here; there is a counter per panel.
+        group.loaded(panel, neighbour);
+        // What is overwritten has been loaded.
+        if !to_rows {
+            lines::store(tile_cols, tile_rows, steps.slots, &slots);
+        } else if whole_rows {
+            stretch.store(elements);
+        } else {
+            lines::store(tile_rows, tile_cols, steps.rows, &rows);
+        }
+    }
+}
+
+/// The tile's rows.
+struct Rows<E> {
+    start: *mut E,
+    /// Elements from one row to the next.
+    lines: u64,
+    held: Held,
+}
+
+impl<E> Lines<E> for Rows<E> {
+    #[inline(always)]
+    fn global(&self, line: u32) -> *mut E {
+        self.start.wrapping_add(line as usize * self.lines as usize)
+    }
+
+    #[inline(always)]
+    fn shared(&self, line: u32, position: u32) -> u32 {
+        self.held.address::<E>(line, position)
+    }
+}
+
+/// The tile's columns, in slots.
+struct Slots<E> {
+    start: *mut E,
+    first: u64,
+    length: u64,
+    period: Divisor,
+    gap: u64,
+    held: Held,
+}
+
+impl<E> Lines<E> for Slots<E> {
+    #[inline(always)]
+    fn global(&self, line: u32) -> *mut E {
+        let slot = self.first + line as u64;
+        let gaps = if self.gap == 0 { 0 } else { self.period.divide(slot).0 * self.gap };
+        self.start.wrapping_add((slot * self.length + gaps) as usize)
+    }
+
+    #[inline(always)]
+    fn shared(&self, line: u32, position: u32) -> u32 {
+        self.held.address::<E>(position, line)
+    }
+}
+
+/// Whole rows of the panel as one line, cut into lines of [`CUT`] elements for the warps.
+struct Stretch<E> {
+    start: *mut E,
+    lines: Divisor,
+    held: Held,
+}
+
+/// Elements that a warp moves at a time.
+const CUT: u32 = 256;
+
+impl<E: Element> Stretch<E> {
+    /// Loads a stretch; it is held as it is.
+    ///
+    /// # Safety
+    /// As for [`lines::load`].
+    #[inline(always)]
+    unsafe fn load(&self, elements: u32) {
+        self.each(
+            elements,
+            |at| {
+                // SAFETY: the caller's obligations.
+                unsafe { E::load(self.start.add(at as usize)) }
+            },
+            |at, element| {
+                // SAFETY: the caller's obligations.
+                unsafe { element.store_shared(self.held.address::<E>(0, at)) }
+            },
+        );
+    }
+
+    /// Stores a stretch, taken across the slots that are held.
+    ///
+    /// # Safety
+    /// As for [`lines::store`].
+    #[inline(always)]
+    unsafe fn store(&self, elements: u32) {
+        self.each(
+            elements,
+            |at| {
+                let (row, col) = self.lines.divide(at as u64);
+                // SAFETY: the caller's obligations.
+                unsafe { E::load_shared(self.held.address::<E>(row as u32, col as u32)) }
+            },
+            |at, element| {
+                // SAFETY: the caller's obligations.
+                unsafe { element.store(self.start.add(at as usize)) }
+            },
+        );
+    }
+
+    #[inline(always)]
+    fn each(&self, elements: u32, load: impl Fn(u32) -> E, store: impl Fn(u32, E)) {
+        let (lane, warp) = (thread::thread_idx_x() & 31, thread::thread_idx_x() >> 5);
+        let step = (thread::block_dim_x() >> 5) * CUT;
+        let mut first = warp * CUT;
+        while first < elements {
+            let at = first + lane;
+            let mut held = [E::ANY; (CUT / 32) as usize];
+            crate::unroll!(K in [0 1 2 3 4 5 6 7] {
+                if at + K as u32 * 32 < elements {
+                    held[K] = load(at + K as u32 * 32);
+                }
+            });
+            lines::all_in_flight();
+            crate::unroll!(K in [0 1 2 3 4 5 6 7] {
+                if at + K as u32 * 32 < elements {
+                    store(at + K as u32 * 32, held[K]);
+                }
+            });
+            first += step;
+        }
+    }
+}
+
+crate::in_place_entries! {
+    "Turns the rows of panels into slots, or slots into rows.",
+    panel of Words { length, lines, lines_magic, period, period_magic, gap, panels, tile_length,
+        tile_lines, pitch, mode } =>
+        panel_b1: u8; panel_b2: u16; panel_b4: u32; panel_b8: u64; panel_b16: B16
+}

@@ -1,0 +1,218 @@
+//! A square matrix: two tiles, mirrored at the diagonal, change places in one pass.
+//!
+//! A block loads both, keeps them in shared memory, and stores each transposed where the other was.
+//! Accesses to the matrix are 16 bytes wide where `VECTOR` elements fill that; a column of a tile
+//! is put together from single elements, which an odd pitch keeps out of each other's banks.
+
+use crate::element::{Element, B16};
+use crate::tile::shared_address;
+use cuda_std::shared::dynamic_shared_mem;
+use cuda_std::{gpu_only, thread};
+
+/// What the host says about the matrix.
+#[derive(Clone, Copy)]
+pub struct Words {
+    /// Rows and columns.
+    pub side: u64,
+    /// Elements from one row to the next.
+    pub ld: u64,
+    /// Tiles along a side.
+    pub tiles: u64,
+}
+
+/// `LANES` neighbours of a row, moved by one access.
+pub trait Neighbours<const LANES: usize>: Element {
+    /// Loads `LANES` elements.
+    ///
+    /// # Safety
+    /// As [`Element::load`], for all of them, aligned to all of them.
+    unsafe fn load_all(from: *const Self) -> [Self; LANES];
+
+    /// Stores `LANES` elements.
+    ///
+    /// # Safety
+    /// As [`Element::store`], for all of them, aligned to all of them.
+    unsafe fn store_all(elements: [Self; LANES], to: *mut Self);
+}
+
+impl<E: Element> Neighbours<1> for E {
+    #[inline(always)]
+    unsafe fn load_all(from: *const Self) -> [Self; 1] {
+        // SAFETY: the caller's obligations.
+        [unsafe { E::load(from) }]
+    }
+
+    #[inline(always)]
+    unsafe fn store_all(elements: [Self; 1], to: *mut Self) {
+        // SAFETY: the caller's obligations.
+        unsafe { elements[0].store(to) }
+    }
+}
+
+/// Implements [`Neighbours`] for the elements that fill 16 bytes, through words.
+macro_rules! neighbours {
+    ($element:ty, $lanes:literal, |$words:ident| $split:expr, |$elements:ident| $join:expr) => {
+        impl Neighbours<$lanes> for $element {
+            #[inline(always)]
+            unsafe fn load_all(from: *const Self) -> [Self; $lanes] {
+                // SAFETY: the caller's obligations.
+                let $words = unsafe { B16::load(from.cast()) }.words();
+                $split
+            }
+
+            #[inline(always)]
+            unsafe fn store_all($elements: [Self; $lanes], to: *mut Self) {
+                // SAFETY: the caller's obligations.
+                unsafe { B16::from_words($join).store(to.cast()) }
+            }
+        }
+    };
+}
+
+neighbours!(u32, 4, |words| words, |elements| elements);
+
+impl Neighbours<2> for u64 {
+    #[gpu_only]
+    #[inline(always)]
+    unsafe fn load_all(from: *const Self) -> [Self; 2] {
+        let (low, high);
+        // By assembly, as the compiler would make it two accesses.
+        // SAFETY: the caller's obligations.
+        unsafe {
+            core::arch::asm!("ld.global.v2.u64 {{{low}, {high}}}, [{from}];", low = out(reg64) low,
+                high = out(reg64) high, from = in(reg64) from, options(nostack, preserves_flags));
+        }
+        [low, high]
+    }
+
+    #[gpu_only]
+    #[inline(always)]
+    unsafe fn store_all(elements: [Self; 2], to: *mut Self) {
+        // SAFETY: the caller's obligations.
+        unsafe {
+            core::arch::asm!("st.global.v2.u64 [{to}], {{{low}, {high}}};", low = in(reg64) elements[0],
+                high = in(reg64) elements[1], to = in(reg64) to, options(nostack, preserves_flags));
+        }
+    }
+}
+
+/// The threads of a block.
+const THREADS: u32 = 256;
+
+/// Exchanges the two tiles of this block.
+///
+/// # Safety
+/// The obligations of the entry points. `STEPS` is `TILE² / VECTOR / THREADS`.
+#[allow(clippy::needless_range_loop)] // With iterators the arrays go to local memory.
+#[inline(always)]
+unsafe fn square<
+    E: Neighbours<VECTOR>,
+    const TILE: u32,
+    const VECTOR: usize,
+    const STEPS: usize,
+>(
+    matrix: *mut E,
+    _: *mut u32,
+    words: Words,
+) {
+    let Some((upper, has_mirror)) = tiles(words.tiles) else { return };
+    // SAFETY: the launch has dynamic shared memory for two tiles.
+    let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
+    let pitch = TILE + 1;
+    let address = |tile: u32, row: u32, col: u32| {
+        base + ((tile * TILE + row) * pitch + col) * size_of::<E>() as u32
+    };
+    let vectors = TILE / VECTOR as u32;
+    let col = thread::thread_idx_x() % vectors * VECTOR as u32;
+    let first_row = thread::thread_idx_x() / vectors;
+    let step_rows = THREADS / vectors;
+    let inside = |tile: (u64, u64), row: u32| {
+        tile.0 * TILE as u64 + (row as u64) < words.side
+            && tile.1 * TILE as u64 + (col as u64) < words.side
+    };
+    let place = |tile: (u64, u64), row: u32| {
+        let row = tile.0 * TILE as u64 + row as u64;
+        // SAFETY: inside the matrix, as `inside` is asked first.
+        unsafe { matrix.add((row * words.ld + tile.1 * TILE as u64 + col as u64) as usize) }
+    };
+    let mirror = (upper.1, upper.0);
+
+    let mut held = [[[E::ANY; VECTOR]; STEPS]; 2];
+    for step in 0..STEPS {
+        let row = first_row + step as u32 * step_rows;
+        if inside(upper, row) {
+            // SAFETY: inside the matrix.
+            held[0][step] = unsafe { E::load_all(place(upper, row)) };
+        }
+        if has_mirror && inside(mirror, row) {
+            // SAFETY: inside the matrix.
+            held[1][step] = unsafe { E::load_all(place(mirror, row)) };
+        }
+    }
+    for tile in 0..2 {
+        for step in 0..STEPS {
+            let row = first_row + step as u32 * step_rows;
+            for lane in 0..VECTOR {
+                // SAFETY: inside the tile; each place once, and a barrier follows.
+                unsafe {
+                    held[tile][step][lane].store_shared(address(
+                        tile as u32,
+                        row,
+                        col + lane as u32,
+                    ))
+                }
+            }
+        }
+    }
+    thread::sync_threads();
+    // SAFETY: called after the barrier, for a place inside the matrix; both tiles have been read.
+    let store = |tile: u32, target: (u64, u64), row: u32| unsafe {
+        let mut elements = [E::ANY; VECTOR];
+        for (lane, element) in elements.iter_mut().enumerate() {
+            *element = E::load_shared(address(tile, col + lane as u32, row));
+        }
+        E::store_all(elements, place(target, row))
+    };
+    for step in 0..STEPS {
+        let row = first_row + step as u32 * step_rows;
+        if inside(mirror, row) {
+            store(0, mirror, row);
+        }
+        if has_mirror && inside(upper, row) {
+            store(1, upper, row);
+        }
+    }
+}
+
+/// The tile above the diagonal, or on it, that this block takes, and whether it has a mirror image.
+///
+/// Tile rows `y` and `tiles − 1 − y` of the upper triangle have `tiles + 1` tiles together: one row
+/// of the grid. Walking in squares of 16 × 16 tiles, and along diagonals, was tried on an H200: 0 to 3
+/// % slower.
+#[inline(always)]
+pub fn tiles(tiles: u64) -> Option<((u64, u64), bool)> {
+    let (x, y) = (thread::block_idx_x() as u64, thread::block_idx_y() as u64);
+    let mirror = tiles - 1 - y;
+    let tile = if x < tiles - y {
+        (y, y + x)
+    } else if mirror != y {
+        (mirror, x - 1)
+    } else {
+        return None;
+    };
+    Some((tile, tile.0 != tile.1))
+}
+
+crate::in_place_entries! {
+    "Transposes a square matrix, element by element.",
+    square of Words { side, ld, tiles } =>
+        square_b1: u8, 32, 1, 4; square_b2: u16, 32, 1, 4; square_b4: u32, 32, 1, 4;
+        square_b8: u64, 32, 1, 4; square_b16: B16, 32, 1, 4
+}
+
+crate::in_place_entries! {
+    "Transposes a square matrix by 16-byte accesses.",
+    square of Words { side, ld, tiles } =>
+        square_wide_b4: u32, 64, 4, 4; square_wide_b8: u64, 32, 2, 2;
+        square_wide_b16: B16, 32, 1, 4
+}

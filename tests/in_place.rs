@@ -1,0 +1,325 @@
+//! Transposition in place: every algorithm × element width × shape, on the simulator and on a GPU.
+
+use proptest::prelude::{ProptestConfig, Strategy as _, proptest};
+use transpose::{Device, DeviceMatrix, Error, InPlace, InPlaceOptions, InPlacePlan};
+use transpose_tests::{Element, on_both_devices};
+
+on_both_devices! {
+    small_shapes,
+    small_shapes_on_small_chips,
+    squares,
+    squares_with_gaps,
+    skinny,
+    large,
+    staged_tiles,
+    flags_with_spreading_and_padding,
+    many_panels,
+    random_cases,
+    layouts,
+    refusals,
+    extra_memory,
+    plans_run_again,
+}
+
+/// The plan's options for a chip so small that little shapes take all steps.
+fn small_chip(bytes: usize) -> InPlaceOptions {
+    InPlaceOptions { on_chip_bytes: Some(bytes), ..InPlaceOptions::default() }
+}
+
+/// Transposes in place between two canaries and compares all the memory that the matrix had. False
+/// if the algorithm does not serve the shape.
+fn check_with<T: Element>(
+    device: &Device,
+    (rows, cols): (usize, usize),
+    algorithm: InPlace,
+    options: &InPlaceOptions,
+) -> bool {
+    let host: Vec<T> = (0..rows * cols).map(|index| T::scrambled(index, 3)).collect();
+    // Allocated around the matrix, so that stray accesses are likely to hit them.
+    let canaries: Vec<T> = (0..64).map(|index| T::scrambled(index, 4)).collect();
+    let before = DeviceMatrix::from_host(device, 1, 64, &canaries).unwrap();
+    let mut matrix = DeviceMatrix::from_host(device, rows, cols, &host).unwrap();
+    let after = DeviceMatrix::from_host(device, 1, 64, &canaries).unwrap();
+    let mut plan = match InPlacePlan::with_options(&matrix, algorithm, options) {
+        Ok(plan) => plan,
+        Err(Error::NotServed { .. }) => return false,
+        Err(error) => panic!("{algorithm} {rows} × {cols}: {error}"),
+    };
+    plan.run(&mut matrix).unwrap_or_else(|e| panic!("{algorithm} {rows} × {cols}: {e}\n{plan:?}"));
+    assert_eq!(matrix.shape(), (cols, rows));
+    let actual = matrix.to_host().unwrap();
+    for row in 0..rows {
+        for col in 0..cols {
+            assert!(
+                actual[col * rows + row] == host[row * cols + col],
+                "{algorithm} {rows} × {cols} of {} bytes, {options:?}: ({row}, {col}) is wrong\n{plan:?}",
+                size_of::<T>()
+            );
+        }
+    }
+    assert!(before.to_host().unwrap() == canaries && after.to_host().unwrap() == canaries);
+    true
+}
+
+/// [`check_with`] for every element width.
+fn check_widths(
+    device: &Device,
+    shape: (usize, usize),
+    algorithm: InPlace,
+    options: &InPlaceOptions,
+) -> bool {
+    // No short circuit: each must run.
+    check_with::<u8>(device, shape, algorithm, options)
+        & check_with::<u16>(device, shape, algorithm, options)
+        & check_with::<u32>(device, shape, algorithm, options)
+        & check_with::<u64>(device, shape, algorithm, options)
+        & check_with::<u128>(device, shape, algorithm, options)
+}
+
+/// Algorithms that serve every shape of the tests.
+const ANY_SHAPE: [InPlace; 4] =
+    [InPlace::Auto, InPlace::TwoStage, InPlace::Decomposed, InPlace::CycleFollowing];
+
+fn small_shapes(device: &Device) {
+    for algorithm in ANY_SHAPE {
+        for rows in 0..18 {
+            for cols in 0..18 {
+                let options = InPlaceOptions::default();
+                assert!(check_with::<u32>(device, (rows, cols), algorithm, &options));
+            }
+        }
+        for shape in [(3, 5), (5, 3), (16, 24), (31, 33), (33, 32)] {
+            assert!(check_widths(device, shape, algorithm, &InPlaceOptions::default()));
+        }
+    }
+}
+
+/// A chip that holds 1 KiB: several panels, gaps, strips of few columns.
+fn small_shapes_on_small_chips(device: &Device) {
+    for algorithm in [InPlace::TwoStage, InPlace::Decomposed] {
+        for rows in [1, 2, 3, 7, 12, 16, 29, 40] {
+            for cols in [1, 2, 5, 8, 11, 24, 31, 37] {
+                let served =
+                    check_with::<u32>(device, (rows, cols), algorithm, &small_chip(1 << 10));
+                assert!(served, "{algorithm} {rows} × {cols}");
+            }
+        }
+        for shape in [(29, 37), (64, 12), (12, 64), (100, 10)] {
+            assert!(check_widths(device, shape, algorithm, &small_chip(2 << 10)));
+        }
+    }
+}
+
+fn squares(device: &Device) {
+    for side in [1, 2, 3, 31, 32, 33, 63, 64, 65, 96, 97, 128, 129, 160] {
+        assert!(check_widths(device, (side, side), InPlace::Square, &InPlaceOptions::default()));
+    }
+}
+
+/// Rows with gaps: what lies between them stays.
+fn squares_with_gaps(device: &Device) {
+    for (side, ld) in [(5, 9), (40, 44), (64, 72), (70, 71)] {
+        let host: Vec<u32> = (0..(side * side) as u32).collect();
+        let mut matrix = DeviceMatrix::from_host_with_ld(device, side, side, ld, &host).unwrap();
+        matrix.transpose_in_place().unwrap();
+        assert_eq!(matrix.ld(), ld);
+        let actual = matrix.to_host().unwrap();
+        let gaps = matrix.window(side, side - 1, ld - side, ld).unwrap().to_host().unwrap();
+        assert!(gaps.iter().all(|&gap| gap == 0));
+        for (index, &element) in actual.iter().enumerate() {
+            assert_eq!(element as usize, index % side * side + index / side);
+        }
+    }
+}
+
+/// Few fields, many records, and the reverse; some of which take several panels.
+fn skinny(device: &Device) {
+    for fields in [2, 3, 4, 8, 16, 31] {
+        for shape in [(2003, fields), (fields, 2003)] {
+            for algorithm in [InPlace::Auto, InPlace::Decomposed] {
+                assert!(check_with::<u32>(device, shape, algorithm, &InPlaceOptions::default()));
+            }
+            let options = small_chip(8 << 10);
+            assert!(check_widths(device, shape, InPlace::TwoStage, &options));
+        }
+    }
+}
+
+/// Shapes that do not fit the chip, planned as users plan them.
+fn large(device: &Device) {
+    for shape in [(523, 541), (600, 400), (256, 1000), (1009, 211)] {
+        for algorithm in [InPlace::Auto, InPlace::TwoStage, InPlace::Decomposed] {
+            let options = InPlaceOptions::default();
+            assert!(check_with::<u32>(device, shape, algorithm, &options));
+            assert!(check_with::<u64>(device, shape, algorithm, &options));
+        }
+    }
+}
+
+/// Every tile that divides the shape, in the three staged algorithms.
+fn staged_tiles(device: &Device) {
+    for algorithm in [InPlace::ThreeStage, InPlace::FourStage, InPlace::FourStageFused] {
+        for (rows, cols) in [(12, 18), (16, 8), (30, 7)] {
+            for m in (1..=rows).filter(|m| rows % m == 0) {
+                for n in (1..=cols).filter(|n| cols % n == 0) {
+                    let tile = Some((m, n));
+                    let options = InPlaceOptions { tile, ..InPlaceOptions::default() };
+                    assert!(check_with::<u32>(device, (rows, cols), algorithm, &options));
+                }
+            }
+        }
+        for shape in [(120, 90), (72, 180), (128, 64)] {
+            assert!(check_widths(device, shape, algorithm, &InPlaceOptions::default()));
+        }
+        // Many warps to a tile, many tiles to a cycle.
+        assert!(check_with::<u32>(device, (300, 170), algorithm, &InPlaceOptions::default()));
+        // A prime side has no tile but its whole.
+        let tile = Some((2, 2));
+        let options = InPlaceOptions { tile, ..InPlaceOptions::default() };
+        assert!(!check_with::<u32>(device, (7, 4), algorithm, &options));
+    }
+}
+
+fn flags_with_spreading_and_padding(device: &Device) {
+    for spreading in [1, 2, 4, 8, 16, 32] {
+        for padding in [false, true] {
+            let flags = Some((spreading, padding));
+            let options = InPlaceOptions { flags, ..InPlaceOptions::default() };
+            assert!(check_widths(device, (48, 40), InPlace::ThreeStage, &options));
+            let mut matrix = DeviceMatrix::from_host(device, 64, 33, &numbers(64 * 33)).unwrap();
+            matrix.aos_to_asta_with(32, &options).unwrap();
+            assert_eq!(matrix.to_host().unwrap(), asta(64, 33, 32));
+        }
+    }
+    let options = InPlaceOptions { flags: Some((3, true)), ..InPlaceOptions::default() };
+    assert!(!check_with::<u32>(device, (48, 40), InPlace::ThreeStage, &options));
+}
+
+/// Super-elements of every length, with and without a rest that fills no panel.
+fn many_panels(device: &Device) {
+    for length in [1, 2, 3, 4, 7, 8, 16, 31, 32, 33, 60] {
+        for shape in [(61, 13), (13, 61), (64, 16), (16, 64)] {
+            let tile = Some((length, 0));
+            let options = InPlaceOptions { tile, ..InPlaceOptions::default() };
+            assert!(check_widths(device, shape, InPlace::TwoStage, &options));
+        }
+    }
+    // Several pieces to a super-element.
+    for shape in [(1500, 9), (9, 1500)] {
+        let options = InPlaceOptions { tile: Some((700, 0)), ..InPlaceOptions::default() };
+        assert!(check_widths(device, shape, InPlace::TwoStage, &options));
+    }
+}
+
+fn random_cases(device: &Device) {
+    let algorithms = ANY_SHAPE.to_vec();
+    let case = (1..120usize, 1..120usize, proptest::sample::select(algorithms), 12..18u32);
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) };
+    proptest!(config, |((rows, cols, algorithm, chip) in case.prop_map(|case| case))| {
+        let options = small_chip(1 << chip);
+        // Not every shape fits a small chip; then the whole one has to do.
+        if !check_widths(device, (rows, cols), algorithm, &options) {
+            assert!(check_widths(device, (rows, cols), algorithm, &InPlaceOptions::default()));
+        }
+    });
+}
+
+fn numbers(count: usize) -> Vec<u32> {
+    (0..count as u32).collect()
+}
+
+/// `records` structures of `fields` numbers, counted up, as tiles of `width` records.
+fn asta(records: usize, fields: usize, width: usize) -> Vec<u32> {
+    let tiles = (0..records / width).flat_map(|tile| {
+        (0..fields).flat_map(move |field| {
+            (0..width).map(move |record| ((tile * width + record) * fields + field) as u32)
+        })
+    });
+    tiles.collect()
+}
+
+/// AoS, SoA and ASTA, each into each.
+fn layouts(device: &Device) {
+    for (records, fields, width) in [(64, 5, 32), (96, 16, 8), (60, 3, 60), (35, 7, 1)] {
+        let aos = numbers(records * fields);
+        let tiled = asta(records, fields, width);
+        let mut matrix = DeviceMatrix::from_host(device, records, fields, &aos).unwrap();
+        matrix.aos_to_asta(width).unwrap();
+        assert_eq!(matrix.shape(), (records / width * fields, width));
+        assert_eq!(matrix.to_host().unwrap(), tiled);
+        matrix.asta_to_soa(fields).unwrap();
+        assert_eq!(matrix.shape(), (fields, records));
+        let soa = matrix.to_host().unwrap();
+        for (index, &element) in soa.iter().enumerate() {
+            assert_eq!(element as usize, index % records * fields + index / records);
+        }
+        matrix.soa_to_asta(width).unwrap();
+        assert_eq!(matrix.to_host().unwrap(), tiled);
+        matrix.asta_to_aos(fields).unwrap();
+        assert_eq!(matrix.shape(), (records, fields));
+        assert_eq!(matrix.to_host().unwrap(), aos);
+        matrix.aos_to_soa().unwrap();
+        assert_eq!(matrix.to_host().unwrap(), soa);
+        matrix.soa_to_aos().unwrap();
+        assert_eq!(matrix.to_host().unwrap(), aos);
+    }
+}
+
+/// What cannot be done is refused before anything is touched.
+fn refusals(device: &Device) {
+    let host = numbers(12);
+    let mut gaps = DeviceMatrix::from_host_with_ld(device, 3, 4, 5, &host).unwrap();
+    assert!(matches!(
+        gaps.transpose_in_place(),
+        Err(Error::GapsInPlace { rows: 3, cols: 4, ld: 5 })
+    ));
+    assert_eq!((gaps.shape(), gaps.to_host().unwrap()), ((3, 4), host.clone()));
+
+    let mut wide = DeviceMatrix::from_host(device, 3, 4, &host).unwrap();
+    assert!(matches!(
+        wide.transpose_in_place_with(InPlace::Square),
+        Err(Error::NotServed { algorithm: "square", .. })
+    ));
+    assert!(matches!(wide.aos_to_asta(2), Err(Error::TileWidth { count: 3, width: 2, .. })));
+    assert!(matches!(wide.asta_to_soa(0), Err(Error::TileWidth { .. })));
+    let mut plan = InPlacePlan::new(&wide, InPlace::Auto).unwrap();
+    let mut tall = DeviceMatrix::from_host(device, 4, 3, &host).unwrap();
+    assert!(matches!(plan.run(&mut tall), Err(Error::PlanMismatch { .. })));
+    assert_eq!((wide.shape(), wide.to_host().unwrap()), ((3, 4), host));
+
+    let mut odd = DeviceMatrix::<[u8; 3]>::zeroed(device, 2, 5).unwrap();
+    assert!(matches!(odd.transpose_in_place(), Err(Error::ElementSize { bytes: 3 })));
+}
+
+/// The bound on extra memory, and the passes, as plans report them.
+fn extra_memory(device: &Device) {
+    let limit = |bytes: usize| bytes / 1000 + (1 << 20);
+    for (rows, cols) in [(2000, 1000), (1009, 997), (100_000, 3), (7, 150_001), (720, 1800)] {
+        let matrix = DeviceMatrix::<u32>::zeroed(device, rows, cols).unwrap();
+        for algorithm in InPlace::ALL {
+            let Ok(plan) = InPlacePlan::new(&matrix, algorithm) else { continue };
+            assert!(plan.extra_bytes() <= limit(4 * rows * cols), "{algorithm} {rows} × {cols}");
+            assert!((1..=4).contains(&plan.passes()), "{algorithm} {rows} × {cols}");
+        }
+        let plan = InPlacePlan::new(&matrix, InPlace::Auto).unwrap();
+        assert_eq!(plan.algorithm(), InPlace::TwoStage);
+        assert!(plan.passes() <= 2);
+    }
+}
+
+/// A plan's scratch memory is ready again, and a transpose of a transpose is the matrix.
+fn plans_run_again(device: &Device) {
+    let (rows, cols) = (67, 45);
+    let host = numbers(rows * cols);
+    let mut matrix = DeviceMatrix::from_host(device, rows, cols, &host).unwrap();
+    let mut there =
+        InPlacePlan::with_options(&matrix, InPlace::Auto, &small_chip(1 << 12)).unwrap();
+    for round in 0..3 {
+        there.run(&mut matrix).unwrap();
+        matrix.transpose_in_place().unwrap();
+        assert!(matrix.to_host().unwrap() == host, "round {round}");
+    }
+    let measured = InPlacePlan::measure(&mut matrix, InPlace::ThreeStage, 3).unwrap();
+    assert_eq!(measured.algorithm(), InPlace::ThreeStage);
+    assert!(matrix.to_host().unwrap() == host);
+}

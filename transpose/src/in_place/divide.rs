@@ -1,0 +1,80 @@
+//! Multipliers for division by invariant numbers.
+//!
+//! Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994): a kernel
+//! divides by a number that it is given by multiplying with `⌈2⁶⁴ / divisor⌉`, taking the high half,
+//! and correcting by one where that is too much.
+
+/// `⌈2⁶⁴ / divisor⌉`, or 0 for a divisor of 1. The divisor is not 0.
+pub(super) fn magic(divisor: usize) -> u64 {
+    let divisor = divisor.max(1) as u128;
+    // For 1 the multiplier would be 2⁶⁴, which wraps to the 0 that the kernels know.
+    (1u128 << 64).div_ceil(divisor) as u64
+}
+
+/// `⌈2³² / divisor⌉` for numbers of 32 bits, or 0 for a divisor of 1.
+pub(super) fn magic32(divisor: usize) -> u64 {
+    let divisor = divisor.max(1) as u64;
+    if divisor == 1 { 0 } else { (1u64 << 32).div_ceil(divisor) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{magic, magic32};
+    use proptest::prelude::{prop_assert_eq, proptest};
+
+    /// What the kernels do, `kernels/src/in_place/divide.rs`.
+    fn divide(n: u64, divisor: u64, magic: u64) -> (u64, u64) {
+        if magic == 0 {
+            return (n, 0);
+        }
+        let quotient = ((u128::from(n) * u128::from(magic)) >> 64) as u64;
+        let remainder = n.wrapping_sub(quotient.wrapping_mul(divisor));
+        if (remainder as i64) < 0 {
+            (quotient - 1, remainder.wrapping_add(divisor))
+        } else {
+            (quotient, remainder)
+        }
+    }
+
+    /// The kernels' division of 32 bits.
+    fn divide32(n: u32, divisor: u32, magic: u32) -> (u32, u32) {
+        if magic == 0 {
+            return (n, 0);
+        }
+        let quotient = ((u64::from(n) * u64::from(magic)) >> 32) as u32;
+        let remainder = n.wrapping_sub(quotient.wrapping_mul(divisor));
+        if (remainder as i32) < 0 {
+            (quotient - 1, remainder.wrapping_add(divisor))
+        } else {
+            (quotient, remainder)
+        }
+    }
+
+    #[test]
+    fn small_numbers_divide() {
+        for divisor in 1..300 {
+            for n in 0..3000 {
+                let expected = (n / divisor, n % divisor);
+                assert_eq!(divide(n, divisor, magic(divisor as usize)), expected);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_number_of_32_bits_divides(n in 0..1u32 << 31, divisor in 1..1u32 << 31) {
+            for n in [n, n / divisor * divisor, (n / divisor * divisor).saturating_sub(1)] {
+                let magic = magic32(divisor as usize) as u32;
+                prop_assert_eq!(divide32(n, divisor, magic), (n / divisor, n % divisor));
+            }
+        }
+
+        #[test]
+        fn any_number_divides(n in 0..1u64 << 63, divisor in 1..1u64 << 40) {
+            for n in [n, n / divisor * divisor, (n / divisor * divisor).saturating_sub(1)] {
+                let expected = (n / divisor, n % divisor);
+                prop_assert_eq!(divide(n, divisor, magic(divisor as usize)), expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! The launches of the in-place kernels: words, blocks, grids and shared memory.
+
+use super::cycles::cycle;
+use super::decomposition::{Decomposition, gcd};
+use super::divide::{magic, magic32};
+use crate::device::Limits;
+use crate::kernels::{InPlaceKernel, Width};
+use crate::launch::Launch;
+
+/// Bytes of a bank-conflict-free row of banks: shared memory's width.
+const BANKS_BYTES: usize = 128;
+
+/// Bytes of a coordination word: 32 flags, or a counter.
+pub(super) const WORD: usize = 4;
+
+/// The bytes of `flags` flags.
+pub(super) fn flag_bytes(flags: usize) -> usize {
+    flags.div_ceil(32) * WORD
+}
+
+fn launch<const N: usize>(
+    kernel: InPlaceKernel,
+    width: Width,
+    grid: [usize; 2],
+    threads: usize,
+    shared: usize,
+    words: [usize; N],
+    magics: [(usize, u64); 4],
+) -> Launch {
+    let mut words = words.map(|word| word as u64);
+    for (index, magic) in magics {
+        if index < N {
+            words[index] = magic;
+        }
+    }
+    Launch {
+        entry: kernel.entry(width),
+        grid: [grid[0] as u32, grid[1] as u32, 1],
+        block: [threads as u32, 1, 1],
+        dynamic_shared_bytes: shared as u32,
+        offsets: [0, 0],
+        words: words.into(),
+    }
+}
+
+/// No magic number.
+const NONE: (usize, u64) = (usize::MAX, 0);
+
+/// log2 of the threads along a segment, for the fewest idle ones.
+fn along(length: usize, threads: usize) -> usize {
+    let most = threads.ilog2() as usize;
+    if length < 32 {
+        return (length.next_power_of_two().ilog2() as usize).min(most);
+    }
+    (5..=most).rev().min_by_key(|&along| length.next_multiple_of(1 << along)).unwrap_or(most)
+}
+
+/// Threads for a block that holds so many elements: eight each, a power of two, up to a limit.
+fn threads_for(elements: usize, most: usize) -> usize {
+    elements.div_ceil(8).next_power_of_two().clamp(32, most)
+}
+
+/// A square matrix, tiles exchanged across the diagonal.
+pub(super) fn square(side: usize, ld: usize, width: Width) -> Launch {
+    let bytes = width.bytes() as usize;
+    let wide = ((side | ld) * bytes).is_multiple_of(16);
+    // A tile's side, and the bytes that it takes in shared memory.
+    let (tile, held) = match (wide, width) {
+        // Columns of 32 words, and a word between them.
+        (true, Width::B1) => (128, 128 * 33 * 4),
+        (true, Width::B2) => (64, 64 * 33 * 4),
+        (true, Width::B4) => (64, 64 * 65 * 4),
+        _ => (32, 32 * 33 * bytes),
+    };
+    let tiles = side.div_ceil(tile);
+    let grid = [tiles + 1, tiles.div_ceil(2)];
+    let words = [side, ld, tiles];
+    let mut launch = launch(InPlaceKernel::Square, width, grid, 256, 2 * held, words, [NONE; 4]);
+    if wide {
+        launch.entry = InPlaceKernel::wide_square(width);
+    }
+    launch
+}
+
+/// Panels whose rows become slots, or the reverse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Panels {
+    /// Rows of a panel: elements of a slot.
+    pub length: usize,
+    /// Elements of a row: slots of a panel.
+    pub lines: usize,
+    pub panels: usize,
+    /// Elements left out after every `panels` slots.
+    pub gap: usize,
+    /// Slots become rows.
+    pub to_rows: bool,
+    pub tile_length: usize,
+    pub tile_lines: usize,
+    /// The most threads of a block, a multiple of 32.
+    pub threads: usize,
+}
+
+impl Panels {
+    /// The blocks that hold a panel together.
+    pub fn parts(&self) -> usize {
+        self.length.div_ceil(self.tile_length) * self.lines.div_ceil(self.tile_lines)
+    }
+
+    /// Whether blocks wait for each other.
+    fn waits(&self) -> bool {
+        self.parts() > 1 || (self.gap > 0 && self.panels > 1)
+    }
+
+    /// The bytes of the counters.
+    pub fn counter_bytes(&self) -> usize {
+        if self.waits() { (1 + self.panels) * WORD } else { 0 }
+    }
+
+    /// Elements from one segment in shared memory to the next, whether they are padded, and the
+    /// elements that a tile takes.
+    fn held(&self, width: Width) -> (usize, bool, usize) {
+        let whole_rows = self.tile_lines == self.lines;
+        let banks = BANKS_BYTES / (width.bytes() as usize).max(4);
+        match (self.to_rows, whole_rows) {
+            // One segment, read with a stride of a row.
+            (false, true) => {
+                let elements = self.tile_length * self.lines;
+                let padded = self.lines.is_multiple_of(2);
+                (self.lines, padded, elements + if padded { elements / 32 } else { 0 })
+            }
+            (false, false) => {
+                let pitch = self.tile_lines | 1;
+                (pitch, false, pitch * self.tile_length)
+            }
+            // Neighbours in a row of the result are `pitch` apart, neighbours in a column 1.
+            (true, _) => {
+                let step = banks.div_ceil(self.lines) % banks;
+                let pitch = self.tile_length + (banks + step - self.tile_length % banks) % banks;
+                let pitch = if self.lines < banks { pitch } else { self.tile_length | 1 };
+                (pitch, false, pitch * self.tile_lines)
+            }
+        }
+    }
+
+    /// The bytes of shared memory that a tile takes.
+    pub fn shared_bytes(&self, width: Width) -> usize {
+        (self.held(width).2 * width.bytes() as usize).max(WORD)
+    }
+
+    pub fn launch(&self, width: Width) -> Launch {
+        let Panels { length, lines, panels, gap, tile_length, tile_lines, .. } = *self;
+        let (pitch, padded, _) = self.held(width);
+        let threads = (tile_length * tile_lines / 8).next_multiple_of(32).clamp(32, self.threads);
+        let mode =
+            usize::from(self.to_rows) | usize::from(padded) << 1 | usize::from(self.waits()) << 2;
+        launch(
+            InPlaceKernel::Panel,
+            width,
+            [panels * self.parts(), 1],
+            threads,
+            self.shared_bytes(width),
+            [length, lines, 0, panels, 0, gap, panels, tile_length, tile_lines, pitch, mode],
+            [(2, magic(lines)), (4, magic(panels)), NONE, NONE],
+        )
+    }
+}
+
+/// Cycles up to this length are short: taking many steps at once would take most of them in vain.
+const SHORT_CYCLE: usize = 64;
+
+/// Whether all cycles are short, as those of squares and of powers of two are. The cycle of offset 1
+/// is the longest: the lengths of the others divide its length.
+fn has_short_cycles(rows: usize, cols: usize) -> bool {
+    cycle(1, rows, cols).take(SHORT_CYCLE + 1).count() <= SHORT_CYCLE
+}
+
+/// A number near the golden section of `count` without a common divisor with it: its multiples
+/// modulo `count` are all numbers below, in an order that is spread evenly and has no pattern.
+fn scramble(count: usize) -> usize {
+    let near = (count as f64 * 0.618_033_988_75) as usize;
+    (near.max(1)..).find(|&number| gcd(number, count) == 1).unwrap_or(1)
+}
+
+/// Slots that move along the cycles of their transposition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slots {
+    pub rows: usize,
+    pub cols: usize,
+    /// Elements of a slot.
+    pub length: usize,
+    /// Slots between two gaps.
+    pub period: usize,
+    /// Elements left out after every period.
+    pub gap: usize,
+    pub instances: usize,
+}
+
+impl Slots {
+    /// Slots without a gap.
+    pub fn dense(rows: usize, cols: usize, length: usize, instances: usize) -> Self {
+        Slots { rows, cols, length, period: 1, gap: 0, instances }
+    }
+
+    /// Whether the kernel can count the slots.
+    pub fn countable(&self) -> bool {
+        self.rows.saturating_mul(self.cols) < 1 << 31 && self.length.max(self.gap) < 1 << 31
+    }
+
+    /// The launch, and the bytes of the flags.
+    pub fn launch(&self, element_bytes: usize, limits: &Limits) -> (Launch, usize) {
+        // The kernel moves bytes: the widest words that fit slots and gaps.
+        let width = Width::dividing([self.length, self.gap].map(|n| n * element_bytes));
+        let unit = width.bytes() as usize / element_bytes.min(width.bytes() as usize);
+        let (length, gap) = (self.length / unit, self.gap / unit);
+        let per_lane = if width == Width::B16 { 4 } else { 8 };
+        let pieces = length.div_ceil(32 * per_lane);
+        let piece = length.div_ceil(pieces);
+        let piece = if pieces > 1 { piece.next_multiple_of(32) } else { piece };
+        // As many bytes in flight with short pieces as with long ones.
+        let kernel = match piece.div_ceil(32 * per_lane / 4) {
+            _ if has_short_cycles(self.rows, self.cols) => InPlaceKernel::Permute,
+            0 | 1 => InPlaceKernel::PermuteShortest,
+            2 => InPlaceKernel::PermuteShort,
+            _ => InPlaceKernel::Permute,
+        };
+        let pieces = length.div_ceil(piece);
+        let units = self.rows * self.cols * pieces * self.instances;
+        let threads = 128;
+        // As many as their registers leave room for.
+        let per_multiprocessor = if width.bytes() < 8 { 5 } else { 4 };
+        let most = per_multiprocessor * limits.multiprocessors;
+        // A few pieces to a warp: those that find theirs moved already cost little.
+        let blocks = units.div_ceil(threads / 8).clamp(1, most);
+        let launch = launch(
+            kernel,
+            width,
+            [blocks, 1],
+            threads,
+            0,
+            [
+                self.rows,
+                self.cols,
+                0,
+                length,
+                piece,
+                pieces,
+                self.period,
+                0,
+                gap,
+                self.instances,
+                scramble(units.div_ceil(32)),
+            ],
+            [(2, magic32(self.cols)), (7, magic32(self.period)), NONE, NONE],
+        );
+        (launch, flag_bytes(units))
+    }
+}
+
+/// Tiles of consecutive memory, `count` of them, each transposed by its cycles.
+pub(super) fn flags(
+    count: usize,
+    rows: usize,
+    cols: usize,
+    spread: usize,
+    padding: bool,
+    width: Width,
+) -> Launch {
+    let words = (rows * cols * spread).div_ceil(32);
+    let words = if padding { words + words / 32 } else { words };
+    launch(
+        InPlaceKernel::Flags,
+        width,
+        [count, 1],
+        threads_for(rows * cols, 256),
+        words * WORD,
+        [rows, cols, 0, spread.ilog2() as usize, usize::from(padding), words],
+        [(2, magic(cols)), NONE, NONE, NONE],
+    )
+}
+
+/// The bytes of shared memory that [`fused`] takes.
+pub(super) fn fused_shared_bytes(tile_rows: usize, tile_cols: usize, width: Width) -> usize {
+    let buffer = tile_rows * (tile_cols | 1) * width.bytes() as usize;
+    16 + 2 * buffer.next_multiple_of(16)
+}
+
+/// `rows × cols` tiles moved along their cycles, and transposed; with the bytes of the flags.
+pub(super) fn fused(
+    (rows, cols): (usize, usize),
+    (tile_rows, tile_cols): (usize, usize),
+    width: Width,
+    limits: &Limits,
+) -> (Launch, usize) {
+    let shared = fused_shared_bytes(tile_rows, tile_cols, width);
+    let per_multiprocessor = (limits.multiprocessor_shared / (shared + 1024)).clamp(1, 8);
+    let blocks = (limits.multiprocessors * per_multiprocessor).min(rows * cols);
+    let launch = launch(
+        InPlaceKernel::Fused,
+        width,
+        [blocks, 1],
+        threads_for(tile_rows * tile_cols, 256),
+        shared,
+        [rows, cols, 0, tile_rows, tile_cols, 0, tile_cols | 1],
+        [(2, magic(cols)), (5, magic(tile_rows)), NONE, NONE],
+    );
+    (launch, flag_bytes(rows * cols))
+}
+
+/// Elements moved along cycles, a thread per cycle.
+pub(super) fn cycles(rows: usize, cols: usize, width: Width, limits: &Limits) -> Launch {
+    let threads = 256;
+    let blocks = (rows * cols).div_ceil(threads).min(limits.multiprocessors * 64);
+    launch(
+        InPlaceKernel::Cycle,
+        width,
+        [blocks, 1],
+        threads,
+        0,
+        [rows, cols, 0],
+        [(2, magic(cols)), NONE, NONE, NONE],
+    )
+}
+
+/// The row shuffle of the decomposition, so many rows to a block.
+pub(super) fn shuffle_rows(
+    d: &Decomposition,
+    block_rows: usize,
+    backwards: bool,
+    width: Width,
+) -> Launch {
+    let elements = block_rows * d.cols;
+    let mut launch = launch(
+        InPlaceKernel::Rows,
+        width,
+        [d.rows.div_ceil(block_rows), 1],
+        threads_for(elements, 512),
+        elements * width.bytes() as usize,
+        [
+            d.rows,
+            0,
+            d.cols,
+            0,
+            d.common,
+            0,
+            d.wide,
+            0,
+            d.tall_inverse,
+            block_rows,
+            usize::from(backwards),
+        ],
+        [(1, magic(d.rows)), (3, magic(d.cols)), (5, magic(d.common)), (7, magic(d.wide))],
+    );
+    launch.offsets = [0, 0];
+    launch
+}
+
+/// A column permutation of the decomposition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Columns {
+    /// Shuffle; otherwise turn.
+    pub shuffle: bool,
+    /// The inverse.
+    pub backwards: bool,
+    /// Columns of a strip.
+    pub strip: usize,
+    /// Rows of a part of a strip.
+    pub part_rows: usize,
+}
+
+impl Columns {
+    /// The bytes of the counters.
+    pub fn counter_bytes(&self, d: &Decomposition) -> usize {
+        if self.part_rows < d.rows { (1 + d.cols.div_ceil(self.strip)) * WORD } else { 0 }
+    }
+
+    pub fn launch(&self, d: &Decomposition, width: Width) -> Launch {
+        let Columns { strip, part_rows, .. } = *self;
+        let threads = threads_for(part_rows * strip, 512);
+        let held = (part_rows + strip - 1) * strip * width.bytes() as usize;
+        let mode = usize::from(self.shuffle)
+            | usize::from(self.backwards) << 1
+            | along(strip, threads) << 8;
+        launch(
+            InPlaceKernel::Columns,
+            width,
+            [d.cols.div_ceil(strip) * d.rows.div_ceil(part_rows), 1],
+            threads,
+            held.max(WORD),
+            [
+                d.rows,
+                0,
+                d.cols,
+                strip,
+                part_rows,
+                d.common,
+                0,
+                d.tall,
+                0,
+                d.wide,
+                0,
+                d.wide_inverse,
+                mode,
+            ],
+            [(1, magic(d.rows)), (6, magic(d.common)), (8, magic(d.tall)), (10, magic(d.wide))],
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{flag_bytes, gcd, has_short_cycles, scramble};
+
+    #[test]
+    fn scrambled_words_are_all_words() {
+        for count in 1..2000 {
+            let number = scramble(count);
+            assert!(number >= 1 && gcd(number, count) == 1, "{count}");
+        }
+        assert_eq!(flag_bytes(33), 8);
+    }
+
+    #[test]
+    fn squares_and_powers_of_two_have_short_cycles() {
+        assert!(has_short_cycles(100, 100) && has_short_cycles(16384, 128));
+        assert!(!has_short_cycles(125, 10000));
+    }
+}

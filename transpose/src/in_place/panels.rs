@@ -1,0 +1,266 @@
+//! Two passes for any shape: panels transposed on chip, then their columns moved as wholes.
+//!
+//! Let `K` be the longer side and `L` the shorter, `K = P · m + r`. For a tall matrix (`K` rows):
+//!
+//! ```text
+//! (P, m, L) → (P, L, m)    each panel of m rows is transposed on chip            010!
+//! (P, L, m) → (L, P, m)    super-elements of m elements move along their cycles   100!
+//! ```
+//!
+//! For a wide matrix the same backwards: `(L, P, m) → (P, L, m) → (P, m, L)`. That are the stages
+//! of Sung et al. without the middle one, which becomes possible when a whole panel is held on
+//! chip, by one block or by several together: some megabytes, so that the super-elements are long.
+//!
+//! The `r` rows (or columns) that fill no panel are saved in scratch memory first and put in place
+//! last. Where they will be, gaps are left: the panels' slots already have the final
+//! spacing, which costs no pass of its own. `m` is free, so some `m` leaves a small `r` for any
+//! `K`, primes included.
+
+use super::InPlaceOptions;
+use super::launches::{Panels, Slots};
+use super::plan::{Shape, scratch_limit};
+use super::recipe::{Recipe, Step};
+use crate::Result;
+use crate::device::Limits;
+use crate::kernels::{Classic, Width};
+use crate::launch::Launch;
+use crate::layout::Layout;
+use crate::plan::{Batch, GRID_LIMIT, Problem, classic};
+
+/// Bytes that a slot should have: fewer cost more per byte, more need larger groups.
+const SLOT_BYTES: usize = 1024;
+
+/// Bytes that a segment of a tile should have at least.
+const SEGMENT_BYTES: usize = 256;
+
+/// Threads that a multiprocessor has registers for, at 85 registers each, more than the kernel uses:
+/// where all blocks must run side by side, no more are planned.
+const MULTIPROCESSOR_THREADS: usize = 768;
+
+/// Bytes of a panel that one block holds alone.
+const ALONE_BYTES: usize = 48 << 10;
+
+/// What a pass may hold on chip.
+#[derive(Clone, Copy, Debug)]
+struct OnChip {
+    /// Bytes of a block's tile.
+    tile: usize,
+    /// Blocks that one panel should have at most, so that several panels are under way.
+    group: usize,
+}
+
+impl OnChip {
+    /// Two blocks to a multiprocessor: one loads or stores while the other waits.
+    fn of(limits: &Limits, options: &InPlaceOptions) -> Self {
+        let tile = (limits.multiprocessor_shared / 2 - 1024).min(limits.block_shared);
+        let tile = options.on_chip_bytes.map_or(tile, |bytes| bytes.min(limits.block_shared));
+        let per_multiprocessor = (limits.multiprocessor_shared / (tile + 1024)).clamp(1, 4);
+        let blocks =
+            if limits.side_by_side { limits.multiprocessors * per_multiprocessor } else { 1 };
+        let group = options.max_group.unwrap_or(blocks / 4).clamp(1, limits.multiprocessors);
+        let group = if limits.side_by_side { group } else { 1 };
+        OnChip { tile, group }
+    }
+
+    /// The tile of a `length × lines` panel that one block holds.
+    fn tile(&self, length: usize, lines: usize, width: Width) -> (usize, usize) {
+        let bytes = width.bytes() as usize;
+        // A pitch of one more, or one word of padding in 32, and the alignment to banks.
+        let elements = (self.tile / bytes * 30 / 32).max(1);
+        if length * lines <= elements {
+            return (length, lines);
+        }
+        let segment = SEGMENT_BYTES.div_ceil(bytes).min(elements);
+        let tile_lines = (elements / length).max(segment).min(lines);
+        let tile_lines = lines.div_ceil(lines.div_ceil(tile_lines));
+        // Whole sectors, if that leaves some.
+        let sector = (32 / bytes).max(1);
+        let tile_lines =
+            if tile_lines > 4 * sector { tile_lines / sector * sector } else { tile_lines };
+        let tile_length = (elements / tile_lines).clamp(1, length);
+        (length.div_ceil(length.div_ceil(tile_length)), tile_lines)
+    }
+}
+
+/// The choice of panels for a shape: `None` if nothing fits the chip and the scratch limit.
+pub(super) fn choose(
+    shape: &Shape,
+    limits: &Limits,
+    options: &InPlaceOptions,
+) -> Option<(Panels, usize)> {
+    let on_chip = OnChip::of(limits, options);
+    let (long, short) = (shape.rows.max(shape.cols), shape.rows.min(shape.cols));
+    let to_rows = shape.rows < shape.cols;
+    let panels = |length: usize| {
+        let (tile_length, tile_lines) = on_chip.tile(length, short, shape.width);
+        let (panels, gap) = (long / length, long % length);
+        let lines = short;
+        let threads = 512;
+        Panels { length, lines, panels, gap, to_rows, tile_length, tile_lines, threads }
+    };
+    if options.tile.is_none()
+        && let Some(whole) = in_one_pass(&on_chip, shape, limits, options)
+    {
+        return Some((whole, 0));
+    }
+    let fits = |panels: &Panels| {
+        let saved = panels.gap * short * shape.element_bytes();
+        slots(panels).countable()
+            && panels.parts() <= on_chip.group
+            && panels.shared_bytes(shape.width) <= limits.block_shared
+            && scratch(panels, shape, limits) <= scratch_limit(shape)
+            && saved <= scratch_limit(shape)
+    };
+    if let Some((length, _)) = options.tile {
+        let panels = panels(length.clamp(1, long));
+        return fits(&panels).then_some((panels, panels.gap));
+    }
+    // Short rows: a panel that one block holds, with several blocks to a multiprocessor.
+    let alone = on_chip.tile.min(ALONE_BYTES) * 30 / 32 / shape.element_bytes() / short;
+    let most = (SLOT_BYTES / shape.element_bytes()).max(alone).clamp(1, long);
+    let mut most = most;
+    loop {
+        let candidates = (most / 2 + 1..=most).map(panels).filter(fits);
+        let best = candidates.min_by(|a, b| cost(a, shape).total_cmp(&cost(b, shape)));
+        if let Some(best) = best {
+            return Some((best, best.gap));
+        }
+        if most == 1 {
+            return None;
+        }
+        most /= 2;
+    }
+}
+
+/// The whole matrix as one panel, if all blocks together can hold it: as many blocks as can.
+fn in_one_pass(
+    on_chip: &OnChip,
+    shape: &Shape,
+    limits: &Limits,
+    options: &InPlaceOptions,
+) -> Option<Panels> {
+    let (length, lines) = (shape.rows.max(shape.cols), shape.rows.min(shape.cols));
+    let panel = |(tile_length, tile_lines), threads| Panels {
+        length,
+        lines,
+        panels: 1,
+        gap: 0,
+        to_rows: shape.rows < shape.cols,
+        tile_length,
+        tile_lines,
+        threads,
+    };
+    if !limits.side_by_side || options.on_chip_bytes.is_some() || options.max_group.is_some() {
+        let whole = panel(on_chip.tile(length, lines, shape.width), 512);
+        return (whole.parts() == 1).then_some(whole);
+    }
+    let bytes = length * lines * shape.element_bytes() * 32 / 30;
+    (1..=4).rev().find_map(|per_multiprocessor| {
+        let room = limits.multiprocessor_shared / per_multiprocessor - 1024;
+        let blocks = limits.multiprocessors * per_multiprocessor;
+        let tile = (bytes / blocks * 17 / 16).max(4 << 10).min(limits.block_shared);
+        let tile = OnChip { tile, ..*on_chip }.tile(length, lines, shape.width);
+        let threads = (MULTIPROCESSOR_THREADS / per_multiprocessor / 32 * 32).min(512);
+        let whole = panel(tile, threads);
+        let shared = whole.shared_bytes(shape.width);
+        (shared <= room.min(limits.block_shared) && whole.parts() <= blocks).then_some(whole)
+    })
+}
+
+/// The estimated time of both passes, relative to a copy of the matrix.
+fn cost(panels: &Panels, shape: &Shape) -> f64 {
+    let bytes = shape.element_bytes();
+    let slot = panels.length * bytes;
+    let pitch = (panels.length * panels.panels + panels.gap) * bytes;
+    let aligned = |unit: usize| slot.is_multiple_of(unit) && pitch.is_multiple_of(unit);
+    // A slot that shares sectors with its neighbours moves them twice.
+    let shared_sectors = if aligned(32) { 0.0 } else { 32.0 / slot as f64 };
+    let idle = panels.length.next_multiple_of(32) as f64 / panels.length as f64 - 1.0;
+    let saved = panels.gap as f64 / (panels.length * panels.panels) as f64;
+    let narrow = if aligned(16) { 0.0 } else { 0.02 };
+    // A step of a cycle costs about as much as 200 bytes.
+    let steps = 200.0 / slot as f64;
+    2.0 + shared_sectors + 0.2 * idle + 8.0 * saved + narrow + steps
+}
+
+/// The bytes of scratch memory for counters, flags and what is saved.
+fn scratch(panels: &Panels, shape: &Shape, limits: &Limits) -> usize {
+    let flags = slots(panels).launch(shape.element_bytes(), limits).1;
+    coordination(panels, flags) + panels.gap * panels.lines * shape.element_bytes()
+}
+
+/// Where the saved rows begin: behind counters and flags.
+fn coordination(panels: &Panels, flags: usize) -> usize {
+    flags.max(panels.counter_bytes()).next_multiple_of(256)
+}
+
+/// The super-elements that the second pass (or, for wide matrices, the first) moves.
+fn slots(panels: &Panels) -> Slots {
+    let Panels { length, lines, panels, gap, to_rows, .. } = *panels;
+    let (rows, cols) = if to_rows { (lines, panels) } else { (panels, lines) };
+    Slots { rows, cols, length, period: panels, gap, instances: 1 }
+}
+
+/// The steps for a choice of panels.
+pub(super) fn recipe(panels: &Panels, shape: &Shape, limits: &Limits) -> Result<Recipe> {
+    let mut recipe = Recipe { tile: Some((panels.length, panels.lines)), ..Recipe::default() };
+    let panel_launch = panels.launch(shape.width);
+    recipe.group(panel_launch, panels.parts());
+    let counters = panels.counter_bytes();
+    if panels.panels == 1 && panels.gap == 0 {
+        recipe.pass(panel_launch, counters);
+        return Ok(recipe);
+    }
+    let (permute_launch, flags) = slots(panels).launch(shape.element_bytes(), limits);
+    let saved = coordination(panels, flags);
+    let bytes = shape.element_bytes();
+    let (gap, lines) = (panels.gap, panels.lines);
+    let done = panels.length * panels.panels;
+    recipe.scratch = saved + gap * lines * bytes;
+    let gap_bytes = gap * lines * bytes;
+    // The elements behind the panels, in the order in which they are contiguous.
+    let contiguous = done * lines * bytes;
+    let strided = Layout { rows: lines, cols: gap, ld: done + gap };
+    let packed = Layout { rows: gap, cols: lines, ld: lines };
+    if panels.to_rows {
+        if gap > 0 {
+            for mut launch in out_of_place(shape, strided, packed) {
+                launch.offsets[0] += (done * bytes) as u64;
+                launch.offsets[1] += saved as u64;
+                recipe.steps.push(Step::Launch(launch));
+            }
+        }
+        recipe.pass(permute_launch, flags);
+        recipe.pass(panel_launch, counters);
+        if gap > 0 {
+            recipe.steps.push(Step::Restore {
+                scratch: saved,
+                matrix: contiguous,
+                bytes: gap_bytes,
+            });
+        }
+    } else {
+        if gap > 0 {
+            recipe.steps.push(Step::Save { matrix: contiguous, scratch: saved, bytes: gap_bytes });
+        }
+        recipe.pass(panel_launch, counters);
+        recipe.pass(permute_launch, flags);
+        if gap > 0 {
+            for mut launch in out_of_place(shape, packed, strided) {
+                launch.offsets[0] += saved as u64;
+                launch.offsets[1] += (done * bytes) as u64;
+                recipe.steps.push(Step::FromScratch(launch));
+            }
+        }
+    }
+    Ok(recipe)
+}
+
+/// The launches that transpose between the matrix and the scratch memory: few elements, so that the
+/// kernel that serves any layout will do.
+fn out_of_place(shape: &Shape, src: Layout, dst: Layout) -> Vec<Launch> {
+    let element_bytes = shape.element_bytes();
+    let (src_align, dst_align) = (element_bytes, element_bytes);
+    let problem = Problem { element_bytes, src, dst, src_align, dst_align, batch: Batch::ONE };
+    classic::launches(Classic::Padded, shape.width, &problem, GRID_LIMIT)
+}

@@ -1,0 +1,337 @@
+//! Planning an in-place transposition: which algorithm, with which sizes, at what cost.
+
+use super::layouts::Conversion;
+use super::recipe::Recipe;
+use super::stages::{self, Stages};
+use super::{InPlace, InPlaceOptions, decomposed, launches, panels};
+use crate::device::{Buffer, Device, Limits};
+use crate::kernels::Width;
+use crate::layout::Layout;
+use crate::{DeviceMatrix, Error, Result};
+use bytemuck::Pod;
+use std::fmt;
+use std::time::Duration;
+
+/// What is transposed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub rows: usize,
+    pub cols: usize,
+    pub ld: usize,
+    pub width: Width,
+}
+
+impl Shape {
+    fn of<T: Pod>(matrix: &DeviceMatrix<T>) -> Result<Self> {
+        let Layout { rows, cols, ld } = matrix.layout();
+        Ok(Shape { rows, cols, ld, width: Width::of_bytes(size_of::<T>())? })
+    }
+
+    pub fn element_bytes(&self) -> usize {
+        self.width.bytes() as usize
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shape { rows, cols, ld, .. } = self;
+        let bytes = self.element_bytes();
+        write!(f, "{rows} × {cols} elements of {bytes} bytes, leading dimension {ld}")
+    }
+}
+
+/// The most scratch memory that a transposition may take: a thousandth of the matrix, and 1 MiB.
+pub(super) fn scratch_limit(shape: &Shape) -> usize {
+    shape.rows * shape.cols * shape.element_bytes() / 1000 + (1 << 20)
+}
+
+/// An in-place transposition that has been checked, with its scratch memory.
+///
+/// It can be run on any matrix of the shape, layout and device that it was made for.
+///
+/// ```
+/// use transpose::{Device, DeviceMatrix, InPlace, InPlacePlan};
+/// # fn main() -> transpose::Result<()> {
+/// let device = Device::simulated();
+/// let mut matrix = DeviceMatrix::from_host(&device, 2, 3, &[1u32, 2, 3, 4, 5, 6])?;
+/// let mut plan = InPlacePlan::new(&matrix, InPlace::Auto)?;
+/// plan.run(&mut matrix)?;
+/// assert_eq!(matrix.shape(), (3, 2));
+/// assert_eq!(matrix.to_host()?, [1, 4, 2, 5, 3, 6]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct InPlacePlan {
+    device: Device,
+    shape: Shape,
+    /// What the memory is afterwards.
+    result: Layout,
+    algorithm: InPlace,
+    recipe: Recipe,
+    scratch: Option<Buffer>,
+}
+
+impl InPlacePlan {
+    /// Plans the transposition of matrices like `matrix`. Allocates the scratch memory, and
+    /// launches nothing.
+    ///
+    /// # Errors
+    /// [`Error::GapsInPlace`] for rows with gaps, unless the matrix is square,
+    /// [`Error::NotServed`] if the algorithm does not serve the shape, [`Error::ElementSize`], and
+    /// [`Error::OutOfMemory`].
+    pub fn new<T: Pod>(matrix: &DeviceMatrix<T>, algorithm: InPlace) -> Result<Self> {
+        Self::with_options(matrix, algorithm, &InPlaceOptions::default())
+    }
+
+    /// Like [`new`](Self::new), with sizes that the caller chooses.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`Error::NotServed`] for sizes that the algorithm cannot use.
+    pub fn with_options<T: Pod>(
+        matrix: &DeviceMatrix<T>,
+        algorithm: InPlace,
+        options: &InPlaceOptions,
+    ) -> Result<Self> {
+        let (device, shape) = (matrix.device(), Shape::of(matrix)?);
+        let limits = device.limits();
+        let mut chosen = choose(&shape, algorithm, &limits, options)?;
+        if !chosen.1.can_run(device)? {
+            // The kernels were compiled to need more registers than was reckoned with.
+            let max_group = Some(limits.multiprocessors / 4);
+            let options = InPlaceOptions { max_group, ..*options };
+            chosen = choose(&shape, algorithm, &limits, &options)?;
+            if !chosen.1.can_run(device)? {
+                return Err(Error::NotServed {
+                    algorithm: algorithm.name(),
+                    rows: shape.rows,
+                    cols: shape.cols,
+                    element_bytes: shape.element_bytes(),
+                    reason: "the device cannot run as many blocks side by side as hold a part",
+                });
+            }
+        }
+        let (algorithm, recipe) = chosen;
+        let Shape { rows, cols, ld, .. } = shape;
+        // Only a square matrix keeps its gaps.
+        let ld = if rows == cols { ld } else { rows };
+        let result = Layout { rows: cols, cols: rows, ld };
+        Self::of_recipe(device, shape, result, algorithm, recipe)
+    }
+
+    /// Plans a conversion between layouts of an array of structures.
+    pub(super) fn converting<T: Pod>(
+        matrix: &DeviceMatrix<T>,
+        conversion: Conversion,
+        options: &InPlaceOptions,
+    ) -> Result<Self> {
+        let (device, shape) = (matrix.device(), Shape::of(matrix)?);
+        contiguous(&shape)?;
+        let (result, recipe) = conversion.recipe(&shape, &device.limits(), options)?;
+        Self::of_recipe(device, shape, result, InPlace::Auto, recipe)
+    }
+
+    fn of_recipe(
+        device: &Device,
+        shape: Shape,
+        result: Layout,
+        algorithm: InPlace,
+        recipe: Recipe,
+    ) -> Result<Self> {
+        let scratch = (recipe.scratch > 0).then(|| device.allocate(recipe.scratch)).transpose()?;
+        Ok(InPlacePlan { device: device.clone(), shape, result, algorithm, recipe, scratch })
+    }
+
+    /// Tries out every tile size that the algorithm can use, at most `trials` of them, the most
+    /// promising first, and returns the plan that was fastest. On the simulator, whose time means
+    /// nothing, that is the first.
+    ///
+    /// The matrix is transposed and transposed back; its contents are as before unless this fails.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and what the device reports.
+    pub fn measure<T: Pod>(
+        matrix: &mut DeviceMatrix<T>,
+        algorithm: InPlace,
+        trials: usize,
+    ) -> Result<Self> {
+        let shape = Shape::of(matrix)?;
+        let mut best: Option<(Duration, InPlaceOptions)> = None;
+        for tile in candidates(&shape, algorithm, matrix.device()).into_iter().take(trials) {
+            let options = InPlaceOptions { tile: Some(tile), ..InPlaceOptions::default() };
+            let Ok(mut plan) = Self::with_options(matrix, algorithm, &options) else { continue };
+            // Twice: the first run loads the kernels.
+            let mut elapsed = None;
+            for _ in 0..2 {
+                let device = matrix.device().clone();
+                elapsed = device.time(|| plan.run(matrix))?;
+                matrix.transpose_in_place()?;
+            }
+            let Some(elapsed) = elapsed else { return Ok(plan) };
+            if best.is_none_or(|(time, _)| elapsed < time) {
+                best = Some((elapsed, options));
+            }
+        }
+        let options = best.map_or_else(InPlaceOptions::default, |(_, options)| options);
+        Self::with_options(matrix, algorithm, &options)
+    }
+
+    /// Transposes the matrix: its rows become its columns, in the same memory.
+    ///
+    /// # Errors
+    /// [`Error::PlanMismatch`] and [`Error::DeviceMismatch`] for a matrix that the plan was not
+    /// made for. [`Error::Interrupted`] if a step failed after the first: the contents are
+    /// unspecified then, the shape is as before, and nothing else was touched.
+    pub fn run<T: Pod>(&mut self, matrix: &mut DeviceMatrix<T>) -> Result<()> {
+        self.check(matrix)?;
+        self.recipe.run(&self.device, matrix.buffer(), self.scratch.as_ref())?;
+        matrix.reshape(self.result);
+        Ok(())
+    }
+
+    /// Like [`run`](Self::run), and returns the name of each step and the device's time for it:
+    /// `None` on the simulator, whose time means nothing.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_step_by_step<T: Pod>(
+        &mut self,
+        matrix: &mut DeviceMatrix<T>,
+    ) -> Result<Vec<(&'static str, Option<Duration>)>> {
+        self.check(matrix)?;
+        let times = self.recipe.time(&self.device, matrix.buffer(), self.scratch.as_ref())?;
+        matrix.reshape(self.result);
+        Ok(times)
+    }
+
+    fn check<T: Pod>(&self, matrix: &DeviceMatrix<T>) -> Result<()> {
+        let actual = Shape::of(matrix)?;
+        if actual != self.shape {
+            let (planned, actual) = (self.shape.to_string(), actual.to_string());
+            return Err(Error::PlanMismatch { planned, actual });
+        }
+        if !self.device.is_same(matrix.device()) {
+            let (src, dst) = (self.device.to_string(), matrix.device().to_string());
+            return Err(Error::DeviceMismatch { src, dst });
+        }
+        Ok(())
+    }
+
+    /// The algorithm, which is never [`InPlace::Auto`] for a transposition.
+    pub fn algorithm(&self) -> InPlace {
+        self.algorithm
+    }
+
+    /// How many times the whole matrix is read and written. At the speed of a copy that costs as
+    /// much as this many copies.
+    pub fn passes(&self) -> usize {
+        self.recipe.passes
+    }
+
+    /// The device memory that the plan holds besides the matrix, in bytes: at most a thousandth of
+    /// the matrix and 1 MiB.
+    pub fn extra_bytes(&self) -> usize {
+        self.recipe.scratch
+    }
+
+    /// The tile that the algorithm works with, rows and columns in elements.
+    pub fn tile(&self) -> Option<(usize, usize)> {
+        self.recipe.tile
+    }
+}
+
+/// Refuses gaps between rows.
+fn contiguous(shape: &Shape) -> Result<()> {
+    let Shape { rows, cols, ld, .. } = *shape;
+    if ld == cols || rows <= 1 { Ok(()) } else { Err(Error::GapsInPlace { rows, cols, ld }) }
+}
+
+/// The algorithm that is run, and its steps.
+fn choose(
+    shape: &Shape,
+    algorithm: InPlace,
+    limits: &Limits,
+    options: &InPlaceOptions,
+) -> Result<(InPlace, Recipe)> {
+    let Shape { rows, cols, ld, width } = *shape;
+    let refuse = |reason| Error::NotServed {
+        algorithm: algorithm.name(),
+        rows,
+        cols,
+        element_bytes: shape.element_bytes(),
+        reason,
+    };
+    if rows != cols || algorithm != InPlace::Square && algorithm != InPlace::Auto {
+        contiguous(shape)?;
+    }
+    // The memory of a row is that of a column.
+    if rows <= 1 || cols <= 1 {
+        let algorithm = if algorithm == InPlace::Auto { InPlace::Square } else { algorithm };
+        return Ok((algorithm, Recipe::default()));
+    }
+    let staged = |stages| {
+        if rows * cols >= 1 << 31 {
+            return Err(refuse("its super-elements may be too many to count in 31 bits"));
+        }
+        let tile = stages::tile(stages, shape, limits, options)
+            .ok_or_else(|| refuse("no tile divides it and fits on chip"))?;
+        let recipe = stages::recipe(stages, tile, shape, limits, options);
+        if recipe.scratch > scratch_limit(shape) {
+            return Err(refuse("its tiles are so small that their flags need too much memory"));
+        }
+        Ok(recipe)
+    };
+    let two_stage = || {
+        let (panels, _) = panels::choose(shape, limits, options)
+            .ok_or_else(|| refuse("no panel fits on chip and within the scratch memory"))?;
+        panels::recipe(&panels, shape, limits)
+    };
+    let decomposed = || {
+        decomposed::recipe(shape, limits, options)
+            .ok_or_else(|| refuse("a row or a strip of columns is longer than fits on chip"))
+    };
+    let mut single = Recipe::default();
+    let recipe = match algorithm {
+        InPlace::Auto if rows == cols => {
+            return choose(shape, InPlace::Square, limits, options);
+        }
+        InPlace::Auto => {
+            return two_stage()
+                .map(|recipe| (InPlace::TwoStage, recipe))
+                .or_else(|_| decomposed().map(|recipe| (InPlace::Decomposed, recipe)));
+        }
+        InPlace::Square if rows != cols => return Err(refuse("it is not square")),
+        InPlace::Square => {
+            single.pass(launches::square(rows, ld, width), 0);
+            single
+        }
+        InPlace::TwoStage => two_stage()?,
+        InPlace::ThreeStage => staged(Stages::Three)?,
+        InPlace::FourStage => staged(Stages::Four)?,
+        InPlace::FourStageFused => staged(Stages::FourFused)?,
+        InPlace::Decomposed => decomposed()?,
+        InPlace::CycleFollowing => {
+            single.pass(launches::cycles(rows, cols, width, limits), 0);
+            single
+        }
+    };
+    Ok((algorithm, recipe))
+}
+
+/// The tiles that are worth a try, best first.
+fn candidates(shape: &Shape, algorithm: InPlace, device: &Device) -> Vec<(usize, usize)> {
+    let (limits, options) = (device.limits(), InPlaceOptions::default());
+    let staged = |stages| stages::candidates(stages, shape, &limits, &options);
+    match algorithm {
+        InPlace::ThreeStage => staged(Stages::Three),
+        InPlace::FourStage => staged(Stages::Four),
+        InPlace::FourStageFused => staged(Stages::FourFused),
+        InPlace::TwoStage => {
+            // Panels of half, the same and twice the length that the estimate prefers.
+            let chosen = panels::choose(shape, &limits, &options).map(|(panels, _)| panels);
+            let around = |length: usize| [length, length / 2, length * 2, length / 4];
+            chosen.into_iter().flat_map(|p| around(p.length).map(|m| (m.max(1), p.lines))).collect()
+        }
+        _ => Vec::new(),
+    }
+}

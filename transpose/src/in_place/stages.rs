@@ -1,0 +1,159 @@
+//! The staged transpositions of Sung et al. (PPoPP 2014), section 4.
+//!
+//! With `M = M' · m` and `N = N' · n`, `(M', m, N', n)` becomes `(N', n, M', m)`:
+//!
+//! ```text
+//! 3 stages   (M, N', n)      → (N', M, n)        100!    super-elements of n
+//!            (N', M', m, n)  → (N', M', n, m)    0010!   each tile transposed
+//!            (N', M', n, m)  → (N', n, M', m)    0100!   super-elements of m
+//! 4 stages   (M', m, N', n)  → (M', N', m, n)    0100!   super-elements of n
+//!            (M', N', m, n)  → (M', N', n, m)    0010!   each tile transposed
+//!            (M', N', n·m)   → (N', M', n·m)     1000!   whole tiles
+//!            (N', M', n, m)  → (N', n, M', m)    0100!   super-elements of m
+//! ```
+//!
+//! The four stages are those of Gustavson, Karlsson and Kågström; their second and third can be one
+//! that moves a tile and transposes it.
+
+use super::launches::{self, Panels, Slots};
+use super::plan::Shape;
+use super::recipe::Recipe;
+use super::{InPlaceOptions, tiles};
+use crate::device::Limits;
+
+/// How many stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stages {
+    Three,
+    Four,
+    FourFused,
+}
+
+/// The tile's rows and columns: what the options say, or the heuristic.
+pub(super) fn tile(
+    stages: Stages,
+    shape: &Shape,
+    limits: &Limits,
+    options: &InPlaceOptions,
+) -> Option<(usize, usize)> {
+    let Shape { rows, cols, .. } = *shape;
+    if let Some((m, n)) = options.tile {
+        return (m > 0
+            && n > 0
+            && rows % m == 0
+            && cols % n == 0
+            && fits(stages, (m, n), shape, limits, options))
+        .then_some((m, n));
+    }
+    candidates(stages, shape, limits, options).into_iter().next()
+}
+
+/// All tiles that the stages can be run with, best first by the heuristic.
+pub(super) fn candidates(
+    stages: Stages,
+    shape: &Shape,
+    limits: &Limits,
+    options: &InPlaceOptions,
+) -> Vec<(usize, usize)> {
+    let elements = limits.block_shared / shape.element_bytes();
+    let mut candidates = tiles::candidates(shape.rows, shape.cols, elements);
+    candidates.retain(|&tile| fits(stages, tile, shape, limits, options));
+    candidates
+}
+
+fn fits(
+    stages: Stages,
+    (m, n): (usize, usize),
+    shape: &Shape,
+    limits: &Limits,
+    options: &InPlaceOptions,
+) -> bool {
+    let shared = match (stages, options.flags) {
+        (Stages::FourFused, _) => launches::fused_shared_bytes(m, n, shape.width),
+        (_, Some((spread, _))) if !spread.is_power_of_two() || spread > 32 => return false,
+        (_, Some((spread, _))) => m.saturating_mul(n).saturating_mul(spread) / 31 * 4 + 8,
+        (_, None) => whole_tiles(m, n, 1).shared_bytes(shape.width),
+    };
+    shared <= limits.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX))
+}
+
+/// Whether a tile can be transposed by one block.
+pub(super) fn tile_fits(
+    tile: (usize, usize),
+    shape: &Shape,
+    limits: &Limits,
+    options: &InPlaceOptions,
+) -> bool {
+    fits(Stages::Three, tile, shape, limits, options)
+}
+
+/// Tiles of consecutive memory, each held by one block.
+fn whole_tiles(rows: usize, cols: usize, count: usize) -> Panels {
+    Panels {
+        length: rows,
+        lines: cols,
+        panels: count,
+        gap: 0,
+        to_rows: false,
+        tile_length: rows,
+        tile_lines: cols,
+        threads: 512,
+    }
+}
+
+/// Transposes `count` tiles of consecutive memory: 0010!, by barriers or by flags.
+pub(super) fn transpose_tiles(
+    recipe: &mut Recipe,
+    (rows, cols): (usize, usize),
+    count: usize,
+    shape: &Shape,
+    options: &InPlaceOptions,
+) {
+    let launch = match options.flags {
+        Some((spread, padding)) => launches::flags(count, rows, cols, spread, padding, shape.width),
+        None => whole_tiles(rows, cols, count).launch(shape.width),
+    };
+    recipe.pass(launch, 0);
+}
+
+/// The steps with a tile of `m × n`.
+pub(super) fn recipe(
+    stages: Stages,
+    (m, n): (usize, usize),
+    shape: &Shape,
+    limits: &Limits,
+    options: &InPlaceOptions,
+) -> Recipe {
+    let Shape { rows, cols, .. } = *shape;
+    let (tile_rows, tile_cols) = (rows / m, cols / n);
+    let mut recipe = Recipe { tile: Some((m, n)), ..Recipe::default() };
+    let permute = |recipe: &mut Recipe, rows, cols, length, instances| {
+        // One row or one column of super-elements stays as it is.
+        if rows > 1 && cols > 1 {
+            let slots = Slots::dense(rows, cols, length, instances);
+            let (launch, flags) = slots.launch(shape.element_bytes(), limits);
+            recipe.pass(launch, flags);
+        }
+    };
+    match stages {
+        Stages::Three => permute(&mut recipe, rows, tile_cols, n, 1),
+        Stages::Four | Stages::FourFused => permute(&mut recipe, m, tile_cols, n, tile_rows),
+    }
+    match stages {
+        Stages::FourFused => {
+            let (launch, flags) =
+                launches::fused((tile_rows, tile_cols), (m, n), shape.width, limits);
+            recipe.pass(launch, flags);
+        }
+        Stages::Three | Stages::Four => {
+            if m > 1 && n > 1 {
+                transpose_tiles(&mut recipe, (m, n), tile_rows * tile_cols, shape, options);
+            }
+        }
+    }
+    if stages == Stages::Four {
+        permute(&mut recipe, tile_rows, tile_cols, m * n, 1);
+    }
+    permute(&mut recipe, tile_rows, n, m, tile_cols);
+    recipe
+}
