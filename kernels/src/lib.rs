@@ -27,6 +27,9 @@
 #![allow(internal_features)]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 #![deny(clippy::undocumented_unsafe_blocks)]
+// What threads hold is indexed in unrolled loops: an array taken apart by an iterator goes through
+// local memory.
+#![allow(clippy::needless_range_loop)]
 
 pub mod element;
 pub mod matrices;

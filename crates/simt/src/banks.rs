@@ -10,12 +10,13 @@
 //!   same word, or different bytes of it, share.
 //! - 64 bits: 32 lanes want more than a cycle can deliver, so each half-warp
 //!   goes by itself, under the same rule. 128 bits: each quarter-warp.
-//! - Unless the lanes of every pair (`i` and `i ^ 1`, or else `i` and `i ^ 2`)
+//! - Unless they load, and the lanes of every pair (`i` and `i ^ 1`, or else `i` and `i ^ 2`)
 //!   want the same address, or one of the two is idle: then twice as many lanes
-//!   go together.
+//!   go together. Stores always go in their groups.
 //! - A group without active lanes takes no wavefront.
 //!
-//! A *conflict* is a wavefront beyond one per group.
+//! A *conflict* is a wavefront beyond one per group. All of this is as measured on an H200, access
+//! by access (`tests/hardware`).
 
 use serde::Serialize;
 
@@ -55,11 +56,17 @@ pub struct BankCost {
     pub ideal: u32,
 }
 
-/// The cost of an access of `bytes` bytes per lane of `mask`, at `addresses`.
-pub fn bank_cost(model: &BankModel, addresses: &[u64; 32], mask: u32, bytes: u32) -> BankCost {
+/// The cost of a load, or else a store, of `bytes` bytes per lane of `mask`, at `addresses`.
+pub fn bank_cost(
+    model: &BankModel,
+    loads: bool,
+    addresses: &[u64; 32],
+    mask: u32,
+    bytes: u32,
+) -> BankCost {
     let words = (bytes / 4).max(1);
     let mut together = (model.lanes / words).max(1);
-    if words > 1 && model.pairs && pairs_agree(addresses, mask) {
+    if words > 1 && loads && model.pairs && pairs_agree(addresses, mask) {
         together *= 2;
     }
     let group = u32::MAX >> (32 - together);
@@ -123,7 +130,7 @@ mod tests {
 
     fn cost(bytes: u32, mask: u32, address: impl Fn(u64) -> u64) -> (u32, u32) {
         let addresses = std::array::from_fn(|lane| address(lane as u64));
-        let cost = bank_cost(&BankModel::CURRENT, &addresses, mask, bytes);
+        let cost = bank_cost(&BankModel::CURRENT, true, &addresses, mask, bytes);
         (cost.wavefronts, cost.ideal)
     }
 
@@ -180,6 +187,19 @@ mod tests {
     }
 
     #[test]
+    fn stores_go_in_their_groups() {
+        let store = |bytes: u32, mask: u32| {
+            let addresses = std::array::from_fn(|lane| lane as u64 / 4 * u64::from(bytes));
+            let cost = bank_cost(&BankModel::CURRENT, false, &addresses, mask, bytes);
+            (cost.wavefronts, cost.ideal)
+        };
+        assert_eq!(store(4, ALL), (1, 1));
+        assert_eq!(store(8, ALL), (2, 2));
+        assert_eq!(store(16, ALL), (4, 4));
+        assert_eq!(store(16, 0x5555_5555), (4, 4));
+    }
+
+    #[test]
     fn idle_lanes_cost_nothing() {
         assert_eq!(cost(4, 0, |lane| lane), (0, 0));
         assert_eq!(cost(4, 0b11, |lane| lane * 128), (2, 1));
@@ -191,7 +211,7 @@ mod tests {
     fn the_papers_half_warps() {
         let half = |stride: u64| {
             let addresses = std::array::from_fn(|lane| lane as u64 * stride * 4);
-            bank_cost(&BankModel::HALF_WARP, &addresses, ALL, 4)
+            bank_cost(&BankModel::HALF_WARP, true, &addresses, ALL, 4)
         };
         assert_eq!(half(32), BankCost { wavefronts: 32, ideal: 2 }, "16-way in each half");
         assert_eq!(half(33), BankCost { wavefronts: 2, ideal: 2 });

@@ -236,8 +236,15 @@ impl Tally {
         }
     }
 
-    pub(crate) fn shared(&mut self, pc: u32, addresses: &Doubles, mask: u32, bytes: u32) {
-        let cost = bank_cost(&self.options.banks, addresses, mask, bytes);
+    pub(crate) fn shared(
+        &mut self,
+        pc: u32,
+        stores: bool,
+        addresses: &Doubles,
+        mask: u32,
+        bytes: u32,
+    ) {
+        let cost = bank_cost(&self.options.banks, !stores, addresses, mask, bytes);
         let traffic = &mut self.shared[pc as usize];
         traffic.requests += 1;
         traffic.wavefronts += u64::from(cost.wavefronts);

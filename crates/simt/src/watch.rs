@@ -218,7 +218,7 @@ impl Cta<'_> {
         addresses: &Doubles,
     ) {
         if let Some(tally) = &mut watch.tally {
-            tally.shared(at.pc, addresses, at.mask, bytes);
+            tally.shared(at.pc, motion != Motion::Load, addresses, at.mask, bytes);
         }
         let Some(check) = &mut watch.shared else { return };
         for lane in lanes(at.mask) {

@@ -5,6 +5,7 @@
 //! slower by a quarter. So global memory is said to be meant.
 
 use crate::element::B16;
+#[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
 use cuda_std::gpu_only;
 

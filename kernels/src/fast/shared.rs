@@ -1,6 +1,7 @@
 //! Accesses to shared memory in the pieces that the fast kernels need, and byte permutation.
 
 use crate::element::B16;
+#[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
 use cuda_std::gpu_only;
 

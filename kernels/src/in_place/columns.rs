@@ -158,7 +158,7 @@ unsafe fn columns<E: Element>(matrix: *mut E, scratch: *mut u32, words: Words) {
     );
 }
 
-crate::in_place_entries! {
+crate::in_place::in_place_entries! {
     "Rotates and shuffles columns as the C2R and R2C decompositions do.",
     columns of Words { rows, rows_magic, cols, strip, part_rows, common, common_magic, tall,
         tall_magic, wide, wide_magic, inverse, mode } =>

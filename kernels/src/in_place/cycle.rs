@@ -60,7 +60,7 @@ unsafe fn cycle<E: Element>(matrix: *mut E, _: *mut u32, words: Words) {
     }
 }
 
-crate::in_place_entries! {
+crate::in_place::in_place_entries! {
     "Moves elements along the cycles of the transposition, a thread per cycle.",
     cycle of Words { rows, cols, cols_magic } =>
         cycle_b1: u8; cycle_b2: u16; cycle_b4: u32; cycle_b8: u64; cycle_b16: B16

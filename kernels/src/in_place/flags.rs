@@ -105,7 +105,7 @@ unsafe fn flags<E: Strong>(matrix: *mut E, _: *mut u32, words: Words) {
     }
 }
 
-crate::in_place_entries! {
+crate::in_place::in_place_entries! {
     "Transposes each tile along its cycles, with flags in shared memory.",
     flags of Words { rows, cols, cols_magic, spread, padding, flag_words } =>
         flags_b1: u8; flags_b2: u16; flags_b4: u32; flags_b8: u64; flags_b16: B16

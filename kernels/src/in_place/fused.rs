@@ -134,7 +134,7 @@ unsafe fn fused<E: Strong>(matrix: *mut E, flags: *mut u32, words: Words) {
     }
 }
 
-crate::in_place_entries! {
+crate::in_place::in_place_entries! {
     "Moves tiles along the cycles of their transposition and transposes each.",
     fused of Words { rows, cols, cols_magic, tile_rows, tile_cols, tile_rows_magic, pitch } =>
         fused_b1: u8; fused_b2: u16; fused_b4: u32; fused_b8: u64; fused_b16: B16

@@ -35,15 +35,13 @@ pub mod unroll;
 
 /// Defines one entry point per element width: the two addresses, then the fields of `$words`, in
 /// their order.
-#[macro_export]
 macro_rules! in_place_entries {
     ($doc:literal, $kernel:ident of $words:ident $fields:tt => $($name:ident: $element:ty $(, $constant:literal)*);+ $(;)?) => {
-        $($crate::in_place_entry! { $doc, $kernel of $words $fields => $name: $element $(, $constant)* })+
+        $($crate::in_place::in_place_entry! { $doc, $kernel of $words $fields => $name: $element $(, $constant)* })+
     };
 }
 
 /// Defines one entry point of [`in_place_entries!`].
-#[macro_export]
 macro_rules! in_place_entry {
     ($doc:literal, $kernel:ident of $words:ident { $($field:ident),* } => $name:ident: $element:ty $(, $constant:literal)*) => {
         #[doc = $doc]
@@ -60,3 +58,5 @@ macro_rules! in_place_entry {
         }
     };
 }
+
+use {in_place_entries, in_place_entry};

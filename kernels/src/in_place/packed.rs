@@ -147,7 +147,7 @@ where
     }
 }
 
-crate::in_place_entries! {
+crate::in_place::in_place_entries! {
     "Transposes a square matrix of narrow elements by 16-byte accesses.",
     packed of Words { side, ld, tiles } => square_wide_b1: u8, 4; square_wide_b2: u16, 2
 }

@@ -285,7 +285,7 @@ impl<E: Element> Stretch<E> {
     }
 }
 
-crate::in_place_entries! {
+crate::in_place::in_place_entries! {
     "Turns the rows of panels into slots, or slots into rows.",
     panel of Words { length, lines, lines_magic, period, period_magic, gap, panels, tile_length,
         tile_lines, pitch, mode } =>

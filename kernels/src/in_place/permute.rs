@@ -292,7 +292,7 @@ unsafe fn store<E: Strong, const ELEMENTS: usize>(
     });
 }
 
-crate::in_place_entries! {
+crate::in_place::in_place_entries! {
     "Moves super-elements along the cycles of their transposition, four steps at a time.",
     permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
         instances, scramble } =>
@@ -300,7 +300,7 @@ crate::in_place_entries! {
         permute_b16: B16, 4, 4
 }
 
-crate::in_place_entries! {
+crate::in_place::in_place_entries! {
     "Moves shorter super-elements along cycles, eight steps at a time.",
     permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
         instances, scramble } =>
@@ -308,7 +308,7 @@ crate::in_place_entries! {
         permute_short_b8: u64, 4, 8; permute_short_b16: B16, 2, 8
 }
 
-crate::in_place_entries! {
+crate::in_place::in_place_entries! {
     "Moves the shortest super-elements along cycles, sixteen steps at a time.",
     permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
         instances, scramble } =>

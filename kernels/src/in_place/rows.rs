@@ -106,7 +106,7 @@ unsafe fn shuffle_rows<E: Element>(matrix: *mut E, _: *mut u32, words: Words) {
     );
 }
 
-crate::in_place_entries! {
+crate::in_place::in_place_entries! {
     "Shuffles rows as the C2R and R2C decompositions do.",
     shuffle_rows of Words { rows, rows_magic, cols, cols_magic, common, common_magic, wide, wide_magic,
         inverse, block_rows, backwards } =>

@@ -203,14 +203,14 @@ pub fn tiles(tiles: u64) -> Option<((u64, u64), bool)> {
     Some((tile, tile.0 != tile.1))
 }
 
-crate::in_place_entries! {
+crate::in_place::in_place_entries! {
     "Transposes a square matrix, element by element.",
     square of Words { side, ld, tiles } =>
         square_b1: u8, 32, 1, 4; square_b2: u16, 32, 1, 4; square_b4: u32, 32, 1, 4;
         square_b8: u64, 32, 1, 4; square_b16: B16, 32, 1, 4
 }
 
-crate::in_place_entries! {
+crate::in_place::in_place_entries! {
     "Transposes a square matrix by 16-byte accesses.",
     square of Words { side, ld, tiles } =>
         square_wide_b4: u32, 64, 4, 4; square_wide_b8: u64, 32, 2, 2;

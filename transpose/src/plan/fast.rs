@@ -168,16 +168,20 @@ impl<'a> Task<'a> {
     fn tuples(&self) -> Vec<Launch> {
         let RowsShape { chunks, rows, threads, align } = rows_shape(self.word);
         let (align, k) = (align / self.word_bytes(), self.k);
-        let tile_cols = (chunks - 1) * VECTOR / (k * self.word_bytes());
-        if tile_cols == 0 {
+        // A row that starts between two multiples of 16 bytes touches one vector more.
+        let spare = usize::from(self.word != Width::B16);
+        let tile_cols = (chunks - spare) * VECTOR / (k * self.word_bytes());
+        // The kernel loads the rows of up to `align` words and one more above a window, and a window
+        // that starts early ends early inside a tuple.
+        let most = (rows - align.div_ceil(k) - 3) * k;
+        let whole = self.sector() * k / gcd(self.sector(), k);
+        let window = most / whole * whole;
+        if tile_cols == 0 || window == 0 {
             return self.elements();
         }
-        // The kernel starts `align` words, rounded up to rows, and one row above the window, and the
-        // window may start and end inside a tuple.
-        let most = (rows - align.div_ceil(k) - 3) * k;
-        let window = most / self.sector() * self.sector();
         let x = (self.problem.src.rows * k + align - 1).div_ceil(window);
-        let words = [k, tile_cols, window].map(|n| n as u64);
+        let inverse = (1u64 << 32).div_ceil(k as u64);
+        let words = [k as u64, inverse, tile_cols as u64, window as u64];
         self.tiles(Fast::Tuples, x, tile_cols, threads, &words)
     }
 
@@ -333,6 +337,10 @@ impl<'a> Task<'a> {
             words: Words::new(&shape, words),
         }
     }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Shared memory for a stage of `bytes`: vectors in front and behind, and a word for each 32.
