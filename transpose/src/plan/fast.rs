@@ -19,6 +19,12 @@ const PIECE_THREADS: u32 = 256;
 /// multiprocessor.
 const PIECE_BYTES: usize = 26 << 10;
 
+/// The same for the `wide` kernel, whose blocks gain from company: measured, see docs/performance.md.
+const WIDE_BYTES: usize = 20 << 10;
+
+/// And for its elements below four bytes, which are scattered one by one.
+const SMALL_WIDE_BYTES: usize = 30 << 10;
+
 /// Below this many bytes a row is short: tiles would stand out over it.
 const SHORT_ROW: usize = 256;
 
@@ -247,7 +253,8 @@ impl<'a> Task<'a> {
         }
         let col_bytes = src.rows * self.word_bytes();
         let step = self.sector();
-        let window = (PIECE_BYTES * 32 / 33 / col_bytes / step).max(1) * step;
+        let aim = if self.word_bytes() < 4 { SMALL_WIDE_BYTES } else { WIDE_BYTES };
+        let window = (aim * 32 / 33 / col_bytes / step).max(1) * step;
         let x = (src.len() + self.sector() - 1).div_ceil(window * src.rows);
         self.pieces(Fast::Wide, x, piece_bytes(window * col_bytes), &[window as u64])
     }
