@@ -138,6 +138,14 @@ impl<T: Pod> DeviceMatrix<T> {
 
     /// Transposes into `dst`, a matrix or a window on one, by the fastest strategy known.
     ///
+    /// A matrix cannot be its own destination:
+    ///
+    /// ```compile_fail,E0502
+    /// # use transpose::{Device, DeviceMatrix};
+    /// let mut a = DeviceMatrix::<f32>::zeroed(&Device::simulated(), 4, 4).unwrap();
+    /// a.transpose_into(&mut a);
+    /// ```
+    ///
     /// # Errors
     /// As [`transpose_into_with`](Self::transpose_into_with).
     pub fn transpose_into<'d>(&self, dst: impl Into<MatrixViewMut<'d, T>>) -> Result<()>
