@@ -5,7 +5,7 @@
 
 mod host_memory;
 
-use super::{Backend, HostAllocation, Limits, Rows};
+use super::{Backend, HostAllocation, Inspection, LaunchReport, Limits, Rows};
 use crate::kernels::{Entry, Family};
 use crate::launch::{Launch, MAX_WORDS};
 use crate::study::MemoryKind;
@@ -349,9 +349,12 @@ impl Backend for Cuda {
         Ok(Some(Duration::from_secs_f64(f64::from(milliseconds) / 1e3)))
     }
 
-    fn count(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Counters>> {
-        work()?;
-        Ok(None)
+    fn inspect(
+        &self,
+        _: Inspection,
+        work: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Option<Vec<LaunchReport>>> {
+        work().map(|()| None)
     }
 }
 
