@@ -3,13 +3,15 @@
 //! A workload is made for `rows × cols` elements; where a kernel wants another shape (few rows, a
 //! batch of small matrices) it gets as many elements in that shape.
 
+use crate::kernels::Run;
 use anyhow::{Result, ensure};
 use bytemuck::Pod;
 use std::fmt;
 use std::str::FromStr;
+use transpose::study::{self, Kernel};
 use transpose::{
     Batch, Device, DeviceMatrix, Inspection, LaunchReport, MatrixView, MatrixViewMut, Plan,
-    Strategy, study,
+    Strategy,
 };
 
 /// A kernel, and how to have it launched.
@@ -21,6 +23,8 @@ pub enum Workload {
     Classic(Strategy),
     /// A kernel that [`Strategy::Auto`] chooses between.
     Fast(Fast),
+    /// A kernel of the texts, in the blocks that its text runs it in.
+    Study(Kernel),
 }
 
 /// The kernels of [`Strategy::Auto`].
@@ -60,6 +64,7 @@ impl Workload {
         std::iter::once(Workload::Copy)
             .chain(strategies.map(Workload::Classic))
             .chain(fast.map(Workload::Fast))
+            .chain(Kernel::ALL.iter().copied().filter(is_no_strategy).map(Workload::Study))
             .collect()
     }
 
@@ -75,6 +80,7 @@ impl Workload {
             Workload::Fast(Fast::Batch) => "batch",
             Workload::Fast(Tuples) => "tuples",
             Workload::Fast(Elements) => "elements",
+            Workload::Study(kernel) => kernel.name(),
         }
     }
 
@@ -150,8 +156,20 @@ impl Workload {
                     Plan::batched(from, to.reborrow(), batch)?.run(from, to)
                 })
             }
+            Workload::Study(kernel) => {
+                let run = Run::new(kernel, kernel.default_block(), rows, cols, size_of::<T>())?;
+                let src = DeviceMatrix::<T>::zeroed(device, 1, all)?;
+                let mut dst = DeviceMatrix::zeroed(device, 1, run.dst_len())?;
+                device.inspect(inspection, || run.launch(&mut None, &src, &mut dst))
+            }
         }
     }
+}
+
+/// Whether a kernel of the texts is not the kernel of a [`Strategy`], or the copy kernel.
+fn is_no_strategy(kernel: &Kernel) -> bool {
+    use Kernel::{BankConflictFree, Coalesced, Copy, Diagonal, Naive};
+    ![Copy, Naive, Coalesced, BankConflictFree, Diagonal].contains(kernel)
 }
 
 fn auto<T: Pod>(
