@@ -15,7 +15,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ratchet.txt");
 const REWRITE: &str = "TRANSPOSE_RATCHET_REWRITE";
 
 /// Whole tiles for every kernel, a few of them along each axis.
-const SHAPE: (usize, usize) = (256, 512);
+const SHAPE: (usize, usize) = (384, 512);
 
 const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 

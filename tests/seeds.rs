@@ -4,7 +4,7 @@ use support::kernels::Run;
 use transpose::simt::banks::BankModel;
 use transpose::simt::coalesce::CoalesceModel;
 use transpose::simt::{CounterOptions, CounterReport, PartitionModel};
-use transpose::study::{Block, Kernel};
+use transpose::study::{Block, Kernel, SEED_BLOCKS};
 use transpose::{Device, DeviceMatrix, Inspection};
 
 /// The counts of a kernel on an `n × n` matrix of `f32`.
@@ -79,6 +79,10 @@ fn columns_of_an_unpadded_tile_conflict() {
     for padded in [Kernel::BankConflictFree, Kernel::Diagonal] {
         assert_eq!(ways(padded, CounterOptions::default()), (1.0, 1.0));
         assert_eq!(ways(padded, paper), (1.0, 1.0));
+    }
+    for block in SEED_BLOCKS {
+        let total = count(Kernel::SmemPad, block, 128, CounterOptions::default()).total;
+        assert_eq!(total.shared_load.conflicts, 0, "padding keeps reads of {block} free of them");
     }
 }
 

@@ -96,6 +96,10 @@ impl Workload {
         element_bytes: usize,
         inspection: Inspection,
     ) -> Result<Option<Vec<LaunchReport>>> {
+        if device.is_gpu() {
+            // Is this the kernel that the library will choose? The simulator says.
+            self.run(&Device::simulated(), (rows, cols), element_bytes, Inspection::default())?;
+        }
         let seen = match element_bytes {
             1 => self.run_on::<u8>(device, rows, cols, inspection),
             2 => self.run_on::<u16>(device, rows, cols, inspection),

@@ -19,7 +19,6 @@ use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 use host_memory::HostMemory;
-use simt::Counters;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::ffi::c_void;
