@@ -10,8 +10,8 @@ use std::fmt;
 use std::str::FromStr;
 use transpose::study::{self, Kernel};
 use transpose::{
-    Batch, Device, DeviceMatrix, Inspection, LaunchReport, MatrixView, MatrixViewMut, Plan,
-    Strategy,
+    Batch, Device, DeviceMatrix, InPlace, InPlacePlan, Inspection, LaunchReport, MatrixView,
+    MatrixViewMut, Plan, Strategy,
 };
 
 /// A kernel, and how to have it launched.
@@ -25,6 +25,8 @@ pub enum Workload {
     Fast(Fast),
     /// A kernel of the texts, in the blocks that its text runs it in.
     Study(Kernel),
+    /// An algorithm that works in the matrix's own memory; it may take several launches.
+    InPlace(InPlace),
 }
 
 /// The kernels of [`Strategy::Auto`].
@@ -60,11 +62,13 @@ impl Workload {
     /// All of them, in the order of the library's files.
     pub fn all() -> Vec<Workload> {
         let strategies = Strategy::ALL.into_iter().filter(|strategy| *strategy != Strategy::Auto);
+        let in_place = InPlace::ALL.into_iter().filter(|algorithm| *algorithm != InPlace::Auto);
         let fast = [Micro, Rows, Tall, Wide, Fast::Batch, Tuples, Elements];
         std::iter::once(Workload::Copy)
             .chain(strategies.map(Workload::Classic))
             .chain(fast.map(Workload::Fast))
             .chain(Kernel::ALL.iter().copied().filter(is_no_strategy).map(Workload::Study))
+            .chain(in_place.map(Workload::InPlace))
             .collect()
     }
 
@@ -81,6 +85,7 @@ impl Workload {
             Workload::Fast(Tuples) => "tuples",
             Workload::Fast(Elements) => "elements",
             Workload::Study(kernel) => kernel.name(),
+            Workload::InPlace(algorithm) => algorithm.name(),
         }
     }
 
@@ -165,6 +170,12 @@ impl Workload {
                 let src = DeviceMatrix::<T>::zeroed(device, 1, all)?;
                 let mut dst = DeviceMatrix::zeroed(device, 1, run.dst_len())?;
                 device.inspect(inspection, || run.launch(&mut None, &src, &mut dst))
+            }
+            Workload::InPlace(algorithm) => {
+                let cols = if algorithm == InPlace::Square { rows } else { cols };
+                let mut matrix = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
+                let mut plan = InPlacePlan::new(&matrix, algorithm)?;
+                device.inspect(inspection, || plan.run(&mut matrix))
             }
         }
     }

@@ -21,13 +21,19 @@ pub fn simulator() -> Option<Device> {
     Some(Device::simulated_with(Checks::ALL_UNTRACKED))
 }
 
+/// The simulator for kernels whose blocks hand elements to each other and say so by atomics. It knows
+/// of no order between blocks, so it must not take that for a race; every other check is on.
+pub fn simulator_of_talking_blocks() -> Option<Device> {
+    Some(Device::simulated_with(Checks { global_read_race: false, ..Checks::ALL_UNTRACKED }))
+}
+
 /// Instantiates each test function, one that takes a `&Device`, for the simulator and for a GPU.
 #[macro_export]
 macro_rules! on_both_devices {
-    ($($test:ident),+ $(,)?) => {
+    (simulator: $simulator:ident; $($test:ident),+ $(,)?) => {
         mod simulator {
             $(#[test] fn $test() {
-                if let Some(device) = $crate::simulator() { super::$test(&device) }
+                if let Some(device) = $crate::$simulator() { super::$test(&device) }
             })+
         }
         mod gpu {
@@ -35,6 +41,9 @@ macro_rules! on_both_devices {
                 if let Some(device) = $crate::gpu() { super::$test(&device) }
             })+
         }
+    };
+    ($($test:ident),+ $(,)?) => {
+        $crate::on_both_devices! { simulator: simulator; $($test),+ }
     };
 }
 
