@@ -5,6 +5,7 @@ use transpose::{Device, DeviceMatrix, Error, InPlace, InPlaceOptions, InPlacePla
 use transpose_tests::{Element, on_both_devices};
 
 on_both_devices! {
+    simulator: simulator_of_talking_blocks;
     small_shapes,
     small_shapes_on_small_chips,
     squares,

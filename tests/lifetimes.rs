@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 use transpose::{Device, DeviceMatrix};
-use transpose_tests::on_both_devices;
+use transpose_tests::{on_both_devices, simulator};
 
 on_both_devices! {
     sources_dropped_while_they_are_read,
@@ -45,7 +45,7 @@ fn matrices_leaked(device: &Device) {
 }
 
 fn devices_dropped_before_their_matrices(device: &Device) {
-    let own = if device.is_gpu() { Device::cuda(0).unwrap() } else { Device::simulated() };
+    let own = if device.is_gpu() { Device::cuda(0).unwrap() } else { simulator().unwrap() };
     let host = numbers(5);
     let src = DeviceMatrix::from_host(&own, ROWS, COLS, &host).unwrap();
     drop(own);

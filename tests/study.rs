@@ -190,30 +190,6 @@ fn counting(device: &Device) {
     assert!(matches!(failed, Err(Error::ShapeMismatch { .. })));
 }
 
-/// What each step of the ladder is about, and what the blocks do, as the simulator counts it.
-#[test]
-fn the_simulator_counts_what_the_texts_say() {
-    let device = Device::simulated();
-    let src = DeviceMatrix::<f32>::zeroed(&device, 128, 128).unwrap();
-    let mut dst = DeviceMatrix::<f32>::zeroed(&device, 128, 128).unwrap();
-    let mut count = |kernel: Kernel, x, y| {
-        let counted = device.count(|| study::run(kernel, Block { x, y }, &src, &mut dst)).unwrap();
-        let counters = counted.expect("the simulator counts");
-        let efficiency = [counters.global_load, counters.global_store].map(|t| t.efficiency());
-        (efficiency.map(Option::unwrap), counters.shared_load.ways())
-    };
-    assert_eq!(count(Kernel::Naive, 32, 8), ([1.0, 0.125], None));
-    assert_eq!(count(Kernel::Coalesced, 32, 8), ([1.0, 1.0], Some(32.0)));
-    assert_eq!(count(Kernel::BankConflictFree, 32, 8), ([1.0, 1.0], Some(1.0)));
-    assert_eq!(count(Kernel::Diagonal, 32, 8), ([1.0, 1.0], Some(1.0)));
-    assert_eq!(count(Kernel::NaiveRow, 16, 16), ([1.0, 0.25], None));
-    assert_eq!(count(Kernel::NaiveCol, 16, 16), ([0.25, 1.0], None));
-    for block in SEED_BLOCKS {
-        let (_, ways) = count(Kernel::SmemPad, block.x, block.y);
-        assert_eq!(ways, Some(1.0), "padding keeps reads of {block} free of conflicts");
-    }
-}
-
 fn empty(device: &Device) {
     for &kernel in Kernel::ALL {
         for (rows, cols) in [(0, 0), (0, 64), (64, 0), (0, 2), (2, 0)] {

@@ -59,11 +59,16 @@ impl Run {
     }
 
     /// The elements of the destination, what lies between its rows included.
-    fn dst_len(&self) -> usize {
+    pub fn dst_len(&self) -> usize {
         self.dst_shape().0 * self.dst_ld()
     }
 
-    fn launch<T: Pod>(
+    /// Launches the kernel on matrices that hold the elements that it wants, whatever their shape;
+    /// keeps the plan for the next time.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn launch<T: Pod>(
         &self,
         plan: &mut Option<Plan>,
         src: &DeviceMatrix<T>,

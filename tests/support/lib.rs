@@ -2,6 +2,7 @@
 
 use bytemuck::Pod;
 use std::fmt::Debug;
+use transpose::simt::Checks;
 use transpose::{Device, DeviceMatrix, Strategy};
 
 /// The GPU that tests run on, or `None`, and the reason on standard error.
@@ -15,18 +16,24 @@ pub fn gpu() -> Option<Device> {
     }
 }
 
-/// The simulator, always there.
+/// The simulator, always there and with every check on: a defect of a kernel is an error.
 pub fn simulator() -> Option<Device> {
-    Some(Device::simulated())
+    Some(Device::simulated_with(Checks::ALL_UNTRACKED))
+}
+
+/// The simulator for kernels whose blocks hand elements to each other and say so by atomics. It knows
+/// of no order between blocks, so it must not take that for a race; every other check is on.
+pub fn simulator_of_talking_blocks() -> Option<Device> {
+    Some(Device::simulated_with(Checks { global_read_race: false, ..Checks::ALL_UNTRACKED }))
 }
 
 /// Instantiates each test function, one that takes a `&Device`, for the simulator and for a GPU.
 #[macro_export]
 macro_rules! on_both_devices {
-    ($($test:ident),+ $(,)?) => {
+    (simulator: $simulator:ident; $($test:ident),+ $(,)?) => {
         mod simulator {
             $(#[test] fn $test() {
-                if let Some(device) = $crate::simulator() { super::$test(&device) }
+                if let Some(device) = $crate::$simulator() { super::$test(&device) }
             })+
         }
         mod gpu {
@@ -34,6 +41,9 @@ macro_rules! on_both_devices {
                 if let Some(device) = $crate::gpu() { super::$test(&device) }
             })+
         }
+    };
+    ($($test:ident),+ $(,)?) => {
+        $crate::on_both_devices! { simulator: simulator; $($test),+ }
     };
 }
 
@@ -109,8 +119,16 @@ impl Case {
 /// Elements behind the end of each window.
 const TAIL: usize = 7;
 
+/// The element with every bit flipped.
+fn complement<T: Pod>(mut element: T) -> T {
+    bytemuck::bytes_of_mut(&mut element).iter_mut().for_each(|byte| *byte = !*byte);
+    element
+}
+
 /// Runs `transpose` on the case and compares *everything* in the destination's buffer with the
-/// oracle: the elements, and the canaries before, between and behind the rows.
+/// oracle: the elements, and the canaries before, between and behind the rows. Every element of
+/// the destination starts as the complement of what it should become, so one that is not
+/// written never passes for right.
 pub fn check<T: Element>(
     device: &Device,
     case: Case,
@@ -120,26 +138,29 @@ pub fn check<T: Element>(
     let src_len = src_offset + rows * case.src_ld() + TAIL;
     let dst_len = dst_offset + cols * case.dst_ld() + TAIL;
     let src: Vec<T> = (0..src_len).map(|index| T::scrambled(index, 1)).collect();
-    let canaries: Vec<T> = (0..dst_len).map(|index| T::scrambled(index, 2)).collect();
+    let mut expected: Vec<T> = (0..dst_len).map(|index| T::scrambled(index, 2)).collect();
+    let mut before = expected.clone();
+    for row in 0..rows {
+        for col in 0..cols {
+            let element = src[src_offset + row * case.src_ld() + col];
+            expected[dst_offset + col * case.dst_ld() + row] = element;
+            before[dst_offset + col * case.dst_ld() + row] = complement(element);
+        }
+    }
 
     let src_buffer = DeviceMatrix::from_host(device, 1, src_len, &src).unwrap();
-    let mut dst_buffer = DeviceMatrix::from_host(device, 1, dst_len, &canaries).unwrap();
+    let mut dst_buffer = DeviceMatrix::from_host(device, 1, dst_len, &before).unwrap();
     transpose(
         src_buffer.window(src_offset, rows, cols, case.src_ld()).unwrap(),
         dst_buffer.window_mut(dst_offset, cols, rows, case.dst_ld()).unwrap(),
     );
 
-    let mut expected = canaries;
-    for row in 0..rows {
-        for col in 0..cols {
-            expected[dst_offset + col * case.dst_ld() + row] =
-                src[src_offset + row * case.src_ld() + col];
-        }
-    }
     let actual = dst_buffer.to_host().unwrap();
     if let Some(index) = (0..dst_len).find(|&index| actual[index] != expected[index]) {
+        let unwritten = if actual[index] == before[index] { ", as before" } else { "" };
         panic!(
-            "{case:?} of {} bytes: the destination's buffer holds {:?} at {index}, not {:?}",
+            "{case:?} of {} bytes: the destination's buffer holds {:?} at {index}{unwritten}, \
+             not {:?}",
             size_of::<T>(),
             actual[index],
             expected[index]

@@ -334,13 +334,27 @@ pub enum Error {
         code: u32,
     },
 
-    /// The simulator refused an operation or found a fault in a kernel.
+    /// What the checks of a simulated device found in a kernel.
+    #[error("simulator: {}", list(findings))]
+    KernelDefects {
+        /// The kernel.
+        kernel: &'static str,
+        /// The defects, at least one.
+        findings: Vec<simt::Finding>,
+    },
+
+    /// The simulator refused an operation or stopped at a fault in a kernel.
     #[error("simulator: {0}")]
     Simulator(#[from] simt::Error),
 }
 
 /// A result whose error is this library's.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Findings, one after the other; each names its kernel.
+fn list(findings: &[simt::Finding]) -> String {
+    findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
 
 /// The commonest answers by name. The driver itself can name them all, but may not be there.
 fn error_name(code: u32) -> &'static str {

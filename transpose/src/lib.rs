@@ -42,10 +42,11 @@ mod strategy;
 pub mod study;
 mod view;
 
-pub use device::Device;
+pub use device::{Device, Inspection, LaunchReport};
 pub use error::{Error, Result};
 pub use in_place::{InPlace, InPlaceOptions, InPlacePlan};
 pub use matrix::DeviceMatrix;
 pub use plan::{Batch, CacheWarning, Plan, PlanCache};
+pub use simt;
 pub use strategy::Strategy;
 pub use view::{MatrixView, MatrixViewMut};

@@ -40,6 +40,8 @@ enum Chore {
         #[arg(default_value = "bundle")]
         folder: PathBuf,
     },
+    /// Write into tests/ratchet.txt what each kernel costs now.
+    Ratchet,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -49,5 +51,16 @@ fn main() -> anyhow::Result<()> {
         Chore::Cubin => assemble::assemble(true),
         Chore::Published => published::check(),
         Chore::Bundle { folder } => bundle::bundle(&folder),
+        Chore::Ratchet => ratchet(),
     }
+}
+
+/// Runs the test that holds the kernels to the file, told to rewrite it.
+fn ratchet() -> anyhow::Result<()> {
+    command::run(
+        command::cargo()
+            .current_dir(paths::root())
+            .args(["test", "--quiet", "-p", "transpose-tests", "--test", "ratchet"])
+            .env("TRANSPOSE_RATCHET_REWRITE", "1"),
+    )
 }

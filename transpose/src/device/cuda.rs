@@ -5,7 +5,7 @@
 
 mod host_memory;
 
-use super::{Backend, HostAllocation, Limits, Rows};
+use super::{Backend, HostAllocation, Inspection, LaunchReport, Limits, Rows};
 use crate::kernels::{Entry, Family};
 use crate::launch::{Launch, MAX_WORDS};
 use crate::study::MemoryKind;
@@ -19,7 +19,6 @@ use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 use host_memory::HostMemory;
-use simt::Counters;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::ffi::c_void;
@@ -349,9 +348,12 @@ impl Backend for Cuda {
         Ok(Some(Duration::from_secs_f64(f64::from(milliseconds) / 1e3)))
     }
 
-    fn count(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Counters>> {
-        work()?;
-        Ok(None)
+    fn inspect(
+        &self,
+        _: Inspection,
+        work: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Option<Vec<LaunchReport>>> {
+        work().map(|()| None)
     }
 }
 

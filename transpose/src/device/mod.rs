@@ -5,14 +5,17 @@
 //! why calls may return early and still be safe whatever is dropped or leaked in between.
 
 mod cuda;
+mod inspect;
 mod simulated;
+
+pub use inspect::{Inspection, LaunchReport};
 
 use crate::Result;
 use crate::launch::Launch;
 use crate::layout::Layout;
 use crate::study::MemoryKind;
 use bytemuck::Pod;
-use simt::Counters;
+use simt::{Checks, Counters};
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -97,8 +100,12 @@ pub(crate) trait Backend: Send + Sync {
     /// The device's own time for what `work` queues; `None` where that means nothing.
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>>;
 
-    /// What the kernels that `work` queues do to memory; `None` where nobody counts.
-    fn count(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Counters>>;
+    /// The launches that `work` queues; `None` where they cannot be looked into.
+    fn inspect(
+        &self,
+        inspection: Inspection,
+        work: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Option<Vec<LaunchReport>>>;
 }
 
 /// Host memory that the device can reach.
@@ -157,7 +164,23 @@ impl Device {
 
     /// A device that executes the same kernels on the CPU: exact, and slow.
     pub fn simulated() -> Self {
-        Device { backend: Arc::new(simulated::Simulated::new()) }
+        Self::simulated_with(Checks::NONE)
+    }
+
+    /// Like [`simulated`](Self::simulated), with checks of everything that kernels do: whatever
+    /// a check finds is an [`Error::KernelDefects`](crate::Error::KernelDefects) of the launch.
+    ///
+    /// ```
+    /// use transpose::simt::Checks;
+    /// use transpose::{Device, DeviceMatrix};
+    /// # fn main() -> transpose::Result<()> {
+    /// let device = Device::simulated_with(Checks::ALL_UNTRACKED);
+    /// DeviceMatrix::<f32>::zeroed(&device, 70, 50)?.transposed()?; // no races, no overlaps
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn simulated_with(checks: Checks) -> Self {
+        Device { backend: Arc::new(simulated::Simulated::new(checks)) }
     }
 
     /// The first GPU; where there is none, the simulator and the reason.
@@ -210,8 +233,44 @@ impl Device {
     ///
     /// # Errors
     /// What `work` returns or the device reports.
-    pub fn count(&self, mut work: impl FnMut() -> Result<()>) -> Result<Option<Counters>> {
-        self.backend.count(&mut work)
+    pub fn count(&self, work: impl FnMut() -> Result<()>) -> Result<Option<Counters>> {
+        let counted = self.inspect(Inspection::counting(), work)?.map(|launches| {
+            let mut sum = Counters::default();
+            let counters = launches.iter().filter_map(|launch| launch.report.counters.as_ref());
+            counters.for_each(|counters| sum.add(&counters.total));
+            sum
+        });
+        Ok(counted)
+    }
+
+    /// Runs `work` and returns what the simulator saw in each launch that it queued, in order.
+    /// `None` on a GPU, which cannot be looked into.
+    ///
+    /// ```
+    /// use transpose::{Device, DeviceMatrix, Inspection, Strategy};
+    /// # fn main() -> transpose::Result<()> {
+    /// let device = Device::simulated();
+    /// let matrix = DeviceMatrix::<f32>::zeroed(&device, 64, 64)?;
+    /// let launches = device.inspect(Inspection::counting(), || {
+    ///     matrix.transposed_with(Strategy::Padded).map(drop)
+    /// })?;
+    /// let counters = launches.unwrap()[0].report.counters.as_ref().unwrap().total;
+    /// assert_eq!(counters.global_store.efficiency(), Some(1.0));
+    /// assert_eq!(counters.shared_load.conflicts, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// What other threads launch on the same device meanwhile is there too.
+    ///
+    /// # Errors
+    /// What `work` returns or the device reports.
+    pub fn inspect(
+        &self,
+        inspection: Inspection,
+        mut work: impl FnMut() -> Result<()>,
+    ) -> Result<Option<Vec<LaunchReport>>> {
+        self.backend.inspect(inspection, &mut work)
     }
 
     /// The CUDA stream that this device's work is queued on, as a `CUstream`, for code that queues work

@@ -1,11 +1,12 @@
 //! The simulator as a device: the shipped PTX, executed on the CPU.
 
+use super::inspect::{Inspection, LaunchReport};
 use super::{Backend, HostAllocation, Limits, Rows};
-use crate::kernels::Family;
+use crate::kernels::{Entry, Family};
 use crate::launch::Launch;
 use crate::study::MemoryKind;
 use crate::{Error, Result};
-use simt::{CounterOptions, Counters, LaunchConfig, Memory, Module, Options};
+use simt::{Checks, Kernel, LaunchConfig, Memory, Module, Options};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -15,17 +16,28 @@ const MEMORY_LIMIT: u64 = 16 << 30;
 /// A CPU that stands in for a GPU.
 pub(super) struct Simulated {
     memory: Memory,
-    /// What has been counted, while somebody wants to know.
-    counters: Mutex<Option<Counters>>,
+    checks: Checks,
+    /// What somebody wants to know of the launches now, and the launches so far.
+    inspected: Mutex<Option<(Inspection, Vec<LaunchReport>)>>,
 }
 
 impl Simulated {
-    pub fn new() -> Self {
-        Simulated { memory: Memory::new(MEMORY_LIMIT), counters: Mutex::default() }
+    pub fn new(checks: Checks) -> Self {
+        let memory = match checks.uninitialised_global {
+            true => Memory::new(MEMORY_LIMIT).tracking_initialised(),
+            false => Memory::new(MEMORY_LIMIT),
+        };
+        Simulated { memory, checks, inspected: Mutex::default() }
     }
 
-    fn counters(&self) -> MutexGuard<'_, Option<Counters>> {
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    fn inspected(&self) -> MutexGuard<'_, Option<(Inspection, Vec<LaunchReport>)>> {
+        self.inspected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn options(&self) -> Options {
+        let wanted = self.inspected().as_ref().map(|(wanted, _)| wanted.clone());
+        let Inspection { counters, trace, progress } = wanted.unwrap_or_default();
+        Options { checks: self.checks, counters, trace, progress, ..Options::default() }
     }
 }
 
@@ -39,6 +51,11 @@ fn module(family: Family) -> Result<&'static Module> {
     }
     let parsed = Module::parse(family.ptx())?;
     Ok(module.get_or_init(|| parsed))
+}
+
+/// A shipped kernel as the simulator runs it.
+pub(super) fn kernel(entry: Entry) -> Result<&'static Kernel> {
+    Ok(module(entry.family)?.kernel(entry.name)?)
 }
 
 impl Backend for Simulated {
@@ -117,13 +134,16 @@ impl Backend for Simulated {
         let words: Vec<u64> = launch.arguments(addresses).collect();
         let arguments: Vec<&[u8]> = words.iter().map(bytemuck::bytes_of).collect();
         let config = LaunchConfig { grid, block, dynamic_shared_bytes };
-        let kernel = module(entry.family)?.kernel(entry.name)?;
-        let counting = self.counters().is_some();
-        let counters = counting.then(CounterOptions::default);
-        let options = Options { counters, ..Options::default() };
-        let report = kernel.launch(&self.memory, &config, &arguments, &options)?;
-        if let (Some(sum), Some(counted)) = (self.counters().as_mut(), report.counters) {
-            sum.add(&counted.total);
+        let mut report =
+            kernel(entry)?.launch(&self.memory, &config, &arguments, &self.options())?;
+        let findings = std::mem::take(&mut report.findings);
+        if !findings.is_empty() {
+            return Err(Error::KernelDefects { kernel: entry.name, findings });
+        }
+        if let Some((_, launches)) = self.inspected().as_mut() {
+            let kernel = entry.name;
+            let launch = LaunchReport { kernel, grid, block, dynamic_shared_bytes, report, entry };
+            launches.push(launch);
         }
         Ok(())
     }
@@ -141,10 +161,46 @@ impl Backend for Simulated {
         Ok(None)
     }
 
-    fn count(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Counters>> {
-        *self.counters() = Some(Counters::default());
+    fn inspect(
+        &self,
+        inspection: Inspection,
+        work: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Option<Vec<LaunchReport>>> {
+        let outer = self.inspected().replace((inspection, Vec::new()));
         let done = work();
-        let counted = self.counters().take();
-        done.map(|()| counted)
+        let inspected = std::mem::replace(&mut *self.inspected(), outer);
+        done.map(|()| inspected.map(|(_, launches)| launches))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::{Classic, Width};
+    use simt::FindingKind;
+
+    /// A launch whose destination rows all start at one address: two warps store to the same bytes.
+    #[test]
+    fn a_defect_is_an_error_of_the_launch() {
+        let device = Simulated::new(Checks::ALL_UNTRACKED);
+        let addresses = [(); 2].map(|()| device.allocate(64 * 64 * 4).unwrap());
+        let launch = Launch {
+            entry: Classic::Padded.entry(Width::B4),
+            grid: [2, 2, 1],
+            block: [32, 8, 1],
+            dynamic_shared_bytes: 0,
+            offsets: [0, 0],
+            words: [64, 64, 64, 0].into(),
+        };
+        // SAFETY: both allocations hold 64 × 64 elements, more than the launch touches.
+        let error = unsafe { device.launch(&launch, addresses) }.unwrap_err();
+        let message = error.to_string();
+        match error {
+            Error::KernelDefects { kernel: "padded_b4", findings } => {
+                assert_eq!(findings[0].kind, FindingKind::GlobalWriteRace);
+                assert!(message.contains("kernel `padded_b4`, PTX line "), "{message}");
+            }
+            other => panic!("{other}"),
+        }
     }
 }

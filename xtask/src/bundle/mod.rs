@@ -1,5 +1,5 @@
-//! A folder of programs for a GPU machine that has no Rust: every test and every example, and a
-//! script that runs them.
+//! A folder of programs for a GPU machine that has no Rust: every test and every example, and the
+//! scripts that run them, compare counts with the GPU's, and look for defects there.
 
 use crate::command::{cargo, output};
 use crate::paths;
@@ -13,32 +13,12 @@ use std::process::{Command, Stdio};
 /// compare with.
 const LIBRARY: &str = concat!("transpose@", env!("CARGO_PKG_VERSION"));
 
-const RUN: &str = r#"#!/bin/sh
-# Runs the bundled programs on this machine; needs an NVIDIA driver and nothing else.
-#   run.sh              every test
-#   run.sh list         the names of the programs
-#   run.sh NAME ARGS…   one program, such as: run.sh quickstart 16384 16384
-here=$(cd "$(dirname "$0")" && pwd)
-case "${1:-}" in
-    "")
-        failed=0
-        for test in "$here"/tests/*; do
-            echo "== $(basename "$test")"
-            "$test" --quiet || failed=1
-        done
-        exit $failed ;;
-    list)
-        ls "$here/tests" "$here/examples" ;;
-    *)
-        name=$1
-        shift
-        for folder in examples tests; do
-            [ -x "$here/$folder/$name" ] && exec "$here/$folder/$name" "$@"
-        done
-        echo "no program $name; see: $0 list" >&2
-        exit 1 ;;
-esac
-"#;
+/// What a bundle's user calls.
+const SCRIPTS: [(&str, &str); 3] = [
+    ("run.sh", include_str!("run.sh")),
+    ("counters.sh", include_str!("counters.sh")),
+    ("sanitize.sh", include_str!("sanitize.sh")),
+];
 
 /// Builds in release mode and writes `folder`.
 pub fn bundle(folder: &Path) -> Result<()> {
@@ -53,7 +33,9 @@ pub fn bundle(folder: &Path) -> Result<()> {
             place(&program, &folder.join(kind).join(name))?;
         }
     }
-    write_script(&folder.join("run.sh"))?;
+    for (name, script) in SCRIPTS {
+        write_script(&folder.join(name), script)?;
+    }
     println!("{}: copy it to the GPU machine and run run.sh there", folder.display());
     Ok(())
 }
@@ -89,8 +71,8 @@ fn place(program: &Path, target: &Path) -> Result<()> {
     Ok(())
 }
 
-fn write_script(path: &Path) -> Result<()> {
-    fs::write(path, RUN)?;
+fn write_script(path: &Path, script: &str) -> Result<()> {
+    fs::write(path, script)?;
     #[cfg(unix)]
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     Ok(())

@@ -1,0 +1,230 @@
+//! Every kernel that ships, each with a matrix that makes the library launch it.
+//!
+//! A workload is made for `rows × cols` elements; where a kernel wants another shape (few rows, a
+//! batch of small matrices) it gets as many elements in that shape.
+
+use crate::kernels::Run;
+use anyhow::{Result, ensure};
+use bytemuck::Pod;
+use std::fmt;
+use std::str::FromStr;
+use transpose::study::{self, Kernel};
+use transpose::{
+    Batch, Device, DeviceMatrix, InPlace, InPlacePlan, Inspection, LaunchReport, MatrixView,
+    MatrixViewMut, Plan, Strategy,
+};
+
+/// A kernel, and how to have it launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// The copy kernel.
+    Copy,
+    /// A strategy that has one kernel.
+    Classic(Strategy),
+    /// A kernel that [`Strategy::Auto`] chooses between.
+    Fast(Fast),
+    /// A kernel of the texts, in the blocks that its text runs it in.
+    Study(Kernel),
+    /// An algorithm that works in the matrix's own memory; it may take several launches.
+    InPlace(InPlace),
+}
+
+/// The kernels of [`Strategy::Auto`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fast {
+    /// Rows that start on 16 bytes, on both sides.
+    Micro,
+    /// Rows that start anywhere.
+    Rows,
+    /// Few columns.
+    Tall,
+    /// Few rows.
+    Wide,
+    /// Many small matrices.
+    Batch,
+    /// Elements of three words.
+    Tuples,
+    /// Elements of 127 words.
+    Elements,
+}
+
+use Fast::{Elements, Micro, Rows, Tall, Tuples, Wide};
+
+/// Columns of the workload of [`Tall`], rows of that of [`Wide`].
+const FEW: usize = 8;
+/// The side of the matrices of the batch.
+const SMALL: usize = 16;
+/// The words of an element of [`Tuples`] and of [`Elements`].
+const TUPLE: usize = 3;
+const LARGE: usize = 127;
+
+impl Workload {
+    /// All of them, in the order of the library's files.
+    pub fn all() -> Vec<Workload> {
+        let strategies = Strategy::ALL.into_iter().filter(|strategy| *strategy != Strategy::Auto);
+        let in_place = InPlace::ALL.into_iter().filter(|algorithm| *algorithm != InPlace::Auto);
+        let fast = [Micro, Rows, Tall, Wide, Fast::Batch, Tuples, Elements];
+        std::iter::once(Workload::Copy)
+            .chain(strategies.map(Workload::Classic))
+            .chain(fast.map(Workload::Fast))
+            .chain(Kernel::ALL.iter().copied().filter(is_no_strategy).map(Workload::Study))
+            .chain(in_place.map(Workload::InPlace))
+            .collect()
+    }
+
+    /// The name, as [`FromStr`] reads it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Copy => "copy",
+            Workload::Classic(strategy) => strategy.name(),
+            Workload::Fast(Micro) => "micro",
+            Workload::Fast(Rows) => "rows",
+            Workload::Fast(Tall) => "tall",
+            Workload::Fast(Wide) => "wide",
+            Workload::Fast(Fast::Batch) => "batch",
+            Workload::Fast(Tuples) => "tuples",
+            Workload::Fast(Elements) => "elements",
+            Workload::Study(kernel) => kernel.name(),
+            Workload::InPlace(algorithm) => algorithm.name(),
+        }
+    }
+
+    /// Launches the kernel on elements of that width and returns what the simulator saw; `None`
+    /// on a GPU.
+    ///
+    /// # Errors
+    /// A width without such a kernel, and what the device reports.
+    pub fn run(
+        self,
+        device: &Device,
+        (rows, cols): (usize, usize),
+        element_bytes: usize,
+        inspection: Inspection,
+    ) -> Result<Option<Vec<LaunchReport>>> {
+        if device.is_gpu() {
+            // Is this the kernel that the library will choose? The simulator says.
+            self.run(&Device::simulated(), (rows, cols), element_bytes, Inspection::default())?;
+        }
+        let seen = match element_bytes {
+            1 => self.run_on::<u8>(device, rows, cols, inspection),
+            2 => self.run_on::<u16>(device, rows, cols, inspection),
+            4 => self.run_on::<u32>(device, rows, cols, inspection),
+            8 => self.run_on::<u64>(device, rows, cols, inspection),
+            16 => self.run_on::<u128>(device, rows, cols, inspection),
+            bytes => Err(transpose::Error::ElementSize { bytes }),
+        }?;
+        if let (Workload::Fast(_), Some(launches)) = (self, &seen) {
+            let wanted = format!("{self}_b{element_bytes}");
+            ensure!(
+                launches.iter().all(|launch| launch.kernel == wanted),
+                "no matrix of {element_bytes}-byte elements needs the kernel {wanted}"
+            );
+        }
+        Ok(seen)
+    }
+
+    fn run_on<T: Pod>(
+        self,
+        device: &Device,
+        rows: usize,
+        cols: usize,
+        inspection: Inspection,
+    ) -> transpose::Result<Option<Vec<LaunchReport>>> {
+        let all = rows * cols;
+        match self {
+            Workload::Copy => {
+                let src = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
+                let mut dst = DeviceMatrix::zeroed(device, rows, cols)?;
+                device.inspect(inspection, || study::copy_into(&src, &mut dst))
+            }
+            Workload::Classic(strategy) => {
+                transposed::<T>(device, (rows, cols), 1, inspection, |src, dst| {
+                    src.transpose_into_with(dst, strategy)
+                })
+            }
+            // Leading dimensions that are a multiple of 16 bytes, and ones that are not.
+            Workload::Fast(Micro) => auto::<T>(device, (rows, cols), 16, inspection),
+            Workload::Fast(Rows) => {
+                auto::<T>(device, ((rows - 1) | 1, (cols - 1) | 1), 1, inspection)
+            }
+            Workload::Fast(Tall) => auto::<T>(device, (all / FEW, FEW), 1, inspection),
+            Workload::Fast(Wide) => auto::<T>(device, (FEW, all / FEW), 1, inspection),
+            Workload::Fast(Tuples) => auto::<[T; TUPLE]>(device, (rows, cols), 1, inspection),
+            Workload::Fast(Elements) => {
+                auto::<[T; LARGE]>(device, (rows, cols.div_ceil(LARGE)), 1, inspection)
+            }
+            Workload::Fast(Fast::Batch) => {
+                let each = SMALL * SMALL;
+                let count = all / each;
+                let batch = Batch { count, src_stride: each, dst_stride: each };
+                let src = DeviceMatrix::<T>::zeroed(device, 1, count * each)?;
+                let mut dst = DeviceMatrix::<T>::zeroed(device, 1, count * each)?;
+                device.inspect(inspection, || {
+                    let from = src.window(0, SMALL, SMALL, SMALL)?;
+                    let mut to = dst.window_mut(0, SMALL, SMALL, SMALL)?;
+                    Plan::batched(from, to.reborrow(), batch)?.run(from, to)
+                })
+            }
+            Workload::Study(kernel) => {
+                let run = Run::new(kernel, kernel.default_block(), rows, cols, size_of::<T>())?;
+                let src = DeviceMatrix::<T>::zeroed(device, 1, all)?;
+                let mut dst = DeviceMatrix::zeroed(device, 1, run.dst_len())?;
+                device.inspect(inspection, || run.launch(&mut None, &src, &mut dst))
+            }
+            Workload::InPlace(algorithm) => {
+                let cols = if algorithm == InPlace::Square { rows } else { cols };
+                let mut matrix = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
+                let mut plan = InPlacePlan::new(&matrix, algorithm)?;
+                device.inspect(inspection, || plan.run(&mut matrix))
+            }
+        }
+    }
+}
+
+/// Whether a kernel of the texts is not the kernel of a [`Strategy`], or the copy kernel.
+fn is_no_strategy(kernel: &Kernel) -> bool {
+    use Kernel::{BankConflictFree, Coalesced, Copy, Diagonal, Naive};
+    ![Copy, Naive, Coalesced, BankConflictFree, Diagonal].contains(kernel)
+}
+
+fn auto<T: Pod>(
+    device: &Device,
+    shape: (usize, usize),
+    align: usize,
+    inspection: Inspection,
+) -> transpose::Result<Option<Vec<LaunchReport>>> {
+    transposed::<T>(device, shape, align, inspection, |src, dst| src.transpose_into(dst))
+}
+
+/// Inspects `transpose` of a matrix whose rows, and whose transpose's rows, are a multiple of `align`
+/// bytes apart.
+fn transposed<T: Pod>(
+    device: &Device,
+    (rows, cols): (usize, usize),
+    align: usize,
+    inspection: Inspection,
+    transpose: impl Fn(MatrixView<'_, T>, MatrixViewMut<'_, T>) -> transpose::Result<()>,
+) -> transpose::Result<Option<Vec<LaunchReport>>> {
+    let ld = |elements: usize| elements.next_multiple_of((align / size_of::<T>()).max(1));
+    let src = DeviceMatrix::<T>::zeroed_with_ld(device, rows, cols, ld(cols))?;
+    let mut dst = DeviceMatrix::zeroed_with_ld(device, cols, rows, ld(rows))?;
+    device.inspect(inspection, || transpose(src.view(), dst.view_mut()))
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Workload {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
+        let all = Workload::all();
+        all.iter().find(|workload| workload.name() == name).copied().ok_or_else(|| {
+            let names: Vec<_> = all.iter().map(|workload| workload.name()).collect();
+            format!("there is no kernel {name:?}; there are {}", names.join(", "))
+        })
+    }
+}
