@@ -171,7 +171,8 @@ fn words(event: &TraceEvent, access: &LaneAccess) -> impl Iterator<Item = u64> +
 }
 
 fn banks(event: &TraceEvent, addresses: &[u64; 32], mask: u32) -> Targets {
-    let cost = bank_cost(&BankModel::CURRENT, addresses, mask, event.bytes);
+    let loads = event.motion == Motion::Load;
+    let cost = bank_cost(&BankModel::CURRENT, loads, addresses, mask, event.bytes);
     let lines = event.lanes.iter().flat_map(|access| {
         words(event, access)
             .map(|word| (access.lane as usize, (word % 32) as usize, cost.wavefronts > cost.ideal))
