@@ -51,8 +51,8 @@ fn columns(total: &Counters) -> [u64; COLUMNS.len()] {
 fn count() -> String {
     let device = Device::simulated();
     let mut out = format!(
-        "# {} x {} elements; written by `cargo xtask ratchet`, read by tests/ratchet.rs\n{:<36}",
-        SHAPE.0, SHAPE.1, "# workload kernel"
+        "# {} x {} elements; written by `cargo xtask ratchet`, read by tests/ratchet.rs\n{:<50}",
+        SHAPE.0, SHAPE.1, "# workload, bytes, launch, kernel"
     );
     COLUMNS.iter().for_each(|column| write!(out, " {column:>15}").unwrap());
     out.push('\n');
@@ -61,8 +61,9 @@ fn count() -> String {
             let Ok(launches) = workload.run(&device, SHAPE, width, Inspection::counting()) else {
                 continue;
             };
-            for launch in launches.unwrap() {
-                write!(out, "{:<36}", format!("{workload} {}", launch.kernel)).unwrap();
+            for (number, launch) in launches.unwrap().into_iter().enumerate() {
+                let key = format!("{workload} {width} {number} {}", launch.kernel);
+                write!(out, "{key:<50}").unwrap();
                 let total = launch.report.counters.unwrap().total;
                 columns(&total).iter().for_each(|count| write!(out, " {count:>15}").unwrap());
                 out.push('\n');
@@ -72,21 +73,28 @@ fn count() -> String {
     out
 }
 
+/// The words in front of a line's counts, by which it is found.
+const KEY: usize = 4;
+
 /// The lines that differ, in words.
 fn differences(held: &str, counted: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in counted.lines().filter(|line| !line.starts_with('#')) {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let start = |line: &&str| line.split_whitespace().take(2).eq(words[..2].iter().copied());
+        let start =
+            |line: &&str| line.split_whitespace().take(KEY).eq(words[..KEY].iter().copied());
         let Some(held) = held.lines().find(start) else {
-            found.push(format!("{} {} is new", words[0], words[1]));
+            found.push(format!("{} is new", words[..KEY].join(" ")));
             continue;
         };
-        for ((held, now), column) in held.split_whitespace().zip(&words).skip(2).zip(COLUMNS) {
+        for ((held, now), column) in held.split_whitespace().zip(&words).skip(KEY).zip(COLUMNS) {
             if held != *now {
                 let [before, after] = [held, now].map(|text| text.parse::<u64>().unwrap());
                 let change = if after > before { "worse" } else { "better" };
-                found.push(format!("{}: {column} {before} → {after}, {change}", words[1]));
+                found.push(format!(
+                    "{}: {column} {before} → {after}, {change}",
+                    words[..KEY].join(" ")
+                ));
             }
         }
     }
@@ -117,12 +125,16 @@ fn no_kernel_costs_more_than_before() {
 
 #[test]
 fn changes_are_told_apart() {
-    let held = "# head\na k_b1 1 2 3 4 5 6 7 8\nb l_b1 1 1 1 1 1 1 1 1\n";
+    let held = "# head\na 1 0 k_b1 1 2 3 4 5 6 7 8\na 1 1 k_b1 1 1 1 1 1 1 1 1\n";
     assert!(differences(held, held).is_empty());
-    let counted = "# other\na k_b1 2 2 3 4 5 6 7 0\nc m_b1 1 1 1 1 1 1 1 1\n";
+    let counted = "# other\na 1 0 k_b1 2 2 3 4 5 6 7 0\nc 1 0 m_b1 1 1 1 1 1 1 1 1\n";
     assert_eq!(
         differences(held, counted),
-        ["k_b1: instructions 1 → 2, worse", "k_b1: conflicts 8 → 0, better", "c m_b1 is new"]
+        [
+            "a 1 0 k_b1: instructions 1 → 2, worse",
+            "a 1 0 k_b1: conflicts 8 → 0, better",
+            "c 1 0 m_b1 is new",
+        ]
     );
     assert_eq!(differences(held, "# head\n"), ["2 launches of before are gone"]);
 }
