@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `element` | the five element widths and how each is moved |
 //! | `matrices` | source and destination: addresses, shape, leading dimensions, edges |
+//! | `multiply` | the high half of a product |
 //! | `tile` | a tile in shared memory |
 //! | `walk` | which tile a block takes |
 //! | `classic` | the kernels of the classic ladder: copy, naive, tiled, padded, diagonal |
@@ -33,6 +34,7 @@
 
 pub mod element;
 pub mod matrices;
+pub mod multiply;
 pub mod tile;
 pub mod walk;
 

@@ -32,6 +32,7 @@ use super::shared::{store_pair, store_u32};
 use super::{per_vector, Extent, VECTOR};
 use crate::element::{Element, B16};
 use crate::matrices::Matrices;
+use crate::multiply;
 use cuda_std::thread;
 
 /// An element that can be staged at a place of its own alignment.
@@ -320,12 +321,34 @@ unsafe fn transpose<
     }
 }
 
-/// Transposes one tile of tuples of `k` words `E`: `matrices` counts words along the rows of both
-/// matrices, and rows in `rows`. A window is `window` words.
+/// What the kernel of tuples is told besides its matrices.
+#[derive(Clone, Copy)]
+struct Tuples {
+    /// Words of an element.
+    k: u32,
+    /// The inverse of `k`: 2³² / `k`, rounded up.
+    inverse: u32,
+    /// Columns of a tile.
+    cols: u32,
+    /// Words of a window: whole sectors and whole elements.
+    window: u32,
+}
+
+impl Tuples {
+    /// The element that a word is part of, and which of its words it is. `word * k` must be below 2³².
+    #[inline(always)]
+    fn split(self, word: u32) -> (u32, u32) {
+        let element = multiply::high(word, self.inverse);
+        (element, word - element * self.k)
+    }
+}
+
+/// Transposes one tile of tuples: `matrices` counts words along the rows of both matrices, and rows in
+/// `rows`.
 ///
 /// # Safety
-/// The obligations of the entry points; `base` is the shared-memory address of a stage. `tile_cols * k`
-/// words fit a row of the stage, and `window` words, `SECTOR` bytes and two tuples its rows.
+/// The obligations of the entry points; `base` is the shared-memory address of a stage. `cols * k`
+/// words fit a row of the stage, and `window` words, `ALIGN` bytes and three tuples its rows.
 #[inline(always)]
 unsafe fn transpose_tuples<
     E: Staged,
@@ -336,51 +359,57 @@ unsafe fn transpose_tuples<
     const ALIGN: u32,
 >(
     matrices: Matrices<E>,
-    k: u32,
-    tile_cols: u32,
-    window: u32,
+    tuples: Tuples,
     base: u32,
 ) {
     let stage = Stage::<E, CHUNKS, ROWS> { base, element: core::marker::PhantomData };
     let size = size_of::<E>() as u32;
     let align = ALIGN / size;
-    let nominal = thread::block_idx_x() as i64 * window as i64;
+    let Tuples { k, cols, window, .. } = tuples;
     // Above every word that a window may start early with.
-    let first_row = nominal / k as i64 - (align.div_ceil(k) + 1) as i64;
-    let first_col = thread::block_idx_y() as u64 * (tile_cols * k) as u64;
+    let above = tuples.split(align - 1).0 + 1;
+    let nominal_row = thread::block_idx_x() as i64 * tuples.split(window).0 as i64;
+    let first_row = nominal_row - above as i64;
+    let tile_col = thread::block_idx_y() as u64 * cols as u64;
     // SAFETY: the caller's obligations.
-    unsafe { stage.load::<THREADS, PASSES>(&matrices, first_row, first_col) };
+    unsafe { stage.load::<THREADS, PASSES>(&matrices, first_row, tile_col * k as u64) };
     thread::sync_threads();
 
     let stride = matrices.src_ld as u32 * size;
     let corner = (matrices.src as u32)
         .wrapping_add((first_row as u32).wrapping_mul(stride))
-        .wrapping_add(first_col as u32 * size);
-    for Lanes { vector, col } in lanes(THREADS / 32, window / per_vector::<E>(), tile_cols) {
-        let to_col = first_col / k as u64 + col as u64;
+        .wrapping_add(tile_col as u32 * k * size);
+    let nominal = thread::block_idx_x() as i64 * window as i64;
+    for Lanes { vector, col } in lanes(THREADS / 32, window / per_vector::<E>(), cols) {
+        let to_col = tile_col + col as u64;
         if to_col * (k as u64) < matrices.cols {
             let start = matrices.dst as u64 + to_col * matrices.dst_ld * size as u64;
             let early = start as u32 % ALIGN / size;
-            let word = nominal + (vector * per_vector::<E>()) as i64 - early as i64;
+            let below = vector * per_vector::<E>();
+            let word = nominal + below as i64 - early as i64;
             let to = start.wrapping_add((word as u64).wrapping_mul(size as u64));
-            let staged = (word - first_row * k as i64) as u32;
+            let staged = above * k + below - early;
             let tuple = |row: u32| stage.row_to_the_byte(row, corner, stride) + col * k * size;
-            // One division finds the first word; the next ones are found by stepping.
-            let (mut row, mut part) = (staged / k, staged % k);
+            let (mut row, mut part) = tuples.split(staged);
             let mut start_of_tuple = tuple(row);
             let next = || {
                 let address = start_of_tuple + part * size;
                 part += 1;
                 if part == k {
                     (row, part) = (row + 1, 0);
-                    start_of_tuple = tuple(row);
+                    start_of_tuple = if size < 4 {
+                        tuple(row)
+                    } else {
+                        start_of_tuple + row_bytes::<E>(CHUNKS) + skew::<E>()
+                    };
                 }
                 address
             };
             // SAFETY: the window's rows were loaded; the vector is aligned as the window is.
             unsafe {
                 store_vector::<E>(to, word, matrices.rows * k as u64, next, |i| {
-                    tuple((staged + i) / k) + (staged + i) % k * size
+                    let (row, part) = tuples.split(staged + i);
+                    tuple(row) + part * size
                 });
             }
         }
@@ -403,14 +432,18 @@ macro_rules! rows {
         crate::fast_entry! {
             "Transposes matrices of tuples of `k` words; all columns and leading dimensions are \
 given in words.",
-            $tuples: $element, |matrices, k, tile_cols, window| {
+            $tuples: $element, |matrices, k, inverse, tile_cols, window| {
                 let bytes = cuda_std::shared_array![
                     B16; (stage_bytes::<$element>($chunks, $count) / VECTOR) as usize
                 ];
                 let base = crate::tile::shared_address(bytes.cast());
-                transpose_tuples::<$element, $chunks, $count, $threads, $passes, $align>(
-                    matrices, k as u32, tile_cols as u32, window as u32, base,
-                )
+                let tuples = Tuples {
+                    k: k as u32,
+                    inverse: inverse as u32,
+                    cols: tile_cols as u32,
+                    window: window as u32,
+                };
+                transpose_tuples::<$element, $chunks, $count, $threads, $passes, $align>(matrices, tuples, base)
             }
         }
     };

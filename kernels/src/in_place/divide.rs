@@ -3,6 +3,8 @@
 //! Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994). The
 //! host computes `magic = ⌈2⁶⁴ / divisor⌉`; then `⌊n · magic / 2⁶⁴⌋` is the quotient or one more.
 
+use crate::multiply;
+
 /// A divisor and its multiplier; a divisor of 1 has the multiplier 0.
 #[derive(Clone, Copy)]
 pub struct Divisor {
@@ -51,7 +53,7 @@ impl Divisor32 {
         if self.magic == 0 {
             return (n, 0);
         }
-        let quotient = ((n as u64 * self.magic as u64) >> 32) as u32;
+        let quotient = multiply::high(n, self.magic);
         let remainder = n.wrapping_sub(quotient.wrapping_mul(self.divisor));
         if (remainder as i32) < 0 {
             (quotient - 1, remainder.wrapping_add(self.divisor))

@@ -19,6 +19,12 @@ const PIECE_THREADS: u32 = 256;
 /// multiprocessor.
 const PIECE_BYTES: usize = 26 << 10;
 
+/// The same for the `wide` kernel, whose blocks gain from company: measured, see docs/performance.md.
+const WIDE_BYTES: usize = 20 << 10;
+
+/// And for its elements below four bytes, which are scattered one by one.
+const SMALL_WIDE_BYTES: usize = 30 << 10;
+
 /// Below this many bytes a row is short: tiles would stand out over it.
 const SHORT_ROW: usize = 256;
 
@@ -168,16 +174,20 @@ impl<'a> Task<'a> {
     fn tuples(&self) -> Vec<Launch> {
         let RowsShape { chunks, rows, threads, align } = rows_shape(self.word);
         let (align, k) = (align / self.word_bytes(), self.k);
-        let tile_cols = (chunks - 1) * VECTOR / (k * self.word_bytes());
-        if tile_cols == 0 {
+        // A row that starts between two multiples of 16 bytes touches one vector more.
+        let spare = usize::from(self.word != Width::B16);
+        let tile_cols = (chunks - spare) * VECTOR / (k * self.word_bytes());
+        // The kernel loads the rows of up to `align` words and one more above a window, and a window
+        // that starts early ends early inside a tuple.
+        let most = (rows - align.div_ceil(k) - 3) * k;
+        let whole = self.sector() * k / gcd(self.sector(), k);
+        let window = most / whole * whole;
+        if tile_cols == 0 || window == 0 {
             return self.elements();
         }
-        // The kernel starts `align` words, rounded up to rows, and one row above the window, and the
-        // window may start and end inside a tuple.
-        let most = (rows - align.div_ceil(k) - 3) * k;
-        let window = most / self.sector() * self.sector();
         let x = (self.problem.src.rows * k + align - 1).div_ceil(window);
-        let words = [k, tile_cols, window].map(|n| n as u64);
+        let inverse = (1u64 << 32).div_ceil(k as u64);
+        let words = [k as u64, inverse, tile_cols as u64, window as u64];
         self.tiles(Fast::Tuples, x, tile_cols, threads, &words)
     }
 
@@ -243,7 +253,8 @@ impl<'a> Task<'a> {
         }
         let col_bytes = src.rows * self.word_bytes();
         let step = self.sector();
-        let window = (PIECE_BYTES * 32 / 33 / col_bytes / step).max(1) * step;
+        let aim = if self.word_bytes() < 4 { SMALL_WIDE_BYTES } else { WIDE_BYTES };
+        let window = (aim * 32 / 33 / col_bytes / step).max(1) * step;
         let x = (src.len() + self.sector() - 1).div_ceil(window * src.rows);
         self.pieces(Fast::Wide, x, piece_bytes(window * col_bytes), &[window as u64])
     }
@@ -333,6 +344,10 @@ impl<'a> Task<'a> {
             words: Words::new(&shape, words),
         }
     }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Shared memory for a stage of `bytes`: vectors in front and behind, and a word for each 32.
