@@ -9,6 +9,7 @@ use clap::Parser;
 use std::path::PathBuf;
 use support::device::DeviceChoice;
 use support::npy::Array;
+use support::with_element;
 use transpose::{Device, DeviceMatrix, Strategy};
 
 /// Write the transpose of a two-dimensional NumPy array.
@@ -29,16 +30,9 @@ struct Arguments {
 fn main() -> Result<()> {
     let Arguments { input, output, strategy, device } = Arguments::parse();
     let mut array = Array::read(&input)?;
-    let transpose = match array.element_bytes {
-        1 => transposed::<u8>,
-        2 => transposed::<u16>,
-        4 => transposed::<u32>,
-        8 => transposed::<u64>,
-        16 => transposed::<u128>,
-        bytes => {
-            bail!("elements of {bytes} bytes ({}): 1, 2, 4, 8 and 16 are supported", array.descr)
-        }
-    };
+    let transpose = with_element!(array.element_bytes, T => transposed::<T>, bytes => {
+        bail!("elements of {bytes} bytes ({}): 1, 2, 4, 8 and 16 are supported", array.descr)
+    });
     // In Fortran order the columns are what lies in rows, before the transpose and after it.
     let (rows, cols) =
         if array.fortran { (array.cols, array.rows) } else { (array.rows, array.cols) };

@@ -15,7 +15,7 @@ use support::kernels::{Run, elements, race, verify};
 use support::output::Files;
 use support::race::{Timing, steps};
 use support::svg::{Bar, bar_chart};
-use support::{progress, simulated};
+use support::{progress, simulated, with_element};
 use transpose::Device;
 use transpose::study::{Kernel, Source};
 
@@ -61,14 +61,7 @@ fn main() -> Result<()> {
     }
     ensure!(arguments.reps > 0 && arguments.turns > 0, "no repetitions, no measurement");
     let device = arguments.device.open()?;
-    match arguments.element {
-        1 => measure::<u8>(&arguments, &device),
-        2 => measure::<u16>(&arguments, &device),
-        8 => measure::<u64>(&arguments, &device),
-        16 => measure::<u128>(&arguments, &device),
-        4 => measure::<u32>(&arguments, &device),
-        bytes => anyhow::bail!("elements are of 1, 2, 4, 8 or 16 bytes, not of {bytes}"),
-    }
+    with_element!(arguments.element, T => measure::<T>(&arguments, &device))
 }
 
 fn list() {

@@ -14,7 +14,7 @@ use support::kernels::{Run, elements, race, verify};
 use support::output::Files;
 use support::race::{Timing, steps};
 use support::svg::{Bar, bar_chart};
-use support::{progress, simulated};
+use support::{progress, simulated, with_element};
 use transpose::study::{Block, Kernel, SEED_BLOCKS};
 use transpose::{Device, Error};
 
@@ -77,14 +77,7 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     ensure!(arguments.reps > 0 && arguments.turns > 0, "no repetitions, no measurement");
     let device = arguments.device.open()?;
-    match arguments.element {
-        1 => search::<u8>(&arguments, &device),
-        2 => search::<u16>(&arguments, &device),
-        4 => search::<u32>(&arguments, &device),
-        8 => search::<u64>(&arguments, &device),
-        16 => search::<u128>(&arguments, &device),
-        bytes => anyhow::bail!("elements are of 1, 2, 4, 8 or 16 bytes, not of {bytes}"),
-    }
+    with_element!(arguments.element, T => search::<T>(&arguments, &device))
 }
 
 fn search<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result<()> {

@@ -12,10 +12,11 @@ use rayon::prelude::*;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use support::cases::{Case, cases};
-use support::chart::Chart;
 use support::cublas::Cublas;
 use support::device::DeviceChoice;
 use support::race::{Contestant, Pairs};
+use support::svg::{Bar, bar_chart};
+use support::with_element;
 use transpose::study::driver_copy;
 use transpose::{Device, DeviceMatrix, Plan, Strategy};
 
@@ -80,7 +81,7 @@ fn main() -> Result<()> {
         std::fs::write(path, csv(&all))?;
     }
     if let Some(path) = &arguments.svg {
-        std::fs::write(path, chart(&all).svg())?;
+        std::fs::write(path, chart(&all))?;
     }
     Ok(())
 }
@@ -140,18 +141,13 @@ fn measure_element(
     cublas: Option<&Cublas>,
     arguments: &Arguments,
 ) -> Result<Figures> {
-    let measure = match case.element {
-        1 => measure::<u8>,
-        2 => measure::<u16>,
+    let measure = with_element!(case.element, T => measure::<T>, bytes => match bytes {
         3 => measure::<[u8; 3]>,
-        4 => measure::<u32>,
         6 => measure::<[u16; 3]>,
-        8 => measure::<u64>,
         12 => measure::<[u32; 3]>,
-        16 => measure::<u128>,
         24 => measure::<[u64; 3]>,
         _ => measure::<[u128; 2]>,
-    };
+    });
     measure(device, case, cublas, arguments)
 }
 
@@ -306,12 +302,16 @@ fn csv(all: &[Figures]) -> String {
     text
 }
 
-fn chart(all: &[Figures]) -> Chart {
-    let mut chart =
-        Chart::new("Fraction of a device-to-device copy", &["transpose", "cuBLAS geam"]);
+/// For each case a row of bars.
+fn chart(all: &[Figures]) -> String {
+    let mut bars = Vec::new();
     for Figures { case, copy, ours, geam, .. } in all {
-        let label = format!("{} B  {}", case.element, case.name());
-        chart.row(label, &[Some(ours / copy), geam.map(|speed| speed / copy)]);
+        let bar = |label, group: &str, speed: f64| {
+            let value = speed / copy;
+            Bar { label, group: group.to_owned(), value, spread: (value, value) }
+        };
+        bars.push(bar(format!("{} B  {}", case.element, case.name()), "transpose", *ours));
+        bars.extend(geam.map(|speed| bar(String::new(), "cuBLAS geam", speed)));
     }
-    chart
+    bar_chart("Fraction of a device-to-device copy", "of the copy", &bars)
 }

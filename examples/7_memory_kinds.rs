@@ -19,6 +19,7 @@ use support::output::Files;
 use support::progress;
 use support::svg::{Bar, bar_chart};
 use support::verify::is_transpose;
+use support::with_element;
 use transpose::study::{Counters, HostMatrix, MemoryKind, copy_into};
 use transpose::{Device, DeviceMatrix, Strategy};
 
@@ -87,14 +88,7 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     ensure!(arguments.reps > 0, "no repetitions, no measurement");
     let device = arguments.device.open()?;
-    match arguments.element {
-        1 => compare::<u8>(&arguments, &device),
-        2 => compare::<u16>(&arguments, &device),
-        4 => compare::<u32>(&arguments, &device),
-        8 => compare::<u64>(&arguments, &device),
-        16 => compare::<u128>(&arguments, &device),
-        bytes => anyhow::bail!("elements are of 1, 2, 4, 8 or 16 bytes, not of {bytes}"),
-    }
+    with_element!(arguments.element, T => compare::<T>(&arguments, &device))
 }
 
 fn compare<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result<()> {

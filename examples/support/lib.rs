@@ -1,9 +1,9 @@
 //! What the examples share, so that each stays about one thing.
 
 pub mod cases;
-pub mod chart;
 pub mod cublas;
 pub mod device;
+pub mod element;
 pub mod in_place;
 pub mod kernels;
 pub mod npy;

@@ -1,10 +1,11 @@
-//! Bar charts as SVG: one bar a measurement, whiskers from its slowest to its fastest turn.
+//! Bar charts as SVG: one bar a measurement, whiskers from its slowest to its fastest turn. Bars
+//! without a label share the row of the bar above.
 
 use std::fmt::Write;
 
 /// A measurement to draw.
 pub struct Bar {
-    /// Its name, left of the bar.
+    /// Its name, left of the bar; empty for a bar that shares the row of the one before.
     pub label: String,
     /// What it belongs to: bars of one group have one colour.
     pub group: String,
@@ -19,7 +20,10 @@ const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9
 
 const LABEL_WIDTH: f64 = 215.0;
 const BAR_WIDTH: f64 = 520.0;
-const BAR_STEP: f64 = 22.0;
+/// The height of a bar that has a row for itself, and of one that shares it.
+const BAR_HEIGHTS: [f64; 2] = [17.0, 11.0];
+/// Between two rows.
+const GAP: f64 = 5.0;
 const TOP: f64 = 64.0;
 
 /// Draws the bars from top to bottom; `unit` is what their lengths mean.
@@ -34,7 +38,8 @@ pub fn bar_chart(title: &str, unit: &str, bars: &[Bar]) -> String {
     let tick = tick_step(longest);
     let full = (longest / tick).ceil().max(1.0) * tick;
     let x = |value: f64| LABEL_WIDTH + value / full * BAR_WIDTH;
-    let bottom = TOP + bars.len() as f64 * BAR_STEP;
+    let rows: Vec<&[Bar]> = bars.chunk_by(|_, next| next.label.is_empty()).collect();
+    let bottom = TOP + rows.iter().map(|row| row_height(row)).sum::<f64>();
 
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" \
@@ -61,25 +66,38 @@ pub fn bar_chart(title: &str, unit: &str, bars: &[Bar]) -> String {
         text(&mut svg, (legend_x + 16.0, 44.0), "start", group);
         legend_x += 40.0 + 7.0 * group.chars().count() as f64;
     }
-    for (index, bar) in bars.iter().enumerate() {
-        let top = TOP + index as f64 * BAR_STEP;
-        let middle = top + BAR_STEP / 2.0 - 2.0;
-        let group = groups.iter().position(|group| *group == bar.group).unwrap_or_default();
-        let colour = COLOURS[group % COLOURS.len()];
-        let width = x(bar.value) - LABEL_WIDTH;
-        text(&mut svg, (LABEL_WIDTH - 8.0, middle + 4.0), "end", &bar.label);
-        _ = writeln!(
-            svg,
-            "<rect x=\"{LABEL_WIDTH}\" y=\"{top}\" width=\"{width:.1}\" height=\"{:.1}\" \
-             fill=\"{colour}\"/>",
-            BAR_STEP - 5.0
-        );
-        line(&mut svg, (x(bar.spread.0), middle), (x(bar.spread.1), middle), "black");
-        let end = x(bar.value.max(bar.spread.1)) + 6.0;
-        text(&mut svg, (end, middle + 4.0), "start", &rounded(bar.value));
+    let mut top = TOP;
+    for row in rows {
+        let height = bar_height(row);
+        let middle = top + (row_height(row) - GAP + 1.0) / 2.0;
+        text(&mut svg, (LABEL_WIDTH - 8.0, middle + 4.0), "end", &row[0].label);
+        for (index, bar) in row.iter().enumerate() {
+            let top = top + index as f64 * height;
+            let middle = top + (height + 1.0) / 2.0;
+            let group = groups.iter().position(|group| *group == bar.group).unwrap_or_default();
+            let colour = COLOURS[group % COLOURS.len()];
+            let width = x(bar.value) - LABEL_WIDTH;
+            _ = writeln!(
+                svg,
+                "<rect x=\"{LABEL_WIDTH}\" y=\"{top}\" width=\"{width:.1}\" \
+                 height=\"{height:.1}\" fill=\"{colour}\"/>"
+            );
+            line(&mut svg, (x(bar.spread.0), middle), (x(bar.spread.1), middle), "black");
+            let end = x(bar.value.max(bar.spread.1)) + 6.0;
+            text(&mut svg, (end, middle + 4.0), "start", &rounded(bar.value, full));
+        }
+        top += row_height(row);
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+fn bar_height(row: &[Bar]) -> f64 {
+    BAR_HEIGHTS[usize::from(row.len() > 1)]
+}
+
+fn row_height(row: &[Bar]) -> f64 {
+    row.len() as f64 * bar_height(row) + GAP
 }
 
 /// 1, 2 or 5 times a power of ten, so that there are at most ten ticks.
@@ -89,9 +107,13 @@ fn tick_step(longest: f64) -> f64 {
     steps.into_iter().find(|step| longest / step <= 10.0).unwrap_or(steps[3])
 }
 
-/// Three digits at least.
-fn rounded(value: f64) -> String {
-    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+/// Three digits; `full` is the end of the axis, by which fractions are told from larger numbers.
+fn rounded(value: f64, full: f64) -> String {
+    match value {
+        100.0.. => format!("{value:.0}"),
+        _ if full > 2.0 => format!("{value:.1}"),
+        _ => format!("{value:.3}"),
+    }
 }
 
 fn line(svg: &mut String, from: (f64, f64), to: (f64, f64), colour: &str) {
@@ -131,6 +153,21 @@ mod tests {
         let svg = bar_chart("t", "GB/s", &[bar]);
         assert!(svg.contains("width=\"260.0\""), "half of the axis:\n{svg}");
         assert!(svg.contains("a &lt; b"));
+    }
+
+    #[test]
+    fn bars_without_a_label_share_a_row() {
+        let bar = |label: &str, group: &str| Bar {
+            label: label.to_owned(),
+            group: group.to_owned(),
+            value: 0.5,
+            spread: (0.5, 0.5),
+        };
+        let svg = bar_chart("t", "", &[bar("a", "x"), bar("", "y"), bar("b", "x")]);
+        assert_eq!(svg.matches(">a</text>").count(), 1);
+        assert_eq!(svg.matches("height=\"11.0\" fill=").count(), 2);
+        assert_eq!(svg.matches("height=\"17.0\" fill=").count(), 1);
+        assert!(svg.contains(">0.500<"));
     }
 
     #[test]
