@@ -57,6 +57,10 @@ struct Arguments {
     /// that each partition moves for each set of blocks are printed as bars.
     #[arg(long, value_name = "PxW[xBLOCKS]")]
     partitions: Option<Partitions>,
+    /// Let one block, warp or thread do what kernels in place share out among many, so that counts
+    /// are the same on every device.
+    #[arg(long)]
+    in_turn: bool,
     /// Let the simulator also check for races, overlaps and the like.
     #[arg(long)]
     check: bool,
@@ -85,11 +89,12 @@ impl Arguments {
     }
 
     fn open(&self) -> Result<Device> {
-        match (self.device, self.check) {
-            (DeviceChoice::Sim, true) => Ok(Device::simulated_with(Checks::ALL_UNTRACKED)),
-            (DeviceChoice::Sim, false) => Ok(Device::simulated()),
-            (device, _) => Ok(device.open()?),
-        }
+        let device = match (self.device, self.check) {
+            (DeviceChoice::Sim, true) => Device::simulated_with(Checks::ALL_UNTRACKED),
+            (DeviceChoice::Sim, false) => Device::simulated(),
+            (device, _) => device.open()?,
+        };
+        Ok(if self.in_turn { device.in_turn() } else { device })
     }
 
     fn inspection(&self) -> Inspection {
@@ -115,7 +120,10 @@ fn main() -> Result<()> {
     ensure!(arguments.rows > 0 && arguments.cols > 0, "an empty matrix keeps no kernel busy");
     let shape =
         Shape { rows: arguments.rows, cols: arguments.cols, element_bytes: arguments.element };
-    let profile = profile(&arguments, &workloads, shape)?;
+    // Blocks that run side by side wait for each other, and count how often they look.
+    let workers = if arguments.in_turn { 1 } else { rayon::current_num_threads() };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build()?;
+    let profile = pool.install(|| profile(&arguments, &workloads, shape))?;
     if profile.kernels.is_empty() {
         return Ok(());
     }

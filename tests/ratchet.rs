@@ -10,7 +10,7 @@
 use std::fmt::Write;
 use support::workloads::Workload;
 use transpose::simt::Counters;
-use transpose::{Device, Inspection};
+use transpose::{Device, Inspection, LaunchReport};
 
 /// The file, and the variable that has it rewritten.
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ratchet.txt");
@@ -137,4 +137,20 @@ fn changes_are_told_apart() {
         ]
     );
     assert_eq!(differences(held, "# head\n"), ["2 launches of before are gone"]);
+}
+
+#[test]
+fn in_turn_the_counts_do_not_depend_on_which_block_is_first() {
+    for name in ["three-stage", "four-stage-fused", "four-stage-flags", "cycle-following"] {
+        let workload: Workload = name.parse().unwrap();
+        let [alone, side_by_side] = [1, 4].map(|workers| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().unwrap();
+            let device = Device::simulated().in_turn();
+            let run = || workload.run(&device, SHAPE, 4, Inspection::counting());
+            let launches = pool.install(run).unwrap().unwrap();
+            let total = |launch: LaunchReport| columns(&launch.report.counters.unwrap().total);
+            launches.into_iter().map(total).collect::<Vec<_>>()
+        });
+        assert_eq!(alone, side_by_side, "{name}");
+    }
 }

@@ -4,14 +4,15 @@
 //! batch of small matrices) it gets as many elements in that shape.
 
 use crate::kernels::Run;
+use crate::with_element;
 use anyhow::{Result, ensure};
 use bytemuck::Pod;
 use std::fmt;
 use std::str::FromStr;
 use transpose::study::{self, Kernel};
 use transpose::{
-    Batch, Device, DeviceMatrix, InPlace, InPlacePlan, Inspection, LaunchReport, MatrixView,
-    MatrixViewMut, Plan, Strategy,
+    Batch, Device, DeviceMatrix, InPlace, InPlaceOptions, InPlacePlan, Inspection, LaunchReport,
+    MatrixView, MatrixViewMut, Plan, Strategy,
 };
 
 /// A kernel, and how to have it launched.
@@ -27,6 +28,8 @@ pub enum Workload {
     Study(Kernel),
     /// An algorithm that works in the matrix's own memory; it may take several launches.
     InPlace(InPlace),
+    /// The staged algorithm whose tiles are transposed by flags in shared memory.
+    Flags,
 }
 
 /// The kernels of [`Strategy::Auto`].
@@ -57,6 +60,8 @@ const SMALL: usize = 16;
 /// The words of an element of [`Tuples`] and of [`Elements`].
 const TUPLE: usize = 3;
 const LARGE: usize = 127;
+/// How [`Workload::Flags`] spreads its flags, and whether it pads them.
+const FLAGS: (usize, bool) = (8, true);
 
 impl Workload {
     /// All of them, in the order of the library's files.
@@ -69,6 +74,7 @@ impl Workload {
             .chain(fast.map(Workload::Fast))
             .chain(Kernel::ALL.iter().copied().filter(is_no_strategy).map(Workload::Study))
             .chain(in_place.map(Workload::InPlace))
+            .chain([Workload::Flags])
             .collect()
     }
 
@@ -86,6 +92,7 @@ impl Workload {
             Workload::Fast(Elements) => "elements",
             Workload::Study(kernel) => kernel.name(),
             Workload::InPlace(algorithm) => algorithm.name(),
+            Workload::Flags => "four-stage-flags",
         }
     }
 
@@ -101,18 +108,15 @@ impl Workload {
         element_bytes: usize,
         inspection: Inspection,
     ) -> Result<Option<Vec<LaunchReport>>> {
-        if device.is_gpu() {
+        if device.is_gpu() && matches!(self, Workload::Fast(_)) {
             // Is this the kernel that the library will choose? The simulator says.
             self.run(&Device::simulated(), (rows, cols), element_bytes, Inspection::default())?;
         }
-        let seen = match element_bytes {
-            1 => self.run_on::<u8>(device, rows, cols, inspection),
-            2 => self.run_on::<u16>(device, rows, cols, inspection),
-            4 => self.run_on::<u32>(device, rows, cols, inspection),
-            8 => self.run_on::<u64>(device, rows, cols, inspection),
-            16 => self.run_on::<u128>(device, rows, cols, inspection),
-            bytes => Err(transpose::Error::ElementSize { bytes }),
-        }?;
+        let seen = with_element!(
+            element_bytes,
+            T => self.run_on::<T>(device, rows, cols, inspection),
+            bytes => Err(transpose::Error::ElementSize { bytes })
+        )?;
         if let (Workload::Fast(_), Some(launches)) = (self, &seen) {
             let wanted = format!("{self}_b{element_bytes}");
             ensure!(
@@ -175,6 +179,12 @@ impl Workload {
                 let cols = if algorithm == InPlace::Square { rows } else { cols };
                 let mut matrix = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
                 let mut plan = InPlacePlan::new(&matrix, algorithm)?;
+                device.inspect(inspection, || plan.run(&mut matrix))
+            }
+            Workload::Flags => {
+                let mut matrix = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
+                let options = InPlaceOptions { flags: Some(FLAGS), ..InPlaceOptions::default() };
+                let mut plan = InPlacePlan::with_options(&matrix, InPlace::FourStage, &options)?;
                 device.inspect(inspection, || plan.run(&mut matrix))
             }
         }

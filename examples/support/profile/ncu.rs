@@ -13,7 +13,7 @@ struct Metric {
     count: fn(&Counters) -> u64,
 }
 
-const METRICS: [Metric; 11] = [
+const METRICS: [Metric; 13] = [
     Metric {
         name: "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
         head: "load requests",
@@ -63,6 +63,17 @@ const METRICS: [Metric; 11] = [
         name: "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
         head: "store conflicts",
         count: |total| total.shared_store.conflicts,
+    },
+    // The same without what else keeps the banks busy.
+    Metric {
+        name: "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+        head: "load wavefronts by themselves",
+        count: |total| total.shared_load.wavefronts,
+    },
+    Metric {
+        name: "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+        head: "store wavefronts by themselves",
+        count: |total| total.shared_store.wavefronts,
     },
     Metric {
         name: "smsp__inst_executed.sum",

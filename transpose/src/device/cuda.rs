@@ -377,6 +377,7 @@ fn limits(device: &cust::device::Device) -> Result<Limits> {
         multiprocessor_shared: ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
         multiprocessors: ask(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
         side_by_side: true,
+        in_turn: false,
     })
 }
 

@@ -25,6 +25,7 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct Device {
     backend: Arc<dyn Backend>,
+    in_turn: bool,
 }
 
 /// What a device is asked to do. Addresses are the device's own.
@@ -128,6 +129,9 @@ pub(crate) struct Limits {
     pub multiprocessors: usize,
     /// Whether blocks run side by side, so that one may wait for another that started later.
     pub side_by_side: bool,
+    /// Whether work that is shared out through memory, or that takes threads differently long, all
+    /// goes to one: a block, a warp or a thread, whichever would carry a piece.
+    pub in_turn: bool,
 }
 
 /// Equally long rows in device memory. On the host the same rows follow each other.
@@ -159,7 +163,11 @@ impl Device {
     /// [`Error::NoDriver`](crate::Error::NoDriver), [`Error::NoDevice`](crate::Error::NoDevice),
     /// and what the driver answers.
     pub fn cuda(ordinal: u32) -> Result<Self> {
-        Ok(Device { backend: Arc::new(cuda::Cuda::new(ordinal)?) })
+        Ok(Self::with(cuda::Cuda::new(ordinal)?))
+    }
+
+    fn with(backend: impl Backend + 'static) -> Self {
+        Device { backend: Arc::new(backend), in_turn: false }
     }
 
     /// A device that executes the same kernels on the CPU: exact, and slow.
@@ -180,7 +188,28 @@ impl Device {
     /// # }
     /// ```
     pub fn simulated_with(checks: Checks) -> Self {
-        Device { backend: Arc::new(simulated::Simulated::new(checks)) }
+        Self::with(simulated::Simulated::new(checks))
+    }
+
+    /// A handle to the same device by which counts of kernels in place can be compared between devices.
+    ///
+    /// Transposing in place, warps share out work as they go, so that what each of them does depends
+    /// on which comes first, and how many there are is planned for the chip. With matrices of this
+    /// handle all that work goes to one block, warp or thread, whichever would carry a piece of it, and
+    /// is planned as if there were one multiprocessor: slow, and the same everywhere.
+    ///
+    /// ```
+    /// use transpose::{Device, DeviceMatrix};
+    /// # fn main() -> transpose::Result<()> {
+    /// let device = Device::simulated().in_turn();
+    /// let mut matrix = DeviceMatrix::from_host(&device, 2, 3, &[1u32, 2, 3, 4, 5, 6])?;
+    /// matrix.transpose_in_place()?;
+    /// assert_eq!(matrix.to_host()?, [1, 4, 2, 5, 3, 6]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn in_turn(&self) -> Self {
+        Device { in_turn: true, ..self.clone() }
     }
 
     /// The first GPU; where there is none, the simulator and the reason.
@@ -219,7 +248,11 @@ impl Device {
     }
 
     pub(crate) fn limits(&self) -> Limits {
-        self.backend.limits()
+        let limits = self.backend.limits();
+        if !self.in_turn {
+            return limits;
+        }
+        Limits { multiprocessors: 1, side_by_side: false, in_turn: true, ..limits }
     }
 
     pub(crate) fn side_by_side(&self, launch: &Launch) -> Result<Option<usize>> {

@@ -74,6 +74,7 @@ impl Backend for Simulated {
             multiprocessor_shared: 228 << 10,
             multiprocessors: 4,
             side_by_side: false,
+            in_turn: false,
         }
     }
 

@@ -225,10 +225,10 @@ impl Slots {
         };
         let pieces = length.div_ceil(piece);
         let units = self.rows * self.cols * pieces * self.instances;
-        let threads = 128;
+        let threads = if limits.in_turn { 32 } else { 128 };
         // As many as their registers leave room for.
         let per_multiprocessor = if width.bytes() < 8 { 5 } else { 4 };
-        let most = per_multiprocessor * limits.multiprocessors;
+        let most = if limits.in_turn { 1 } else { per_multiprocessor * limits.multiprocessors };
         // A few pieces to a warp: those that find theirs moved already cost little.
         let blocks = units.div_ceil(threads / 8).clamp(1, most);
         let launch = launch(
@@ -264,14 +264,16 @@ pub(super) fn flags(
     spread: usize,
     padding: bool,
     width: Width,
+    limits: &Limits,
 ) -> Launch {
+    let threads = if limits.in_turn { 1 } else { threads_for(rows * cols, 256) };
     let words = (rows * cols * spread).div_ceil(32);
     let words = if padding { words + words / 32 } else { words };
     launch(
         InPlaceKernel::Flags,
         width,
         [count, 1],
-        threads_for(rows * cols, 256),
+        threads,
         words * WORD,
         [rows, cols, 0, spread.ilog2() as usize, usize::from(padding), words],
         [(2, magic(cols)), NONE, NONE, NONE],
@@ -293,7 +295,8 @@ pub(super) fn fused(
 ) -> (Launch, usize) {
     let shared = fused_shared_bytes(tile_rows, tile_cols, width);
     let per_multiprocessor = (limits.multiprocessor_shared / (shared + 1024)).clamp(1, 8);
-    let blocks = (limits.multiprocessors * per_multiprocessor).min(rows * cols);
+    let most = if limits.in_turn { 1 } else { limits.multiprocessors * per_multiprocessor };
+    let blocks = most.min(rows * cols);
     let launch = launch(
         InPlaceKernel::Fused,
         width,
@@ -308,7 +311,7 @@ pub(super) fn fused(
 
 /// Elements moved along cycles, a thread per cycle.
 pub(super) fn cycles(rows: usize, cols: usize, width: Width, limits: &Limits) -> Launch {
-    let threads = 256;
+    let threads = if limits.in_turn { 1 } else { 256 };
     let blocks = (rows * cols).div_ceil(threads).min(limits.multiprocessors * 64);
     launch(
         InPlaceKernel::Cycle,

@@ -89,7 +89,7 @@ impl Conversion {
         if !stages::tile_fits((rows, cols), shape, limits, options) {
             return Err(not_served("010!", shape, "a tile is larger than fits on chip"));
         }
-        stages::transpose_tiles(recipe, (rows, cols), count, shape, options);
+        stages::transpose_tiles(recipe, (rows, cols), count, shape, limits, options);
         Ok(())
     }
 

@@ -107,10 +107,13 @@ pub(super) fn transpose_tiles(
     (rows, cols): (usize, usize),
     count: usize,
     shape: &Shape,
+    limits: &Limits,
     options: &InPlaceOptions,
 ) {
     let launch = match options.flags {
-        Some((spread, padding)) => launches::flags(count, rows, cols, spread, padding, shape.width),
+        Some((spread, padding)) => {
+            launches::flags(count, rows, cols, spread, padding, shape.width, limits)
+        }
         None => whole_tiles(rows, cols, count).launch(shape.width),
     };
     recipe.pass(launch, 0);
@@ -147,7 +150,7 @@ pub(super) fn recipe(
         }
         Stages::Three | Stages::Four => {
             if m > 1 && n > 1 {
-                transpose_tiles(&mut recipe, (m, n), tile_rows * tile_cols, shape, options);
+                transpose_tiles(&mut recipe, (m, n), tile_rows * tile_cols, shape, limits, options);
             }
         }
     }

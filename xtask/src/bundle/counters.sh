@@ -7,34 +7,64 @@ out=${1:?a folder for the tables}
 profile=$here/examples/profile
 mkdir -p "$out"
 
-compare() { # name rows cols element kernels
-    set -- "$1" --rows "$2" --cols "$3" --element "$4" --kernel "$5"
+# The GPU counts while the simulator still counts what came before.
+compare() { # name, profile's arguments
     name=$1
     shift
     ncu --clock-control none --csv --page raw --metrics "$("$profile" --metrics)" \
         "$profile" --device cuda "$@" > "$out/$name.csv" 2> "$out/$name.log"
+    verdict "$name" "$@" > "$out/$name.verdict" &
+}
+
+verdict() {
+    name=$1
+    shift
     if "$profile" --ncu "$out/$name.csv" "$@" > "$out/$name.md" 2>> "$out/$name.log"; then
         # Instructions of PTX and of the GPU are different ones; all else should agree.
         awk -F '|' -v name="$name" '
-            /^\| [a-z]/ {
-                launches++; other = 0
-                for (i = 3; i < NF - 1; i++) if ($i ~ /≠|\?/) other = 1
-                differ += other
+            /^\| [a-z]/ && !/^\| kernel/ {
+                launches++; other = 0; moved = 0
+                for (i = 3; i < NF - 1; i++) if ($i ~ /≠|\?/) { other = 1; if (i < 7) moved = 1 }
+                differ += other; move += moved
             }
-            END { print name ": " launches " launches, " differ + 0 " that differ" }' "$out/$name.md"
+            END {
+                print name ": " launches " launches, " differ + 0 " that differ, " \
+                    move + 0 " of them in requests or sectors"
+            }' "$out/$name.md"
     else
         echo "$name: not compared: $(tail -n 1 "$out/$name.log")"
     fi
 }
 
-# In place, the number of launches may depend on the chip: each algorithm by itself.
-in_place="square two-stage three-stage four-stage four-stage-fused decomposed cycle-following"
-others=$("$profile" --list | grep -vxF "$(echo "$in_place" | tr ' ' '\n')" | tr '\n' ',')
+in_place="square two-stage three-stage four-stage four-stage-fused four-stage-flags decomposed
+cycle-following"
+in_place=$(echo $in_place | tr ' ' '\n')
+others=$("$profile" --list | grep -vxF "$in_place" | tr '\n' ',')
+in_place=$(echo "$in_place" | tr '\n' ',')
 for case in "512 512 1" "512 512 2" "512 512 4" "512 512 8" "512 512 16" \
             "777 1000 1" "777 1000 4" "777 1000 8" "2048 2048 4"; do
     set -- $case
-    compare "$1x$2x$3" "$1" "$2" "$3" "${others%,}"
+    compare "$1x$2x$3" --rows "$1" --cols "$2" --element "$3" --kernel "${others%,}"
 done
-for algorithm in $in_place; do
-    compare "$algorithm" 480 720 4 "$algorithm"
+# Kernels in place share out work as they go: here one warp does all of it, so that there is one right
+# count.
+for case in "480 720 1" "480 720 2" "480 720 4" "480 720 8" "480 720 16" "512 512 4" \
+            "525 945 1" "525 945 2" "777 1000 1" "777 1000 2" "777 1000 4" "777 1000 8"; do
+    set -- $case
+    compare "in-place-$1x$2x$3" --in-turn --rows "$1" --cols "$2" --element "$3" \
+        --kernel "${in_place%,}"
+done
+wait
+cat "$out"/*.verdict
+
+# For each counter, in how many launches the GPU's count is the simulator's.
+summary() { # tables
+    awk -F '|' '
+        /^\| kernel/ { for (i = 3; i < NF; i++) head[last = i] = $i }
+        /^\| [a-z]/ && !/^\| kernel/ { all++; for (i = 3; i < NF; i++) same[i] += $i !~ /≠|\?/ }
+        END { for (i = 3; i <= last; i++) print "|" head[i] "| " same[i] " of " all " |" }' "$@"
+}
+for tables in "512x512x*" "777x1000x*" "2048x2048x*" "in-place-*"; do
+    echo "$tables"
+    summary "$out"/$tables.md
 done
