@@ -115,9 +115,9 @@ fn odd_elements(device: &Device) {
         Case::tight(97, 201),
         Case { src_slack: 1, dst_slack: 2, src_offset: 1, dst_offset: 3, ..Case::tight(150, 60) },
     ] {
-        check_kernel::<[u8; 3]>(device, "tuples", case);
+        check_kernel::<[u8; 3]>(device, "triples", case);
         check_kernel::<[u8; 5]>(device, "tuples", case);
-        check_kernel::<[u16; 3]>(device, "tuples", case);
+        check_kernel::<[u16; 3]>(device, "triples", case);
         check_kernel::<[u32; 3]>(device, "tuples", case);
         check_kernel::<[u32; 5]>(device, "tuples", case);
         check_kernel::<[u64; 3]>(device, "tuples", case);
@@ -183,7 +183,7 @@ fn batches(device: &Device) {
     check_batch::<u32>(device, "rows", (3, 71, 133), 1, 1);
     check_batch::<u32>(device, "tall", (5, 1000, 3), 1, 1);
     check_batch::<u32>(device, "wide", (5, 3, 1000), 1, 1);
-    check_batch::<[u8; 3]>(device, "tuples", (5, 70, 30), 1, 1);
+    check_batch::<[u8; 3]>(device, "triples", (5, 70, 30), 1, 1);
     check_batch::<[u128; 32]>(device, "elements", (5, 7, 3), 1, 1);
 }
 

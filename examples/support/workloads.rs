@@ -45,20 +45,23 @@ pub enum Fast {
     Wide,
     /// Many small matrices.
     Batch,
-    /// Elements of three words.
+    /// Elements of three bytes or half-words.
+    Triples,
+    /// Elements of five words.
     Tuples,
     /// Elements of 127 words.
     Elements,
 }
 
-use Fast::{Elements, Micro, Rows, Tall, Tuples, Wide};
+use Fast::{Elements, Micro, Rows, Tall, Triples, Tuples, Wide};
 
 /// Columns of the workload of [`Tall`], rows of that of [`Wide`].
 const FEW: usize = 8;
 /// The side of the matrices of the batch.
 const SMALL: usize = 16;
-/// The words of an element of [`Tuples`] and of [`Elements`].
-const TUPLE: usize = 3;
+/// The words of an element of [`Triples`], of [`Tuples`] and of [`Elements`].
+const TRIPLE: usize = 3;
+const TUPLE: usize = 5;
 const LARGE: usize = 127;
 /// How [`Workload::Flags`] spreads its flags, and whether it pads them.
 const FLAGS: (usize, bool) = (8, true);
@@ -68,7 +71,7 @@ impl Workload {
     pub fn all() -> Vec<Workload> {
         let strategies = Strategy::ALL.into_iter().filter(|strategy| *strategy != Strategy::Auto);
         let in_place = InPlace::ALL.into_iter().filter(|algorithm| *algorithm != InPlace::Auto);
-        let fast = [Micro, Rows, Tall, Wide, Fast::Batch, Tuples, Elements];
+        let fast = [Micro, Rows, Tall, Wide, Fast::Batch, Triples, Tuples, Elements];
         std::iter::once(Workload::Copy)
             .chain(strategies.map(Workload::Classic))
             .chain(fast.map(Workload::Fast))
@@ -88,6 +91,7 @@ impl Workload {
             Workload::Fast(Tall) => "tall",
             Workload::Fast(Wide) => "wide",
             Workload::Fast(Fast::Batch) => "batch",
+            Workload::Fast(Triples) => "triples",
             Workload::Fast(Tuples) => "tuples",
             Workload::Fast(Elements) => "elements",
             Workload::Study(kernel) => kernel.name(),
@@ -153,6 +157,7 @@ impl Workload {
             }
             Workload::Fast(Tall) => auto::<T>(device, (all / FEW, FEW), 1, inspection),
             Workload::Fast(Wide) => auto::<T>(device, (FEW, all / FEW), 1, inspection),
+            Workload::Fast(Triples) => auto::<[T; TRIPLE]>(device, (rows, cols), 1, inspection),
             Workload::Fast(Tuples) => auto::<[T; TUPLE]>(device, (rows, cols), 1, inspection),
             Workload::Fast(Elements) => {
                 auto::<[T; LARGE]>(device, (rows, cols.div_ceil(LARGE)), 1, inspection)

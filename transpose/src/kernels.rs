@@ -173,6 +173,7 @@ impl InPlaceKernel {
 pub(crate) enum Fast {
     Micro,
     Rows,
+    Triples,
     Tuples,
     Elements,
     Tall,
@@ -186,6 +187,7 @@ impl Fast {
         let names = match self {
             Fast::Micro => entry_names!("micro"),
             Fast::Rows => entry_names!("rows"),
+            Fast::Triples => entry_names!("triples"),
             Fast::Tuples => entry_names!("tuples"),
             Fast::Elements => entry_names!("elements"),
             Fast::Tall => entry_names!("tall"),

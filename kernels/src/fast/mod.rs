@@ -6,7 +6,9 @@
 //! | file | for | elements change places |
 //! |---|---|---|
 //! | `micro` | rows that start on 16 bytes, both ways | in registers, in blocks of up to 4 × 16 |
-//! | `rows` | rows that start anywhere; elements of any size | reading the stage |
+//! | `rows` | rows that start anywhere | in registers, in blocks of up to 4 × 16 |
+//! | `triples` | three bytes or half-words: RGB pixels | in registers, in blocks of 12 bytes a row |
+//! | `tuples` | elements of any other size | reading the stage |
 //! | `tall` | few columns: many rows are one piece of the source | reading the stage |
 //! | `wide` | few rows: many columns are one piece of the destination | writing the stage |
 //! | `batch` | many small matrices, one after the other | reading the stage |
@@ -30,11 +32,15 @@ pub mod elements;
 pub mod gather;
 pub mod global;
 pub mod micro;
+pub mod row_stage;
 pub mod rows;
 pub mod shared;
 pub mod stage;
 pub mod tall;
+pub mod triples;
+pub mod tuples;
 pub mod wide;
+pub mod windows;
 
 use crate::element::Element;
 

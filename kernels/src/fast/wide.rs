@@ -142,6 +142,91 @@ unsafe fn transpose<E: Scatter>(matrices: Matrices<E>, window: u32, base: u32) {
     }
 }
 
+/// A vector of a source row, and where it belongs.
+#[derive(Clone, Copy)]
+struct Place {
+    row: u32,
+    /// The vector's address.
+    from: u64,
+    /// The column of its first element, from the piece's first on; negative before that.
+    col: i32,
+}
+
+/// What is loaded, and where to.
+#[derive(Clone, Copy)]
+struct Columns {
+    stage: Stage,
+    extent: Extent,
+    rows: u32,
+    /// Columns of the piece, and elements.
+    count: u32,
+    elements: u32,
+    /// Elements of the first column that belong to the piece before.
+    skipped: i32,
+}
+
+impl Columns {
+    /// The number in the piece of the element in a row and a column; wraps before the piece.
+    #[inline(always)]
+    fn element(&self, row: u32, col: i32) -> u32 {
+        (col * self.rows as i32 + row as i32 - self.skipped) as u32
+    }
+
+    /// Where an element is staged.
+    #[inline(always)]
+    fn address<E>(&self, element: u32) -> u32 {
+        self.stage.address(element * size_of::<E>() as u32)
+    }
+
+    /// Where the element in a row and a column is staged, if it is in the piece.
+    #[inline(always)]
+    fn place<E>(&self, row: u32, col: i32) -> Option<u32> {
+        let element = self.element(row, col);
+        let inside = (col as u32) < self.count && element < self.elements;
+        inside.then(|| self.address::<E>(element))
+    }
+
+    /// The vector at a place, unless bytes of it are outside the source.
+    ///
+    /// # Safety
+    /// The extent is readable.
+    #[inline(always)]
+    unsafe fn load(&self, at: Place) -> B16 {
+        if at.row < self.rows && self.extent.holds_vector(at.from) {
+            // SAFETY: the vector is readable and aligned.
+            unsafe { load_vector(at.from) }
+        } else {
+            B16::ANY
+        }
+    }
+
+    /// Scatters the vector that [`load`](Self::load) returned for a place.
+    ///
+    /// # Safety
+    /// The extent is readable, and no other thread has the vector.
+    #[inline(always)]
+    unsafe fn scatter<E: Scatter>(&self, at: Place, vector: B16) {
+        let Place { row, from, col } = at;
+        let last = col + per_vector::<E>() as i32 - 1;
+        let head = self.element(row, col);
+        let whole = col >= 0
+            && (last as u32) < self.count
+            && head < self.elements
+            && self.element(row, last) < self.elements;
+        // SAFETY: the caller's obligations; each element has a place of its own.
+        unsafe {
+            if !self.extent.holds_vector(from) {
+                scatter_inside::<E>(self.extent, from, |i| self.place::<E>(row, col + i as i32));
+            } else if size_of::<E>() == 1 && whole {
+                // Nearly all vectors. With wider elements there is too little to gain by looking.
+                E::scatter(vector, |i| Some(self.address::<E>(head + i * self.rows)));
+            } else {
+                E::scatter(vector, |i| self.place::<E>(row, col + i as i32));
+            }
+        }
+    }
+}
+
 /// Loads the piece's columns of every row and scatters them.
 ///
 /// # Safety
@@ -150,41 +235,52 @@ unsafe fn transpose<E: Scatter>(matrices: Matrices<E>, window: u32, base: u32) {
 unsafe fn load<E: Scatter>(matrices: &Matrices<E>, stage: Stage, piece: &Piece, window: u32) {
     let Matrices { src, rows, cols, src_ld, .. } = *matrices;
     let size = size_of::<E>() as u64;
-    let extent = Extent::of(src, rows, cols, src_ld);
-    let elements = window * rows as u32;
-    let count = (piece.end_col - piece.first_col) as u32;
-    // As many vectors as any row may touch.
-    let per_row = count.div_ceil(per_vector::<E>()) + 1;
-    // The piece may start inside its first column.
-    let skipped = (piece.start - (piece.first_col * rows) as i64) as i32;
-    let place = |row: u32, col: i32| {
-        let element = (col * rows as i32 + row as i32 - skipped) as u32;
-        ((col as u32) < count && element < elements).then(|| stage.address(element * size as u32))
+    let columns = Columns {
+        stage,
+        extent: Extent::of(src, rows, cols, src_ld),
+        rows: rows as u32,
+        count: (piece.end_col - piece.first_col) as u32,
+        elements: window * rows as u32,
+        skipped: (piece.start - (piece.first_col * rows) as i64) as i32,
     };
+    // As many vectors as any row may touch.
+    let per_row = columns.count.div_ceil(per_vector::<E>()) + 1;
     let threads = thread::block_dim_x();
     let t = thread::thread_idx_x();
     // One division each finds the first vector and the way to the next.
     let (mut row, mut vector) = (t / per_row, t % per_row);
     let (row_step, vector_step) = (threads / per_row, threads % per_row);
-    while row < rows as u32 {
+    let mut next = || {
         let start = src as u64 + (row as u64 * src_ld + piece.first_col) * size;
         let from = start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
-        // The column of the vector's first element, from the piece's first on.
-        let first =
-            (vector * per_vector::<E>()) as i32 - (start as u32 % VECTOR / size as u32) as i32;
-        if extent.holds_vector(from) {
-            // SAFETY: the vector is readable and aligned; each element has a place of its own.
-            unsafe { E::scatter(load_vector(from), |i| place(row, first + i as i32)) };
-        } else {
-            // SAFETY: as above, for the elements that are inside.
-            unsafe { scatter_inside::<E>(extent, from, |i| place(row, first + i as i32)) };
-        }
+        let before = (start as u32 % VECTOR / size as u32) as i32;
+        let place = Place { row, from, col: (vector * per_vector::<E>()) as i32 - before };
         row += row_step;
         vector += vector_step;
         if vector >= per_row {
             vector -= per_row;
             row += 1;
         }
+        place
+    };
+    let mut first = next();
+    while first.row < columns.rows {
+        // SAFETY: the caller's obligations.
+        unsafe {
+            let vector = columns.load(first);
+            if size == 1 {
+                // Scattering bytes takes so long that a second vector had better be under way.
+                let second = next();
+                let under_way = columns.load(second);
+                columns.scatter::<E>(first, vector);
+                if second.row < columns.rows {
+                    columns.scatter::<E>(second, under_way);
+                }
+            } else {
+                columns.scatter::<E>(first, vector);
+            }
+        }
+        first = next();
     }
 }
 

@@ -19,6 +19,10 @@ const PIECE_THREADS: u32 = 256;
 /// multiprocessor.
 const PIECE_BYTES: usize = 26 << 10;
 
+/// The same for elements of one and two bytes with few columns.
+const SMALL_PIECE_THREADS: u32 = 128;
+const SMALL_PIECE_BYTES: usize = 9 << 10;
+
 /// The same for the `wide` kernel, whose blocks gain from company: measured, see docs/performance.md.
 const WIDE_BYTES: usize = 20 << 10;
 
@@ -39,7 +43,7 @@ pub(crate) fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
     }
     let task = Task::new(problem, limit);
     if task.k > 1 {
-        return task.tuples();
+        return task.triples().unwrap_or_else(|| task.tuples());
     }
     if let Some(launches) = task.small_matrices() {
         return launches;
@@ -55,7 +59,7 @@ pub(crate) fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
     {
         return launches;
     }
-    task.micro().unwrap_or_else(|| task.rows())
+    task.micro().or_else(|| task.rows()).unwrap_or_else(|| task.tuples())
 }
 
 /// The launches of every kernel that can serve a problem, each by the name of the kernel.
@@ -65,16 +69,18 @@ pub(crate) fn candidates(problem: &Problem, limit: [usize; 3]) -> Vec<(&'static 
     }
     let task = Task::new(problem, limit);
     if task.k > 1 {
-        return vec![("tuples", task.tuples()), ("elements", task.elements())];
+        let others = [("tuples", task.tuples()), ("elements", task.elements())];
+        let triples = task.triples().map(|launches| ("triples", launches));
+        return triples.into_iter().chain(others).collect();
     }
     let optional = [
         ("micro", task.micro()),
+        ("rows", task.rows()),
         ("tall", task.tall()),
         ("wide", task.wide()),
         ("batch", task.small_matrices()),
     ];
-    let optional = optional.into_iter().filter_map(|(name, launches)| Some((name, launches?)));
-    std::iter::once(("rows", task.rows())).chain(optional).collect()
+    optional.into_iter().filter_map(|(name, launches)| Some((name, launches?))).collect()
 }
 
 /// The widest word that an element is made of and that both memories are aligned to.
@@ -107,8 +113,26 @@ const fn micro_shape(word: Width) -> MicroShape {
     MicroShape { rows, cols, threads }
 }
 
-/// The shape of a stage of the `rows` and `tuples` kernels.
+/// The shape of a tile of the `rows` kernel. Words of 16 bytes need none: their rows start on vectors.
 struct RowsShape {
+    /// Vectors of a row, of which one more than the columns fill.
+    chunks: usize,
+    rows: usize,
+    threads: u32,
+}
+
+const fn rows_shape(word: Width) -> Option<RowsShape> {
+    let (chunks, rows, threads) = match word {
+        Width::B1 => (16, 128, 256),
+        Width::B2 | Width::B4 => (32, 64, 256),
+        Width::B8 => (32, 64, 512),
+        Width::B16 => return None,
+    };
+    Some(RowsShape { chunks, rows, threads })
+}
+
+/// The shape of a stage of the `tuples` kernel.
+struct TuplesShape {
     /// Vectors of a row.
     chunks: usize,
     rows: usize,
@@ -117,7 +141,7 @@ struct RowsShape {
     align: usize,
 }
 
-const fn rows_shape(word: Width) -> RowsShape {
+const fn tuples_shape(word: Width) -> TuplesShape {
     let (chunks, rows, threads, align) = match word {
         Width::B1 => (8, 256, 512, VECTOR),
         Width::B2 => (16, 128, 512, SECTOR),
@@ -125,7 +149,7 @@ const fn rows_shape(word: Width) -> RowsShape {
         Width::B8 => (32, 64, 512, SECTOR),
         Width::B16 => (16, 64, 256, SECTOR),
     };
-    RowsShape { chunks, rows, threads, align }
+    TuplesShape { chunks, rows, threads, align }
 }
 
 /// A problem whose word is known.
@@ -162,17 +186,29 @@ impl<'a> Task<'a> {
         self.aligned.then(|| self.tiles(Fast::Micro, x, cols, threads, &[]))
     }
 
-    fn rows(&self) -> Vec<Launch> {
-        let RowsShape { chunks, rows, threads, align } = rows_shape(self.word);
-        let align = align / self.word_bytes();
+    /// Rows that start anywhere.
+    fn rows(&self) -> Option<Vec<Launch>> {
+        let RowsShape { chunks, rows, threads } = rows_shape(self.word)?;
+        let x = (self.problem.src.rows + self.sector() - 1).div_ceil(rows - self.sector());
         let cols = (chunks - 1) * VECTOR / self.word_bytes();
-        let x = (self.problem.src.rows + align - 1).div_ceil(rows - align);
-        self.tiles(Fast::Rows, x, cols, threads, &[])
+        Some(self.tiles(Fast::Rows, x, cols, threads, &[]))
+    }
+
+    /// Triples of bytes or half-words.
+    fn triples(&self) -> Option<Vec<Launch>> {
+        let bytes = 3 * self.word_bytes();
+        if self.k != 3 || self.word_bytes() > 2 {
+            return None;
+        }
+        let window = 9 * SECTOR;
+        let x = (self.problem.src.rows * bytes + SECTOR - 1).div_ceil(window);
+        let tile_cols = 20 * 12 / bytes;
+        Some(self.tiles(Fast::Triples, x, tile_cols, 288, &[]))
     }
 
     /// Elements of an unusual size, as tuples of words.
     fn tuples(&self) -> Vec<Launch> {
-        let RowsShape { chunks, rows, threads, align } = rows_shape(self.word);
+        let TuplesShape { chunks, rows, threads, align } = tuples_shape(self.word);
         let (align, k) = (align / self.word_bytes(), self.k);
         // A row that starts between two multiples of 16 bytes touches one vector more.
         let spare = usize::from(self.word != Width::B16);
@@ -237,12 +273,17 @@ impl<'a> Task<'a> {
         let Problem { src, .. } = self.problem;
         let row_bytes = src.ld.checked_mul(self.word_bytes()).filter(|_| src.ld <= 2 * src.cols)?;
         let bytes = |window: usize| piece_bytes((window + self.sector()) * row_bytes);
+        // Elements below a word are gathered one by one: fewer threads with more to do hide that better.
+        let (threads, aim) = match self.word {
+            Width::B1 | Width::B2 => (SMALL_PIECE_THREADS, SMALL_PIECE_BYTES),
+            _ => (PIECE_THREADS, PIECE_BYTES),
+        };
         let mut window = 2 * self.sector();
-        while bytes(2 * window) <= PIECE_BYTES {
+        while bytes(2 * window) <= aim {
             window *= 2;
         }
         let x = (src.rows + self.sector() - 1).div_ceil(window);
-        self.pieces(Fast::Tall, x, bytes(window), &[window as u64])
+        self.pieces(Fast::Tall, x, threads, bytes(window), &[window as u64])
     }
 
     /// Few rows, and a destination without gaps: pieces of many columns.
@@ -256,7 +297,7 @@ impl<'a> Task<'a> {
         let aim = if self.word_bytes() < 4 { SMALL_WIDE_BYTES } else { WIDE_BYTES };
         let window = (aim * 32 / 33 / col_bytes / step).max(1) * step;
         let x = (src.len() + self.sector() - 1).div_ceil(window * src.rows);
-        self.pieces(Fast::Wide, x, piece_bytes(window * col_bytes), &[window as u64])
+        self.pieces(Fast::Wide, x, PIECE_THREADS, piece_bytes(window * col_bytes), &[window as u64])
     }
 
     /// Many small matrices without gaps in or between them.
@@ -293,14 +334,21 @@ impl<'a> Task<'a> {
     }
 
     /// A grid of `x` blocks, each with `shared` bytes of shared memory; `None` if that is too much.
-    fn pieces(&self, kernel: Fast, x: usize, shared: usize, words: &[u64]) -> Option<Vec<Launch>> {
+    fn pieces(
+        &self,
+        kernel: Fast,
+        x: usize,
+        threads: u32,
+        shared: usize,
+        words: &[u64],
+    ) -> Option<Vec<Launch>> {
         if x > self.limit[0] || shared > 48 << 10 {
             return None;
         }
         let cols = self.problem.src.cols;
         Some(self.per_batch_slab(|count, first| {
             let grid = [x, 1, count];
-            std::iter::once(self.launch(kernel, grid, PIECE_THREADS, shared, first, 0, cols, words))
+            std::iter::once(self.launch(kernel, grid, threads, shared, first, 0, cols, words))
         }))
     }
 

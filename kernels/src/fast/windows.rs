@@ -1,0 +1,152 @@
+//! A transposed tile in shared memory, and storing windows of its rows.
+//!
+//! The tile's row is a stretch of a destination row, byte by byte. A window of it may start at any of
+//! its bytes and is stored by aligned vectors, so each of those is *slid* out of two vectors of the
+//! tile: all accesses to shared memory are 16 bytes wide and aligned.
+//!
+//! # Banks
+//! A tile's row is a multiple of 128 bytes, so that its vector `k` lies in the same four banks in every
+//! row. Threads that stand side by side store to rows `GROUP` apart, and would all meet there. Vector `k` of
+//! row `c` is therefore kept at `k ^ (c / GROUP) mod 8`.
+
+use super::gather::Gather;
+use super::global::store_vector;
+use super::shared::{opaque, permute};
+use super::{SECTOR, VECTOR};
+use crate::element::{Element, B16};
+use cuda_std::thread;
+
+/// The 16 bytes from byte `past` on of two vectors side by side; `past` is below 16 and a multiple of
+/// the element's bytes.
+#[inline(always)]
+pub fn slide<E>(first: B16, second: B16, past: u32) -> B16 {
+    let size = size_of::<E>() as u32;
+    let either = |second: bool, a: u32, b: u32| if second { b } else { a };
+    let (B16(a, b, c, d), B16(e, f, g, h)) = (first, second);
+    let two = past & 8 != 0;
+    let (a, b, c) = (either(two, a, c), either(two, b, d), either(two, c, e));
+    let (d, e, f) = (either(two, d, f), either(two, e, g), either(two, f, h));
+    if size >= 8 {
+        return B16(a, b, c, d);
+    }
+    let one = past & 4 != 0;
+    let (a, b, c) = (either(one, a, b), either(one, b, c), either(one, c, d));
+    let (d, e) = (either(one, d, e), either(one, e, f));
+    if size == 4 {
+        return B16(a, b, c, d);
+    }
+    let word = |low, high| slide_word(low, high, past);
+    B16(word(a, b), word(b, c), word(c, d), word(d, e))
+}
+
+/// The four bytes from byte `past`, modulo 4, on of two words side by side.
+#[inline(always)]
+pub fn slide_word(low: u32, high: u32, past: u32) -> u32 {
+    permute(low, high, 0x3210 + past % 4 * 0x1111)
+}
+
+/// A transposed tile: rows of `PITCH` bytes, a multiple of 128.
+#[derive(Clone, Copy)]
+pub struct Transposed<const PITCH: u32, const GROUP: u32> {
+    /// Its shared-memory address, a multiple of 16.
+    pub base: u32,
+}
+
+/// The windows of a tile's rows, `VECTORS` vectors each, in bytes of a destination row.
+#[derive(Clone, Copy)]
+pub struct Windows<const VECTORS: u32> {
+    /// Where the tile's rows start; may lie before the destination's.
+    pub first: i64,
+    /// How far behind `first` the windows start that start on time; others start up to a sector
+    /// early. A multiple of a sector from the destination's start.
+    pub lead: u32,
+    /// Rows of the tile.
+    pub rows: u32,
+    /// Bytes of a destination row.
+    pub end: u64,
+}
+
+/// The destination of a tile's rows.
+#[derive(Clone, Copy)]
+pub struct Rows {
+    /// The address of the destination's row that the tile's first belongs to.
+    pub start: u64,
+    /// Bytes from one row to the next.
+    pub stride: u64,
+    /// Rows from the tile's first to the destination's last.
+    pub left: u64,
+}
+
+impl<const PITCH: u32, const GROUP: u32> Transposed<PITCH, GROUP> {
+    /// Where byte `byte` of row `row` lies; bytes up to the next multiple of 16 follow.
+    #[inline(always)]
+    pub fn address(self, row: u32, byte: u32) -> u32 {
+        let swizzle = row / GROUP % 8 * VECTOR;
+        self.base + row * PITCH + ((byte / VECTOR * VECTOR) ^ swizzle) + byte % VECTOR
+    }
+
+    /// Stores a window of every row, as far as it is inside the destination. Each of `THREADS` threads has
+    /// the same vector of all its rows.
+    ///
+    /// # Safety
+    /// - All bytes that windows may hold, and the vectors around them, were stored to the tile before
+    ///   the last barrier, where they are inside the destination.
+    /// - The destination is writable, and aligned to `E`; all counts of bytes are multiples of `E`'s.
+    #[inline(always)]
+    pub unsafe fn store<E: Gather, const THREADS: u32, const VECTORS: u32>(
+        self,
+        windows: Windows<VECTORS>,
+        to: Rows,
+    ) {
+        let t = thread::thread_idx_x();
+        let (vector, step) = (t % VECTORS, THREADS / VECTORS);
+        let mut row = t / VECTORS;
+        if row >= step {
+            return;
+        }
+        let rows = if to.left < windows.rows as u64 { to.left as u32 } else { windows.rows };
+        let on_time = windows.lead + vector * VECTOR;
+        let offset = windows.first.wrapping_add(on_time as i64);
+        // Whether even the window that starts earliest is inside.
+        let inside = offset >= SECTOR as i64 && offset as u64 + VECTOR as u64 <= windows.end;
+        let mut start = to.start + row as u64 * to.stride;
+        while row < rows {
+            let early = start as u32 % SECTOR;
+            let byte = on_time - early;
+            let whole = byte / VECTOR * VECTOR;
+            let address = (start - early as u64).wrapping_add(offset as u64);
+            let offset = offset - early as i64;
+            if inside || (offset >= 0 && offset as u64 + VECTOR as u64 <= windows.end) {
+                // SAFETY: the caller's obligations; the address is a multiple of 16.
+                unsafe {
+                    let first = B16::load_shared(self.address(row, whole));
+                    let second = B16::load_shared(self.address(row, whole + VECTOR));
+                    store_vector(address, slide::<E>(first, second, byte % VECTOR));
+                }
+            } else {
+                // SAFETY: the caller's obligations.
+                unsafe { self.store_inside::<E>(row, byte, offset, address, windows.end) };
+            }
+            row += step;
+            start += step as u64 * to.stride;
+        }
+    }
+
+    /// Stores those elements of a vector one by one that are inside the destination's row.
+    ///
+    /// # Safety
+    /// Those of [`store`](Self::store).
+    #[inline(always)]
+    unsafe fn store_inside<E: Gather>(self, row: u32, byte: u32, offset: i64, to: u64, end: u64) {
+        let (row, byte) = (opaque(row), opaque(byte));
+        let mut i = 0;
+        while i < VECTOR {
+            if ((offset + i as i64) as u64) < end {
+                let to = to.wrapping_add(i as u64);
+                // SAFETY: the caller's obligations.
+                unsafe { E::pick(self.address(row, byte + i)).store(to as *mut E) };
+            }
+            i += size_of::<E>() as u32;
+        }
+    }
+}
