@@ -6,6 +6,7 @@ use transpose_tests::{Case, Element, check, on_both_devices};
 
 on_both_devices! {
     aligned_rows,
+    far_rows,
     rows_that_start_anywhere,
     few_columns,
     few_rows,
@@ -54,6 +55,15 @@ fn aligned_rows(device: &Device) {
         check_kernel::<u32>(device, "micro", aligned(rows, cols, 4));
         check_kernel::<u64>(device, "micro", aligned(rows, cols, 2));
     }
+}
+
+/// Rows so far apart that columns are walked in pairs, which are not all whole.
+fn far_rows(device: &Device) {
+    let row_bytes = (33 << 10) + 48;
+    check_widths(device, "micro", |bytes| Case {
+        src_slack: ((128 << 10) - row_bytes) / bytes,
+        ..Case::tight(272 / bytes, row_bytes / bytes)
+    });
 }
 
 /// A case whose leading dimensions are rounded up to a multiple of `unit` elements.

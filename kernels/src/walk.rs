@@ -4,6 +4,8 @@
 //! of a grid ends at 65535, so longer matrices continue along z: the tile row is
 //! `block.y + grid.y · block.z`. A block past the last tile finds every lane outside the
 //! matrix and moves nothing.
+//!
+//! The fast kernels walk down the rows instead, in the columns' order or [`in_pairs`].
 
 use crate::TILE;
 use cuda_std::thread;
@@ -56,4 +58,15 @@ pub fn along_diagonals(tile_rows: u64) -> TileIndex {
     let id = x + tile_cols * y;
     let row = id % tile_rows;
     TileIndex { row, col: (id / tile_rows + row) % tile_cols }
+}
+
+/// Which column of tiles is the `turn`-th if columns `apart` from each other take turns: 0, `apart`, 1,
+/// `apart + 1`, … inside every group of `2 · apart` columns.
+///
+/// `apart` is a power of two, or 0 for the columns as they lie. A grid whose columns do not fill the
+/// last group has blocks for all of the group.
+#[inline(always)]
+pub fn in_pairs(turn: u32, apart: u32) -> u32 {
+    let place = (2 * apart).max(1) - 1;
+    (turn & !place) | (turn & 1) * apart | (turn & place) / 2
 }

@@ -18,12 +18,19 @@
 //! four banks, and threads whose blocks stand side by side would all write to those. Chunk `k` of row
 //! `c` is therefore kept at `k ^ (c / V) mod 8`: eight neighbours write to eight chunks, and the
 //! reader of a row meets each chunk of it once. Nothing is wasted on padding, and vectors stay aligned.
+//!
+//! # Far rows
+//! Rows of the source whose distance is a multiple of 128 KiB meet in few of the memory's banks: what is
+//! loaded at a time, the same few columns of very many rows, does not spread. Two columns of tiles
+//! at some distance from each other do, so for such matrices they are walked together
+//! ([`in_pairs`]); what is written stays long.
 
 use super::global::{load_vector, store_vector};
 use super::shared::{permute, store_pair, store_u32};
 use super::{per_vector, Extent, VECTOR};
 use crate::element::{Element, B16};
 use crate::matrices::Matrices;
+use crate::walk::in_pairs;
 use cuda_std::thread;
 
 /// An element whose micro-blocks have `R` rows of one vector.
@@ -138,8 +145,8 @@ struct Place {
 }
 
 /// Transposes one tile of `ROWS` rows of `CHUNKS` vectors, in which each thread has `PASSES`
-/// micro-blocks. The grid's x axis counts tiles down the rows, its y axis across the columns, its z axis
-/// matrices of a batch.
+/// micro-blocks. The grid's x axis counts tiles down the rows, its y axis columns of tiles in the order of
+/// [`in_pairs`], its z axis matrices of a batch. Blocks past the last column do nothing.
 ///
 /// # Safety
 /// The obligations of the entry points; a block has `CHUNKS * ROWS / R / PASSES` threads, and
@@ -153,11 +160,16 @@ unsafe fn transpose<
     const R: usize,
 >(
     matrices: Matrices<E>,
+    apart: u32,
     base: u32,
 ) {
     let tile = Tile::<E, ROWS> { base, element: core::marker::PhantomData };
     let row = thread::block_idx_x() as u64 * ROWS as u64;
-    let col = thread::block_idx_y() as u64 * (CHUNKS * per_vector::<E>()) as u64;
+    let turn = thread::block_idx_y();
+    let col = in_pairs(turn, apart) as u64 * (CHUNKS * per_vector::<E>()) as u64;
+    if col >= matrices.cols {
+        return;
+    }
     let left = |all: u64, first: u64| (all - first).min(1 << 16) as u32;
     let place = Place { row, col, rows: left(matrices.rows, row), cols: left(matrices.cols, col) };
     // SAFETY: the caller's obligations, and the barrier between the two.
@@ -306,11 +318,11 @@ macro_rules! micro {
     ($name:ident: $element:ty, chunks $chunks:literal, rows $rows:literal, passes $passes:literal, block rows $r:literal) => {
         crate::fast_entry! {
             "Transposes matrices whose rows, in the source and in the destination, all start on a \
-multiple of 16 bytes.",
-            $name: $element, |matrices| {
+multiple of 16 bytes, columns of tiles `apart` from each other together.",
+            $name: $element, |matrices, apart| {
                 let bytes = cuda_std::shared_array![B16; ($chunks * $rows) as usize];
                 let base = crate::tile::shared_address(bytes.cast());
-                transpose::<$element, $chunks, $rows, $passes, $r>(matrices, base)
+                transpose::<$element, $chunks, $rows, $passes, $r>(matrices, apart as u32, base)
             }
         }
     };
@@ -319,5 +331,5 @@ multiple of 16 bytes.",
 micro!(micro_b1: u8, chunks 16, rows 128, passes 1, block rows 4);
 micro!(micro_b2: u16, chunks 16, rows 128, passes 1, block rows 4);
 micro!(micro_b4: u32, chunks 16, rows 64, passes 1, block rows 4);
-micro!(micro_b8: u64, chunks 16, rows 64, passes 2, block rows 2);
+micro!(micro_b8: u64, chunks 16, rows 32, passes 1, block rows 2);
 micro!(micro_b16: B16, chunks 16, rows 32, passes 2, block rows 1);

@@ -7,6 +7,7 @@
 use super::problem::{Batch, Problem};
 use crate::kernels::{Fast, Width};
 use crate::launch::{Launch, Words};
+use crate::layout::Layout;
 
 /// Bytes of a vector, and of a sector (`VECTOR` and `SECTOR` of the kernel crate).
 const VECTOR: usize = super::problem::VECTOR;
@@ -28,6 +29,13 @@ const WIDE_BYTES: usize = 20 << 10;
 
 /// And for its elements below four bytes, which are scattered one by one.
 const SMALL_WIDE_BYTES: usize = 30 << 10;
+
+/// Source rows a multiple of this many bytes apart meet in few banks of the memory: measured, see
+/// docs/performance.md.
+const FAR_ROWS: usize = 128 << 10;
+
+/// The bytes between two columns of tiles that do not meet there.
+const PAIR_DISTANCE: usize = 16 << 10;
 
 /// Below this many bytes a row is short: tiles would stand out over it.
 const SHORT_ROW: usize = 256;
@@ -75,6 +83,7 @@ pub(crate) fn candidates(problem: &Problem, limit: [usize; 3]) -> Vec<(&'static 
     }
     let optional = [
         ("micro", task.micro()),
+        ("micro_unpaired", task.micro_in_pairs(0).filter(|_| task.tiles_apart() > 0)),
         ("rows", task.rows()),
         ("tall", task.tall()),
         ("wide", task.wide()),
@@ -107,7 +116,7 @@ const fn micro_shape(word: Width) -> MicroShape {
         Width::B1 => (128, 256, 512),
         Width::B2 => (128, 128, 512),
         Width::B4 => (64, 64, 256),
-        Width::B8 => (64, 32, 256),
+        Width::B8 => (32, 32, 256),
         Width::B16 => (32, 16, 256),
     };
     MicroShape { rows, cols, threads }
@@ -181,9 +190,25 @@ impl<'a> Task<'a> {
     }
 
     fn micro(&self) -> Option<Vec<Launch>> {
+        self.micro_in_pairs(self.tiles_apart())
+    }
+
+    /// Tiles of aligned rows, down columns that lie in pairs `apart` tiles from each other; 0 for none.
+    fn micro_in_pairs(&self, apart: usize) -> Option<Vec<Launch>> {
         let MicroShape { rows, cols, threads } = micro_shape(self.word);
         let x = self.problem.src.rows.div_ceil(rows);
-        self.aligned.then(|| self.tiles(Fast::Micro, x, cols, threads, &[]))
+        let group = (2 * apart).max(1);
+        let words = [apart as u64];
+        self.aligned.then(|| self.groups(Fast::Micro, x, [cols, group], threads, &words))
+    }
+
+    /// How far apart two columns of tiles of the `micro` kernel should be that are walked together, in tiles.
+    fn tiles_apart(&self) -> usize {
+        let MicroShape { cols, .. } = micro_shape(self.word);
+        let apart = PAIR_DISTANCE / (cols * self.word_bytes());
+        let Layout { cols: all, ld, .. } = self.problem.src;
+        let far = ld.checked_mul(self.word_bytes()).is_some_and(|bytes| bytes % FAR_ROWS == 0);
+        if far && all >= 2 * apart * cols { apart } else { 0 }
     }
 
     /// Rows that start anywhere.
@@ -236,12 +261,24 @@ impl<'a> Task<'a> {
         threads: u32,
         words: &[u64],
     ) -> Vec<Launch> {
-        let slab = self.limit[1] * tile_cols;
+        self.groups(kernel, x, [tile_cols, 1], threads, words)
+    }
+
+    /// The same, with blocks for whole groups of so many tiles across the columns.
+    fn groups(
+        &self,
+        kernel: Fast,
+        x: usize,
+        [tile_cols, group]: [usize; 2],
+        threads: u32,
+        words: &[u64],
+    ) -> Vec<Launch> {
+        let slab = self.limit[1] / group * group * tile_cols;
         let cols = self.problem.src.cols;
         self.per_batch_slab(|count, first| {
             (0..cols).step_by(slab).map(move |col| {
                 let cols = slab.min(cols - col);
-                let grid = [x, cols.div_ceil(tile_cols), count];
+                let grid = [x, cols.div_ceil(tile_cols).next_multiple_of(group), count];
                 self.launch(kernel, grid, threads, 0, first, col, cols, words)
             })
         })
@@ -407,7 +444,6 @@ fn piece_bytes(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Layout;
     use crate::plan::GRID_LIMIT;
 
     fn problem(element_bytes: usize, rows: usize, cols: usize) -> Problem {
@@ -462,6 +498,44 @@ mod tests {
     fn addresses_that_split_an_element() {
         let split = Problem { src_align: 8, ..problem(16, 500, 500) };
         assert_eq!(kernel(&split), "tuples_b8");
+    }
+
+    /// Rows a multiple of 128 KiB apart are walked in pairs of columns, 16 KiB from each other.
+    #[test]
+    fn far_rows_are_walked_in_pairs() {
+        let walk = |problem: &Problem| {
+            let launch = launches(problem, GRID_LIMIT)[0];
+            (launch.words[6], launch.grid[1])
+        };
+        for (element, cols) in
+            [(1, 1 << 17), (2, 1 << 18), (4, 1 << 16), (8, 3 << 14), (16, 1 << 13)]
+        {
+            let far = problem(element, 4096, cols);
+            let columns = (cols * element / 256) as u32;
+            assert_eq!(walk(&far), (64, columns), "{far}");
+            // Only the source's rows count, and only whole multiples.
+            let mut nearer = far;
+            nearer.src.ld += 256 / element;
+            assert_eq!(walk(&nearer), (0, columns), "{nearer}");
+            let far_destination = problem(element, cols, 4096);
+            assert_eq!(walk(&far_destination).0, 0, "{far_destination}");
+        }
+        // Part of a group of columns has blocks for all of it; less than one group is no group.
+        let mut window = problem(4, 4096, 1 << 16);
+        window.src.cols = 8192 + 64;
+        assert_eq!(walk(&window), (64, 256));
+        window.src.cols = 8192 - 64;
+        assert_eq!(walk(&window), (0, 127));
+    }
+
+    /// A slab of the grid is whole groups, but for the last.
+    #[test]
+    fn slabs_are_whole_groups() {
+        let problem = problem(4, 4096, 1 << 16);
+        let launches = launches(&problem, [1000, 300, 1]);
+        let grids: Vec<_> = launches.iter().map(|launch| launch.grid[1]).collect();
+        assert_eq!(grids, [256, 256, 256, 256]);
+        assert_eq!(launches[3].offsets, [3 * 256 * 256, 3 * 256 * 64 * 4096 * 4]);
     }
 
     #[test]
