@@ -482,7 +482,9 @@ mod tests {
         assert_eq!(kernel(&problem(4, 48, 1 << 24)), "wide_b4");
         assert_eq!(kernel(&problem(4, 64, 64)), "micro_b4");
         assert_eq!(kernel(&problem(4, 10007, 9973)), "rows_b4");
-        assert_eq!(kernel(&problem(3, 500, 500)), "tuples_b1");
+        assert_eq!(kernel(&problem(3, 500, 500)), "triples_b1");
+        assert_eq!(kernel(&problem(6, 500, 500)), "triples_b2");
+        assert_eq!(kernel(&problem(5, 500, 500)), "tuples_b1");
         assert_eq!(kernel(&problem(12, 500, 500)), "tuples_b4");
         assert_eq!(kernel(&problem(24, 500, 500)), "tuples_b8");
         assert_eq!(kernel(&problem(32, 500, 500)), "tuples_b16");
