@@ -331,5 +331,5 @@ multiple of 16 bytes, columns of tiles `apart` from each other together.",
 micro!(micro_b1: u8, chunks 16, rows 128, passes 1, block rows 4);
 micro!(micro_b2: u16, chunks 16, rows 128, passes 1, block rows 4);
 micro!(micro_b4: u32, chunks 16, rows 64, passes 1, block rows 4);
-micro!(micro_b8: u64, chunks 16, rows 32, passes 1, block rows 2);
+micro!(micro_b8: u64, chunks 16, rows 64, passes 1, block rows 2);
 micro!(micro_b16: B16, chunks 16, rows 32, passes 2, block rows 1);

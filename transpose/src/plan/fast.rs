@@ -116,7 +116,7 @@ const fn micro_shape(word: Width) -> MicroShape {
         Width::B1 => (128, 256, 512),
         Width::B2 => (128, 128, 512),
         Width::B4 => (64, 64, 256),
-        Width::B8 => (32, 32, 256),
+        Width::B8 => (64, 32, 512),
         Width::B16 => (32, 16, 256),
     };
     MicroShape { rows, cols, threads }
