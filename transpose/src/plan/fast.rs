@@ -13,22 +13,26 @@ use crate::layout::Layout;
 const VECTOR: usize = super::problem::VECTOR;
 const SECTOR: usize = 32;
 
-/// The threads of the kernels that stage pieces of memory.
-const PIECE_THREADS: u32 = 256;
+/// The threads of the kernels that stage pieces of memory, and the shared memory that they aim at: enough
+/// bytes in flight, and several blocks to a multiprocessor. Measured, see docs/performance.md.
+#[derive(Clone, Copy)]
+struct Pieces {
+    threads: u32,
+    bytes: usize,
+}
 
-/// The shared memory that those kernels aim at: enough bytes in flight, and several blocks to a
-/// multiprocessor.
-const PIECE_BYTES: usize = 26 << 10;
+/// For batches of small matrices.
+const BATCH: Pieces = Pieces { threads: 256, bytes: 26 << 10 };
 
-/// The same for elements of one and two bytes with few columns.
-const SMALL_PIECE_THREADS: u32 = 128;
-const SMALL_PIECE_BYTES: usize = 9 << 10;
+/// For rows, in `tall`, or columns, in `wide`, of at most [`SHORT_LINE`] bytes, and for longer ones.
+const TALL: [Pieces; 2] =
+    [Pieces { threads: 128, bytes: 9 << 10 }, Pieces { threads: 256, bytes: 18 << 10 }];
+const WIDE: [Pieces; 2] =
+    [Pieces { threads: 128, bytes: 10 << 10 }, Pieces { threads: 256, bytes: 20 << 10 }];
+const SHORT_LINE: usize = 64;
 
-/// The same for the `wide` kernel, whose blocks gain from company: measured, see docs/performance.md.
-const WIDE_BYTES: usize = 20 << 10;
-
-/// And for its elements below four bytes, which are scattered one by one.
-const SMALL_WIDE_BYTES: usize = 30 << 10;
+/// For `wide` with single bytes, which are scattered one by one.
+const WIDE_OF_BYTES: Pieces = Pieces { threads: 256, bytes: 30 << 10 };
 
 /// Source rows a multiple of this many bytes apart meet in few banks of the memory: measured, see
 /// docs/performance.md.
@@ -310,17 +314,13 @@ impl<'a> Task<'a> {
         let Problem { src, .. } = self.problem;
         let row_bytes = src.ld.checked_mul(self.word_bytes()).filter(|_| src.ld <= 2 * src.cols)?;
         let bytes = |window: usize| piece_bytes((window + self.sector()) * row_bytes);
-        // Elements below a word are gathered one by one: fewer threads with more to do hide that better.
-        let (threads, aim) = match self.word {
-            Width::B1 | Width::B2 => (SMALL_PIECE_THREADS, SMALL_PIECE_BYTES),
-            _ => (PIECE_THREADS, PIECE_BYTES),
-        };
+        let pieces = TALL[usize::from(row_bytes > SHORT_LINE)];
         let mut window = 2 * self.sector();
-        while bytes(2 * window) <= aim {
+        while bytes(2 * window) <= pieces.bytes {
             window *= 2;
         }
         let x = (src.rows + self.sector() - 1).div_ceil(window);
-        self.pieces(Fast::Tall, x, threads, bytes(window), &[window as u64])
+        self.pieces(Fast::Tall, x, pieces.threads, bytes(window), &[window as u64])
     }
 
     /// Few rows, and a destination without gaps: pieces of many columns.
@@ -331,10 +331,14 @@ impl<'a> Task<'a> {
         }
         let col_bytes = src.rows * self.word_bytes();
         let step = self.sector();
-        let aim = if self.word_bytes() < 4 { SMALL_WIDE_BYTES } else { WIDE_BYTES };
-        let window = (aim * 32 / 33 / col_bytes / step).max(1) * step;
+        let pieces = match self.word {
+            Width::B1 => WIDE_OF_BYTES,
+            _ => WIDE[usize::from(col_bytes > SHORT_LINE)],
+        };
+        let window = (pieces.bytes * 32 / 33 / col_bytes / step).max(1) * step;
         let x = (src.len() + self.sector() - 1).div_ceil(window * src.rows);
-        self.pieces(Fast::Wide, x, PIECE_THREADS, piece_bytes(window * col_bytes), &[window as u64])
+        let shared = piece_bytes(window * col_bytes);
+        self.pieces(Fast::Wide, x, pieces.threads, shared, &[window as u64])
     }
 
     /// Many small matrices without gaps in or between them.
@@ -350,7 +354,7 @@ impl<'a> Task<'a> {
         }
         let step = self.sector();
         let extra = 1 + self.sector().div_ceil(each);
-        let fits = (PIECE_BYTES * 32 / 33 / bytes).saturating_sub(extra);
+        let fits = (BATCH.bytes * 32 / 33 / bytes).saturating_sub(extra);
         let window = (fits / step).max(1) * step;
         let x = (batch.count * each + self.sector() - 1).div_ceil(window * each);
         let shared = piece_bytes((window + extra) * bytes);
@@ -361,7 +365,7 @@ impl<'a> Task<'a> {
         Some(vec![self.launch(
             Fast::Batch,
             [x, 1, 1],
-            PIECE_THREADS,
+            BATCH.threads,
             shared,
             0,
             0,
