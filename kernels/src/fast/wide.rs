@@ -192,7 +192,7 @@ impl Columns {
     /// The extent is readable.
     #[inline(always)]
     unsafe fn load(&self, at: Place) -> B16 {
-        if self.extent.holds_vector(at.from) {
+        if at.row < self.rows && self.extent.holds_vector(at.from) {
             // SAFETY: the vector is readable and aligned.
             unsafe { load_vector(at.from) }
         } else {
@@ -263,14 +263,24 @@ unsafe fn load<E: Scatter>(matrices: &Matrices<E>, stage: Stage, piece: &Piece, 
         }
         place
     };
-    let mut place = next();
-    while place.row < columns.rows {
+    let mut first = next();
+    while first.row < columns.rows {
         // SAFETY: the caller's obligations.
         unsafe {
-            let vector = columns.load(place);
-            columns.scatter::<E>(place, vector);
+            let vector = columns.load(first);
+            if size == 1 {
+                // Scattering bytes takes so long that a second vector had better be under way.
+                let second = next();
+                let under_way = columns.load(second);
+                columns.scatter::<E>(first, vector);
+                if second.row < columns.rows {
+                    columns.scatter::<E>(second, under_way);
+                }
+            } else {
+                columns.scatter::<E>(first, vector);
+            }
         }
-        place = next();
+        first = next();
     }
 }
 
