@@ -68,5 +68,5 @@ pub fn along_diagonals(tile_rows: u64) -> TileIndex {
 #[inline(always)]
 pub fn in_pairs(turn: u32, apart: u32) -> u32 {
     let place = (2 * apart).max(1) - 1;
-    (turn & !place) | (turn & 1) * apart | (turn & place) / 2
+    (turn & !place) | ((turn & 1) * apart) | ((turn & place) / 2)
 }
