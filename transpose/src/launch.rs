@@ -16,6 +16,8 @@ pub(crate) struct Launch {
     pub block: [u32; 3],
     /// Shared memory in bytes beyond what the kernel declares.
     pub dynamic_shared_bytes: u32,
+    /// How many blocks a multiprocessor should run at a time; 0 for as many as fit. Changes no result.
+    pub at_once: u32,
     /// Bytes from the start of each of the two memories to where this launch starts.
     pub offsets: [u64; 2],
     pub words: Words,

@@ -190,6 +190,7 @@ mod tests {
             grid: [2, 2, 1],
             block: [32, 8, 1],
             dynamic_shared_bytes: 0,
+            at_once: 0,
             offsets: [0, 0],
             words: [64, 64, 64, 0].into(),
         };

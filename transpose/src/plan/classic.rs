@@ -42,6 +42,7 @@ pub(crate) fn launches(
                 grid: [cols.div_ceil(TILE), tile_rows.div_ceil(z), z].map(|n| n as u32),
                 block: BLOCK,
                 dynamic_shared_bytes: 0,
+                at_once: 0,
                 offsets: [row * src.ld + col, dst_start].map(|n| n as u64 * width.bytes()),
                 words: [rows, cols, src.ld, dst.ld].map(|n| n as u64).into(),
             }

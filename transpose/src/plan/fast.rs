@@ -41,6 +41,9 @@ const FAR_ROWS: usize = 128 << 10;
 /// The bytes between two columns of tiles that do not meet there.
 const PAIR_DISTANCE: usize = 16 << 10;
 
+/// From this many bytes on matrices are far larger than any cache: the memory gains from fewer blocks.
+const LARGE: usize = 256 << 20;
+
 /// Below this many bytes a row is short: tiles would stand out over it.
 const SHORT_ROW: usize = 256;
 
@@ -113,17 +116,19 @@ struct MicroShape {
     rows: usize,
     cols: usize,
     threads: u32,
+    /// Blocks that a multiprocessor should run at a time if the matrices are large.
+    at_once: u32,
 }
 
 const fn micro_shape(word: Width) -> MicroShape {
-    let (rows, cols, threads) = match word {
-        Width::B1 => (128, 256, 512),
-        Width::B2 => (128, 128, 512),
-        Width::B4 => (64, 64, 256),
-        Width::B8 => (64, 32, 512),
-        Width::B16 => (32, 16, 256),
+    let (rows, cols, threads, at_once) = match word {
+        Width::B1 => (128, 256, 512, 2),
+        Width::B2 => (128, 128, 512, 2),
+        Width::B4 => (64, 64, 256, 4),
+        Width::B8 => (64, 32, 512, 0),
+        Width::B16 => (32, 16, 256, 5),
     };
-    MicroShape { rows, cols, threads }
+    MicroShape { rows, cols, threads, at_once }
 }
 
 /// The shape of a tile of the `rows` kernel. Words of 16 bytes need none: their rows start on vectors.
@@ -199,11 +204,19 @@ impl<'a> Task<'a> {
 
     /// Tiles of aligned rows, down columns that lie in pairs `apart` tiles from each other; 0 for none.
     fn micro_in_pairs(&self, apart: usize) -> Option<Vec<Launch>> {
-        let MicroShape { rows, cols, threads } = micro_shape(self.word);
+        let MicroShape { rows, cols, threads, at_once } = micro_shape(self.word);
+        if !self.aligned {
+            return None;
+        }
         let x = self.problem.src.rows.div_ceil(rows);
         let group = (2 * apart).max(1);
         let words = [apart as u64];
-        self.aligned.then(|| self.groups(Fast::Micro, x, [cols, group], threads, &words))
+        let mut launches = self.groups(Fast::Micro, x, [cols, group], threads, &words);
+        let Problem { src, batch, .. } = self.problem;
+        if src.len().saturating_mul(batch.count).saturating_mul(self.word_bytes()) >= LARGE {
+            launches.iter_mut().for_each(|launch| launch.at_once = at_once);
+        }
+        Some(launches)
     }
 
     /// How far apart two columns of tiles of the `micro` kernel should be that are walked together, in tiles.
@@ -429,6 +442,7 @@ impl<'a> Task<'a> {
             grid: grid.map(|n| n as u32),
             block: [threads, 1, 1],
             dynamic_shared_bytes: shared as u32,
+            at_once: 0,
             offsets: offsets.map(|n| (n * element_bytes) as u64),
             words: Words::new(&shape, words),
         }
@@ -532,6 +546,14 @@ mod tests {
         assert_eq!(walk(&window), (64, 256));
         window.src.cols = 8192 - 64;
         assert_eq!(walk(&window), (0, 127));
+    }
+
+    #[test]
+    fn large_matrices_have_fewer_blocks_at_once() {
+        let at_once =
+            |element, side| launches(&problem(element, side, side), GRID_LIMIT)[0].at_once;
+        assert_eq!([1, 2, 4, 8, 16].map(|element| at_once(element, 16384)), [2, 2, 4, 0, 5]);
+        assert_eq!([1, 2, 4, 8, 16].map(|element| at_once(element, 2048)), [0; 5]);
     }
 
     /// A slab of the grid is whole groups, but for the last.

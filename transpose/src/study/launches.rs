@@ -111,6 +111,7 @@ fn launch(
         grid: [blocks_x, blocks_y.div_ceil(z), z].map(|n| n as u32),
         block: [block.x, block.y, 1],
         dynamic_shared_bytes: dynamic_shared_bytes(kernel, block, width),
+        at_once: 0,
         offsets: [0, 0],
         words: [src.rows, src.cols, src.ld, dst.ld].map(|n| n as u64).into(),
     }))
