@@ -32,6 +32,9 @@ struct Arguments {
     /// Blocks that may hold parts of one whole.
     #[arg(long)]
     group: Vec<usize>,
+    /// Carry super-elements through shared memory, a step at a time.
+    #[arg(long)]
+    shared_carry: bool,
     /// How often each is timed.
     #[arg(long, default_value_t = 7)]
     turns: usize,
@@ -351,8 +354,10 @@ impl Bench {
             for &tile in &tiles {
                 for &max_group in &groups {
                     let on_chip_bytes = arguments.on_chip;
-                    let defaults = InPlaceOptions::default();
-                    let options = InPlaceOptions { tile, on_chip_bytes, max_group, ..defaults };
+                    let carry =
+                        if arguments.shared_carry { Carry::SharedMemory } else { Carry::Registers };
+                    let flags = None;
+                    let options = InPlaceOptions { tile, on_chip_bytes, max_group, flags, carry };
                     entrants.push(Entrant { algorithm, options });
                 }
             }

@@ -28,18 +28,19 @@ unsafe fn leaders<E: Element, const ELEMENTS: usize, const STEPS: usize>(
     let slots = Divisor32::new(words.rows * words.cols, words.slots_magic);
     let lane = thread::thread_idx_x() & 31;
     let warps_per_block = thread::block_dim_x() / 32;
+    let warps = thread::grid_dim_x() * warps_per_block;
     let own = thread::block_idx_x() * warps_per_block + thread::thread_idx_x() / 32;
     let units = slots.divisor * (words.pieces * words.instances) as u32;
-    let mut first = own * 32;
-    while first < units {
-        let unit = (first + lane).min(units - 1);
-        let (layer, slot) = slots.divide(unit);
+    // The lowest slots of cycles are low: each warp looks at some low ones and some high ones.
+    let mut unit = lane * warps + own;
+    while unit - lane * warps < units {
+        let (layer, slot) = slots.divide(unit.min(units - 1));
         let mut place = arithmetic.next(slot);
         while place > slot {
             place = arithmetic.next(place);
         }
         // A slot that is its own cycle stays where it is.
-        let leads = first + lane < units && place == slot && arithmetic.next(slot) != slot;
+        let leads = unit < units && place == slot && arithmetic.next(slot) != slot;
         // SAFETY: the whole warp is here.
         let mut leading = unsafe { ballot(leads) };
         while leading != 0 {
@@ -53,7 +54,7 @@ unsafe fn leaders<E: Element, const ELEMENTS: usize, const STEPS: usize>(
                 follow::<E, ELEMENTS, STEPS>(&arithmetic, &layer, slot, starts);
             }
         }
-        first += thread::grid_dim_x() * warps_per_block * 32;
+        unit += warps * 32;
     }
 }
 

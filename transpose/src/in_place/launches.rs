@@ -131,15 +131,29 @@ fn square_tuples(shape: &Shape, limits: &Limits) -> Option<Launch> {
     (shared <= limits.block_shared).then_some(launch)
 }
 
-/// Words from one segment of `words` words in shared memory to the next, so that the words of tuples
-/// in neighbouring segments follow each other in the banks, or at least do not share one.
+/// Words from one segment of `words` words in shared memory to the next: of the least ones that have
+/// room, that with the fewest bank conflicts between neighbouring segments.
 fn tuple_pitch(words: usize, tuple: usize, width: Width) -> usize {
-    let banks = BANKS_BYTES / width.bytes() as usize;
-    if words < 8 * banks {
-        words | 1
-    } else {
-        words + (banks + tuple % banks - words % banks) % banks
+    let candidates = words..=words + (words / 16).max(4);
+    candidates.min_by_key(|&pitch| conflicts(pitch, tuple, width)).unwrap_or(words)
+}
+
+/// The most words of 4 bytes that one bank serves when the lanes that are served together read whole
+/// tuples, each from the next segment.
+fn conflicts(pitch: usize, tuple: usize, width: Width) -> usize {
+    let bytes = width.bytes() as usize;
+    let lanes = 32.min(BANKS_BYTES / bytes);
+    let mut banks = vec![Vec::new(); BANKS_BYTES / 4];
+    for lane in 0..lanes {
+        let first = (lane / tuple * pitch + lane % tuple) * bytes;
+        for word in first / 4..(first + bytes).div_ceil(4) {
+            let bank = &mut banks[word % (BANKS_BYTES / 4)];
+            if !bank.contains(&word) {
+                bank.push(word);
+            }
+        }
     }
+    banks.iter().map(Vec::len).max().unwrap_or(0)
 }
 
 /// Panels whose rows become slots, or the reverse.
@@ -611,7 +625,8 @@ impl Columns {
 
 #[cfg(test)]
 mod tests {
-    use super::{flag_bytes, gcd, scramble, short_cycle};
+    use super::{conflicts, flag_bytes, gcd, scramble, short_cycle, tuple_pitch};
+    use crate::kernels::Width;
 
     #[test]
     fn scrambled_words_are_all_words() {
@@ -620,6 +635,18 @@ mod tests {
             assert!(number >= 1 && gcd(number, count) == 1, "{count}");
         }
         assert_eq!(flag_bytes(33), 8);
+    }
+
+    #[test]
+    fn pitches_of_tuples_avoid_conflicts() {
+        for (tuple, width) in [(3, Width::B4), (3, Width::B8), (5, Width::B4), (2, Width::B16)] {
+            for words in (tuple * 40..tuple * 60).step_by(tuple) {
+                let pitch = tuple_pitch(words, tuple, width);
+                assert!(pitch >= words && conflicts(pitch, tuple, width) <= 2, "{tuple} {words}");
+            }
+        }
+        assert_eq!(conflicts(32, 1, Width::B4), 32);
+        assert_eq!(conflicts(33, 1, Width::B4), 1);
     }
 
     #[test]
