@@ -2,11 +2,11 @@
 //!
 //! `cargo run --release --example in_place -- [TABLE…] [--shape ROWSxCOLS]`
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 use support::device::DeviceChoice;
 use support::in_place::{Entrant, Outcome, compare, median};
-use transpose::{Device, DeviceMatrix, InPlace, InPlaceOptions};
+use transpose::{Carry, Device, DeviceMatrix, InPlace, InPlaceOptions};
 
 /// Transpose matrices in place and say at what speed.
 #[derive(Parser)]
@@ -32,6 +32,9 @@ struct Arguments {
     /// Blocks that may hold parts of one whole.
     #[arg(long)]
     group: Vec<usize>,
+    /// Carry super-elements through shared memory, a step at a time.
+    #[arg(long)]
+    shared_carry: bool,
     /// How often each is timed.
     #[arg(long, default_value_t = 7)]
     turns: usize,
@@ -56,8 +59,14 @@ enum Table {
     Primes,
     /// Few columns, or few rows.
     Skinny,
+    /// Elements that are no power of two wide, and wider ones.
+    Tuples,
+    /// Rows that do not fit on chip.
+    Staged,
     /// 010! by flags in shared memory: spreading factors and padding.
     Spreading,
+    /// 100! through registers and through shared memory.
+    Carrying,
 }
 
 const STAGED: [InPlace; 5] = [
@@ -99,7 +108,10 @@ fn main() -> Result<()> {
                 &[InPlace::Auto, InPlace::Decomposed],
             )?,
             Table::Skinny => bench.skinny()?,
+            Table::Tuples => bench.tuples()?,
+            Table::Staged => bench.staged()?,
             Table::Spreading => bench.spreading()?,
+            Table::Carrying => bench.carrying()?,
         }
     }
     bench.own(&arguments)
@@ -140,10 +152,17 @@ impl Bench {
             outcome.extra_bytes,
         );
         if self.steps {
+            // Steps of one name together: there may be hundreds.
+            let mut sums: Vec<(&str, usize, f64)> = Vec::new();
             for (step, time) in &outcome.steps {
-                if let Some(time) = time {
-                    println!("{:>40}{step}: {:.1} µs", "", time.as_secs_f64() * 1e6);
+                let time = time.map_or(0.0, |time| time.as_secs_f64() * 1e6);
+                match sums.iter_mut().find(|(name, ..)| name == step) {
+                    Some((_, count, sum)) => (*count, *sum) = (*count + 1, *sum + time),
+                    None => sums.push((step, 1, time)),
                 }
+            }
+            for (step, count, time) in sums {
+                println!("{:>40}{count} × {step}: {time:.1} µs", "");
             }
         }
     }
@@ -160,7 +179,17 @@ impl Bench {
             2 => compare::<u16>,
             4 => compare::<u32>,
             8 => compare::<u64>,
-            _ => compare::<u128>,
+            16 => compare::<u128>,
+            3 => compare::<[u8; 3]>,
+            6 => compare::<[u16; 3]>,
+            7 => compare::<[u8; 7]>,
+            12 => compare::<[u32; 3]>,
+            24 => compare::<[u64; 3]>,
+            32 => compare::<[u128; 2]>,
+            48 => compare::<[u128; 3]>,
+            128 => compare::<[u128; 8]>,
+            512 => compare::<[u128; 32]>,
+            _ => bail!("there is no element of {bytes} bytes here"),
         };
         let (copy, outcomes) = compare(&self.device, rows, cols, entrants, self.turns)?;
         if let Some(copy) = copy {
@@ -210,6 +239,57 @@ impl Bench {
             for shape in [(records, fields), (fields, records)] {
                 self.run(shape, 4, &[InPlace::Auto.into(), InPlace::Decomposed.into()])?;
             }
+        }
+        Ok(())
+    }
+
+    fn tuples(&self) -> Result<()> {
+        self.heading("Elements of several words");
+        for bytes in [3, 6, 7, 12, 24, 32, 48, 128, 512] {
+            let side = ((1 << 30) / bytes) as f64;
+            let side = self.size(side.sqrt() as usize / 80 * 80);
+            let (long, short) = (side * 5 / 4, side * 4 / 5);
+            // The last has no divisors to make use of, and rows that begin anywhere.
+            for shape in [(side, side), (long, short), (short, long), (long | 1, short | 1)] {
+                self.run(shape, bytes, &[InPlace::Auto.into()])?;
+            }
+        }
+        self.run((self.size(1_000_000), 8), 12, &[InPlace::Auto.into()])?;
+        self.run((8, self.size(1_000_000)), 12, &[InPlace::Auto.into()])?;
+        Ok(())
+    }
+
+    /// Rows of more than 227 KiB, which a multiprocessor does not hold.
+    fn staged(&self) -> Result<()> {
+        self.heading("Rows that do not fit on chip");
+        for (rows, cols) in [(16000, 15000), (15000, 16000), (14951, 14939)] {
+            let entrants = [InPlace::Auto.into(), InPlace::Decomposed.into()];
+            self.run((self.size(rows), self.size(cols)), 16, &entrants)?;
+        }
+        Ok(())
+    }
+
+    /// 100! alone: super-elements of `m` elements moved along their cycles.
+    fn carrying(&self) -> Result<()> {
+        println!("\n100!, u32: GB/s through registers and through shared memory");
+        println!("{:>5} {:>10} {:>14}", "m", "registers", "shared memory");
+        for m in [16, 31, 32, 45, 64, 96, 100, 128, 160, 200, 256, 500, 1000, 2000, 5000] {
+            let (fields, bytes) = (100, self.size(1 << 29));
+            let tiles = (bytes / 4 / fields / m).max(2);
+            let mut matrix = DeviceMatrix::<u32>::zeroed(&self.device, fields, tiles * m)?;
+            let mut speeds = Vec::new();
+            for carry in [Carry::Registers, Carry::SharedMemory] {
+                let options = InPlaceOptions { carry, ..InPlaceOptions::default() };
+                let mut times = Vec::new();
+                for _ in 0..self.turns {
+                    let time = self.device.time(|| matrix.soa_to_asta_with(m, &options))?;
+                    times.push(time);
+                    matrix.asta_to_soa(fields)?;
+                }
+                let moved = 2.0 * (4 * fields * tiles * m) as f64;
+                speeds.push(median(times).map_or(0.0, |time| moved / time.as_secs_f64() / 1e9));
+            }
+            println!("{m:>5} {:>10.1} {:>14.1}", speeds[0], speeds[1]);
         }
         Ok(())
     }
@@ -274,8 +354,10 @@ impl Bench {
             for &tile in &tiles {
                 for &max_group in &groups {
                     let on_chip_bytes = arguments.on_chip;
+                    let carry =
+                        if arguments.shared_carry { Carry::SharedMemory } else { Carry::Registers };
                     let flags = None;
-                    let options = InPlaceOptions { tile, on_chip_bytes, max_group, flags };
+                    let options = InPlaceOptions { tile, on_chip_bytes, max_group, flags, carry };
                     entrants.push(Entrant { algorithm, options });
                 }
             }

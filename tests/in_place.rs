@@ -1,7 +1,7 @@
 //! Transposition in place: every algorithm × element width × shape, on the simulator and on a GPU.
 
 use proptest::prelude::{ProptestConfig, Strategy as _, proptest};
-use transpose::{Device, DeviceMatrix, Error, InPlace, InPlaceOptions, InPlacePlan};
+use transpose::{Carry, Device, DeviceMatrix, Error, InPlace, InPlaceOptions, InPlacePlan};
 use transpose_tests::{Element, on_both_devices};
 
 on_both_devices! {
@@ -9,12 +9,19 @@ on_both_devices! {
     small_shapes,
     small_shapes_on_small_chips,
     squares,
+    squares_of_tiles,
     squares_with_gaps,
     skinny,
     large,
     staged_tiles,
     flags_with_spreading_and_padding,
     many_panels,
+    carried_through_shared_memory,
+    short_cycles,
+    rows_that_do_not_fit,
+    tuples,
+    large_elements,
+    tuples_with_gaps,
     random_cases,
     layouts,
     refusals,
@@ -117,6 +124,21 @@ fn squares(device: &Device) {
     }
 }
 
+/// Rows so far apart that tiles are taken in squares, whole ones and parts.
+fn squares_of_tiles(device: &Device) {
+    let sides = if device.is_gpu() { [8192, 40] } else { [70, 40] };
+    for side in sides {
+        let ld = 8192;
+        let host: Vec<u128> = (0..side * side).map(|index| u128::scrambled(index, 6)).collect();
+        let mut matrix = DeviceMatrix::from_host_with_ld(device, side, side, ld, &host).unwrap();
+        matrix.transpose_in_place().unwrap();
+        let actual = matrix.to_host().unwrap();
+        for (index, &element) in actual.iter().enumerate() {
+            assert!(element == host[index % side * side + index / side]);
+        }
+    }
+}
+
 /// Rows with gaps: what lies between them stays.
 fn squares_with_gaps(device: &Device) {
     for (side, ld) in [(5, 9), (40, 44), (64, 72), (70, 71)] {
@@ -212,6 +234,187 @@ fn many_panels(device: &Device) {
     }
 }
 
+/// 100! one step at a time: lengths with and without a relation to a warp, in one piece and in several.
+fn carried_through_shared_memory(device: &Device) {
+    let carried = InPlaceOptions { carry: Carry::SharedMemory, ..InPlaceOptions::default() };
+    for width in [1, 3, 16, 31, 32, 45, 64, 100, 129] {
+        let (fields, tiles) = (7, 11);
+        let records = width * tiles;
+        let host = numbers(fields * records);
+        let mut matrix = DeviceMatrix::from_host(device, fields, records, &host).unwrap();
+        for on_chip_bytes in [None, Some(256)] {
+            let options = InPlaceOptions { on_chip_bytes, ..carried };
+            matrix.soa_to_asta_with(width, &options).unwrap();
+            let tiled = matrix.to_host().unwrap();
+            for (index, &element) in tiled.iter().enumerate() {
+                let (tile, rest) = (index / (fields * width), index % (fields * width));
+                let (field, record) = (rest / width, rest % width);
+                assert_eq!(element as usize, field * records + tile * width + record, "{width}");
+            }
+            matrix.asta_to_soa(fields).unwrap();
+            assert!(matrix.to_host().unwrap() == host);
+        }
+    }
+    for algorithm in [InPlace::TwoStage, InPlace::ThreeStage, InPlace::FourStage] {
+        for shape in [(120, 90), (72, 180), (64, 128)] {
+            assert!(check_widths(device, shape, algorithm, &carried));
+        }
+    }
+    for shape in [(1500, 9), (9, 1500), (61, 13), (13, 61)] {
+        let options = InPlaceOptions { tile: Some((45, 0)), ..carried };
+        assert!(check_widths(device, shape, InPlace::TwoStage, &options));
+    }
+}
+
+/// Powers of two, and squares of tiles: whole cycles are moved without flags.
+fn short_cycles(device: &Device) {
+    for tile in [(4, 4), (8, 16), (16, 8), (32, 2), (1, 64), (64, 64)] {
+        let options = InPlaceOptions { tile: Some(tile), ..InPlaceOptions::default() };
+        for algorithm in [InPlace::ThreeStage, InPlace::FourStage] {
+            for shape in [(128, 64), (64, 256), (128, 128)] {
+                assert!(check_widths(device, shape, algorithm, &options));
+            }
+        }
+    }
+    // As many cycles as it takes on this device for each to be moved by one warp.
+    let tiny = InPlaceOptions { tile: Some((4, 4)), ..InPlaceOptions::default() };
+    let side = if device.is_gpu() { 1024 } else { 256 };
+    for algorithm in [InPlace::ThreeStage, InPlace::FourStage] {
+        assert!(check_with::<u32>(device, (side, side), algorithm, &tiny));
+        assert!(check_with::<u16>(device, (2 * side, side), algorithm, &tiny));
+        assert!(check_with::<[u8; 3]>(device, (side, side), algorithm, &tiny));
+    }
+    // And super-elements of several pieces.
+    let side = if device.is_gpu() { 256 } else { 24 };
+    let options = InPlaceOptions { tile: Some((4090, 0)), ..InPlaceOptions::default() };
+    for shape in [(side * 4090, side), (side, side * 4090)] {
+        assert!(check_with::<u8>(device, shape, InPlace::TwoStage, &options));
+    }
+}
+
+/// The decomposition where not even the shorter rows fit on chip: through the scratch memory.
+fn rows_that_do_not_fit(device: &Device) {
+    for (rows, cols, chip) in [(61, 53, 128), (53, 61, 128), (64, 48, 128), (300, 290, 600)] {
+        assert!(check_widths(device, (rows, cols), InPlace::Decomposed, &small_chip(chip * 16)));
+        assert!(check_with::<u32>(
+            device,
+            (rows, cols),
+            InPlace::Decomposed,
+            &small_chip(chip * 2)
+        ));
+        let matrix = DeviceMatrix::<u32>::zeroed(device, rows, cols).unwrap();
+        let options = small_chip(chip);
+        let plan = InPlacePlan::with_options(&matrix, InPlace::Decomposed, &options);
+        if let Ok(plan) = plan {
+            assert!(plan.extra_bytes() <= rows * cols * 4 / 200 + (1 << 20));
+            assert!(plan.passes() <= 4);
+        }
+    }
+    if device.is_gpu() {
+        // Rows of more than 227 KiB, as users plan them.
+        for (rows, cols) in [(14_700, 14_951), (14_951, 14_700), (15_000, 14_700)] {
+            let options = InPlaceOptions::default();
+            assert!(check_with::<u128>(device, (rows, cols), InPlace::Decomposed, &options));
+        }
+    }
+}
+
+/// Elements of three words, or of another number that is no power of two.
+fn tuples(device: &Device) {
+    let shapes = [
+        (1, 1),
+        (1, 40),
+        (40, 1),
+        (0, 5),
+        (2, 3),
+        (3, 2),
+        (31, 37),
+        (37, 31),
+        (64, 48),
+        (100, 7),
+        (7, 100),
+        (2, 301),
+        (301, 2),
+        (33, 33),
+        (64, 64),
+        (65, 65),
+    ];
+    for algorithm in [InPlace::Auto, InPlace::TwoStage] {
+        for shape in shapes {
+            for options in [InPlaceOptions::default(), small_chip(6 << 10)] {
+                assert!(check_with::<[u8; 3]>(device, shape, algorithm, &options));
+                assert!(check_with::<[u16; 3]>(device, shape, algorithm, &options));
+                assert!(check_with::<[u32; 3]>(device, shape, algorithm, &options));
+                assert!(check_with::<[u64; 3]>(device, shape, algorithm, &options));
+                assert!(check_with::<[u128; 2]>(device, shape, algorithm, &options));
+                assert!(check_with::<[u8; 7]>(device, shape, algorithm, &options));
+            }
+        }
+    }
+    let whole = InPlaceOptions::default();
+    for shape in [(401, 353), (353, 401), (600, 400), (1009, 50), (50, 1009)] {
+        assert!(check_with::<[u8; 3]>(device, shape, InPlace::Auto, &whole));
+        assert!(check_with::<[u32; 3]>(device, shape, InPlace::Auto, &whole));
+    }
+    for algorithm in [InPlace::ThreeStage, InPlace::FourStage] {
+        for shape in [(120, 90), (128, 64)] {
+            assert!(check_with::<[u32; 3]>(device, shape, algorithm, &whole));
+            assert!(check_with::<[u8; 5]>(device, shape, algorithm, &whole));
+        }
+    }
+    for algorithm in [InPlace::Decomposed, InPlace::CycleFollowing, InPlace::FourStageFused] {
+        assert!(!check_with::<[u32; 3]>(device, (120, 90), algorithm, &whole));
+    }
+    // Super-elements of every length, with and without rows that fill no panel.
+    for length in [1, 2, 3, 5, 16, 31, 60] {
+        let options = InPlaceOptions { tile: Some((length, 0)), ..whole };
+        for shape in [(61, 13), (13, 61), (64, 16), (16, 64)] {
+            assert!(check_with::<[u8; 3]>(device, shape, InPlace::TwoStage, &options));
+            assert!(check_with::<[u64; 3]>(device, shape, InPlace::TwoStage, &options));
+        }
+    }
+    let options = InPlaceOptions { flags: Some((1, false)), ..whole };
+    assert!(!check_with::<[u8; 3]>(device, (48, 40), InPlace::ThreeStage, &options));
+    // Arrays of structures of such fields.
+    let fields: Vec<[u8; 3]> = (0..96 * 16).map(|index| Element::scrambled(index, 7)).collect();
+    let mut matrix = DeviceMatrix::from_host(device, 96, 16, &fields).unwrap();
+    matrix.aos_to_asta(8).unwrap();
+    matrix.asta_to_soa(16).unwrap();
+    matrix.soa_to_aos().unwrap();
+    assert!(matrix.to_host().unwrap() == fields);
+}
+
+/// Elements that are moved by themselves, in one pass, and one of which no two fit the chip.
+fn large_elements(device: &Device) {
+    for shape in [(40, 31), (31, 40), (5, 64), (17, 17), (1, 9)] {
+        assert!(check_with::<[u64; 40]>(device, shape, InPlace::Auto, &InPlaceOptions::default()));
+        assert!(check_with::<[u8; 333]>(device, shape, InPlace::Auto, &InPlaceOptions::default()));
+    }
+    let matrix = DeviceMatrix::<[u64; 40]>::zeroed(device, 100, 70).unwrap();
+    let options = small_chip(8 << 10);
+    let plan = InPlacePlan::with_options(&matrix, InPlace::Auto, &options).unwrap();
+    assert_eq!((plan.algorithm(), plan.passes()), (InPlace::TwoStage, 1));
+    for shape in [(3, 3), (2, 4)] {
+        assert!(check_with::<[u32; 30_001]>(device, shape, InPlace::Auto, &options));
+    }
+}
+
+/// A square with gaps between its rows, of elements of three words.
+fn tuples_with_gaps(device: &Device) {
+    for (side, ld) in [(5, 9), (40, 44), (70, 71)] {
+        let host: Vec<[u16; 3]> =
+            (0..side * side).map(|index| Element::scrambled(index, 5)).collect();
+        let mut matrix = DeviceMatrix::from_host_with_ld(device, side, side, ld, &host).unwrap();
+        matrix.transpose_in_place().unwrap();
+        let actual = matrix.to_host().unwrap();
+        let gaps = matrix.window(side, side - 1, ld - side, ld).unwrap().to_host().unwrap();
+        assert!(gaps.iter().all(|&gap| gap == [0; 3]));
+        for (index, element) in actual.iter().enumerate() {
+            assert!(*element == host[index % side * side + index / side]);
+        }
+    }
+}
+
 fn random_cases(device: &Device) {
     let algorithms = ANY_SHAPE.to_vec();
     let case = (1..120usize, 1..120usize, proptest::sample::select(algorithms), 12..18u32);
@@ -289,7 +492,8 @@ fn refusals(device: &Device) {
     assert_eq!((wide.shape(), wide.to_host().unwrap()), ((3, 4), host));
 
     let mut odd = DeviceMatrix::<[u8; 3]>::zeroed(device, 2, 5).unwrap();
-    assert!(matches!(odd.transpose_in_place(), Err(Error::ElementSize { bytes: 3 })));
+    let refused = odd.transpose_in_place_with(InPlace::CycleFollowing);
+    assert!(matches!(refused, Err(Error::NotServed { element_bytes: 3, .. })));
 }
 
 /// The bound on extra memory, and the passes, as plans report them.

@@ -66,6 +66,16 @@ macro_rules! numbered {
 
 numbered!(u8, u16, u32, u64, u128);
 
+/// Elements of any other size, as arrays.
+impl<E: Numbered, const N: usize> Numbered for [E; N]
+where
+    [E; N]: Pod,
+{
+    fn numbered(index: usize) -> Self {
+        std::array::from_fn(|part| E::numbered(index * N + part))
+    }
+}
+
 /// Lets the entrants transpose a `rows × cols` matrix by turns, and a copy beside them. `None` for an
 /// entrant that does not serve the shape.
 ///

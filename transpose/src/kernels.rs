@@ -133,14 +133,20 @@ impl Classic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InPlaceKernel {
     Square,
+    SquareTuples,
     Panel,
+    PanelTuples,
     Permute,
     PermuteShort,
     PermuteShortest,
+    Leaders,
+    LeadersShort,
+    Carry,
     Fused,
     Flags,
     Cycle,
     Rows,
+    StageRows,
     Columns,
 }
 
@@ -149,14 +155,20 @@ impl InPlaceKernel {
     pub fn entry(self, width: Width) -> Entry {
         let names = match self {
             InPlaceKernel::Square => entry_names!("square"),
+            InPlaceKernel::SquareTuples => entry_names!("square_tuples"),
             InPlaceKernel::Panel => entry_names!("panel"),
+            InPlaceKernel::PanelTuples => entry_names!("panel_tuples"),
             InPlaceKernel::Permute => entry_names!("permute"),
             InPlaceKernel::PermuteShort => entry_names!("permute_short"),
             InPlaceKernel::PermuteShortest => entry_names!("permute_shortest"),
+            InPlaceKernel::Leaders => entry_names!("leaders"),
+            InPlaceKernel::LeadersShort => entry_names!("leaders_short"),
+            InPlaceKernel::Carry => entry_names!("carry"),
             InPlaceKernel::Fused => entry_names!("fused"),
             InPlaceKernel::Flags => entry_names!("flags"),
             InPlaceKernel::Cycle => entry_names!("cycle"),
             InPlaceKernel::Rows => entry_names!("rows"),
+            InPlaceKernel::StageRows => entry_names!("stage_rows"),
             InPlaceKernel::Columns => entry_names!("columns"),
         };
         Entry { family: Family::InPlace, name: names[width as usize] }

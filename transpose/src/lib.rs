@@ -44,7 +44,7 @@ mod view;
 
 pub use device::{Device, Inspection, LaunchReport};
 pub use error::{Error, Result};
-pub use in_place::{InPlace, InPlaceOptions, InPlacePlan};
+pub use in_place::{Carry, InPlace, InPlaceOptions, InPlacePlan};
 pub use matrix::DeviceMatrix;
 pub use plan::{Batch, CacheWarning, Plan, PlanCache};
 pub use simt;

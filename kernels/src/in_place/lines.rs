@@ -9,6 +9,10 @@ use cuda_std::{thread, warp};
 
 /// Lines in global memory, and where they are in shared memory.
 pub trait Lines<E> {
+    /// Whether elements of a line that are 32 apart are at the same distance everywhere in shared
+    /// memory.
+    const REGULAR: bool = true;
+
     /// The first element of a line in global memory.
     fn global(&self, line: u32) -> *mut E;
 
@@ -17,7 +21,7 @@ pub trait Lines<E> {
 }
 
 /// Loads `lines` lines of `length` elements into shared memory. `step` is the distance there of
-/// elements of a line that are 32 apart, in bytes.
+/// elements of a line that are 32 apart, in bytes, for regular lines.
 ///
 /// # Safety
 /// The lines are readable, their places in shared memory distinct and not in use.
@@ -60,7 +64,7 @@ unsafe fn dispatch<E: Element, const STORE: bool>(
     unsafe {
         if size_of::<E>() == 16 {
             move_lines::<E, 2, FEWER_IN_FLIGHT, STORE>(lines, length, step, of)
-        } else if size_of::<E>() != 4 {
+        } else if size_of::<E>() != 4 || !is_regular(of) {
             move_lines::<E, 4, FEWER_IN_FLIGHT, STORE>(lines, length, step, of)
         } else if length > 128 {
             move_lines::<E, 8, IN_FLIGHT, STORE>(lines, length, step, of)
@@ -68,6 +72,12 @@ unsafe fn dispatch<E: Element, const STORE: bool>(
             move_lines::<E, 4, IN_FLIGHT, STORE>(lines, length, step, of)
         }
     }
+}
+
+/// Whether lines are regular.
+#[inline(always)]
+fn is_regular<E, L: Lines<E>>(_: &L) -> bool {
+    L::REGULAR
 }
 
 /// Keeps all loads before it in the code ahead of all stores behind it. Left alone, the assembler
@@ -103,13 +113,20 @@ unsafe fn move_lines<E: Element, const ALONG: usize, const FLIGHT: usize, const 
                 let line = line + across * warps;
                 (line < lines && position + along * 32 < length, line, along)
             };
+            let ahead = |line, along| {
+                if is_regular(of) {
+                    of.shared(line, position) + along * step
+                } else {
+                    of.shared(line, position + along * 32)
+                }
+            };
             crate::unroll!(K in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {
                 let (inside, line, along) = place(K);
                 if K < FLIGHT && inside {
                     // SAFETY: the caller's obligations.
                     held[K] = unsafe {
                         if STORE {
-                            E::load_shared(of.shared(line, position) + along * step)
+                            E::load_shared(ahead(line, along))
                         } else {
                             E::load(of.global(line).add((position + along * 32) as usize))
                         }
@@ -125,7 +142,7 @@ unsafe fn move_lines<E: Element, const ALONG: usize, const FLIGHT: usize, const 
                         if STORE {
                             held[K].store(of.global(line).add((position + along * 32) as usize))
                         } else {
-                            held[K].store_shared(of.shared(line, position) + along * step)
+                            held[K].store_shared(ahead(line, along))
                         }
                     }
                 }

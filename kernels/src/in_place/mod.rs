@@ -5,30 +5,37 @@
 //!
 //! | file | what it moves | how it knows |
 //! |---|---|---|
-//! | `square`, `packed` | two tiles, mirrored at the diagonal | one block holds both |
+//! | `square`, `packed`, `square_tuples` | two tiles, mirrored at the diagonal | one block holds both |
 //! | `panel` | a panel of rows, or a tile of it | barrier in the block, counters between blocks |
 //! | `permute` | super-elements along cycles (100!, 0100!, 1000!) | a flag bit per super-element |
+//! | `carry` | the same, through shared memory | the same |
+//! | `leaders` | super-elements along short cycles | one warp has the whole cycle |
 //! | `fused` | tiles along cycles, transposed on the way | a flag bit per tile |
 //! | `flags` | elements along the cycles of a tile (010!, PTTWAC) | a flag bit per element, in shared memory |
 //! | `cycle` | elements along cycles (P-IPT) | one thread has the whole cycle |
 //! | `rows`, `columns` | rows and columns of the C2R/R2C decomposition | as `panel` |
+//! | `staged` | rows of it that are too long for the chip | what is written is another memory |
 //!
 //! `docs/in-place.md` explains the algorithms they are the steps of.
 //!
 //! Every entry takes the matrix, scratch memory, and 64-bit words that the host computed.
 
+pub mod carry;
 pub mod columns;
 pub mod cycle;
 pub mod divide;
 pub mod flags;
 pub mod fused;
 pub mod group;
+pub mod leaders;
 pub mod lines;
 pub mod packed;
 pub mod panel;
 pub mod permute;
 pub mod rows;
 pub mod square;
+pub mod square_tuples;
+pub mod staged;
 pub mod strong;
 pub mod sweep;
 pub mod unroll;

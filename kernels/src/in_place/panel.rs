@@ -12,8 +12,10 @@
 //!
 //! One block may hold the whole panel, or several a tile each (see `group`). With neither group nor
 //! gap this is the barrier-sync (BS) kernel of Sung et al. (PPoPP 2014), transposition 0010!.
+//!
+//! An element that is not as wide as an access is a *tuple* of words, and moves word by word.
 
-use super::divide::Divisor;
+use super::divide::{Divisor, Divisor32};
 use super::group::Group;
 use super::lines::{self, Lines};
 use crate::element::{Element, B16};
@@ -28,7 +30,7 @@ pub struct Words {
     pub length: u64,
     /// Elements of a row: slots of a panel.
     pub lines: u64,
-    /// The multiplier of `lines`.
+    /// The multiplier of the words of a row.
     pub lines_magic: u64,
     /// Slots between two gaps.
     pub period: u64,
@@ -42,10 +44,14 @@ pub struct Words {
     pub tile_length: u64,
     /// Columns of a tile.
     pub tile_lines: u64,
-    /// Elements from one segment of the tile in shared memory to the next.
+    /// Words from one segment of the tile in shared memory to the next.
     pub pitch: u64,
     /// [`TO_ROWS`], [`PADDED`], [`GROUPED`].
     pub mode: u64,
+    /// Words of an element.
+    pub tuple: u64,
+    /// The 32-bit multiplier of `tuple`.
+    pub tuple_magic: u64,
 }
 
 /// Slots become rows; otherwise rows become slots.
@@ -55,13 +61,39 @@ const PADDED: u64 = 2;
 /// Blocks wait for each other.
 const GROUPED: u64 = 4;
 
+/// The words of an element: one, unless there are `MANY`.
+#[derive(Clone, Copy)]
+struct Tuple<const MANY: bool>(Divisor32);
+
+impl<const MANY: bool> Tuple<MANY> {
+    #[inline(always)]
+    fn words(self) -> u32 {
+        if MANY {
+            self.0.divisor
+        } else {
+            1
+        }
+    }
+
+    /// The element that a word of a line belongs to, and the word's number in it.
+    #[inline(always)]
+    fn split(self, position: u32) -> (u32, u32) {
+        if MANY {
+            self.0.divide(position)
+        } else {
+            (position, 0)
+        }
+    }
+}
+
 /// A block's tile in shared memory: a segment for each row, or, towards rows, for each slot.
 #[derive(Clone, Copy)]
-struct Held {
+struct Held<const MANY: bool> {
     base: u32,
     pitch: u32,
     padded: bool,
     by_slots: bool,
+    tuple: Tuple<MANY>,
 }
 
 /// Bytes in shared memory between elements that are 32 apart in a row, and in a slot.
@@ -70,17 +102,18 @@ struct Steps {
     slots: u32,
 }
 
-impl Held {
-    /// The address of the element in a row and a slot of the tile.
+impl<const MANY: bool> Held<MANY> {
+    /// The address of a word of the element in a row and a slot of the tile.
     #[inline(always)]
-    fn address<E>(self, row: u32, slot: u32) -> u32 {
+    fn address<E>(self, row: u32, slot: u32, word: u32) -> u32 {
         let (segment, position) = if self.by_slots { (slot, row) } else { (row, slot) };
-        let index = segment * self.pitch + position;
+        let index = segment * self.pitch + position * self.tuple.words() + word;
         let index = if self.padded { index + (index >> 5) } else { index };
         self.base + index * size_of::<E>() as u32
     }
 
-    /// Padding is by 32 elements, so it is as regular as what it is inserted into.
+    /// Padding is by 32 elements, so it is as regular as what it is inserted into. Tuples have no
+    /// such steps.
     #[inline(always)]
     fn steps<E>(self) -> Steps {
         let along = if self.padded { 33 } else { 32 } * size_of::<E>() as u32;
@@ -95,13 +128,15 @@ impl Held {
 /// # Safety
 /// The obligations of the entry points.
 #[inline(always)]
-unsafe fn panel<E: Element>(matrix: *mut E, scratch: *mut u32, words: Words) {
+unsafe fn panel<E: Element, const TUPLES: bool>(matrix: *mut E, scratch: *mut u32, words: Words) {
     let Words { length, lines, gap, panels, tile_length, tile_lines, mode, .. } = words;
     // SAFETY: the launch has dynamic shared memory for a tile.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let to_rows = mode & TO_ROWS != 0;
     let padded = mode & PADDED != 0;
-    let held = Held { base, pitch: words.pitch as u32, padded, by_slots: to_rows };
+    let tuple = Tuple::<TUPLES>(Divisor32::new(words.tuple, words.tuple_magic));
+    let k = tuple.words();
+    let held = Held { base, pitch: words.pitch as u32, padded, by_slots: to_rows, tuple };
     let tiles_along = (lines as u32).div_ceil(tile_lines as u32);
     let parts = tiles_along * (length as u32).div_ceil(tile_length as u32);
     let group = Group { counters: scratch, parts, waits: mode & GROUPED != 0 };
@@ -122,82 +157,90 @@ unsafe fn panel<E: Element>(matrix: *mut E, scratch: *mut u32, words: Words) {
     let first_line = part % tiles_along * tile_lines as u32;
     let tile_rows = (length as u32 - first_row).min(tile_length as u32);
     let tile_cols = (lines as u32 - first_line).min(tile_lines as u32);
-    let start = (panel * length + first_row as u64) * lines + first_line as u64;
+    let start = ((panel * length + first_row as u64) * lines + first_line as u64) * k as u64;
     // SAFETY: the caller's obligations.
-    let rows = Rows { start: unsafe { matrix.add(start as usize) }, lines, held };
+    let rows = Rows { start: unsafe { matrix.add(start as usize) }, pitch: lines * k as u64, held };
     let slots = Slots {
         // SAFETY: the caller's obligations.
-        start: unsafe { matrix.add(first_row as usize) },
+        start: unsafe { matrix.add((first_row * k) as usize) },
         first: panel * lines + first_line as u64,
-        length,
+        length: length * k as u64,
         period: Divisor { divisor: words.period, magic: words.period_magic },
-        gap,
+        gap: gap * k as u64,
         held,
     };
     // Tiles as wide as the panel are one stretch of memory.
     let stretch = Stretch {
         start: rows.start,
-        lines: Divisor { divisor: lines, magic: words.lines_magic },
+        line: Divisor { divisor: lines * k as u64, magic: words.lines_magic },
         held,
     };
     let whole_rows = tile_lines == lines;
-    let elements = tile_rows * tile_cols;
+    let (row_words, slot_words) = (tile_cols * k, tile_rows * k);
+    let all_words = tile_rows * row_words;
     let steps = held.steps::<E>();
 
     // SAFETY: the caller's obligations; all places are inside the panel, and in shared memory each
     // is written once before the barrier of `loaded`.
     unsafe {
         if to_rows {
-            lines::load(tile_cols, tile_rows, steps.slots, &slots);
+            lines::load(tile_cols, slot_words, steps.slots, &slots);
         } else if whole_rows {
-            stretch.load(elements);
+            stretch.load(all_words);
         } else {
-            lines::load(tile_rows, tile_cols, steps.rows, &rows);
+            lines::load(tile_rows, row_words, steps.rows, &rows);
         }
         // All threads are here; there is a counter per panel.
         group.loaded(panel, neighbour);
         // What is overwritten has been loaded.
         if !to_rows {
-            lines::store(tile_cols, tile_rows, steps.slots, &slots);
+            lines::store(tile_cols, slot_words, steps.slots, &slots);
         } else if whole_rows {
-            stretch.store(elements);
+            stretch.store(all_words);
         } else {
-            lines::store(tile_rows, tile_cols, steps.rows, &rows);
+            lines::store(tile_rows, row_words, steps.rows, &rows);
         }
     }
 }
 
 /// The tile's rows.
-struct Rows<E> {
+struct Rows<E, const MANY: bool> {
     start: *mut E,
-    /// Elements from one row to the next.
-    lines: u64,
-    held: Held,
+    /// Words from one row to the next.
+    pitch: u64,
+    held: Held<MANY>,
 }
 
-impl<E> Lines<E> for Rows<E> {
+impl<E, const MANY: bool> Lines<E> for Rows<E, MANY> {
+    const REGULAR: bool = !MANY;
+
     #[inline(always)]
     fn global(&self, line: u32) -> *mut E {
-        self.start.wrapping_add(line as usize * self.lines as usize)
+        self.start.wrapping_add(line as usize * self.pitch as usize)
     }
 
     #[inline(always)]
     fn shared(&self, line: u32, position: u32) -> u32 {
-        self.held.address::<E>(line, position)
+        let (slot, word) = self.held.tuple.split(position);
+        self.held.address::<E>(line, slot, word)
     }
 }
 
 /// The tile's columns, in slots.
-struct Slots<E> {
+struct Slots<E, const MANY: bool> {
     start: *mut E,
     first: u64,
+    /// Words of a slot.
     length: u64,
     period: Divisor,
+    /// Words of a gap.
     gap: u64,
-    held: Held,
+    held: Held<MANY>,
 }
 
-impl<E> Lines<E> for Slots<E> {
+impl<E, const MANY: bool> Lines<E> for Slots<E, MANY> {
+    const REGULAR: bool = !MANY;
+
     #[inline(always)]
     fn global(&self, line: u32) -> *mut E {
         let slot = self.first + line as u64;
@@ -207,21 +250,23 @@ impl<E> Lines<E> for Slots<E> {
 
     #[inline(always)]
     fn shared(&self, line: u32, position: u32) -> u32 {
-        self.held.address::<E>(position, line)
+        let (row, word) = self.held.tuple.split(position);
+        self.held.address::<E>(row, line, word)
     }
 }
 
-/// Whole rows of the panel as one line, cut into lines of [`CUT`] elements for the warps.
-struct Stretch<E> {
+/// Whole rows of the panel as one line, cut into lines of [`CUT`] words for the warps.
+struct Stretch<E, const MANY: bool> {
     start: *mut E,
-    lines: Divisor,
-    held: Held,
+    /// Divides by the words of a row.
+    line: Divisor,
+    held: Held<MANY>,
 }
 
-/// Elements that a warp moves at a time.
+/// Words that a warp moves at a time.
 const CUT: u32 = 256;
 
-impl<E: Element> Stretch<E> {
+impl<E: Element, const MANY: bool> Stretch<E, MANY> {
     /// Loads a stretch; it is held as it is.
     ///
     /// # Safety
@@ -236,7 +281,7 @@ impl<E: Element> Stretch<E> {
             },
             |at, element| {
                 // SAFETY: the caller's obligations.
-                unsafe { element.store_shared(self.held.address::<E>(0, at)) }
+                unsafe { element.store_shared(self.held.address::<E>(0, 0, at)) }
             },
         );
     }
@@ -250,9 +295,10 @@ impl<E: Element> Stretch<E> {
         self.each(
             elements,
             |at| {
-                let (row, col) = self.lines.divide(at as u64);
+                let (row, rest) = self.line.divide(at as u64);
+                let (slot, word) = self.held.tuple.split(rest as u32);
                 // SAFETY: the caller's obligations.
-                unsafe { E::load_shared(self.held.address::<E>(row as u32, col as u32)) }
+                unsafe { E::load_shared(self.held.address::<E>(row as u32, slot, word)) }
             },
             |at, element| {
                 // SAFETY: the caller's obligations.
@@ -288,6 +334,15 @@ impl<E: Element> Stretch<E> {
 crate::in_place::in_place_entries! {
     "Turns the rows of panels into slots, or slots into rows.",
     panel of Words { length, lines, lines_magic, period, period_magic, gap, panels, tile_length,
-        tile_lines, pitch, mode } =>
-        panel_b1: u8; panel_b2: u16; panel_b4: u32; panel_b8: u64; panel_b16: B16
+        tile_lines, pitch, mode, tuple, tuple_magic } =>
+        panel_b1: u8, false; panel_b2: u16, false; panel_b4: u32, false; panel_b8: u64, false;
+        panel_b16: B16, false
+}
+
+crate::in_place::in_place_entries! {
+    "Does the same with elements of several words.",
+    panel of Words { length, lines, lines_magic, period, period_magic, gap, panels, tile_length,
+        tile_lines, pitch, mode, tuple, tuple_magic } =>
+        panel_tuples_b1: u8, true; panel_tuples_b2: u16, true; panel_tuples_b4: u32, true;
+        panel_tuples_b8: u64, true; panel_tuples_b16: B16, true
 }

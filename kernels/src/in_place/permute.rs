@@ -17,8 +17,9 @@
 //!
 //! A place that somebody else owns may be overwritten while it is read here; what was read is then
 //! thrown away. Source: Sung et al. (PPoPP 2014), section 5.2, which moves one super-element at a
-//! time; taking several steps of a cycle at once hides the memory's latency. The flags of the next
-//! steps are looked at in advance, so that little is read in vain where a cycle has been cut.
+//! time (`carry` does it that way); taking several steps of a cycle at once hides the memory's
+//! latency. The flags of the next steps are looked at in advance, so that little is read in vain where
+//! a cycle has been cut.
 
 use super::divide::Divisor32;
 use super::strong::{ballot, broadcast, claim, fence, is_clear, load_acquire, Strong};
@@ -50,11 +51,13 @@ pub struct Words {
     pub instances: u64,
     /// A number without a common divisor with the number of words of flags.
     pub scramble: u64,
+    /// The 32-bit multiplier of `rows · cols`.
+    pub slots_magic: u64,
 }
 
 /// The arithmetic of slots, whose numbers fit 32 bits.
 #[derive(Clone, Copy)]
-struct Slots {
+pub struct Slots {
     rows: u32,
     cols: Divisor32,
     length: u32,
@@ -63,14 +66,28 @@ struct Slots {
 }
 
 impl Slots {
+    /// The arithmetic of a launch.
     #[inline(always)]
-    fn next(&self, slot: u32) -> u32 {
+    pub fn new(words: &Words) -> Self {
+        Slots {
+            rows: words.rows as u32,
+            cols: Divisor32::new(words.cols, words.cols_magic),
+            length: words.length as u32,
+            period: Divisor32::new(words.period, words.period_magic),
+            gap: words.gap as u32,
+        }
+    }
+
+    /// The slot that a slot's content goes to.
+    #[inline(always)]
+    pub fn next(&self, slot: u32) -> u32 {
         let (row, col) = self.cols.divide(slot);
         col * self.rows + row
     }
 
+    /// Where a slot begins, in elements.
     #[inline(always)]
-    fn offset(&self, slot: u32) -> usize {
+    pub fn offset(&self, slot: u32) -> usize {
         let elements = slot as u64 * self.length as u64;
         if self.gap == 0 {
             return elements as usize;
@@ -80,17 +97,38 @@ impl Slots {
 }
 
 /// The pieces of one number in one instance.
-struct Layer<E> {
+pub struct Layer<E> {
     /// The piece of slot 0.
-    start: *mut E,
+    pub start: *mut E,
     /// Elements of the piece.
-    length: u32,
-    flags: *mut u32,
+    pub length: u32,
+    /// The flags of all layers.
+    pub flags: *mut u32,
     /// The flag of slot 0.
-    first_flag: u64,
+    pub first_flag: u64,
 }
 
-/// Starts cycles wherever a flag is clear.
+impl<E> Layer<E> {
+    /// The layer of a number.
+    ///
+    /// # Safety
+    /// The obligations of the entry points; there is such a layer.
+    #[inline(always)]
+    pub unsafe fn of(matrix: *mut E, flags: *mut u32, words: &Words, number: u64) -> Self {
+        let slots = words.rows * words.cols;
+        let (instance, piece) = (number / words.pieces, number % words.pieces);
+        let start = instance * slots * words.length + piece * words.piece;
+        Layer {
+            // SAFETY: the caller's obligations.
+            start: unsafe { matrix.add(start as usize) },
+            length: words.piece.min(words.length - piece * words.piece) as u32,
+            flags,
+            first_flag: number * slots,
+        }
+    }
+}
+
+/// Moves what is unmoved, through registers.
 ///
 /// # Safety
 /// The obligations of the entry points.
@@ -100,14 +138,27 @@ unsafe fn permute<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
     flags: *mut u32,
     words: Words,
 ) {
+    // SAFETY: the caller's obligations; a start lies in its layer, and is clear.
+    unsafe {
+        each_start(matrix, flags, words, |slots, layer, slot| {
+            follow::<E, ELEMENTS, STEPS>(slots, layer, slot)
+        })
+    }
+}
+
+/// Calls `follow` with the slots, the layer and a place to start from, wherever a flag is clear.
+///
+/// # Safety
+/// The obligations of the entry points.
+#[inline(always)]
+pub unsafe fn each_start<E>(
+    matrix: *mut E,
+    flags: *mut u32,
+    words: Words,
+    follow: impl Fn(&Slots, &Layer<E>, u32),
+) {
     let slots = words.rows * words.cols;
-    let arithmetic = Slots {
-        rows: words.rows as u32,
-        cols: Divisor32::new(words.cols, words.cols_magic),
-        length: words.length as u32,
-        period: Divisor32::new(words.period, words.period_magic),
-        gap: words.gap as u32,
-    };
+    let arithmetic = Slots::new(&words);
     let units = slots * words.pieces * words.instances;
     let flag_words = units.div_ceil(32);
     let warps_per_block = thread::block_dim_x() as u64 / 32;
@@ -134,17 +185,9 @@ unsafe fn permute<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
             let bit = (clear.rotate_right(turn).trailing_zeros() + turn) & 31;
             let unit = word * 32 + bit as u64;
             let (layer, slot) = (unit / slots, unit % slots);
-            let (instance, piece) = (layer / words.pieces, layer % words.pieces);
-            let start = instance * slots * words.length + piece * words.piece;
-            let layer = Layer {
-                // SAFETY: the caller's obligations.
-                start: unsafe { matrix.add(start as usize) },
-                length: words.piece.min(words.length - piece * words.piece) as u32,
-                flags,
-                first_flag: layer * slots,
-            };
-            // SAFETY: the caller's obligations; the slot lies in the layer, and is clear.
-            unsafe { follow::<E, ELEMENTS, STEPS>(&arithmetic, &layer, slot as u32) };
+            // SAFETY: the caller's obligations.
+            let layer = unsafe { Layer::of(matrix, flags, &words, layer) };
+            follow(&arithmetic, &layer, slot as u32);
         }
         index += warps;
     }
@@ -295,7 +338,7 @@ unsafe fn store<E: Strong, const ELEMENTS: usize>(
 crate::in_place::in_place_entries! {
     "Moves super-elements along the cycles of their transposition, four steps at a time.",
     permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
-        instances, scramble } =>
+        instances, scramble, slots_magic } =>
         permute_b1: u8, 8, 4; permute_b2: u16, 8, 4; permute_b4: u32, 8, 4; permute_b8: u64, 8, 4;
         permute_b16: B16, 4, 4
 }
@@ -303,7 +346,7 @@ crate::in_place::in_place_entries! {
 crate::in_place::in_place_entries! {
     "Moves shorter super-elements along cycles, eight steps at a time.",
     permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
-        instances, scramble } =>
+        instances, scramble, slots_magic } =>
         permute_short_b1: u8, 4, 8; permute_short_b2: u16, 4, 8; permute_short_b4: u32, 4, 8;
         permute_short_b8: u64, 4, 8; permute_short_b16: B16, 2, 8
 }
@@ -311,7 +354,7 @@ crate::in_place::in_place_entries! {
 crate::in_place::in_place_entries! {
     "Moves the shortest super-elements along cycles, sixteen steps at a time.",
     permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
-        instances, scramble } =>
+        instances, scramble, slots_magic } =>
         permute_shortest_b1: u8, 2, 16; permute_shortest_b2: u16, 2, 16;
         permute_shortest_b4: u32, 2, 16; permute_shortest_b8: u64, 2, 16;
         permute_shortest_b16: B16, 1, 16

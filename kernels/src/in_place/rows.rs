@@ -47,7 +47,7 @@ pub struct Words {
 impl Words {
     /// The column from which element `col` of row `row` comes.
     #[inline(always)]
-    fn source(&self, row: u64, col: u64) -> u64 {
+    pub fn source(&self, row: u64, col: u64) -> u64 {
         let rows = Divisor { divisor: self.rows, magic: self.rows_magic };
         let cols = Divisor { divisor: self.cols, magic: self.cols_magic };
         let common = Divisor { divisor: self.common, magic: self.common_magic };

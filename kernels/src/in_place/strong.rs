@@ -211,6 +211,17 @@ extern "C" {
     fn shfl_sync_idx(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
 }
 
+/// A lane's `value`.
+///
+/// # Safety
+/// All 32 lanes of the warp call it together; `lane` is below 32, the same for all.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn shuffle(value: u32, lane: u32) -> u32 {
+    // SAFETY: the caller's obligation; 31 is the last lane that may be read.
+    unsafe { shfl_sync_idx(u32::MAX, value, lane, 31) }
+}
+
 /// The first lane's `value`.
 ///
 /// # Safety

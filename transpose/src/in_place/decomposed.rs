@@ -2,13 +2,14 @@
 //!
 //! See `decomposition` for the arithmetic. A tall matrix is decomposed as it is, by C2R; a wide one
 //! by R2C of the transposed shape, so that the rows that are shuffled have the shorter length.
-//! Three passes, or two if the sides have no common divisor.
+//! Three passes, or two if the sides have no common divisor. Rows that are too long for a block are
+//! shuffled into scratch memory, as many at a time as it has room for, and copied back.
 
 use super::InPlaceOptions;
 use super::decomposition::Decomposition;
 use super::launches::{self, Columns};
 use super::plan::Shape;
-use super::recipe::Recipe;
+use super::recipe::{Recipe, Step};
 use crate::device::Limits;
 
 /// Bytes of a strip's row: whole sectors, so that nothing is moved in vain.
@@ -17,17 +18,20 @@ const STRIP_BYTES: usize = 64;
 /// Bytes of rows that one block holds, if they are short.
 const ROW_BYTES: usize = 48 << 10;
 
-/// The steps, or `None` if rows are longer than a block can hold or strips longer than the chip.
+/// The most rows of a grid.
+const GRID_ROWS: usize = 65_535;
+
+/// The most scratch memory that staged rows may take: five thousandths of the matrix, and 1 MiB.
+fn staging_limit(shape: &Shape) -> usize {
+    shape.rows * shape.cols * shape.element_bytes() / 200 + (1 << 20)
+}
+
+/// The steps, or `None` if strips are longer than the chip can hold.
 pub(super) fn recipe(shape: &Shape, limits: &Limits, options: &InPlaceOptions) -> Option<Recipe> {
     let bytes = shape.element_bytes();
     let on_chip = limits.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX));
     let backwards = shape.rows < shape.cols;
     let d = Decomposition::new(shape.rows.max(shape.cols), shape.rows.min(shape.cols));
-    if d.cols * bytes > on_chip {
-        return None;
-    }
-    let block_rows = (ROW_BYTES.min(on_chip) / (d.cols * bytes)).clamp(1, d.rows);
-    let rows = launches::shuffle_rows(&d, block_rows, backwards, shape.width);
     let (strip, part_rows) = strip(&d, bytes, on_chip, limits, options)?;
     let columns = |shuffle| Columns { shuffle, backwards, strip, part_rows };
 
@@ -38,9 +42,17 @@ pub(super) fn recipe(shape: &Shape, limits: &Limits, options: &InPlaceOptions) -
         recipe.group(launch, d.rows.div_ceil(part_rows));
         recipe.pass(launch, columns.counter_bytes(&d));
     };
+    let row_pass = |recipe: &mut Recipe| {
+        if d.cols * bytes > on_chip {
+            return stage_rows(recipe, &d, backwards, shape);
+        }
+        let block_rows = (ROW_BYTES.min(on_chip) / (d.cols * bytes)).clamp(1, d.rows);
+        recipe.pass(launches::shuffle_rows(&d, block_rows, backwards, shape.width), 0);
+        Some(())
+    };
     if backwards {
         column_pass(&mut recipe, true);
-        recipe.pass(rows, 0);
+        row_pass(&mut recipe)?;
         if d.common > 1 {
             column_pass(&mut recipe, false);
         }
@@ -48,10 +60,36 @@ pub(super) fn recipe(shape: &Shape, limits: &Limits, options: &InPlaceOptions) -
         if d.common > 1 {
             column_pass(&mut recipe, false);
         }
-        recipe.pass(rows, 0);
+        row_pass(&mut recipe)?;
         column_pass(&mut recipe, true);
     }
     Some(recipe)
+}
+
+/// The shuffle of rows that are too long for the chip. `None` if they are too long for the scratch
+/// memory too, which takes less than 200 rows, and that in rows longer than columns.
+fn stage_rows(
+    recipe: &mut Recipe,
+    d: &Decomposition,
+    backwards: bool,
+    shape: &Shape,
+) -> Option<()> {
+    let row_bytes = d.cols * shape.element_bytes();
+    let at_a_time = (staging_limit(shape) / row_bytes).min(d.rows).min(GRID_ROWS);
+    if at_a_time == 0 {
+        return None;
+    }
+    for first in (0..d.rows).step_by(at_a_time) {
+        let count = at_a_time.min(d.rows - first);
+        let launch = launches::stage_rows(d, (first, count), backwards, shape.width);
+        recipe.steps.push(Step::Launch(launch));
+        let (matrix, bytes) = (first * row_bytes, count * row_bytes);
+        recipe.steps.push(Step::Restore { scratch: 0, matrix, bytes });
+    }
+    recipe.scratch = recipe.scratch.max(at_a_time * row_bytes);
+    // Through the scratch memory: twice.
+    recipe.passes += 2;
+    Some(())
 }
 
 /// The columns of a strip, and the rows of it that one block holds.

@@ -62,12 +62,14 @@ impl Conversion {
             }
             Conversion::SoaToAsta { width } => {
                 let count = tiles(cols, width, "records")?;
-                Self::moved(&mut recipe, Slots::dense(rows, count, width, 1), shape, limits)?;
+                let slots = Slots::dense(rows, count, width, 1);
+                Self::moved(&mut recipe, slots, shape, limits, options)?;
                 (count * rows, width)
             }
             Conversion::AstaToSoa { fields } => {
                 let count = tiles(rows, fields, "rows of tiles")?;
-                Self::moved(&mut recipe, Slots::dense(count, fields, cols, 1), shape, limits)?;
+                let slots = Slots::dense(count, fields, cols, 1);
+                Self::moved(&mut recipe, slots, shape, limits, options)?;
                 (fields, count * cols)
             }
         };
@@ -83,7 +85,7 @@ impl Conversion {
         limits: &Limits,
         options: &InPlaceOptions,
     ) -> Result<()> {
-        if rows <= 1 || cols <= 1 || count == 0 {
+        if rows <= 1 || cols <= 1 || count == 0 || shape.tuple == 0 {
             return Ok(());
         }
         if !stages::tile_fits((rows, cols), shape, limits, options) {
@@ -93,14 +95,20 @@ impl Conversion {
         Ok(())
     }
 
-    fn moved(recipe: &mut Recipe, slots: Slots, shape: &Shape, limits: &Limits) -> Result<()> {
-        if slots.rows <= 1 || slots.cols <= 1 {
+    fn moved(
+        recipe: &mut Recipe,
+        slots: Slots,
+        shape: &Shape,
+        limits: &Limits,
+        options: &InPlaceOptions,
+    ) -> Result<()> {
+        if slots.rows <= 1 || slots.cols <= 1 || slots.length == 0 || shape.tuple == 0 {
             return Ok(());
         }
         if !slots.countable() {
             return Err(not_served("100!", shape, "there are 2³¹ super-elements or more"));
         }
-        let (launch, flags) = slots.launch(shape.element_bytes(), limits);
+        let (launch, flags) = slots.launch(shape.element_bytes(), limits, options);
         if flags > scratch_limit(shape) {
             return Err(not_served("100!", shape, "tiles so narrow need too many flags"));
         }
@@ -170,8 +178,15 @@ impl<T: Pod> DeviceMatrix<T> {
     /// As [`aos_to_asta`](Self::aos_to_asta); [`Error::NotServed`] for a width so small that
     /// the flags would take too much memory.
     pub fn soa_to_asta(&mut self, width: usize) -> Result<()> {
-        let conversion = Conversion::SoaToAsta { width };
-        InPlacePlan::converting(self, conversion, &InPlaceOptions::default())?.run(self)
+        self.soa_to_asta_with(width, &InPlaceOptions::default())
+    }
+
+    /// Like [`soa_to_asta`](Self::soa_to_asta), with super-elements carried as the options say.
+    ///
+    /// # Errors
+    /// As [`soa_to_asta`](Self::soa_to_asta).
+    pub fn soa_to_asta_with(&mut self, width: usize, options: &InPlaceOptions) -> Result<()> {
+        InPlacePlan::converting(self, Conversion::SoaToAsta { width }, options)?.run(self)
     }
 
     /// Turns tiles of `fields × ncols` into a structure of arrays, `fields × records`, in their own

@@ -49,8 +49,8 @@ pub enum InPlace {
     FourStage,
     /// The same with the middle two as one: three passes.
     FourStageFused,
-    /// Row and column permutations, by Catanzaro, Keller and Garland: two or three passes; any
-    /// shape whose shorter rows fit on chip.
+    /// Row and column permutations, by Catanzaro, Keller and Garland: two or three passes, one more
+    /// if rows are too long for the chip; any shape whose columns fit on it, a few at a time.
     Decomposed,
     /// A thread per cycle: the baseline that the others are measured against. Any shape, slowly.
     CycleFollowing,
@@ -122,17 +122,30 @@ pub struct InPlaceOptions {
     /// spreading factor (a power of two up to 32) and padding. Otherwise whole tiles are held on
     /// chip (BS).
     pub flags: Option<(usize, bool)>,
+    /// Where a warp keeps the super-element that it moves along a cycle.
+    pub carry: Carry,
+}
+
+/// Where a warp keeps the super-element that it moves along a cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carry {
+    /// In registers, several steps of the cycle at a time; long ones in pieces.
+    #[default]
+    Registers,
+    /// In shared memory, a step at a time, as long as it is.
+    SharedMemory,
 }
 
 impl<T: Pod> DeviceMatrix<T> {
     /// Transposes the matrix in its own memory: rows and columns change places.
     ///
-    /// Extra device memory is taken for the time of the call: at most a thousandth of the matrix
-    /// and 1 MiB. [`InPlacePlan`] keeps it for many calls, and reports how much it is.
+    /// Elements may have any size. Extra device memory is taken for the time of the call: at most a
+    /// thousandth of the matrix and 1 MiB (five thousandths, if even the shorter rows are too long for
+    /// the chip). [`InPlacePlan`] keeps it for many calls, and reports how much it is.
     ///
     /// # Errors
     /// [`Error::GapsInPlace`] for rows with gaps, unless the matrix is square;
-    /// [`Error::ElementSize`], [`Error::OutOfMemory`], and what the device reports. After
+    /// [`Error::OutOfMemory`], and what the device reports. After
     /// [`Error::Interrupted`] the contents are unspecified; after any other error they are as
     /// before.
     pub fn transpose_in_place(&mut self) -> Result<()> {

@@ -22,13 +22,15 @@ use super::plan::{Shape, scratch_limit};
 use super::recipe::{Recipe, Step};
 use crate::Result;
 use crate::device::Limits;
-use crate::kernels::{Classic, Width};
 use crate::launch::Launch;
 use crate::layout::Layout;
-use crate::plan::{Batch, GRID_LIMIT, Problem, classic};
+use crate::plan::{Batch, GRID_LIMIT, Problem, fast};
 
 /// Bytes that a slot should have: fewer cost more per byte, more need larger groups.
 const SLOT_BYTES: usize = 1024;
+
+/// Bytes of an element that may be moved along its cycle by itself.
+const SINGLE_BYTES: usize = 64;
 
 /// Bytes that a segment of a tile should have at least.
 const SEGMENT_BYTES: usize = 256;
@@ -62,9 +64,15 @@ impl OnChip {
         OnChip { tile, group }
     }
 
+    /// The same with all of the chip for one panel at a time: for rows so long that it takes that.
+    fn for_one_panel(self, limits: &Limits, options: &InPlaceOptions) -> Option<Self> {
+        let blocks = limits.multiprocessors * (limits.multiprocessor_shared / (self.tile + 1024));
+        let free = limits.side_by_side && options.max_group.is_none();
+        (free && blocks > self.group).then_some(OnChip { group: blocks, ..self })
+    }
+
     /// The tile of a `length × lines` panel that one block holds.
-    fn tile(&self, length: usize, lines: usize, width: Width) -> (usize, usize) {
-        let bytes = width.bytes() as usize;
+    fn tile(&self, length: usize, lines: usize, bytes: usize) -> (usize, usize) {
         // A pitch of one more, or one word of padding in 32, and the alignment to banks.
         let elements = (self.tile / bytes * 30 / 32).max(1);
         if length * lines <= elements {
@@ -89,26 +97,38 @@ pub(super) fn choose(
     options: &InPlaceOptions,
 ) -> Option<(Panels, usize)> {
     let on_chip = OnChip::of(limits, options);
+    let alone = || choose_for(&on_chip.for_one_panel(limits, options)?, shape, limits, options);
+    choose_for(&on_chip, shape, limits, options).or_else(alone)
+}
+
+/// The choice with such tiles and groups.
+fn choose_for(
+    on_chip: &OnChip,
+    shape: &Shape,
+    limits: &Limits,
+    options: &InPlaceOptions,
+) -> Option<(Panels, usize)> {
     let (long, short) = (shape.rows.max(shape.cols), shape.rows.min(shape.cols));
     let to_rows = shape.rows < shape.cols;
     let panels = |length: usize| {
-        let (tile_length, tile_lines) = on_chip.tile(length, short, shape.width);
+        let (tile_length, tile_lines) = on_chip.tile(length, short, shape.element_bytes());
         let (panels, gap) = (long / length, long % length);
         let lines = short;
-        let threads = 512;
-        Panels { length, lines, panels, gap, to_rows, tile_length, tile_lines, threads }
+        let (threads, tuple) = (512, shape.tuple);
+        Panels { length, lines, panels, gap, to_rows, tile_length, tile_lines, threads, tuple }
     };
     if options.tile.is_none()
-        && let Some(whole) = in_one_pass(&on_chip, shape, limits, options)
+        && let Some(whole) = in_one_pass(on_chip, shape, limits, options)
     {
         return Some((whole, 0));
     }
     let fits = |panels: &Panels| {
         let saved = panels.gap * short * shape.element_bytes();
+        let held = panels.parts() <= on_chip.group
+            && panels.shared_bytes(shape.width) <= limits.block_shared;
         slots(panels).countable()
-            && panels.parts() <= on_chip.group
-            && panels.shared_bytes(shape.width) <= limits.block_shared
-            && scratch(panels, shape, limits) <= scratch_limit(shape)
+            && (held || panels.length == 1)
+            && scratch(panels, shape, limits, options) <= scratch_limit(shape)
             && saved <= scratch_limit(shape)
     };
     if let Some((length, _)) = options.tile {
@@ -120,7 +140,10 @@ pub(super) fn choose(
     let most = (SLOT_BYTES / shape.element_bytes()).max(alone).clamp(1, long);
     let mut most = most;
     loop {
-        let candidates = (most / 2 + 1..=most).map(panels).filter(fits);
+        // A single row to a panel saves the first pass, if it is long enough to be moved by itself.
+        let single = (shape.element_bytes() >= SINGLE_BYTES).then_some(1);
+        let lengths = (most / 2 + 1..=most).chain(single);
+        let candidates = lengths.map(panels).filter(fits);
         let best = candidates.min_by(|a, b| cost(a, shape).total_cmp(&cost(b, shape)));
         if let Some(best) = best {
             return Some((best, best.gap));
@@ -149,9 +172,10 @@ fn in_one_pass(
         tile_length,
         tile_lines,
         threads,
+        tuple: shape.tuple,
     };
     if !limits.side_by_side || options.on_chip_bytes.is_some() || options.max_group.is_some() {
-        let whole = panel(on_chip.tile(length, lines, shape.width), 512);
+        let whole = panel(on_chip.tile(length, lines, shape.element_bytes()), 512);
         return (whole.parts() == 1).then_some(whole);
     }
     let bytes = length * lines * shape.element_bytes() * 32 / 30;
@@ -159,7 +183,7 @@ fn in_one_pass(
         let room = limits.multiprocessor_shared / per_multiprocessor - 1024;
         let blocks = limits.multiprocessors * per_multiprocessor;
         let tile = (bytes / blocks * 17 / 16).max(4 << 10).min(limits.block_shared);
-        let tile = OnChip { tile, ..*on_chip }.tile(length, lines, shape.width);
+        let tile = OnChip { tile, ..*on_chip }.tile(length, lines, shape.element_bytes());
         let threads = (MULTIPROCESSOR_THREADS / per_multiprocessor / 32 * 32).min(512);
         let whole = panel(tile, threads);
         let shared = whole.shared_bytes(shape.width);
@@ -167,7 +191,7 @@ fn in_one_pass(
     })
 }
 
-/// The estimated time of both passes, relative to a copy of the matrix.
+/// The estimated time of the passes, relative to a copy of the matrix.
 fn cost(panels: &Panels, shape: &Shape) -> f64 {
     let bytes = shape.element_bytes();
     let slot = panels.length * bytes;
@@ -175,17 +199,25 @@ fn cost(panels: &Panels, shape: &Shape) -> f64 {
     let aligned = |unit: usize| slot.is_multiple_of(unit) && pitch.is_multiple_of(unit);
     // A slot that shares sectors with its neighbours moves them twice.
     let shared_sectors = if aligned(32) { 0.0 } else { 32.0 / slot as f64 };
-    let idle = panels.length.next_multiple_of(32) as f64 / panels.length as f64 - 1.0;
+    let words = panels.length * shape.tuple;
+    let idle = words.next_multiple_of(32) as f64 / words as f64 - 1.0;
     let saved = panels.gap as f64 / (panels.length * panels.panels) as f64;
-    let narrow = if aligned(16) { 0.0 } else { 0.02 };
+    // Slots are moved by the widest words that they are aligned to.
+    let narrow = match [16, 4, 2].into_iter().find(|&unit| aligned(unit)) {
+        Some(16) => 0.0,
+        Some(4) => 0.02,
+        Some(_) => 1.0,
+        None => 4.0,
+    };
     // A step of a cycle costs about as much as 200 bytes.
     let steps = 200.0 / slot as f64;
-    2.0 + shared_sectors + 0.2 * idle + 8.0 * saved + narrow + steps
+    let passes = if panels.length == 1 { 1.0 } else { 2.0 };
+    passes + shared_sectors + 0.2 * idle + 8.0 * saved + narrow + steps
 }
 
 /// The bytes of scratch memory for counters, flags and what is saved.
-fn scratch(panels: &Panels, shape: &Shape, limits: &Limits) -> usize {
-    let flags = slots(panels).launch(shape.element_bytes(), limits).1;
+fn scratch(panels: &Panels, shape: &Shape, limits: &Limits, options: &InPlaceOptions) -> usize {
+    let flags = slots(panels).launch(shape.element_bytes(), limits, options).1;
     coordination(panels, flags) + panels.gap * panels.lines * shape.element_bytes()
 }
 
@@ -202,7 +234,12 @@ fn slots(panels: &Panels) -> Slots {
 }
 
 /// The steps for a choice of panels.
-pub(super) fn recipe(panels: &Panels, shape: &Shape, limits: &Limits) -> Result<Recipe> {
+pub(super) fn recipe(
+    panels: &Panels,
+    shape: &Shape,
+    limits: &Limits,
+    options: &InPlaceOptions,
+) -> Result<Recipe> {
     let mut recipe = Recipe { tile: Some((panels.length, panels.lines)), ..Recipe::default() };
     let panel_launch = panels.launch(shape.width);
     recipe.group(panel_launch, panels.parts());
@@ -211,7 +248,12 @@ pub(super) fn recipe(panels: &Panels, shape: &Shape, limits: &Limits) -> Result<
         recipe.pass(panel_launch, counters);
         return Ok(recipe);
     }
-    let (permute_launch, flags) = slots(panels).launch(shape.element_bytes(), limits);
+    let (permute_launch, flags) = slots(panels).launch(shape.element_bytes(), limits, options);
+    if panels.length == 1 {
+        recipe.groups.clear();
+        recipe.pass(permute_launch, flags);
+        return Ok(recipe);
+    }
     let saved = coordination(panels, flags);
     let bytes = shape.element_bytes();
     let (gap, lines) = (panels.gap, panels.lines);
@@ -256,11 +298,11 @@ pub(super) fn recipe(panels: &Panels, shape: &Shape, limits: &Limits) -> Result<
     Ok(recipe)
 }
 
-/// The launches that transpose between the matrix and the scratch memory: few elements, so that the
-/// kernel that serves any layout will do.
+/// The launches that transpose between the matrix and the scratch memory.
 fn out_of_place(shape: &Shape, src: Layout, dst: Layout) -> Vec<Launch> {
     let element_bytes = shape.element_bytes();
-    let (src_align, dst_align) = (element_bytes, element_bytes);
+    let align = shape.width.bytes() as usize;
+    let (src_align, dst_align) = (align, align);
     let problem = Problem { element_bytes, src, dst, src_align, dst_align, batch: Batch::ONE };
-    classic::launches(Classic::Padded, shape.width, &problem, GRID_LIMIT)
+    fast::launches(&problem, GRID_LIMIT)
 }

@@ -18,17 +18,22 @@ pub(super) struct Shape {
     pub rows: usize,
     pub cols: usize,
     pub ld: usize,
+    /// The word that elements are made of: the widest that divides them.
     pub width: Width,
+    /// Words of an element. Most kernels move elements of one word only.
+    pub tuple: usize,
 }
 
 impl Shape {
-    fn of<T: Pod>(matrix: &DeviceMatrix<T>) -> Result<Self> {
+    fn of<T: Pod>(matrix: &DeviceMatrix<T>) -> Self {
         let Layout { rows, cols, ld } = matrix.layout();
-        Ok(Shape { rows, cols, ld, width: Width::of_bytes(size_of::<T>())? })
+        let width = Width::dividing([size_of::<T>()]);
+        let tuple = size_of::<T>() / width.bytes() as usize;
+        Shape { rows, cols, ld, width, tuple }
     }
 
     pub fn element_bytes(&self) -> usize {
-        self.width.bytes() as usize
+        self.tuple * self.width.bytes() as usize
     }
 }
 
@@ -40,7 +45,8 @@ impl fmt::Display for Shape {
     }
 }
 
-/// The most scratch memory that a transposition may take: a thousandth of the matrix, and 1 MiB.
+/// The most scratch memory that a transposition may take, unless it stages rows: a thousandth of the
+/// matrix, and 1 MiB.
 pub(super) fn scratch_limit(shape: &Shape) -> usize {
     shape.rows * shape.cols * shape.element_bytes() / 1000 + (1 << 20)
 }
@@ -78,7 +84,7 @@ impl InPlacePlan {
     ///
     /// # Errors
     /// [`Error::GapsInPlace`] for rows with gaps, unless the matrix is square,
-    /// [`Error::NotServed`] if the algorithm does not serve the shape, [`Error::ElementSize`], and
+    /// [`Error::NotServed`] if the algorithm does not serve the shape or the element, and
     /// [`Error::OutOfMemory`].
     pub fn new<T: Pod>(matrix: &DeviceMatrix<T>, algorithm: InPlace) -> Result<Self> {
         Self::with_options(matrix, algorithm, &InPlaceOptions::default())
@@ -93,7 +99,7 @@ impl InPlacePlan {
         algorithm: InPlace,
         options: &InPlaceOptions,
     ) -> Result<Self> {
-        let (device, shape) = (matrix.device(), Shape::of(matrix)?);
+        let (device, shape) = (matrix.device(), Shape::of(matrix));
         let limits = device.limits();
         let mut chosen = choose(&shape, algorithm, &limits, options)?;
         if !chosen.1.can_run(device)? {
@@ -125,7 +131,7 @@ impl InPlacePlan {
         conversion: Conversion,
         options: &InPlaceOptions,
     ) -> Result<Self> {
-        let (device, shape) = (matrix.device(), Shape::of(matrix)?);
+        let (device, shape) = (matrix.device(), Shape::of(matrix));
         contiguous(&shape)?;
         let (result, recipe) = conversion.recipe(&shape, &device.limits(), options)?;
         Self::of_recipe(device, shape, result, InPlace::Auto, recipe)
@@ -155,7 +161,7 @@ impl InPlacePlan {
         algorithm: InPlace,
         trials: usize,
     ) -> Result<Self> {
-        let shape = Shape::of(matrix)?;
+        let shape = Shape::of(matrix);
         let mut best: Option<(Duration, InPlaceOptions)> = None;
         for tile in candidates(&shape, algorithm, matrix.device()).into_iter().take(trials) {
             let options = InPlaceOptions { tile: Some(tile), ..InPlaceOptions::default() };
@@ -205,7 +211,7 @@ impl InPlacePlan {
     }
 
     fn check<T: Pod>(&self, matrix: &DeviceMatrix<T>) -> Result<()> {
-        let actual = Shape::of(matrix)?;
+        let actual = Shape::of(matrix);
         if actual != self.shape {
             let (planned, actual) = (self.shape.to_string(), actual.to_string());
             return Err(Error::PlanMismatch { planned, actual });
@@ -222,14 +228,15 @@ impl InPlacePlan {
         self.algorithm
     }
 
-    /// How many times the whole matrix is read and written. At the speed of a copy that costs as
-    /// much as this many copies.
+    /// How many times the whole matrix is read and written, by way of the scratch memory or not. At
+    /// the speed of a copy that costs as much as this many copies.
     pub fn passes(&self) -> usize {
         self.recipe.passes
     }
 
     /// The device memory that the plan holds besides the matrix, in bytes: at most a thousandth of
-    /// the matrix and 1 MiB.
+    /// the matrix and 1 MiB, or five thousandths and 1 MiB where [`InPlace::Decomposed`] shuffles rows
+    /// that are too long for the chip.
     pub fn extra_bytes(&self) -> usize {
         self.recipe.scratch
     }
@@ -253,7 +260,7 @@ fn choose(
     limits: &Limits,
     options: &InPlaceOptions,
 ) -> Result<(InPlace, Recipe)> {
-    let Shape { rows, cols, ld, width } = *shape;
+    let Shape { rows, cols, width, tuple, .. } = *shape;
     let refuse = |reason| Error::NotServed {
         algorithm: algorithm.name(),
         rows,
@@ -265,10 +272,14 @@ fn choose(
         contiguous(shape)?;
     }
     // The memory of a row is that of a column.
-    if rows <= 1 || cols <= 1 {
+    if rows <= 1 || cols <= 1 || tuple == 0 {
         let algorithm = if algorithm == InPlace::Auto { InPlace::Square } else { algorithm };
         return Ok((algorithm, Recipe::default()));
     }
+    let one_word = || match tuple {
+        1 => Ok(()),
+        _ => Err(refuse("its kernels move elements of 1, 2, 4, 8 and 16 bytes")),
+    };
     let staged = |stages| {
         if rows * cols >= 1 << 31 {
             return Err(refuse("its super-elements may be too many to count in 31 bits"));
@@ -284,25 +295,31 @@ fn choose(
     let two_stage = || {
         let (panels, _) = panels::choose(shape, limits, options)
             .ok_or_else(|| refuse("no panel fits on chip and within the scratch memory"))?;
-        panels::recipe(&panels, shape, limits)
+        panels::recipe(&panels, shape, limits, options)
     };
     let decomposed = || {
+        one_word()?;
         decomposed::recipe(shape, limits, options)
-            .ok_or_else(|| refuse("a row or a strip of columns is longer than fits on chip"))
+            .ok_or_else(|| refuse("a strip of columns is longer than fits on chip"))
     };
     let mut single = Recipe::default();
     let recipe = match algorithm {
-        InPlace::Auto if rows == cols => {
+        InPlace::Auto if rows == cols && launches::square(shape, limits).is_some() => {
             return choose(shape, InPlace::Square, limits, options);
         }
         InPlace::Auto => {
-            return two_stage()
-                .map(|recipe| (InPlace::TwoStage, recipe))
-                .or_else(|_| decomposed().map(|recipe| (InPlace::Decomposed, recipe)));
+            return two_stage().map(|recipe| (InPlace::TwoStage, recipe)).or_else(|refusal| {
+                match decomposed() {
+                    Ok(recipe) => Ok((InPlace::Decomposed, recipe)),
+                    Err(_) => Err(refusal),
+                }
+            });
         }
         InPlace::Square if rows != cols => return Err(refuse("it is not square")),
         InPlace::Square => {
-            single.pass(launches::square(rows, ld, width), 0);
+            let launch = launches::square(shape, limits)
+                .ok_or_else(|| refuse("two elements do not fit on chip"))?;
+            single.pass(launch, 0);
             single
         }
         InPlace::TwoStage => two_stage()?,
@@ -311,6 +328,7 @@ fn choose(
         InPlace::FourStageFused => staged(Stages::FourFused)?,
         InPlace::Decomposed => decomposed()?,
         InPlace::CycleFollowing => {
+            one_word()?;
             single.pass(launches::cycles(rows, cols, width, limits), 0);
             single
         }
@@ -333,5 +351,73 @@ fn candidates(shape: &Shape, algorithm: InPlace, device: &Device) -> Vec<(usize,
             chosen.into_iter().flat_map(|p| around(p.length).map(|m| (m.max(1), p.lines))).collect()
         }
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{InPlace, InPlaceOptions, InPlacePlan};
+    use crate::in_place::recipe::Step;
+    use crate::kernels::{InPlaceKernel, Width};
+    use crate::launch::Launch;
+    use crate::{Device, DeviceMatrix, Error};
+
+    /// Plans of several steps for a small matrix, by every algorithm that has some.
+    fn plans(matrix: &DeviceMatrix<u32>) -> Vec<InPlacePlan> {
+        let small = |bytes| InPlaceOptions { on_chip_bytes: Some(bytes), ..Default::default() };
+        let chips = [InPlaceOptions::default(), small(1 << 10), small(128)];
+        let plans = InPlace::ALL.into_iter().flat_map(|algorithm| {
+            chips.map(|options| InPlacePlan::with_options(matrix, algorithm, &options))
+        });
+        plans.flatten().collect()
+    }
+
+    /// A launch that every device refuses: it asks for more shared memory than there is.
+    fn impossible() -> Step {
+        Step::Launch(Launch {
+            entry: InPlaceKernel::Cycle.entry(Width::B4),
+            grid: [1; 3],
+            block: [32, 1, 1],
+            dynamic_shared_bytes: u32::MAX,
+            offsets: [0; 2],
+            words: [2, 2, 0].into(),
+        })
+    }
+
+    /// Whichever step fails: the error says what the matrix is then, its shape is as before, and
+    /// nothing else was touched.
+    #[test]
+    fn a_step_that_fails_is_reported() {
+        let device = Device::simulated();
+        let host: Vec<u32> = (0..40 * 37).collect();
+        let canary = DeviceMatrix::from_host(&device, 40, 37, &host).unwrap();
+        let mut matrix = DeviceMatrix::from_host(&device, 40, 37, &host).unwrap();
+        let mut tried = 0;
+        for mut plan in plans(&matrix) {
+            for failing in 0..plan.recipe.steps.len() {
+                let step = std::mem::replace(&mut plan.recipe.steps[failing], impossible());
+                let together = plan.run(&mut matrix).unwrap_err();
+                let one_by_one = plan.run_step_by_step(&mut matrix).unwrap_err();
+                for error in [together, one_by_one] {
+                    let interrupted = matches!(error, Error::Interrupted { .. });
+                    assert_eq!(interrupted, failing > 0, "{error}");
+                    assert_eq!(error.to_string().contains("unspecified"), interrupted, "{error}");
+                    assert!(!interrupted || std::error::Error::source(&error).is_some());
+                }
+                assert_eq!((matrix.shape(), matrix.ld()), ((40, 37), 37));
+                if failing == 0 {
+                    assert!(matrix.to_host().unwrap() == host);
+                }
+                plan.recipe.steps[failing] = step;
+                matrix = DeviceMatrix::from_host(&device, 40, 37, &host).unwrap();
+                tried += 1;
+            }
+            // The plan is as good as before.
+            plan.run(&mut matrix).unwrap();
+            matrix.transpose_in_place().unwrap();
+            assert!(matrix.to_host().unwrap() == host);
+        }
+        assert!(tried > 30, "{tried}");
+        assert!(canary.to_host().unwrap() == host);
     }
 }

@@ -77,15 +77,7 @@ impl Recipe {
 
     /// Queues all steps.
     pub fn run(&self, device: &Device, matrix: &Buffer, scratch: Option<&Buffer>) -> Result<()> {
-        let steps = self.steps.iter().enumerate();
-        for (index, step) in steps {
-            let done = self.step(step, device, matrix, scratch);
-            done.map_err(|error| match index {
-                0 => error,
-                _ => Error::Interrupted { source: Box::new(error) },
-            })?;
-        }
-        Ok(())
+        self.each(|step| self.step(step, device, matrix, scratch)).map(|_| ())
     }
 
     /// Runs all steps and returns what the device spent on each.
@@ -95,11 +87,21 @@ impl Recipe {
         matrix: &Buffer,
         scratch: Option<&Buffer>,
     ) -> Result<Vec<(&'static str, Option<Duration>)>> {
-        let time = |step: &Step| {
+        self.each(|step| {
             let elapsed = device.time(|| self.step(step, device, matrix, scratch))?;
             Ok((step.name(), elapsed))
+        })
+    }
+
+    /// Does the steps in their order. Behind the first one the matrix may be neither what it was nor
+    /// what it should become, and an error says so.
+    fn each<T>(&self, mut run: impl FnMut(&Step) -> Result<T>) -> Result<Vec<T>> {
+        let interrupted = |index, error| match index {
+            0 => error,
+            _ => Error::Interrupted { source: Box::new(error) },
         };
-        self.steps.iter().map(time).collect()
+        let steps = self.steps.iter().enumerate();
+        steps.map(|(index, step)| run(step).map_err(|error| interrupted(index, error))).collect()
     }
 
     fn step(

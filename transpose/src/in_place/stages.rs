@@ -69,10 +69,12 @@ fn fits(
     options: &InPlaceOptions,
 ) -> bool {
     let shared = match (stages, options.flags) {
+        // Only whole tiles are moved as tuples.
+        (Stages::FourFused, _) | (_, Some(_)) if shape.tuple != 1 => return false,
         (Stages::FourFused, _) => launches::fused_shared_bytes(m, n, shape.width),
         (_, Some((spread, _))) if !spread.is_power_of_two() || spread > 32 => return false,
         (_, Some((spread, _))) => m.saturating_mul(n).saturating_mul(spread) / 31 * 4 + 8,
-        (_, None) => whole_tiles(m, n, 1).shared_bytes(shape.width),
+        (_, None) => whole_tiles(m, n, 1, shape).shared_bytes(shape.width),
     };
     shared <= limits.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX))
 }
@@ -88,7 +90,7 @@ pub(super) fn tile_fits(
 }
 
 /// Tiles of consecutive memory, each held by one block.
-fn whole_tiles(rows: usize, cols: usize, count: usize) -> Panels {
+fn whole_tiles(rows: usize, cols: usize, count: usize, shape: &Shape) -> Panels {
     Panels {
         length: rows,
         lines: cols,
@@ -98,6 +100,7 @@ fn whole_tiles(rows: usize, cols: usize, count: usize) -> Panels {
         tile_length: rows,
         tile_lines: cols,
         threads: 512,
+        tuple: shape.tuple,
     }
 }
 
@@ -114,7 +117,7 @@ pub(super) fn transpose_tiles(
         Some((spread, padding)) => {
             launches::flags(count, rows, cols, spread, padding, shape.width, limits)
         }
-        None => whole_tiles(rows, cols, count).launch(shape.width),
+        None => whole_tiles(rows, cols, count, shape).launch(shape.width),
     };
     recipe.pass(launch, 0);
 }
@@ -134,7 +137,7 @@ pub(super) fn recipe(
         // One row or one column of super-elements stays as it is.
         if rows > 1 && cols > 1 {
             let slots = Slots::dense(rows, cols, length, instances);
-            let (launch, flags) = slots.launch(shape.element_bytes(), limits);
+            let (launch, flags) = slots.launch(shape.element_bytes(), limits, options);
             recipe.pass(launch, flags);
         }
     };

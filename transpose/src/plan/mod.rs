@@ -4,7 +4,7 @@
 //! is within the limits of every GPU. Running it launches and does nothing else.
 
 pub(crate) mod classic;
-mod fast;
+pub(crate) mod fast;
 mod measure;
 mod problem;
 

@@ -1,0 +1,106 @@
+//! A square matrix whose elements have several words: two tiles, mirrored at the diagonal, change places.
+//!
+//! As `square`, for elements of any number of words: each is moved word by word, and a row of a tile
+//! in shared memory is as long as the host found to be free of bank conflicts.
+
+use super::divide::Divisor32;
+use super::lines::{self, Lines};
+use super::square::tiles;
+use crate::element::{Element, B16};
+use crate::tile::shared_address;
+use cuda_std::shared::dynamic_shared_mem;
+use cuda_std::thread;
+
+/// What the host says about the matrix.
+#[derive(Clone, Copy)]
+pub struct Words {
+    /// Rows and columns.
+    pub side: u64,
+    /// Elements from one row to the next.
+    pub ld: u64,
+    /// Tiles along a side.
+    pub tiles: u64,
+    /// Rows and columns of a tile.
+    pub tile: u64,
+    /// Words from one row of a tile in shared memory to the next.
+    pub pitch: u64,
+    /// Words of an element.
+    pub tuple: u64,
+    /// The 32-bit multiplier of `tuple`.
+    pub tuple_magic: u64,
+}
+
+/// A tile of the matrix, and one in shared memory that has its content, or will have.
+struct Tile<E> {
+    start: *mut E,
+    /// Words from one row of the matrix to the next.
+    ld: u64,
+    held: u32,
+    pitch: u32,
+    tuple: Divisor32,
+    /// The tile's rows are the columns of what is held.
+    crosswise: bool,
+}
+
+impl<E> Lines<E> for Tile<E> {
+    const REGULAR: bool = false;
+
+    #[inline(always)]
+    fn global(&self, line: u32) -> *mut E {
+        self.start.wrapping_add(line as usize * self.ld as usize)
+    }
+
+    #[inline(always)]
+    fn shared(&self, line: u32, position: u32) -> u32 {
+        let index = if self.crosswise {
+            let (row, word) = self.tuple.divide(position);
+            row * self.pitch + line * self.tuple.divisor + word
+        } else {
+            line * self.pitch + position
+        };
+        self.held + index * size_of::<E>() as u32
+    }
+}
+
+/// Exchanges the two tiles of this block.
+///
+/// # Safety
+/// The obligations of the entry points.
+#[inline(always)]
+unsafe fn square_tuples<E: Element>(matrix: *mut E, _: *mut u32, words: Words) {
+    let Some((upper, has_mirror)) = tiles(words.tiles) else { return };
+    // SAFETY: the launch has dynamic shared memory for two tiles.
+    let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
+    let tuple = Divisor32::new(words.tuple, words.tuple_magic);
+    let (ld, pitch) = (words.ld * words.tuple, words.pitch as u32);
+    let tile_bytes = words.tile as u32 * pitch * size_of::<E>() as u32;
+    let length = |tile: u64| words.tile.min(words.side - tile * words.tile) as u32;
+    let (rows, cols) = (length(upper.0), length(upper.1));
+    let at = |(row, col): (u64, u64), held: u32, crosswise: bool| {
+        let index = (row * words.ld + col) * words.tile * words.tuple;
+        // SAFETY: inside the matrix.
+        Tile { start: unsafe { matrix.add(index as usize) }, ld, held, pitch, tuple, crosswise }
+    };
+    let mirror = (upper.1, upper.0);
+    let (row_words, col_words) = (cols * tuple.divisor, rows * tuple.divisor);
+    // SAFETY: the tiles are inside the matrix and this block's alone; both have been loaded before
+    // either is overwritten.
+    unsafe {
+        lines::load(rows, row_words, 0, &at(upper, base, false));
+        if has_mirror {
+            lines::load(cols, col_words, 0, &at(mirror, base + tile_bytes, false));
+        }
+        thread::sync_threads();
+        lines::store(cols, col_words, 0, &at(mirror, base, true));
+        if has_mirror {
+            lines::store(rows, row_words, 0, &at(upper, base + tile_bytes, true));
+        }
+    }
+}
+
+crate::in_place::in_place_entries! {
+    "Transposes a square matrix of elements of several words.",
+    square_tuples of Words { side, ld, tiles, tile, pitch, tuple, tuple_magic } =>
+        square_tuples_b1: u8; square_tuples_b2: u16; square_tuples_b4: u32; square_tuples_b8: u64;
+        square_tuples_b16: B16
+}
