@@ -379,6 +379,7 @@ mod tests {
             grid: [1; 3],
             block: [32, 1, 1],
             dynamic_shared_bytes: u32::MAX,
+            at_once: 0,
             offsets: [0; 2],
             words: [2, 2, 0].into(),
         })
