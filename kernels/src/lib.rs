@@ -16,6 +16,7 @@
 //! | `multiply` | the high half of a product |
 //! | `tile` | a tile in shared memory |
 //! | `walk` | which tile a block takes |
+//! | `warp` | what the lanes of a warp tell each other |
 //! | `classic` | the kernels of the classic ladder: copy, naive, tiled, padded, diagonal |
 //! | `in_place` | the kernels that transpose a matrix inside its own memory |
 //! | `fast` | the kernels that reach the speed of a copy |
@@ -23,20 +24,27 @@
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
-#![cfg_attr(all(target_arch = "nvptx64", feature = "in_place"), feature(link_llvm_intrinsics))]
-// The one intrinsic that is declared under its LLVM name is in `in_place::strong`.
+#![cfg_attr(target_arch = "nvptx64", feature(link_llvm_intrinsics))]
+// The intrinsics that are declared under their LLVM names are in `warp`.
 #![allow(internal_features)]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 #![deny(clippy::undocumented_unsafe_blocks)]
 // What threads hold is indexed in unrolled loops: an array taken apart by an iterator goes through
 // local memory.
 #![allow(clippy::needless_range_loop)]
+// A build of one family has no use for the others' macros.
+#![cfg_attr(
+    not(all(feature = "classic", feature = "fast", feature = "study", feature = "in_place")),
+    allow(unused_macros, unused_imports)
+)]
 
 pub mod element;
 pub mod matrices;
 pub mod multiply;
 pub mod tile;
 pub mod walk;
+#[cfg(any(feature = "fast", feature = "in_place"))]
+pub mod warp;
 
 #[cfg(feature = "classic")]
 pub mod classic;

@@ -21,7 +21,8 @@ use super::windows::{slide, Rows, Transposed, Windows};
 use super::{per_vector, Extent, SECTOR, VECTOR};
 use crate::element::{Element, B16};
 use crate::matrices::Matrices;
-use cuda_std::{thread, warp};
+use crate::warp;
+use cuda_std::thread;
 
 /// The vector that the next lane holds; the last lane's own.
 ///
@@ -30,7 +31,7 @@ use cuda_std::{thread, warp};
 #[inline(always)]
 unsafe fn next_lanes(vector: B16) -> B16 {
     // SAFETY: the caller's obligations.
-    let next = |word: u32| unsafe { warp::shuffle_down(warp::FULL_MASK, word, 1) };
+    let next = |word: u32| unsafe { warp::next_lanes(word) };
     B16(next(vector.0), next(vector.1), next(vector.2), next(vector.3))
 }
 

@@ -9,8 +9,8 @@
 //! A warp gathers eight vectors down the rows in each of four neighbouring columns, as the stage has it.
 
 use super::gather::store_vector;
-use super::row_stage::{row_bytes, skew, stage_bytes, Stage, Staged};
-use super::{per_vector, VECTOR};
+use super::per_vector;
+use super::row_stage::{self, row_bytes, skew, Stage, Staged};
 use crate::element::B16;
 use crate::matrices::Matrices;
 use crate::multiply;
@@ -144,7 +144,7 @@ macro_rules! tuples {
 given in words.",
             $name: $element, |matrices, k, inverse, tile_cols, window| {
                 let bytes = cuda_std::shared_array![
-                    B16; (stage_bytes::<$element>($chunks, $count) / VECTOR) as usize
+                    B16; (row_stage::stage_bytes::<$element>($chunks, $count) / super::VECTOR) as usize
                 ];
                 let base = crate::tile::shared_address(bytes.cast());
                 let tuples = Tuples {

@@ -6,9 +6,10 @@
 //! al. (PPoPP 2014), section 5.2.1, where it is called local memory tiling.
 
 use super::permute::{each_start, Layer, Slots, Words};
-use super::strong::{broadcast, claim, fence, Strong};
+use super::strong::{claim, fence, Strong};
 use crate::element::B16;
 use crate::tile::shared_address;
+use crate::warp::broadcast;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::{thread, warp};
 

@@ -10,8 +10,8 @@
 
 use super::divide::Divisor32;
 use super::permute::{Layer, Slots, Words};
-use super::strong::{ballot, shuffle};
 use crate::element::{Element, B16};
+use crate::warp::{ballot, shuffle};
 use cuda_std::thread;
 
 /// Moves the cycles whose lowest slots fall to this warp.

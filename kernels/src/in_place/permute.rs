@@ -22,8 +22,9 @@
 //! a cycle has been cut.
 
 use super::divide::Divisor32;
-use super::strong::{ballot, broadcast, claim, fence, is_clear, load_acquire, Strong};
+use super::strong::{claim, fence, is_clear, load_acquire, Strong};
 use crate::element::B16;
+use crate::warp::{ballot, broadcast};
 use cuda_std::{thread, warp};
 
 /// What the host says about the slots.

@@ -1,0 +1,64 @@
+//! What the 32 lanes of a warp tell each other.
+//!
+//! LLVM's intrinsics by their names, which keep them convergent as `asm!` would not; the `cuda_std` on crates.io
+//! has neither votes nor shuffles.
+
+use cuda_std::gpu_only;
+
+#[cfg(target_arch = "nvptx64")]
+extern "C" {
+    #[link_name = "llvm.nvvm.vote.ballot.sync"]
+    fn vote_ballot_sync(mask: u32, predicate: bool) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
+    fn shfl_sync_idx(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.down.i32"]
+    fn shfl_sync_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+}
+
+/// The last lane that a shuffle may read.
+#[cfg(target_arch = "nvptx64")]
+const LAST: u32 = 31;
+
+/// The lanes whose `predicate` holds, one bit each.
+///
+/// # Safety
+/// All 32 lanes of the warp call it together.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn ballot(predicate: bool) -> u32 {
+    // SAFETY: the caller's obligation.
+    unsafe { vote_ballot_sync(u32::MAX, predicate) }
+}
+
+/// A lane's `value`.
+///
+/// # Safety
+/// All 32 lanes of the warp call it together; `lane` is below 32, the same for all.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn shuffle(value: u32, lane: u32) -> u32 {
+    // SAFETY: the caller's obligation.
+    unsafe { shfl_sync_idx(u32::MAX, value, lane, LAST) }
+}
+
+/// The first lane's `value`.
+///
+/// # Safety
+/// All 32 lanes of the warp call it together.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn broadcast(value: u32) -> u32 {
+    // SAFETY: the caller's obligation.
+    unsafe { shfl_sync_idx(u32::MAX, value, 0, LAST) }
+}
+
+/// The next lane's `value`; the last lane's own.
+///
+/// # Safety
+/// All 32 lanes of the warp call it together.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn next_lanes(value: u32) -> u32 {
+    // SAFETY: the caller's obligation.
+    unsafe { shfl_sync_down(u32::MAX, value, 1, LAST) }
+}

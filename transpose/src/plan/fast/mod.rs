@@ -1,0 +1,206 @@
+//! The rules of `Strategy::Auto`: which of the fast kernels serves which problem.
+//!
+//! The rules look at both layouts: one row that does not start on 16 bytes, on either side, decides.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `shapes` | how much of a matrix a block of each kernel takes, with how many threads |
+//! | `task` | the launches of each kernel for a problem |
+
+mod shapes;
+mod task;
+
+use super::problem::Problem;
+use crate::launch::Launch;
+use task::Task;
+
+/// Below this many bytes a row is short: tiles would stand out over it.
+const SHORT_ROW: usize = 256;
+
+/// The launches that transpose a problem the fastest way that the rules know. `limit` is what a grid
+/// may have along x, y and z.
+pub(crate) fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
+    if problem.is_empty() {
+        return Vec::new();
+    }
+    let task = Task::new(problem, limit);
+    if task.k > 1 {
+        return task.triples().unwrap_or_else(|| task.tuples());
+    }
+    if let Some(launches) = task.small_matrices() {
+        return launches;
+    }
+    let is_short = |elements: usize| elements * task.word_bytes() < SHORT_ROW;
+    if is_short(problem.src.cols)
+        && let Some(launches) = task.tall()
+    {
+        return launches;
+    }
+    if is_short(problem.src.rows)
+        && let Some(launches) = task.wide()
+    {
+        return launches;
+    }
+    task.micro().or_else(|| task.rows()).unwrap_or_else(|| task.elements())
+}
+
+/// The launches of every kernel that can serve a problem, each by the name of the kernel.
+pub(crate) fn candidates(problem: &Problem, limit: [usize; 3]) -> Vec<(&'static str, Vec<Launch>)> {
+    if problem.is_empty() {
+        return Vec::new();
+    }
+    let task = Task::new(problem, limit);
+    if task.k > 1 {
+        let others = [("tuples", task.tuples()), ("elements", task.elements())];
+        let triples = task.triples().map(|launches| ("triples", launches));
+        return triples.into_iter().chain(others).collect();
+    }
+    let optional = [
+        ("micro", task.micro()),
+        ("micro_unpaired", task.micro_in_pairs(0).filter(|_| task.tiles_apart() > 0)),
+        ("rows", task.rows()),
+        ("tall", task.tall()),
+        ("wide", task.wide()),
+        ("batch", task.small_matrices()),
+    ];
+    optional.into_iter().filter_map(|(name, launches)| Some((name, launches?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Layout;
+    use crate::plan::GRID_LIMIT;
+    use crate::plan::problem::{Batch, VECTOR};
+
+    fn problem(element_bytes: usize, rows: usize, cols: usize) -> Problem {
+        Problem {
+            element_bytes,
+            src: Layout { rows, cols, ld: cols },
+            dst: Layout { rows: cols, cols: rows, ld: rows },
+            src_align: VECTOR,
+            dst_align: VECTOR,
+            batch: Batch::ONE,
+        }
+    }
+
+    fn kernel(problem: &Problem) -> &'static str {
+        launches(problem, GRID_LIMIT)[0].entry.name
+    }
+
+    #[test]
+    fn both_layouts_decide() {
+        let aligned = problem(4, 1024, 1024);
+        assert_eq!(kernel(&aligned), "micro_b4");
+        let mut odd_source = aligned;
+        odd_source.src.ld += 1;
+        let mut odd_destination = aligned;
+        odd_destination.dst.ld += 1;
+        let source_off = Problem { src_align: 4, ..aligned };
+        let destination_off = Problem { dst_align: 4, ..aligned };
+        for problem in [odd_source, odd_destination, source_off, destination_off] {
+            assert_eq!(kernel(&problem), "rows_b4", "{problem}");
+        }
+    }
+
+    #[test]
+    fn shapes_and_elements_decide() {
+        assert_eq!(kernel(&problem(4, 1 << 24, 48)), "tall_b4");
+        assert_eq!(kernel(&problem(4, 48, 1 << 24)), "wide_b4");
+        assert_eq!(kernel(&problem(4, 64, 64)), "micro_b4");
+        assert_eq!(kernel(&problem(4, 10007, 9973)), "rows_b4");
+        assert_eq!(kernel(&problem(3, 500, 500)), "triples_b1");
+        assert_eq!(kernel(&problem(6, 500, 500)), "triples_b2");
+        assert_eq!(kernel(&problem(5, 500, 500)), "tuples_b1");
+        assert_eq!(kernel(&problem(12, 500, 500)), "tuples_b4");
+        assert_eq!(kernel(&problem(24, 500, 500)), "tuples_b8");
+        assert_eq!(kernel(&problem(32, 500, 500)), "tuples_b16");
+        assert_eq!(kernel(&problem(4096, 50, 50)), "elements_b16");
+        let batch = Batch { count: 1000, src_stride: 35, dst_stride: 35 };
+        assert_eq!(kernel(&Problem { batch, ..problem(4, 7, 5) }), "batch_b4");
+        let apart = Batch { count: 1000, src_stride: 36, dst_stride: 35 };
+        assert_ne!(kernel(&Problem { batch: apart, ..problem(4, 7, 5) }), "batch_b4");
+    }
+
+    /// A foreign address may be aligned to less than the element.
+    #[test]
+    fn addresses_that_split_an_element() {
+        let split = Problem { src_align: 8, ..problem(16, 500, 500) };
+        assert_eq!(kernel(&split), "tuples_b8");
+    }
+
+    /// Rows a multiple of 128 KiB apart are walked in pairs of columns, 16 KiB from each other.
+    #[test]
+    fn far_rows_are_walked_in_pairs() {
+        let walk = |problem: &Problem| {
+            let launch = launches(problem, GRID_LIMIT)[0];
+            (launch.words[6], launch.grid[1])
+        };
+        for (element, cols) in
+            [(1, 1 << 17), (2, 1 << 18), (4, 1 << 16), (8, 3 << 14), (16, 1 << 13)]
+        {
+            let far = problem(element, 4096, cols);
+            let columns = (cols * element / 256) as u32;
+            assert_eq!(walk(&far), (64, columns), "{far}");
+            // Only the source's rows count, and only whole multiples.
+            let mut nearer = far;
+            nearer.src.ld += 256 / element;
+            assert_eq!(walk(&nearer), (0, columns), "{nearer}");
+            let far_destination = problem(element, cols, 4096);
+            assert_eq!(walk(&far_destination).0, 0, "{far_destination}");
+        }
+        // Part of a group of columns has blocks for all of it; less than one group is no group.
+        let mut window = problem(4, 4096, 1 << 16);
+        window.src.cols = 8192 + 64;
+        assert_eq!(walk(&window), (64, 256));
+        window.src.cols = 8192 - 64;
+        assert_eq!(walk(&window), (0, 127));
+    }
+
+    #[test]
+    fn large_matrices_have_fewer_blocks_at_once() {
+        let at_once =
+            |element, side| launches(&problem(element, side, side), GRID_LIMIT)[0].at_once;
+        assert_eq!([1, 2, 4, 8, 16].map(|element| at_once(element, 16384)), [2, 2, 4, 0, 5]);
+        assert_eq!([1, 2, 4, 8, 16].map(|element| at_once(element, 2048)), [0; 5]);
+    }
+
+    /// A slab of the grid is whole groups, but for the last.
+    #[test]
+    fn slabs_are_whole_groups() {
+        let problem = problem(4, 4096, 1 << 16);
+        let launches = launches(&problem, [1000, 300, 1]);
+        let grids: Vec<_> = launches.iter().map(|launch| launch.grid[1]).collect();
+        assert_eq!(grids, [256, 256, 256, 256]);
+        assert_eq!(launches[3].offsets, [3 * 256 * 256, 3 * 256 * 64 * 4096 * 4]);
+    }
+
+    #[test]
+    fn the_chosen_kernel_is_a_candidate() {
+        for element in [1, 2, 3, 4, 8, 12, 16, 500] {
+            for (rows, cols) in [(1, 1), (5, 70000), (70000, 5), (999, 1001), (512, 512)] {
+                let problem = problem(element, rows, cols);
+                let chosen = launches(&problem, GRID_LIMIT);
+                let candidates = candidates(&problem, GRID_LIMIT);
+                assert!(candidates.iter().any(|(_, launches)| *launches == chosen), "{problem}");
+            }
+        }
+    }
+
+    /// More columns and more matrices than a grid has blocks: slabs that cover all.
+    #[test]
+    fn slabs_cover_columns_and_batches() {
+        let batch = Batch { count: 5, src_stride: 1 << 20, dst_stride: 1 << 20 };
+        let problem = Problem { batch, ..problem(4, 256, 1000) };
+        let launches = launches(&problem, [1000, 4, 2]);
+        let mut covered = 0;
+        for Launch { grid, words, .. } in &launches {
+            assert!(grid[1] <= 4 && grid[2] <= 2);
+            covered += words[1] * u64::from(grid[2]);
+        }
+        assert_eq!(covered, 5 * 1000);
+        let last = launches.last().unwrap();
+        assert_eq!(last.offsets[0], (4 * (1 << 20) + 768) * 4);
+        assert_eq!(last.offsets[1], (4 * (1 << 20) + 768 * 256) * 4);
+    }
+}
