@@ -24,7 +24,10 @@
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
-#![cfg_attr(target_arch = "nvptx64", feature(link_llvm_intrinsics))]
+#![cfg_attr(
+    all(target_arch = "nvptx64", any(feature = "fast", feature = "in_place")),
+    feature(link_llvm_intrinsics)
+)]
 // The intrinsics that are declared under their LLVM names are in `warp`.
 #![allow(internal_features)]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]

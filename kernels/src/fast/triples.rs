@@ -17,7 +17,7 @@
 //! ```
 
 use super::gather::Gather;
-use super::row_stage::{self, Stage, Staged};
+use super::row_stage::{Stage, Staged};
 use super::shared::{load_u32, permute, store_u32};
 use super::windows::{slide_word, Rows, Transposed, Windows};
 use super::{SECTOR, VECTOR};
@@ -255,7 +255,7 @@ macro_rules! triples {
 words.",
             $name: $element, |matrices| {
                 let bytes = cuda_std::shared_array![
-                    crate::element::B16; (row_stage::stage_bytes::<$element>(CHUNKS, $rows) / VECTOR) as usize
+                    crate::element::B16; (super::row_stage::stage_bytes::<$element>(CHUNKS, $rows) / VECTOR) as usize
                 ];
                 let base = crate::tile::shared_address(bytes.cast());
                 transpose::<$element, $m, $m, $rows, $loads>(matrices, base)

@@ -10,7 +10,7 @@
 
 use super::gather::store_vector;
 use super::per_vector;
-use super::row_stage::{self, row_bytes, skew, Stage, Staged};
+use super::row_stage::{row_bytes, skew, Stage, Staged};
 use crate::element::B16;
 use crate::matrices::Matrices;
 use crate::multiply;
@@ -144,7 +144,7 @@ macro_rules! tuples {
 given in words.",
             $name: $element, |matrices, k, inverse, tile_cols, window| {
                 let bytes = cuda_std::shared_array![
-                    B16; (row_stage::stage_bytes::<$element>($chunks, $count) / super::VECTOR) as usize
+                    B16; (super::row_stage::stage_bytes::<$element>($chunks, $count) / super::VECTOR) as usize
                 ];
                 let base = crate::tile::shared_address(bytes.cast());
                 let tuples = Tuples {
