@@ -34,7 +34,8 @@
 //!   and the profile settings that cargo would pick up are replaced.
 //! - It does not depend on where the crate lies: paths are trimmed, and the hashes of
 //!   paths that are in the names of private items are replaced by numbers.
-//! - It has no `.local` memory, no `call` and no unresolved `.extern` ([`ptx`]).
+//! - It has no `.local` memory, no `call`, no unresolved `.extern`, and no high half of a 64-bit product that
+//!   `ptxas` would get wrong ([`ptx`]).
 //! - No barrier is copied into a branch. rustc's own jump threading (a MIR pass) does
 //!   that, because it does not know what a barrier is: `if a { … } sync(); if a { … }`
 //!   becomes two branches with a barrier each, which is undefined when the threads of a

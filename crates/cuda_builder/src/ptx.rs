@@ -7,9 +7,12 @@
 //!   panic message. It needs a stack, and stacks are local memory.
 //! - `.extern` means that something is to be linked in. Nothing links here.
 //!   `.extern .shared` is different: it is how dynamic shared memory is declared.
+//! - The high half of a 64-bit product, taken by hand, is miscompiled by `ptxas`: see `products`.
 //!
-//! The scanner knows comments, strings, statements and blocks, and nothing about
+//! The scanner, but for that, knows comments, strings, statements and blocks, and nothing about
 //! single instructions, so that new ones need no change here.
+
+mod products;
 
 use std::fmt;
 
@@ -33,6 +36,8 @@ pub enum Forbidden {
     Call,
     /// A declaration of something that is not in the module.
     Extern,
+    /// The high half of a 64-bit product, taken by hand.
+    HighHalf,
 }
 
 impl fmt::Display for Forbidden {
@@ -41,6 +46,9 @@ impl fmt::Display for Forbidden {
             Self::Local => "local memory",
             Self::Call => "a call",
             Self::Extern => "an unresolved extern",
+            Self::HighHalf => {
+                "the high half of a 64-bit product, which ptxas miscompiles: use mul.hi"
+            }
         })
     }
 }
@@ -98,6 +106,8 @@ pub fn findings(ptx: &str) -> Vec<Finding> {
             });
         }
     }
+    found.extend(products::findings(ptx));
+    found.sort_by_key(|finding| finding.line);
     found
 }
 
