@@ -217,6 +217,7 @@ fn random_cases(device: &Device) {
         check::<u32>(device, case, |src, dst| src.transpose_into(dst).unwrap());
         check::<u64>(device, case, |src, dst| src.transpose_into(dst).unwrap());
         check::<[u8; 3]>(device, case, |src, dst| src.transpose_into(dst).unwrap());
+        check::<[u16; 3]>(device, case, |src, dst| src.transpose_into(dst).unwrap());
         check::<[u32; 3]>(device, case, |src, dst| src.transpose_into(dst).unwrap());
     });
 }
