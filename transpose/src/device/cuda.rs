@@ -418,7 +418,7 @@ fn limits(device: &cust::device::Device) -> Result<Limits> {
 /// stops at 48 KiB.
 fn allow_shared_memory(function: Function, block_shared: usize) -> Result<()> {
     use sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    let dynamic = (block_shared - declared_shared_memory(function)?) as i32;
+    let dynamic = block_shared.saturating_sub(declared_shared_memory(function)?) as i32;
     // SAFETY: the function is one that the driver named.
     check("allowing a kernel its shared memory", unsafe {
         sys::cuFuncSetAttribute(
