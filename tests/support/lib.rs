@@ -1,6 +1,7 @@
 //! What the tests share: the two devices, an oracle, and a case with canaries around it.
 
 use bytemuck::Pod;
+use proptest::strategy::Strategy as Cases;
 use std::fmt::Debug;
 use transpose::simt::Checks;
 use transpose::{Device, DeviceMatrix, Strategy};
@@ -105,6 +106,20 @@ impl Case {
     /// A case whose windows are whole buffers.
     pub fn tight(rows: usize, cols: usize) -> Self {
         Case { rows, cols, src_slack: 0, dst_slack: 0, src_offset: 0, dst_offset: 0 }
+    }
+
+    /// Any case with so many rows and columns, and up to 39 elements of everything else.
+    pub fn any(sizes: impl Cases<Value = usize> + Clone) -> impl Cases<Value = Self> {
+        (sizes.clone(), sizes, 0..40usize, 0..40usize, 0..40usize, 0..40usize).prop_map(
+            |(rows, cols, src_slack, dst_slack, src_offset, dst_offset)| Case {
+                rows,
+                cols,
+                src_slack,
+                dst_slack,
+                src_offset,
+                dst_offset,
+            },
+        )
     }
 
     fn src_ld(&self) -> usize {

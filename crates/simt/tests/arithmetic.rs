@@ -304,26 +304,10 @@ fn carries() -> Vec<Case> {
 fn conversions() -> Vec<Case> {
     let mut cases = Vec::new();
     let register = |bits: u32| bits.max(16);
-    for (from_signed, from) in [
-        (false, 8),
-        (false, 16),
-        (false, 32),
-        (false, 64),
-        (true, 8),
-        (true, 16),
-        (true, 32),
-        (true, 64),
-    ] {
-        for (to_signed, to) in [
-            (false, 8),
-            (false, 16),
-            (false, 32),
-            (false, 64),
-            (true, 8),
-            (true, 16),
-            (true, 32),
-            (true, 64),
-        ] {
+    let types =
+        [false, true].into_iter().flat_map(|signed| [8, 16, 32, 64].map(|bits| (signed, bits)));
+    for (from_signed, from) in types.clone() {
+        for (to_signed, to) in types.clone() {
             let name = |signed, bits| format!("{}{bits}", if signed { 's' } else { 'u' });
             let template =
                 format!("cvt.{}.{} {{x}}, {{a}};", name(to_signed, to), name(from_signed, from));
