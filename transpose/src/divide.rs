@@ -5,14 +5,14 @@
 //! and correcting by one where that is too much.
 
 /// `⌈2⁶⁴ / divisor⌉`, or 0 for a divisor of 1. The divisor is not 0.
-pub(super) fn magic(divisor: usize) -> u64 {
+pub(crate) fn magic(divisor: usize) -> u64 {
     let divisor = divisor.max(1) as u128;
     // For 1 the multiplier would be 2⁶⁴, which wraps to the 0 that the kernels know.
     (1u128 << 64).div_ceil(divisor) as u64
 }
 
 /// `⌈2³² / divisor⌉` for numbers of 32 bits, or 0 for a divisor of 1.
-pub(super) fn magic32(divisor: usize) -> u64 {
+pub(crate) fn magic32(divisor: usize) -> u64 {
     let divisor = divisor.max(1) as u64;
     if divisor == 1 { 0 } else { (1u64 << 32).div_ceil(divisor) }
 }

@@ -50,6 +50,42 @@ impl Layout {
     }
 }
 
+/// The methods by which whatever has a `layout` tells its shape.
+macro_rules! shape_accessors {
+    () => {
+        /// Number of rows.
+        pub fn nrows(&self) -> usize {
+            self.layout.rows
+        }
+
+        /// Number of columns.
+        pub fn ncols(&self) -> usize {
+            self.layout.cols
+        }
+
+        /// `(rows, columns)`.
+        pub fn shape(&self) -> (usize, usize) {
+            (self.layout.rows, self.layout.cols)
+        }
+
+        /// Leading dimension: elements from one row's start to the next's.
+        pub fn ld(&self) -> usize {
+            self.layout.ld
+        }
+
+        /// Whether there are no elements.
+        pub fn is_empty(&self) -> bool {
+            self.layout.is_empty()
+        }
+
+        /// Whether rows follow each other without a gap.
+        pub fn is_contiguous(&self) -> bool {
+            self.layout.is_contiguous()
+        }
+    };
+}
+pub(crate) use shape_accessors;
+
 #[cfg(test)]
 mod tests {
     use super::*;

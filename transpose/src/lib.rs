@@ -31,6 +31,7 @@
 //! compiles for the GPU it finds; neither a CUDA toolkit nor a nightly compiler is needed.
 
 mod device;
+mod divide;
 mod error;
 mod in_place;
 mod kernels;

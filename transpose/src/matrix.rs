@@ -1,7 +1,7 @@
 //! The matrix that owns its device memory.
 
 use crate::device::{Buffer, Device};
-use crate::layout::Layout;
+use crate::layout::{Layout, shape_accessors};
 use crate::view::{MatrixView, MatrixViewMut};
 use crate::{Error, Result, Strategy};
 use bytemuck::Pod;
@@ -210,35 +210,7 @@ impl<T: Pod> DeviceMatrix<T> {
         MatrixViewMut::window(self, offset, Layout::new(rows, cols, ld, size_of::<T>())?)
     }
 
-    /// Number of rows.
-    pub fn nrows(&self) -> usize {
-        self.layout.rows
-    }
-
-    /// Number of columns.
-    pub fn ncols(&self) -> usize {
-        self.layout.cols
-    }
-
-    /// `(rows, columns)`.
-    pub fn shape(&self) -> (usize, usize) {
-        (self.layout.rows, self.layout.cols)
-    }
-
-    /// Leading dimension: elements from one row's start to the next's.
-    pub fn ld(&self) -> usize {
-        self.layout.ld
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.layout.is_empty()
-    }
-
-    /// Whether rows follow each other without a gap.
-    pub fn is_contiguous(&self) -> bool {
-        self.layout.is_contiguous()
-    }
+    shape_accessors!();
 
     /// The device that holds the elements.
     pub fn device(&self) -> &Device {

@@ -1,7 +1,7 @@
 //! Windows on a device matrix: what a transpose reads from and writes to.
 
 use crate::device::Device;
-use crate::layout::Layout;
+use crate::layout::{Layout, shape_accessors};
 use crate::matrix::DeviceMatrix;
 use crate::{Error, Result, Strategy};
 use bytemuck::Pod;
@@ -38,38 +38,10 @@ impl<T> Clone for MatrixView<'_, T> {
 impl<T> Copy for MatrixView<'_, T> {}
 
 /// What both kinds of view tell about themselves.
-macro_rules! shape_accessors {
+macro_rules! view_accessors {
     ($view:ident) => {
         impl<T> $view<'_, T> {
-            /// Number of rows.
-            pub fn nrows(&self) -> usize {
-                self.layout.rows
-            }
-
-            /// Number of columns.
-            pub fn ncols(&self) -> usize {
-                self.layout.cols
-            }
-
-            /// `(rows, columns)`.
-            pub fn shape(&self) -> (usize, usize) {
-                (self.layout.rows, self.layout.cols)
-            }
-
-            /// Leading dimension: elements from one row's start to the next's.
-            pub fn ld(&self) -> usize {
-                self.layout.ld
-            }
-
-            /// Whether there are no elements.
-            pub fn is_empty(&self) -> bool {
-                self.layout.is_empty()
-            }
-
-            /// Whether rows follow each other without a gap.
-            pub fn is_contiguous(&self) -> bool {
-                self.layout.is_contiguous()
-            }
+            shape_accessors!();
 
             /// The device that holds the elements.
             pub fn device(&self) -> &Device {
@@ -79,8 +51,8 @@ macro_rules! shape_accessors {
     };
 }
 
-shape_accessors!(MatrixView);
-shape_accessors!(MatrixViewMut);
+view_accessors!(MatrixView);
+view_accessors!(MatrixViewMut);
 
 impl<'a, T: Pod> MatrixView<'a, T> {
     /// The matrix at `address`, which must be inside memory that lives, and is not used

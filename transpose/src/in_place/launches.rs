@@ -2,10 +2,10 @@
 
 use super::cycles::cycle;
 use super::decomposition::{Decomposition, gcd};
-use super::divide::{magic, magic32};
 use super::plan::Shape;
 use super::{Carry, InPlaceOptions};
 use crate::device::Limits;
+use crate::divide::{magic, magic32};
 use crate::kernels::{InPlaceKernel, Width};
 use crate::launch::Launch;
 

@@ -17,7 +17,6 @@
 mod cycles;
 mod decomposed;
 mod decomposition;
-mod divide;
 mod launches;
 mod layouts;
 mod panels;

@@ -145,18 +145,10 @@ fn read(path: &Path) -> Result<BTreeMap<String, String>, CacheWarning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Layout;
-    use crate::plan::problem::Batch;
+    use crate::plan::problem::tight;
 
     fn problem(rows: usize, cols: usize) -> Problem {
-        Problem {
-            element_bytes: 4,
-            src: Layout { rows, cols, ld: cols },
-            dst: Layout { rows: cols, cols: rows, ld: rows },
-            src_align: 16,
-            dst_align: 16,
-            batch: Batch::ONE,
-        }
+        tight(4, rows, cols)
     }
 
     #[test]

@@ -42,6 +42,19 @@ pub(crate) fn alignment(bytes: u64) -> usize {
     1 << bytes.trailing_zeros().min(VECTOR.trailing_zeros())
 }
 
+/// A matrix and its transpose without gaps, both as well aligned as can be.
+#[cfg(test)]
+pub(crate) fn tight(element_bytes: usize, rows: usize, cols: usize) -> Problem {
+    Problem {
+        element_bytes,
+        src: Layout { rows, cols, ld: cols },
+        dst: Layout { rows: cols, cols: rows, ld: rows },
+        src_align: VECTOR,
+        dst_align: VECTOR,
+        batch: Batch::ONE,
+    }
+}
+
 impl Problem {
     /// Whether a plan made for this problem can be run on the other: whether they are the same but
     /// for an alignment that is better than planned for.

@@ -69,20 +69,8 @@ pub(crate) fn candidates(problem: &Problem, limit: [usize; 3]) -> Vec<(&'static 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Layout;
     use crate::plan::GRID_LIMIT;
-    use crate::plan::problem::{Batch, VECTOR};
-
-    fn problem(element_bytes: usize, rows: usize, cols: usize) -> Problem {
-        Problem {
-            element_bytes,
-            src: Layout { rows, cols, ld: cols },
-            dst: Layout { rows: cols, cols: rows, ld: rows },
-            src_align: VECTOR,
-            dst_align: VECTOR,
-            batch: Batch::ONE,
-        }
-    }
+    use crate::plan::problem::{Batch, tight as problem};
 
     fn kernel(problem: &Problem) -> &'static str {
         launches(problem, GRID_LIMIT)[0].entry.name

@@ -4,6 +4,7 @@ use super::shapes::{
     BATCH, MicroShape, RowsShape, SECTOR, SHORT_LINE, TALL, TuplesShape, VECTOR, WIDE,
     WIDE_OF_BYTES, micro_shape, rows_shape, tuples_shape,
 };
+use crate::divide::magic32;
 use crate::kernels::{Fast, Width};
 use crate::launch::{Launch, Words};
 use crate::layout::Layout;
@@ -128,8 +129,7 @@ impl<'a> Task<'a> {
             return self.elements();
         }
         let x = (self.problem.src.rows * k + align - 1).div_ceil(window);
-        let inverse = (1u64 << 32).div_ceil(k as u64);
-        let words = [k as u64, inverse, tile_cols as u64, window as u64];
+        let words = [k as u64, magic32(k), tile_cols as u64, window as u64];
         self.tiles(Fast::Tuples, x, tile_cols, threads, &words)
     }
 
