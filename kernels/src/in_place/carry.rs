@@ -101,9 +101,8 @@ fn in_turns<E: Strong>(length: u32, load: impl Fn(u32) -> E, store: impl Fn(u32,
     }
 }
 
-crate::in_place::in_place_entries! {
+super::permute::slot_entries! {
     "Moves super-elements along the cycles of their transposition, through shared memory.",
-    carry of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
-        instances, scramble, slots_magic } =>
+    carry =>
         carry_b1: u8; carry_b2: u16; carry_b4: u32; carry_b8: u64; carry_b16: B16
 }

@@ -164,18 +164,16 @@ unsafe fn store<E: Element, const ELEMENTS: usize>(
     });
 }
 
-crate::in_place::in_place_entries! {
+super::permute::slot_entries! {
     "Moves super-elements along the short cycles of their transposition, four steps at a time.",
-    leaders of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
-        instances, scramble, slots_magic } =>
+    leaders =>
         leaders_b1: u8, 8, 4; leaders_b2: u16, 8, 4; leaders_b4: u32, 8, 4; leaders_b8: u64, 8, 4;
         leaders_b16: B16, 4, 4
 }
 
-crate::in_place::in_place_entries! {
+super::permute::slot_entries! {
     "Moves shorter super-elements along short cycles, eight steps at a time.",
-    leaders of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
-        instances, scramble, slots_magic } =>
+    leaders =>
         leaders_short_b1: u8, 2, 8; leaders_short_b2: u16, 2, 8; leaders_short_b4: u32, 2, 8;
         leaders_short_b8: u64, 2, 8; leaders_short_b16: B16, 1, 8
 }

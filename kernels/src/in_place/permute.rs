@@ -336,26 +336,36 @@ unsafe fn store<E: Strong, const ELEMENTS: usize>(
     });
 }
 
-crate::in_place::in_place_entries! {
+/// Defines the entry points of a kernel that moves slots: one list of what the host says about them.
+macro_rules! slot_entries {
+    ($doc:literal, $kernel:ident => $($entries:tt)*) => {
+        crate::in_place::in_place_entries! {
+            $doc,
+            $kernel of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic,
+                gap, instances, scramble, slots_magic } =>
+            $($entries)*
+        }
+    };
+}
+pub(super) use slot_entries;
+
+slot_entries! {
     "Moves super-elements along the cycles of their transposition, four steps at a time.",
-    permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
-        instances, scramble, slots_magic } =>
+    permute =>
         permute_b1: u8, 8, 4; permute_b2: u16, 8, 4; permute_b4: u32, 8, 4; permute_b8: u64, 8, 4;
         permute_b16: B16, 4, 4
 }
 
-crate::in_place::in_place_entries! {
+slot_entries! {
     "Moves shorter super-elements along cycles, eight steps at a time.",
-    permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
-        instances, scramble, slots_magic } =>
+    permute =>
         permute_short_b1: u8, 4, 8; permute_short_b2: u16, 4, 8; permute_short_b4: u32, 4, 8;
         permute_short_b8: u64, 4, 8; permute_short_b16: B16, 2, 8
 }
 
-crate::in_place::in_place_entries! {
+slot_entries! {
     "Moves the shortest super-elements along cycles, sixteen steps at a time.",
-    permute of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic, gap,
-        instances, scramble, slots_magic } =>
+    permute =>
         permute_shortest_b1: u8, 2, 16; permute_shortest_b2: u16, 2, 16;
         permute_shortest_b4: u32, 2, 16; permute_shortest_b8: u64, 2, 16;
         permute_shortest_b16: B16, 1, 16
