@@ -14,6 +14,9 @@
 //! | `batch` | many small matrices, one after the other | reading the stage |
 //! | `elements` | elements of hundreds of bytes, which need no stage | – |
 //!
+//! `stage` and `row_stage` are the two stages, `windows` the transposed tile; `gather`, `global` and
+//! `shared` are the accesses that all of them are made of.
+//!
 //! # Windows
 //! A vector of 16 bytes can be stored only where 16 bytes of one destination row start on a multiple
 //! of 16. So where destination rows start anywhere, a block does not own the same source rows for
@@ -25,7 +28,9 @@
 //!
 //! # Order
 //! Consecutive blocks take consecutive tiles *down* the rows of the source, so that what
-//! they write is consecutive: the memory likes long writes better than long reads.
+//! they write is consecutive: the memory likes long writes better than long reads. Where source rows lie a
+//! multiple of 128 KiB apart, `micro` takes two columns of tiles in turn
+//! ([`walk::in_pairs`](crate::walk::in_pairs)): such rows meet in few banks of the memory.
 
 pub mod batch;
 pub mod elements;
