@@ -1,0 +1,79 @@
+//! The launches of the in-place kernels: words, blocks, grids and shared memory.
+//!
+//! | file | kernels |
+//! |---|---|
+//! | `square` | `square`, `square_tuples` |
+//! | `panels` | `panel`, `panel_tuples` |
+//! | `slots` | `permute` and its like, `leaders`, `carry` |
+//! | `tiles` | `flags`, `fused`, `cycle` |
+//! | `shuffles` | `rows`, `stage_rows`, `columns` |
+
+mod panels;
+mod pitch;
+mod shuffles;
+mod slots;
+mod square;
+mod tiles;
+
+pub(super) use panels::Panels;
+pub(super) use shuffles::{Columns, shuffle_rows, stage_rows};
+pub(super) use slots::Slots;
+pub(super) use square::square;
+pub(super) use tiles::{cycles, flags, fused, fused_shared_bytes};
+
+use crate::kernels::{InPlaceKernel, Width};
+use crate::launch::Launch;
+
+/// Bytes of a bank-conflict-free row of banks: shared memory's width.
+const BANKS_BYTES: usize = 128;
+
+/// Bytes of a coordination word: 32 flags, or a counter.
+pub(super) const WORD: usize = 4;
+
+/// The bytes of `flags` flags.
+pub(super) fn flag_bytes(flags: usize) -> usize {
+    flags.div_ceil(32) * WORD
+}
+
+fn launch<const N: usize>(
+    kernel: InPlaceKernel,
+    width: Width,
+    grid: [usize; 2],
+    threads: usize,
+    shared: usize,
+    words: [usize; N],
+    magics: [(usize, u64); 4],
+) -> Launch {
+    let mut words = words.map(|word| word as u64);
+    for (index, magic) in magics {
+        if index < N {
+            words[index] = magic;
+        }
+    }
+    Launch {
+        entry: kernel.entry(width),
+        grid: [grid[0] as u32, grid[1] as u32, 1],
+        block: [threads as u32, 1, 1],
+        dynamic_shared_bytes: shared as u32,
+        at_once: 0,
+        offsets: [0, 0],
+        words: words.into(),
+    }
+}
+
+/// No magic number.
+const NONE: (usize, u64) = (usize::MAX, 0);
+
+/// log2 of the threads along a segment, for the fewest idle ones.
+fn along(length: usize, threads: usize) -> usize {
+    let most = threads.ilog2() as usize;
+    if length < 32 {
+        return (length.next_power_of_two().ilog2() as usize).min(most);
+    }
+    (5..=most).rev().min_by_key(|&along| length.next_multiple_of(1 << along)).unwrap_or(most)
+}
+
+/// Threads for a block that holds so many elements: eight each, a power of two, up to a limit.
+fn threads_for(elements: usize, most: usize) -> usize {
+    elements.div_ceil(8).next_power_of_two().clamp(32, most)
+}

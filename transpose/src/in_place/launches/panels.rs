@@ -1,0 +1,114 @@
+//! Panels of rows, held on chip by one block or by several together.
+
+use super::pitch::tuple_pitch;
+use super::{BANKS_BYTES, NONE, WORD, launch};
+use crate::divide::{magic, magic32};
+use crate::kernels::{InPlaceKernel, Width};
+use crate::launch::Launch;
+
+/// Panels whose rows become slots, or the reverse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Panels {
+    /// Rows of a panel: elements of a slot.
+    pub length: usize,
+    /// Elements of a row: slots of a panel.
+    pub lines: usize,
+    pub panels: usize,
+    /// Elements left out after every `panels` slots.
+    pub gap: usize,
+    /// Slots become rows.
+    pub to_rows: bool,
+    pub tile_length: usize,
+    pub tile_lines: usize,
+    /// The most threads of a block, a multiple of 32.
+    pub threads: usize,
+    /// Words of an element.
+    pub tuple: usize,
+}
+
+impl Panels {
+    /// The blocks that hold a panel together.
+    pub fn parts(&self) -> usize {
+        self.length.div_ceil(self.tile_length) * self.lines.div_ceil(self.tile_lines)
+    }
+
+    /// Whether blocks wait for each other.
+    fn waits(&self) -> bool {
+        self.parts() > 1 || (self.gap > 0 && self.panels > 1)
+    }
+
+    /// The bytes of the counters.
+    pub fn counter_bytes(&self) -> usize {
+        if self.waits() { (1 + self.panels) * WORD } else { 0 }
+    }
+
+    /// Words from one segment in shared memory to the next, whether they are padded, and the words
+    /// that a tile takes.
+    fn held(&self, width: Width) -> (usize, bool, usize) {
+        let (row, slot) = (self.tile_lines * self.tuple, self.tile_length * self.tuple);
+        let whole_rows = self.tile_lines == self.lines;
+        let banks = BANKS_BYTES / (width.bytes() as usize).max(4);
+        match (self.to_rows, whole_rows) {
+            // One segment, read with a stride of a row.
+            (false, true) => {
+                let words = self.tile_length * row;
+                let padded = row.is_multiple_of(2);
+                (row, padded, words + if padded { words / 32 } else { 0 })
+            }
+            (to_rows, _) if self.tuple > 1 => {
+                let (segment, segments) =
+                    if to_rows { (slot, self.tile_lines) } else { (row, self.tile_length) };
+                let pitch = tuple_pitch(segment, self.tuple, width);
+                (pitch, false, pitch * segments)
+            }
+            (false, false) => {
+                let pitch = self.tile_lines | 1;
+                (pitch, false, pitch * self.tile_length)
+            }
+            // Neighbours in a row of the result are `pitch` apart, neighbours in a column 1.
+            (true, _) => {
+                let step = banks.div_ceil(self.lines) % banks;
+                let pitch = self.tile_length + (banks + step - self.tile_length % banks) % banks;
+                let pitch = if self.lines < banks { pitch } else { self.tile_length | 1 };
+                (pitch, false, pitch * self.tile_lines)
+            }
+        }
+    }
+
+    /// The bytes of shared memory that a tile takes.
+    pub fn shared_bytes(&self, width: Width) -> usize {
+        (self.held(width).2 * width.bytes() as usize).max(WORD)
+    }
+
+    pub fn launch(&self, width: Width) -> Launch {
+        let Panels { length, lines, panels, gap, tile_length, tile_lines, tuple, .. } = *self;
+        let (pitch, padded, _) = self.held(width);
+        let threads =
+            (tile_length * tile_lines * tuple / 8).next_multiple_of(32).clamp(32, self.threads);
+        let mode =
+            usize::from(self.to_rows) | usize::from(padded) << 1 | usize::from(self.waits()) << 2;
+        launch(
+            if tuple == 1 { InPlaceKernel::Panel } else { InPlaceKernel::PanelTuples },
+            width,
+            [panels * self.parts(), 1],
+            threads,
+            self.shared_bytes(width),
+            [
+                length,
+                lines,
+                0,
+                panels,
+                0,
+                gap,
+                panels,
+                tile_length,
+                tile_lines,
+                pitch,
+                mode,
+                tuple,
+                0,
+            ],
+            [(2, magic(lines * tuple)), (4, magic(panels)), (12, magic32(tuple)), NONE],
+        )
+    }
+}

@@ -1,0 +1,212 @@
+//! Super-elements that move along cycles, by whichever kernel suits their length and the cycles'.
+
+use super::{NONE, flag_bytes, launch};
+use crate::device::Limits;
+use crate::divide::magic32;
+use crate::in_place::cycles::cycle;
+use crate::in_place::decomposition::gcd;
+use crate::in_place::{Carry, InPlaceOptions};
+use crate::kernels::{InPlaceKernel, Width};
+use crate::launch::Launch;
+
+/// Cycles up to this length are short: a lane may walk them to find their lowest place.
+const SHORT_CYCLE: usize = 64;
+
+/// Cycles that a multiprocessor should have, if each is moved by one warp.
+const CYCLES_EACH: usize = 128;
+
+/// The length of the longest cycle, if it is short. As those of squares and of powers of two are. The
+/// cycle of offset 1 is the longest: the lengths of the others divide its length.
+fn short_cycle(rows: usize, cols: usize) -> Option<usize> {
+    let length = cycle(1, rows, cols).take(SHORT_CYCLE + 1).count();
+    (length <= SHORT_CYCLE).then_some(length)
+}
+
+/// A number near the golden section of `count` without a common divisor with it: its multiples
+/// modulo `count` are all numbers below, in an order that is spread evenly and has no pattern.
+fn scramble(count: usize) -> usize {
+    let near = (count as f64 * 0.618_033_988_75) as usize;
+    (near.max(1)..).find(|&number| gcd(number, count) == 1).unwrap_or(1)
+}
+
+/// Slots that move along the cycles of their transposition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    pub rows: usize,
+    pub cols: usize,
+    /// Elements of a slot.
+    pub length: usize,
+    /// Slots between two gaps.
+    pub period: usize,
+    /// Elements left out after every period.
+    pub gap: usize,
+    pub instances: usize,
+}
+
+impl Slots {
+    /// Slots without a gap.
+    pub fn dense(rows: usize, cols: usize, length: usize, instances: usize) -> Self {
+        Slots { rows, cols, length, period: 1, gap: 0, instances }
+    }
+
+    /// Whether the kernel can count the slots.
+    pub fn countable(&self) -> bool {
+        self.rows.saturating_mul(self.cols) < 1 << 31 && self.length.max(self.gap) < 1 << 31
+    }
+
+    /// The launch, and the bytes of the flags.
+    pub fn launch(
+        &self,
+        element_bytes: usize,
+        limits: &Limits,
+        options: &InPlaceOptions,
+    ) -> (Launch, usize) {
+        // The kernels move bytes: the widest words that fit slots and gaps.
+        let width = Width::dividing([self.length, self.gap].map(|n| n * element_bytes));
+        let bytes = width.bytes() as usize;
+        let words = Slots {
+            length: self.length * element_bytes / bytes,
+            gap: self.gap * element_bytes / bytes,
+            ..*self
+        };
+        if options.carry == Carry::SharedMemory {
+            words.through_shared_memory(width, limits, options)
+        } else if words.has_many_short_cycles(width, limits) {
+            (words.by_leaders(width, limits), 0)
+        } else {
+            words.through_registers(width, limits)
+        }
+    }
+
+    /// Whether one warp to a cycle leaves nobody idle.
+    fn has_many_short_cycles(&self, width: Width, limits: &Limits) -> bool {
+        let units = self.units(self.pieces(width).0);
+        let many = |length| units / length >= CYCLES_EACH * limits.multiprocessors;
+        units < 1 << 31 && short_cycle(self.rows, self.cols).is_some_and(many)
+    }
+
+    /// The pieces that a slot of so many words is cut into for the registers of a warp, and the words
+    /// of one.
+    fn pieces(&self, width: Width) -> (usize, usize) {
+        let most = 32 * lane_words(width);
+        let pieces = self.length.div_ceil(most);
+        let piece = self.length.div_ceil(pieces);
+        let piece = if pieces > 1 { piece.next_multiple_of(32) } else { piece };
+        (self.length.div_ceil(piece), piece)
+    }
+
+    /// Long cycles, a flag to each piece.
+    fn through_registers(&self, width: Width, limits: &Limits) -> (Launch, usize) {
+        let (pieces, piece) = self.pieces(width);
+        // As many bytes in flight with short pieces as with long ones.
+        let kernel = match piece.div_ceil(8 * lane_words(width)) {
+            0 | 1 => InPlaceKernel::PermuteShortest,
+            2 => InPlaceKernel::PermuteShort,
+            _ => InPlaceKernel::Permute,
+        };
+        let units = self.units(pieces);
+        let threads = if limits.in_turn { 32 } else { 128 };
+        // As many as their registers leave room for.
+        let per_multiprocessor = if width.bytes() < 8 { 5 } else { 4 };
+        let most = if limits.in_turn { 1 } else { per_multiprocessor * limits.multiprocessors };
+        // A few pieces to a warp: those that find theirs moved already cost little.
+        let blocks = units.div_ceil(threads / 8).clamp(1, most);
+        (self.moving(kernel, width, [blocks, threads, 0], (pieces, piece)), flag_bytes(units))
+    }
+
+    /// Short cycles, each moved by one warp.
+    fn by_leaders(&self, width: Width, limits: &Limits) -> Launch {
+        let (pieces, piece) = self.pieces(width);
+        let kernel = match piece.div_ceil(8 * lane_words(width)) {
+            0 | 1 => InPlaceKernel::LeadersShort,
+            _ => InPlaceKernel::Leaders,
+        };
+        let blocks = self.units(pieces).div_ceil(128).clamp(1, 16 * limits.multiprocessors);
+        self.moving(kernel, width, [blocks, 128, 0], (pieces, piece))
+    }
+
+    /// Cycles of any length, by one step at a time; two pieces of any length to a warp.
+    fn through_shared_memory(
+        &self,
+        width: Width,
+        limits: &Limits,
+        options: &InPlaceOptions,
+    ) -> (Launch, usize) {
+        let bytes = width.bytes() as usize;
+        let room = limits.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX));
+        let pieces = (2 * self.length * bytes).div_ceil(room).min(self.length);
+        let piece = self.length.div_ceil(pieces);
+        let pieces = self.length.div_ceil(piece);
+        let warps = if limits.in_turn { 1 } else { (room / (2 * piece * bytes)).clamp(1, 4) };
+        let shared = warps * 2 * piece * bytes;
+        let units = self.units(pieces);
+        let per_multiprocessor = (limits.multiprocessor_shared / (shared + 1024)).clamp(1, 16);
+        let most = if limits.in_turn { 1 } else { per_multiprocessor * limits.multiprocessors };
+        let blocks = units.div_ceil(4 * warps).clamp(1, most);
+        let blocks = [blocks, 32 * warps, shared];
+        (self.moving(InPlaceKernel::Carry, width, blocks, (pieces, piece)), flag_bytes(units))
+    }
+
+    /// What is moved along cycles by itself.
+    fn units(&self, pieces: usize) -> usize {
+        self.rows * self.cols * pieces * self.instances
+    }
+
+    /// A launch of so many blocks, of so many threads and bytes of shared memory.
+    fn moving(
+        &self,
+        kernel: InPlaceKernel,
+        width: Width,
+        [blocks, threads, shared]: [usize; 3],
+        (pieces, piece): (usize, usize),
+    ) -> Launch {
+        let words = [
+            self.rows,
+            self.cols,
+            0,
+            self.length,
+            piece,
+            pieces,
+            self.period,
+            0,
+            self.gap,
+            self.instances,
+            scramble(self.units(pieces).div_ceil(32)),
+            0,
+        ];
+        let magics = [
+            (2, magic32(self.cols)),
+            (7, magic32(self.period)),
+            (11, magic32(self.rows * self.cols)),
+            NONE,
+        ];
+        launch(kernel, width, [blocks, 1], threads, shared, words, magics)
+    }
+}
+
+/// The words of a super-element that a lane has room for.
+fn lane_words(width: Width) -> usize {
+    if width == Width::B16 { 4 } else { 8 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{flag_bytes, gcd, scramble, short_cycle};
+
+    #[test]
+    fn scrambled_words_are_all_words() {
+        for count in 1..2000 {
+            let number = scramble(count);
+            assert!(number >= 1 && gcd(number, count) == 1, "{count}");
+        }
+        assert_eq!(flag_bytes(33), 8);
+    }
+
+    #[test]
+    fn squares_and_powers_of_two_have_short_cycles() {
+        assert_eq!(short_cycle(100, 100), Some(2));
+        assert_eq!(short_cycle(16384, 128), Some(3));
+        assert_eq!(short_cycle(16384, 64), Some(10));
+        assert_eq!(short_cycle(125, 10000), None);
+    }
+}
