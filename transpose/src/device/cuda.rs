@@ -3,6 +3,7 @@
 //! One context (the device's primary one, shared with every other user of it in the process), one
 //! stream, one module. The driver is opened at run time by `cuda_driver`.
 
+mod function;
 mod host_memory;
 
 use super::{Backend, HostAllocation, Inspection, LaunchReport, Limits, Rows};
@@ -18,11 +19,12 @@ use cust::memory::{DevicePointer, cuda_free, cuda_malloc};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
+use function::Function;
 use host_memory::HostMemory;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::ffi::c_void;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The largest pitch, in bytes, that the driver takes for a two-dimensional copy.
@@ -41,23 +43,12 @@ pub(super) struct Cuda {
     context: Context,
 }
 
-/// How much of a multiprocessor's shared memory goes to blocks whose number is limited: 132 of 228 KiB on
-/// compute capability 9.0.
-const SHARED_PERCENT: usize = 58;
-
 /// The kernels in use so far, and the modules they come from.
 #[derive(Default)]
 struct Kernels {
-    functions: HashMap<Entry, Function>,
+    functions: HashMap<Entry, Arc<Function>>,
     modules: HashMap<Family, Module>,
 }
-
-/// A kernel of a loaded module.
-#[derive(Clone, Copy)]
-struct Function(sys::CUfunction);
-
-// SAFETY: the handle is a name that the driver accepts from any thread.
-unsafe impl Send for Function {}
 
 impl Cuda {
     pub fn new(ordinal: u32) -> Result<Self> {
@@ -99,46 +90,32 @@ impl Cuda {
     }
 
     /// The kernel of that name; the first of a family loads the family.
-    fn function(&self, entry: Entry) -> Result<Function> {
+    fn function(&self, entry: Entry) -> Result<Arc<Function>> {
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         let Kernels { functions, modules } = &mut *kernels;
-        if let Some(&function) = functions.get(&entry) {
-            return Ok(function);
+        if let Some(function) = functions.get(&entry) {
+            return Ok(function.clone());
         }
         let module = match modules.entry(entry.family) {
             Occupied(loaded) => loaded.into_mut(),
             Vacant(slot) => slot.insert(self.load(entry.family)?),
         };
         let found = module.get_function(entry.name).map_err(during("looking up a kernel"))?;
-        let function = Function(found.to_raw());
-        allow_shared_memory(function, self.limits.block_shared)?;
-        functions.insert(entry, function);
+        let function = Arc::new(Function::new(found.to_raw(), self.limits.block_shared)?);
+        functions.insert(entry, function.clone());
         Ok(function)
     }
 
     /// The dynamic shared memory with which `blocks` blocks of a kernel, and no more, run on a multiprocessor
-    /// that gives them [`SHARED_PERCENT`] of its shared memory; the rest stays cache.
+    /// that gives them a part of its shared memory; the rest stays cache.
     ///
     /// Fewer blocks are a gain only if the cache keeps room for all that they have asked for. Measured on
     /// compute capability 9.0; other chips are left to the driver.
-    fn filling_share(&self, function: Function, blocks: u32) -> Result<u32> {
-        use sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-        let share = self.limits.multiprocessor_shared * SHARED_PERCENT / 100 / blocks as usize;
-        // The driver keeps 1 KiB of every block's, and allocates by 128 bytes.
-        let block = share.saturating_sub(1 << 10) / 128 * 128;
-        let declared = declared_shared_memory(function)?;
-        if self.capability != (9, 0) || block <= declared {
+    fn filling_share(&self, function: &Function, blocks: u32) -> Result<u32> {
+        if self.capability != (9, 0) {
             return Ok(0);
         }
-        // SAFETY: the function is one that the driver named.
-        check("dividing on-chip memory", unsafe {
-            sys::cuFuncSetAttribute(
-                function.0,
-                CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                SHARED_PERCENT as i32,
-            )
-        })?;
-        Ok((block - declared) as u32)
+        function.filling_share(self.limits.multiprocessor_shared, blocks)
     }
 
     /// Loads a family: machine code where it ships for this chip, else PTX, which the driver compiles.
@@ -250,7 +227,7 @@ impl Backend for Cuda {
         check("asking how many blocks fit", unsafe {
             sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
                 &mut blocks,
-                function.0,
+                function.handle(),
                 threads as i32,
                 launch.dynamic_shared_bytes as usize,
             )
@@ -330,7 +307,7 @@ impl Backend for Cuda {
         let function = self.function(launch.entry)?;
         let dynamic_shared = match launch.at_once {
             0 => launch.dynamic_shared_bytes,
-            blocks => launch.dynamic_shared_bytes.max(self.filling_share(function, blocks)?),
+            blocks => launch.dynamic_shared_bytes.max(self.filling_share(&function, blocks)?),
         };
         let mut words = [0u64; 2 + MAX_WORDS];
         for (word, argument) in words.iter_mut().zip(launch.arguments(addresses)) {
@@ -343,7 +320,7 @@ impl Backend for Cuda {
         // that the kernel touches.
         check("launching a kernel", unsafe {
             sys::cuLaunchKernel(
-                function.0,
+                function.handle(),
                 grid_x,
                 grid_y,
                 grid_z,
@@ -412,32 +389,6 @@ fn limits(device: &cust::device::Device) -> Result<Limits> {
         side_by_side: true,
         in_turn: false,
     })
-}
-
-/// Lets launches of a kernel have all the shared memory of a block: without being asked, the driver
-/// stops at 48 KiB.
-fn allow_shared_memory(function: Function, block_shared: usize) -> Result<()> {
-    use sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    let dynamic = block_shared.saturating_sub(declared_shared_memory(function)?) as i32;
-    // SAFETY: the function is one that the driver named.
-    check("allowing a kernel its shared memory", unsafe {
-        sys::cuFuncSetAttribute(
-            function.0,
-            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-            dynamic,
-        )
-    })
-}
-
-/// The bytes of shared memory that a kernel declares.
-fn declared_shared_memory(function: Function) -> Result<usize> {
-    use sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
-    let mut declared = 0;
-    // SAFETY: the driver writes one number; the function is one that it named.
-    check("asking for a kernel's shared memory", unsafe {
-        sys::cuFuncGetAttribute(&mut declared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function.0)
-    })?;
-    Ok(declared as usize)
 }
 
 /// Names the operation in a driver's answer.
