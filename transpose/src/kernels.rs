@@ -1,4 +1,6 @@
-//! The kernels that ship with the library: their PTX and the names of their entry points.
+//! The kernels that ship with the library: their PTX, their machine code and the names of their entry points.
+
+mod machine_code;
 
 use crate::{Error, Result};
 
@@ -22,32 +24,6 @@ impl Family {
             Family::Study => include_str!("../ptx/study.ptx"),
             Family::InPlace => include_str!("../ptx/in_place.ptx"),
         }
-    }
-}
-
-/// The cubins of one family, by the compute capability that they were assembled for.
-macro_rules! cubins {
-    ($family:literal) => {
-        [
-            ((7, 5), &include_bytes!(concat!("../cubin/", $family, ".sm_75.cubin"))[..]),
-            ((8, 0), &include_bytes!(concat!("../cubin/", $family, ".sm_80.cubin"))[..]),
-            ((9, 0), &include_bytes!(concat!("../cubin/", $family, ".sm_90.cubin"))[..]),
-            ((10, 0), &include_bytes!(concat!("../cubin/", $family, ".sm_100.cubin"))[..]),
-            ((12, 0), &include_bytes!(concat!("../cubin/", $family, ".sm_120.cubin"))[..]),
-        ]
-    };
-}
-
-impl Family {
-    /// The kernels' machine code for a chip of that compute capability, if there is any. It runs on
-    /// chips of the same major and the same or a higher minor number.
-    pub fn cubin(self, (major, minor): (i32, i32)) -> Option<&'static [u8]> {
-        let cubins: [((i32, i32), &'static [u8]); 5] = match self {
-            Family::Fast => cubins!("fast"),
-            Family::Classic | Family::Study | Family::InPlace => return None,
-        };
-        let fits = |of: (i32, i32)| of.0 == major && of.1 <= minor;
-        cubins.into_iter().find(|(of, _)| fits(*of)).map(|(_, cubin)| cubin)
     }
 }
 
@@ -207,22 +183,5 @@ impl Fast {
             Fast::Batch => entry_names!("batch"),
         };
         Entry { family: Family::Fast, name: names[width as usize] }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Family;
-
-    #[test]
-    fn a_cubin_serves_its_generation() {
-        let served = |capability| Family::Fast.cubin(capability).is_some();
-        for capability in [(7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (12, 1)] {
-            assert!(served(capability), "{capability:?}");
-        }
-        for capability in [(7, 0), (11, 0), (13, 0)] {
-            assert!(!served(capability), "{capability:?}");
-        }
-        assert!(Family::Fast.cubin((9, 0)) != Family::Fast.cubin((8, 0)));
     }
 }

@@ -3,11 +3,13 @@
 //!
 //! `ptxas` is taken from the variable `PTXAS`, from the path, or from its wheel on PyPI. Its version is
 //! recorded beside the cubins: another version may choose other instructions, so only the
-//! recorded one is compared with, byte for byte.
+//! recorded one is compared with, byte for byte. The cubins ship as LZ4 blocks, and are compared as they were
+//! before: a compressor may choose too.
 
 use crate::command::{output, run};
 use crate::paths;
 use anyhow::{Context, Result, bail, ensure};
+use lz4::block::CompressionMode::HIGHCOMPRESSION;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,24 +40,11 @@ pub fn assemble(write: bool) -> Result<()> {
             )?;
             let Resources { kernels, registers } =
                 Resources::of(&String::from_utf8_lossy(&report.stderr))?;
-            let mut outcome = String::new();
-            if paths::FAMILIES_WITH_CUBINS.contains(&family) {
-                let shipped = paths::shipped_cubin(family, chip);
-                if write {
-                    fs::copy(&cubin, &shipped).with_context(|| shipped.display().to_string())?;
-                    outcome = ", cubin written".to_owned();
-                } else if version == recorded {
-                    let same = fs::read(&shipped)? == fs::read(&cubin)?;
-                    let path = shipped.display();
-                    ensure!(same, "{path} is not what the PTX assembles to: `cargo xtask cubin`");
-                    outcome = ", cubin identical".to_owned();
-                } else {
-                    ensure!(shipped.is_file(), "{} is missing", shipped.display());
-                }
-            }
+            let shipped = Shipped(paths::shipped_cubin(family, chip));
+            let outcome = shipped.settle(&fs::read(&cubin)?, write, version == recorded)?;
             println!(
                 "{family} on {chip}: {kernels} kernels, at most {registers} registers, \
-                 no stack, no spills{outcome}"
+                 no stack, no spills, cubin {outcome}"
             );
         }
     }
@@ -65,6 +54,39 @@ pub fn assemble(write: bool) -> Result<()> {
         println!("the cubins were not compared: they are not recorded to be built by {version}");
     }
     Ok(())
+}
+
+/// A cubin in the repository: the number of its bytes, 32 bits, and an LZ4 block.
+struct Shipped(PathBuf);
+
+impl Shipped {
+    /// Holds what ships to what was built: the same, or rewritten, or an error if it can be compared. Says which.
+    fn settle(&self, built: &[u8], write: bool, comparable: bool) -> Result<&'static str> {
+        match self.read() {
+            Ok(shipped) if shipped == built => Ok("identical"),
+            _ if write => self.write(built).map(|()| "written"),
+            Ok(_) if !comparable => Ok("not compared"),
+            Ok(_) => {
+                bail!("{} is not what the PTX assembles to: `cargo xtask cubin`", self.0.display())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As strict as the library: a file that it would not expand is an error here.
+    fn read(&self) -> Result<Vec<u8>> {
+        let path = || self.0.display().to_string();
+        let file = fs::read(&self.0).with_context(path)?;
+        let cubin = lz4::block::decompress(&file, None).with_context(path)?;
+        let bytes = u32::try_from(cubin.len())?.to_le_bytes();
+        ensure!(file.starts_with(&bytes), "{} is damaged: a wrong length", path());
+        Ok(cubin)
+    }
+
+    fn write(&self, cubin: &[u8]) -> Result<()> {
+        let block = lz4::block::compress(cubin, Some(HIGHCOMPRESSION(12)), true)?;
+        fs::write(&self.0, block).with_context(|| self.0.display().to_string())
+    }
 }
 
 /// The line in which an assembler names its version.
@@ -132,7 +154,8 @@ fn ptxas() -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::Resources;
+    use super::{Resources, Shipped};
+    use std::fs;
 
     const CLEAN: &str = "\
 ptxas info    : 0 bytes gmem
@@ -156,5 +179,30 @@ ptxas info    : Used 24 registers, used 0 barriers, 400 bytes cmem[0]
             assert!(error.contains("copy_b4"), "{error}");
         }
         assert!(Resources::of("").is_err());
+    }
+
+    #[test]
+    fn what_ships_is_held_to_what_was_built() {
+        let path = format!("transpose-xtask-{}.cubin.lz4", std::process::id());
+        let file = Shipped(std::env::temp_dir().join(path));
+        let cubin = b"sixteen bytes, sixteen bytes, sixteen bytes, sixteen".as_slice();
+        assert!(file.settle(cubin, false, false).is_err());
+        assert_eq!(file.settle(cubin, true, true).unwrap(), "written");
+        assert_eq!(file.settle(cubin, true, true).unwrap(), "identical");
+        // Compressed in another way.
+        fs::write(&file.0, lz4::block::compress(cubin, None, true).unwrap()).unwrap();
+        assert_eq!(file.settle(cubin, false, true).unwrap(), "identical");
+        assert_eq!(file.settle(&cubin[1..], false, false).unwrap(), "not compared");
+        assert!(file.settle(&cubin[1..], false, true).is_err());
+        // Damaged: in the length, in the instructions of the block, in its literal bytes.
+        let intact = fs::read(&file.0).unwrap();
+        for at in [0, 4, 5] {
+            let mut damaged = intact.clone();
+            damaged[at] ^= 1;
+            fs::write(&file.0, damaged).unwrap();
+            assert!(file.settle(cubin, false, true).is_err(), "byte {at}");
+        }
+        assert_eq!(file.settle(cubin, true, false).unwrap(), "written");
+        fs::remove_file(&file.0).unwrap();
     }
 }

@@ -20,12 +20,9 @@ pub fn shipped_ptx(family: &str) -> PathBuf {
     root().join("transpose/ptx").join(format!("{family}.ptx"))
 }
 
-/// The families that also ship as machine code, so that using them does not wait for a compiler.
-pub const FAMILIES_WITH_CUBINS: [&str; 1] = ["fast"];
-
-/// The machine code of a family for a chip, as it ships with the library.
+/// The machine code of a family for a chip, compressed, as it ships with the library.
 pub fn shipped_cubin(family: &str, chip: &str) -> PathBuf {
-    root().join("transpose/cubin").join(format!("{family}.{chip}.cubin"))
+    root().join("transpose/cubin").join(format!("{family}.{chip}.cubin.lz4"))
 }
 
 /// The record of the assembler that the cubins come from.

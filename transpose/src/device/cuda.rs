@@ -118,13 +118,15 @@ impl Cuda {
         function.filling_share(self.limits.multiprocessor_shared, blocks)
     }
 
-    /// Loads a family: machine code where it ships for this chip, else PTX, which the driver compiles.
+    /// Loads a family: machine code where it ships for this chip, else PTX, which the driver compiles. That
+    /// is also the way out if the driver refuses the machine code, as one older than the assembler may.
     fn load(&self, family: Family) -> Result<Module> {
-        match family.cubin(self.capability) {
-            Some(cubin) => Module::from_cubin(cubin, &[]),
-            None => Module::from_ptx(family.ptx(), &[]),
+        match family.cubin(self.capability).map(|code| Module::from_cubin(code, &[])) {
+            Some(Ok(module)) => Ok(module),
+            Some(Err(_)) | None => {
+                Module::from_ptx(family.ptx(), &[]).map_err(during("loading kernels"))
+            }
         }
-        .map_err(during("loading kernels"))
     }
 
     /// Runs one copy of `rows` between host and device and waits for it.
