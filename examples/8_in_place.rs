@@ -357,7 +357,14 @@ impl Bench {
                     let carry =
                         if arguments.shared_carry { Carry::SharedMemory } else { Carry::Registers };
                     let flags = None;
-                    let options = InPlaceOptions { tile, on_chip_bytes, max_group, flags, carry };
+                    let options = InPlaceOptions {
+                        tile,
+                        on_chip_bytes,
+                        max_group,
+                        flags,
+                        carry,
+                        ..InPlaceOptions::default()
+                    };
                     entrants.push(Entrant { algorithm, options });
                 }
             }

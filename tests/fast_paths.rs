@@ -10,10 +10,13 @@ on_both_devices! {
     rows_that_start_anywhere,
     few_columns,
     few_rows,
+    more_rows,
     odd_elements,
+    pixels_in_aligned_rows,
     large_elements,
     batches,
     random_cases,
+    candidates,
 }
 
 /// Checks `Auto`, and that it chooses the kernel of that name for the case.
@@ -98,7 +101,7 @@ fn rows_that_start_anywhere(device: &Device) {
 }
 
 fn few_columns(device: &Device) {
-    for cols in [1, 2, 3, 5, 7, 8, 15] {
+    for cols in [1, 2, 3, 5, 7, 8, 11] {
         for (rows, dst_offset) in [(1, 0), (700, 0), (3001, 1), (5000, 3)] {
             check_widths(device, "tall", |_| Case { dst_offset, ..Case::tight(rows, cols) });
         }
@@ -109,19 +112,49 @@ fn few_columns(device: &Device) {
 }
 
 fn few_rows(device: &Device) {
-    for rows in [1, 2, 3, 5, 7, 8, 15] {
+    for rows in [1, 2, 3, 5, 7, 8] {
         for (cols, dst_offset) in [(700, 0), (3001, 1), (5000, 3)] {
-            check_widths(device, "wide", |_| Case { dst_offset, ..Case::tight(rows, cols) });
+            check_rows(device, "wide", Case { dst_offset, ..Case::tight(rows, cols) });
         }
         let case = Case { src_slack: 3, src_offset: 5, dst_offset: 7, ..Case::tight(rows, 999) };
-        check_widths(device, "wide", |_| case);
+        check_rows(device, "wide", case);
+    }
+    // Fewer columns than a window, or than a vector has elements.
+    for cols in [1, 2, 6, 17, 40] {
+        check_kernel::<u8>(device, "lines", Case { src_slack: 300, ..Case::tight(5, cols) });
+        check_kernel::<u16>(device, "lines", Case { src_slack: 300, ..Case::tight(3, cols) });
+    }
+}
+
+/// Wide elements are scattered where there are few rows, or rows that start anywhere.
+fn more_rows(device: &Device) {
+    for rows in [17, 24, 31] {
+        for cols in [640, 2016] {
+            let aligned = Case { src_offset: 16, dst_offset: 1, ..Case::tight(rows, cols) };
+            check_rows(device, "lines", aligned);
+            check_rows(device, "wide", Case { src_slack: 1, ..aligned });
+        }
+    }
+    for rows in [33, 50, 77, 100, 128] {
+        check_kernel::<u8>(device, "lines", Case { dst_offset: 5, ..Case::tight(rows, 1500) });
+    }
+}
+
+/// Checks all widths of few rows: `kernel` serves those of 4 and 8 bytes.
+fn check_rows(device: &Device, kernel: &str, case: Case) {
+    check_kernel::<u8>(device, "lines", case);
+    check_kernel::<u16>(device, "lines", case);
+    check_kernel::<u32>(device, kernel, case);
+    check_kernel::<u64>(device, kernel, case);
+    if case.rows < 16 {
+        check_kernel::<u128>(device, "wide", case);
     }
 }
 
 /// RGB pixels, three of everything, and sizes with larger prime factors.
 fn odd_elements(device: &Device) {
     for case in [
-        Case::tight(1, 1),
+        Case::tight(1, 2),
         Case::tight(97, 201),
         Case { src_slack: 1, dst_slack: 2, src_offset: 1, dst_offset: 3, ..Case::tight(150, 60) },
     ] {
@@ -133,6 +166,19 @@ fn odd_elements(device: &Device) {
         check_kernel::<[u64; 3]>(device, "tuples", case);
         check_kernel::<[u128; 2]>(device, "tuples", case);
         check_kernel::<[u16; 31]>(device, "tuples", case);
+    }
+}
+
+/// Whole and cut tiles of pixels, tight and with slack, and rows that end inside a vector.
+fn pixels_in_aligned_rows(device: &Device) {
+    for (rows, cols) in [(128, 64), (16, 16), (400, 208), (144, 1024)] {
+        check_kernel::<[u8; 3]>(device, "pixels", Case::tight(rows, cols));
+        check_kernel::<[u16; 3]>(device, "pixels", Case::tight(rows, cols));
+    }
+    for (rows, cols) in [(1, 1), (131, 67), (259, 201), (270, 130)] {
+        let case = Case { src_offset: 16, dst_offset: 32, ..aligned(rows, cols, 16) };
+        check_kernel::<[u8; 3]>(device, "pixels", case);
+        check_kernel::<[u16; 3]>(device, "pixels", case);
     }
 }
 
@@ -193,6 +239,7 @@ fn batches(device: &Device) {
     check_batch::<u32>(device, "rows", (3, 71, 133), 1, 1);
     check_batch::<u32>(device, "tall", (5, 1000, 3), 1, 1);
     check_batch::<u32>(device, "wide", (5, 3, 1000), 1, 1);
+    check_batch::<u8>(device, "lines", (5, 3, 1000), 1, 1);
     check_batch::<[u8; 3]>(device, "triples", (5, 70, 30), 1, 1);
     check_batch::<[u128; 32]>(device, "elements", (5, 7, 3), 1, 1);
 }
@@ -211,4 +258,40 @@ fn random_cases(device: &Device) {
         check::<[u16; 3]>(device, case, |src, dst| src.transpose_into(dst).unwrap());
         check::<[u32; 3]>(device, case, |src, dst| src.transpose_into(dst).unwrap());
     });
+}
+
+/// Every kernel that measuring could choose, whether `Auto` does or not.
+fn candidates(device: &Device) {
+    fn check_all<T: Element>(device: &Device, case: Case) {
+        let mut number = 0;
+        let mut more = true;
+        while more {
+            check::<T>(device, case, |src, mut dst| {
+                let plans = Plan::candidates(src, dst.reborrow()).unwrap();
+                match plans.get(number) {
+                    Some(plan) => plan.run(src, dst).unwrap(),
+                    None => src.transpose_into(dst).unwrap(),
+                }
+                more = number + 1 < plans.len();
+            });
+            number += 1;
+        }
+    }
+    for case in [
+        Case::tight(1, 1),
+        Case::tight(5, 700),
+        Case { src_offset: 1, ..Case::tight(40, 333) },
+        Case { dst_offset: 2, ..Case::tight(333, 40) },
+        Case::tight(96, 96),
+        Case { src_slack: 1, dst_slack: 3, ..Case::tight(70, 75) },
+    ] {
+        check_all::<u8>(device, case);
+        check_all::<u16>(device, case);
+        check_all::<u32>(device, case);
+        check_all::<u64>(device, case);
+        check_all::<u128>(device, case);
+        check_all::<[u8; 3]>(device, case);
+        check_all::<[u16; 3]>(device, case);
+        check_all::<[u32; 3]>(device, case);
+    }
 }

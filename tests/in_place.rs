@@ -310,6 +310,10 @@ fn rows_that_do_not_fit(device: &Device) {
             assert!(plan.passes() <= 4);
         }
     }
+    let staged = InPlaceOptions { stage_rows: true, ..InPlaceOptions::default() };
+    for shape in [(61, 53), (53, 61), (64, 48), (300, 290), (1000, 7)] {
+        assert!(check_widths(device, shape, InPlace::Decomposed, &staged));
+    }
     if device.is_gpu() {
         // Rows of more than 227 KiB, as users plan them.
         for (rows, cols) in [(14_700, 14_951), (14_951, 14_700), (15_000, 14_700)] {

@@ -95,8 +95,9 @@ pub fn cases() -> Vec<Case> {
         cases.push(Case::new("skinny", 4, 1 << 24, few));
         cases.push(Case::new("skinny", 4, few, 1 << 24));
     }
-    for element in [1, 2, 8, 16] {
-        for few in [3, 8] {
+    let narrow = [3, 5, 8, 16, 40, 48].as_slice();
+    for (element, few) in [(1, narrow), (2, narrow), (8, &[3, 8, 24]), (16, &[3, 8])] {
+        for &few in few {
             cases.push(Case::new("skinny", element, 1 << 24, few));
             cases.push(Case::new("skinny", element, few, 1 << 24));
         }
@@ -107,6 +108,8 @@ pub fn cases() -> Vec<Case> {
     for element in [3, 6, 12, 24, 32] {
         cases.push(Case::new("odd", element, 8192, 8192));
     }
+    cases.push(Case::new("odd", 3, 8191, 8193));
+    cases.push(Case::new("odd", 6, 8191, 8193));
     for (count, rows, cols) in [(4096, 64, 64), (512, 512, 384), (65536, 16, 16), (100_000, 7, 5)] {
         cases.push(Case { count, ..Case::new("batch", 4, rows, cols) });
     }

@@ -11,8 +11,8 @@ use std::fmt;
 use std::str::FromStr;
 use transpose::study::{self, Kernel};
 use transpose::{
-    Batch, Device, DeviceMatrix, InPlace, InPlaceOptions, InPlacePlan, Inspection, LaunchReport,
-    MatrixView, MatrixViewMut, Plan, Strategy,
+    Batch, Carry, Device, DeviceMatrix, InPlace, InPlaceOptions, InPlacePlan, Inspection,
+    LaunchReport, MatrixView, MatrixViewMut, Plan, Strategy,
 };
 
 /// A kernel, and how to have it launched.
@@ -28,8 +28,23 @@ pub enum Workload {
     Study(Kernel),
     /// An algorithm that works in the matrix's own memory; it may take several launches.
     InPlace(InPlace),
-    /// The staged algorithm whose tiles are transposed by flags in shared memory.
+    /// The same, by kernels that it takes only if asked to, or for elements of several words.
+    Asked(Asked),
+}
+
+/// Ways to transpose in place that [`InPlace::Auto`] does not take for elements of one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Tiles transposed by flags in shared memory.
     Flags,
+    /// Super-elements moved through shared memory.
+    Carried,
+    /// Rows shuffled by way of global memory.
+    Staged,
+    /// Elements of five words, in a square.
+    SquareTuples,
+    /// Elements of five words.
+    Tuples,
 }
 
 /// The kernels of [`Strategy::Auto`].
@@ -43,9 +58,13 @@ pub enum Fast {
     Tall,
     /// Few rows.
     Wide,
+    /// More rows, and narrow elements.
+    Lines,
     /// Many small matrices.
     Batch,
-    /// Elements of three bytes or half-words.
+    /// Elements of three bytes or half-words, in rows that start on 16 bytes.
+    Pixels,
+    /// The same in rows that start anywhere.
     Triples,
     /// Elements of five words.
     Tuples,
@@ -53,17 +72,19 @@ pub enum Fast {
     Elements,
 }
 
-use Fast::{Elements, Micro, Rows, Tall, Triples, Tuples, Wide};
+use Fast::{Elements, Lines, Micro, Pixels, Rows, Tall, Triples, Tuples, Wide};
 
 /// Columns of the workload of [`Tall`], rows of that of [`Wide`].
 const FEW: usize = 8;
+/// Rows of the workload of [`Lines`].
+const LINES: usize = 20;
 /// The side of the matrices of the batch.
 const SMALL: usize = 16;
-/// The words of an element of [`Triples`], of [`Tuples`] and of [`Elements`].
+/// The words of an element of [`Triples`], of [`Tuples`] and its like in place, and of [`Elements`].
 const TRIPLE: usize = 3;
 const TUPLE: usize = 5;
 const LARGE: usize = 127;
-/// How [`Workload::Flags`] spreads its flags, and whether it pads them.
+/// How [`Asked::Flags`] spreads its flags, and whether it pads them.
 const FLAGS: (usize, bool) = (8, true);
 
 impl Workload {
@@ -71,13 +92,13 @@ impl Workload {
     pub fn all() -> Vec<Workload> {
         let strategies = Strategy::ALL.into_iter().filter(|strategy| *strategy != Strategy::Auto);
         let in_place = InPlace::ALL.into_iter().filter(|algorithm| *algorithm != InPlace::Auto);
-        let fast = [Micro, Rows, Tall, Wide, Fast::Batch, Triples, Tuples, Elements];
+        let fast = [Micro, Rows, Tall, Wide, Lines, Fast::Batch, Pixels, Triples, Tuples, Elements];
         std::iter::once(Workload::Copy)
             .chain(strategies.map(Workload::Classic))
             .chain(fast.map(Workload::Fast))
             .chain(Kernel::ALL.iter().copied().filter(is_no_strategy).map(Workload::Study))
             .chain(in_place.map(Workload::InPlace))
-            .chain([Workload::Flags])
+            .chain(Asked::ALL.map(Workload::Asked))
             .collect()
     }
 
@@ -90,13 +111,19 @@ impl Workload {
             Workload::Fast(Rows) => "rows",
             Workload::Fast(Tall) => "tall",
             Workload::Fast(Wide) => "wide",
+            Workload::Fast(Lines) => "lines",
             Workload::Fast(Fast::Batch) => "batch",
+            Workload::Fast(Pixels) => "pixels",
             Workload::Fast(Triples) => "triples",
             Workload::Fast(Tuples) => "tuples",
             Workload::Fast(Elements) => "elements",
             Workload::Study(kernel) => kernel.name(),
             Workload::InPlace(algorithm) => algorithm.name(),
-            Workload::Flags => "four-stage-flags",
+            Workload::Asked(Asked::Flags) => "four-stage-flags",
+            Workload::Asked(Asked::Carried) => "three-stage-carried",
+            Workload::Asked(Asked::Staged) => "decomposed-staged",
+            Workload::Asked(Asked::SquareTuples) => "square-tuples",
+            Workload::Asked(Asked::Tuples) => "two-stage-tuples",
         }
     }
 
@@ -157,7 +184,13 @@ impl Workload {
             }
             Workload::Fast(Tall) => auto::<T>(device, (all / FEW, FEW), 1, inspection),
             Workload::Fast(Wide) => auto::<T>(device, (FEW, all / FEW), 1, inspection),
-            Workload::Fast(Triples) => auto::<[T; TRIPLE]>(device, (rows, cols), 1, inspection),
+            Workload::Fast(Lines) => {
+                auto::<T>(device, (LINES, (all / LINES).next_multiple_of(16)), 1, inspection)
+            }
+            Workload::Fast(Pixels) => auto::<[T; TRIPLE]>(device, (rows, cols), 16, inspection),
+            Workload::Fast(Triples) => {
+                auto::<[T; TRIPLE]>(device, ((rows - 1) | 1, (cols - 1) | 1), 1, inspection)
+            }
             Workload::Fast(Tuples) => auto::<[T; TUPLE]>(device, (rows, cols), 1, inspection),
             Workload::Fast(Elements) => {
                 auto::<[T; LARGE]>(device, (rows, cols.div_ceil(LARGE)), 1, inspection)
@@ -182,18 +215,62 @@ impl Workload {
             }
             Workload::InPlace(algorithm) => {
                 let cols = if algorithm == InPlace::Square { rows } else { cols };
-                let mut matrix = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
-                let mut plan = InPlacePlan::new(&matrix, algorithm)?;
-                device.inspect(inspection, || plan.run(&mut matrix))
+                let options = InPlaceOptions::default();
+                in_place::<T>(device, (rows, cols), algorithm, &options, inspection)
             }
-            Workload::Flags => {
-                let mut matrix = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
-                let options = InPlaceOptions { flags: Some(FLAGS), ..InPlaceOptions::default() };
-                let mut plan = InPlacePlan::with_options(&matrix, InPlace::FourStage, &options)?;
-                device.inspect(inspection, || plan.run(&mut matrix))
+            Workload::Asked(asked) => asked.run::<T>(device, rows, cols, inspection),
+        }
+    }
+}
+
+impl Asked {
+    const ALL: [Asked; 5] =
+        [Asked::Flags, Asked::Carried, Asked::Staged, Asked::SquareTuples, Asked::Tuples];
+
+    fn run<T: Pod>(
+        self,
+        device: &Device,
+        rows: usize,
+        cols: usize,
+        inspection: Inspection,
+    ) -> transpose::Result<Option<Vec<LaunchReport>>> {
+        let few = cols.div_ceil(TUPLE);
+        let options = match self {
+            Asked::Flags => InPlaceOptions { flags: Some(FLAGS), ..Default::default() },
+            Asked::Carried => InPlaceOptions { carry: Carry::SharedMemory, ..Default::default() },
+            Asked::Staged => InPlaceOptions { stage_rows: true, ..Default::default() },
+            Asked::SquareTuples | Asked::Tuples => InPlaceOptions::default(),
+        };
+        match self {
+            Asked::Flags => {
+                in_place::<T>(device, (rows, cols), InPlace::FourStage, &options, inspection)
+            }
+            Asked::Carried => {
+                in_place::<T>(device, (rows, cols), InPlace::ThreeStage, &options, inspection)
+            }
+            Asked::Staged => {
+                in_place::<T>(device, (rows, cols), InPlace::Decomposed, &options, inspection)
+            }
+            Asked::SquareTuples => {
+                in_place::<[T; TUPLE]>(device, (few, few), InPlace::Square, &options, inspection)
+            }
+            Asked::Tuples => {
+                in_place::<[T; TUPLE]>(device, (rows, few), InPlace::TwoStage, &options, inspection)
             }
         }
     }
+}
+
+fn in_place<T: Pod>(
+    device: &Device,
+    (rows, cols): (usize, usize),
+    algorithm: InPlace,
+    options: &InPlaceOptions,
+    inspection: Inspection,
+) -> transpose::Result<Option<Vec<LaunchReport>>> {
+    let mut matrix = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
+    let mut plan = InPlacePlan::with_options(&matrix, algorithm, options)?;
+    device.inspect(inspection, || plan.run(&mut matrix))
 }
 
 /// Whether a kernel of the texts is not the kernel of a [`Strategy`], or the copy kernel.
@@ -220,7 +297,8 @@ fn transposed<T: Pod>(
     inspection: Inspection,
     transpose: impl Fn(MatrixView<'_, T>, MatrixViewMut<'_, T>) -> transpose::Result<()>,
 ) -> transpose::Result<Option<Vec<LaunchReport>>> {
-    let ld = |elements: usize| elements.next_multiple_of((align / size_of::<T>()).max(1));
+    let shared = size_of::<T>().trailing_zeros().min(align.trailing_zeros());
+    let ld = |elements: usize| elements.next_multiple_of(align >> shared);
     let src = DeviceMatrix::<T>::zeroed_with_ld(device, rows, cols, ld(cols))?;
     let mut dst = DeviceMatrix::zeroed_with_ld(device, cols, rows, ld(rows))?;
     device.inspect(inspection, || transpose(src.view(), dst.view_mut()))

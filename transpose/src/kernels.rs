@@ -161,11 +161,13 @@ impl InPlaceKernel {
 pub(crate) enum Fast {
     Micro,
     Rows,
+    Pixels,
     Triples,
     Tuples,
     Elements,
     Tall,
     Wide,
+    Lines,
     Batch,
 }
 
@@ -175,11 +177,13 @@ impl Fast {
         let names = match self {
             Fast::Micro => entry_names!("micro"),
             Fast::Rows => entry_names!("rows"),
+            Fast::Pixels => entry_names!("pixels"),
             Fast::Triples => entry_names!("triples"),
             Fast::Tuples => entry_names!("tuples"),
             Fast::Elements => entry_names!("elements"),
             Fast::Tall => entry_names!("tall"),
             Fast::Wide => entry_names!("wide"),
+            Fast::Lines => entry_names!("lines"),
             Fast::Batch => entry_names!("batch"),
         };
         Entry { family: Family::Fast, name: names[width as usize] }

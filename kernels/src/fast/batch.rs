@@ -30,7 +30,7 @@ use cuda_std::{shared, thread};
 unsafe fn transpose<E: Gather>(matrices: Matrices<E>, count: u64, window: u32, base: u32) {
     let Matrices { src, dst, rows, cols, .. } = matrices;
     let size = size_of::<E>() as u64;
-    let stage = Stage { base };
+    let stage = Stage::<true> { base };
     let each = rows * cols;
     let early = past_sector::<E>(dst as u64) as u64;
     let nominal = thread::block_idx_x() as u64 * window as u64;

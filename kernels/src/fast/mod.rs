@@ -7,14 +7,17 @@
 //! |---|---|---|
 //! | `micro` | rows that start on 16 bytes, both ways | in registers, in blocks of up to 4 × 16 |
 //! | `rows` | rows that start anywhere | in registers, in blocks of up to 4 × 16 |
-//! | `triples` | three bytes or half-words: RGB pixels | in registers, in blocks of 12 bytes a row |
+//! | `pixels` | three bytes or half-words, RGB pixels, in rows that start on 16 bytes | in registers, in blocks of 12 bytes a row |
+//! | `triples` | the same in rows that start anywhere | in registers, in blocks of 12 bytes a row |
 //! | `tuples` | elements of any other size | reading the stage |
 //! | `tall` | few columns: many rows are one piece of the source | reading the stage |
+//! | `tall_bytes` | the same for single bytes | reading the stage |
 //! | `wide` | few rows: many columns are one piece of the destination | writing the stage |
+//! | `lines` | the same for narrow elements, and for more rows | reading the stage |
 //! | `batch` | many small matrices, one after the other | reading the stage |
 //! | `elements` | elements of hundreds of bytes, which need no stage | – |
 //!
-//! `stage` and `row_stage` are the two stages, `windows` the transposed tile; `gather`, `global` and
+//! `stage` and `row_stage` are the two stages, `windows` the transposed tile, `piece` what `wide` and `lines` store; `gather`, `global` and
 //! `shared` are the accesses that all of them are made of.
 //!
 //! # Windows
@@ -36,12 +39,16 @@ pub mod batch;
 pub mod elements;
 pub mod gather;
 pub mod global;
+pub mod lines;
 pub mod micro;
+pub mod piece;
+pub mod pixels;
 pub mod row_stage;
 pub mod rows;
 pub mod shared;
 pub mod stage;
 pub mod tall;
+pub mod tall_bytes;
 pub mod triples;
 pub mod tuples;
 pub mod wide;

@@ -1,8 +1,8 @@
 //! A stage for pieces of memory as they lie, without rows.
 //!
 //! Shared memory has 32 banks of four bytes. Whoever reads (or writes) every `n`-th element of a piece
-//! meets few banks if `n` is even, and one if `n` is a multiple of 32. So behind each 128 bytes
-//! one word is left out: then steps of any small `n` meet most banks.
+//! meets few banks if `n` is even, and one if `n` is a multiple of 32. So in a stage with `GAPS` one word
+//! is left out behind each 128 bytes: then steps of any small `n` meet most banks.
 
 use super::global::load_vector;
 use super::shared::store_words;
@@ -15,16 +15,16 @@ const IN_FLIGHT: usize = 4;
 
 /// A piece of memory in shared memory.
 #[derive(Clone, Copy)]
-pub struct Stage {
+pub struct Stage<const GAPS: bool> {
     /// Its shared-memory address.
     pub base: u32,
 }
 
-impl Stage {
+impl<const GAPS: bool> Stage<GAPS> {
     /// Where byte `byte` of the piece lies.
     #[inline(always)]
     pub fn address(self, byte: u32) -> u32 {
-        self.base + byte + byte / 128 * 4
+        self.base + byte + if GAPS { byte / 128 * 4 } else { 0 }
     }
 
     /// Loads the aligned vectors that cover the bytes from `from` to `to`; byte 0 of the stage is
@@ -52,8 +52,16 @@ impl Stage {
             for i in 0..IN_FLIGHT {
                 let number = number + i as u32 * threads;
                 if number < count {
-                    // SAFETY: the place is this thread's. No 128-byte group ends inside a vector.
-                    unsafe { store_words(self.address(number * VECTOR), held[i]) };
+                    let at = self.address(number * VECTOR);
+                    // SAFETY: the place is this thread's. No 128-byte group ends inside a vector, and
+                    // without gaps it is aligned as the stage is.
+                    unsafe {
+                        if GAPS {
+                            store_words(at, held[i]);
+                        } else {
+                            held[i].store_shared(at);
+                        }
+                    }
                 }
             }
             number += IN_FLIGHT as u32 * threads;

@@ -9,6 +9,8 @@
 //! barrier
 //! dst[c][row .. row + V] = every src_ld-th element of the stage from (row, c) on
 //! ```
+//!
+//! Bytes are gathered in another order: see [`tall_bytes`](super::tall_bytes).
 
 use super::gather::{store_vector, Gather};
 use super::stage::Stage;
@@ -26,7 +28,7 @@ use cuda_std::{shared, thread};
 unsafe fn transpose<E: Gather>(matrices: Matrices<E>, window: u32, base: u32) {
     let Matrices { src, dst, rows, cols, src_ld, dst_ld } = matrices;
     let size = size_of::<E>() as u64;
-    let stage = Stage { base };
+    let stage = Stage::<true> { base };
     let nominal = thread::block_idx_x() as u64 * window as u64;
     let first_row = nominal.saturating_sub(SECTOR as u64 / size - 1);
     let end_row = (nominal + window as u64).min(rows);
@@ -80,4 +82,4 @@ macro_rules! tall {
     };
 }
 
-tall!(tall_b1: u8, tall_b2: u16, tall_b4: u32, tall_b8: u64, tall_b16: B16);
+tall!(tall_b2: u16, tall_b4: u32, tall_b8: u64, tall_b16: B16);

@@ -25,10 +25,10 @@ use crate::matrices::Matrices;
 use cuda_std::thread;
 
 /// Bytes of a piece.
-const PIECE: u32 = 12;
+pub const PIECE: u32 = 12;
 
 /// Three words: a piece.
-type Piece = [u32; 3];
+pub type Piece = [u32; 3];
 
 /// What a triple is made of; a block has `M × M` triples.
 pub trait Triple<const M: usize>: Gather {

@@ -6,6 +6,8 @@
 //! the piece as it lies. The piece starts on a sector; its first and last tuple of `rows` elements
 //! may be shared with the blocks beside it.
 //!
+//! For words and wider elements: scattering bytes would take too many instructions, see [`lines`](super::lines).
+//!
 //! ```text
 //! stage[c · rows + r] = src[r][c]
 //! barrier
@@ -14,9 +16,10 @@
 
 use super::gather::Gather;
 use super::global::{load_vector, store_vector};
+use super::piece::Piece;
 use super::shared::load_words;
 use super::stage::{store_element, Stage};
-use super::{past_sector, per_vector, Extent, VECTOR};
+use super::{per_vector, Extent, VECTOR};
 use crate::element::{Element, B16};
 use crate::matrices::Matrices;
 use cuda_std::{shared, thread};
@@ -31,32 +34,21 @@ pub trait Scatter: Gather {
     unsafe fn scatter(vector: B16, at: impl Fn(u32) -> Option<u32>);
 }
 
-/// Implements [`Scatter`] for elements of which a word has several.
-macro_rules! scatter_parts_of_words {
-    ($($element:ty),+) => {
-        $(impl Scatter for $element {
-            #[inline(always)]
-            unsafe fn scatter(vector: B16, at: impl Fn(u32) -> Option<u32>) {
-                const PARTS: u32 = 4 / size_of::<$element>() as u32;
-                let word = |number: u32, word: u32| {
-                    for part in 0..PARTS {
-                        if let Some(at) = at(number * PARTS + part) {
-                            let element = (word >> (part * 32 / PARTS)) as $element;
-                            // SAFETY: the caller's obligations.
-                            unsafe { element.store_shared(at) };
-                        }
-                    }
-                };
-                word(0, vector.0);
-                word(1, vector.1);
-                word(2, vector.2);
-                word(3, vector.3);
+impl Scatter for u32 {
+    #[inline(always)]
+    unsafe fn scatter(vector: B16, at: impl Fn(u32) -> Option<u32>) {
+        let word = |number: u32, word: u32| {
+            if let Some(at) = at(number) {
+                // SAFETY: the caller's obligations.
+                unsafe { word.store_shared(at) };
             }
-        })+
-    };
+        };
+        word(0, vector.0);
+        word(1, vector.1);
+        word(2, vector.2);
+        word(3, vector.3);
+    }
 }
-
-scatter_parts_of_words!(u8, u16, u32);
 
 impl Scatter for u64 {
     #[inline(always)]
@@ -85,16 +77,6 @@ impl Scatter for B16 {
     }
 }
 
-/// The columns of one block, and the piece of the destination that it stores.
-struct Piece {
-    /// Elements of the destination before the piece; negative in the first block.
-    start: i64,
-    /// The first column that has an element in the piece.
-    first_col: u64,
-    /// One past the last column that has.
-    end_col: u64,
-}
-
 /// Transposes the columns of one block: `window`, times the rows a multiple of a sector's elements.
 ///
 /// # Safety
@@ -105,17 +87,9 @@ struct Piece {
 unsafe fn transpose<E: Scatter>(matrices: Matrices<E>, window: u32, base: u32) {
     let Matrices { dst, rows, cols, .. } = matrices;
     let size = size_of::<E>() as u64;
-    let stage = Stage { base };
-    let early = past_sector::<E>(dst as u64) as u64;
-    let nominal = thread::block_idx_x() as u64 * window as u64;
-    let piece = Piece {
-        start: (nominal * rows) as i64 - early as i64,
-        first_col: nominal.saturating_sub(early.div_ceil(rows)),
-        end_col: (nominal + window as u64).min(cols),
-    };
-    if piece.first_col >= cols {
-        return;
-    }
+    let stage = Stage::<true> { base };
+    let div_ceil = |early: u32, rows: u64| (early as u64).div_ceil(rows);
+    let Some(piece) = Piece::new(&matrices, window, div_ceil) else { return };
     // SAFETY: the caller's obligations.
     unsafe { load(&matrices, stage, &piece, window) };
     thread::sync_threads();
@@ -155,7 +129,7 @@ struct Place {
 /// What is loaded, and where to.
 #[derive(Clone, Copy)]
 struct Columns {
-    stage: Stage,
+    stage: Stage<true>,
     extent: Extent,
     rows: u32,
     /// Columns of the piece, and elements.
@@ -207,19 +181,10 @@ impl Columns {
     #[inline(always)]
     unsafe fn scatter<E: Scatter>(&self, at: Place, vector: B16) {
         let Place { row, from, col } = at;
-        let last = col + per_vector::<E>() as i32 - 1;
-        let head = self.element(row, col);
-        let whole = col >= 0
-            && (last as u32) < self.count
-            && head < self.elements
-            && self.element(row, last) < self.elements;
         // SAFETY: the caller's obligations; each element has a place of its own.
         unsafe {
             if !self.extent.holds_vector(from) {
                 scatter_inside::<E>(self.extent, from, |i| self.place::<E>(row, col + i as i32));
-            } else if size_of::<E>() == 1 && whole {
-                // Nearly all vectors. With wider elements there is too little to gain by looking.
-                E::scatter(vector, |i| Some(self.address::<E>(head + i * self.rows)));
             } else {
                 E::scatter(vector, |i| self.place::<E>(row, col + i as i32));
             }
@@ -232,7 +197,7 @@ impl Columns {
 /// # Safety
 /// Those of [`transpose`].
 #[inline(always)]
-unsafe fn load<E: Scatter>(matrices: &Matrices<E>, stage: Stage, piece: &Piece, window: u32) {
+unsafe fn load<E: Scatter>(matrices: &Matrices<E>, stage: Stage<true>, piece: &Piece, window: u32) {
     let Matrices { src, rows, cols, src_ld, .. } = *matrices;
     let size = size_of::<E>() as u64;
     let columns = Columns {
@@ -263,24 +228,14 @@ unsafe fn load<E: Scatter>(matrices: &Matrices<E>, stage: Stage, piece: &Piece, 
         }
         place
     };
-    let mut first = next();
-    while first.row < columns.rows {
+    let mut place = next();
+    while place.row < columns.rows {
         // SAFETY: the caller's obligations.
         unsafe {
-            let vector = columns.load(first);
-            if size == 1 {
-                // Scattering bytes takes so long that a second vector had better be under way.
-                let second = next();
-                let under_way = columns.load(second);
-                columns.scatter::<E>(first, vector);
-                if second.row < columns.rows {
-                    columns.scatter::<E>(second, under_way);
-                }
-            } else {
-                columns.scatter::<E>(first, vector);
-            }
+            let vector = columns.load(place);
+            columns.scatter::<E>(place, vector);
         }
-        first = next();
+        place = next();
     }
 }
 
@@ -313,4 +268,4 @@ macro_rules! wide {
     };
 }
 
-wide!(wide_b1: u8, wide_b2: u16, wide_b4: u32, wide_b8: u64, wide_b16: B16);
+wide!(wide_b4: u32, wide_b8: u64, wide_b16: B16);

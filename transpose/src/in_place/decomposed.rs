@@ -43,7 +43,7 @@ pub(super) fn recipe(shape: &Shape, limits: &Limits, options: &InPlaceOptions) -
         recipe.pass(launch, columns.counter_bytes(&d));
     };
     let row_pass = |recipe: &mut Recipe| {
-        if d.cols * bytes > on_chip {
+        if options.stage_rows || d.cols * bytes > on_chip {
             return stage_rows(recipe, &d, backwards, shape);
         }
         let block_rows = (ROW_BYTES.min(on_chip) / (d.cols * bytes)).clamp(1, d.rows);

@@ -123,6 +123,9 @@ pub struct InPlaceOptions {
     pub flags: Option<(usize, bool)>,
     /// Where a warp keeps the super-element that it moves along a cycle.
     pub carry: Carry,
+    /// Has [`InPlace::Decomposed`] shuffle rows by way of global memory, as it does with those that do not fit on
+    /// chip.
+    pub stage_rows: bool,
 }
 
 /// Where a warp keeps the super-element that it moves along a cycle.

@@ -150,6 +150,19 @@ impl Plan {
         Ok(plan)
     }
 
+    /// All plans that [`measure`](Self::measure) chooses from: one for each kernel that can serve the matrices.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn candidates<'s, 'd, T: Pod>(
+        src: impl Into<MatrixView<'s, T>>,
+        dst: impl Into<MatrixViewMut<'d, T>>,
+    ) -> Result<Vec<Self>> {
+        let Plan { problem, .. } = Plan::new(src, dst, Strategy::Auto)?;
+        let candidates = fast::candidates(&problem, GRID_LIMIT).into_iter();
+        Ok(candidates.map(|(_, launches)| Plan { problem, launches }).collect())
+    }
+
     /// The names of the kernels that the plan launches, in order.
     pub fn kernel_names(&self) -> Vec<&'static str> {
         self.launches.iter().map(|launch| launch.entry.name).collect()

@@ -37,7 +37,7 @@ verdict() {
 }
 
 in_place="square two-stage three-stage four-stage four-stage-fused four-stage-flags decomposed
-cycle-following"
+cycle-following three-stage-carried decomposed-staged square-tuples two-stage-tuples"
 in_place=$(echo $in_place | tr ' ' '\n')
 others=$("$profile" --list | grep -vxF "$in_place" | tr '\n' ',')
 in_place=$(echo "$in_place" | tr '\n' ',')
@@ -49,7 +49,8 @@ done
 # Kernels in place share out work as they go: here one warp does all of it, so that there is one right
 # count.
 for case in "480 720 1" "480 720 2" "480 720 4" "480 720 8" "480 720 16" "512 512 4" \
-            "525 945 1" "525 945 2" "777 1000 1" "777 1000 2" "777 1000 4" "777 1000 8"; do
+            "525 945 1" "525 945 2" "525 945 4" "525 945 8" "777 1000 1" "777 1000 2" \
+            "777 1000 4" "777 1000 8" "1000 1250 1" "1000 1250 2" "1000 1250 4" "343 2401 1"; do
     set -- $case
     compare "in-place-$1x$2x$3" --in-turn --rows "$1" --cols "$2" --element "$3" \
         --kernel "${in_place%,}"

@@ -14,9 +14,6 @@ use super::problem::Problem;
 use crate::launch::Launch;
 use task::Task;
 
-/// Below this many bytes a row is short: tiles would stand out over it.
-const SHORT_ROW: usize = 256;
-
 /// The launches that transpose a problem the fastest way that the rules know. `limit` is what a grid
 /// may have along x, y and z.
 pub(crate) fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
@@ -25,20 +22,16 @@ pub(crate) fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
     }
     let task = Task::new(problem, limit);
     if task.k > 1 {
-        return task.triples().unwrap_or_else(|| task.tuples());
+        return task.pixels().or_else(|| task.triples()).unwrap_or_else(|| task.tuples());
     }
     if let Some(launches) = task.small_matrices() {
         return launches;
     }
-    let is_short = |elements: usize| elements * task.word_bytes() < SHORT_ROW;
-    if is_short(problem.src.cols)
-        && let Some(launches) = task.tall()
-    {
+    let [few_rows, few_cols] = task.is_few();
+    if few_cols && let Some(launches) = task.tall() {
         return launches;
     }
-    if is_short(problem.src.rows)
-        && let Some(launches) = task.wide()
-    {
+    if few_rows && let Some(launches) = task.few_rows() {
         return launches;
     }
     task.micro().or_else(|| task.rows()).unwrap_or_else(|| task.elements())
@@ -52,8 +45,9 @@ pub(crate) fn candidates(problem: &Problem, limit: [usize; 3]) -> Vec<(&'static 
     let task = Task::new(problem, limit);
     if task.k > 1 {
         let others = [("tuples", task.tuples()), ("elements", task.elements())];
-        let triples = task.triples().map(|launches| ("triples", launches));
-        return triples.into_iter().chain(others).collect();
+        let triples = [("pixels", task.pixels()), ("triples", task.triples())];
+        let triples = triples.into_iter().filter_map(|(name, launches)| Some((name, launches?)));
+        return triples.chain(others).collect();
     }
     let optional = [
         ("micro", task.micro()),
@@ -61,6 +55,7 @@ pub(crate) fn candidates(problem: &Problem, limit: [usize; 3]) -> Vec<(&'static 
         ("rows", task.rows()),
         ("tall", task.tall()),
         ("wide", task.wide()),
+        ("lines", task.lines()),
         ("batch", task.small_matrices()),
     ];
     optional.into_iter().filter_map(|(name, launches)| Some((name, launches?))).collect()
@@ -93,12 +88,22 @@ mod tests {
 
     #[test]
     fn shapes_and_elements_decide() {
-        assert_eq!(kernel(&problem(4, 1 << 24, 48)), "tall_b4");
-        assert_eq!(kernel(&problem(4, 48, 1 << 24)), "wide_b4");
+        assert_eq!(kernel(&problem(4, 1 << 24, 24)), "tall_b4");
+        assert_eq!(kernel(&problem(4, 1 << 24, 48)), "micro_b4");
+        assert_eq!(kernel(&problem(4, (1 << 24) + 1, 48)), "tall_b4");
+        assert_eq!(kernel(&problem(1, 64, 1 << 24)), "micro_b1");
+        assert_eq!(kernel(&problem(4, 8, 1 << 24)), "wide_b4");
+        assert_eq!(kernel(&problem(4, 48, 1 << 24)), "lines_b4");
+        assert_eq!(kernel(&problem(4, 48, (1 << 24) + 1)), "wide_b4");
+        assert_eq!(kernel(&problem(16, 8, 1 << 24)), "wide_b16");
+        assert_eq!(kernel(&problem(1, 3, 1 << 24)), "lines_b1");
+        assert_eq!(kernel(&problem(2, 3, 1 << 24)), "lines_b2");
         assert_eq!(kernel(&problem(4, 64, 64)), "micro_b4");
         assert_eq!(kernel(&problem(4, 10007, 9973)), "rows_b4");
         assert_eq!(kernel(&problem(3, 500, 500)), "triples_b1");
         assert_eq!(kernel(&problem(6, 500, 500)), "triples_b2");
+        assert_eq!(kernel(&problem(3, 512, 496)), "pixels_b1");
+        assert_eq!(kernel(&problem(6, 512, 496)), "pixels_b2");
         assert_eq!(kernel(&problem(5, 500, 500)), "tuples_b1");
         assert_eq!(kernel(&problem(12, 500, 500)), "tuples_b4");
         assert_eq!(kernel(&problem(24, 500, 500)), "tuples_b8");

@@ -27,8 +27,51 @@ pub(super) const WIDE: [Pieces; 2] =
     [Pieces { threads: 128, bytes: 10 << 10 }, Pieces { threads: 256, bytes: 20 << 10 }];
 pub(super) const SHORT_LINE: usize = 64;
 
-/// For `wide` with single bytes, which are scattered one by one.
-pub(super) const WIDE_OF_BYTES: Pieces = Pieces { threads: 256, bytes: 30 << 10 };
+/// The same where every thread loads `vectors` vectors at most, four at a time: one more would make all wait
+/// for another round.
+pub(super) struct Rounds {
+    pub threads: u32,
+    pub vectors: usize,
+    /// Bytes that a window is a multiple of.
+    pub step: usize,
+}
+
+impl Rounds {
+    /// The vectors that a block loads.
+    pub fn block_vectors(&self) -> usize {
+        self.threads as usize * self.vectors
+    }
+}
+
+/// For `tall` with single bytes, whose rows have so many.
+pub(super) fn tall_bytes(row_bytes: usize) -> Rounds {
+    let threads = if row_bytes <= 32 { 128 } else { 256 };
+    Rounds { threads, vectors: 4, step: 64 }
+}
+
+/// For `lines`, whose columns have so many bytes.
+pub(super) fn lines(word: Width, col_bytes: usize) -> Rounds {
+    let (threads, vectors, step) = match word {
+        Width::B1 if col_bytes <= 8 => (128, 4, SECTOR),
+        Width::B1 => (128, 8, SECTOR),
+        Width::B2 if col_bytes <= 32 => (128, 4, SECTOR),
+        Width::B2 => (256, 8, LINE),
+        Width::B4 | Width::B8 | Width::B16 => (128, 8, LINE),
+    };
+    Rounds { threads, vectors, step }
+}
+
+/// From how many rows on columns are better gathered by `lines` than scattered by `wide`, if the rows start on vectors.
+pub(super) const fn gathered_rows(word: Width) -> usize {
+    match word {
+        Width::B1 | Width::B2 => 1,
+        Width::B4 => 12,
+        Width::B8 | Width::B16 => 9,
+    }
+}
+
+/// Bytes of a line of the cache.
+pub(super) const LINE: usize = 128;
 
 /// The shape of a tile of the `micro` kernel (its chunks, groups, passes and block rows).
 pub(super) struct MicroShape {
@@ -37,17 +80,19 @@ pub(super) struct MicroShape {
     pub threads: u32,
     /// Blocks that a multiprocessor should run at a time if the matrices are large.
     pub at_once: u32,
+    /// Rows and columns from which on tiles are full enough: matrices with fewer are not cut into tiles.
+    pub least: [usize; 2],
 }
 
 pub(super) const fn micro_shape(word: Width) -> MicroShape {
-    let (rows, cols, threads, at_once) = match word {
-        Width::B1 => (128, 256, 512, 2),
-        Width::B2 => (128, 128, 512, 2),
-        Width::B4 => (64, 64, 256, 4),
-        Width::B8 => (64, 32, 512, 0),
-        Width::B16 => (32, 16, 256, 5),
+    let (rows, cols, threads, at_once, least) = match word {
+        Width::B1 => (128, 256, 512, 2, [64, 128]),
+        Width::B2 => (128, 128, 512, 2, [64, 64]),
+        Width::B4 => (64, 64, 256, 4, [64, 48]),
+        Width::B8 => (64, 32, 512, 0, [32, 24]),
+        Width::B16 => (32, 16, 256, 5, [16, 12]),
     };
-    MicroShape { rows, cols, threads, at_once }
+    MicroShape { rows, cols, threads, at_once, least }
 }
 
 /// The shape of a tile of the `rows` kernel. Words of 16 bytes need none: their rows start on vectors.
@@ -67,6 +112,9 @@ pub(super) const fn rows_shape(word: Width) -> Option<RowsShape> {
     };
     Some(RowsShape { chunks, rows, threads })
 }
+
+/// The rows of a tile of the `pixels` kernel, its bytes of a row, and its threads.
+pub(super) const PIXELS: (usize, usize, u32) = (128, 192, 512);
 
 /// The shape of a stage of the `tuples` kernel.
 pub(super) struct TuplesShape {

@@ -1,8 +1,8 @@
 //! The launches of each of the fast kernels for a problem.
 
 use super::shapes::{
-    BATCH, MicroShape, RowsShape, SECTOR, SHORT_LINE, TALL, TuplesShape, VECTOR, WIDE,
-    WIDE_OF_BYTES, micro_shape, rows_shape, tuples_shape,
+    BATCH, LINE, MicroShape, PIXELS, Rounds, RowsShape, SECTOR, SHORT_LINE, TALL, TuplesShape,
+    VECTOR, WIDE, gathered_rows, lines, micro_shape, rows_shape, tall_bytes, tuples_shape,
 };
 use crate::divide::magic32;
 use crate::kernels::{Fast, Width};
@@ -19,6 +19,9 @@ const PAIR_DISTANCE: usize = 16 << 10;
 
 /// From this many bytes on matrices are far larger than any cache: the memory gains from fewer blocks.
 const LARGE: usize = 256 << 20;
+
+/// Below this many bytes a row that starts anywhere is short.
+const SHORT_ROW: usize = 256;
 
 /// Below this many bytes a matrix of a batch is small: it would not fill a tile.
 const SMALL_MATRIX: usize = 8 << 10;
@@ -54,6 +57,11 @@ impl<'a> Task<'a> {
         Task { problem, word, k, aligned: src_align.min(dst_align) == VECTOR, limit }
     }
 
+    /// Whether all rows of the source start on a vector.
+    fn src_aligned(&self) -> bool {
+        self.problem.row_alignments().0 == VECTOR
+    }
+
     pub(super) fn word_bytes(&self) -> usize {
         self.word.bytes() as usize
     }
@@ -63,13 +71,22 @@ impl<'a> Task<'a> {
         SECTOR / self.word_bytes()
     }
 
+    /// Whether there are few rows, and few columns: tiles would stand out over them.
+    pub(super) fn is_few(&self) -> [bool; 2] {
+        let least = match self.aligned {
+            true => micro_shape(self.word).least,
+            false => [SHORT_ROW / self.word_bytes(); 2],
+        };
+        [self.problem.src.rows < least[0], self.problem.src.cols < least[1]]
+    }
+
     pub(super) fn micro(&self) -> Option<Vec<Launch>> {
         self.micro_in_pairs(self.tiles_apart())
     }
 
     /// Tiles of aligned rows, down columns that lie in pairs `apart` tiles from each other; 0 for none.
     pub(super) fn micro_in_pairs(&self, apart: usize) -> Option<Vec<Launch>> {
-        let MicroShape { rows, cols, threads, at_once } = micro_shape(self.word);
+        let MicroShape { rows, cols, threads, at_once, .. } = micro_shape(self.word);
         if !self.aligned {
             return None;
         }
@@ -99,6 +116,16 @@ impl<'a> Task<'a> {
         let x = (self.problem.src.rows + self.sector() - 1).div_ceil(rows - self.sector());
         let cols = (chunks - 1) * VECTOR / self.word_bytes();
         Some(self.tiles(Fast::Rows, x, cols, threads, &[]))
+    }
+
+    /// Triples of bytes or half-words in rows that start on vectors.
+    pub(super) fn pixels(&self) -> Option<Vec<Launch>> {
+        if self.k != 3 || self.word_bytes() > 2 || !self.aligned {
+            return None;
+        }
+        let (rows, row_bytes, threads) = PIXELS;
+        let x = self.problem.src.rows.div_ceil(rows);
+        Some(self.tiles(Fast::Pixels, x, row_bytes / self.problem.element_bytes, threads, &[]))
     }
 
     /// Triples of bytes or half-words.
@@ -191,31 +218,72 @@ impl<'a> Task<'a> {
         let Problem { src, .. } = self.problem;
         let row_bytes = src.ld.checked_mul(self.word_bytes()).filter(|_| src.ld <= 2 * src.cols)?;
         let bytes = |window: usize| piece_bytes((window + self.sector()) * row_bytes);
-        let pieces = TALL[usize::from(row_bytes > SHORT_LINE)];
-        let mut window = 2 * self.sector();
-        while bytes(2 * window) <= pieces.bytes {
-            window *= 2;
-        }
+        let (threads, window) = if self.word == Width::B1 {
+            let rounds = tall_bytes(row_bytes);
+            let rows = (rounds.block_vectors() - 1) * VECTOR / row_bytes;
+            let steps = rows.saturating_sub(self.sector()) / rounds.step;
+            (rounds.threads, steps.max(1) * rounds.step)
+        } else {
+            let pieces = TALL[usize::from(row_bytes > SHORT_LINE)];
+            let mut window = 2 * self.sector();
+            while bytes(2 * window) <= pieces.bytes {
+                window *= 2;
+            }
+            (pieces.threads, window)
+        };
         let x = (src.rows + self.sector() - 1).div_ceil(window);
-        self.pieces(Fast::Tall, x, pieces.threads, bytes(window), &[window as u64])
+        self.pieces(Fast::Tall, x, threads, bytes(window), &[window as u64])
     }
 
-    /// Few rows, and a destination without gaps: pieces of many columns.
+    /// Few rows of words or wider elements, and a destination without gaps: pieces of many columns.
     pub(super) fn wide(&self) -> Option<Vec<Launch>> {
         let Problem { src, dst, .. } = self.problem;
-        if dst.ld != src.rows {
+        if dst.ld != src.rows || self.word_bytes() < 4 {
             return None;
         }
         let col_bytes = src.rows * self.word_bytes();
-        let step = self.sector();
-        let pieces = match self.word {
-            Width::B1 => WIDE_OF_BYTES,
-            _ => WIDE[usize::from(col_bytes > SHORT_LINE)],
-        };
-        let window = (pieces.bytes * 32 / 33 / col_bytes / step).max(1) * step;
+        // Windows of whole lines are read best, as long as they are long.
+        let long = usize::from(col_bytes > SHORT_LINE);
+        let (pieces, step) = (WIDE[long], [LINE, SECTOR][long] / self.word_bytes());
+        let window = (pieces.bytes / col_bytes / step).max(1) * step;
         let x = (src.len() + self.sector() - 1).div_ceil(window * src.rows);
         let shared = piece_bytes(window * col_bytes);
         self.pieces(Fast::Wide, x, pieces.threads, shared, &[window as u64])
+    }
+
+    /// The same, gathered, for elements of up to 8 bytes.
+    pub(super) fn lines(&self) -> Option<Vec<Launch>> {
+        let Problem { src, dst, .. } = self.problem;
+        let rounds = lines(self.word, src.rows * self.word_bytes());
+        // The kernel gathers with a thread for each row.
+        if dst.ld != src.rows || src.rows > rounds.threads as usize || self.word == Width::B16 {
+            return None;
+        }
+        let window = self.lines_window(&rounds);
+        let x = (src.len() + self.sector() - 1).div_ceil(window * src.rows);
+        let shared = line_bytes(src.rows, window * self.word_bytes());
+        self.pieces(Fast::Lines, x, rounds.threads, shared, &[window as u64])
+    }
+
+    /// The columns of a block of `lines`: as many as make no more vectors than its threads load, though a
+    /// line may touch two more than it fills.
+    fn lines_window(&self, rounds: &Rounds) -> usize {
+        let line = (rounds.block_vectors() / self.problem.src.rows).saturating_sub(2) * VECTOR;
+        let sector = SECTOR / self.word_bytes();
+        // Whole lines of the cache, where rows start on them.
+        let step = if self.src_aligned() { rounds.step / self.word_bytes() } else { sector };
+        let cols = line / self.word_bytes();
+        if cols >= step { cols / step * step } else { (cols / sector).max(1) * sector }
+    }
+
+    /// The better of the two where both serve: gathering, if the rows are many and start on vectors.
+    pub(super) fn few_rows(&self) -> Option<Vec<Launch>> {
+        let many = self.problem.src.rows >= gathered_rows(self.word);
+        if many && self.src_aligned() {
+            self.lines().or_else(|| self.wide())
+        } else {
+            self.wide().or_else(|| self.lines())
+        }
     }
 
     /// Many small matrices without gaps in or between them.
@@ -321,4 +389,11 @@ fn gcd(a: usize, b: usize) -> usize {
 fn piece_bytes(bytes: usize) -> usize {
     let vectors = bytes + 2 * SECTOR;
     vectors + vectors.div_ceil(128) * 4
+}
+
+/// Shared memory for so many lines of a window of `bytes` bytes, and of the columns that a piece may start earlier
+/// with: an odd number of vectors and up to one more for each, and one for every eight.
+fn line_bytes(lines: usize, bytes: usize) -> usize {
+    let vectors = (bytes + SECTOR).div_ceil(VECTOR) + 1;
+    (lines * ((vectors | 1) + 1) + lines.div_ceil(8) + 1) * VECTOR
 }

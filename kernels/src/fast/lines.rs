@@ -1,0 +1,306 @@
+//! The transpose of matrices with few rows, for narrow elements and for more rows than `wide` is good at.
+//!
+//! Many columns are one piece of the destination. A block loads that window of every source row as it lies, a
+//! *line*, and gathers the piece from the lines, vector by vector:
+//!
+//! ```text
+//! line[r] = src[r][first_col .. end_col]
+//! barrier
+//! dst piece[q .. q + V]: element q is in column q / rows, and there in row q mod rows
+//! ```
+//!
+//! The piece starts on a sector; its first and last tuple of `rows` elements may be shared with the blocks
+//! beside it.
+//!
+//! # Steps
+//! Elements a multiple of `rows` apart are in the same row. So as many threads gather as make the
+//! distance from a thread's vector to its next such a multiple: then all of a thread's vectors take their elements
+//! from the same rows, each so many columns further on. A division and `V` addresses at the start, and one addition
+//! for each element after that, are all that is computed.
+//!
+//! # Banks
+//! The lanes of a warp take elements of rows that are a multiple of `gcd(V, rows)` apart. Lines are an odd number
+//! of vectors apart, and behind every eighth one more vector is left out: then most such rows lie in other banks.
+
+use super::gather::Gather;
+use super::global::{load_vector, store_vector};
+use super::piece::Piece;
+use super::shared::opaque;
+use super::{per_vector, Extent, SECTOR, VECTOR};
+use crate::element::{Element, B16};
+use crate::matrices::Matrices;
+use cuda_std::{shared, thread};
+
+/// The vectors that a thread loads before it stores the first.
+const IN_FLIGHT: usize = 4;
+
+/// The most elements of a vector.
+const MOST: usize = VECTOR as usize;
+
+/// The window of every row, in shared memory.
+#[derive(Clone, Copy)]
+struct Lines {
+    /// The address of the window's first byte in the source's first row.
+    src: u64,
+    /// Bytes from one row of the source to the next.
+    stride: u64,
+    /// Bytes of a row in the window.
+    bytes: u32,
+    rows: u32,
+    /// Vectors that any row may touch.
+    vectors: u32,
+    /// The shared-memory address of the window's first byte in the first row.
+    base: u32,
+    /// Bytes from one line to the next: as the source's rows, modulo 16.
+    pitch: u32,
+}
+
+impl Lines {
+    /// The window's lines, at the shared-memory address `base`, a multiple of 16.
+    #[inline(always)]
+    fn new<E>(matrices: &Matrices<E>, piece: &Piece, base: u32) -> Self {
+        let size = size_of::<E>() as u64;
+        let src = matrices.src as u64 + piece.first_col * size;
+        let bytes = (piece.end_col - piece.first_col) as u32 * size as u32;
+        let stride = matrices.src_ld * size;
+        // How far past a multiple of 16 any row may start.
+        let aligned = (stride as u32).is_multiple_of(VECTOR);
+        let past = if aligned { src as u32 % VECTOR } else { VECTOR - 1 };
+        let vectors = (past + bytes).div_ceil(VECTOR);
+        Lines {
+            src,
+            stride,
+            bytes,
+            rows: matrices.rows as u32,
+            vectors,
+            base: base + src as u32 % VECTOR,
+            pitch: (vectors | 1) * VECTOR + stride as u32 % VECTOR,
+        }
+    }
+
+    /// Where a row's first byte in the window lies.
+    #[inline(always)]
+    fn row(&self, row: u32) -> u32 {
+        self.base + row * self.pitch + row / 8 * VECTOR
+    }
+
+    /// Loads the lines of a window that is surrounded by the source on all sides.
+    ///
+    /// # Safety
+    /// The vectors that hold the window are readable, the lines are in the block's shared memory, and all its
+    /// threads call this.
+    #[inline(always)]
+    unsafe fn load(&self) {
+        let mut walk = self.walk();
+        while walk.row < self.rows {
+            let mut held = [B16::ANY; IN_FLIGHT];
+            let mut to = [0; IN_FLIGHT];
+            let mut wanted = [false; IN_FLIGHT];
+            for i in 0..IN_FLIGHT {
+                wanted[i] = self.has(&walk);
+                to[i] = self.place(&walk);
+                if wanted[i] {
+                    // SAFETY: the vector is readable and aligned.
+                    held[i] = unsafe { load_vector(walk.from()) };
+                }
+                walk.step(self);
+            }
+            for i in 0..IN_FLIGHT {
+                if wanted[i] {
+                    // SAFETY: the place is this thread's, and as aligned as the vector.
+                    unsafe { held[i].store_shared(to[i]) };
+                }
+            }
+        }
+    }
+
+    /// Loads the lines of any window, except for what is outside the source.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load), for vectors inside the extent; its elements are readable.
+    #[inline(always)]
+    unsafe fn load_inside<E: Element>(&self, extent: Extent) {
+        let mut walk = self.walk();
+        while walk.row < self.rows {
+            let (from, to) = (walk.from(), self.place(&walk));
+            if self.has(&walk) && extent.holds_vector(from) {
+                // SAFETY: the vector is readable, its place this thread's, and both aligned.
+                unsafe { load_vector(from).store_shared(to) };
+            } else if self.has(&walk) {
+                for byte in (0..VECTOR).step_by(size_of::<E>()) {
+                    let from = from + byte as u64;
+                    if extent.holds(from) {
+                        // SAFETY: the element is readable, and its place is this thread's.
+                        unsafe { E::load(from as *const E).store_shared(to + byte) };
+                    }
+                }
+            }
+            walk.step(self);
+        }
+    }
+
+    /// Whether the window has a byte of a vector.
+    #[inline(always)]
+    fn has(&self, at: &Walk) -> bool {
+        at.row < self.rows && at.vector * VECTOR < at.start as u32 % VECTOR + self.bytes
+    }
+
+    /// Where a vector belongs.
+    #[inline(always)]
+    fn place(&self, at: &Walk) -> u32 {
+        self.row(at.row) / VECTOR * VECTOR + at.vector * VECTOR
+    }
+
+    /// The vectors of this thread.
+    #[inline(always)]
+    fn walk(&self) -> Walk {
+        let (threads, t) = (thread::block_dim_x(), thread::thread_idx_x());
+        let (row, rows) = (t / self.vectors, threads / self.vectors);
+        Walk {
+            row,
+            vector: t % self.vectors,
+            start: self.src + row as u64 * self.stride,
+            rows,
+            vectors: threads % self.vectors,
+            bytes: rows as u64 * self.stride,
+        }
+    }
+}
+
+/// A walk over a thread's vectors of all lines. One division each finds the first and the way to the next.
+struct Walk {
+    row: u32,
+    /// The vector's number in its row.
+    vector: u32,
+    /// The address of the window's first byte in the row.
+    start: u64,
+    /// The way to the next vector: rows, vectors, and bytes to the window in that row.
+    rows: u32,
+    vectors: u32,
+    bytes: u64,
+}
+
+impl Walk {
+    /// The vector's address.
+    #[inline(always)]
+    fn from(&self) -> u64 {
+        self.start / VECTOR as u64 * VECTOR as u64 + (self.vector * VECTOR) as u64
+    }
+
+    #[inline(always)]
+    fn step(&mut self, lines: &Lines) {
+        self.row += self.rows;
+        self.vector += self.vectors;
+        self.start += self.bytes;
+        if self.vector >= lines.vectors {
+            self.vector -= lines.vectors;
+            self.row += 1;
+            self.start += lines.stride;
+        }
+    }
+}
+
+/// Transposes the columns of one block: `window`, times the rows a multiple of a sector's elements.
+///
+/// # Safety
+/// The obligations of the entry points, the destination's rows following each other without a gap;
+/// `base` is the shared-memory address, aligned to 16, of enough memory for the lines; the block has a thread for
+/// each row.
+#[inline(always)]
+unsafe fn transpose<E: Gather>(matrices: Matrices<E>, window: u32, base: u32) {
+    let Matrices { rows, cols, .. } = matrices;
+    let div_ceil = |early: u32, rows: u64| early.div_ceil(rows as u32) as u64;
+    let Some(piece) = Piece::new(&matrices, window, div_ceil) else { return };
+    let lines = Lines::new(&matrices, &piece, base);
+    // Whether the vectors that hold the window's ends are inside the source too.
+    let more = per_vector::<E>() as u64;
+    let inner = piece.first_col >= more && piece.end_col + more <= cols;
+    // SAFETY: the caller's obligations.
+    unsafe {
+        if inner {
+            lines.load();
+        } else {
+            lines.load_inside::<E>(Extent::of(matrices.src, rows, cols, matrices.src_ld));
+        }
+        thread::sync_threads();
+        store(&matrices, &lines, &piece, window);
+    }
+}
+
+/// Gathers and stores the piece.
+///
+/// # Safety
+/// Those of [`transpose`], and the lines were loaded before the last barrier.
+#[inline(always)]
+unsafe fn store<E: Gather>(matrices: &Matrices<E>, lines: &Lines, piece: &Piece, window: u32) {
+    let Matrices { dst, rows, cols, .. } = *matrices;
+    let (size, per) = (size_of::<E>() as u32, per_vector::<E>());
+    // Vectors after which the elements' rows repeat, and columns.
+    let shared = lines.rows.trailing_zeros().min(per.trailing_zeros());
+    let (period, columns) = (lines.rows >> shared, per >> shared);
+    let threads = thread::block_dim_x() / period * period;
+    let t = thread::thread_idx_x();
+    if t >= threads {
+        return;
+    }
+    // Where an element is staged, by its number from the piece's first on. That may lie up to a sector
+    // before the first column.
+    let skipped = (piece.start - (piece.first_col * rows) as i64) as u32;
+    let place = |element: u32| {
+        let moved = element.wrapping_add(skipped).wrapping_add(SECTOR * lines.rows);
+        (moved / lines.rows - SECTOR, moved % lines.rows)
+    };
+    let (mut col, mut row) = place(t * per);
+    let mut at = [0; MOST];
+    for at in &mut at[..per as usize] {
+        *at = lines.row(row).wrapping_add(col.wrapping_mul(size));
+        (col, row) = if row + 1 == lines.rows { (col.wrapping_add(1), 0) } else { (col, row + 1) };
+    }
+    let step = threads / period * columns * size;
+
+    let mut number = t;
+    while number < window * lines.rows / per {
+        let element = piece.start + (number * per) as i64;
+        let to = (dst as u64).wrapping_add((element as u64).wrapping_mul(size as u64));
+        if element >= 0 && element as u64 + per as u64 <= rows * cols {
+            let mut i = 0;
+            let next = || {
+                i += 1;
+                at[i - 1]
+            };
+            // SAFETY: the vector is in the destination and aligned; its elements were loaded.
+            unsafe { store_vector(to, E::gather(next)) };
+        } else {
+            let first = opaque(number * per);
+            for i in 0..per {
+                if ((element + i as i64) as u64) < rows * cols {
+                    let (col, row) = place(first + i);
+                    // SAFETY: as above, for one element.
+                    unsafe {
+                        E::pick(lines.row(row) + col * size).store((to as *mut E).add(i as usize));
+                    }
+                }
+            }
+        }
+        for at in &mut at[..per as usize] {
+            *at = at.wrapping_add(step);
+        }
+        number += threads;
+    }
+}
+
+/// Defines the entry point of one width.
+macro_rules! lines {
+    ($($name:ident: $element:ty),+) => {
+        $(crate::fast_entry! {
+            "Transposes matrices of few rows to destinations without gaps; `window` is how many \
+             columns a block moves.",
+            $name: $element, |matrices, window| {
+                let base = crate::tile::shared_address(shared::dynamic_shared_mem::<u8>());
+                transpose::<$element>(matrices, window as u32, base)
+            }
+        })+
+    };
+}
+
+lines!(lines_b1: u8, lines_b2: u16, lines_b4: u32, lines_b8: u64);

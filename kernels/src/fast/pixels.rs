@@ -1,0 +1,314 @@
+//! The transpose of matrices of triples of bytes or half-words, RGB pixels, whose rows all start on 16 bytes.
+//!
+//! As in [`triples`](super::triples), threads move *pieces* of 12 bytes, which are `M` triples, and transpose blocks
+//! of `M × M` triples in registers. Where rows start on vectors nothing has to be slid: a vector of a row is a vector of
+//! the stage, and one of the transposed tile is one of the destination.
+//!
+//! ```text
+//! stage[r] = src[first_row + r], the tile's columns            vectors
+//! barrier
+//! piece[i] = stage[row + i], triples col .. col + M            12 bytes each
+//! barrier
+//! tile[col + j], bytes from 12 · (row / M) on = (piece[0][j], …, piece[M - 1][j])
+//! barrier
+//! dst[c] = tile[c]                                             vectors
+//! ```
+//!
+//! # Banks
+//! A row of the stage is 13 vectors apart from the next, of which it fills 12: then the 16 pieces of a group of rows
+//! and those of the next group meet no bank twice. Rows of the transposed tile lie a multiple of all banks apart; vector
+//! `k` of row `c` is kept at `k ^ (c / M) mod 8`.
+
+use super::global::{load_vector, store_vector};
+use super::shared::{load_u32, store_u32};
+use super::triples::{Piece, Triple, PIECE};
+use super::VECTOR;
+use crate::element::Element;
+use crate::element::B16;
+use crate::matrices::Matrices;
+use cuda_std::thread;
+
+/// Rows of a tile.
+const ROWS: u32 = 128;
+
+/// Vectors of a tile's row, and pieces.
+const CHUNKS: u32 = 12;
+const PIECES: u32 = CHUNKS * VECTOR / PIECE;
+
+/// Bytes from one row of the stage to the next.
+const PITCH: u32 = (CHUNKS + 1) * VECTOR;
+
+/// Threads of a block, and the vectors that each loads and stores.
+const THREADS: u32 = 512;
+const LOADS: usize = (ROWS * CHUNKS / THREADS) as usize;
+
+/// Bytes of shared memory: the stage, or the transposed tile.
+const SHARED: u32 = ROWS * PITCH;
+
+/// A tile of `M × M` blocks of triples.
+#[derive(Clone, Copy)]
+struct Tile<E, const M: usize> {
+    /// The shared-memory address of both its forms.
+    base: u32,
+    /// The source's address of its corner, and the destination's.
+    src: u64,
+    dst: u64,
+    /// Bytes from one row to the next.
+    src_stride: u64,
+    dst_stride: u64,
+    /// How many rows and bytes of a row of the source are in the tile and to the right of and below it.
+    rows: u64,
+    row_bytes: u64,
+    /// One past the source's last byte.
+    src_end: u64,
+    element: core::marker::PhantomData<E>,
+}
+
+impl<E: Triple<M>, const M: usize> Tile<E, M> {
+    const SIZE: u32 = size_of::<E>() as u32;
+    /// Bytes of a triple.
+    const TRIPLE: u32 = 3 * Self::SIZE;
+    /// Bytes and vectors of a transposed tile's row, and how many rows it has.
+    const LINE: u32 = ROWS * Self::TRIPLE;
+    const VECTORS: u32 = Self::LINE / VECTOR;
+    const COLS: u32 = PIECES * M as u32;
+    /// Blocks of triples that a thread transposes.
+    const PASSES: usize = (ROWS / M as u32 * PIECES / THREADS) as usize;
+
+    /// The block's tile; `None` if it is outside the matrix.
+    #[inline(always)]
+    fn new(matrices: &Matrices<E>, base: u32) -> Self {
+        let Matrices { src, dst, rows, cols, src_ld, dst_ld } = *matrices;
+        let (size, triple) = (Self::SIZE as u64, Self::TRIPLE as u64);
+        let row = thread::block_idx_x() as u64 * ROWS as u64;
+        let col = thread::block_idx_y() as u64 * Self::COLS as u64;
+        Tile {
+            base,
+            src: src as u64 + row * src_ld * size + col * triple,
+            dst: dst as u64 + col * dst_ld * size + row * triple,
+            src_stride: src_ld * size,
+            dst_stride: dst_ld * size,
+            rows: rows - row,
+            row_bytes: cols * size - col * triple,
+            src_end: src as u64 + ((rows - 1) * src_ld + cols) * size,
+            element: core::marker::PhantomData,
+        }
+    }
+
+    /// Whether the matrix has all of the tile.
+    #[inline(always)]
+    fn is_whole(&self) -> bool {
+        self.rows >= ROWS as u64 && self.row_bytes >= (CHUNKS * VECTOR) as u64
+    }
+
+    /// Loads a whole tile.
+    ///
+    /// # Safety
+    /// The obligations of the entry points, and [`is_whole`](Self::is_whole).
+    #[inline(always)]
+    unsafe fn load(&self) {
+        let mut held = [B16::ANY; LOADS];
+        for (pass, held) in held.iter_mut().enumerate() {
+            let (row, chunk) = source_vector(pass);
+            let from = self.src + row as u64 * self.src_stride + (chunk * VECTOR) as u64;
+            // SAFETY: the vector is inside the source and aligned.
+            *held = unsafe { load_vector(from) };
+        }
+        for pass in 0..LOADS {
+            let (row, chunk) = source_vector(pass);
+            // SAFETY: the place is this thread's and aligned.
+            unsafe { held[pass].store_shared(self.base + row * PITCH + chunk * VECTOR) };
+        }
+    }
+
+    /// Loads the part of a tile that is inside the matrix, and anything for the rest.
+    ///
+    /// # Safety
+    /// The obligations of the entry points.
+    #[inline(always)]
+    unsafe fn load_part(&self) {
+        let mut number = thread::thread_idx_x();
+        while number < ROWS * CHUNKS {
+            let (row, chunk) = (number / CHUNKS, number % CHUNKS);
+            let from = self.src + row as u64 * self.src_stride + (chunk * VECTOR) as u64;
+            let to = self.base + row * PITCH + chunk * VECTOR;
+            let inside = (row as u64) < self.rows && ((chunk * VECTOR) as u64) < self.row_bytes;
+            // SAFETY: the vector, or the element, is inside the source and aligned, its place this thread's.
+            unsafe {
+                if inside && from + VECTOR as u64 <= self.src_end {
+                    load_vector(from).store_shared(to);
+                } else {
+                    B16::ANY.store_shared(to);
+                    let mut byte = 0;
+                    while inside && from + (byte as u64) < self.src_end {
+                        E::load((from + byte as u64) as *const E).store_shared(to + byte);
+                        byte += Self::SIZE;
+                    }
+                }
+            }
+            number += THREADS;
+        }
+    }
+
+    /// This thread's block `pass`: the first of its rows divided by `M`, and its piece.
+    #[inline(always)]
+    fn block(pass: usize) -> (u32, u32) {
+        let number = thread::thread_idx_x() + pass as u32 * THREADS;
+        (number / PIECES, number % PIECES)
+    }
+
+    /// Takes a block out of the stage and transposes it.
+    ///
+    /// # Safety
+    /// The stage was loaded before the last barrier.
+    #[inline(always)]
+    unsafe fn take(&self, pass: usize) -> [Piece; M] {
+        let (group, piece) = Self::block(pass);
+        let at = self.base + group * M as u32 * PITCH + piece * PIECE;
+        let mut pieces = [[0; 3]; M];
+        for i in 0..M {
+            for word in 0..3 {
+                // SAFETY: the caller's obligations.
+                pieces[i][word] = unsafe { load_u32(at + i as u32 * PITCH + word as u32 * 4) };
+            }
+        }
+        E::transpose(pieces)
+    }
+
+    /// Puts a block into the transposed tile.
+    ///
+    /// # Safety
+    /// A barrier since the stage was read.
+    #[inline(always)]
+    unsafe fn put(&self, pass: usize, columns: [Piece; M]) {
+        let (group, piece) = Self::block(pass);
+        let line = self.base + piece * M as u32 * Self::LINE;
+        for word in 0..3 {
+            let byte = group * PIECE + word as u32 * 4;
+            let at = line + ((byte / VECTOR) ^ (piece % 8)) * VECTOR + byte % VECTOR;
+            for j in 0..M {
+                // SAFETY: the caller's obligations; no other thread has this block.
+                unsafe { store_u32(at + j as u32 * Self::LINE, columns[j][word]) };
+            }
+        }
+    }
+
+    /// Where a vector of the transposed tile lies.
+    #[inline(always)]
+    fn place(&self, col: u32, vector: u32) -> u32 {
+        self.base + col * Self::LINE + (vector ^ (col / M as u32 % 8)) * VECTOR
+    }
+
+    /// Stores a transposed tile that the matrix has all of.
+    ///
+    /// # Safety
+    /// The obligations of the entry points, [`is_whole`](Self::is_whole), and a barrier since the tile was put together.
+    #[inline(always)]
+    unsafe fn store(&self) {
+        for pass in 0..LOADS {
+            let number = thread::thread_idx_x() + pass as u32 * THREADS;
+            let (col, vector) = (number / Self::VECTORS, number % Self::VECTORS);
+            let to = self.dst + col as u64 * self.dst_stride + (vector * VECTOR) as u64;
+            // SAFETY: the vector is inside the destination and aligned.
+            unsafe { store_vector(to, B16::load_shared(self.place(col, vector))) };
+        }
+    }
+
+    /// Stores the part of a transposed tile that is inside the matrix.
+    ///
+    /// # Safety
+    /// As for [`store`](Self::store), of any tile.
+    #[inline(always)]
+    unsafe fn store_part(&self) {
+        let cols = self.row_bytes / Self::TRIPLE as u64;
+        let line_bytes = self.rows * Self::TRIPLE as u64;
+        let mut number = thread::thread_idx_x();
+        while number < Self::COLS * Self::VECTORS {
+            let (col, vector) = (number / Self::VECTORS, number % Self::VECTORS);
+            let to = self.dst + col as u64 * self.dst_stride + (vector * VECTOR) as u64;
+            let at = self.place(col, vector);
+            let mut byte = 0;
+            // SAFETY: the vector, or the element, is inside the destination and aligned.
+            unsafe {
+                if (col as u64) < cols && ((vector + 1) * VECTOR) as u64 <= line_bytes {
+                    store_vector(to, B16::load_shared(at));
+                    byte = VECTOR;
+                }
+                while byte < VECTOR
+                    && (col as u64) < cols
+                    && ((vector * VECTOR + byte) as u64) < line_bytes
+                {
+                    E::load_shared(at + byte).store((to + byte as u64) as *mut E);
+                    byte += Self::SIZE;
+                }
+            }
+            number += THREADS;
+        }
+    }
+}
+
+/// The row and the number in it of the vector that this thread loads in a pass.
+#[inline(always)]
+fn source_vector(pass: usize) -> (u32, u32) {
+    let number = thread::thread_idx_x() + pass as u32 * THREADS;
+    (number / CHUNKS, number % CHUNKS)
+}
+
+/// Transposes one tile; `PASSES` is that of [`Tile`].
+///
+/// # Safety
+/// The obligations of the entry points; a block has [`THREADS`] threads, and `base` is the shared-memory address,
+/// aligned to 16, of [`SHARED`] bytes.
+#[inline(always)]
+unsafe fn transpose<E: Triple<M>, const M: usize, const PASSES: usize>(
+    matrices: Matrices<E>,
+    base: u32,
+) {
+    const {
+        assert!(PASSES == Tile::<E, M>::PASSES);
+        assert!(Tile::<E, M>::COLS * Tile::<E, M>::LINE <= SHARED);
+    }
+    let tile = Tile::<E, M>::new(&matrices, base);
+    let whole = tile.is_whole();
+    // SAFETY: the caller's obligations, and the barriers.
+    unsafe {
+        if whole {
+            tile.load();
+        } else {
+            tile.load_part();
+        }
+        thread::sync_threads();
+        let mut blocks = [[[0; 3]; M]; PASSES];
+        for pass in 0..PASSES {
+            blocks[pass] = tile.take(pass);
+        }
+        thread::sync_threads();
+        for pass in 0..PASSES {
+            tile.put(pass, blocks[pass]);
+        }
+        thread::sync_threads();
+        if whole {
+            tile.store();
+        } else {
+            tile.store_part();
+        }
+    }
+}
+
+/// Defines one entry point.
+macro_rules! pixels {
+    ($name:ident: $element:ty, block $m:literal, passes $passes:literal) => {
+        crate::fast_entry! {
+            "Transposes matrices of three words each whose rows, in the source and in the destination, all start on \
+a multiple of 16 bytes; all columns and leading dimensions are given in words.",
+            $name: $element, |matrices| {
+                let bytes = cuda_std::shared_array![B16; (SHARED / VECTOR) as usize];
+                let base = crate::tile::shared_address(bytes.cast());
+                transpose::<$element, $m, $passes>(matrices, base)
+            }
+        }
+    };
+}
+
+pixels!(pixels_b1: u8, block 4, passes 1);
+pixels!(pixels_b2: u16, block 2, passes 2);
