@@ -18,7 +18,8 @@ pub struct Bar {
 /// Colours that those who see few colours can tell apart (Okabe and Ito).
 const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
 
-const LABEL_WIDTH: f64 = 215.0;
+/// The room for labels: so much, and for each character of the longest.
+const LABEL_WIDTH: [f64; 2] = [20.0, 6.8];
 const BAR_WIDTH: f64 = 520.0;
 /// The height of a bar that has a row for itself, and of one that shares it.
 const BAR_HEIGHTS: [f64; 2] = [17.0, 11.0];
@@ -37,7 +38,9 @@ pub fn bar_chart(title: &str, unit: &str, bars: &[Bar]) -> String {
     let longest = bars.iter().map(|bar| bar.value.max(bar.spread.1)).fold(0.0, f64::max);
     let tick = tick_step(longest);
     let full = (longest / tick).ceil().max(1.0) * tick;
-    let x = |value: f64| LABEL_WIDTH + value / full * BAR_WIDTH;
+    let longest_label = bars.iter().map(|bar| bar.label.chars().count()).max().unwrap_or(0);
+    let label_width = (LABEL_WIDTH[0] + LABEL_WIDTH[1] * longest_label as f64).ceil();
+    let x = |value: f64| label_width + value / full * BAR_WIDTH;
     let rows: Vec<&[Bar]> = bars.chunk_by(|_, next| next.label.is_empty()).collect();
     let bottom = TOP + rows.iter().map(|row| row_height(row)).sum::<f64>();
 
@@ -46,14 +49,14 @@ pub fn bar_chart(title: &str, unit: &str, bars: &[Bar]) -> String {
          font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
          <text x=\"12\" y=\"22\" font-size=\"15\">{}</text>\n",
-        LABEL_WIDTH + BAR_WIDTH + 80.0,
+        label_width + BAR_WIDTH + 80.0,
         bottom + 40.0,
         escaped(title)
     );
     for step in 0..=(full / tick).round() as usize {
         let value = step as f64 * tick;
         line(&mut svg, (x(value), TOP - 6.0), (x(value), bottom), "#dddddd");
-        text(&mut svg, (x(value), bottom + 16.0), "middle", &format!("{value}"));
+        text(&mut svg, (x(value), bottom + 16.0), "middle", &format!("{value:.0$}", digits(tick)));
     }
     text(&mut svg, (x(full / 2.0), bottom + 33.0), "middle", unit);
     let mut legend_x = 12.0;
@@ -70,16 +73,16 @@ pub fn bar_chart(title: &str, unit: &str, bars: &[Bar]) -> String {
     for row in rows {
         let height = bar_height(row);
         let middle = top + (row_height(row) - GAP + 1.0) / 2.0;
-        text(&mut svg, (LABEL_WIDTH - 8.0, middle + 4.0), "end", &row[0].label);
+        text(&mut svg, (label_width - 8.0, middle + 4.0), "end", &row[0].label);
         for (index, bar) in row.iter().enumerate() {
             let top = top + index as f64 * height;
             let middle = top + (height + 1.0) / 2.0;
             let group = groups.iter().position(|group| *group == bar.group).unwrap_or_default();
             let colour = COLOURS[group % COLOURS.len()];
-            let width = x(bar.value) - LABEL_WIDTH;
+            let width = x(bar.value) - label_width;
             _ = writeln!(
                 svg,
-                "<rect x=\"{LABEL_WIDTH}\" y=\"{top}\" width=\"{width:.1}\" \
+                "<rect x=\"{label_width}\" y=\"{top}\" width=\"{width:.1}\" \
                  height=\"{height:.1}\" fill=\"{colour}\"/>"
             );
             line(&mut svg, (x(bar.spread.0), middle), (x(bar.spread.1), middle), "black");
@@ -105,6 +108,11 @@ fn tick_step(longest: f64) -> f64 {
     let power = 10f64.powf((longest.max(1e-9) / 10.0).log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
     steps.into_iter().find(|step| longest / step <= 10.0).unwrap_or(steps[3])
+}
+
+/// The digits that multiples of `tick` need behind the point.
+fn digits(tick: f64) -> usize {
+    (-tick.log10().floor()).max(0.0) as usize
 }
 
 /// Three digits; `full` is the end of the axis, by which fractions are told from larger numbers.
@@ -153,6 +161,19 @@ mod tests {
         let svg = bar_chart("t", "GB/s", &[bar]);
         assert!(svg.contains("width=\"260.0\""), "half of the axis:\n{svg}");
         assert!(svg.contains("a &lt; b"));
+    }
+
+    #[test]
+    fn ticks_are_round_and_labels_have_room() {
+        let label = "10000 × 10000 ld 10001 10003 at 1, and then some";
+        let spread = (0.9, 0.98);
+        let bar = Bar { label: label.to_owned(), group: "g".to_owned(), value: 0.97, spread };
+        let svg = bar_chart("t", "", &[bar]);
+        for tick in ["0.0", "0.3", "0.6", "0.7", "1.0"] {
+            assert!(svg.contains(&format!(">{tick}</text>")), "{tick}:\n{svg}");
+        }
+        let bar = svg.split("<rect x=\"").nth(2).and_then(|rest| rest.split('"').next()).unwrap();
+        assert!(bar.parse::<f64>().unwrap() > 6.0 * label.chars().count() as f64, "{bar}");
     }
 
     #[test]
