@@ -1,7 +1,7 @@
 //! Every kernel that `Strategy::Auto` can choose, made to be chosen, on the simulator and on a GPU.
 
 use proptest::prelude::{ProptestConfig, Strategy as _, any, proptest};
-use transpose::{Batch, Device, DeviceMatrix, Plan, Strategy};
+use transpose::{Batch, Device, DeviceMatrix, Plan, PlanCache, Strategy};
 use transpose_tests::{Case, Element, check, on_both_devices};
 
 on_both_devices! {
@@ -17,6 +17,7 @@ on_both_devices! {
     batches,
     random_cases,
     candidates,
+    measured_plans,
 }
 
 /// Checks `Auto`, and that it chooses the kernel of that name for the case.
@@ -293,5 +294,23 @@ fn candidates(device: &Device) {
         check_all::<[u8; 3]>(device, case);
         check_all::<[u16; 3]>(device, case);
         check_all::<[u32; 3]>(device, case);
+    }
+}
+
+/// A GPU learns the fastest kernel once; the simulator, whose times mean nothing, learns none.
+fn measured_plans(device: &Device) {
+    for (rows, cols) in [(300, 500), (4096, 512), (2000, 3), (3, 2000)] {
+        let mut cache = PlanCache::in_memory();
+        let mut chosen = Vec::new();
+        for _ in 0..2 {
+            check::<u32>(device, Case::tight(rows, cols), |src, mut dst| {
+                let plan = Plan::measure(src, dst.reborrow(), &mut cache).unwrap();
+                plan.run(src, dst).unwrap();
+                chosen.push(plan.to_string());
+            });
+            assert_eq!(cache.len(), usize::from(device.is_gpu()), "{rows} × {cols}");
+        }
+        println!("{}", chosen[0]);
+        assert_eq!(chosen[0], chosen[1]);
     }
 }
