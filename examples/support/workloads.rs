@@ -234,28 +234,27 @@ impl Asked {
         cols: usize,
         inspection: Inspection,
     ) -> transpose::Result<Option<Vec<LaunchReport>>> {
+        let shape = (rows, cols);
         let few = cols.div_ceil(TUPLE);
-        let options = match self {
-            Asked::Flags => InPlaceOptions { flags: Some(FLAGS), ..Default::default() },
-            Asked::Carried => InPlaceOptions { carry: Carry::SharedMemory, ..Default::default() },
-            Asked::Staged => InPlaceOptions { stage_rows: true, ..Default::default() },
-            Asked::SquareTuples | Asked::Tuples => InPlaceOptions::default(),
-        };
+        let plain = InPlaceOptions::default();
         match self {
             Asked::Flags => {
-                in_place::<T>(device, (rows, cols), InPlace::FourStage, &options, inspection)
+                let options = InPlaceOptions { flags: Some(FLAGS), ..plain };
+                in_place::<T>(device, shape, InPlace::FourStage, &options, inspection)
             }
             Asked::Carried => {
-                in_place::<T>(device, (rows, cols), InPlace::ThreeStage, &options, inspection)
+                let options = InPlaceOptions { carry: Carry::SharedMemory, ..plain };
+                in_place::<T>(device, shape, InPlace::ThreeStage, &options, inspection)
             }
             Asked::Staged => {
-                in_place::<T>(device, (rows, cols), InPlace::Decomposed, &options, inspection)
+                let options = InPlaceOptions { stage_rows: true, ..plain };
+                in_place::<T>(device, shape, InPlace::Decomposed, &options, inspection)
             }
             Asked::SquareTuples => {
-                in_place::<[T; TUPLE]>(device, (few, few), InPlace::Square, &options, inspection)
+                in_place::<[T; TUPLE]>(device, (few, few), InPlace::Square, &plain, inspection)
             }
             Asked::Tuples => {
-                in_place::<[T; TUPLE]>(device, (rows, few), InPlace::TwoStage, &options, inspection)
+                in_place::<[T; TUPLE]>(device, (rows, few), InPlace::TwoStage, &plain, inspection)
             }
         }
     }

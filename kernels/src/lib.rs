@@ -166,4 +166,19 @@ macro_rules! fast_entry {
     };
 }
 
-pub(crate) use {entries, entry, fast_entry};
+/// Defines entry points of fast kernels whose blocks move a window of rows or columns, so many of them as the plan
+/// says, through dynamic shared memory.
+macro_rules! window_entries {
+    ($doc:literal, $transpose:ident => $($name:ident: $element:ty),+) => {
+        $($crate::fast_entry! {
+            $doc,
+            $name: $element, |matrices, window| {
+                let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
+                let base = $crate::tile::shared_address(memory);
+                $transpose::<$element>(matrices, window as u32, base)
+            }
+        })+
+    };
+}
+
+pub(crate) use {entries, entry, fast_entry, window_entries};

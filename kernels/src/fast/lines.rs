@@ -29,7 +29,7 @@ use super::shared::opaque;
 use super::{per_vector, Extent, SECTOR, VECTOR};
 use crate::element::{Element, B16};
 use crate::matrices::Matrices;
-use cuda_std::{shared, thread};
+use cuda_std::thread;
 
 /// The vectors that a thread loads before it stores the first.
 const IN_FLIGHT: usize = 4;
@@ -289,18 +289,7 @@ unsafe fn store<E: Gather>(matrices: &Matrices<E>, lines: &Lines, piece: &Piece,
     }
 }
 
-/// Defines the entry point of one width.
-macro_rules! lines {
-    ($($name:ident: $element:ty),+) => {
-        $(crate::fast_entry! {
-            "Transposes matrices of few rows to destinations without gaps; `window` is how many \
-             columns a block moves.",
-            $name: $element, |matrices, window| {
-                let base = crate::tile::shared_address(shared::dynamic_shared_mem::<u8>());
-                transpose::<$element>(matrices, window as u32, base)
-            }
-        })+
-    };
+crate::window_entries! {
+    "Transposes matrices of few rows to destinations without gaps; `window` is how many columns a block moves.",
+    transpose => lines_b1: u8, lines_b2: u16, lines_b4: u32, lines_b8: u64
 }
-
-lines!(lines_b1: u8, lines_b2: u16, lines_b4: u32, lines_b8: u64);

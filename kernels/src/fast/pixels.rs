@@ -75,7 +75,7 @@ impl<E: Triple<M>, const M: usize> Tile<E, M> {
     /// Blocks of triples that a thread transposes.
     const PASSES: usize = (ROWS / M as u32 * PIECES / THREADS) as usize;
 
-    /// The block's tile; `None` if it is outside the matrix.
+    /// The block's tile.
     #[inline(always)]
     fn new(matrices: &Matrices<E>, base: u32) -> Self {
         let Matrices { src, dst, rows, cols, src_ld, dst_ld } = *matrices;

@@ -17,7 +17,7 @@ use super::stage::Stage;
 use super::{past_sector, per_vector, Extent, SECTOR, VECTOR};
 use crate::element::B16;
 use crate::matrices::Matrices;
-use cuda_std::{shared, thread};
+use cuda_std::thread;
 
 /// Transposes the rows of one block, whose windows have `window` elements, a power of two.
 ///
@@ -68,18 +68,7 @@ unsafe fn transpose<E: Gather>(matrices: Matrices<E>, window: u32, base: u32) {
     }
 }
 
-/// Defines the entry point of one width.
-macro_rules! tall {
-    ($($name:ident: $element:ty),+) => {
-        $(crate::fast_entry! {
-            "Transposes matrices of few columns; `window` is how many elements of a destination row \
-             a block stores.",
-            $name: $element, |matrices, window| {
-                let base = crate::tile::shared_address(shared::dynamic_shared_mem::<u8>());
-                transpose::<$element>(matrices, window as u32, base)
-            }
-        })+
-    };
+crate::window_entries! {
+    "Transposes matrices of few columns; `window` is how many elements of a destination row a block stores.",
+    transpose => tall_b2: u16, tall_b4: u32, tall_b8: u64, tall_b16: B16
 }
-
-tall!(tall_b2: u16, tall_b4: u32, tall_b8: u64, tall_b16: B16);

@@ -22,7 +22,7 @@ use super::stage::{store_element, Stage};
 use super::{per_vector, Extent, VECTOR};
 use crate::element::{Element, B16};
 use crate::matrices::Matrices;
-use cuda_std::{shared, thread};
+use cuda_std::thread;
 
 /// An element that a vector can be taken apart into.
 pub trait Scatter: Gather {
@@ -254,18 +254,7 @@ unsafe fn scatter_inside<E: Scatter>(extent: Extent, from: u64, at: impl Fn(u32)
     }
 }
 
-/// Defines the entry point of one width.
-macro_rules! wide {
-    ($($name:ident: $element:ty),+) => {
-        $(crate::fast_entry! {
-            "Transposes matrices of few rows to destinations without gaps; `window` is how many \
-             columns a block moves.",
-            $name: $element, |matrices, window| {
-                let base = crate::tile::shared_address(shared::dynamic_shared_mem::<u8>());
-                transpose::<$element>(matrices, window as u32, base)
-            }
-        })+
-    };
+crate::window_entries! {
+    "Transposes matrices of few rows to destinations without gaps; `window` is how many columns a block moves.",
+    transpose => wide_b4: u32, wide_b8: u64, wide_b16: B16
 }
-
-wide!(wide_b4: u32, wide_b8: u64, wide_b16: B16);
