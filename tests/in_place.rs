@@ -9,7 +9,7 @@ on_both_devices! {
     small_shapes,
     small_shapes_on_small_chips,
     squares,
-    squares_of_tiles,
+    squares_in_pairs,
     squares_with_gaps,
     skinny,
     large,
@@ -124,18 +124,26 @@ fn squares(device: &Device) {
     }
 }
 
-/// Rows so far apart that tiles are taken in squares, whole ones and parts.
-fn squares_of_tiles(device: &Device) {
-    let sides = if device.is_gpu() { [8192, 40] } else { [70, 40] };
+/// Rows so far apart that two rows of tiles are walked together, in whole groups and parts of one.
+fn squares_in_pairs(device: &Device) {
+    let sides = if device.is_gpu() { [8192, 5000, 40] } else { [1024, 1050, 40] };
     for side in sides {
-        let ld = 8192;
-        let host: Vec<u128> = (0..side * side).map(|index| u128::scrambled(index, 6)).collect();
-        let mut matrix = DeviceMatrix::from_host_with_ld(device, side, side, ld, &host).unwrap();
-        matrix.transpose_in_place().unwrap();
-        let actual = matrix.to_host().unwrap();
-        for (index, &element) in actual.iter().enumerate() {
-            assert!(element == host[index % side * side + index / side]);
-        }
+        far_rows::<u128>(device, side, 8192);
+    }
+    // Tiles of few elements: many in a small matrix.
+    for side in [64, 70, 137] {
+        far_rows::<[u8; 256]>(device, side, 512);
+    }
+}
+
+/// A square whose rows lie `ld` elements apart.
+fn far_rows<T: Element>(device: &Device, side: usize, ld: usize) {
+    let host: Vec<T> = (0..side * side).map(|index| T::scrambled(index, 6)).collect();
+    let mut matrix = DeviceMatrix::from_host_with_ld(device, side, side, ld, &host).unwrap();
+    matrix.transpose_in_place().unwrap();
+    let actual = matrix.to_host().unwrap();
+    for (index, &element) in actual.iter().enumerate() {
+        assert!(element == host[index % side * side + index / side], "{side}: {index}");
     }
 }
 

@@ -71,7 +71,7 @@ unsafe fn packed<E: Element, const R: usize>(matrix: *mut E, _: *mut u32, words:
 where
     [u32; R]: Block,
 {
-    let Some((upper, has_mirror)) = tiles(words.tiles) else { return };
+    let Some((upper, has_mirror)) = tiles(words.tiles, words.apart) else { return };
     // SAFETY: the launch has dynamic shared memory for two tiles.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let side = COLUMN_WORDS * R as u32;
@@ -149,5 +149,5 @@ where
 
 crate::in_place::in_place_entries! {
     "Transposes a square matrix of narrow elements by 16-byte accesses.",
-    packed of Words { side, ld, tiles } => square_wide_b1: u8, 4; square_wide_b2: u16, 2
+    packed of Words { side, ld, tiles, apart } => square_wide_b1: u8, 4; square_wide_b2: u16, 2
 }

@@ -6,6 +6,7 @@
 
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
+use crate::walk::in_pairs;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::{gpu_only, thread};
 
@@ -18,6 +19,8 @@ pub struct Words {
     pub ld: u64,
     /// Tiles along a side.
     pub tiles: u64,
+    /// How far apart rows of tiles are that take turns; a power of two, or 0.
+    pub apart: u64,
 }
 
 /// `LANES` neighbours of a row, moved by one access.
@@ -115,7 +118,7 @@ unsafe fn square<
     _: *mut u32,
     words: Words,
 ) {
-    let Some((upper, has_mirror)) = tiles(words.tiles) else { return };
+    let Some((upper, has_mirror)) = tiles(words.tiles, words.apart) else { return };
     // SAFETY: the launch has dynamic shared memory for two tiles.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let pitch = TILE + 1;
@@ -184,33 +187,28 @@ unsafe fn square<
     }
 }
 
-/// log2 of the tiles along a side of a square of tiles.
-const SQUARE_LOG2: u32 = 5;
-
 /// The tile above the diagonal, or on it, that this block takes, and whether it has a mirror image.
 ///
-/// A grid that is one block wide takes one tile after the other; a wider one takes squares of 32 × 32
-/// tiles, so that those under way together lie in more rows. The host decides.
+/// The grid's x axis counts along rows of tiles, its y axis the rows, in the order of [`in_pairs`]: if
+/// rows of the matrix meet in few banks of the memory, two rows of tiles are walked at a time, whose mirrors are
+/// columns `apart` tiles from each other.
 #[inline(always)]
-pub fn tiles(tiles: u64) -> Option<((u64, u64), bool)> {
-    let log2 = if thread::grid_dim_x() == 1 { 0 } else { SQUARE_LOG2 };
-    let inside = thread::block_idx_x() as u64;
-    let (row, col) = fold((tiles + (1 << log2) - 1) >> log2)?;
-    let (row, col) =
-        ((row << log2) + (inside >> log2), (col << log2) + (inside & ((1 << log2) - 1)));
-    (row <= col && col < tiles).then_some(((row, col), row != col))
+pub fn tiles(tiles: u64, apart: u64) -> Option<((u64, u64), bool)> {
+    let whole = (2 * apart).max(1) - 1;
+    let (row, col) = fold((tiles + whole) & !whole, apart as u32)?;
+    (col < tiles).then_some(((row, col), row != col))
 }
 
 /// This block's place in the upper triangle of `side × side` places.
 ///
-/// Rows `y` and `side − 1 − y` of the triangle have `side + 1` places together: one row of the grid.
+/// Rows `row` and `side − 1 − row` of the triangle have `side + 1` places together: one row of the grid.
 #[inline(always)]
-fn fold(side: u64) -> Option<(u64, u64)> {
-    let (x, y) = (thread::block_idx_y() as u64, thread::block_idx_z() as u64);
-    let mirror = side - 1 - y;
-    if x < side - y {
-        Some((y, y + x))
-    } else if mirror != y {
+fn fold(side: u64, apart: u32) -> Option<(u64, u64)> {
+    let (x, row) = (thread::block_idx_x() as u64, in_pairs(thread::block_idx_y(), apart) as u64);
+    let mirror = side - 1 - row;
+    if x < side - row {
+        Some((row, row + x))
+    } else if mirror != row {
         Some((mirror, x - 1))
     } else {
         None
@@ -219,14 +217,14 @@ fn fold(side: u64) -> Option<(u64, u64)> {
 
 crate::in_place::in_place_entries! {
     "Transposes a square matrix, element by element.",
-    square of Words { side, ld, tiles } =>
+    square of Words { side, ld, tiles, apart } =>
         square_b1: u8, 32, 1, 4; square_b2: u16, 32, 1, 4; square_b4: u32, 32, 1, 4;
         square_b8: u64, 32, 1, 4; square_b16: B16, 32, 1, 4
 }
 
 crate::in_place::in_place_entries! {
     "Transposes a square matrix by 16-byte accesses.",
-    square of Words { side, ld, tiles } =>
+    square of Words { side, ld, tiles, apart } =>
         square_wide_b4: u32, 64, 4, 4; square_wide_b8: u64, 32, 2, 2;
         square_wide_b16: B16, 32, 1, 4
 }

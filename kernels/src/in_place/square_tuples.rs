@@ -20,6 +20,8 @@ pub struct Words {
     pub ld: u64,
     /// Tiles along a side.
     pub tiles: u64,
+    /// How far apart rows of tiles are that take turns; a power of two, or 0.
+    pub apart: u64,
     /// Rows and columns of a tile.
     pub tile: u64,
     /// Words from one row of a tile in shared memory to the next.
@@ -68,7 +70,7 @@ impl<E> Lines<E> for Tile<E> {
 /// The obligations of the entry points.
 #[inline(always)]
 unsafe fn square_tuples<E: Element>(matrix: *mut E, _: *mut u32, words: Words) {
-    let Some((upper, has_mirror)) = tiles(words.tiles) else { return };
+    let Some((upper, has_mirror)) = tiles(words.tiles, words.apart) else { return };
     // SAFETY: the launch has dynamic shared memory for two tiles.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let tuple = Divisor32::new(words.tuple, words.tuple_magic);
@@ -100,7 +102,7 @@ unsafe fn square_tuples<E: Element>(matrix: *mut E, _: *mut u32, words: Words) {
 
 crate::in_place::in_place_entries! {
     "Transposes a square matrix of elements of several words.",
-    square_tuples of Words { side, ld, tiles, tile, pitch, tuple, tuple_magic } =>
+    square_tuples of Words { side, ld, tiles, apart, tile, pitch, tuple, tuple_magic } =>
         square_tuples_b1: u8; square_tuples_b2: u16; square_tuples_b4: u32; square_tuples_b8: u64;
         square_tuples_b16: B16
 }

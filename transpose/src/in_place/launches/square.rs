@@ -25,30 +25,33 @@ pub fn square(shape: &Shape, limits: &Limits) -> Option<Launch> {
         _ => (32, 32 * 33 * bytes),
     };
     let tiles = side.div_ceil(tile);
-    let words = [side, ld, tiles];
+    let apart = tiles_apart(tiles, tile * bytes, ld * bytes);
+    let words = [side, ld, tiles, apart];
     let mut launch = launch(InPlaceKernel::Square, width, [1, 1], 256, 2 * held, words, [NONE; 4]);
-    launch.grid = square_grid(tiles, ld, width);
+    launch.grid = grid(tiles, apart);
     if wide {
         launch.entry = InPlaceKernel::wide_square(width);
     }
     Some(launch)
 }
 
-/// Tiles along a side of a square of tiles (`SQUARE_LOG2` of the kernel).
-const SQUARE: usize = 32;
-
 /// Rows that are a multiple of so many bytes apart meet in few banks of the memory.
-const UNLUCKY_PITCH: usize = 1 << 17;
+const FAR_ROWS: usize = 128 << 10;
 
-/// The grid that takes pairs of tiles, one after the other or in squares of them.
-///
-/// Measured on an H200 with 16 bytes: in squares 0.925 of a copy and else 0.902 where rows are 2¹⁸ bytes
-/// apart, but 0.92 and 0.93 where they are 3 · 2¹⁶. Fewer bytes gain nothing from it.
-fn square_grid(tiles: usize, ld: usize, width: Width) -> [u32; 3] {
-    let unlucky = (ld * width.bytes() as usize).is_multiple_of(UNLUCKY_PITCH);
-    let square = if width == Width::B16 && unlucky { SQUARE } else { 1 };
-    let squares = tiles.div_ceil(square);
-    [square * square, squares + 1, squares.div_ceil(2)].map(|n| n as u32)
+/// How far apart two columns of tiles lie that make up for it.
+const PAIR_DISTANCE: usize = 8 << 10;
+
+/// How far apart rows of `tiles` tiles should be that are walked together, in tiles; 0 for one after the other.
+fn tiles_apart(tiles: usize, tile_row_bytes: usize, pitch: usize) -> usize {
+    let apart = PAIR_DISTANCE / tile_row_bytes;
+    let serves = PAIR_DISTANCE.is_multiple_of(tile_row_bytes) && tiles >= 2 * apart;
+    if serves && pitch.is_multiple_of(FAR_ROWS) { apart } else { 0 }
+}
+
+/// Two rows of tiles for each row of the grid, and rows for whole groups of those that take turns.
+fn grid(tiles: usize, apart: usize) -> [u32; 3] {
+    let side = tiles.next_multiple_of((2 * apart).max(1));
+    [side + 1, side.div_ceil(2), 1].map(|n| n as u32)
 }
 
 /// Bytes of the two tiles that a block exchanges, if elements have several words.
@@ -64,15 +67,17 @@ fn square_tuples(shape: &Shape, limits: &Limits) -> Option<Launch> {
     let pitch = tuple_pitch(tile * tuple, tuple, width);
     let shared = 2 * tile * pitch * width.bytes() as usize;
     let tiles = side.div_ceil(tile);
+    let element_bytes = shape.element_bytes();
+    let apart = tiles_apart(tiles, tile * element_bytes, ld * element_bytes);
     let mut launch = launch(
         InPlaceKernel::SquareTuples,
         width,
         [1, 1],
         256,
         shared,
-        [side, ld, tiles, tile, pitch, tuple, 0],
-        [(6, magic32(tuple)), NONE, NONE, NONE],
+        [side, ld, tiles, apart, tile, pitch, tuple, 0],
+        [(7, magic32(tuple)), NONE, NONE, NONE],
     );
-    launch.grid = square_grid(tiles, ld * tuple, width);
+    launch.grid = grid(tiles, apart);
     (shared <= limits.block_shared).then_some(launch)
 }
