@@ -20,14 +20,21 @@ on_both_devices! {
     measured_plans,
 }
 
+/// What plans are told of the cache: on a GPU, kernels may come in two kinds.
+fn evict_last(device: &Device) -> &'static [bool] {
+    if device.is_gpu() { &[false, true] } else { &[false] }
+}
+
 /// Checks `Auto`, and that it chooses the kernel of that name for the case.
 fn check_kernel<T: Element>(device: &Device, kernel: &str, case: Case) {
-    check::<T>(device, case, |src, mut dst| {
-        let plan = Plan::new(src, dst.reborrow(), Strategy::Auto).unwrap();
-        let chosen = plan.to_string();
-        assert!(chosen.contains(&format!(" {kernel}_b")), "{kernel} is not in {chosen}");
-        plan.run(src, dst).unwrap();
-    });
+    for &evict_last in evict_last(device) {
+        check::<T>(device, case, |src, mut dst| {
+            let plan = Plan::new(src, dst.reborrow(), Strategy::Auto).unwrap();
+            let chosen = plan.to_string();
+            assert!(chosen.contains(&format!(" {kernel}_b")), "{kernel} is not in {chosen}");
+            plan.evict_last(evict_last).run(src, dst).unwrap();
+        });
+    }
 }
 
 /// The kernel for every element width. The sizes are in bytes of a row or column, so that each width
@@ -203,16 +210,8 @@ fn check_batch<T: Element>(
     let src_len = (count - 1) * batch.src_stride + each;
     let dst_len = dst_offset + (count - 1) * batch.dst_stride + each + 5;
     let src: Vec<T> = (0..src_len).map(|index| T::scrambled(index, 1)).collect();
-    let mut expected: Vec<T> = (0..dst_len).map(|index| T::scrambled(index, 2)).collect();
-    let src_buffer = DeviceMatrix::from_host(device, 1, src_len, &src).unwrap();
-    let mut dst_buffer = DeviceMatrix::from_host(device, 1, dst_len, &expected).unwrap();
-
-    let from = src_buffer.window(0, rows, cols, cols).unwrap();
-    let mut to = dst_buffer.window_mut(dst_offset, cols, rows, rows).unwrap();
-    let plan = Plan::batched(from, to.reborrow(), batch).unwrap();
-    assert!(plan.to_string().contains(&format!(" {kernel}_b")), "{plan}");
-    plan.run(from, to).unwrap();
-
+    let before: Vec<T> = (0..dst_len).map(|index| T::scrambled(index, 2)).collect();
+    let mut expected = before.clone();
     for number in 0..count {
         for row in 0..rows {
             for col in 0..cols {
@@ -221,8 +220,18 @@ fn check_batch<T: Element>(
             }
         }
     }
-    let same = dst_buffer.to_host().unwrap() == expected;
-    assert!(same, "{count} × ({rows} × {cols}) of {} bytes", size_of::<T>());
+
+    let src_buffer = DeviceMatrix::from_host(device, 1, src_len, &src).unwrap();
+    let from = src_buffer.window(0, rows, cols, cols).unwrap();
+    for &evict_last in evict_last(device) {
+        let mut dst_buffer = DeviceMatrix::from_host(device, 1, dst_len, &before).unwrap();
+        let mut to = dst_buffer.window_mut(dst_offset, cols, rows, rows).unwrap();
+        let plan = Plan::batched(from, to.reborrow(), batch).unwrap().evict_last(evict_last);
+        assert!(plan.to_string().contains(&format!(" {kernel}_b")), "{plan}");
+        plan.run(from, to).unwrap();
+        let same = dst_buffer.to_host().unwrap() == expected;
+        assert!(same, "{count} × ({rows} × {cols}) of {} bytes", size_of::<T>());
+    }
 }
 
 fn batches(device: &Device) {

@@ -1,7 +1,8 @@
 //! Timing transpositions in place beside a copy, verified.
 //!
 //! An in-place transposition changes its matrix, so every timed run is followed by one back, which
-//! is not timed. Matrices that would fit the L2 cache come in a set that does not.
+//! is not timed. Matrices come in sets of two, or of as many as do not fit the L2 cache: none is in there when its turn
+//! comes.
 
 use anyhow::{Result, ensure};
 use bytemuck::Pod;
@@ -90,7 +91,7 @@ pub fn compare<T: Numbered>(
 ) -> Result<(Option<f64>, Vec<Option<Outcome>>)> {
     let bytes = rows * cols * size_of::<T>();
     let host: Vec<T> = (0..rows * cols).into_par_iter().map(T::numbered).collect();
-    let count = if device.is_gpu() { BEYOND_L2.div_ceil(bytes.max(1)).clamp(1, 12) } else { 1 };
+    let count = if device.is_gpu() { BEYOND_L2.div_ceil(bytes.max(1)).clamp(2, 12) } else { 1 };
     let set = (0..count).map(|_| DeviceMatrix::from_host(device, rows, cols, &host));
     let mut set: Vec<_> = set.collect::<transpose::Result<_>>()?;
     drop(host);

@@ -2,8 +2,8 @@
 //!
 //! The contestants take turns (A B C, A B C, …), because a GPU's clock drifts and whoever runs
 //! last would win or lose by it. A turn is a few back-to-back launches between two events; the
-//! median over the turns counts. Matrices that would fit the L2 cache are rotated: each
-//! launch takes the next of several pairs that together do not fit.
+//! median over the turns counts. Matrices are rotated, so that no launch finds in the L2 cache what it is about to
+//! read: each takes the next of two pairs, or of as many as do not fit together.
 
 use anyhow::Context;
 use bytemuck::Pod;
@@ -65,7 +65,7 @@ pub struct Pairs<T> {
 }
 
 impl<T: Pod> Pairs<T> {
-    /// As many pairs as `pair` has to make to exceed the cache, each of `bytes` in all.
+    /// As many pairs as `pair` has to make to exceed the cache, each of `bytes` in all, and two at least.
     ///
     /// # Errors
     /// Those of `pair`.
@@ -74,7 +74,7 @@ impl<T: Pod> Pairs<T> {
         bytes: usize,
         pair: impl Fn() -> Result<(DeviceMatrix<T>, DeviceMatrix<T>)>,
     ) -> Result<Self> {
-        let count = BEYOND_L2.div_ceil(bytes.max(1)).clamp(1, 64);
+        let count = BEYOND_L2.div_ceil(bytes.max(1)).clamp(2, 64);
         let pairs = (0..count).map(|_| pair()).collect::<Result<_>>()?;
         Ok(Pairs { device: device.clone(), pairs })
     }

@@ -100,6 +100,19 @@ impl B16 {
     pub fn words(self) -> [u32; 4] {
         [self.0, self.1, self.2, self.3]
     }
+
+    /// The element of two double words.
+    #[inline(always)]
+    pub fn from_double_words([low, high]: [u64; 2]) -> Self {
+        B16(low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32)
+    }
+
+    /// The element's two double words.
+    #[inline(always)]
+    pub fn double_words(self) -> [u64; 2] {
+        let join = |low: u32, high: u32| low as u64 | (high as u64) << 32;
+        [join(self.0, self.1), join(self.2, self.3)]
+    }
 }
 
 impl Element for B16 {

@@ -12,8 +12,10 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `element` | the five element widths and how each is moved |
+//! | `global` | vectors of global memory |
 //! | `matrices` | source and destination: addresses, shape, leading dimensions, edges |
 //! | `multiply` | the high half of a product |
+//! | `opaque` | keeping the compiler from computing early what is needed late |
 //! | `tile` | a tile in shared memory |
 //! | `walk` | which tile a block takes |
 //! | `warp` | what the lanes of a warp tell each other |
@@ -42,8 +44,12 @@
 )]
 
 pub mod element;
+#[cfg(any(feature = "fast", feature = "in_place"))]
+pub mod global;
 pub mod matrices;
 pub mod multiply;
+#[cfg(any(feature = "fast", feature = "in_place"))]
+pub mod opaque;
 pub mod tile;
 pub mod walk;
 #[cfg(any(feature = "fast", feature = "in_place"))]

@@ -7,7 +7,7 @@
 //! before: a compressor may choose too.
 
 use crate::command::{output, run};
-use crate::paths;
+use crate::{paths, ptx};
 use anyhow::{Context, Result, bail, ensure};
 use lz4::block::CompressionMode::HIGHCOMPRESSION;
 use std::fs;
@@ -21,32 +21,26 @@ const CHIPS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 /// The wheel that carries the assembler.
 const WHEEL: &str = "nvidia-cuda-nvcc==13.5.37";
 
+/// The chip whose code is built anew with the kernels' feature `evict_last`, and what comes of that: the families, and
+/// the names of their cubins. In place nothing is lost by it, so there that is the chip's only code.
+const EVICT_LAST_CHIP: &str = "sm_90";
+const EVICT_LAST: [(&str, &str); 2] = [("fast", "fast_evict_last"), ("in_place", "in_place")];
+
 /// Assembles every family for every chip; writes the cubins or compares them with what ships.
 pub fn assemble(write: bool) -> Result<()> {
     let ptxas = ptxas()?;
     let version = version(&ptxas)?;
     let recorded = fs::read_to_string(paths::assembler_version()).unwrap_or_default();
     fs::create_dir_all(paths::scratch(""))?;
-    let cubin = paths::scratch("assemble.cubin");
-    for family in paths::FAMILIES {
-        for chip in CHIPS {
-            let report = output(
-                Command::new(&ptxas)
-                    .arg("-v")
-                    .arg(format!("-arch={chip}"))
-                    .arg(paths::shipped_ptx(family))
-                    .arg("-o")
-                    .arg(&cubin),
-            )?;
-            let Resources { kernels, registers } =
-                Resources::of(&String::from_utf8_lossy(&report.stderr))?;
-            let shipped = Shipped(paths::shipped_cubin(family, chip));
-            let outcome = shipped.settle(&fs::read(&cubin)?, write, version == recorded)?;
-            println!(
-                "{family} on {chip}: {kernels} kernels, at most {registers} registers, \
-                 no stack, no spills, cubin {outcome}"
-            );
-        }
+    for source in sources()? {
+        let (Resources { kernels, registers }, cubin) = source.assemble(&ptxas)?;
+        let Source { name, chip, comparable, .. } = source;
+        let shipped = Shipped(paths::shipped_cubin(name, chip));
+        let outcome = shipped.settle(&cubin, write, comparable && version == recorded)?;
+        println!(
+            "{name} on {chip}: {kernels} kernels, at most {registers} registers, \
+             no stack, no spills, cubin {outcome}"
+        );
     }
     if write {
         fs::write(paths::assembler_version(), version)?;
@@ -54,6 +48,61 @@ pub fn assemble(write: bool) -> Result<()> {
         println!("the cubins were not compared: they are not recorded to be built by {version}");
     }
     Ok(())
+}
+
+/// All that is assembled.
+fn sources() -> Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for family in paths::FAMILIES {
+        let chips = CHIPS
+            .into_iter()
+            .filter(|&chip| chip != EVICT_LAST_CHIP || !EVICT_LAST.contains(&(family, family)));
+        sources.extend(chips.map(|chip| Source::shipped(family, chip)));
+    }
+    for (family, name) in EVICT_LAST {
+        sources.push(Source::evict_last(family, name)?);
+    }
+    Ok(sources)
+}
+
+/// PTX to assemble for a chip.
+struct Source {
+    /// The cubin's name.
+    name: &'static str,
+    chip: &'static str,
+    ptx: PathBuf,
+    /// Whether the PTX is what the shipped cubin was made from.
+    comparable: bool,
+}
+
+impl Source {
+    /// PTX that ships.
+    fn shipped(family: &'static str, chip: &'static str) -> Self {
+        Source { name: family, chip, ptx: paths::shipped_ptx(family), comparable: true }
+    }
+
+    /// PTX that does not ship. Another compiler than the one that the shipped PTX is recorded to come from may choose
+    /// other instructions.
+    fn evict_last(family: &'static str, name: &'static str) -> Result<Self> {
+        let report = ptx::evict_last(family)?;
+        let comparable = report.toolchain.version == ptx::recorded_compiler(family)?;
+        Ok(Source { name, chip: EVICT_LAST_CHIP, ptx: report.ptx, comparable })
+    }
+
+    /// Its machine code, and what the assembler says of that.
+    fn assemble(&self, ptxas: &Path) -> Result<(Resources, Vec<u8>)> {
+        let cubin = paths::scratch("assemble.cubin");
+        let report = output(
+            Command::new(ptxas)
+                .arg("-v")
+                .arg(format!("-arch={}", self.chip))
+                .arg(&self.ptx)
+                .arg("-o")
+                .arg(&cubin),
+        )?;
+        let resources = Resources::of(&String::from_utf8_lossy(&report.stderr))?;
+        Ok((resources, fs::read(&cubin)?))
+    }
 }
 
 /// A cubin in the repository: the number of its bytes, 32 bits, and an LZ4 block.

@@ -69,10 +69,7 @@ fn compare_entries(family: &str, shipped: &str, report: &BuildReport) -> Result<
 
 /// A family's PTX as it ships, header included.
 fn build(family: &str) -> Result<(String, BuildReport)> {
-    let report = CudaBuilder::new(paths::kernels())
-        .arch(NvvmArch::Compute70)
-        .build_args(&["--no-default-features", "--features", family])
-        .build_report()?;
+    let report = kernels(family).arch(NvvmArch::Compute70).build_report()?;
     let header = format!(
         "// The `{family}` kernels, built from kernels/ by `cargo xtask ptx`. Do not edit.\n\
          // Compiler: {}\n{END_OF_HEADER}",
@@ -80,6 +77,29 @@ fn build(family: &str) -> Result<(String, BuildReport)> {
     );
     let ptx = fs::read_to_string(&report.ptx)?;
     Ok((header + &ptx, report))
+}
+
+/// A family's PTX with the feature `evict_last`, which is built for one chip and does not ship.
+pub fn evict_last(family: &str) -> Result<BuildReport> {
+    let features = format!("{family},evict_last");
+    Ok(kernels(&features).arch(NvvmArch::Compute90).build_report()?)
+}
+
+/// The kernel crate with some of its features.
+fn kernels(features: &str) -> CudaBuilder {
+    CudaBuilder::new(paths::kernels()).build_args(&[
+        "--no-default-features",
+        "--features",
+        features,
+    ])
+}
+
+/// Which compiler a family's shipped PTX comes from.
+pub fn recorded_compiler(family: &str) -> Result<String> {
+    let path = paths::shipped_ptx(family);
+    let shipped = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let line = shipped.lines().find_map(|line| line.strip_prefix("// Compiler: "));
+    Ok(line.with_context(|| format!("{} names no compiler", path.display()))?.to_owned())
 }
 
 /// The lines that record what a file was built from.

@@ -2,6 +2,7 @@
 
 use super::shared::{load_u16, load_u32, load_u8, load_words, permute};
 use crate::element::{Element, B16};
+use crate::global;
 
 /// An element that a vector can be gathered of.
 pub trait Gather: Element {
@@ -117,7 +118,7 @@ pub unsafe fn store_vector<E: Gather>(
     let count = super::per_vector::<E>();
     if row >= 0 && row as u64 + count as u64 <= end {
         // SAFETY: the caller's obligations.
-        unsafe { super::global::store_vector(to, E::gather(next)) };
+        unsafe { global::store_vector(to, E::gather(next)) };
         return;
     }
     for i in 0..count {

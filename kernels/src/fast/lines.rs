@@ -23,12 +23,12 @@
 //! of vectors apart, and behind every eighth one more vector is left out: then most such rows lie in other banks.
 
 use super::gather::Gather;
-use super::global::{load_vector, store_vector};
 use super::piece::Piece;
-use super::shared::opaque;
 use super::{per_vector, Extent, SECTOR, VECTOR};
 use crate::element::{Element, B16};
+use crate::global::{load_vector, store_vector};
 use crate::matrices::Matrices;
+use crate::opaque::opaque;
 use cuda_std::thread;
 
 /// The vectors that a thread loads before it stores the first.

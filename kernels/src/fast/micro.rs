@@ -25,10 +25,10 @@
 //! at some distance from each other do, so for such matrices they are walked together
 //! ([`in_pairs`]); what is written stays long.
 
-use super::global::{load_vector, store_vector};
 use super::shared::{permute, store_pair, store_u32};
 use super::{per_vector, Extent, VECTOR};
 use crate::element::{Element, B16};
+use crate::global::{load_vector, store_vector};
 use crate::matrices::Matrices;
 use crate::walk::in_pairs;
 use cuda_std::thread;

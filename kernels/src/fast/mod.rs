@@ -17,8 +17,8 @@
 //! | `batch` | many small matrices, one after the other | reading the stage |
 //! | `elements` | elements of hundreds of bytes, which need no stage | – |
 //!
-//! `stage` and `row_stage` are the two stages, `windows` the transposed tile, `piece` what `wide` and `lines` store; `gather`, `global` and
-//! `shared` are the accesses that all of them are made of.
+//! `stage` and `row_stage` are the two stages, `windows` the transposed tile, `piece` what `wide` and `lines` store; `gather`, `shared`
+//! and [`global`](crate::global) are the accesses that all of them are made of.
 //!
 //! # Windows
 //! A vector of 16 bytes can be stored only where 16 bytes of one destination row start on a multiple
@@ -38,7 +38,6 @@
 pub mod batch;
 pub mod elements;
 pub mod gather;
-pub mod global;
 pub mod lines;
 pub mod micro;
 pub mod piece;

@@ -19,12 +19,12 @@
 //! and those of the next group meet no bank twice. Rows of the transposed tile lie a multiple of all banks apart; vector
 //! `k` of row `c` is kept at `k ^ (c / M) mod 8`.
 
-use super::global::{load_vector, store_vector};
 use super::shared::{load_u32, store_u32};
 use super::triples::{Piece, Triple, PIECE};
 use super::VECTOR;
 use crate::element::Element;
 use crate::element::B16;
+use crate::global::{load_vector, store_vector};
 use crate::matrices::Matrices;
 use cuda_std::thread;
 

@@ -17,10 +17,10 @@
 //! would meet the same bank in words four apart; so every group of eight starts with another word.
 
 use super::gather::Gather;
-use super::global::load_vector;
 use super::shared::{store_pair, store_u32};
 use super::{Extent, VECTOR};
 use crate::element::{Element, B16};
+use crate::global::load_vector;
 use crate::matrices::Matrices;
 use cuda_std::thread;
 

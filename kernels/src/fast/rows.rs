@@ -15,11 +15,11 @@
 //! The last lane of a row has no next one: it loads for its neighbour, and has no columns of its own.
 
 use super::gather::Gather;
-use super::global::load_vector;
 use super::micro::MicroBlock;
 use super::windows::{slide, Rows, Transposed, Windows};
 use super::{per_vector, Extent, SECTOR, VECTOR};
 use crate::element::{Element, B16};
+use crate::global::load_vector;
 use crate::matrices::Matrices;
 use crate::warp;
 use cuda_std::thread;

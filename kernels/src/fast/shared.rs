@@ -101,17 +101,3 @@ pub fn permute(low: u32, high: u32, selector: u32) -> u32 {
     }
     value
 }
-
-/// The value itself, of which the compiler knows nothing more. What a rarely taken path computes from
-/// it is computed there, and not kept up to date by every turn of the loop around.
-#[gpu_only]
-#[inline(always)]
-pub fn opaque(value: u32) -> u32 {
-    let same: u32;
-    // SAFETY: a copy of a register. Not pure, so that it stays where it is.
-    unsafe {
-        asm!("mov.u32 {same}, {value};", same = out(reg32) same, value = in(reg32) value,
-            options(nomem, nostack, preserves_flags));
-    }
-    same
-}

@@ -4,10 +4,10 @@
 //! meets few banks if `n` is even, and one if `n` is a multiple of 32. So in a stage with `GAPS` one word
 //! is left out behind each 128 bytes: then steps of any small `n` meet most banks.
 
-use super::global::load_vector;
 use super::shared::store_words;
 use super::{Extent, VECTOR};
 use crate::element::{Element, B16};
+use crate::global::load_vector;
 use cuda_std::thread;
 
 /// The vectors that a thread loads before it stores the first.

@@ -16,12 +16,13 @@
 //! the stage. And lane by lane they begin with another word of their vectors: word `w ^ turn` of the vector in place of
 //! `w`, which moves them four rows apart. What came in turns is put in order in registers.
 
-use super::global::store_vector;
-use super::shared::{load_u8, opaque, permute};
+use super::shared::{load_u8, permute};
 use super::stage::Stage;
 use super::{past_sector, Extent, SECTOR, VECTOR};
 use crate::element::{Element, B16};
+use crate::global::store_vector;
 use crate::matrices::Matrices;
+use crate::opaque::opaque;
 use cuda_std::{shared, thread};
 
 /// Vectors of a destination row that threads side by side take.

@@ -15,12 +15,12 @@
 //! ```
 
 use super::gather::Gather;
-use super::global::{load_vector, store_vector};
 use super::piece::Piece;
 use super::shared::load_words;
 use super::stage::{store_element, Stage};
 use super::{per_vector, Extent, VECTOR};
 use crate::element::{Element, B16};
+use crate::global::{load_vector, store_vector};
 use crate::matrices::Matrices;
 use cuda_std::thread;
 

@@ -10,10 +10,11 @@
 //! row `c` is therefore kept at `k ^ (c / GROUP) mod 8`.
 
 use super::gather::Gather;
-use super::global::store_vector;
-use super::shared::{opaque, permute};
+use super::shared::permute;
 use super::{SECTOR, VECTOR};
 use crate::element::{Element, B16};
+use crate::global::store_vector;
+use crate::opaque::opaque;
 use cuda_std::thread;
 
 /// The 16 bytes from byte `past` on of two vectors side by side; `past` is below 16 and a multiple of

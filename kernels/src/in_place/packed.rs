@@ -11,6 +11,7 @@
 
 use super::square::tiles;
 use crate::element::{Element, B16};
+use crate::global::{load_vector, store_vector};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::{gpu_only, thread};
@@ -90,12 +91,12 @@ where
         let col = tile.1 * side as u64 + (piece * per_piece) as u64;
         let index = (tile.0 * side as u64 + row as u64) * words.ld + col;
         // SAFETY: inside the matrix, as `inside` is asked first.
-        unsafe { matrix.add(index as usize) }.cast::<B16>()
+        unsafe { matrix.add(index as usize) as u64 }
     };
     let load = |tile, row| {
         if inside(tile, row) {
             // SAFETY: inside the matrix, and aligned.
-            unsafe { B16::load(place(tile, row)) }.words()
+            unsafe { load_vector(place(tile, row)) }.words()
         } else {
             [0; 4]
         }
@@ -134,7 +135,7 @@ where
         for (k, word) in words.iter_mut().enumerate() {
             *word = u32::load_shared(address(tile, row, piece * 4 + k as u32));
         }
-        B16::from_words(words).store(place(target, row))
+        store_vector(place(target, row), B16::from_words(words))
     };
     for step in 0..R {
         let row = line + step as u32 * 32;

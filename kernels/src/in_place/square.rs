@@ -5,10 +5,12 @@
 //! is put together from single elements, which an odd pitch keeps out of each other's banks.
 
 use crate::element::{Element, B16};
+use crate::global::{load_vector, store_vector};
+use crate::opaque::opaque;
 use crate::tile::shared_address;
 use crate::walk::in_pairs;
 use cuda_std::shared::dynamic_shared_mem;
-use cuda_std::{gpu_only, thread};
+use cuda_std::thread;
 
 /// What the host says about the matrix.
 #[derive(Clone, Copy)]
@@ -38,66 +40,50 @@ pub trait Neighbours<const LANES: usize>: Element {
     unsafe fn store_all(elements: [Self; LANES], to: *mut Self);
 }
 
-impl<E: Element> Neighbours<1> for E {
-    #[inline(always)]
-    unsafe fn load_all(from: *const Self) -> [Self; 1] {
-        // SAFETY: the caller's obligations.
-        [unsafe { E::load(from) }]
-    }
+/// Implements [`Neighbours`] for elements that are moved one by one.
+macro_rules! single {
+    ($($element:ty),+) => {
+        $(impl Neighbours<1> for $element {
+            #[inline(always)]
+            unsafe fn load_all(from: *const Self) -> [Self; 1] {
+                // SAFETY: the caller's obligations.
+                [unsafe { Self::load(from) }]
+            }
 
-    #[inline(always)]
-    unsafe fn store_all(elements: [Self; 1], to: *mut Self) {
-        // SAFETY: the caller's obligations.
-        unsafe { elements[0].store(to) }
-    }
+            #[inline(always)]
+            unsafe fn store_all(elements: [Self; 1], to: *mut Self) {
+                // SAFETY: the caller's obligations.
+                unsafe { elements[0].store(to) }
+            }
+        })+
+    };
 }
 
-/// Implements [`Neighbours`] for the elements that fill 16 bytes, through words.
+single!(u8, u16, u32, u64);
+
+/// Implements [`Neighbours`] for the elements that fill 16 bytes.
 macro_rules! neighbours {
-    ($element:ty, $lanes:literal, |$words:ident| $split:expr, |$elements:ident| $join:expr) => {
+    ($element:ty, $lanes:literal, |$vector:ident| $split:expr, |$elements:ident| $join:expr) => {
         impl Neighbours<$lanes> for $element {
             #[inline(always)]
             unsafe fn load_all(from: *const Self) -> [Self; $lanes] {
                 // SAFETY: the caller's obligations.
-                let $words = unsafe { B16::load(from.cast()) }.words();
+                let $vector = unsafe { load_vector(from as u64) };
                 $split
             }
 
             #[inline(always)]
             unsafe fn store_all($elements: [Self; $lanes], to: *mut Self) {
                 // SAFETY: the caller's obligations.
-                unsafe { B16::from_words($join).store(to.cast()) }
+                unsafe { store_vector(to as u64, $join) }
             }
         }
     };
 }
 
-neighbours!(u32, 4, |words| words, |elements| elements);
-
-impl Neighbours<2> for u64 {
-    #[gpu_only]
-    #[inline(always)]
-    unsafe fn load_all(from: *const Self) -> [Self; 2] {
-        let (low, high);
-        // By assembly, as the compiler would make it two accesses.
-        // SAFETY: the caller's obligations.
-        unsafe {
-            core::arch::asm!("ld.global.v2.u64 {{{low}, {high}}}, [{from}];", low = out(reg64) low,
-                high = out(reg64) high, from = in(reg64) from, options(nostack, preserves_flags));
-        }
-        [low, high]
-    }
-
-    #[gpu_only]
-    #[inline(always)]
-    unsafe fn store_all(elements: [Self; 2], to: *mut Self) {
-        // SAFETY: the caller's obligations.
-        unsafe {
-            core::arch::asm!("st.global.v2.u64 [{to}], {{{low}, {high}}};", low = in(reg64) elements[0],
-                high = in(reg64) elements[1], to = in(reg64) to, options(nostack, preserves_flags));
-        }
-    }
-}
+neighbours!(u32, 4, |vector| vector.words(), |elements| B16::from_words(elements));
+neighbours!(u64, 2, |vector| vector.double_words(), |elements| B16::from_double_words(elements));
+neighbours!(B16, 1, |vector| [vector], |elements| elements[0]);
 
 /// The threads of a block.
 const THREADS: u32 = 256;
@@ -176,6 +162,8 @@ unsafe fn square<
         }
         E::store_all(elements, place(target, row))
     };
+    // Else the addresses would be kept from the loads on, in 15 registers.
+    let first_row = opaque(first_row);
     for step in 0..STEPS {
         let row = first_row + step as u32 * step_rows;
         if inside(mirror, row) {

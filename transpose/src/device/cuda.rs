@@ -43,11 +43,14 @@ pub(super) struct Cuda {
     context: Context,
 }
 
+/// Whether a kernel has the L2 cache keep what it loads.
+type EvictLast = bool;
+
 /// The kernels in use so far, and the modules they come from.
 #[derive(Default)]
 struct Kernels {
-    functions: HashMap<Entry, Arc<Function>>,
-    modules: HashMap<Family, Module>,
+    functions: HashMap<(Entry, EvictLast), Arc<Function>>,
+    modules: HashMap<(Family, EvictLast), Module>,
 }
 
 impl Cuda {
@@ -89,20 +92,22 @@ impl Cuda {
         CurrentContext::set_current(&self.context).map_err(during("entering the context"))
     }
 
-    /// The kernel of that name; the first of a family loads the family.
-    fn function(&self, entry: Entry) -> Result<Arc<Function>> {
+    /// A launch's kernel; the first of a family loads the family.
+    fn function(&self, launch: &Launch) -> Result<Arc<Function>> {
+        let entry = launch.entry;
+        let evict_last = launch.evict_last && entry.family.may_evict_last(self.capability);
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         let Kernels { functions, modules } = &mut *kernels;
-        if let Some(function) = functions.get(&entry) {
+        if let Some(function) = functions.get(&(entry, evict_last)) {
             return Ok(function.clone());
         }
-        let module = match modules.entry(entry.family) {
+        let module = match modules.entry((entry.family, evict_last)) {
             Occupied(loaded) => loaded.into_mut(),
-            Vacant(slot) => slot.insert(self.load(entry.family)?),
+            Vacant(slot) => slot.insert(self.load(entry.family, evict_last)?),
         };
         let found = module.get_function(entry.name).map_err(during("looking up a kernel"))?;
         let function = Arc::new(Function::new(found.to_raw(), self.limits.block_shared)?);
-        functions.insert(entry, function.clone());
+        functions.insert((entry, evict_last), function.clone());
         Ok(function)
     }
 
@@ -120,8 +125,12 @@ impl Cuda {
 
     /// Loads a family: machine code where it ships for this chip, else PTX, which the driver compiles. That
     /// is also the way out if the driver refuses the machine code, as one older than the assembler may.
-    fn load(&self, family: Family) -> Result<Module> {
-        match family.cubin(self.capability).map(|code| Module::from_cubin(code, &[])) {
+    fn load(&self, family: Family, evict_last: EvictLast) -> Result<Module> {
+        let code = match evict_last {
+            true => family.cubin_evict_last(),
+            false => family.cubin(self.capability),
+        };
+        match code.map(|code| Module::from_cubin(code, &[])) {
             Some(Ok(module)) => Ok(module),
             Some(Err(_)) | None => {
                 Module::from_ptx(family.ptx(), &[]).map_err(during("loading kernels"))
@@ -222,7 +231,7 @@ impl Backend for Cuda {
 
     fn side_by_side(&self, launch: &Launch) -> Result<Option<usize>> {
         self.enter()?;
-        let function = self.function(launch.entry)?;
+        let function = self.function(launch)?;
         let threads = launch.block.iter().product::<u32>();
         let mut blocks = 0;
         // SAFETY: the driver writes one number; the function is one that it named.
@@ -306,7 +315,7 @@ impl Backend for Cuda {
 
     unsafe fn launch(&self, launch: &Launch, addresses: [u64; 2]) -> Result<()> {
         self.enter()?;
-        let function = self.function(launch.entry)?;
+        let function = self.function(launch)?;
         let dynamic_shared = match launch.at_once {
             0 => launch.dynamic_shared_bytes,
             blocks => launch.dynamic_shared_bytes.max(self.filling_share(&function, blocks)?),

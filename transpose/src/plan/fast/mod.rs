@@ -158,6 +158,22 @@ mod tests {
         assert_eq!([1, 2, 4, 8, 16].map(|element| at_once(element, 2048)), [0; 5]);
     }
 
+    #[test]
+    fn what_no_cache_holds_is_evicted_last() {
+        let evict_last = |problem: Problem| {
+            let launches = launches(&problem, GRID_LIMIT);
+            assert!(launches.iter().all(|launch| launch.evict_last == launches[0].evict_last));
+            launches[0].evict_last
+        };
+        for element in [1, 3, 4, 16, 500] {
+            let cols = (32 << 20) / 4096 / element;
+            assert!(evict_last(problem(element, 4096, cols + 1)), "{element}");
+            assert!(!evict_last(problem(element, 4096, cols - 1)), "{element}");
+        }
+        let batch = Batch { count: 1 << 13, src_stride: 1024, dst_stride: 1024 };
+        assert!(evict_last(Problem { batch, ..problem(4, 32, 32) }));
+    }
+
     /// A slab of the grid is whole groups, but for the last.
     #[test]
     fn slabs_are_whole_groups() {

@@ -20,6 +20,10 @@ const PAIR_DISTANCE: usize = 16 << 10;
 /// From this many bytes on matrices are far larger than any cache: the memory gains from fewer blocks.
 const LARGE: usize = 256 << 20;
 
+/// From this many bytes on no cache holds the source and the destination: the memory gains if what is written leaves the
+/// cache before what is read.
+const BEYOND_CACHE: usize = 32 << 20;
+
 /// Below this many bytes a row that starts anywhere is short.
 const SHORT_ROW: usize = 256;
 
@@ -66,6 +70,12 @@ impl<'a> Task<'a> {
         self.word.bytes() as usize
     }
 
+    /// Bytes of the elements of all matrices together.
+    fn bytes(&self) -> usize {
+        let Problem { src, batch, element_bytes, .. } = self.problem;
+        src.len().saturating_mul(batch.count).saturating_mul(*element_bytes)
+    }
+
     /// Words of a sector.
     pub(super) fn sector(&self) -> usize {
         SECTOR / self.word_bytes()
@@ -94,8 +104,7 @@ impl<'a> Task<'a> {
         let group = (2 * apart).max(1);
         let words = [apart as u64];
         let mut launches = self.groups(Fast::Micro, x, [cols, group], threads, &words);
-        let Problem { src, batch, .. } = self.problem;
-        if src.len().saturating_mul(batch.count).saturating_mul(self.word_bytes()) >= LARGE {
+        if self.bytes() >= LARGE {
             launches.iter_mut().for_each(|launch| launch.at_once = at_once);
         }
         Some(launches)
@@ -375,6 +384,7 @@ impl<'a> Task<'a> {
             block: [threads, 1, 1],
             dynamic_shared_bytes: shared as u32,
             at_once: 0,
+            evict_last: self.bytes() >= BEYOND_CACHE,
             offsets: offsets.map(|n| (n * element_bytes) as u64),
             words: Words::new(&shape, words),
         }

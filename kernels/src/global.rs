@@ -1,0 +1,76 @@
+//! Vectors of global memory.
+//!
+//! Kernels that use them compute with addresses, not with pointers. A pointer made from a number could point
+//! anywhere: it compiles to a generic access, which finds out the memory space at run time and is
+//! slower by a quarter. So global memory is said to be meant.
+//!
+//! # What the cache should keep
+//! A transpose of a large matrix reads and writes everything once. The L2 cache need not keep any of it, but it matters
+//! in which order it gives things up: with the feature `evict_last` whatever is loaded is kept longest, so what is
+//! stored leaves at once. On compute capability 9.0 that makes all kernels faster, and the other way round makes them
+//! slower (`docs/performance.md`). PTX ISA, "Cache Eviction Priority Hints".
+
+use crate::element::B16;
+#[cfg(target_arch = "nvptx64")]
+use core::arch::asm;
+use cuda_std::gpu_only;
+
+/// Loads a vector.
+///
+/// # Safety
+/// The 16 bytes at `address` are in global memory, readable, and written by nobody before this
+/// thread has them; `address` is a multiple of 16.
+#[cfg(not(feature = "evict_last"))]
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn load_vector(address: u64) -> B16 {
+    let (x, y, z, w);
+    // SAFETY: the caller's obligations.
+    unsafe {
+        asm!("ld.global.v4.u32 {{{x}, {y}, {z}, {w}}}, [{address}];",
+            x = out(reg32) x, y = out(reg32) y, z = out(reg32) z, w = out(reg32) w,
+            address = in(reg64) address, options(nostack, preserves_flags));
+    }
+    B16(x, y, z, w)
+}
+
+/// Loads a vector that the L2 cache gives up last.
+///
+/// The number is the policy that `createpolicy.fractional.L2::evict_last` with a fraction of 1 makes on compute
+/// capability 9.0. As a number it is part of the load; made by that instruction, the assembler keeps it in
+/// registers, up to 16 more of them.
+///
+/// # Safety
+/// The 16 bytes at `address` are in global memory, readable, and written by nobody before this
+/// thread has them; `address` is a multiple of 16.
+#[cfg(feature = "evict_last")]
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn load_vector(address: u64) -> B16 {
+    let (x, y, z, w);
+    // SAFETY: the caller's obligations; a policy changes no value.
+    unsafe {
+        asm!("{{ .reg .b64 policy; mov.b64 policy, 0x14F0000000000000;",
+            "ld.global.L2::cache_hint.v4.u32 {{{x}, {y}, {z}, {w}}}, [{address}], policy; }}",
+            x = out(reg32) x, y = out(reg32) y, z = out(reg32) z, w = out(reg32) w,
+            address = in(reg64) address, options(nostack, preserves_flags));
+    }
+    B16(x, y, z, w)
+}
+
+/// Stores a vector.
+///
+/// # Safety
+/// The 16 bytes at `address` are in global memory, writable, and accessed by no other thread during
+/// the launch; `address` is a multiple of 16.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn store_vector(address: u64, vector: B16) {
+    // SAFETY: the caller's obligations.
+    unsafe {
+        asm!("st.global.v4.u32 [{address}], {{{x}, {y}, {z}, {w}}};",
+            x = in(reg32) vector.0, y = in(reg32) vector.1, z = in(reg32) vector.2,
+            w = in(reg32) vector.3, address = in(reg64) address,
+            options(nostack, preserves_flags));
+    }
+}
