@@ -25,7 +25,7 @@ use cuda_std::{shared, thread};
 ///
 /// # Safety
 /// The obligations of the entry points; `base` is the shared-memory address of enough memory for
-/// `window` matrices, one more and a sector's worth of them, and one word for every 32 of those.
+/// `window` matrices, those of the sector before and two sectors, and one word for every 32 of those.
 #[inline(always)]
 unsafe fn transpose<E: Gather>(matrices: Matrices<E>, count: u64, window: u32, base: u32) {
     let Matrices { src, dst, rows, cols, .. } = matrices;

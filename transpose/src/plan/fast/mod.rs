@@ -176,6 +176,25 @@ mod tests {
 
     /// A slab of the grid is whole groups, but for the last.
     #[test]
+    fn batches_fill_rounds_of_loads() {
+        let window = |element, (rows, cols): (usize, usize)| {
+            let each = rows * cols;
+            let batch = Batch { count: 1000, src_stride: each, dst_stride: each };
+            let launch =
+                launches(&Problem { batch, ..problem(element, rows, cols) }, GRID_LIMIT)[0];
+            assert!(launch.entry.name.starts_with("batch"), "{}", launch.entry.name);
+            (launch.block[0], launch.words[7])
+        };
+        assert_eq!(window(4, (7, 5)), (128, 56));
+        assert_eq!(window(4, (16, 16)), (128, 8));
+        assert_eq!(window(4, (20, 15)), (128, 6));
+        assert_eq!(window(4, (32, 64)), (128, 1));
+        // Whole sectors are four matrices at least: 20 of 24 KiB.
+        assert_eq!(window(4, (25, 50)), (256, 4));
+        assert_eq!(window(1, (7, 5)), (128, 224));
+    }
+
+    #[test]
     fn slabs_are_whole_groups() {
         let problem = problem(4, 4096, 1 << 16);
         let launches = launches(&problem, [1000, 300, 1]);

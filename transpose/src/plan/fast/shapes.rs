@@ -17,9 +17,6 @@ pub(super) struct Pieces {
     pub bytes: usize,
 }
 
-/// For batches of small matrices.
-pub(super) const BATCH: Pieces = Pieces { threads: 256, bytes: 26 << 10 };
-
 /// For rows, in `tall`, or columns, in `wide`, of at most [`SHORT_LINE`] bytes, and for longer ones.
 pub(super) const TALL: [Pieces; 2] =
     [Pieces { threads: 128, bytes: 9 << 10 }, Pieces { threads: 256, bytes: 18 << 10 }];
@@ -42,6 +39,14 @@ impl Rounds {
         self.threads as usize * self.vectors
     }
 }
+
+/// For batches of small matrices, the best first.
+pub(super) const BATCH: [Rounds; 4] = [
+    Rounds { threads: 128, vectors: 4, step: SECTOR },
+    Rounds { threads: 256, vectors: 4, step: SECTOR },
+    Rounds { threads: 128, vectors: 8, step: SECTOR },
+    Rounds { threads: 256, vectors: 8, step: SECTOR },
+];
 
 /// For `tall` with single bytes, whose rows have so many.
 pub(super) fn tall_bytes(row_bytes: usize) -> Rounds {

@@ -306,10 +306,9 @@ impl<'a> Task<'a> {
         if batch.count < 2 || !contiguous || bytes > SMALL_MATRIX {
             return None;
         }
-        let step = self.sector();
-        let extra = 1 + self.sector().div_ceil(each);
-        let fits = (BATCH.bytes * 32 / 33 / bytes).saturating_sub(extra);
-        let window = (fits / step).max(1) * step;
+        let (rounds, window) = self.batch_window()?;
+        // A piece that starts early, by less than a sector, has elements of matrices before it.
+        let extra = (self.sector() - 1).div_ceil(each);
         let x = (batch.count * each + self.sector() - 1).div_ceil(window * each);
         let shared = piece_bytes((window + extra) * bytes);
         if x > self.limit[0] || shared > 48 << 10 {
@@ -319,13 +318,41 @@ impl<'a> Task<'a> {
         Some(vec![self.launch(
             Fast::Batch,
             [x, 1, 1],
-            BATCH.threads,
+            rounds.threads,
             shared,
             0,
             0,
             src.cols,
             &words,
         )])
+    }
+
+    /// How many matrices a block of `batch` moves: the first choice whose rounds of loads are nearly full, or else that
+    /// with the fullest.
+    fn batch_window(&self) -> Option<(Rounds, usize)> {
+        let each = self.problem.src.len();
+        let bytes = each * self.word_bytes();
+        // A destination that starts on a vector mostly starts on a sector; one that does not has pieces that start early.
+        let early = if self.problem.dst_align == VECTOR { 0 } else { self.sector().div_ceil(each) };
+        // Matrices that start anywhere in a vector touch one more.
+        let ends = usize::from(!self.src_aligned());
+        let fullness = |(rounds, window): &(Rounds, usize)| {
+            ((window + early) * bytes).div_ceil(VECTOR) * 8 / rounds.block_vectors()
+        };
+        let choices = BATCH.into_iter().filter_map(|rounds| {
+            let fits = (rounds.block_vectors() - ends) * VECTOR / bytes;
+            // Windows of whole sectors.
+            let step = self.sector() / gcd(self.sector(), each);
+            let window = fits.saturating_sub(early) / step * step;
+            (window > 0).then_some((rounds, window))
+        });
+        let mut best: Option<(Rounds, usize)> = None;
+        for choice in choices {
+            if best.as_ref().is_none_or(|best| fullness(best) < fullness(&choice).min(7)) {
+                best = Some(choice);
+            }
+        }
+        best
     }
 
     /// A grid of `x` blocks, each with `shared` bytes of shared memory; `None` if that is too much.
