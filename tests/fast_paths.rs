@@ -235,7 +235,17 @@ fn check_batch<T: Element>(
 }
 
 fn batches(device: &Device) {
-    for shape in [(100, 7, 5), (33, 16, 16), (1000, 3, 3), (9, 20, 15), (2, 1, 1)] {
+    for shape in [
+        (100, 7, 5),
+        (33, 16, 16),
+        (1000, 3, 3),
+        (9, 20, 15),
+        (300, 13, 11),
+        (200, 17, 17),
+        (500, 1, 9),
+        (500, 9, 1),
+        (2, 1, 1),
+    ] {
         for dst_offset in [0, 3] {
             check_batch::<u8>(device, "batch", shape, 0, dst_offset);
             check_batch::<u16>(device, "batch", shape, 0, dst_offset);

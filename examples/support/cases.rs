@@ -113,5 +113,9 @@ pub fn cases() -> Vec<Case> {
     for (count, rows, cols) in [(4096, 64, 64), (512, 512, 384), (65536, 16, 16), (100_000, 7, 5)] {
         cases.push(Case { count, ..Case::new("batch", 4, rows, cols) });
     }
+    for element in [1, 2] {
+        cases.push(Case { count: 1_000_000, ..Case::new("batch", element, 9, 9) });
+        cases.push(Case { count: 200_000, ..Case::new("batch", element, 30, 20) });
+    }
     cases
 }

@@ -11,7 +11,8 @@
 //!                  (q mod rows · cols) / rows, row q mod rows
 //! ```
 //!
-//! One division finds a vector's first element; the others are found by stepping.
+//! One division finds a vector's first element; the others are found by stepping. For narrow elements see
+//! [`batch_narrow`](super::batch_narrow).
 
 use super::gather::{store_vector, Gather};
 use super::stage::Stage;
@@ -94,4 +95,4 @@ macro_rules! batch {
     };
 }
 
-batch!(batch_b1: u8, batch_b2: u16, batch_b4: u32, batch_b8: u64, batch_b16: B16);
+batch!(batch_b4: u32, batch_b8: u64, batch_b16: B16);

@@ -15,6 +15,7 @@
 //! | `wide` | few rows: many columns are one piece of the destination | writing the stage |
 //! | `lines` | the same for narrow elements, and for more rows | reading the stage |
 //! | `batch` | many small matrices, one after the other | reading the stage |
+//! | `batch_narrow` | the same for bytes and half-words | reading the stage |
 //! | `elements` | elements of hundreds of bytes, which need no stage | – |
 //!
 //! `stage` and `row_stage` are the two stages, `windows` the transposed tile, `piece` what `wide` and `lines` store; `gather`, `shared`
@@ -36,6 +37,7 @@
 //! ([`walk::in_pairs`](crate::walk::in_pairs)): such rows meet in few banks of the memory.
 
 pub mod batch;
+pub mod batch_narrow;
 pub mod elements;
 pub mod gather;
 pub mod lines;

@@ -1,0 +1,182 @@
+//! The transpose of many small matrices, as in [`batch`](super::batch), for bytes and half-words.
+//!
+//! Of such elements a vector has so many that finding each by itself is most of the work: 13 instructions a byte, and
+//! half the speed of a copy. But elements a whole number of matrices apart are in the same row and column. So, as in
+//! [`lines`](super::lines), as many threads gather as make the distance from a thread's vector to its next such a
+//! number. A thread finds the places of its first vector, and moves all of them on by one number.
+//!
+//! ```text
+//! threads · V is a multiple of rows · cols
+//! place(q + threads · V) = place(q) + threads · V            elements q of a vector
+//! ```
+//!
+//! Where no number of threads does that, places are found anew for each vector, from each to the next.
+
+use super::gather::Gather;
+use super::stage::Stage;
+use super::{past_sector, per_vector, Extent, SECTOR, VECTOR};
+use crate::global::store_vector;
+use crate::matrices::Matrices;
+use crate::opaque::opaque;
+use cuda_std::{shared, thread};
+
+/// The most elements of a vector.
+const MOST: usize = VECTOR as usize;
+
+/// What a block has staged: matrices of the source as they lie, and the window of the destination that it stores.
+struct Staged {
+    /// The stage's address of the first element of the first matrix.
+    base: u32,
+    rows: u32,
+    cols: u32,
+    /// Elements from the first matrix's first to the window's first; negative before the destination's first.
+    skipped: u32,
+}
+
+impl Staged {
+    /// The matrix, column and row of an element of the window, or of the last ones before the first matrix.
+    #[inline(always)]
+    fn element(&self, number: u32) -> (u32, u32, u32) {
+        let each = self.rows * self.cols;
+        let moved = number.wrapping_add(self.skipped).wrapping_add(SECTOR * each);
+        let inside = moved % each;
+        ((moved / each).wrapping_sub(SECTOR), inside / self.rows, inside % self.rows)
+    }
+
+    /// Where an element is staged.
+    #[inline(always)]
+    fn address<E>(&self, (matrix, col, row): (u32, u32, u32)) -> u32 {
+        let number = matrix.wrapping_mul(self.rows * self.cols).wrapping_add(row * self.cols + col);
+        self.base.wrapping_add(number.wrapping_mul(size_of::<E>() as u32))
+    }
+
+    /// Where the elements of a vector are staged.
+    #[inline(always)]
+    fn places<E>(&self, number: u32) -> [u32; MOST] {
+        let size = size_of::<E>() as u32;
+        let (matrix, mut col, mut row) = self.element(number * per_vector::<E>());
+        let mut address = self.address::<E>((matrix, col, row));
+        let (down, up) = (self.cols * size, (self.rows - 1) * self.cols * size);
+        let mut places = [0; MOST];
+        for place in &mut places[..per_vector::<E>() as usize] {
+            *place = address;
+            let (last_row, last_col) = (row + 1 == self.rows, col + 1 == self.cols);
+            // The last element of a matrix lies in front of the next one's first.
+            let back = if last_col { 0 } else { up };
+            let way = if last_row { size.wrapping_sub(back) } else { down };
+            address = address.wrapping_add(way);
+            col = if last_row {
+                if last_col {
+                    0
+                } else {
+                    col + 1
+                }
+            } else {
+                col
+            };
+            row = if last_row { 0 } else { row + 1 };
+        }
+        places
+    }
+}
+
+/// Transposes the matrices of one block: `window` of `count`; the elements of `window` matrices are
+/// a multiple of a sector's.
+///
+/// # Safety
+/// The obligations of the entry points; `base` is the shared-memory address, aligned to 16, of enough memory for
+/// `window` matrices, those of the sector before and two sectors.
+#[inline(always)]
+unsafe fn transpose<E: Gather>(matrices: Matrices<E>, count: u64, window: u32, base: u32) {
+    let Matrices { src, dst, rows, cols, .. } = matrices;
+    let size = size_of::<E>() as u64;
+    let each = rows * cols;
+    let early = past_sector::<E>(dst as u64);
+    let nominal = thread::block_idx_x() as u64 * window as u64;
+    let first = nominal.saturating_sub(early.div_ceil(each as u32) as u64);
+    let end = (nominal + window as u64).min(count);
+    if first >= count {
+        return;
+    }
+    let from = src as u64 + first * each * size;
+    let to = src as u64 + end * each * size;
+    let start = (nominal * each) as i64 - early as i64;
+    let staged = Staged {
+        base: base + from as u32 % VECTOR,
+        rows: rows as u32,
+        cols: cols as u32,
+        skipped: (start - (first * each) as i64) as u32,
+    };
+    // SAFETY: the caller's obligations; all matrices are one of `count` rows.
+    unsafe {
+        let stage = Stage::<false> { base };
+        stage.load::<E>(from, to, Extent::of(src, count, each, each));
+        thread::sync_threads();
+        store::<E>(dst, &staged, start, count * each, window);
+    }
+}
+
+/// Gathers and stores the window, which starts with element `start` of the destination's `end`.
+///
+/// # Safety
+/// Those of [`transpose`], and the matrices were loaded before the last barrier.
+#[inline(always)]
+unsafe fn store<E: Gather>(dst: *mut E, staged: &Staged, start: i64, end: u64, window: u32) {
+    let per = per_vector::<E>();
+    let each = staged.rows * staged.cols;
+    // Vectors that are a whole number of matrices together.
+    let period = each >> each.trailing_zeros().min(per.trailing_zeros());
+    let all = thread::block_dim_x();
+    let threads = if period <= all { all / period * period } else { all };
+    let mut number = thread::thread_idx_x();
+    if number >= threads {
+        return;
+    }
+    let mut at = staged.places::<E>(number);
+    while number < window * each / per {
+        let element = start + (number * per) as i64;
+        let to = (dst as u64).wrapping_add((element as u64).wrapping_mul(size_of::<E>() as u64));
+        if element >= 0 && element as u64 + per as u64 <= end {
+            let mut i = 0;
+            let next = || {
+                i += 1;
+                at[i - 1]
+            };
+            // SAFETY: the vector is in the destination and aligned; its elements were loaded.
+            unsafe { store_vector(to, E::gather(next)) };
+        } else {
+            let first = opaque(number * per);
+            for i in 0..per {
+                if ((element + i as i64) as u64) < end {
+                    let from = staged.address::<E>(staged.element(first + i));
+                    // SAFETY: as above, for one element.
+                    unsafe { E::pick(from).store((to as *mut E).wrapping_add(i as usize)) };
+                }
+            }
+        }
+        number += threads;
+        if period <= all {
+            for at in &mut at[..per as usize] {
+                *at = at.wrapping_add(threads * VECTOR);
+            }
+        } else {
+            at = staged.places::<E>(number);
+        }
+    }
+}
+
+/// Defines the entry point of one width.
+macro_rules! batch_narrow {
+    ($($name:ident: $element:ty),+) => {
+        $(crate::fast_entry! {
+            "Transposes `count` small matrices without gaps in or between them; a block moves \
+             `window` of them.",
+            $name: $element, |matrices, count, window| {
+                let base = crate::tile::shared_address(shared::dynamic_shared_mem::<u8>());
+                transpose::<$element>(matrices, count, window as u32, base)
+            }
+        })+
+    };
+}
+
+batch_narrow!(batch_b1: u8, batch_b2: u16);
