@@ -19,7 +19,7 @@ use super::stage::Stage;
 use super::{past_sector, per_vector, Extent, VECTOR};
 use crate::element::B16;
 use crate::matrices::Matrices;
-use cuda_std::{shared, thread};
+use cuda_std::thread;
 
 /// Transposes the matrices of one block: `window` of `count`; the elements of `window` matrices are
 /// a multiple of a sector's.
@@ -81,18 +81,21 @@ unsafe fn transpose<E: Gather>(matrices: Matrices<E>, count: u64, window: u32, b
     }
 }
 
-/// Defines the entry point of one width.
-macro_rules! batch {
-    ($($name:ident: $element:ty),+) => {
+/// Defines the entry points of both kernels for batches.
+macro_rules! batch_entries {
+    ($transpose:ident => $($name:ident: $element:ty),+) => {
         $(crate::fast_entry! {
             "Transposes `count` small matrices without gaps in or between them; a block moves \
              `window` of them.",
             $name: $element, |matrices, count, window| {
-                let base = crate::tile::shared_address(shared::dynamic_shared_mem::<u8>());
-                transpose::<$element>(matrices, count, window as u32, base)
+                let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
+                let base = crate::tile::shared_address(memory);
+                $transpose::<$element>(matrices, count, window as u32, base)
             }
         })+
     };
 }
 
-batch!(batch_b4: u32, batch_b8: u64, batch_b16: B16);
+pub(super) use batch_entries;
+
+batch_entries!(transpose => batch_b4: u32, batch_b8: u64, batch_b16: B16);

@@ -12,13 +12,13 @@
 //!
 //! Where no number of threads does that, places are found anew for each vector, from each to the next.
 
-use super::gather::Gather;
+use super::batch::batch_entries;
+use super::gather::{store_vector, Gather};
 use super::stage::Stage;
 use super::{past_sector, per_vector, Extent, SECTOR, VECTOR};
-use crate::global::store_vector;
 use crate::matrices::Matrices;
 use crate::opaque::opaque;
-use cuda_std::{shared, thread};
+use cuda_std::thread;
 
 /// The most elements of a vector.
 const MOST: usize = VECTOR as usize;
@@ -61,20 +61,18 @@ impl Staged {
         for place in &mut places[..per_vector::<E>() as usize] {
             *place = address;
             let (last_row, last_col) = (row + 1 == self.rows, col + 1 == self.cols);
-            // The last element of a matrix lies in front of the next one's first.
-            let back = if last_col { 0 } else { up };
-            let way = if last_row { size.wrapping_sub(back) } else { down };
-            address = address.wrapping_add(way);
-            col = if last_row {
-                if last_col {
-                    0
-                } else {
-                    col + 1
-                }
-            } else {
-                col
+            let way = match (last_row, last_col) {
+                (false, _) => down,
+                (true, false) => size.wrapping_sub(up),
+                // In front of the next matrix's first element.
+                (true, true) => size,
             };
-            row = if last_row { 0 } else { row + 1 };
+            (col, row) = match (last_row, last_col) {
+                (false, _) => (col, row + 1),
+                (true, false) => (col + 1, 0),
+                (true, true) => (0, 0),
+            };
+            address = address.wrapping_add(way);
         }
         places
     }
@@ -136,24 +134,14 @@ unsafe fn store<E: Gather>(dst: *mut E, staged: &Staged, start: i64, end: u64, w
     while number < window * each / per {
         let element = start + (number * per) as i64;
         let to = (dst as u64).wrapping_add((element as u64).wrapping_mul(size_of::<E>() as u64));
-        if element >= 0 && element as u64 + per as u64 <= end {
-            let mut i = 0;
-            let next = || {
-                i += 1;
-                at[i - 1]
-            };
-            // SAFETY: the vector is in the destination and aligned; its elements were loaded.
-            unsafe { store_vector(to, E::gather(next)) };
-        } else {
-            let first = opaque(number * per);
-            for i in 0..per {
-                if ((element + i as i64) as u64) < end {
-                    let from = staged.address::<E>(staged.element(first + i));
-                    // SAFETY: as above, for one element.
-                    unsafe { E::pick(from).store((to as *mut E).wrapping_add(i as usize)) };
-                }
-            }
-        }
+        let mut i = 0;
+        let next = || {
+            i += 1;
+            at[i - 1]
+        };
+        let place = |i| staged.address::<E>(staged.element(opaque(number * per) + i));
+        // SAFETY: the vector is aligned; those of its elements that are in the destination were loaded.
+        unsafe { store_vector::<E>(to, element, end, next, place) };
         number += threads;
         if period <= all {
             for at in &mut at[..per as usize] {
@@ -165,18 +153,4 @@ unsafe fn store<E: Gather>(dst: *mut E, staged: &Staged, start: i64, end: u64, w
     }
 }
 
-/// Defines the entry point of one width.
-macro_rules! batch_narrow {
-    ($($name:ident: $element:ty),+) => {
-        $(crate::fast_entry! {
-            "Transposes `count` small matrices without gaps in or between them; a block moves \
-             `window` of them.",
-            $name: $element, |matrices, count, window| {
-                let base = crate::tile::shared_address(shared::dynamic_shared_mem::<u8>());
-                transpose::<$element>(matrices, count, window as u32, base)
-            }
-        })+
-    };
-}
-
-batch_narrow!(batch_b1: u8, batch_b2: u16);
+batch_entries!(transpose => batch_b1: u8, batch_b2: u16);
