@@ -8,7 +8,7 @@
 use anyhow::Context;
 use bytemuck::Pod;
 use std::time::Duration;
-use transpose::{Device, DeviceMatrix, Result};
+use transpose::{Device, DeviceMatrix, Error, Result};
 
 /// Bytes that fit no L2 cache of today several times over.
 const BEYOND_L2: usize = 512 << 20;
@@ -65,7 +65,8 @@ pub struct Pairs<T> {
 }
 
 impl<T: Pod> Pairs<T> {
-    /// As many pairs as `pair` has to make to exceed the cache, each of `bytes` in all, and two at least.
+    /// As many pairs as `pair` has to make to exceed the cache, each of `bytes` in all, and two at least; one
+    /// on a simulator, or where there is no memory for more.
     ///
     /// # Errors
     /// Those of `pair`.
@@ -74,8 +75,15 @@ impl<T: Pod> Pairs<T> {
         bytes: usize,
         pair: impl Fn() -> Result<(DeviceMatrix<T>, DeviceMatrix<T>)>,
     ) -> Result<Self> {
-        let count = BEYOND_L2.div_ceil(bytes.max(1)).clamp(2, 64);
-        let pairs = (0..count).map(|_| pair()).collect::<Result<_>>()?;
+        let wanted = BEYOND_L2.div_ceil(bytes.max(1)).clamp(2, 64);
+        let mut pairs = vec![pair()?];
+        while device.is_gpu() && pairs.len() < wanted {
+            match pair() {
+                Ok(more) => pairs.push(more),
+                Err(Error::OutOfMemory { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
         Ok(Pairs { device: device.clone(), pairs })
     }
 

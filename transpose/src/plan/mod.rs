@@ -165,10 +165,10 @@ impl Plan {
 
     /// The same plan, and whether the GPU's L2 cache should give up what the plan writes before what it reads.
     ///
-    /// What is written leaves the cache at once then, which is faster by 1 to 3 % where no cache holds the matrices: a plan
-    /// of [`Strategy::Auto`] does so by itself from 32 MiB on. Say `false` if what comes next reads the end of the
-    /// destination, and should find it in the cache. This changes no result, and nothing at all on chips other than those of compute
-    /// capability 9.0, or with other strategies.
+    /// That is faster by 1 to 3 % where no cache holds the matrices, and a plan of [`Strategy::Auto`] does so by itself from
+    /// 32 MiB on. Say `false` if other data should stay in the cache meanwhile: what is kept is in its way. This
+    /// changes no result, and nothing at all on chips other than those of compute capability 9.0, or with other
+    /// strategies.
     #[must_use]
     pub fn evict_last(mut self, evict_last: bool) -> Self {
         self.launches.iter_mut().for_each(|launch| launch.evict_last = evict_last);
