@@ -23,7 +23,7 @@ use transpose::{Device, DeviceMatrix, Plan, Strategy};
 /// Compare the speed of transposes with a copy's.
 #[derive(Parser)]
 struct Arguments {
-    /// Only this group: large, unaligned, skinny, smaller, odd or batch.
+    /// Only this group: large, unaligned, skinny, smaller, warm, odd or batch.
     #[arg(long)]
     group: Option<String>,
     /// Only elements of so many bytes.
@@ -159,10 +159,14 @@ fn measure<T: Pod + PartialEq + Send + Sync>(
 ) -> Result<Figures> {
     let host = scrambled::<T>(case.src_len());
     let bytes = case.elements() * size_of::<T>();
-    let mut pairs = Pairs::new(device, 2 * bytes, || {
+    let pair = || {
         let src = DeviceMatrix::from_host(device, 1, case.src_len(), &host)?;
         Ok((src, DeviceMatrix::zeroed(device, 1, case.dst_len())?))
-    })?;
+    };
+    let mut pairs = match case.is_warm() {
+        true => Pairs::one(device, pair)?,
+        false => Pairs::new(device, 2 * bytes, pair)?,
+    };
 
     let Case { offset, rows, cols, .. } = case;
     let (src, dst) = pairs.first();

@@ -28,6 +28,11 @@ impl Case {
         Case { group, element, rows, cols, src_slack: 0, dst_slack: 0, offset: 0, count: 1 }
     }
 
+    /// Whether it is about matrices that are in the cache already.
+    pub fn is_warm(&self) -> bool {
+        self.group == "warm"
+    }
+
     /// Leading dimension of the source.
     pub fn src_ld(&self) -> usize {
         self.cols + self.src_slack
@@ -104,6 +109,9 @@ pub fn cases() -> Vec<Case> {
     }
     for (rows, cols) in [(2048, 2048), (1920, 1920), (4096, 1024), (7200, 1800), (1000, 100000)] {
         cases.push(Case::new("smaller", 4, rows, cols));
+    }
+    for (rows, cols) in [(1024, 1024), (2048, 2048), (1920, 1920), (4096, 1024)] {
+        cases.push(Case::new("warm", 4, rows, cols));
     }
     for element in [3, 6, 12, 24, 32] {
         cases.push(Case::new("odd", element, 8192, 8192));

@@ -3,7 +3,8 @@
 //! The contestants take turns (A B C, A B C, …), because a GPU's clock drifts and whoever runs
 //! last would win or lose by it. A turn is a few back-to-back launches between two events; the
 //! median over the turns counts. Matrices are rotated, so that no launch finds in the L2 cache what it is about to
-//! read: each takes the next of two pairs, or of as many as do not fit together.
+//! read: each takes the next of two pairs, or of as many as do not fit together. [`Pairs::one`] is for those who want
+//! to know how fast the cache is.
 
 use anyhow::Context;
 use bytemuck::Pod;
@@ -85,6 +86,17 @@ impl<T: Pod> Pairs<T> {
             }
         }
         Ok(Pairs { device: device.clone(), pairs })
+    }
+
+    /// One pair, run again and again: a launch finds in the cache what fits there.
+    ///
+    /// # Errors
+    /// Those of `pair`.
+    pub fn one(
+        device: &Device,
+        pair: impl Fn() -> Result<(DeviceMatrix<T>, DeviceMatrix<T>)>,
+    ) -> Result<Self> {
+        Ok(Pairs { device: device.clone(), pairs: vec![pair()?] })
     }
 
     /// One of the pairs.
