@@ -15,43 +15,41 @@ use crate::element::B16;
 use core::arch::asm;
 use cuda_std::gpu_only;
 
+/// The instruction of [`load_vector`].
+#[cfg(all(target_arch = "nvptx64", not(feature = "evict_last")))]
+macro_rules! load {
+    () => {
+        "ld.global.v4.u32 {{{x}, {y}, {z}, {w}}}, [{address}];"
+    };
+}
+
+/// The instruction of [`load_vector`], and that the L2 cache gives the vector up last.
+///
+/// The number is the policy that `createpolicy.fractional.L2::evict_last` with a fraction of 1 makes on compute
+/// capability 9.0. As a number it is part of the load; made by that instruction, the assembler keeps it in
+/// registers, up to 16 more of them.
+#[cfg(all(target_arch = "nvptx64", feature = "evict_last"))]
+macro_rules! load {
+    () => {
+        concat!(
+            "{{ .reg .b64 policy; mov.b64 policy, 0x14F0000000000000;\n",
+            "ld.global.L2::cache_hint.v4.u32 {{{x}, {y}, {z}, {w}}}, [{address}], policy; }}"
+        )
+    };
+}
+
 /// Loads a vector.
 ///
 /// # Safety
 /// The 16 bytes at `address` are in global memory, readable, and written by nobody before this
 /// thread has them; `address` is a multiple of 16.
-#[cfg(not(feature = "evict_last"))]
-#[gpu_only]
-#[inline(always)]
-pub unsafe fn load_vector(address: u64) -> B16 {
-    let (x, y, z, w);
-    // SAFETY: the caller's obligations.
-    unsafe {
-        asm!("ld.global.v4.u32 {{{x}, {y}, {z}, {w}}}, [{address}];",
-            x = out(reg32) x, y = out(reg32) y, z = out(reg32) z, w = out(reg32) w,
-            address = in(reg64) address, options(nostack, preserves_flags));
-    }
-    B16(x, y, z, w)
-}
-
-/// Loads a vector that the L2 cache gives up last.
-///
-/// The number is the policy that `createpolicy.fractional.L2::evict_last` with a fraction of 1 makes on compute
-/// capability 9.0. As a number it is part of the load; made by that instruction, the assembler keeps it in
-/// registers, up to 16 more of them.
-///
-/// # Safety
-/// The 16 bytes at `address` are in global memory, readable, and written by nobody before this
-/// thread has them; `address` is a multiple of 16.
-#[cfg(feature = "evict_last")]
 #[gpu_only]
 #[inline(always)]
 pub unsafe fn load_vector(address: u64) -> B16 {
     let (x, y, z, w);
     // SAFETY: the caller's obligations; a policy changes no value.
     unsafe {
-        asm!("{{ .reg .b64 policy; mov.b64 policy, 0x14F0000000000000;",
-            "ld.global.L2::cache_hint.v4.u32 {{{x}, {y}, {z}, {w}}}, [{address}], policy; }}",
+        asm!(load!(),
             x = out(reg32) x, y = out(reg32) y, z = out(reg32) z, w = out(reg32) w,
             address = in(reg64) address, options(nostack, preserves_flags));
     }
