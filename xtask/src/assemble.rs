@@ -1,5 +1,7 @@
-//! Assembling the shipped PTX with NVIDIA's `ptxas`: does every supported chip take it, do the kernels
+//! Assembling the PTX with NVIDIA's `ptxas`: does every supported chip take it, do the kernels
 //! stay in registers, and is the machine code that ships what comes out?
+//!
+//! That is the PTX that ships, and for one chip some that is built for it alone ([`EVICT_LAST`]).
 //!
 //! `ptxas` is taken from the variable `PTXAS`, from the path, or from its wheel on PyPI. Its version is
 //! recorded beside the cubins: another version may choose other instructions, so only the
@@ -84,9 +86,8 @@ impl Source {
     /// PTX that does not ship. Another compiler than the one that the shipped PTX is recorded to come from may choose
     /// other instructions.
     fn evict_last(family: &'static str, name: &'static str) -> Result<Self> {
-        let report = ptx::evict_last(family)?;
-        let comparable = report.toolchain.version == ptx::recorded_compiler(family)?;
-        Ok(Source { name, chip: EVICT_LAST_CHIP, ptx: report.ptx, comparable })
+        let (ptx, comparable) = ptx::evict_last(family)?;
+        Ok(Source { name, chip: EVICT_LAST_CHIP, ptx, comparable })
     }
 
     /// Its machine code, and what the assembler says of that.

@@ -9,9 +9,7 @@ use anyhow::{Context, Result, bail};
 use cuda_builder::{BuildReport, CudaBuilder, NvvmArch};
 use similar::TextDiff;
 use std::fs;
-
-/// The lines in front of the compiler's output end with this one.
-const END_OF_HEADER: &str = "//\n";
+use std::path::PathBuf;
 
 /// Builds the families, all or the one named, and writes them or compares.
 pub fn ptx(check_only: bool, only: Option<&str>) -> Result<()> {
@@ -35,7 +33,7 @@ fn check(family: &str) -> Result<()> {
     let path = paths::shipped_ptx(family);
     let shipped = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let (built, report) = build(family)?;
-    if header(&shipped) != header(&built) {
+    if !shipped.starts_with(&header(family, &report)) {
         return compare_entries(family, &shipped, &report);
     }
     if shipped != built {
@@ -70,19 +68,19 @@ fn compare_entries(family: &str, shipped: &str, report: &BuildReport) -> Result<
 /// A family's PTX as it ships, header included.
 fn build(family: &str) -> Result<(String, BuildReport)> {
     let report = kernels(family).arch(NvvmArch::Compute70).build_report()?;
-    let header = format!(
-        "// The `{family}` kernels, built from kernels/ by `cargo xtask ptx`. Do not edit.\n\
-         // Compiler: {}\n{END_OF_HEADER}",
-        report.toolchain.version
-    );
     let ptx = fs::read_to_string(&report.ptx)?;
-    Ok((header + &ptx, report))
+    Ok((header(family, &report) + &ptx, report))
 }
 
-/// A family's PTX with the feature `evict_last`, which is built for one chip and does not ship.
-pub fn evict_last(family: &str) -> Result<BuildReport> {
+/// A family's PTX with the feature `evict_last`, which is built for one chip and does not ship; and whether the compiler
+/// is the one that the shipped PTX is recorded to come from.
+pub fn evict_last(family: &str) -> Result<(PathBuf, bool)> {
     let features = format!("{family},evict_last");
-    Ok(kernels(&features).arch(NvvmArch::Compute90).build_report()?)
+    let report = kernels(&features).arch(NvvmArch::Compute90).build_report()?;
+    let path = paths::shipped_ptx(family);
+    let shipped = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let recorded = shipped.starts_with(&header(family, &report));
+    Ok((report.ptx, recorded))
 }
 
 /// The kernel crate with some of its features.
@@ -94,15 +92,11 @@ fn kernels(features: &str) -> CudaBuilder {
     ])
 }
 
-/// Which compiler a family's shipped PTX comes from.
-pub fn recorded_compiler(family: &str) -> Result<String> {
-    let path = paths::shipped_ptx(family);
-    let shipped = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let line = shipped.lines().find_map(|line| line.strip_prefix("// Compiler: "));
-    Ok(line.with_context(|| format!("{} names no compiler", path.display()))?.to_owned())
-}
-
 /// The lines that record what a file was built from.
-fn header(ptx: &str) -> Option<&str> {
-    ptx.find(END_OF_HEADER).map(|end| &ptx[..end])
+fn header(family: &str, report: &BuildReport) -> String {
+    format!(
+        "// The `{family}` kernels, built from kernels/ by `cargo xtask ptx`. Do not edit.\n\
+         // Compiler: {}\n//\n",
+        report.toolchain.version
+    )
 }
