@@ -33,6 +33,7 @@
 mod device;
 mod divide;
 mod error;
+mod far_rows;
 mod in_place;
 mod kernels;
 mod launch;

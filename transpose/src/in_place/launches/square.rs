@@ -4,6 +4,7 @@ use super::pitch::tuple_pitch;
 use super::{NONE, launch};
 use crate::device::Limits;
 use crate::divide::magic32;
+use crate::far_rows::tiles_apart;
 use crate::in_place::plan::Shape;
 use crate::kernels::{InPlaceKernel, Width};
 use crate::launch::Launch;
@@ -25,33 +26,28 @@ pub fn square(shape: &Shape, limits: &Limits) -> Option<Launch> {
         _ => (32, 32 * 33 * bytes),
     };
     let tiles = side.div_ceil(tile);
-    let apart = tiles_apart(tiles, tile * bytes, ld * bytes);
-    let words = [side, ld, tiles, apart];
-    let mut launch = launch(InPlaceKernel::Square, width, [1, 1], 256, 2 * held, words, [NONE; 4]);
-    launch.grid = grid(tiles, apart);
+    let apart = apart(shape, tile, tiles);
+    let (grid, words) = (grid(tiles, apart), [side, ld, tiles, apart]);
+    let mut launch = launch(InPlaceKernel::Square, width, grid, 256, 2 * held, words, [NONE; 4]);
     if wide {
         launch.entry = InPlaceKernel::wide_square(width);
     }
     Some(launch)
 }
 
-/// Rows that are a multiple of so many bytes apart meet in few banks of the memory.
-const FAR_ROWS: usize = 128 << 10;
-
-/// How far apart two columns of tiles lie that make up for it.
+/// How far apart two columns of tiles should lie where rows meet in few of the memory's banks, in bytes.
 const PAIR_DISTANCE: usize = 8 << 10;
 
-/// How far apart rows of `tiles` tiles should be that are walked together, in tiles; 0 for one after the other.
-fn tiles_apart(tiles: usize, tile_row_bytes: usize, pitch: usize) -> usize {
-    let apart = PAIR_DISTANCE / tile_row_bytes;
-    let serves = PAIR_DISTANCE.is_multiple_of(tile_row_bytes) && tiles >= 2 * apart;
-    if serves && pitch.is_multiple_of(FAR_ROWS) { apart } else { 0 }
+/// How far apart rows of tiles are that are walked together, in tiles: their mirrors are columns of tiles.
+fn apart(shape: &Shape, tile: usize, tiles: usize) -> usize {
+    let bytes = shape.element_bytes();
+    tiles_apart(PAIR_DISTANCE, tile * bytes, tiles, shape.ld.checked_mul(bytes))
 }
 
 /// Two rows of tiles for each row of the grid, and rows for whole groups of those that take turns.
-fn grid(tiles: usize, apart: usize) -> [u32; 3] {
+fn grid(tiles: usize, apart: usize) -> [usize; 2] {
     let side = tiles.next_multiple_of((2 * apart).max(1));
-    [side + 1, side.div_ceil(2), 1].map(|n| n as u32)
+    [side + 1, side.div_ceil(2)]
 }
 
 /// Bytes of the two tiles that a block exchanges, if elements have several words.
@@ -67,17 +63,15 @@ fn square_tuples(shape: &Shape, limits: &Limits) -> Option<Launch> {
     let pitch = tuple_pitch(tile * tuple, tuple, width);
     let shared = 2 * tile * pitch * width.bytes() as usize;
     let tiles = side.div_ceil(tile);
-    let element_bytes = shape.element_bytes();
-    let apart = tiles_apart(tiles, tile * element_bytes, ld * element_bytes);
-    let mut launch = launch(
+    let apart = apart(shape, tile, tiles);
+    let launch = launch(
         InPlaceKernel::SquareTuples,
         width,
-        [1, 1],
+        grid(tiles, apart),
         256,
         shared,
         [side, ld, tiles, apart, tile, pitch, tuple, 0],
         [(7, magic32(tuple)), NONE, NONE, NONE],
     );
-    launch.grid = grid(tiles, apart);
     (shared <= limits.block_shared).then_some(launch)
 }

@@ -174,7 +174,6 @@ mod tests {
         assert!(evict_last(Problem { batch, ..problem(4, 32, 32) }));
     }
 
-    /// A slab of the grid is whole groups, but for the last.
     #[test]
     fn batches_fill_rounds_of_loads() {
         let window = |element, (rows, cols): (usize, usize)| {
@@ -194,6 +193,7 @@ mod tests {
         assert_eq!(window(1, (7, 5)), (128, 224));
     }
 
+    /// A slab of the grid is whole groups, but for the last.
     #[test]
     fn slabs_are_whole_groups() {
         let problem = problem(4, 4096, 1 << 16);

@@ -5,16 +5,14 @@ use super::shapes::{
     VECTOR, WIDE, gathered_rows, lines, micro_shape, rows_shape, tall_bytes, tuples_shape,
 };
 use crate::divide::magic32;
+use crate::far_rows;
 use crate::kernels::{Fast, Width};
 use crate::launch::{Launch, Words};
 use crate::layout::Layout;
 use crate::plan::problem::{Batch, Problem};
+use std::cmp::Reverse;
 
-/// Source rows a multiple of this many bytes apart meet in few banks of the memory: measured, see
-/// docs/performance.md.
-const FAR_ROWS: usize = 128 << 10;
-
-/// The bytes between two columns of tiles that do not meet there.
+/// The bytes between two columns of tiles that do not meet in the banks where the source's rows do.
 const PAIR_DISTANCE: usize = 16 << 10;
 
 /// From this many bytes on matrices are far larger than any cache: the memory gains from fewer blocks.
@@ -113,10 +111,9 @@ impl<'a> Task<'a> {
     /// How far apart two columns of tiles of the `micro` kernel should be that are walked together, in tiles.
     pub(super) fn tiles_apart(&self) -> usize {
         let MicroShape { cols, .. } = micro_shape(self.word);
-        let apart = PAIR_DISTANCE / (cols * self.word_bytes());
         let Layout { cols: all, ld, .. } = self.problem.src;
-        let far = ld.checked_mul(self.word_bytes()).is_some_and(|bytes| bytes % FAR_ROWS == 0);
-        if far && all >= 2 * apart * cols { apart } else { 0 }
+        let pitch = ld.checked_mul(self.word_bytes());
+        far_rows::tiles_apart(PAIR_DISTANCE, cols * self.word_bytes(), all / cols, pitch)
     }
 
     /// Rows that start anywhere.
@@ -306,9 +303,11 @@ impl<'a> Task<'a> {
         if batch.count < 2 || !contiguous || bytes > SMALL_MATRIX {
             return None;
         }
-        let (rounds, window) = self.batch_window()?;
         // A piece that starts early, by less than a sector, has elements of matrices before it.
         let extra = (self.sector() - 1).div_ceil(each);
+        // A destination that starts on a vector mostly starts on a sector.
+        let likely = if self.problem.dst_align == VECTOR { 0 } else { extra };
+        let (rounds, window) = self.batch_window(likely)?;
         let x = (batch.count * each + self.sector() - 1).div_ceil(window * each);
         let shared = piece_bytes((window + extra) * bytes);
         if x > self.limit[0] || shared > 48 << 10 {
@@ -327,32 +326,25 @@ impl<'a> Task<'a> {
         )])
     }
 
-    /// How many matrices a block of `batch` moves: the first choice whose rounds of loads are nearly full, or else that
-    /// with the fullest.
-    fn batch_window(&self) -> Option<(Rounds, usize)> {
+    /// How many matrices a block of `batch` moves that loads `early` more: the first choice whose rounds of loads are nearly
+    /// full, or else that with the fullest.
+    fn batch_window(&self, early: usize) -> Option<(Rounds, usize)> {
+        const NEARLY: usize = 7; // eighths
         let each = self.problem.src.len();
         let bytes = each * self.word_bytes();
-        // A destination that starts on a vector mostly starts on a sector; one that does not has pieces that start early.
-        let early = if self.problem.dst_align == VECTOR { 0 } else { self.sector().div_ceil(each) };
         // Matrices that start anywhere in a vector touch one more.
         let ends = usize::from(!self.src_aligned());
-        let fullness = |(rounds, window): &(Rounds, usize)| {
+        let eighths = |(rounds, window): &(Rounds, usize)| {
             ((window + early) * bytes).div_ceil(VECTOR) * 8 / rounds.block_vectors()
         };
         let choices = BATCH.into_iter().filter_map(|rounds| {
             let fits = (rounds.block_vectors() - ends) * VECTOR / bytes;
-            // Windows of whole sectors.
-            let step = self.sector() / gcd(self.sector(), each);
+            let step = rounds.step / self.word_bytes();
+            let step = step / gcd(step, each);
             let window = fits.saturating_sub(early) / step * step;
             (window > 0).then_some((rounds, window))
         });
-        let mut best: Option<(Rounds, usize)> = None;
-        for choice in choices {
-            if best.as_ref().is_none_or(|best| fullness(best) < fullness(&choice).min(7)) {
-                best = Some(choice);
-            }
-        }
-        best
+        choices.min_by_key(|choice| Reverse(eighths(choice).min(NEARLY)))
     }
 
     /// A grid of `x` blocks, each with `shared` bytes of shared memory; `None` if that is too much.

@@ -1,0 +1,25 @@
+//! Rows so far apart that they meet in few of the memory's banks, and the tiles that make up for it.
+//!
+//! What a kernel accesses at a time, a few columns of very many rows, does not spread over the banks if the rows' addresses
+//! differ only in high bits. Two columns of tiles at some distance do, so they are walked together (`walk::in_pairs` of
+//! the kernels). Measured on an H200: docs/performance.md, "Rows a multiple of 128 KiB apart".
+
+/// Rows a multiple of so many bytes apart meet in few banks.
+const FAR_ROWS: usize = 128 << 10;
+
+/// How many tiles lie between two columns of tiles that are walked together, `distance` bytes apart; 0 to walk one
+/// after the other.
+///
+/// `tiles` is how many there are, `tile_row_bytes` what one of a tile's rows takes, and `pitch` the bytes from one row of
+/// the matrix to the next, unless those are too many to count.
+pub(crate) fn tiles_apart(
+    distance: usize,
+    tile_row_bytes: usize,
+    tiles: usize,
+    pitch: Option<usize>,
+) -> usize {
+    let apart = distance / tile_row_bytes;
+    let far = pitch.is_some_and(|pitch| pitch.is_multiple_of(FAR_ROWS));
+    let fits = distance.is_multiple_of(tile_row_bytes) && tiles >= 2 * apart;
+    if far && fits { apart } else { 0 }
+}
