@@ -4,15 +4,13 @@
 //! is not timed. Matrices come in sets of two, or of as many as do not fit the L2 cache: none is in there when its turn
 //! comes.
 
+use crate::race::rotated;
 use anyhow::{Result, ensure};
 use bytemuck::Pod;
 use rayon::prelude::*;
 use std::time::Duration;
 use transpose::study::driver_copy;
 use transpose::{Device, DeviceMatrix, Error, InPlace, InPlaceOptions, InPlacePlan};
-
-/// Bytes that fit no L2 cache of today several times over.
-const BEYOND_L2: usize = 512 << 20;
 
 /// One way to transpose in place.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +89,7 @@ pub fn compare<T: Numbered>(
 ) -> Result<(Option<f64>, Vec<Option<Outcome>>)> {
     let bytes = rows * cols * size_of::<T>();
     let host: Vec<T> = (0..rows * cols).into_par_iter().map(T::numbered).collect();
-    let count = if device.is_gpu() { BEYOND_L2.div_ceil(bytes.max(1)).clamp(2, 12) } else { 1 };
+    let count = if device.is_gpu() { rotated(bytes, 12) } else { 1 };
     let set = (0..count).map(|_| DeviceMatrix::from_host(device, rows, cols, &host));
     let mut set: Vec<_> = set.collect::<transpose::Result<_>>()?;
     drop(host);

@@ -14,6 +14,12 @@ use transpose::{Device, DeviceMatrix, Error, Result};
 /// Bytes that fit no L2 cache of today several times over.
 const BEYOND_L2: usize = 512 << 20;
 
+/// How many matrices, or pairs of them, of `bytes` are rotated: as many as do not fit the L2 cache together, two at
+/// least, so that none is in there when its turn comes, and `most` at most.
+pub(crate) fn rotated(bytes: usize, most: usize) -> usize {
+    BEYOND_L2.div_ceil(bytes.max(1)).clamp(2, most)
+}
+
 /// The device's time for one launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
@@ -76,16 +82,15 @@ impl<T: Pod> Pairs<T> {
         bytes: usize,
         pair: impl Fn() -> Result<(DeviceMatrix<T>, DeviceMatrix<T>)>,
     ) -> Result<Self> {
-        let wanted = BEYOND_L2.div_ceil(bytes.max(1)).clamp(2, 64);
-        let mut pairs = vec![pair()?];
-        while device.is_gpu() && pairs.len() < wanted {
+        let mut all = Self::one(device, &pair)?;
+        while device.is_gpu() && all.pairs.len() < rotated(bytes, 64) {
             match pair() {
-                Ok(more) => pairs.push(more),
+                Ok(more) => all.pairs.push(more),
                 Err(Error::OutOfMemory { .. }) => break,
                 Err(error) => return Err(error),
             }
         }
-        Ok(Pairs { device: device.clone(), pairs })
+        Ok(all)
     }
 
     /// One pair, run again and again: a launch finds in the cache what fits there.
