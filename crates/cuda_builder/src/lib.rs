@@ -42,6 +42,11 @@
 //!   warp part there ([rust-lang/rust#137086]). The pass is off in this build, as it
 //!   will be in later compilers; LLVM's passes know better.
 //!
+//! # Directives
+//!
+//! A kernel may say something about itself that rustc has no attribute for, in its body: the line
+//! `//@entry .maxnreg 32` of an `asm!` becomes the directive `.maxnreg 32` of the kernel that it stands in.
+//!
 //! # Differences from the published crate
 //!
 //! - Added: [`CudaBuilder::ptx_version`], [`CudaBuilder::target_dir`],
@@ -58,6 +63,7 @@
 
 mod arch;
 mod cargo;
+mod directives;
 mod error;
 mod options;
 pub mod ptx;

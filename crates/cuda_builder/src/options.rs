@@ -1,6 +1,7 @@
 //! The options of a build, and the build.
 
 use crate::cargo::Invocation;
+use crate::directives::hoist;
 use crate::symbols::number_crates;
 use crate::{BuildReport, CudaBuilderError, NvvmArch, Toolchain, ptx};
 use std::path::{Path, PathBuf};
@@ -180,7 +181,7 @@ impl CudaBuilder {
 
         let toolchain = Toolchain::find(&path_to_crate)?;
         let built = Invocation::new(&self, &path_to_crate, &toolchain).run()?;
-        let text = number_crates(&read(&built.assembly)?);
+        let text = hoist(&number_crates(&read(&built.assembly)?));
         write(&built.ptx, &text).map_err(CudaBuilderError::FailedToCopyPtxFile)?;
         let entries = accept(&built.ptx, &text)?;
         Ok(BuildReport { ptx: self.deliver(built.ptx)?, ir: built.ir, entries, toolchain })
