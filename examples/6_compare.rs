@@ -2,18 +2,18 @@
 //! `cargo run --release --example compare -- [--group GROUP] [--cpu] [--csv FILE] [--svg FILE]`
 //!
 //! On each shape all contestants take turns: the driver's device-to-device copy of as many bytes, this
-//! library's `Auto` on a prepared plan, and cuBLAS's `geam` if a libcublas can be opened. With `--cpu`
-//! also a transpose on all cores of the host. Every result is compared with the source on the host.
+//! library's `Auto` on a prepared plan, cuBLAS's `geam` if a libcublas can be opened, and cuTENSOR's permutation if a
+//! libcutensor can. With `--cpu` also a transpose on all cores of the host. Every result is compared with the source on the host.
 
 use anyhow::{Result, ensure};
 use bytemuck::Pod;
 use clap::Parser;
 use rayon::prelude::*;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use support::cases::{Case, cases};
-use support::cublas::Cublas;
 use support::device::DeviceChoice;
+use support::output::Files;
+use support::peers::{self, Peers};
 use support::race::{Contestant, Pairs};
 use support::svg::{Bar, bar_chart};
 use support::with_element;
@@ -35,12 +35,8 @@ struct Arguments {
     /// Also transpose on the CPU.
     #[arg(long)]
     cpu: bool,
-    /// Write the figures to this file.
-    #[arg(long)]
-    csv: Option<PathBuf>,
-    /// Draw the fractions of a copy to this file.
-    #[arg(long)]
-    svg: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
 }
 
 /// What was measured, in GB/s.
@@ -49,7 +45,8 @@ struct Figures {
     kernel: String,
     copy: f64,
     ours: f64,
-    geam: Option<f64>,
+    /// In the order of [`peers::NAMES`].
+    peers: [Option<f64>; 2],
     cpu: Option<f64>,
 }
 
@@ -57,33 +54,34 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let device = DeviceChoice::Cuda.open()?;
     let first = first_transpose(&device)?;
-    let cublas = Cublas::open(&device);
-    if let Err(reason) = &cublas {
-        eprintln!("without cuBLAS: {reason}");
-    }
+    let peers = Peers::open(&device);
     println!("first transpose on this device, kernels loaded: {:.2} ms", first.as_secs_f64() * 1e3);
-    print_latencies(&device, cublas.as_ref().ok())?;
+    print_latencies(&device, &peers)?;
     println!(
-        "{:<10} {:>2} {:<26} {:<11} {:>8} {:>8} {:>7} {:>7} {:>8}",
-        "group", "B", "rows × cols", "kernel", "memcpy", "GB/s", "of copy", "geam", "CPU"
+        "{:<10} {:>2} {:<26} {:<11} {:>8} {:>8} {:>7} {:>7} {:>8} {:>8}",
+        "group",
+        "B",
+        "rows × cols",
+        "kernel",
+        "memcpy",
+        "GB/s",
+        "of copy",
+        peers::NAMES[0],
+        peers::NAMES[1],
+        "CPU"
     );
     let mut all = Vec::new();
     for case in cases() {
         let wanted = arguments.group.as_ref().is_none_or(|group| group == case.group)
             && arguments.element.is_none_or(|element| element == case.element);
         if wanted {
-            let figures = measure_element(&device, case, cublas.as_ref().ok(), &arguments)?;
+            let figures = measure_element(&device, case, &peers, &arguments)?;
             println!("{}", row(&figures));
             all.push(figures);
         }
     }
-    if let Some(path) = &arguments.csv {
-        std::fs::write(path, csv(&all))?;
-    }
-    if let Some(path) = &arguments.svg {
-        std::fs::write(path, chart(&all))?;
-    }
-    Ok(())
+    let records: Vec<_> = all.iter().map(record).collect();
+    arguments.files.write(&HEADER, &records, || chart(&all))
 }
 
 /// The time from a device that has done nothing to a transposed matrix.
@@ -98,7 +96,7 @@ fn first_transpose(device: &Device) -> Result<Duration> {
 }
 
 /// What a small matrix costs: planning it, and transposing it back to back on a prepared plan.
-fn print_latencies(device: &Device, cublas: Option<&Cublas>) -> Result<()> {
+fn print_latencies(device: &Device, peers: &Peers) -> Result<()> {
     const CALLS: u32 = 10_000;
     let src = DeviceMatrix::<f32>::zeroed(device, 64, 64)?;
     let mut dst = DeviceMatrix::zeroed(device, 64, 64)?;
@@ -124,12 +122,9 @@ fn print_latencies(device: &Device, cublas: Option<&Cublas>) -> Result<()> {
     let copy = each(&mut |dst| Ok(driver_copy(&src, dst)?))?;
     println!("64 × 64 f32: planning {planning:.2} µs; a call, back to back:");
     println!("    plan.run {ours:.2} µs, memcpy {copy:.2} µs");
-    if let Some(cublas) = cublas {
-        let geam = each(&mut |dst| {
-            cublas.transpose(64, 64, &src, dst);
-            Ok(())
-        })?;
-        println!("    cuBLAS geam {geam:.2} µs");
+    for (peer, mut transpose) in peers.contestants(64, 64) {
+        let time = each(&mut |dst| Ok(transpose(&src, dst)?))?;
+        println!("    {} {time:.2} µs", peers::NAMES[peer]);
     }
     Ok(())
 }
@@ -138,7 +133,7 @@ fn print_latencies(device: &Device, cublas: Option<&Cublas>) -> Result<()> {
 fn measure_element(
     device: &Device,
     case: Case,
-    cublas: Option<&Cublas>,
+    peers: &Peers,
     arguments: &Arguments,
 ) -> Result<Figures> {
     let measure = with_element!(case.element, T => measure::<T>, bytes => match bytes {
@@ -148,13 +143,13 @@ fn measure_element(
         24 => measure::<[u64; 3]>,
         _ => measure::<[u128; 2]>,
     });
-    measure(device, case, cublas, arguments)
+    measure(device, case, peers, arguments)
 }
 
 fn measure<T: Pod + PartialEq + Send + Sync>(
     device: &Device,
     case: Case,
-    cublas: Option<&Cublas>,
+    peers: &Peers,
     arguments: &Arguments,
 ) -> Result<Figures> {
     let host = scrambled::<T>(case.src_len());
@@ -186,13 +181,11 @@ fn measure<T: Pod + PartialEq + Send + Sync>(
         }),
     ];
     let plain = case.src_slack + case.dst_slack + offset == 0 && case.count == 1;
-    if let Some(cublas) = cublas.filter(|_| plain && matches!(case.element, 4 | 8)) {
-        contestants.push(Box::new(move |src, dst| {
-            // A refusal shows as an absurd speed; the arguments were checked above.
-            let _ = cublas.transpose(rows, cols, src, dst);
-            Ok(())
-        }));
-    }
+    let (entered, others): (Vec<_>, Vec<_>) = match plain {
+        true => peers.contestants(rows, cols).into_iter().unzip(),
+        false => Default::default(),
+    };
+    contestants.extend(others);
     let launches = (4_000_000_000 / (2 * bytes)).clamp(3, 50);
     let timings = pairs.race(&mut contestants, arguments.turns, launches)?.unwrap_or_default();
     ensure!(timings.len() >= 2, "this device has no clock");
@@ -204,15 +197,25 @@ fn measure<T: Pod + PartialEq + Send + Sync>(
         dst.window_mut(offset, cols, rows, case.dst_ld())?,
     )?;
     ensure!(is_transposed(&case, &host, &dst.to_host()?), "{}: wrong result", case.name());
-    let speed = |index: usize| timings.get(index).map(|timing| timing.gb_per_s(bytes));
+    let mut speeds = timings.iter().map(|timing| timing.gb_per_s(bytes));
+    let (copy, ours) = (speeds.next().unwrap_or(0.0), speeds.next().unwrap_or(0.0));
+    let mut peers = [None; 2];
+    entered.into_iter().zip(speeds).for_each(|(peer, speed)| peers[peer] = Some(speed));
     Ok(Figures {
         case,
-        kernel: plan.kernel_names().join("+"),
-        copy: timings[0].gb_per_s(bytes),
-        ours: timings[1].gb_per_s(bytes),
-        geam: speed(2),
+        kernel: names(&plan),
+        copy,
+        ours,
+        peers,
         cpu: (arguments.cpu && plain).then(|| on_the_cpu(&host, rows, cols)),
     })
+}
+
+/// The kernels of a plan, one name for launches of the same.
+fn names(plan: &Plan) -> String {
+    let mut names = plan.kernel_names();
+    names.dedup();
+    names.join("+")
 }
 
 /// Elements that all differ from their neighbours.
@@ -276,46 +279,54 @@ fn on_the_cpu<T: Pod + Send + Sync>(host: &[T], rows: usize, cols: usize) -> f64
 }
 
 fn row(figures: &Figures) -> String {
-    let Figures { case, kernel, copy, ours, geam, cpu } = figures;
+    let Figures { case, kernel, copy, ours, peers, cpu } = figures;
     let fraction = |speed: &f64| format!("{:.3}", speed / copy);
+    let [geam, cutensor] =
+        peers.each_ref().map(|speed| speed.as_ref().map_or("–".to_owned(), fraction));
     format!(
-        "{:<10} {:>2} {:<26} {kernel:<11} {copy:>8.0} {ours:>8.0} {:>7} {:>7} {:>8}",
+        "{:<10} {:>2} {:<26} {kernel:<11} {copy:>8.0} {ours:>8.0} {:>7} {geam:>7} {cutensor:>8} {:>8}",
         case.group,
         case.element,
         case.name(),
         fraction(ours),
-        geam.as_ref().map_or("–".to_owned(), fraction),
         cpu.map_or("–".to_owned(), |speed| format!("{speed:.1}")),
     )
 }
 
-fn csv(all: &[Figures]) -> String {
-    let mut text =
-        "group,element_bytes,shape,kernel,memcpy_gb_s,gb_s,geam_gb_s,cpu_gb_s\n".to_owned();
-    let number = |speed: &Option<f64>| speed.map_or(String::new(), |speed| format!("{speed:.1}"));
-    for Figures { case, kernel, copy, ours, geam, cpu } in all {
-        text += &format!(
-            "{},{},{},{kernel},{copy:.1},{ours:.1},{},{}\n",
-            case.group,
-            case.element,
-            case.name(),
-            number(geam),
-            number(cpu)
-        );
-    }
-    text
+/// The fields of [`record`].
+const HEADER: [&str; 9] = [
+    "group",
+    "element_bytes",
+    "shape",
+    "kernel",
+    "memcpy_gb_s",
+    "gb_s",
+    "geam_gb_s",
+    "cutensor_gb_s",
+    "cpu_gb_s",
+];
+
+fn record(figures: &Figures) -> Vec<String> {
+    let Figures { case, kernel, copy, ours, peers: [geam, cutensor], cpu } = figures;
+    let mut fields =
+        vec![case.group.to_owned(), case.element.to_string(), case.name(), kernel.clone()];
+    let speeds = [&Some(*copy), &Some(*ours), geam, cutensor, cpu];
+    fields.extend(speeds.map(|speed| speed.map_or(String::new(), |speed| format!("{speed:.1}"))));
+    fields
 }
 
 /// For each case a row of bars.
 fn chart(all: &[Figures]) -> String {
     let mut bars = Vec::new();
-    for Figures { case, copy, ours, geam, .. } in all {
+    for Figures { case, copy, ours, peers, .. } in all {
         let bar = |label, group: &str, speed: f64| {
             let value = speed / copy;
             Bar { label, group: group.to_owned(), value, spread: (value, value) }
         };
         bars.push(bar(format!("{} B  {}", case.element, case.name()), "transpose", *ours));
-        bars.extend(geam.map(|speed| bar(String::new(), "cuBLAS geam", speed)));
+        for (name, speed) in peers::NAMES.into_iter().zip(peers) {
+            bars.extend(speed.map(|speed| bar(String::new(), name, speed)));
+        }
     }
     bar_chart("Fraction of a device-to-device copy", "of the copy", &bars)
 }

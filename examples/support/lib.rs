@@ -1,13 +1,13 @@
 //! What the examples share, so that each stays about one thing.
 
 pub mod cases;
-pub mod cublas;
 pub mod device;
 pub mod element;
 pub mod in_place;
 pub mod kernels;
 pub mod npy;
 pub mod output;
+pub mod peers;
 pub mod profile;
 pub mod progress;
 pub mod race;

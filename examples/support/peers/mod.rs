@@ -1,0 +1,58 @@
+//! Other libraries' transposes, for comparison: those of cuBLAS and cuTENSOR, where they can be opened at run time.
+
+mod cublas;
+mod cutensor;
+
+use crate::race::Contestant;
+use bytemuck::Pod;
+use cublas::Cublas;
+use cutensor::Cutensor;
+use transpose::{Device, DeviceMatrix};
+
+/// The names of the peers, in the order in which [`Peers::contestants`] numbers them.
+pub const NAMES: [&str; 2] = ["geam", "cuTENSOR"];
+
+/// Those that there are.
+pub struct Peers {
+    cublas: Option<Cublas>,
+    cutensor: Option<Cutensor>,
+}
+
+impl Peers {
+    /// Opens what can be opened, and says on standard error what cannot.
+    pub fn open(device: &Device) -> Self {
+        let (cublas, cutensor) = (Cublas::open(device), Cutensor::open(device));
+        for (name, reason) in
+            [("cuBLAS", cublas.as_ref().err()), ("cuTENSOR", cutensor.as_ref().err())]
+        {
+            if let Some(reason) = reason {
+                eprintln!("without {name}: {reason}");
+            }
+        }
+        Peers { cublas: cublas.ok(), cutensor: cutensor.ok() }
+    }
+
+    /// Their ways to transpose a contiguous `rows × cols` matrix, each with its number. A refusal of a launch shows as an
+    /// absurd speed; elements and shapes that a peer refuses before it is not in the list for.
+    pub fn contestants<T: Pod>(&self, rows: usize, cols: usize) -> Vec<(usize, Contestant<'_, T>)> {
+        let mut contestants: Vec<(usize, Contestant<T>)> = Vec::new();
+        if let Some(cublas) = &self.cublas
+            && matches!(size_of::<T>(), 4 | 8)
+        {
+            let transpose = move |src: &DeviceMatrix<T>, dst: &mut DeviceMatrix<T>| {
+                let _ = cublas.transpose(rows, cols, src, dst);
+                Ok(())
+            };
+            contestants.push((0, Box::new(transpose)));
+        }
+        let planned = self.cutensor.as_ref().and_then(|c| c.transpose(size_of::<T>(), rows, cols));
+        if let Some(permutation) = planned {
+            let transpose = move |src: &DeviceMatrix<T>, dst: &mut DeviceMatrix<T>| {
+                let _ = permutation.run(src, dst);
+                Ok(())
+            };
+            contestants.push((1, Box::new(transpose)));
+        }
+        contestants
+    }
+}
