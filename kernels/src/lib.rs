@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `element` | the five element widths and how each is moved |
 //! | `global` | vectors of global memory |
+//! | `launch` | launches that overlap, and registers |
 //! | `matrices` | source and destination: addresses, shape, leading dimensions, edges |
 //! | `multiply` | the high half of a product |
 //! | `opaque` | keeping the compiler from computing early what is needed late |
@@ -46,6 +47,8 @@
 pub mod element;
 #[cfg(any(feature = "fast", feature = "in_place"))]
 pub mod global;
+#[cfg(any(feature = "fast", feature = "in_place"))]
+pub mod launch;
 pub mod matrices;
 pub mod multiply;
 #[cfg(any(feature = "fast", feature = "in_place"))]
@@ -155,6 +158,7 @@ macro_rules! fast_entry {
             dst_batch: u64,
             $($word: u64,)*
         ) {
+            $crate::launch::begin();
             // SAFETY: the caller's obligations.
             unsafe {
                 let number = cuda_std::thread::block_idx_z() as u64;

@@ -1,7 +1,7 @@
 //! Assembling the PTX with NVIDIA's `ptxas`: does every supported chip take it, do the kernels
 //! stay in registers, and is the machine code that ships what comes out?
 //!
-//! That is the PTX that ships, and for one chip some that is built for it alone ([`EVICT_LAST`]).
+//! That is the PTX that ships, and for one chip some that is built for it alone ([`BUILT_FOR_HOPPER`]).
 //!
 //! `ptxas` is taken from the variable `PTXAS`, from the path, or from its wheel on PyPI. Its version is
 //! recorded beside the cubins: another version may choose other instructions, so only the
@@ -23,10 +23,14 @@ const CHIPS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 /// The wheel that carries the assembler.
 const WHEEL: &str = "nvidia-cuda-nvcc==13.5.37";
 
-/// The chip whose code is built anew with the kernels' feature `evict_last`, and what comes of that: the families, and
-/// the names of their cubins. In place nothing is lost by it, so there that is the chip's only code.
-const EVICT_LAST_CHIP: &str = "sm_90";
-const EVICT_LAST: [(&str, &str); 2] = [("fast", "fast_evict_last"), ("in_place", "in_place")];
+/// The chip that some code is built anew for, and that code: the family, more features of the kernel crate, and the cubin's
+/// name. In place nothing is lost by `evict_last`, so there that is the chip's only code.
+const HOPPER: &str = "sm_90";
+const BUILT_FOR_HOPPER: [(&str, &[&str], &str); 3] = [
+    ("fast", &[], "fast"),
+    ("fast", &["evict_last"], "fast_evict_last"),
+    ("in_place", &["evict_last"], "in_place"),
+];
 
 /// Assembles every family for every chip; writes the cubins or compares them with what ships.
 pub fn assemble(write: bool) -> Result<()> {
@@ -56,13 +60,12 @@ pub fn assemble(write: bool) -> Result<()> {
 fn sources() -> Result<Vec<Source>> {
     let mut sources = Vec::new();
     for family in paths::FAMILIES {
-        let chips = CHIPS
-            .into_iter()
-            .filter(|&chip| chip != EVICT_LAST_CHIP || !EVICT_LAST.contains(&(family, family)));
+        let anew = BUILT_FOR_HOPPER.iter().any(|&(of, ..)| of == family);
+        let chips = CHIPS.into_iter().filter(|&chip| chip != HOPPER || !anew);
         sources.extend(chips.map(|chip| Source::shipped(family, chip)));
     }
-    for (family, name) in EVICT_LAST {
-        sources.push(Source::evict_last(family, name)?);
+    for (family, features, name) in BUILT_FOR_HOPPER {
+        sources.push(Source::for_hopper(family, features, name)?);
     }
     Ok(sources)
 }
@@ -85,9 +88,9 @@ impl Source {
 
     /// PTX that does not ship. Another compiler than the one that the shipped PTX is recorded to come from may choose
     /// other instructions.
-    fn evict_last(family: &'static str, name: &'static str) -> Result<Self> {
-        let (ptx, comparable) = ptx::evict_last(family)?;
-        Ok(Source { name, chip: EVICT_LAST_CHIP, ptx, comparable })
+    fn for_hopper(family: &str, features: &[&str], name: &'static str) -> Result<Self> {
+        let (ptx, comparable) = ptx::for_hopper(family, features)?;
+        Ok(Source { name, chip: HOPPER, ptx, comparable })
     }
 
     /// Its machine code, and what the assembler says of that.

@@ -72,15 +72,34 @@ fn build(family: &str) -> Result<(String, BuildReport)> {
     Ok((header(family, &report) + &ptx, report))
 }
 
-/// A family's PTX with the feature `evict_last`, which is built for one chip and does not ship; and whether the compiler
-/// is the one that the shipped PTX is recorded to come from.
-pub fn evict_last(family: &str) -> Result<(PathBuf, bool)> {
-    let features = format!("{family},evict_last");
+/// A family's PTX for compute capability 9.0 alone, which does not ship, with more features of the kernel crate; and
+/// whether the compiler is the one that the shipped PTX is recorded to come from.
+pub fn for_hopper(family: &str, features: &[&str]) -> Result<(PathBuf, bool)> {
+    let features = [&[family], features].concat().join(",");
     let report = kernels(&features).arch(NvvmArch::Compute90).build_report()?;
+    let ptx = fs::read_to_string(&report.ptx)?;
+    if let Some(entry) = not_waiting(&ptx) {
+        bail!("{entry} does not wait for the launch before it: {}", report.ptx.display());
+    }
     let path = paths::shipped_ptx(family);
     let shipped = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let recorded = shipped.starts_with(&header(family, &report));
     Ok((report.ptx, recorded))
+}
+
+/// A kernel that may access memory, or end, before it waits for the launch before: one that does not begin with
+/// `griddepcontrol.wait`, but for reading its parameters. Launches of such code must not come early.
+fn not_waiting(ptx: &str) -> Option<&str> {
+    const HARMLESS: [&str; 4] = [".reg", "ld.param", "cvta", "mov."];
+    ptx.split(".entry ").skip(1).find_map(|kernel| {
+        let (name, rest) = kernel.split_once('(')?;
+        let (_, body) = rest.split_once("\n{")?;
+        let first = body.split([';', '\n']).map(str::trim).find(|text| {
+            let harmless = HARMLESS.iter().any(|start| text.starts_with(start));
+            !(text.is_empty() || text.starts_with("//") || harmless)
+        });
+        (first != Some("griddepcontrol.wait")).then_some(name)
+    })
 }
 
 /// The kernel crate with some of its features.
@@ -99,4 +118,26 @@ fn header(family: &str, report: &BuildReport) -> String {
          // Compiler: {}\n//\n",
         report.toolchain.version
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::not_waiting;
+
+    #[test]
+    fn kernels_that_do_not_wait_are_found() {
+        let module = |second: &str| {
+            format!(
+                ".visible .entry first(\n\t.param .u64 p\n)\n.maxnreg 32\n{{\n\t.reg .b64 \t%rd<9>;\n\n\
+                 \tld.param.b64 \t%rd1, [p];\n\t// begin inline asm\n\tgriddepcontrol.wait;\n\tld.global.b64 %rd2, [%rd1];\n\tret;\n}}\n\
+                 .visible .entry second(\n)\n{{\n{second}\tret;\n}}\n"
+            )
+        };
+        let wait = "\tgriddepcontrol.wait;\n";
+        assert_eq!(not_waiting(&module(wait)), None);
+        assert_eq!(not_waiting(&module("")), Some("second"));
+        for before in ["\tld.global.b64 %rd2, [%rd1];\n", "\t@%p1 bra $L1;\n", "$L1:\n"] {
+            assert_eq!(not_waiting(&module(&(before.to_owned() + wait))), Some("second"));
+        }
+    }
 }

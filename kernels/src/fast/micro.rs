@@ -19,6 +19,9 @@
 //! `c` is therefore kept at `k ^ (c / V) mod 8`: eight neighbours write to eight chunks, and the
 //! reader of a row meets each chunk of it once. Nothing is wasted on padding, and vectors stay aligned.
 //!
+//! # Registers
+//! 32 registers a thread are enough, and a multiprocessor then has room for as many threads as it can run.
+//!
 //! # Far rows
 //! Rows of the source whose distance is a multiple of 128 KiB meet in few of the memory's banks: what is
 //! loaded at a time, the same few columns of very many rows, does not spread. Two columns of tiles
@@ -29,6 +32,7 @@ use super::shared::{permute, store_pair, store_u32};
 use super::{per_vector, Extent, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
+use crate::launch::at_most_registers;
 use crate::matrices::Matrices;
 use crate::walk::in_pairs;
 use cuda_std::thread;
@@ -320,6 +324,7 @@ macro_rules! micro {
             "Transposes matrices whose rows, in the source and in the destination, all start on a \
 multiple of 16 bytes, columns of tiles `apart` from each other together.",
             $name: $element, |matrices, apart| {
+                at_most_registers::<32>();
                 let bytes = cuda_std::shared_array![B16; ($chunks * $rows) as usize];
                 let base = crate::tile::shared_address(bytes.cast());
                 transpose::<$element, $chunks, $rows, $passes, $r>(matrices, apart as u32, base)

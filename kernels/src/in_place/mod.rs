@@ -60,6 +60,7 @@ macro_rules! in_place_entry {
         ///   has the block, the grid and the dynamic shared memory that belong to them.
         #[cuda_std::kernel]
         pub unsafe fn $name(matrix: *mut $element, scratch: *mut u32, $($field: u64),*) {
+            $crate::launch::begin();
             // SAFETY: the caller's obligations are those of the generic kernel.
             unsafe { $kernel::<$element $(, $constant)*>(matrix, scratch, $words { $($field),* }) }
         }

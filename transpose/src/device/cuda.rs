@@ -5,6 +5,7 @@
 
 mod function;
 mod host_memory;
+mod launcher;
 
 use super::{Backend, HostAllocation, Inspection, LaunchReport, Limits, Rows};
 use crate::kernels::{Entry, Family};
@@ -21,6 +22,7 @@ use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 use function::Function;
 use host_memory::HostMemory;
+use launcher::{Grid, Launcher};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::ffi::c_void;
@@ -33,6 +35,7 @@ const MAX_PITCH: usize = i32::MAX as usize;
 /// A CUDA device, its context and its queue.
 pub(super) struct Cuda {
     kernels: Mutex<Kernels>,
+    launcher: Launcher,
     stream: Stream,
     name: String,
     limits: Limits,
@@ -46,11 +49,14 @@ pub(super) struct Cuda {
 /// Whether a kernel has the L2 cache keep what it loads.
 type EvictLast = bool;
 
+/// Whether a module's kernels wait by themselves for the launches before theirs.
+type Waits = bool;
+
 /// The kernels in use so far, and the modules they come from.
 #[derive(Default)]
 struct Kernels {
     functions: HashMap<(Entry, EvictLast), Arc<Function>>,
-    modules: HashMap<(Family, EvictLast), Module>,
+    modules: HashMap<(Family, EvictLast), (Module, Waits)>,
 }
 
 impl Cuda {
@@ -78,6 +84,7 @@ impl Cuda {
         let host_memory = HostMemory::new(device);
         Ok(Cuda {
             kernels: Mutex::default(),
+            launcher: Launcher::new(),
             stream,
             name,
             limits,
@@ -101,12 +108,12 @@ impl Cuda {
         if let Some(function) = functions.get(&(entry, evict_last)) {
             return Ok(function.clone());
         }
-        let module = match modules.entry((entry.family, evict_last)) {
+        let (module, waits) = match modules.entry((entry.family, evict_last)) {
             Occupied(loaded) => loaded.into_mut(),
             Vacant(slot) => slot.insert(self.load(entry.family, evict_last)?),
         };
         let found = module.get_function(entry.name).map_err(during("looking up a kernel"))?;
-        let function = Arc::new(Function::new(found.to_raw(), self.limits.block_shared)?);
+        let function = Arc::new(Function::new(found.to_raw(), *waits, self.limits.block_shared)?);
         functions.insert((entry, evict_last), function.clone());
         Ok(function)
     }
@@ -125,15 +132,16 @@ impl Cuda {
 
     /// Loads a family: machine code where it ships for this chip, else PTX, which the driver compiles. That
     /// is also the way out if the driver refuses the machine code, as one older than the assembler may.
-    fn load(&self, family: Family, evict_last: EvictLast) -> Result<Module> {
+    fn load(&self, family: Family, evict_last: EvictLast) -> Result<(Module, Waits)> {
         let code = match evict_last {
             true => family.cubin_evict_last(),
             false => family.cubin(self.capability),
         };
         match code.map(|code| Module::from_cubin(code, &[])) {
-            Some(Ok(module)) => Ok(module),
+            Some(Ok(module)) => Ok((module, family.waits(self.capability))),
             Some(Err(_)) | None => {
-                Module::from_ptx(family.ptx(), &[]).map_err(during("loading kernels"))
+                let module = Module::from_ptx(family.ptx(), &[]);
+                Ok((module.map_err(during("loading kernels"))?, false))
             }
         }
     }
@@ -325,25 +333,13 @@ impl Backend for Cuda {
             *word = argument;
         }
         let mut arguments = words.each_mut().map(|word| (word as *mut u64).cast::<c_void>());
-        let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
+        let Launch { grid, block, .. } = *launch;
         // SAFETY: the kernel's parameters are the launch's words, 64 bits each, and the driver reads
-        // as many as the kernel declares before it returns; the caller vouches for the memory
-        // that the kernel touches.
-        check("launching a kernel", unsafe {
-            sys::cuLaunchKernel(
-                function.handle(),
-                grid_x,
-                grid_y,
-                grid_z,
-                block_x,
-                block_y,
-                block_z,
-                dynamic_shared,
-                self.stream.as_inner(),
-                arguments.as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
-        })
+        // as many as the kernel declares; the caller vouches for the memory that the kernel touches.
+        unsafe {
+            let grid = Grid { blocks: grid, threads: block, dynamic_shared };
+            self.launcher.launch(&function, grid, &self.stream, &mut arguments)
+        }
     }
 
     fn synchronize(&self) -> Result<()> {

@@ -36,6 +36,12 @@ impl Family {
         expanded(include_bytes!("../../cubin/fast_evict_last.sm_90.cubin.lz4"))
     }
 
+    /// Whether the machine code for that chip waits by itself for the launches before its own, so that those need not be
+    /// done when it starts: `kernels/src/launch.rs`. `cargo xtask cubin` makes sure of it.
+    pub fn waits(self, capability: (i32, i32)) -> bool {
+        matches!(self, Family::Fast | Family::InPlace) && capability == (9, 0)
+    }
+
     /// The kernels' machine code for a chip of that compute capability, if there is any. It runs on
     /// chips of the same major and the same or a higher minor number.
     pub fn cubin(self, (major, minor): (i32, i32)) -> Option<Vec<u8>> {

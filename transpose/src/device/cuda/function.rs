@@ -15,6 +15,8 @@ pub(super) struct Function {
     handle: sys::CUfunction,
     /// The bytes of shared memory that the kernel declares.
     declared_shared: usize,
+    /// Whether it waits by itself for the launches before it, so that its own may come before those are done.
+    waits: bool,
     /// Whether the driver was told to give its blocks [`SHARED_PERCENT`].
     divided: AtomicBool,
 }
@@ -27,7 +29,7 @@ unsafe impl Sync for Function {}
 impl Function {
     /// A kernel whose launches may have all the `block_shared` bytes of a block: without being asked, the
     /// driver stops at 48 KiB.
-    pub fn new(handle: sys::CUfunction, block_shared: usize) -> Result<Self> {
+    pub fn new(handle: sys::CUfunction, waits: bool, block_shared: usize) -> Result<Self> {
         let mut declared = 0;
         // SAFETY: the driver writes one number; the function is one that it named.
         check("asking for a kernel's shared memory", unsafe {
@@ -38,7 +40,7 @@ impl Function {
             )
         })?;
         let declared_shared = declared as usize;
-        let function = Function { handle, declared_shared, divided: AtomicBool::new(false) };
+        let function = Function { handle, declared_shared, waits, divided: AtomicBool::new(false) };
         function.set(
             "allowing a kernel its shared memory",
             Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
@@ -49,6 +51,11 @@ impl Function {
 
     pub fn handle(&self) -> sys::CUfunction {
         self.handle
+    }
+
+    /// Whether it waits by itself for the launches before it.
+    pub fn waits(&self) -> bool {
+        self.waits
     }
 
     /// The dynamic shared memory with which `blocks` blocks fill [`SHARED_PERCENT`] of a multiprocessor's shared

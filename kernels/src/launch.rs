@@ -1,0 +1,47 @@
+//! What a kernel says about its launch before it does anything.
+//!
+//! # Launches that overlap
+//! Between two kernels of a stream a GPU moves nothing for about a microsecond: what the last blocks stored is made
+//! visible, and the next grid is set up. On compute capability 9.0 and later the two may happen at a time, if
+//! the next launch allows it and its kernel waits by itself for what came before ("programmatic dependent
+//! launch"). Every kernel of ours [`begin`]s with that. No memory is accessed earlier, so nothing changes but the time. Source: PTX ISA,
+//! `griddepcontrol`.
+//!
+//! A kernel may also let the next one's blocks come while its own still run (`griddepcontrol.launch_dependents`). Ours do not: the
+//! places that a block leaves are better left free (`docs/performance.md`).
+//!
+//! Only code that is built for such a chip has the instruction, and the host allows only launches of that code to come early.
+//!
+//! # Registers
+//! The assembler may give a thread registers that make its code no faster and leave less of them to other
+//! blocks. [`at_most_registers`] is for kernels that were measured with fewer.
+
+#[cfg(target_arch = "nvptx64")]
+use core::arch::asm;
+#[cfg(target_arch = "nvptx64")]
+use cuda_std::cfg::ComputeCapability;
+use cuda_std::gpu_only;
+
+/// Waits until all launches before are done and what they stored is visible. The first thing that a kernel does.
+#[gpu_only]
+#[inline(always)]
+pub fn begin() {
+    if ComputeCapability::from_cuda_arch_env() >= ComputeCapability::Compute90 {
+        // SAFETY: waiting has no preconditions. Memory is taken to be changed by it, so no access moves to before.
+        unsafe { asm!("griddepcontrol.wait;", options(nostack)) }
+    }
+}
+
+/// Has the assembler give each thread of the kernel that calls this no more than `REGISTERS`, where the code is built for
+/// compute capability 9.0: other chips were not measured.
+#[gpu_only]
+#[inline(always)]
+pub fn at_most_registers<const REGISTERS: u32>() {
+    if ComputeCapability::from_cuda_arch_env() == ComputeCapability::Compute90 {
+        // SAFETY: a comment, which `cuda_builder` moves to the kernel's directives.
+        unsafe {
+            asm!("//@entry .maxnreg {registers}", registers = const REGISTERS,
+                options(nomem, nostack, preserves_flags));
+        }
+    }
+}
