@@ -11,6 +11,7 @@ on_both_devices! {
     few_columns,
     few_rows,
     more_rows,
+    full_rounds,
     odd_elements,
     pixels_in_aligned_rows,
     large_elements,
@@ -49,7 +50,7 @@ fn check_widths(device: &Device, kernel: &str, case: impl Fn(usize) -> Case) {
 
 /// Whole and cut tiles, tight and with slack, of matrices whose rows all start on 16 bytes.
 fn aligned_rows(device: &Device) {
-    for (row_bytes, col_bytes) in [(512, 512), (272, 1040), (1040, 272)] {
+    for (row_bytes, col_bytes) in [(512, 512), (528, 1040), (1040, 528)] {
         for slack in [0, 32] {
             check_widths(device, "micro", |bytes| Case {
                 src_slack: slack / bytes,
@@ -73,7 +74,7 @@ fn far_rows(device: &Device) {
     let row_bytes = (33 << 10) + 48;
     check_widths(device, "micro", |bytes| Case {
         src_slack: ((128 << 10) - row_bytes) / bytes,
-        ..Case::tight(272 / bytes, row_bytes / bytes)
+        ..Case::tight(528 / bytes, row_bytes / bytes)
     });
 }
 
@@ -110,7 +111,7 @@ fn rows_that_start_anywhere(device: &Device) {
 
 fn few_columns(device: &Device) {
     for cols in [1, 2, 3, 5, 7, 8, 11] {
-        for (rows, dst_offset) in [(1, 0), (700, 0), (3001, 1), (5000, 3)] {
+        for (rows, dst_offset) in [(1, 0), (700, 0), (2048, 0), (3001, 1), (5000, 3)] {
             check_widths(device, "tall", |_| Case { dst_offset, ..Case::tight(rows, cols) });
         }
         let case =
@@ -121,7 +122,7 @@ fn few_columns(device: &Device) {
 
 fn few_rows(device: &Device) {
     for rows in [1, 2, 3, 5, 7, 8] {
-        for (cols, dst_offset) in [(700, 0), (3001, 1), (5000, 3)] {
+        for (cols, dst_offset) in [(700, 1), (3001, 1), (5000, 3)] {
             check_rows(device, "wide", Case { dst_offset, ..Case::tight(rows, cols) });
         }
         let case = Case { src_slack: 3, src_offset: 5, dst_offset: 7, ..Case::tight(rows, 999) };
@@ -145,6 +146,37 @@ fn more_rows(device: &Device) {
     }
     for rows in [33, 50, 77, 100, 128] {
         check_kernel::<u8>(device, "lines", Case { dst_offset: 5, ..Case::tight(rows, 1500) });
+    }
+}
+
+/// Few rows, or columns, whose windows are whole lines and full rounds of loads; also where the destination starts inside a
+/// sector, so that a window touches more than planned for, and where the last window is cut.
+fn full_rounds(device: &Device) {
+    for few in [2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 32, 40, 48] {
+        for many in [512, 1024 + 16, 4096 + 112] {
+            for dst_bytes in [0_usize, 16] {
+                let case = |rows, cols, bytes| Case {
+                    dst_offset: dst_bytes / bytes,
+                    ..Case::tight(rows, cols)
+                };
+                check_kernel::<u8>(device, "lines", case(few, many, 1));
+                check_kernel::<u16>(device, "lines", case(few, many, 2));
+                check_kernel::<u8>(device, "tall", case(many, few, 1));
+                check_kernel::<u16>(device, "tall", case(many, few, 2));
+                check_kernel::<u32>(device, "tall", case(many, few, 4));
+                check_kernel::<u64>(device, "tall", case(many, few, 8));
+                if few != 5 && few < 48 {
+                    check_kernel::<u32>(device, "lines", case(few, many, 4));
+                }
+                if few < 48 {
+                    check_kernel::<u64>(device, "lines", case(few, many, 8));
+                }
+                if few < 24 {
+                    check_kernel::<u128>(device, "wide", case(few, many, 16));
+                    check_kernel::<u128>(device, "tall", case(many, few, 16));
+                }
+            }
+        }
     }
 }
 

@@ -74,8 +74,10 @@ pub enum Fast {
 
 use Fast::{Elements, Lines, Micro, Pixels, Rows, Tall, Triples, Tuples, Wide};
 
-/// Columns of the workload of [`Tall`], rows of that of [`Wide`].
+/// Columns of the workload of [`Tall`].
 const FEW: usize = 8;
+/// Rows of the workload of [`Wide`]: as few as [`Lines`] is not better at.
+const FEWER: usize = 7;
 /// Rows of the workload of [`Lines`].
 const LINES: usize = 20;
 /// The side of the matrices of the batch.
@@ -183,7 +185,9 @@ impl Workload {
                 auto::<T>(device, ((rows - 1) | 1, (cols - 1) | 1), 1, inspection)
             }
             Workload::Fast(Tall) => auto::<T>(device, (all / FEW, FEW), 1, inspection),
-            Workload::Fast(Wide) => auto::<T>(device, (FEW, all / FEW), 1, inspection),
+            Workload::Fast(Wide) => {
+                auto::<T>(device, (FEWER, (all / FEWER).next_multiple_of(16)), 1, inspection)
+            }
             Workload::Fast(Lines) => {
                 auto::<T>(device, (LINES, (all / LINES).next_multiple_of(16)), 1, inspection)
             }

@@ -56,6 +56,7 @@ pub mod wide;
 pub mod windows;
 
 use crate::element::Element;
+use crate::matrices::Matrices;
 
 /// Bytes of a vector.
 pub const VECTOR: u32 = 16;
@@ -72,6 +73,19 @@ pub const fn per_vector<E>() -> u32 {
 #[inline(always)]
 pub fn past_sector<E: Element>(address: u64) -> u32 {
     (address as u32 % SECTOR) / size_of::<E>() as u32
+}
+
+/// How many elements earlier than its nominal start the window of any row of the destination may start: none where all rows
+/// start on sectors, or up to one less than a sector's.
+#[inline(always)]
+pub fn most_early<E: Element>(matrices: &Matrices<E>) -> u64 {
+    let size = size_of::<E>() as u32;
+    let ends = matrices.dst as u64 as u32 | (matrices.dst_ld as u32).wrapping_mul(size);
+    if ends.is_multiple_of(SECTOR) {
+        0
+    } else {
+        (SECTOR / size - 1) as u64
+    }
 }
 
 /// A source of which single vectors may be loaded without leaving it.

@@ -14,12 +14,12 @@
 
 use super::gather::{store_vector, Gather};
 use super::stage::Stage;
-use super::{past_sector, per_vector, Extent, SECTOR, VECTOR};
+use super::{most_early, past_sector, per_vector, Extent, VECTOR};
 use crate::element::B16;
 use crate::matrices::Matrices;
 use cuda_std::thread;
 
-/// Transposes the rows of one block, whose windows have `window` elements, a power of two.
+/// Transposes the rows of one block, whose windows have `window` elements, a multiple of a sector's.
 ///
 /// # Safety
 /// The obligations of the entry points; `base` is the shared-memory address of enough memory for
@@ -30,7 +30,7 @@ unsafe fn transpose<E: Gather>(matrices: Matrices<E>, window: u32, base: u32) {
     let size = size_of::<E>() as u64;
     let stage = Stage::<true> { base };
     let nominal = thread::block_idx_x() as u64 * window as u64;
-    let first_row = nominal.saturating_sub(SECTOR as u64 / size - 1);
+    let first_row = nominal.saturating_sub(most_early(&matrices));
     let end_row = (nominal + window as u64).min(rows);
     if first_row >= rows {
         return;

@@ -13,12 +13,13 @@
 //! # Banks
 //! Without gaps, vectors of one destination row start `16 · src_ld` bytes apart, which is often a multiple of all
 //! 32 banks. So the lanes of a warp take few vectors of a row, and those of several rows, which are neighbours in
-//! the stage. And lane by lane they begin with another word of their vectors: word `w ^ turn` of the vector in place of
-//! `w`, which moves them four rows apart. What came in turns is put in order in registers.
+//! the stage. And where vectors of a row still meet in a bank, each lane takes the four rows of a word in an order of its own:
+//! row `i ^ turn` in place of row `i`, which moves the lanes' accesses a row or two apart. The permutation that makes a word of
+//! four bytes puts them in order, and costs no more for that.
 
 use super::shared::{load_u8, permute};
 use super::stage::Stage;
-use super::{past_sector, Extent, SECTOR, VECTOR};
+use super::{most_early, past_sector, Extent, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::store_vector;
 use crate::matrices::Matrices;
@@ -28,8 +29,34 @@ use cuda_std::{shared, thread};
 /// Vectors of a destination row that threads side by side take.
 const SIDE: u32 = 4;
 
-/// Up to so many columns, two vectors of a row begin with the same word: they are near enough.
-const FEW_COLS: u32 = 4;
+/// In which order a lane takes the rows of a word: row `i ^ turn` for row `i`.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// The vectors of a destination row that have the same turn, as a power of two.
+    shift: u32,
+    /// Which bits of the turn there are.
+    bits: u32,
+}
+
+impl Turn {
+    /// The one with fewest bank conflicts for rows of `pitch` bytes, found by counting them for all up to 64. Rows of an odd
+    /// number of bytes, or of half-words, lie in many banks by themselves.
+    #[inline(always)]
+    fn of(pitch: u32) -> Self {
+        const SHORT: u32 = 8;
+        match (pitch.is_multiple_of(4), pitch.is_multiple_of(2) && pitch < SHORT) {
+            (_, true) => Turn { shift: 1, bits: 3 },
+            (true, _) => Turn { shift: 0, bits: 3 },
+            _ => Turn { shift: 0, bits: 0 },
+        }
+    }
+
+    /// The turn of a vector.
+    #[inline(always)]
+    fn of_vector(self, vector: u32) -> u32 {
+        (vector >> self.shift) & self.bits
+    }
+}
 
 /// Transposes the rows of one block, whose windows have `window` bytes, a multiple of `SIDE` vectors.
 ///
@@ -40,7 +67,7 @@ const FEW_COLS: u32 = 4;
 unsafe fn transpose(matrices: Matrices<u8>, window: u32, base: u32) {
     let Matrices { src, rows, cols, src_ld, .. } = matrices;
     let nominal = thread::block_idx_x() as u64 * window as u64;
-    let first_row = nominal.saturating_sub(SECTOR as u64 - 1);
+    let first_row = nominal.saturating_sub(most_early(&matrices));
     let end_row = (nominal + window as u64).min(rows);
     if first_row >= rows {
         return;
@@ -66,7 +93,7 @@ unsafe fn transpose(matrices: Matrices<u8>, window: u32, base: u32) {
 unsafe fn store(matrices: &Matrices<u8>, nominal: u64, window: u32, corner: u32) {
     let Matrices { dst, rows, cols, src_ld, dst_ld, .. } = *matrices;
     let (cols, pitch) = (cols as u32, src_ld as u32);
-    let shift = u32::from(cols <= FEW_COLS);
+    let turn = Turn::of(pitch);
     let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x() / SIDE);
     // One division each finds the first vector and the way to the next.
     let (mut group, mut col) = (t / SIDE / cols, t / SIDE % cols);
@@ -81,7 +108,7 @@ unsafe fn store(matrices: &Matrices<u8>, nominal: u64, window: u32, corner: u32)
         let to = start.wrapping_add(row as u64);
         if row >= 0 && row as u64 + VECTOR as u64 <= rows {
             // SAFETY: the rows were loaded; the vector is in the destination's row and aligned.
-            unsafe { store_vector(to, gather(first, pitch, (vector >> shift) % 4)) };
+            unsafe { store_vector(to, gather(first, pitch, turn.of_vector(vector))) };
         } else {
             let first = opaque(first);
             for i in 0..VECTOR {
@@ -101,25 +128,25 @@ unsafe fn store(matrices: &Matrices<u8>, nominal: u64, window: u32, corner: u32)
     }
 }
 
-/// The vector of 16 bytes `pitch` apart, of which word `turn` is gathered first.
+/// The vector of 16 bytes `pitch` apart; of the four bytes of a word, byte `i ^ turn` is loaded in place of byte `i`.
 ///
 /// # Safety
 /// The bytes were written before the last barrier.
 #[inline(always)]
 unsafe fn gather(first: u32, pitch: u32, turn: u32) -> B16 {
+    let at = |i: u32| first.wrapping_add((i ^ turn).wrapping_mul(pitch));
+    let at = [at(0), at(1), at(2), at(3)];
+    // Of two pairs, the bytes in their order: 0 1, 4 5; or with neighbours, with pairs, with both changed places.
+    let order = if turn & 1 == 0 { 0x5410 } else { 0x4501 };
+    let order = if turn & 2 == 0 { order } else { (order << 8 | order >> 8) & 0xffff };
     let word = |number: u32| {
-        let at = first.wrapping_add((number ^ turn).wrapping_mul(4 * pitch));
-        let byte = |i: u32| at.wrapping_add(i.wrapping_mul(pitch));
+        let byte = |i: usize| at[i].wrapping_add(number.wrapping_mul(4 * pitch));
         // SAFETY: the caller's obligations.
         let (a, b, c, d) =
             unsafe { (load_u8(byte(0)), load_u8(byte(1)), load_u8(byte(2)), load_u8(byte(3))) };
-        permute(permute(a, b, 0x0040), permute(c, d, 0x0040), 0x5410)
+        permute(permute(a, b, 0x0040), permute(c, d, 0x0040), order)
     };
-    let (a, b, c, d) = (word(0), word(1), word(2), word(3));
-    let swap = |bit: u32, x, y| if turn & bit != 0 { (y, x) } else { (x, y) };
-    let ((a, b), (c, d)) = (swap(1, a, b), swap(1, c, d));
-    let ((a, c), (b, d)) = (swap(2, a, c), swap(2, b, d));
-    B16(a, b, c, d)
+    B16(word(0), word(1), word(2), word(3))
 }
 
 crate::fast_entry! {

@@ -89,11 +89,16 @@ mod tests {
     #[test]
     fn shapes_and_elements_decide() {
         assert_eq!(kernel(&problem(4, 1 << 24, 24)), "tall_b4");
-        assert_eq!(kernel(&problem(4, 1 << 24, 48)), "micro_b4");
+        assert_eq!(kernel(&problem(4, 1 << 24, 48)), "tall_b4");
+        assert_eq!(kernel(&problem(4, 1 << 24, 64)), "micro_b4");
         assert_eq!(kernel(&problem(4, (1 << 24) + 1, 48)), "tall_b4");
-        assert_eq!(kernel(&problem(1, 64, 1 << 24)), "micro_b1");
-        assert_eq!(kernel(&problem(4, 8, 1 << 24)), "wide_b4");
-        assert_eq!(kernel(&problem(4, 48, 1 << 24)), "lines_b4");
+        assert_eq!(kernel(&problem(1, 64, 1 << 24)), "lines_b1");
+        assert_eq!(kernel(&problem(1, 112, 1 << 24)), "micro_b1");
+        assert_eq!(kernel(&problem(4, 7, 1 << 24)), "wide_b4");
+        assert_eq!(kernel(&problem(4, 8, 1 << 24)), "lines_b4");
+        assert_eq!(kernel(&problem(4, 8, (1 << 24) + 1)), "wide_b4");
+        assert_eq!(kernel(&problem(4, 40, 1 << 24)), "lines_b4");
+        assert_eq!(kernel(&problem(4, 48, 1 << 24)), "micro_b4");
         assert_eq!(kernel(&problem(4, 48, (1 << 24) + 1)), "wide_b4");
         assert_eq!(kernel(&problem(16, 8, 1 << 24)), "wide_b16");
         assert_eq!(kernel(&problem(1, 3, 1 << 24)), "lines_b1");
@@ -172,6 +177,39 @@ mod tests {
         }
         let batch = Batch { count: 1 << 13, src_stride: 1024, dst_stride: 1024 };
         assert!(evict_last(Problem { batch, ..problem(4, 32, 32) }));
+    }
+
+    /// Windows of few rows, or few columns, are whole lines and a full round of loads where nothing beside them is loaded.
+    #[test]
+    fn windows_are_full_rounds() {
+        let window = |problem: &Problem| {
+            let launch = launches(problem, GRID_LIMIT)[0];
+            (launch.entry.name, launch.block[0] as usize, launch.words[6] as usize)
+        };
+        for (element, name, lengths) in [
+            (1, "lines_b1", [2, 3, 5, 8, 12, 20, 24, 32, 40, 48].as_slice()),
+            (2, "lines_b2", &[2, 3, 5, 8, 12, 20, 24, 32, 40, 48]),
+            (4, "lines_b4", &[2, 3, 4, 6, 8, 12, 16, 24, 32]),
+            (8, "lines_b8", &[2, 3, 4, 5, 6, 8, 10, 12, 16, 20]),
+        ] {
+            for &rows in lengths {
+                let problem = problem(element, rows, 1 << 20);
+                let (kernel, threads, cols) = window(&problem);
+                assert_eq!((kernel, cols * element % 128), (name, 0), "{problem}");
+                assert_eq!(rows * cols * element, threads * 64, "{problem}");
+                let batch =
+                    Batch { count: 2, src_stride: rows << 20, dst_stride: (rows << 20) + 1 };
+                for other in [Problem { dst_align: 8, ..problem }, Problem { batch, ..problem }] {
+                    assert_ne!(window(&other), (kernel, threads, cols), "{other}");
+                }
+            }
+        }
+        for cols in [32, 40] {
+            let problem = problem(2, 1 << 20, cols);
+            let (kernel, threads, rows) = window(&problem);
+            assert_eq!((kernel, rows * 2 % 128), ("tall_b2", 0), "{problem}");
+            assert_eq!(rows * cols * 2, threads * 64, "{problem}");
+        }
     }
 
     #[test]

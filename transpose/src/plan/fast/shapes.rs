@@ -8,6 +8,7 @@ use crate::kernels::Width;
 /// Bytes of a vector, and of a sector (`VECTOR` and `SECTOR` of the kernel crate).
 pub(super) const VECTOR: usize = crate::plan::problem::VECTOR;
 pub(super) const SECTOR: usize = 32;
+const WARP: usize = 32;
 
 /// The threads of the kernels that stage pieces of memory, and the shared memory that they aim at: enough
 /// bytes in flight, and several blocks to a multiprocessor. Measured, see docs/performance.md.
@@ -26,6 +27,7 @@ pub(super) const SHORT_LINE: usize = 64;
 
 /// The same where every thread loads `vectors` vectors at most, four at a time: one more would make all wait
 /// for another round.
+#[derive(Clone, Copy)]
 pub(super) struct Rounds {
     pub threads: u32,
     pub vectors: usize,
@@ -47,6 +49,25 @@ pub(super) const BATCH: [Rounds; 4] = [
     Rounds { threads: 128, vectors: 8, step: SECTOR },
     Rounds { threads: 256, vectors: 8, step: SECTOR },
 ];
+
+/// For so many columns in `tall`, or rows in `lines`, one after the other: a window that every thread loads four vectors of, no
+/// more and no less, and whose part of each of them is whole lines of the cache. The best that there is, if no memory
+/// beside the window is loaded. None where such a window takes very many threads, or is too short.
+pub(super) fn full_round(word: Width, lines: usize) -> Option<Rounds> {
+    const VECTORS: usize = 4;
+    let (most_threads, least_bytes) = match word {
+        Width::B1 | Width::B2 => (160, LINE),
+        Width::B4 => (128, 2 * LINE),
+        Width::B8 | Width::B16 => (160, 2 * LINE),
+    };
+    let bytes = |threads: usize| threads * VECTORS * VECTOR / lines;
+    let fits = |threads: usize| (threads * VECTORS * VECTOR).is_multiple_of(lines * LINE);
+    (1..=most_threads / WARP)
+        .map(|warps| warps * WARP)
+        .filter(|&threads| fits(threads) && bytes(threads) >= least_bytes)
+        .min_by_key(|threads| threads.abs_diff(128))
+        .map(|threads| Rounds { threads: threads as u32, vectors: VECTORS, step: LINE })
+}
 
 /// For `tall` with single bytes, whose rows have so many.
 pub(super) fn tall_bytes(row_bytes: usize) -> Rounds {
@@ -91,11 +112,11 @@ pub(super) struct MicroShape {
 
 pub(super) const fn micro_shape(word: Width) -> MicroShape {
     let (rows, cols, threads, at_once, least) = match word {
-        Width::B1 => (128, 256, 512, 2, [64, 128]),
-        Width::B2 => (128, 128, 512, 2, [64, 64]),
-        Width::B4 => (64, 64, 256, 4, [64, 48]),
-        Width::B8 => (64, 32, 512, 0, [32, 24]),
-        Width::B16 => (32, 16, 256, 5, [16, 12]),
+        Width::B1 => (128, 256, 512, 2, [104, 104]),
+        Width::B2 => (128, 128, 512, 2, [80, 64]),
+        Width::B4 => (64, 64, 256, 4, [48, 64]),
+        Width::B8 => (64, 32, 512, 0, [48, 64]),
+        Width::B16 => (32, 16, 256, 5, [24, 32]),
     };
     MicroShape { rows, cols, threads, at_once, least }
 }

@@ -2,7 +2,8 @@
 
 use super::shapes::{
     BATCH, LINE, MicroShape, PIXELS, Rounds, RowsShape, SECTOR, SHORT_LINE, TALL, TuplesShape,
-    VECTOR, WIDE, gathered_rows, lines, micro_shape, rows_shape, tall_bytes, tuples_shape,
+    VECTOR, WIDE, full_round, gathered_rows, lines, micro_shape, rows_shape, tall_bytes,
+    tuples_shape,
 };
 use crate::divide::magic32;
 use crate::far_rows;
@@ -224,7 +225,9 @@ impl<'a> Task<'a> {
         let Problem { src, .. } = self.problem;
         let row_bytes = src.ld.checked_mul(self.word_bytes()).filter(|_| src.ld <= 2 * src.cols)?;
         let bytes = |window: usize| piece_bytes((window + self.sector()) * row_bytes);
-        let (threads, window) = if self.word == Width::B1 {
+        let (threads, window) = if let Some(rounds) = self.full_tall(row_bytes) {
+            (rounds.threads, rounds.block_vectors() * VECTOR / row_bytes)
+        } else if self.word == Width::B1 {
             let rounds = tall_bytes(row_bytes);
             let rows = (rounds.block_vectors() - 1) * VECTOR / row_bytes;
             let steps = rows.saturating_sub(self.sector()) / rounds.step;
@@ -260,21 +263,23 @@ impl<'a> Task<'a> {
     /// The same, gathered, for elements of up to 8 bytes.
     pub(super) fn lines(&self) -> Option<Vec<Launch>> {
         let Problem { src, dst, .. } = self.problem;
-        let rounds = lines(self.word, src.rows * self.word_bytes());
+        let full = self.full_lines();
+        let rounds = full.unwrap_or_else(|| lines(self.word, src.rows * self.word_bytes()));
         // The kernel gathers with a thread for each row.
         if dst.ld != src.rows || src.rows > rounds.threads as usize || self.word == Width::B16 {
             return None;
         }
-        let window = self.lines_window(&rounds);
+        let window = self.lines_window(&rounds, full.is_some());
         let x = (src.len() + self.sector() - 1).div_ceil(window * src.rows);
         let shared = line_bytes(src.rows, window * self.word_bytes());
         self.pieces(Fast::Lines, x, rounds.threads, shared, &[window as u64])
     }
 
     /// The columns of a block of `lines`: as many as make no more vectors than its threads load, though a
-    /// line may touch two more than it fills.
-    fn lines_window(&self, rounds: &Rounds) -> usize {
-        let line = (rounds.block_vectors() / self.problem.src.rows).saturating_sub(2) * VECTOR;
+    /// line may touch two more than it fills, unless it is known not to.
+    fn lines_window(&self, rounds: &Rounds, full: bool) -> usize {
+        let more = if full { 0 } else { 2 };
+        let line = (rounds.block_vectors() / self.problem.src.rows).saturating_sub(more) * VECTOR;
         let sector = SECTOR / self.word_bytes();
         // Whole lines of the cache, where rows start on them.
         let step = if self.src_aligned() { rounds.step / self.word_bytes() } else { sector };
@@ -282,9 +287,40 @@ impl<'a> Task<'a> {
         if cols >= step { cols / step * step } else { (cols / sector).max(1) * sector }
     }
 
-    /// The better of the two where both serve: gathering, if the rows are many and start on vectors.
+    /// The rounds of `lines` if its windows can be full ones: whole vectors of every row of the source, and whole sectors of
+    /// the destination.
+    fn full_lines(&self) -> Option<Rounds> {
+        let rounds = full_round(self.word, self.problem.src.rows)?;
+        (self.src_aligned() && self.dst_starts_on_sectors()).then_some(rounds)
+    }
+
+    /// The rounds of `tall` for half-words in longer rows, which it makes a difference to, if its windows can be full ones: whole
+    /// vectors of the source, and whole sectors of every row of the destination.
+    fn full_tall(&self, row_bytes: usize) -> Option<Rounds> {
+        let Problem { src, dst, src_align, batch, .. } = self.problem;
+        if self.word != Width::B2 || row_bytes < SHORT_LINE {
+            return None;
+        }
+        let long = |rounds: &Rounds| rounds.block_vectors() * VECTOR / src.ld >= 2 * LINE;
+        let rounds = full_round(self.word, src.ld).filter(long)?;
+        let whole = |words: usize, bytes: usize| (words * self.word_bytes()).is_multiple_of(bytes);
+        let src_starts = batch.count == 1 || whole(batch.src_stride, VECTOR);
+        let dst_rows = dst.rows == 1 || whole(dst.ld, SECTOR);
+        (*src_align == VECTOR && src_starts && dst_rows && self.dst_starts_on_sectors())
+            .then_some(rounds)
+    }
+
+    /// Whether every matrix of the destination starts on a sector, most likely: what starts on a vector mostly does. It costs
+    /// time, and nothing else, if one does not.
+    fn dst_starts_on_sectors(&self) -> bool {
+        let Problem { dst_align, batch, .. } = self.problem;
+        let apart = batch.count == 1 || batch.dst_stride.is_multiple_of(self.sector());
+        *dst_align == VECTOR && apart
+    }
+
+    /// The better of the two where both serve: gathering, if the rows are many and start on vectors, or its rounds are full.
     pub(super) fn few_rows(&self) -> Option<Vec<Launch>> {
-        let many = self.problem.src.rows >= gathered_rows(self.word);
+        let many = self.problem.src.rows >= gathered_rows(self.word) || self.full_lines().is_some();
         if many && self.src_aligned() {
             self.lines().or_else(|| self.wide())
         } else {
