@@ -1,14 +1,15 @@
-//! Safe calls stay safe whatever is dropped early, leaked, or used from several threads.
+//! Safe calls stay safe whatever is dropped early, leaked, used from several threads, or queued behind other work.
 
 use std::sync::Barrier;
-use transpose::{Device, DeviceMatrix};
-use transpose_tests::{on_both_devices, simulator};
+use transpose::{Device, DeviceMatrix, Plan, Strategy};
+use transpose_tests::{Element, on_both_devices, simulator};
 
 on_both_devices! {
     sources_dropped_while_they_are_read,
     matrices_leaked,
     devices_dropped_before_their_matrices,
     threads_share_a_device,
+    one_after_the_other,
 }
 
 const ROWS: usize = 300;
@@ -69,4 +70,34 @@ fn threads_share_a_device(device: &Device) {
             });
         }
     });
+}
+
+/// Every launch needs what the one before it has stored, and nobody waits between them.
+fn one_after_the_other(device: &Device) {
+    let (sides, turns) = if device.is_gpu() { ([64, 1000, 2047], 100) } else { ([16, 33, 64], 2) };
+    for side in sides {
+        back_and_forth::<u8>(device, side, turns);
+        back_and_forth::<u32>(device, side, turns);
+        back_and_forth::<u64>(device, side, turns);
+    }
+}
+
+/// Transposes a matrix in place, to another, there in place, and back, again and again: what is in either changes with
+/// every launch. Kernels that wait by themselves follow each other and those that do not, which the strategies have.
+fn back_and_forth<T: Element>(device: &Device, side: usize, turns: usize) {
+    let original: Vec<T> = (0..side * side).map(|index| T::scrambled(index, 1)).collect();
+    let mut here = DeviceMatrix::from_host(device, side, side, &original).unwrap();
+    let mut there = DeviceMatrix::<T>::zeroed(device, side, side).unwrap();
+    let plan = Plan::new(&here, &mut there, Strategy::Auto).unwrap();
+    for turn in 0..turns {
+        let back = [Strategy::Auto, Strategy::Naive, Strategy::Diagonal][turn % 3];
+        here.transpose_in_place().unwrap();
+        plan.clone().evict_last(turn % 2 == 1).run(&here, &mut there).unwrap();
+        there.transpose_in_place().unwrap();
+        there.transpose_into_with(&mut here, back).unwrap();
+    }
+    assert!(here.to_host().unwrap() == original, "{side} × {side} of {} bytes", size_of::<T>());
+    let transposed = there.to_host().unwrap();
+    let at = |row: usize, col: usize| transposed[row * side + col];
+    assert!((0..side).all(|row| (0..side).all(|col| at(row, col) == original[col * side + row])));
 }

@@ -46,6 +46,9 @@ struct Config {
     attribute_count: c_uint,
 }
 
+// As cuda.h lays them out.
+const _: () = assert!(size_of::<Attribute>() == 72 && size_of::<Config>() == 56);
+
 /// `cuLaunchKernelEx`.
 type LaunchKernelEx = unsafe extern "C" fn(
     *const Config,
