@@ -33,6 +33,13 @@ impl<'a> Decoder<'a> {
                 self.src_w(time, 32)?;
                 Ok(Op::Hint)
             }
+            // Launches run one by one: none is before another that it could wait for.
+            "griddepcontrol" => {
+                if !(op.take("wait") || op.take("launch_dependents")) {
+                    return Err(op.unsupported());
+                }
+                self.args::<0>(args).map(|_| Op::Hint)
+            }
             "bar" | "barrier" => self.barrier(op, args),
             "shfl" => self.shuffle(op, args),
             "vote" => self.vote(op, args),

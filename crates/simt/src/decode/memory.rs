@@ -58,6 +58,22 @@ impl<'a> Decoder<'a> {
         (op.take("volatile") || scoped, ordering)
     }
 
+    /// The operands of a load or store without the cache policy, which has a modifier of its own. It is read, and changes no
+    /// result.
+    fn without_policy(
+        &mut self,
+        op: &mut Opcode<'a>,
+        args: &'a [Operand<'a>],
+    ) -> Result<&'a [Operand<'a>], Error> {
+        match args {
+            [rest @ .., policy] if op.take("L2::cache_hint") => {
+                self.src_d(policy)?;
+                Ok(rest)
+            }
+            _ => Ok(args),
+        }
+    }
+
     /// The modifiers that loads and stores share, into an access without operands.
     fn access_shape(&mut self, op: &mut Opcode<'a>, orders: &str) -> Result<(Access, Type), Error> {
         let (strong, ordering) = self.strength(op, orders);
@@ -97,6 +113,7 @@ impl<'a> Decoder<'a> {
 
     fn load(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
         let (mut access, kind) = self.access_shape(op, "acquire")?;
+        let args = self.without_policy(op, args)?;
         let [d, address] = self.args(args)?;
         for (slot, element) in access.slots.iter_mut().zip(self.elements(d, access.count)?) {
             *slot = self.load_slot(element, kind)?;
@@ -131,6 +148,7 @@ impl<'a> Decoder<'a> {
 
     fn store(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
         let (mut access, kind) = self.access_shape(op, "release")?;
+        let args = self.without_policy(op, args)?;
         if access.window == Window::Param {
             return Err(op.unsupported());
         }

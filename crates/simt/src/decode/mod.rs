@@ -233,7 +233,9 @@ impl<'a> Decoder<'a> {
             "ld" | "ldu" | "st" | "atom" | "red" | "fence" | "membar" | "prefetch"
             | "prefetchu" => self.memory(op, args),
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" | "shfl" | "vote"
-            | "activemask" | "match" | "redux" | "nanosleep" => self.control(op, args),
+            | "activemask" | "match" | "redux" | "nanosleep" | "griddepcontrol" => {
+                self.control(op, args)
+            }
             _ => self.arithmetic(op, args),
         }
     }
