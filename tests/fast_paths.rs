@@ -1,8 +1,8 @@
 //! Every kernel that `Strategy::Auto` can choose, made to be chosen, on the simulator and on a GPU.
 
 use proptest::prelude::{ProptestConfig, Strategy as _, any, proptest};
-use transpose::{Batch, Device, DeviceMatrix, Plan, PlanCache, Strategy};
-use transpose_tests::{Case, Element, check, on_both_devices};
+use transpose::{Batch, Device, DeviceMatrix, Inspection, Plan, PlanCache, Strategy};
+use transpose_tests::{Case, Element, check, on_both_devices, simulator};
 
 on_both_devices! {
     aligned_rows,
@@ -363,5 +363,21 @@ fn measured_plans(device: &Device) {
         }
         println!("{}", chosen[0]);
         assert_eq!(chosen[0], chosen[1]);
+    }
+}
+
+/// What a lane takes of a stage of bytes is in other banks than what the lanes beside it take, whatever the rows' length.
+#[test]
+fn bytes_of_few_columns_meet_few_banks() {
+    let device = simulator().unwrap();
+    for cols in 2..=64 {
+        let src = DeviceMatrix::<u8>::zeroed(&device, 4096, cols).unwrap();
+        let mut dst = DeviceMatrix::zeroed(&device, cols, 4096).unwrap();
+        let work = || src.transpose_into(&mut dst);
+        let launches = device.inspect(Inspection::counting(), work).unwrap().unwrap();
+        let loads = launches[0].report.counters.as_ref().unwrap().total.shared_load;
+        let ways = loads.wavefronts as f64 / loads.requests as f64;
+        let most = if cols % 8 == 0 && cols < 64 { 1.0 } else { 2.0 };
+        assert!(ways <= most, "{cols} columns: {ways} accesses to a bank");
     }
 }

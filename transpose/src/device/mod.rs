@@ -310,7 +310,9 @@ impl Device {
     /// of its own beside it. `None` on the simulator.
     ///
     /// Work queued on the stream by others is in order with this library's; what it does to this
-    /// library's matrices is for the code that queues it to answer for.
+    /// library's matrices is for the code that queues it to answer for. A kernel that is queued to start early
+    /// (programmatic stream serialization) has to wait for what is before it, as those of this library do, even
+    /// if it needs nothing of that: what comes after waits for it alone.
     pub fn cuda_stream(&self) -> Option<*mut std::ffi::c_void> {
         self.backend.cuda_stream()
     }
