@@ -5,8 +5,10 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `shapes` | how much of a matrix a block of each kernel takes, with how many threads |
-//! | `task` | the launches of each kernel for a problem |
+//! | `task` | a problem, and the launches of the kernels that cut it into tiles |
+//! | `pieces` | the launches of the kernels that move pieces: few columns, few rows, small matrices |
 
+mod pieces;
 mod shapes;
 mod task;
 
