@@ -26,7 +26,7 @@ const WHEEL: &str = "nvidia-cuda-nvcc==13.5.37";
 /// The chip that some code is built anew for, and that code: the family, more features of the kernel crate, and the cubin's
 /// name. In place nothing is lost by `evict_last`, so there that is the chip's only code.
 const HOPPER: &str = "sm_90";
-const BUILT_FOR_HOPPER: [(&str, &[&str], &str); 3] = [
+pub const BUILT_FOR_HOPPER: [(&str, &[&str], &str); 3] = [
     ("fast", &[], "fast"),
     ("fast", &["evict_last"], "fast_evict_last"),
     ("in_place", &["evict_last"], "in_place"),

@@ -3,6 +3,7 @@
 mod assemble;
 mod bundle;
 mod command;
+mod hopper;
 mod paths;
 mod ptx;
 mod published;
@@ -32,6 +33,8 @@ enum Chore {
     Assemble,
     /// Like assemble, and write the cubins.
     Cubin,
+    /// Run the tests in the simulator on the PTX that the machine code for compute capability 9.0 is made of.
+    Hopper,
     /// Type-check the kernels on the host against cuda_std as published on crates.io.
     Published,
     /// Collect the tests and examples as programs for a GPU machine that has no Rust.
@@ -49,6 +52,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Ptx { check, family } => ptx::ptx(check, family.as_deref()),
         Chore::Assemble => assemble::assemble(false),
         Chore::Cubin => assemble::assemble(true),
+        Chore::Hopper => hopper::simulate(),
         Chore::Published => published::check(),
         Chore::Bundle { folder } => bundle::bundle(&folder),
         Chore::Ratchet => ratchet(),

@@ -1,0 +1,66 @@
+//! Running the suite on the PTX that the machine code for compute capability 9.0 is made of.
+//!
+//! That PTX is built for the one chip and does not ship, so the library's simulated device does not have it, and a GPU is
+//! not always there. Here a copy of the repository gets it in place of what ships, and the copy's tests are run.
+
+use crate::assemble::BUILT_FOR_HOPPER;
+use crate::command::{cargo, run};
+use crate::{paths, ptx};
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::Path;
+
+/// What cargo needs of the repository.
+const PARTS: [&str; 9] = [
+    ".cargo",
+    "Cargo.lock",
+    "Cargo.toml",
+    "crates",
+    "examples",
+    "rust-toolchain.toml",
+    "tests",
+    "transpose",
+    "xtask",
+];
+
+/// The tests that run kernels of those families.
+const TESTS: [&str; 4] = ["fast_paths", "in_place", "lifetimes", "transposes"];
+
+/// Runs the tests on that PTX.
+pub fn simulate() -> Result<()> {
+    let copy = paths::scratch("hopper");
+    if copy.exists() {
+        fs::remove_dir_all(&copy).with_context(|| copy.display().to_string())?;
+    }
+    fs::create_dir_all(&copy)?;
+    for part in PARTS {
+        copy_all(&paths::root().join(part), &copy.join(part))?;
+    }
+    // Of a family that is built in two ways, the one with more features comes last, and is what stays.
+    for (family, features, _) in BUILT_FOR_HOPPER {
+        let (built, _) = ptx::for_hopper(family, features)?;
+        fs::copy(built, copy.join("transpose/ptx").join(format!("{family}.ptx")))?;
+    }
+    let tests = TESTS.iter().flat_map(|test| ["--test", test]);
+    run(cargo()
+        .current_dir(&copy)
+        .args(["test", "--quiet", "-p", "transpose-tests"])
+        .args(tests)
+        .env("CARGO_TARGET_DIR", paths::root().join("target")))
+}
+
+/// Copies a file, or a folder without what cargo has built in it.
+fn copy_all(from: &Path, to: &Path) -> Result<()> {
+    if !from.is_dir() {
+        fs::copy(from, to).with_context(|| from.display().to_string())?;
+        return Ok(());
+    }
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let name = entry?.file_name();
+        if name != "target" {
+            copy_all(&from.join(&name), &to.join(&name))?;
+        }
+    }
+    Ok(())
+}
