@@ -39,6 +39,19 @@ struct Arguments {
     files: Files,
 }
 
+impl Arguments {
+    /// The cases that are asked for.
+    fn cases(&self) -> Result<Vec<Case>> {
+        let mut cases = cases();
+        cases.retain(|case| {
+            self.group.as_ref().is_none_or(|group| group == case.group)
+                && self.element.is_none_or(|element| element == case.element)
+        });
+        ensure!(!cases.is_empty(), "there is no such group, or it has no such element; see --help");
+        Ok(cases)
+    }
+}
+
 /// What was measured, in GB/s.
 struct Figures {
     case: Case,
@@ -52,6 +65,7 @@ struct Figures {
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    let cases = arguments.cases()?;
     let device = DeviceChoice::Cuda.open()?;
     let first = first_transpose(&device)?;
     let peers = Peers::open(&device);
@@ -71,14 +85,10 @@ fn main() -> Result<()> {
         "CPU"
     );
     let mut all = Vec::new();
-    for case in cases() {
-        let wanted = arguments.group.as_ref().is_none_or(|group| group == case.group)
-            && arguments.element.is_none_or(|element| element == case.element);
-        if wanted {
-            let figures = measure_element(&device, case, &peers, &arguments)?;
-            println!("{}", row(&figures));
-            all.push(figures);
-        }
+    for case in cases {
+        let figures = measure_element(&device, case, &peers, &arguments)?;
+        println!("{}", row(&figures));
+        all.push(figures);
     }
     let records: Vec<_> = all.iter().map(record).collect();
     arguments.files.write(&HEADER, &records, || chart(&all))
