@@ -23,9 +23,11 @@ const CHIPS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 /// The wheel that carries the assembler.
 const WHEEL: &str = "nvidia-cuda-nvcc==13.5.37";
 
-/// The chip that some code is built anew for, and that code: the family, more features of the kernel crate, and the cubin's
-/// name. In place nothing is lost by `evict_last`, so there that is the chip's only code.
+/// The chip that some code is built anew for.
 const HOPPER: &str = "sm_90";
+
+/// That code: the family, more features of the kernel crate, and the cubin's name. In place nothing is lost by `evict_last`,
+/// so there that is the chip's only code.
 pub const BUILT_FOR_HOPPER: [(&str, &[&str], &str); 3] = [
     ("fast", &[], "fast"),
     ("fast", &["evict_last"], "fast_evict_last"),

@@ -5,10 +5,10 @@
 
 use crate::assemble::BUILT_FOR_HOPPER;
 use crate::command::{cargo, run};
+use crate::copy::{copy_all, fresh_folder};
 use crate::{paths, ptx};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::fs;
-use std::path::Path;
 
 /// What cargo needs of the repository.
 const PARTS: [&str; 9] = [
@@ -28,11 +28,7 @@ const TESTS: [&str; 4] = ["fast_paths", "in_place", "lifetimes", "transposes"];
 
 /// Runs the tests on that PTX.
 pub fn simulate() -> Result<()> {
-    let copy = paths::scratch("hopper");
-    if copy.exists() {
-        fs::remove_dir_all(&copy).with_context(|| copy.display().to_string())?;
-    }
-    fs::create_dir_all(&copy)?;
+    let copy = fresh_folder("hopper")?;
     for part in PARTS {
         copy_all(&paths::root().join(part), &copy.join(part))?;
     }
@@ -47,20 +43,4 @@ pub fn simulate() -> Result<()> {
         .args(["test", "--quiet", "-p", "transpose-tests"])
         .args(tests)
         .env("CARGO_TARGET_DIR", paths::root().join("target")))
-}
-
-/// Copies a file, or a folder without what cargo has built in it.
-fn copy_all(from: &Path, to: &Path) -> Result<()> {
-    if !from.is_dir() {
-        fs::copy(from, to).with_context(|| from.display().to_string())?;
-        return Ok(());
-    }
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let name = entry?.file_name();
-        if name != "target" {
-            copy_all(&from.join(&name), &to.join(&name))?;
-        }
-    }
-    Ok(())
 }

@@ -3,6 +3,7 @@
 mod assemble;
 mod bundle;
 mod command;
+mod copy;
 mod hopper;
 mod paths;
 mod ptx;

@@ -2,18 +2,15 @@
 //! `cuda_std` that is on crates.io, without the port that this repository compiles them with.
 
 use crate::command::{cargo, run};
+use crate::copy::{copy_all, fresh_folder};
 use crate::paths;
 use anyhow::{Context, Result};
 use std::fs;
-use std::path::Path;
 
 /// Copies the kernel crate, takes the patch out of its manifest, and runs `cargo check`.
 pub fn check() -> Result<()> {
-    let folder = paths::scratch("published");
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    copy_sources(&paths::kernels().join("src"), &folder.join("src"))?;
+    let folder = fresh_folder("published")?;
+    copy_all(&paths::kernels().join("src"), &folder.join("src"))?;
     let manifest = fs::read_to_string(paths::kernels().join("Cargo.toml"))?;
     fs::write(folder.join("Cargo.toml"), without_patch(&manifest)?)?;
     run(cargo()
@@ -38,20 +35,6 @@ fn published_version(lock: &str) -> Option<&str> {
     let package = lock.split("[[package]]").find(|p| p.contains("name = \"cuda_std\"\n"))?;
     package.contains("source = \"registry+").then_some(())?;
     package.split("version = \"").nth(1)?.split('"').next()
-}
-
-fn copy_sources(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_sources(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
