@@ -128,6 +128,8 @@ fn few_rows(device: &Device) {
         let case = Case { src_slack: 3, src_offset: 5, dst_offset: 7, ..Case::tight(rows, 999) };
         check_rows(device, "wide", case);
     }
+    // On sectors, and too many threads would make a full round.
+    check_rows(device, "wide", Case::tight(7, 704));
     // Fewer columns than a window, or than a vector has elements.
     for cols in [1, 2, 6, 17, 40] {
         check_kernel::<u8>(device, "lines", Case { src_slack: 300, ..Case::tight(5, cols) });
