@@ -2,8 +2,8 @@
 //! have in common is how long a window a block moves.
 
 use super::shapes::{
-    BATCH, LINE, Rounds, SECTOR, SHORT_LINE, TALL, VECTOR, WIDE, full_round, gathered_rows, lines,
-    tall_bytes,
+    BATCH, FullRound, LINE, Rounds, SECTOR, SHORT_LINE, TALL, VECTOR, WIDE, full_round,
+    gathered_rows, lines, tall_bytes,
 };
 use super::task::{Task, gcd};
 use crate::kernels::{Fast, Width};
@@ -20,8 +20,8 @@ impl Task<'_> {
         let Problem { src, .. } = self.problem;
         let row_bytes = src.ld.checked_mul(self.word_bytes()).filter(|_| src.ld <= 2 * src.cols)?;
         let bytes = |window: usize| piece_bytes((window + self.sector()) * row_bytes);
-        let (threads, window) = if let Some(rounds) = self.full_tall(row_bytes) {
-            (rounds.threads, rounds.block_vectors() * VECTOR / row_bytes)
+        let (threads, window) = if let Some(round) = self.full_tall(row_bytes) {
+            (round.threads, round.line_bytes / self.word_bytes())
         } else if self.word == Width::B1 {
             let rounds = tall_bytes(row_bytes);
             let rows = (rounds.block_vectors() - 1) * VECTOR / row_bytes;
@@ -58,23 +58,26 @@ impl Task<'_> {
     /// The same, gathered, for elements of up to 8 bytes.
     pub(super) fn lines(&self) -> Option<Vec<Launch>> {
         let Problem { src, dst, .. } = self.problem;
-        let full = self.full_lines();
-        let rounds = full.unwrap_or_else(|| lines(self.word, src.rows * self.word_bytes()));
+        let (threads, window) = match self.full_lines() {
+            Some(FullRound { threads, line_bytes }) => (threads, line_bytes / self.word_bytes()),
+            None => {
+                let rounds = lines(self.word, src.rows * self.word_bytes());
+                (rounds.threads, self.lines_window(&rounds))
+            }
+        };
         // The kernel gathers with a thread for each row.
-        if dst.ld != src.rows || src.rows > rounds.threads as usize || self.word == Width::B16 {
+        if dst.ld != src.rows || src.rows > threads as usize || self.word == Width::B16 {
             return None;
         }
-        let window = self.lines_window(&rounds, full.is_some());
         let x = (src.len() + self.sector() - 1).div_ceil(window * src.rows);
         let shared = line_bytes(src.rows, window * self.word_bytes());
-        self.pieces(Fast::Lines, x, rounds.threads, shared, &[window as u64])
+        self.pieces(Fast::Lines, x, threads, shared, &[window as u64])
     }
 
     /// The columns of a block of `lines`: as many as make no more vectors than its threads load, though a
-    /// line may touch two more than it fills, unless it is known not to.
-    fn lines_window(&self, rounds: &Rounds, full: bool) -> usize {
-        let more = if full { 0 } else { 2 };
-        let line = (rounds.block_vectors() / self.problem.src.rows).saturating_sub(more) * VECTOR;
+    /// line may touch two more than it fills.
+    fn lines_window(&self, rounds: &Rounds) -> usize {
+        let line = (rounds.block_vectors() / self.problem.src.rows).saturating_sub(2) * VECTOR;
         let sector = SECTOR / self.word_bytes();
         // Whole lines of the cache, where rows start on them.
         let step = if self.src_aligned() { rounds.step / self.word_bytes() } else { sector };
@@ -82,27 +85,26 @@ impl Task<'_> {
         if cols >= step { cols / step * step } else { (cols / sector).max(1) * sector }
     }
 
-    /// The rounds of `lines` if its windows can be full ones: whole vectors of every row of the source, and whole sectors of
-    /// the destination.
-    fn full_lines(&self) -> Option<Rounds> {
-        let rounds = full_round(self.word, self.problem.src.rows)?;
-        (self.src_aligned() && self.dst_starts_on_sectors()).then_some(rounds)
+    /// The windows of `lines` if they can be full rounds: whole vectors of every row of the source, and whole sectors of the
+    /// destination.
+    fn full_lines(&self) -> Option<FullRound> {
+        let whole = self.src_aligned() && self.dst_starts_on_sectors();
+        full_round(self.word, self.problem.src.rows).filter(|_| whole)
     }
 
-    /// The rounds of `tall` for half-words in longer rows, which it makes a difference to, if its windows can be full ones: whole
+    /// The windows of `tall` for half-words in longer rows, which it makes a difference to, if they can be full rounds: whole
     /// vectors of the source, and whole sectors of every row of the destination.
-    fn full_tall(&self, row_bytes: usize) -> Option<Rounds> {
+    fn full_tall(&self, row_bytes: usize) -> Option<FullRound> {
         let Problem { src, dst, src_align, batch, .. } = self.problem;
         if self.word != Width::B2 || row_bytes < SHORT_LINE {
             return None;
         }
-        let long = |rounds: &Rounds| rounds.block_vectors() * VECTOR / src.ld >= 2 * LINE;
-        let rounds = full_round(self.word, src.ld).filter(long)?;
         let whole = |words: usize, bytes: usize| (words * self.word_bytes()).is_multiple_of(bytes);
-        let src_starts = batch.count == 1 || whole(batch.src_stride, VECTOR);
+        let src_starts =
+            *src_align == VECTOR && (batch.count == 1 || whole(batch.src_stride, VECTOR));
         let dst_rows = dst.rows == 1 || whole(dst.ld, SECTOR);
-        (*src_align == VECTOR && src_starts && dst_rows && self.dst_starts_on_sectors())
-            .then_some(rounds)
+        let whole = src_starts && dst_rows && self.dst_starts_on_sectors();
+        full_round(self.word, src.ld).filter(|round| whole && round.line_bytes >= 2 * LINE)
     }
 
     /// Whether every matrix of the destination starts on a sector, most likely: what starts on a vector mostly does. It costs
@@ -115,8 +117,8 @@ impl Task<'_> {
 
     /// The better of the two where both serve: gathering, if the rows are many and start on vectors, or its rounds are full.
     pub(super) fn few_rows(&self) -> Option<Vec<Launch>> {
-        let many = self.problem.src.rows >= gathered_rows(self.word) || self.full_lines().is_some();
-        if many && self.src_aligned() {
+        let many = self.problem.src.rows >= gathered_rows(self.word);
+        if many && self.src_aligned() || self.full_lines().is_some() {
             self.lines().or_else(|| self.wide())
         } else {
             self.wide().or_else(|| self.lines())

@@ -27,7 +27,6 @@ pub(super) const SHORT_LINE: usize = 64;
 
 /// The same where every thread loads `vectors` vectors at most, four at a time: one more would make all wait
 /// for another round.
-#[derive(Clone, Copy)]
 pub(super) struct Rounds {
     pub threads: u32,
     pub vectors: usize,
@@ -50,23 +49,30 @@ pub(super) const BATCH: [Rounds; 4] = [
     Rounds { threads: 256, vectors: 8, step: SECTOR },
 ];
 
-/// For so many columns in `tall`, or rows in `lines`, one after the other: a window that every thread loads four vectors of, no
-/// more and no less, and whose part of each of them is whole lines of the cache. The best that there is, if no memory
-/// beside the window is loaded. None where such a window takes very many threads, or is too short.
-pub(super) fn full_round(word: Width, lines: usize) -> Option<Rounds> {
+/// A window that every thread loads four vectors of, no more and no less.
+pub(super) struct FullRound {
+    pub threads: u32,
+    /// Bytes of the window in each of the rows, or columns: whole lines of the cache.
+    pub line_bytes: usize,
+}
+
+/// The best one for so many rows in `lines`, or columns in `tall`, if no memory beside the window is loaded. None where such a
+/// window takes very many threads, or is too short.
+pub(super) fn full_round(word: Width, lines: usize) -> Option<FullRound> {
     const VECTORS: usize = 4;
     let (most_threads, least_bytes) = match word {
         Width::B1 | Width::B2 => (160, LINE),
         Width::B4 => (128, 2 * LINE),
-        Width::B8 | Width::B16 => (160, 2 * LINE),
+        Width::B8 => (160, 2 * LINE),
+        Width::B16 => return None,
     };
-    let bytes = |threads: usize| threads * VECTORS * VECTOR / lines;
-    let fits = |threads: usize| (threads * VECTORS * VECTOR).is_multiple_of(lines * LINE);
+    let bytes = |threads: usize| threads * VECTORS * VECTOR;
     (1..=most_threads / WARP)
         .map(|warps| warps * WARP)
-        .filter(|&threads| fits(threads) && bytes(threads) >= least_bytes)
-        .min_by_key(|threads| threads.abs_diff(128))
-        .map(|threads| Rounds { threads: threads as u32, vectors: VECTORS, step: LINE })
+        .filter(|&threads| bytes(threads).is_multiple_of(lines * LINE))
+        .map(|threads| FullRound { threads: threads as u32, line_bytes: bytes(threads) / lines })
+        .filter(|round| round.line_bytes >= least_bytes)
+        .min_by_key(|round| round.threads.abs_diff(128))
 }
 
 /// For `tall` with single bytes, whose rows have so many.
