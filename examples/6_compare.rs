@@ -23,7 +23,7 @@ use transpose::{Device, DeviceMatrix, Plan, Strategy};
 /// Compare the speed of transposes with a copy's.
 #[derive(Parser)]
 struct Arguments {
-    /// Only this group: large, unaligned, skinny, smaller, warm, odd or batch.
+    /// Only this group: large, unaligned, skinny, smaller, warm, odd, batch or between.
     #[arg(long)]
     group: Option<String>,
     /// Only elements of so many bytes.

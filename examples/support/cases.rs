@@ -127,5 +127,35 @@ pub fn cases() -> Vec<Case> {
         cases.push(Case { count: 1_000_000, ..Case::new("batch", element, 9, 9) });
         cases.push(Case { count: 200_000, ..Case::new("batch", element, 30, 20) });
     }
+    cases.extend(IN_BETWEEN.map(|(element, rows, cols)| Case::new("between", element, rows, cols)));
     cases
 }
+
+/// Shapes that are neither few columns or rows nor whole tiles, or whose rows start on vectors but not on sectors, or that are few
+/// and start anywhere: bytes of an element, rows, columns.
+const IN_BETWEEN: [(usize, usize, usize); 24] = [
+    (1, 10_000, 10_000),
+    (1, 50_000, 2000),
+    (1, 2000, 50_000),
+    (1, 1_000_000, 300),
+    (1, 2_000_001, 64),
+    (1, 30_000_001, 4),
+    (1, 60, 2_000_002),
+    (1, 20, 6_000_001),
+    (2, 1000, 100_000),
+    (2, 700_000, 144),
+    (2, 400_001, 260),
+    (2, 50, 2_000_001),
+    (2, 72, 1_500_000),
+    (4, 10_004, 10_000),
+    (4, 1_000_000, 72),
+    (4, 1_000_000, 100),
+    (4, 100, 1_000_000),
+    (4, 400_001, 150),
+    (4, 36, 2_000_000),
+    (4, 20, 5_000_001),
+    (8, 300_001, 64),
+    (8, 400_000, 68),
+    (8, 28, 2_000_001),
+    (16, 150_000, 33),
+];

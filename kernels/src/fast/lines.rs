@@ -20,13 +20,16 @@
 //!
 //! # Banks
 //! The lanes of a warp take elements of rows that are a multiple of `gcd(V, rows)` apart. Lines are an odd number
-//! of vectors apart, and behind every eighth one more vector is left out: then most such rows lie in other banks.
+//! of vectors apart, so eight of them begin in other banks. They also begin as far past a multiple of 16 bytes as the source's
+//! rows do, which moves the next eight by eight times as much, and what is left out behind every eighth line moves those on, to
+//! where they meet the first ones least (`gap`).
 
 use super::gather::Gather;
 use super::piece::Piece;
 use super::{per_vector, Extent, SECTOR, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
+use crate::launch::at_most_registers;
 use crate::matrices::Matrices;
 use crate::opaque::opaque;
 use cuda_std::thread;
@@ -37,9 +40,18 @@ const IN_FLIGHT: usize = 4;
 /// The most elements of a vector.
 const MOST: usize = VECTOR as usize;
 
-/// The window of every row, in shared memory.
+/// How many vectors to leave out behind every eighth line if each begins `past` bytes later past a multiple of 16 than the one before: the
+/// best of none, one and two, found by counting conflicts for up to 100 rows of bytes and of half-words.
+#[inline(always)]
+fn gap(past: u32) -> u32 {
+    const VECTORS: u32 = 0b10_00_00_01_00_00_00_01_00_00_01_01_00_00_01_01;
+    VECTORS >> (2 * past) & 3
+}
+
+/// The window of every row, in shared memory, `GAP` bytes left out behind every eighth line. (A constant, because a register more
+/// would keep loads from being in flight together.)
 #[derive(Clone, Copy)]
-struct Lines {
+struct Lines<const GAP: u32> {
     /// The address of the window's first byte in the source's first row.
     src: u64,
     /// Bytes from one row of the source to the next.
@@ -55,7 +67,7 @@ struct Lines {
     pitch: u32,
 }
 
-impl Lines {
+impl<const GAP: u32> Lines<GAP> {
     /// The window's lines, at the shared-memory address `base`, a multiple of 16.
     #[inline(always)]
     fn new<E>(matrices: &Matrices<E>, piece: &Piece, base: u32) -> Self {
@@ -81,7 +93,7 @@ impl Lines {
     /// Where a row's first byte in the window lies.
     #[inline(always)]
     fn row(&self, row: u32) -> u32 {
-        self.base + row * self.pitch + row / 8 * VECTOR
+        self.base + row * self.pitch + row / 8 * GAP
     }
 
     /// Loads the lines of a window that is surrounded by the source on all sides.
@@ -188,7 +200,7 @@ impl Walk {
     }
 
     #[inline(always)]
-    fn step(&mut self, lines: &Lines) {
+    fn step<const GAP: u32>(&mut self, lines: &Lines<GAP>) {
         self.row += self.rows;
         self.vector += self.vectors;
         self.start += self.bytes;
@@ -208,10 +220,40 @@ impl Walk {
 /// each row.
 #[inline(always)]
 unsafe fn transpose<E: Gather>(matrices: Matrices<E>, window: u32, base: u32) {
+    let size = size_of::<E>() as u32;
+    // As many as let four loads be in flight: by itself the assembler saves registers by waiting for each. (Of 50 it takes 48; if 48 are
+    // all that it may take, it waits too.)
+    if size == 1 {
+        at_most_registers::<50>();
+    } else {
+        at_most_registers::<40>();
+    }
+    // Words begin a multiple of four bytes past one of 16, and half-words one of two.
+    let past = (matrices.src_ld as u32).wrapping_mul(size) % VECTOR;
+    // SAFETY: the caller's obligations.
+    unsafe {
+        match if size < 4 { gap(past) } else { 1 } {
+            0 => transpose_with_gap::<E, 0>(matrices, window, base),
+            2 if size == 1 => transpose_with_gap::<E, { 2 * VECTOR }>(matrices, window, base),
+            _ => transpose_with_gap::<E, VECTOR>(matrices, window, base),
+        }
+    }
+}
+
+/// The same, `GAP` bytes left out behind every eighth line.
+///
+/// # Safety
+/// Those of [`transpose`].
+#[inline(always)]
+unsafe fn transpose_with_gap<E: Gather, const GAP: u32>(
+    matrices: Matrices<E>,
+    window: u32,
+    base: u32,
+) {
     let Matrices { rows, cols, .. } = matrices;
     let div_ceil = |early: u32, rows: u64| early.div_ceil(rows as u32) as u64;
     let Some(piece) = Piece::new(&matrices, window, div_ceil) else { return };
-    let lines = Lines::new(&matrices, &piece, base);
+    let lines = Lines::<GAP>::new(&matrices, &piece, base);
     // Whether the vectors that hold the window's ends are inside the source too.
     let more = per_vector::<E>() as u64;
     let inner = piece.first_col >= more && piece.end_col + more <= cols;
@@ -232,7 +274,12 @@ unsafe fn transpose<E: Gather>(matrices: Matrices<E>, window: u32, base: u32) {
 /// # Safety
 /// Those of [`transpose`], and the lines were loaded before the last barrier.
 #[inline(always)]
-unsafe fn store<E: Gather>(matrices: &Matrices<E>, lines: &Lines, piece: &Piece, window: u32) {
+unsafe fn store<E: Gather, const GAP: u32>(
+    matrices: &Matrices<E>,
+    lines: &Lines<GAP>,
+    piece: &Piece,
+    window: u32,
+) {
     let Matrices { dst, rows, cols, .. } = *matrices;
     let (size, per) = (size_of::<E>() as u32, per_vector::<E>());
     // Vectors after which the elements' rows repeat, and columns.

@@ -4,10 +4,12 @@
 //!
 //! | file | what it is about |
 //! |---|---|
+//! | `choice` | which kernel is best |
 //! | `shapes` | how much of a matrix a block of each kernel takes, with how many threads |
 //! | `task` | a problem, and the launches of the kernels that cut it into tiles |
 //! | `pieces` | the launches of the kernels that move pieces: few columns, few rows, small matrices |
 
+mod choice;
 mod pieces;
 mod shapes;
 mod task;
@@ -29,14 +31,7 @@ pub(crate) fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
     if let Some(launches) = task.small_matrices() {
         return launches;
     }
-    let [few_rows, few_cols] = task.is_few();
-    if few_cols && let Some(launches) = task.tall() {
-        return launches;
-    }
-    if few_rows && let Some(launches) = task.few_rows() {
-        return launches;
-    }
-    task.micro().or_else(|| task.rows()).unwrap_or_else(|| task.elements())
+    task.best()
 }
 
 /// The launches of every kernel that can serve a problem, each by the name of the kernel.
@@ -94,14 +89,14 @@ mod tests {
         assert_eq!(kernel(&problem(4, 1 << 24, 48)), "tall_b4");
         assert_eq!(kernel(&problem(4, 1 << 24, 64)), "micro_b4");
         assert_eq!(kernel(&problem(4, (1 << 24) + 1, 48)), "tall_b4");
-        assert_eq!(kernel(&problem(1, 64, 1 << 24)), "lines_b1");
-        assert_eq!(kernel(&problem(1, 112, 1 << 24)), "micro_b1");
-        assert_eq!(kernel(&problem(4, 7, 1 << 24)), "wide_b4");
-        assert_eq!(kernel(&problem(4, 8, 1 << 24)), "lines_b4");
-        assert_eq!(kernel(&problem(4, 8, (1 << 24) + 1)), "wide_b4");
-        assert_eq!(kernel(&problem(4, 40, 1 << 24)), "lines_b4");
-        assert_eq!(kernel(&problem(4, 48, 1 << 24)), "micro_b4");
-        assert_eq!(kernel(&problem(4, 48, (1 << 24) + 1)), "wide_b4");
+        assert_eq!(kernel(&problem(1, 48, 1 << 24)), "lines_b1");
+        assert_eq!(kernel(&problem(1, 64, 1 << 24)), "micro_b1");
+        assert_eq!(kernel(&problem(4, 7, 1 << 24)), "lines_b4");
+        assert_eq!(kernel(&problem(4, 8, (1 << 24) + 1)), "lines_b4");
+        assert_eq!(kernel(&problem(4, 27, 1 << 24)), "lines_b4");
+        assert_eq!(kernel(&problem(4, 28, 1 << 24)), "micro_b4");
+        assert_eq!(kernel(&problem(4, 48, (1 << 24) + 1)), "lines_b4");
+        assert_eq!(kernel(&problem(4, 62, (1 << 24) + 1)), "wide_b4");
         assert_eq!(kernel(&problem(16, 8, 1 << 24)), "wide_b16");
         assert_eq!(kernel(&problem(1, 3, 1 << 24)), "lines_b1");
         assert_eq!(kernel(&problem(2, 3, 1 << 24)), "lines_b2");
@@ -120,6 +115,57 @@ mod tests {
         assert_eq!(kernel(&Problem { batch, ..problem(4, 7, 5) }), "batch_b4");
         let apart = Batch { count: 1000, src_stride: 36, dst_stride: 35 };
         assert_ne!(kernel(&Problem { batch: apart, ..problem(4, 7, 5) }), "batch_b4");
+    }
+
+    /// More columns than a tile has, but the last tile nearly empty: pieces, as long as there are many rows.
+    #[test]
+    fn tiles_that_are_not_full() {
+        for (element, cols, full, across) in [
+            (1, 272, 496, "micro_b1"),
+            (2, 144, 240, "micro_b2"),
+            (4, 72, 120, "micro_b4"),
+            (8, 72, 96, "micro_b8"),
+            (16, 40, 64, "micro_b16"),
+        ] {
+            assert!(kernel(&problem(element, 1 << 20, cols)).starts_with("tall"), "{element}");
+            assert_eq!(kernel(&problem(element, 1 << 20, full)), across);
+            assert_eq!(kernel(&problem(element, 512, cols)), across);
+        }
+        for (element, cols, full, across) in [
+            (1, 264, 400, "rows_b1"),
+            (2, 260, 400, "rows_b2"),
+            (4, 130, 240, "rows_b4"),
+            (8, 64, 120, "rows_b8"),
+        ] {
+            let rows = (1 << 20) - 1;
+            assert!(kernel(&problem(element, rows, cols)).starts_with("tall"), "{element}");
+            assert_eq!(kernel(&problem(element, rows, full)), across);
+            assert_eq!(kernel(&problem(element, 511, cols)), across);
+        }
+        // The same down the rows, of wide words that start anywhere.
+        assert_eq!(kernel(&problem(8, 56, (1 << 20) + 1)), "rows_b8");
+        assert_eq!(kernel(&problem(8, 64, (1 << 20) + 1)), "wide_b8");
+        assert_eq!(kernel(&problem(4, 64, (1 << 20) + 1)), "wide_b4");
+        assert_eq!(kernel(&problem(4, 96, (1 << 20) + 1)), "rows_b4");
+    }
+
+    /// Rows of the destination that start on vectors, but not on sectors: fewer blocks at once, pieces, and windows for bytes.
+    #[test]
+    fn sectors_in_parts() {
+        let of = |element, rows, cols| {
+            let launch = launches(&problem(element, rows, cols), GRID_LIMIT)[0];
+            (launch.entry.name, launch.at_once)
+        };
+        assert_eq!(of(1, 10000, 10000), ("rows_b1", 0));
+        assert_eq!(of(1, 9984, 10000), ("micro_b1", 0));
+        assert_eq!(of(1, 6000, 6000), ("micro_b1", 2));
+        assert_eq!(of(1, 528, 1 << 20), ("micro_b1", 2));
+        assert_eq!(of(2, 7096, 7040), ("micro_b2", 2));
+        assert_eq!(of(4, 5020, 5020), ("micro_b4", 4));
+        assert_eq!(of(4, 5024, 5024), ("micro_b4", 0));
+        assert_eq!(of(4, (1 << 20) + 4, 128), ("tall_b4", 0));
+        assert_eq!(of(4, 1 << 20, 128), ("micro_b4", 4));
+        assert_eq!(of(4, 100, 100), ("micro_b4", 0));
     }
 
     /// A foreign address may be aligned to less than the element.
@@ -163,6 +209,32 @@ mod tests {
             |element, side| launches(&problem(element, side, side), GRID_LIMIT)[0].at_once;
         assert_eq!([1, 2, 4, 8, 16].map(|element| at_once(element, 16384)), [2, 2, 4, 0, 5]);
         assert_eq!([1, 2, 4, 8, 16].map(|element| at_once(element, 2048)), [0; 5]);
+        // Not if they are no taller, or wider, than a part of a tile.
+        for (element, rows, cols) in
+            [(1, 64, 1 << 24), (2, 1 << 24, 64), (4, 32, 1 << 24), (16, 24, 1 << 22)]
+        {
+            let launch = launches(&problem(element, rows, cols), GRID_LIMIT)[0];
+            assert!(launch.entry.name.starts_with("micro") && launch.at_once == 0);
+        }
+    }
+
+    /// Few rows of words, and of double words: one round of about three vectors for each thread, wherever they start.
+    #[test]
+    fn windows_are_three_quarters_of_a_round() {
+        for (element, most_rows) in [(4, [27, 60]), (8, [39, 39])] {
+            for past in [0, 1] {
+                for rows in 2..=most_rows[past] {
+                    let problem = problem(element, rows, (1 << 20) + past);
+                    let launch = launches(&problem, GRID_LIMIT)[0];
+                    assert!(launch.entry.name.starts_with("lines"), "{problem}");
+                    let (threads, cols) = (launch.block[0] as usize, launch.words[6] as usize);
+                    assert_eq!(cols * element % 256, 0, "{problem}");
+                    let vectors = rows * (cols * element / 16 + past);
+                    assert!(threads * 12 <= vectors * 5 && vectors < threads * 4, "{problem}");
+                }
+            }
+        }
+        assert_eq!(kernel(&problem(4, 61, (1 << 20) + 1)), "wide_b4");
     }
 
     #[test]
@@ -191,8 +263,6 @@ mod tests {
         for (element, name, lengths) in [
             (1, "lines_b1", [2, 3, 5, 8, 12, 20, 24, 32, 40, 48].as_slice()),
             (2, "lines_b2", &[2, 3, 5, 8, 12, 20, 24, 32, 40, 48]),
-            (4, "lines_b4", &[2, 3, 4, 6, 8, 12, 16, 24, 32]),
-            (8, "lines_b8", &[2, 3, 4, 5, 6, 8, 10, 12, 16, 20]),
         ] {
             for &rows in lengths {
                 let problem = problem(element, rows, 1 << 20);

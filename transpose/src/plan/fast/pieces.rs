@@ -2,8 +2,8 @@
 //! have in common is how long a window a block moves.
 
 use super::shapes::{
-    BATCH, FullRound, LINE, Rounds, SECTOR, SHORT_LINE, TALL, VECTOR, WIDE, full_round,
-    gathered_rows, lines, tall_bytes,
+    BATCH, LINE, OneRound, Rounds, SECTOR, SHORT_LINE, TALL, VECTOR, WIDE, full_round, lines,
+    long_tall_bytes, tall_bytes, three_quarters,
 };
 use super::task::{Task, gcd};
 use crate::kernels::{Fast, Width};
@@ -22,6 +22,8 @@ impl Task<'_> {
         let bytes = |window: usize| piece_bytes((window + self.sector()) * row_bytes);
         let (threads, window) = if let Some(round) = self.full_tall(row_bytes) {
             (round.threads, round.line_bytes / self.word_bytes())
+        } else if let Some(long) = self.long_tall(row_bytes) {
+            long
         } else if self.word == Width::B1 {
             let rounds = tall_bytes(row_bytes);
             let rows = (rounds.block_vectors() - 1) * VECTOR / row_bytes;
@@ -58,10 +60,10 @@ impl Task<'_> {
     /// The same, gathered, for elements of up to 8 bytes.
     pub(super) fn lines(&self) -> Option<Vec<Launch>> {
         let Problem { src, dst, .. } = self.problem;
-        let (threads, window) = match self.full_lines() {
-            Some(FullRound { threads, line_bytes }) => (threads, line_bytes / self.word_bytes()),
+        let (threads, window) = match self.one_round() {
+            Some(OneRound { threads, line_bytes }) => (threads, line_bytes / self.word_bytes()),
             None => {
-                let rounds = lines(self.word, src.rows * self.word_bytes());
+                let rounds = lines(self.word, src.rows * self.word_bytes(), self.src_aligned());
                 (rounds.threads, self.lines_window(&rounds))
             }
         };
@@ -70,14 +72,16 @@ impl Task<'_> {
             return None;
         }
         let x = (src.len() + self.sector() - 1).div_ceil(window * src.rows);
-        let shared = line_bytes(src.rows, window * self.word_bytes());
+        let gap = if self.src_aligned() { 1 } else { 2 };
+        let shared = line_bytes(src.rows, window * self.word_bytes(), gap);
         self.pieces(Fast::Lines, x, threads, shared, &[window as u64])
     }
 
-    /// The columns of a block of `lines`: as many as make no more vectors than its threads load, though a
-    /// line may touch two more than it fills.
+    /// The columns of a block of `lines`: as many as make no more vectors than its threads load, though a line touches one more than
+    /// it fills, or two. Of lines that start anywhere few touch two.
     fn lines_window(&self, rounds: &Rounds) -> usize {
-        let line = (rounds.block_vectors() / self.problem.src.rows).saturating_sub(2) * VECTOR;
+        let more = if self.src_aligned() { 2 } else { 1 };
+        let line = (rounds.block_vectors() / self.problem.src.rows).saturating_sub(more) * VECTOR;
         let sector = SECTOR / self.word_bytes();
         // Whole lines of the cache, where rows start on them.
         let step = if self.src_aligned() { rounds.step / self.word_bytes() } else { sector };
@@ -85,16 +89,26 @@ impl Task<'_> {
         if cols >= step { cols / step * step } else { (cols / sector).max(1) * sector }
     }
 
-    /// The windows of `lines` if they can be full rounds: whole vectors of every row of the source, and whole sectors of the
-    /// destination.
-    fn full_lines(&self) -> Option<FullRound> {
+    /// The windows of `lines` if they can be a single round of loads. For bytes and half-words that is a full one, of whole vectors of
+    /// every row of the source and whole sectors of the destination.
+    pub(super) fn one_round(&self) -> Option<OneRound> {
+        let rows = self.problem.src.rows;
         let whole = self.src_aligned() && self.dst_starts_on_sectors();
-        full_round(self.word, self.problem.src.rows).filter(|_| whole)
+        match self.word {
+            Width::B1 | Width::B2 => full_round(self.word, rows).filter(|_| whole),
+            _ => three_quarters(self.word, rows, usize::from(!whole)),
+        }
+    }
+
+    /// The windows of `tall` for single bytes, in rows that are not too long.
+    fn long_tall(&self, row_bytes: usize) -> Option<(u32, usize)> {
+        let early = if self.dst_rows_on_sectors() { 0 } else { SECTOR - 1 };
+        if self.word == Width::B1 { long_tall_bytes(row_bytes, early) } else { None }
     }
 
     /// The windows of `tall` for half-words in longer rows, which it makes a difference to, if they can be full rounds: whole
     /// vectors of the source, and whole sectors of every row of the destination.
-    fn full_tall(&self, row_bytes: usize) -> Option<FullRound> {
+    fn full_tall(&self, row_bytes: usize) -> Option<OneRound> {
         let Problem { src, dst, src_align, batch, .. } = self.problem;
         if self.word != Width::B2 || row_bytes < SHORT_LINE {
             return None;
@@ -113,16 +127,6 @@ impl Task<'_> {
         let Problem { dst_align, batch, .. } = self.problem;
         let apart = batch.count == 1 || batch.dst_stride.is_multiple_of(self.sector());
         *dst_align == VECTOR && apart
-    }
-
-    /// The better of the two where both serve: gathering, if the rows are many and start on vectors, or its rounds are full.
-    pub(super) fn few_rows(&self) -> Option<Vec<Launch>> {
-        let many = self.problem.src.rows >= gathered_rows(self.word);
-        if many && self.src_aligned() || self.full_lines().is_some() {
-            self.lines().or_else(|| self.wide())
-        } else {
-            self.wide().or_else(|| self.lines())
-        }
     }
 
     /// Many small matrices without gaps in or between them.
@@ -207,8 +211,8 @@ fn piece_bytes(bytes: usize) -> usize {
 }
 
 /// Shared memory for so many lines of a window of `bytes` bytes, and of the columns that a piece may start earlier
-/// with: an odd number of vectors and up to one more for each, and one for every eight.
-fn line_bytes(lines: usize, bytes: usize) -> usize {
+/// with: an odd number of vectors and up to one more for each, and up to `gap` for every eight.
+fn line_bytes(lines: usize, bytes: usize, gap: usize) -> usize {
     let vectors = (bytes + SECTOR).div_ceil(VECTOR) + 1;
-    (lines * ((vectors | 1) + 1) + lines.div_ceil(8) + 1) * VECTOR
+    (lines * ((vectors | 1) + 1) + lines.div_ceil(8) * gap + 1) * VECTOR
 }

@@ -49,57 +49,86 @@ pub(super) const BATCH: [Rounds; 4] = [
     Rounds { threads: 256, vectors: 8, step: SECTOR },
 ];
 
-/// A window that every thread loads four vectors of, no more and no less.
-pub(super) struct FullRound {
+/// A window that every thread loads four vectors of at most.
+pub(super) struct OneRound {
     pub threads: u32,
     /// Bytes of the window in each of the rows, or columns: whole lines of the cache.
     pub line_bytes: usize,
 }
 
-/// The best one for so many rows in `lines`, or columns in `tall`, if no memory beside the window is loaded. None where such a
-/// window takes very many threads, or is too short.
-pub(super) fn full_round(word: Width, lines: usize) -> Option<FullRound> {
-    const VECTORS: usize = 4;
-    let (most_threads, least_bytes) = match word {
-        Width::B1 | Width::B2 => (160, LINE),
-        Width::B4 => (128, 2 * LINE),
-        Width::B8 => (160, 2 * LINE),
-        Width::B16 => return None,
-    };
+/// The vectors that a thread loads before it stores the first (`IN_FLIGHT` of the kernels).
+const VECTORS: usize = 4;
+
+/// For bytes and half-words in so many rows in `lines`, or columns in `tall`, if no memory beside the window is loaded: exactly four
+/// vectors for each thread. None where such a window takes very many threads, or is too short.
+pub(super) fn full_round(word: Width, lines: usize) -> Option<OneRound> {
+    const MOST_WARPS: usize = 5;
+    if word.bytes() > 2 {
+        return None;
+    }
     let bytes = |threads: usize| threads * VECTORS * VECTOR;
-    (1..=most_threads / WARP)
+    (1..=MOST_WARPS)
         .map(|warps| warps * WARP)
         .filter(|&threads| bytes(threads).is_multiple_of(lines * LINE))
-        .map(|threads| FullRound { threads: threads as u32, line_bytes: bytes(threads) / lines })
-        .filter(|round| round.line_bytes >= least_bytes)
+        .map(|threads| OneRound { threads: threads as u32, line_bytes: bytes(threads) / lines })
+        .filter(|round| round.line_bytes >= LINE)
         .min_by_key(|round| round.threads.abs_diff(128))
 }
 
-/// For `tall` with single bytes, whose rows have so many.
+/// For words and double words in so many rows in `lines`, each of which touches `extra` vectors more than the window fills: about three
+/// vectors for each thread. None where that takes very many threads.
+pub(super) fn three_quarters(word: Width, lines: usize, extra: usize) -> Option<OneRound> {
+    const THREADS: [usize; 6] = [128, 160, 96, 192, 224, 256];
+    const STEP: usize = 2 * LINE;
+    if !matches!(word, Width::B4 | Width::B8) {
+        return None;
+    }
+    THREADS.into_iter().find_map(|threads| {
+        // In twentieths of what each thread may load.
+        let load =
+            |line_bytes: usize| lines * (line_bytes / VECTOR + extra) * 20 / (threads * VECTORS);
+        (1..=threads * VECTORS * VECTOR / STEP)
+            .map(|steps| steps * STEP)
+            .filter(|&line_bytes| (12..=19).contains(&load(line_bytes)))
+            .min_by_key(|&line_bytes| load(line_bytes).abs_diff(15))
+            .map(|line_bytes| OneRound { threads: threads as u32, line_bytes })
+    })
+}
+
+/// The windows of `tall` with single bytes, in rows of so many of them, if `early` rows before a window are loaded too: whole lines of
+/// the destination's rows, and a bit more than three vectors for each thread. None for long rows.
+pub(super) fn long_tall_bytes(row_bytes: usize, early: usize) -> Option<(u32, usize)> {
+    const STEP: usize = 2 * LINE;
+    const MOST_WARPS: usize = 14;
+    let vectors = |rows: usize| (rows * row_bytes).div_ceil(VECTOR);
+    (3..=MOST_WARPS)
+        .map(|warps| warps * WARP)
+        .filter_map(|threads| {
+            let rows = threads * 11 / 3 * VECTOR / row_bytes / STEP * STEP;
+            let fits = vectors(rows) >= 3 * threads && vectors(rows + early) < 4 * threads;
+            fits.then_some((threads as u32, rows))
+        })
+        .min_by_key(|(threads, _)| threads.abs_diff(160))
+}
+
+/// For `tall` with single bytes in longer rows.
 pub(super) fn tall_bytes(row_bytes: usize) -> Rounds {
     let threads = if row_bytes <= 32 { 128 } else { 256 };
     Rounds { threads, vectors: 4, step: 64 }
 }
 
-/// For `lines`, whose columns have so many bytes.
-pub(super) fn lines(word: Width, col_bytes: usize) -> Rounds {
+/// For `lines`, whose columns have so many bytes, and whose source's rows start on vectors or not.
+pub(super) fn lines(word: Width, col_bytes: usize, aligned: bool) -> Rounds {
     let (threads, vectors, step) = match word {
         Width::B1 if col_bytes <= 8 => (128, 4, SECTOR),
-        Width::B1 => (128, 8, SECTOR),
-        Width::B2 if col_bytes <= 32 => (128, 4, SECTOR),
+        Width::B1 if col_bytes <= 72 => (128, 8, SECTOR),
+        Width::B1 => (256, 8, SECTOR),
+        Width::B2 if col_bytes <= 32 || !aligned && col_bytes <= 48 => (128, 4, SECTOR),
+        Width::B2 if !aligned => (256, 4, SECTOR),
         Width::B2 => (256, 8, LINE),
         Width::B4 | Width::B8 | Width::B16 => (128, 8, LINE),
     };
     Rounds { threads, vectors, step }
-}
-
-/// From how many rows on columns are better gathered by `lines` than scattered by `wide`, if the rows start on vectors.
-pub(super) const fn gathered_rows(word: Width) -> usize {
-    match word {
-        Width::B1 | Width::B2 => 1,
-        Width::B4 => 12,
-        Width::B8 | Width::B16 => 9,
-    }
 }
 
 /// Bytes of a line of the cache.
@@ -112,19 +141,17 @@ pub(super) struct MicroShape {
     pub threads: u32,
     /// Blocks that a multiprocessor should run at a time if the matrices are large.
     pub at_once: u32,
-    /// Rows and columns from which on tiles are full enough: matrices with fewer are not cut into tiles.
-    pub least: [usize; 2],
 }
 
 pub(super) const fn micro_shape(word: Width) -> MicroShape {
-    let (rows, cols, threads, at_once, least) = match word {
-        Width::B1 => (128, 256, 512, 2, [104, 104]),
-        Width::B2 => (128, 128, 512, 2, [80, 64]),
-        Width::B4 => (64, 64, 256, 4, [48, 64]),
-        Width::B8 => (64, 32, 512, 0, [48, 64]),
-        Width::B16 => (32, 16, 256, 5, [24, 32]),
+    let (rows, cols, threads, at_once) = match word {
+        Width::B1 => (128, 256, 512, 2),
+        Width::B2 => (128, 128, 512, 2),
+        Width::B4 => (64, 64, 256, 4),
+        Width::B8 => (64, 32, 512, 0),
+        Width::B16 => (32, 16, 256, 5),
     };
-    MicroShape { rows, cols, threads, at_once, least }
+    MicroShape { rows, cols, threads, at_once }
 }
 
 /// The shape of a tile of the `rows` kernel. Words of 16 bytes need none: their rows start on vectors.

@@ -14,15 +14,9 @@ use crate::plan::problem::{Batch, Problem};
 /// The bytes between two columns of tiles that do not meet in the banks where the source's rows do.
 const PAIR_DISTANCE: usize = 16 << 10;
 
-/// From this many bytes on matrices are far larger than any cache: the memory gains from fewer blocks.
-const LARGE: usize = 256 << 20;
-
 /// From this many bytes on no cache holds the source and the destination: the memory gains if what is written leaves the
 /// cache before what is read.
-const BEYOND_CACHE: usize = 32 << 20;
-
-/// Below this many bytes a row that starts anywhere is short.
-const SHORT_ROW: usize = 256;
+pub(super) const BEYOND_CACHE: usize = 32 << 20;
 
 /// The widest word that an element is made of and that both memories are aligned to.
 fn largest_word(problem: &Problem, align: usize) -> Width {
@@ -43,7 +37,7 @@ pub(super) struct Task<'a> {
     /// Words of an element.
     pub(super) k: usize,
     /// Whether all rows of both matrices start on a vector.
-    aligned: bool,
+    pub(super) aligned: bool,
     pub(super) limit: [usize; 3],
 }
 
@@ -64,8 +58,14 @@ impl<'a> Task<'a> {
         self.word.bytes() as usize
     }
 
+    /// Whether all rows of the destination start on a sector if the first one does.
+    pub(super) fn dst_rows_on_sectors(&self) -> bool {
+        let Problem { dst, dst_align, .. } = self.problem;
+        *dst_align == VECTOR && dst.ld.is_multiple_of(self.sector())
+    }
+
     /// Bytes of the elements of all matrices together.
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let Problem { src, batch, element_bytes, .. } = self.problem;
         src.len().saturating_mul(batch.count).saturating_mul(*element_bytes)
     }
@@ -75,22 +75,13 @@ impl<'a> Task<'a> {
         SECTOR / self.word_bytes()
     }
 
-    /// Whether there are few rows, and few columns: tiles would stand out over them.
-    pub(super) fn is_few(&self) -> [bool; 2] {
-        let least = match self.aligned {
-            true => micro_shape(self.word).least,
-            false => [SHORT_ROW / self.word_bytes(); 2],
-        };
-        [self.problem.src.rows < least[0], self.problem.src.cols < least[1]]
-    }
-
     pub(super) fn micro(&self) -> Option<Vec<Launch>> {
         self.micro_in_pairs(self.tiles_apart())
     }
 
     /// Tiles of aligned rows, down columns that lie in pairs `apart` tiles from each other; 0 for none.
     pub(super) fn micro_in_pairs(&self, apart: usize) -> Option<Vec<Launch>> {
-        let MicroShape { rows, cols, threads, at_once, .. } = micro_shape(self.word);
+        let MicroShape { rows, cols, threads, .. } = micro_shape(self.word);
         if !self.aligned {
             return None;
         }
@@ -98,9 +89,8 @@ impl<'a> Task<'a> {
         let group = (2 * apart).max(1);
         let words = [apart as u64];
         let mut launches = self.groups(Fast::Micro, x, [cols, group], threads, &words);
-        if self.bytes() >= LARGE {
-            launches.iter_mut().for_each(|launch| launch.at_once = at_once);
-        }
+        let at_once = self.micro_at_once();
+        launches.iter_mut().for_each(|launch| launch.at_once = at_once);
         Some(launches)
     }
 
