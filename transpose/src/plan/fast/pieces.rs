@@ -72,21 +72,32 @@ impl Task<'_> {
             return None;
         }
         let x = (src.len() + self.sector() - 1).div_ceil(window * src.rows);
-        let gap = if self.src_aligned() { 1 } else { 2 };
-        let shared = line_bytes(src.rows, window * self.word_bytes(), gap);
+        let shared = line_bytes(src.rows, window * self.word_bytes(), self.line_gap());
         self.pieces(Fast::Lines, x, threads, shared, &[window as u64])
     }
 
     /// The columns of a block of `lines`: as many as make no more vectors than its threads load, though a line touches one more than
-    /// it fills, or two. Of lines that start anywhere few touch two.
+    /// it fills, or two. Of lines that start anywhere few touch two: those get more columns, as long as their blocks leave the L1 cache
+    /// enough of what they share with it.
     fn lines_window(&self, rounds: &Rounds) -> usize {
-        let more = if self.src_aligned() { 2 } else { 1 };
-        let line = (rounds.block_vectors() / self.problem.src.rows).saturating_sub(more) * VECTOR;
-        let sector = SECTOR / self.word_bytes();
+        const MOST_SHARED: usize = 19_000;
+        let rows = self.problem.src.rows;
+        let sector = self.sector();
         // Whole lines of the cache, where rows start on them.
         let step = if self.src_aligned() { rounds.step / self.word_bytes() } else { sector };
-        let cols = line / self.word_bytes();
-        if cols >= step { cols / step * step } else { (cols / sector).max(1) * sector }
+        let window = |more: usize| {
+            let line = (rounds.block_vectors() / rows).saturating_sub(more) * VECTOR;
+            let cols = line / self.word_bytes();
+            if cols >= step { cols / step * step } else { (cols / sector).max(1) * sector }
+        };
+        let long = window(1);
+        let fits = line_bytes(rows, long * self.word_bytes(), self.line_gap()) <= MOST_SHARED;
+        if fits && !self.src_aligned() { long } else { window(2) }
+    }
+
+    /// The vectors that `lines` leaves out behind every eighth line, at most.
+    fn line_gap(&self) -> usize {
+        if self.src_aligned() { 1 } else { 2 }
     }
 
     /// The windows of `lines` if they can be a single round of loads. For bytes and half-words that is a full one, of whole vectors of
