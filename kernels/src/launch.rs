@@ -14,7 +14,8 @@
 //!
 //! # Registers
 //! The assembler may give a thread registers that make its code no faster and leave less of them to other
-//! blocks. [`at_most_registers`] is for kernels that were measured with fewer.
+//! blocks; or it saves registers by letting each load wait for the one before, and stops doing so when it is told how many
+//! it may take. [`at_most_registers`] is for kernels that were measured either way.
 
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;

@@ -1,4 +1,4 @@
-//! The transpose of matrices with few rows, for narrow elements and for more rows than `wide` is good at.
+//! The transpose of matrices with few rows, for elements of up to 8 bytes.
 //!
 //! Many columns are one piece of the destination. A block loads that window of every source row as it lies, a
 //! *line*, and gathers the piece from the lines, vector by vector:

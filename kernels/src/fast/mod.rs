@@ -12,8 +12,8 @@
 //! | `tuples` | elements of any other size | reading the stage |
 //! | `tall` | few columns: many rows are one piece of the source | reading the stage |
 //! | `tall_bytes` | the same for single bytes | reading the stage |
-//! | `wide` | few rows: many columns are one piece of the destination | writing the stage |
-//! | `lines` | the same for narrow elements, and for more rows | reading the stage |
+//! | `lines` | few rows: many columns are one piece of the destination | reading the stage |
+//! | `wide` | the same for 16 bytes, and for more rows of words than `lines` loads at once | writing the stage |
 //! | `batch` | many small matrices, one after the other | reading the stage |
 //! | `batch_narrow` | the same for bytes and half-words | reading the stage |
 //! | `elements` | elements of hundreds of bytes, which need no stage | – |

@@ -6,7 +6,8 @@
 //! the piece as it lies. The piece starts on a sector; its first and last tuple of `rows` elements
 //! may be shared with the blocks beside it.
 //!
-//! For words and wider elements: scattering bytes would take too many instructions, see [`lines`](super::lines).
+//! For 16 bytes, and for words where [`lines`](super::lines) would have to load in more than one round. Scattering bytes would take too
+//! many instructions.
 //!
 //! ```text
 //! stage[c · rows + r] = src[r][c]
