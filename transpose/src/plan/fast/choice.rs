@@ -39,7 +39,7 @@ const fn least_cols_past_sectors(word: Width) -> usize {
     }
 }
 
-/// The same if rows start anywhere.
+/// Rows and columns from which on tiles are full enough, if rows start anywhere.
 const fn least_anywhere(word: Width) -> [usize; 2] {
     match word {
         Width::B1 => [256, 180],
@@ -87,7 +87,7 @@ impl Task<'_> {
         cols < least || empty
     }
 
-    /// The same for rows. Of what starts vectors only wide words that start anywhere are moved in pieces for the sake of empty tiles.
+    /// The same for rows. Of those that start on vectors half empty tiles are as good as full ones, and so they are of narrow elements.
     fn few_rows(&self) -> bool {
         let Layout { rows, cols, .. } = self.problem.src;
         if self.aligned {
@@ -115,7 +115,7 @@ impl Task<'_> {
         rows_shape(self.word).map(|shape| (shape.chunks - 1) * VECTOR / self.word_bytes())
     }
 
-    /// Whether tiles of `across` columns are as full, in 32nds.
+    /// Whether tiles of `across` columns are as full as `least`, in 32nds.
     fn fills(&self, cols: usize, across: usize, least: usize) -> bool {
         cols * 32 >= cols.div_ceil(across) * across * least
     }
