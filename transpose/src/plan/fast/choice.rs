@@ -3,14 +3,11 @@
 //! Tiles are best while they are full. Few columns, and few rows, are moved in pieces instead; and so are a few more columns than
 //! tiles have, which would leave the last tile nearly empty. All lengths were measured (docs/performance.md, "Which kernel").
 
-use super::shapes::{MicroShape, SECTOR, VECTOR, micro_shape, rows_shape};
+use super::shapes::{micro_shape, rows_shape};
 use super::task::{BEYOND_CACHE, Task};
 use crate::kernels::Width;
 use crate::launch::Launch;
 use crate::layout::Layout;
-
-/// From this many bytes on matrices are far larger than any cache: the memory gains from fewer blocks.
-const LARGE: usize = 256 << 20;
 
 /// From this many rows, or columns, on it counts what tiles beside, or below, them leave empty.
 const MANY: usize = 1024;
@@ -94,9 +91,9 @@ impl Task<'_> {
             return rows < least(self.word)[0];
         }
         let wide = matches!(self.word, Width::B4 | Width::B8) && cols >= MANY;
-        let empty = rows_shape(self.word).filter(|_| wide).is_some_and(|shape| {
+        let empty = self.window().filter(|_| wide).is_some_and(|[down, _]| {
             // Windows start up to a sector earlier.
-            let (early, down) = (self.sector() - 1, shape.rows - self.sector());
+            let early = self.sector() - 1;
             rows + early <= 2 * down && rows * 32 < (rows + early).div_ceil(down) * down * 21
         });
         rows < least_anywhere(self.word)[0] || empty
@@ -106,23 +103,18 @@ impl Task<'_> {
     fn tile_cols(&self) -> Option<usize> {
         match self.aligned {
             true => Some(micro_shape(self.word).cols),
-            false => self.window_cols(),
+            false => self.window().map(|[_, cols]| cols),
         }
     }
 
-    /// The columns of a tile of the `rows` kernel.
-    fn window_cols(&self) -> Option<usize> {
-        rows_shape(self.word).map(|shape| (shape.chunks - 1) * VECTOR / self.word_bytes())
+    /// The rows and columns of a window of the `rows` kernel.
+    fn window(&self) -> Option<[usize; 2]> {
+        rows_shape(self.word).map(|shape| shape.window(self.word))
     }
 
     /// Whether tiles of `across` columns are as full as `least`, in 32nds.
     fn fills(&self, cols: usize, across: usize, least: usize) -> bool {
         cols * 32 >= cols.div_ceil(across) * across * least
-    }
-
-    /// Whether the destination's rows start on vectors, but not on sectors, so that sectors are written in parts.
-    fn vectors_split_sectors(&self) -> bool {
-        self.aligned && !self.problem.dst.ld.is_multiple_of(SECTOR / self.word_bytes())
     }
 
     /// Few rows: gathered if bytes and half-words, or by a single round of loads; the others scattered.
@@ -147,17 +139,7 @@ impl Task<'_> {
         const MANY_ROWS: usize = 1000;
         let Layout { rows, cols, .. } = self.problem.src;
         let many = self.bytes() >= MANY_BYTES && rows >= MANY_ROWS;
-        let full = self.window_cols().is_some_and(|across| self.fills(cols, across, 24));
+        let full = self.window().is_some_and(|[_, across]| self.fills(cols, across, 24));
         self.word == Width::B1 && self.vectors_split_sectors() && many && full
-    }
-
-    /// How many blocks of `micro` a multiprocessor should run at a time: fewer than fit if they are full and the matrices
-    /// large, or sectors are written in parts: those meet in the cache then.
-    pub(super) fn micro_at_once(&self) -> u32 {
-        let MicroShape { rows, cols, at_once, .. } = micro_shape(self.word);
-        let src = self.problem.src;
-        let full = src.rows >= rows && src.cols >= cols;
-        let parts = self.vectors_split_sectors() && src.rows > rows && self.bytes() >= BEYOND_CACHE;
-        if full && (self.bytes() >= LARGE || parts) { at_once } else { 0 }
     }
 }

@@ -20,10 +20,9 @@ impl Task<'_> {
         let Problem { src, .. } = self.problem;
         let row_bytes = src.ld.checked_mul(self.word_bytes()).filter(|_| src.ld <= 2 * src.cols)?;
         let bytes = |window: usize| piece_bytes((window + self.sector()) * row_bytes);
-        let (threads, window) = if let Some(round) = self.full_tall(row_bytes) {
-            (round.threads, round.line_bytes / self.word_bytes())
-        } else if let Some(long) = self.long_tall(row_bytes) {
-            long
+        let round = self.full_tall(row_bytes).or_else(|| self.long_tall(row_bytes));
+        let (threads, window) = if let Some(OneRound { threads, line_bytes }) = round {
+            (threads, line_bytes / self.word_bytes())
         } else if self.word == Width::B1 {
             let rounds = tall_bytes(row_bytes);
             let rows = (rounds.block_vectors() - 1) * VECTOR / row_bytes;
@@ -63,7 +62,7 @@ impl Task<'_> {
         let (threads, window) = match self.one_round() {
             Some(OneRound { threads, line_bytes }) => (threads, line_bytes / self.word_bytes()),
             None => {
-                let rounds = lines(self.word, src.rows * self.word_bytes(), self.src_aligned());
+                let rounds = lines(self.word, src.rows * self.word_bytes(), self.src_aligned);
                 (rounds.threads, self.lines_window(&rounds))
             }
         };
@@ -84,7 +83,7 @@ impl Task<'_> {
         let rows = self.problem.src.rows;
         let sector = self.sector();
         // Whole lines of the cache, where rows start on them.
-        let step = if self.src_aligned() { rounds.step / self.word_bytes() } else { sector };
+        let step = if self.src_aligned { rounds.step / self.word_bytes() } else { sector };
         let window = |more: usize| {
             let line = (rounds.block_vectors() / rows).saturating_sub(more) * VECTOR;
             let cols = line / self.word_bytes();
@@ -92,28 +91,30 @@ impl Task<'_> {
         };
         let long = window(1);
         let fits = line_bytes(rows, long * self.word_bytes(), self.line_gap()) <= MOST_SHARED;
-        if fits && !self.src_aligned() { long } else { window(2) }
+        if fits && !self.src_aligned { long } else { window(2) }
     }
 
     /// The vectors that `lines` leaves out behind every eighth line, at most.
     fn line_gap(&self) -> usize {
-        if self.src_aligned() { 1 } else { 2 }
+        if self.src_aligned { 1 } else { 2 }
     }
 
     /// The windows of `lines` if they can be a single round of loads. For bytes and half-words that is a full one, of whole vectors of
     /// every row of the source and whole sectors of the destination.
     pub(super) fn one_round(&self) -> Option<OneRound> {
         let rows = self.problem.src.rows;
-        let whole = self.src_aligned() && self.dst_starts_on_sectors();
+        let whole = self.src_aligned && self.dst_starts_on_sectors();
         match self.word {
-            Width::B1 | Width::B2 => full_round(self.word, rows).filter(|_| whole),
-            _ => three_quarters(self.word, rows, usize::from(!whole)),
+            Width::B1 | Width::B2 => full_round(rows).filter(|_| whole),
+            Width::B4 | Width::B8 => three_quarters(rows, usize::from(!whole)),
+            Width::B16 => None,
         }
     }
 
     /// The windows of `tall` for single bytes, in rows that are not too long.
-    fn long_tall(&self, row_bytes: usize) -> Option<(u32, usize)> {
-        let early = if self.dst_rows_on_sectors() { 0 } else { SECTOR - 1 };
+    fn long_tall(&self, row_bytes: usize) -> Option<OneRound> {
+        let on_sectors = self.problem.dst_align == VECTOR && self.dst_rows_on_sectors();
+        let early = if on_sectors { 0 } else { SECTOR - 1 };
         if self.word == Width::B1 { long_tall_bytes(row_bytes, early) } else { None }
     }
 
@@ -127,9 +128,9 @@ impl Task<'_> {
         let whole = |words: usize, bytes: usize| (words * self.word_bytes()).is_multiple_of(bytes);
         let src_starts =
             *src_align == VECTOR && (batch.count == 1 || whole(batch.src_stride, VECTOR));
-        let dst_rows = dst.rows == 1 || whole(dst.ld, SECTOR);
+        let dst_rows = dst.rows == 1 || self.dst_rows_on_sectors();
         let whole = src_starts && dst_rows && self.dst_starts_on_sectors();
-        full_round(self.word, src.ld).filter(|round| whole && round.line_bytes >= 2 * LINE)
+        full_round(src.ld).filter(|round| whole && round.line_bytes >= 2 * LINE)
     }
 
     /// Whether every matrix of the destination starts on a sector, most likely: what starts on a vector mostly does. It costs
@@ -181,7 +182,7 @@ impl Task<'_> {
         let each = self.problem.src.len();
         let bytes = each * self.word_bytes();
         // Matrices that start anywhere in a vector touch one more.
-        let ends = usize::from(!self.src_aligned());
+        let ends = usize::from(!self.src_aligned);
         let eighths = |(rounds, window): &(Rounds, usize)| {
             ((window + early) * bytes).div_ceil(VECTOR) * 8 / rounds.block_vectors()
         };

@@ -61,11 +61,8 @@ const VECTORS: usize = 4;
 
 /// For bytes and half-words in so many rows in `lines`, or columns in `tall`, if no memory beside the window is loaded: exactly four
 /// vectors for each thread. None where such a window takes very many threads, or is too short.
-pub(super) fn full_round(word: Width, lines: usize) -> Option<OneRound> {
+pub(super) fn full_round(lines: usize) -> Option<OneRound> {
     const MOST_WARPS: usize = 5;
-    if word.bytes() > 2 {
-        return None;
-    }
     let bytes = |threads: usize| threads * VECTORS * VECTOR;
     (1..=MOST_WARPS)
         .map(|warps| warps * WARP)
@@ -77,12 +74,9 @@ pub(super) fn full_round(word: Width, lines: usize) -> Option<OneRound> {
 
 /// For words and double words in so many rows in `lines`, each of which touches `extra` vectors more than the window fills: about three
 /// vectors for each thread. None where that takes very many threads.
-pub(super) fn three_quarters(word: Width, lines: usize, extra: usize) -> Option<OneRound> {
+pub(super) fn three_quarters(lines: usize, extra: usize) -> Option<OneRound> {
     const THREADS: [usize; 6] = [128, 160, 96, 192, 224, 256];
     const STEP: usize = 2 * LINE;
-    if !matches!(word, Width::B4 | Width::B8) {
-        return None;
-    }
     THREADS.into_iter().find_map(|threads| {
         // In twentieths of what each thread may load.
         let load =
@@ -97,7 +91,7 @@ pub(super) fn three_quarters(word: Width, lines: usize, extra: usize) -> Option<
 
 /// The windows of `tall` with single bytes, in rows of so many of them, if `early` rows before a window are loaded too: whole lines of
 /// the destination's rows, and a bit more than three vectors for each thread. None for long rows.
-pub(super) fn long_tall_bytes(row_bytes: usize, early: usize) -> Option<(u32, usize)> {
+pub(super) fn long_tall_bytes(row_bytes: usize, early: usize) -> Option<OneRound> {
     const STEP: usize = 2 * LINE;
     const MOST_WARPS: usize = 14;
     let vectors = |rows: usize| (rows * row_bytes).div_ceil(VECTOR);
@@ -106,9 +100,9 @@ pub(super) fn long_tall_bytes(row_bytes: usize, early: usize) -> Option<(u32, us
         .filter_map(|threads| {
             let rows = threads * 11 / 3 * VECTOR / row_bytes / STEP * STEP;
             let fits = vectors(rows) >= 3 * threads && vectors(rows + early) < 4 * threads;
-            fits.then_some((threads as u32, rows))
+            fits.then_some(OneRound { threads: threads as u32, line_bytes: rows })
         })
-        .min_by_key(|(threads, _)| threads.abs_diff(160))
+        .min_by_key(|round| round.threads.abs_diff(160))
 }
 
 /// For `tall` with single bytes in longer rows.
@@ -160,6 +154,14 @@ pub(super) struct RowsShape {
     pub chunks: usize,
     pub rows: usize,
     pub threads: u32,
+}
+
+impl RowsShape {
+    /// The rows of a window, which may start up to a sector earlier than the tile's, and the columns of a tile.
+    pub fn window(&self, word: Width) -> [usize; 2] {
+        let word_bytes = word.bytes() as usize;
+        [self.rows - SECTOR / word_bytes, (self.chunks - 1) * VECTOR / word_bytes]
+    }
 }
 
 pub(super) const fn rows_shape(word: Width) -> Option<RowsShape> {

@@ -1,8 +1,7 @@
 //! A problem whose word is known, the launches of the kernels that cut it into tiles, and what all launches have in common.
 
 use super::shapes::{
-    MicroShape, PIXELS, RowsShape, SECTOR, TuplesShape, VECTOR, micro_shape, rows_shape,
-    tuples_shape,
+    MicroShape, PIXELS, SECTOR, TuplesShape, VECTOR, micro_shape, rows_shape, tuples_shape,
 };
 use crate::divide::magic32;
 use crate::far_rows;
@@ -13,6 +12,9 @@ use crate::plan::problem::{Batch, Problem};
 
 /// The bytes between two columns of tiles that do not meet in the banks where the source's rows do.
 const PAIR_DISTANCE: usize = 16 << 10;
+
+/// From this many bytes on matrices are far larger than any cache: the memory gains from fewer blocks.
+const LARGE: usize = 256 << 20;
 
 /// From this many bytes on no cache holds the source and the destination: the memory gains if what is written leaves the
 /// cache before what is read.
@@ -38,6 +40,8 @@ pub(super) struct Task<'a> {
     pub(super) k: usize,
     /// Whether all rows of both matrices start on a vector.
     pub(super) aligned: bool,
+    /// Whether all rows of the source do.
+    pub(super) src_aligned: bool,
     pub(super) limit: [usize; 3],
 }
 
@@ -46,12 +50,8 @@ impl<'a> Task<'a> {
         let (src_align, dst_align) = problem.row_alignments();
         let word = largest_word(problem, src_align.min(dst_align));
         let k = problem.element_bytes / word.bytes() as usize;
-        Task { problem, word, k, aligned: src_align.min(dst_align) == VECTOR, limit }
-    }
-
-    /// Whether all rows of the source start on a vector.
-    pub(super) fn src_aligned(&self) -> bool {
-        self.problem.row_alignments().0 == VECTOR
+        let (aligned, src_aligned) = (src_align.min(dst_align) == VECTOR, src_align == VECTOR);
+        Task { problem, word, k, aligned, src_aligned, limit }
     }
 
     pub(super) fn word_bytes(&self) -> usize {
@@ -60,8 +60,12 @@ impl<'a> Task<'a> {
 
     /// Whether all rows of the destination start on a sector if the first one does.
     pub(super) fn dst_rows_on_sectors(&self) -> bool {
-        let Problem { dst, dst_align, .. } = self.problem;
-        *dst_align == VECTOR && dst.ld.is_multiple_of(self.sector())
+        self.problem.dst.ld.is_multiple_of(self.sector())
+    }
+
+    /// Whether the destination's rows start on vectors, but not on sectors, so that sectors are written in parts.
+    pub(super) fn vectors_split_sectors(&self) -> bool {
+        self.aligned && !self.dst_rows_on_sectors()
     }
 
     /// Bytes of the elements of all matrices together.
@@ -94,6 +98,16 @@ impl<'a> Task<'a> {
         Some(launches)
     }
 
+    /// How many blocks of `micro` a multiprocessor should run at a time: fewer than fit if they are full and the matrices
+    /// large, or sectors are written in parts: those meet in the cache then.
+    fn micro_at_once(&self) -> u32 {
+        let MicroShape { rows, cols, at_once, .. } = micro_shape(self.word);
+        let src = self.problem.src;
+        let full = src.rows >= rows && src.cols >= cols;
+        let parts = self.vectors_split_sectors() && src.rows > rows && self.bytes() >= BEYOND_CACHE;
+        if full && (self.bytes() >= LARGE || parts) { at_once } else { 0 }
+    }
+
     /// How far apart two columns of tiles of the `micro` kernel should be that are walked together, in tiles.
     pub(super) fn tiles_apart(&self) -> usize {
         let MicroShape { cols, .. } = micro_shape(self.word);
@@ -104,10 +118,10 @@ impl<'a> Task<'a> {
 
     /// Rows that start anywhere.
     pub(super) fn rows(&self) -> Option<Vec<Launch>> {
-        let RowsShape { chunks, rows, threads } = rows_shape(self.word)?;
-        let x = (self.problem.src.rows + self.sector() - 1).div_ceil(rows - self.sector());
-        let cols = (chunks - 1) * VECTOR / self.word_bytes();
-        Some(self.tiles(Fast::Rows, x, cols, threads, &[]))
+        let shape = rows_shape(self.word)?;
+        let [rows, cols] = shape.window(self.word);
+        let x = (self.problem.src.rows + self.sector() - 1).div_ceil(rows);
+        Some(self.tiles(Fast::Rows, x, cols, shape.threads, &[]))
     }
 
     /// Triples of bytes or half-words in rows that start on vectors.
