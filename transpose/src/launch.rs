@@ -18,6 +18,8 @@ pub(crate) struct Launch {
     pub dynamic_shared_bytes: u32,
     /// How many blocks a multiprocessor should run at a time; 0 for as many as fit. Changes no result.
     pub at_once: u32,
+    /// Whether blocks wait for each other: the device runs all of them at a time, or refuses the launch.
+    pub cooperative: bool,
     /// Whether the L2 cache should rather give up what is stored than what is loaded. Changes no result.
     pub evict_last: bool,
     /// Bytes from the start of each of the two memories to where this launch starts.

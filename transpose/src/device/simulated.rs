@@ -191,6 +191,7 @@ mod tests {
             block: [32, 8, 1],
             dynamic_shared_bytes: 0,
             at_once: 0,
+            cooperative: false,
             evict_last: false,
             offsets: [0, 0],
             words: [64, 64, 64, 0].into(),

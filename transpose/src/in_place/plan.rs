@@ -380,6 +380,7 @@ mod tests {
             block: [32, 1, 1],
             dynamic_shared_bytes: u32::MAX,
             at_once: 0,
+            cooperative: false,
             evict_last: false,
             offsets: [0; 2],
             words: [2, 2, 0].into(),

@@ -43,6 +43,7 @@ pub(crate) fn launches(
                 block: BLOCK,
                 dynamic_shared_bytes: 0,
                 at_once: 0,
+                cooperative: false,
                 evict_last: false,
                 offsets: [row * src.ld + col, dst_start].map(|n| n as u64 * width.bytes()),
                 words: [rows, cols, src.ld, dst.ld].map(|n| n as u64).into(),

@@ -112,6 +112,7 @@ fn launch(
         block: [block.x, block.y, 1],
         dynamic_shared_bytes: dynamic_shared_bytes(kernel, block, width),
         at_once: 0,
+        cooperative: false,
         evict_last: false,
         offsets: [0, 0],
         words: [src.rows, src.cols, src.ld, dst.ld].map(|n| n as u64).into(),

@@ -56,6 +56,7 @@ fn launch<const N: usize>(
         block: [threads as u32, 1, 1],
         dynamic_shared_bytes: shared as u32,
         at_once: 0,
+        cooperative: false,
         evict_last: false,
         offsets: [0, 0],
         words: words.into(),

@@ -256,6 +256,7 @@ impl<'a> Task<'a> {
             block: [threads, 1, 1],
             dynamic_shared_bytes: shared as u32,
             at_once: 0,
+            cooperative: false,
             evict_last: self.bytes() >= BEYOND_CACHE,
             offsets: offsets.map(|n| (n * element_bytes) as u64),
             words: Words::new(&shape, words),
