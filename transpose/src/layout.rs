@@ -44,6 +44,11 @@ impl Layout {
         if self.is_empty() { 0 } else { (self.rows - 1) * self.ld + self.cols }
     }
 
+    /// Elements of memory that a matrix with this layout owns: all of it, what lies behind its last row included.
+    pub fn capacity(&self) -> usize {
+        self.rows * self.ld
+    }
+
     /// Elements of the matrix, without what lies between its rows.
     pub fn len(&self) -> usize {
         self.rows * self.cols

@@ -13,7 +13,8 @@ use std::marker::PhantomData;
 /// the call has returned. [`to_host`](Self::to_host) waits for them; dropping a matrix is allowed
 /// at any time.
 ///
-/// An element is any [`Pod`] type of 1, 2, 4, 8 or 16 bytes; it is moved as it is, bit for bit.
+/// An element is any [`Pod`] type; it is moved as it is, bit for bit. A matrix whose elements have no bytes takes no memory on the
+/// device: all operations succeed as on any other, and launch nothing.
 #[derive(Debug)]
 pub struct DeviceMatrix<T> {
     buffer: Buffer,
@@ -32,7 +33,7 @@ impl<T: Pod> DeviceMatrix<T> {
     }
 
     /// Like [`from_host`](Self::from_host), the rows on the device `ld` elements apart. What
-    /// lies between them is zero.
+    /// lies between them, and behind the last one, is zero.
     ///
     /// # Errors
     /// As [`from_host`](Self::from_host), and [`Error::LeadingDimension`] if `ld < cols`.
@@ -48,7 +49,8 @@ impl<T: Pod> DeviceMatrix<T> {
             let (expected, actual) = (layout.len(), elements.len());
             return Err(Error::LengthMismatch { rows, cols, expected, actual });
         }
-        let matrix = if layout.is_contiguous() {
+        // Windows reach what lies between the rows and behind the last.
+        let matrix = if layout.capacity() == layout.len() {
             Self::uninitialized(device, layout)?
         } else {
             Self::zeroed_with_ld(device, rows, cols, ld)?
@@ -78,7 +80,7 @@ impl<T: Pod> DeviceMatrix<T> {
 
     /// A matrix whose elements are whatever its memory held.
     fn uninitialized(device: &Device, layout: Layout) -> Result<Self> {
-        let bytes = layout.rows * layout.ld * size_of::<T>();
+        let bytes = layout.capacity() * size_of::<T>();
         Ok(DeviceMatrix { buffer: device.allocate(bytes)?, layout, element: PhantomData })
     }
 
@@ -245,6 +247,6 @@ impl<T: Pod> DeviceMatrix<T> {
 
     /// The elements that the buffer holds, what lies between the rows included.
     pub(crate) fn capacity(&self) -> usize {
-        self.layout.rows * self.layout.ld
+        self.layout.capacity()
     }
 }

@@ -339,6 +339,9 @@ fn choose(
 /// The tiles that are worth a try, best first.
 fn candidates(shape: &Shape, algorithm: InPlace, device: &Device) -> Vec<(usize, usize)> {
     let (limits, options) = (device.limits(), InPlaceOptions::default());
+    if shape.element_bytes() == 0 {
+        return Vec::new();
+    }
     let staged = |stages| stages::candidates(stages, shape, &limits, &options);
     match algorithm {
         InPlace::ThreeStage => staged(Stages::Three),

@@ -206,6 +206,9 @@ impl Plan {
     }
 
     fn classic(kernel: Classic, problem: Problem) -> Result<Self> {
+        if problem.element_bytes == 0 {
+            return Ok(Plan { problem, launches: Vec::new() });
+        }
         let width = Width::of_bytes(problem.element_bytes)?;
         let launches = classic::launches(kernel, width, &problem, GRID_LIMIT);
         Ok(Plan { problem, launches })
@@ -262,7 +265,7 @@ fn problem<T: Pod>(src: &MatrixView<'_, T>, dst: &MatrixViewMut<'_, T>, batch: B
         dst: dst.layout,
         src_align: alignment(src.address),
         dst_align: alignment(dst.address),
-        batch,
+        batch: batch.normalised(),
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) const VECTOR: usize = 16;
 
 /// Equally laid out matrices at equal distances, in elements.
 ///
-/// The matrices of the destination must not overlap; those of the source may.
+/// The matrices of the destination must not overlap; those of the source may. The strides of a single matrix mean nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// How many matrices there are.
@@ -22,6 +22,11 @@ pub struct Batch {
 impl Batch {
     /// A single matrix.
     pub(crate) const ONE: Batch = Batch { count: 1, src_stride: 0, dst_stride: 0 };
+
+    /// The same batch, with strides of zero if there are no two matrices that they could lie between.
+    pub(super) fn normalised(self) -> Batch {
+        if self.count > 1 { self } else { Batch { count: self.count, ..Batch::ONE } }
+    }
 }
 
 /// The element, both layouts, how both memories are aligned, and how many matrices there are.

@@ -277,10 +277,12 @@ impl Kernel {
     /// Whether it takes a `rows × cols` source of `element_bytes` wide elements.
     ///
     /// # Errors
-    /// [`Error::ElementSize`] for a width without kernels, [`Error::StudySource`] for a source
-    /// that this kernel makes nothing of.
+    /// [`Error::ElementSize`] for a width without kernels, unless it is zero, which needs none;
+    /// [`Error::StudySource`] for a source that this kernel makes nothing of.
     pub fn check_source(self, element_bytes: usize, rows: usize, cols: usize) -> Result<()> {
-        Width::of_bytes(element_bytes)?;
+        if element_bytes > 0 {
+            Width::of_bytes(element_bytes)?;
+        }
         match self.outcome().objection(element_bytes, rows, cols) {
             None => Ok(()),
             Some(reason) => {

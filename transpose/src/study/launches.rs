@@ -46,6 +46,9 @@ pub fn plan<'s, 'd, T: Pod>(
     kernel.check_block(block)?;
     kernel.check_source(element_bytes, src.nrows(), src.ncols())?;
     check_destination(kernel, element_bytes, src.layout, dst.layout)?;
+    if element_bytes == 0 {
+        return Ok(Plan::of(&src, &dst, Vec::new()));
+    }
     let width = Width::of_bytes(element_bytes)?;
     let launch = launch(kernel, block, width, src.layout, dst.layout)?;
     Ok(Plan::of(&src, &dst, launch.into_iter().collect()))
