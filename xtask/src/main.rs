@@ -8,6 +8,7 @@ mod hopper;
 mod paths;
 mod ptx;
 mod published;
+mod tables;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -46,6 +47,12 @@ enum Chore {
     },
     /// Write into tests/ratchet.txt what each kernel costs now.
     Ratchet,
+    /// Write the tables of README.md and docs/ from the figures in docs/results/.
+    Tables {
+        /// Write nothing; fail if a table is not what the figures say.
+        #[arg(long)]
+        check: bool,
+    },
 }
 
 fn main() -> anyhow::Result<()> {
@@ -57,6 +64,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Published => published::check(),
         Chore::Bundle { folder } => bundle::bundle(&folder),
         Chore::Ratchet => ratchet(),
+        Chore::Tables { check } => tables::tables(check),
     }
 }
 
