@@ -1,5 +1,6 @@
 //! Matrices in pinned, mapped and unified memory, on the simulator and on a GPU.
 
+use bytemuck::{Pod, Zeroable};
 use transpose::study::{HostMatrix, MemoryKind};
 use transpose::{Device, DeviceMatrix, Error, Strategy};
 use transpose_tests::on_both_devices;
@@ -12,6 +13,7 @@ on_both_devices! {
     looking_waits_for_the_work,
     empty,
     more_unified_memory_than_the_device_has,
+    elements_aligned_to_more_than_the_memory,
 }
 
 /// The kinds that kernels reach.
@@ -108,4 +110,29 @@ fn more_unified_memory_than_the_device_has(device: &Device) {
     // The refusal costs nothing: the device goes on.
     let matrix = HostMatrix::<u8>::zeroed(device, MemoryKind::Unified, 3, 3).unwrap();
     assert!(matrix.read().unwrap()[..] == [0; 9]);
+}
+
+/// A page of bytes: a slice of such elements must start where a page does.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(4096))]
+struct Page([u8; 4096]);
+
+/// As many bytes as [`HostMatrix`] vouches for.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(256))]
+struct Aligned([u8; 256]);
+
+fn elements_aligned_to_more_than_the_memory(device: &Device) {
+    for kind in MemoryKind::ALL {
+        let refused = HostMatrix::<Page>::zeroed(device, kind, 1, 1).err().unwrap();
+        assert_eq!(
+            refused.to_string(),
+            "elements aligned to 4096 bytes in host memory that is aligned to 256"
+        );
+        let matrix = HostMatrix::<Aligned>::zeroed(device, kind, 2, 3).unwrap();
+        assert!(matrix.read().unwrap().as_ptr().is_aligned());
+    }
+    // The device's own memory is reached by addresses only.
+    let matrix = DeviceMatrix::from_host(device, 2, 1, &[Page::zeroed(); 2]).unwrap();
+    assert_eq!(matrix.transposed().unwrap().to_host().unwrap().len(), 2);
 }

@@ -284,6 +284,15 @@ pub enum Error {
         kind: MemoryKind,
     },
 
+    /// Elements that the host wants aligned to more than its memory is that a device can reach.
+    #[error("elements aligned to {needed} bytes in host memory that is aligned to {given}")]
+    HostAlignment {
+        /// Bytes that the element type is aligned to.
+        needed: usize,
+        /// Bytes that the memory is aligned to.
+        given: usize,
+    },
+
     /// Something that this GPU or its driver does not do.
     #[error("{device} does not support {what}")]
     Unsupported {

@@ -21,6 +21,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What host memory that a device can reach is aligned to, in bytes.
+pub(crate) const HOST_ALIGNMENT: usize = 256;
+
 /// A place that holds matrices and transposes them. Clones are handles to the same device.
 #[derive(Clone)]
 pub struct Device {
@@ -52,7 +55,7 @@ pub(crate) trait Backend: Send + Sync {
     /// `address` came from `allocate`, is given back once, and is not used by later calls.
     unsafe fn free(&self, address: u64);
 
-    /// Memory of the host, `bytes > 0` zero bytes, aligned to 256, that the device can reach.
+    /// Memory of the host, `bytes > 0` zero bytes, aligned to [`HOST_ALIGNMENT`], that the device can reach.
     fn allocate_host(&self, kind: MemoryKind, bytes: u64) -> Result<HostAllocation>;
 
     /// Gives host memory back once all that was queued before is done.

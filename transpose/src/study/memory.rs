@@ -18,7 +18,7 @@
 //! wait for the device first, and what they return borrows the matrix, so that nothing that
 //! writes to it can be queued while it is looked at. Dropping a matrix waits too.
 
-use crate::device::{Device, HostAllocation};
+use crate::device::{Device, HOST_ALIGNMENT, HostAllocation};
 use crate::layout::Layout;
 use crate::view::{MatrixView, MatrixViewMut};
 use crate::{Error, Result};
@@ -102,15 +102,28 @@ impl<T: Pod> HostMatrix<T> {
     /// # Errors
     /// [`Error::SizeOverflow`], [`Error::OutOfMemory`], also for unified memory that would not
     /// fit the device's, and what the device reports; [`Error::Unsupported`] for unified memory
-    /// where the host must not touch it while the GPU works.
+    /// where the host must not touch it while the GPU works; [`Error::HostAlignment`] for elements
+    /// that the host wants aligned to more than 256 bytes.
     pub fn zeroed(device: &Device, kind: MemoryKind, rows: usize, cols: usize) -> Result<Self> {
         let layout = Layout::contiguous(rows, cols, size_of::<T>())?;
+        let needed = align_of::<T>();
+        if needed > HOST_ALIGNMENT {
+            return Err(Error::HostAlignment { needed, given: HOST_ALIGNMENT });
+        }
         let bytes = layout.len() * size_of::<T>();
         let allocation = match bytes {
             0 => None,
             _ => Some(device.allocate_host(kind, bytes)?),
         };
-        Ok(HostMatrix { device: device.clone(), kind, allocation, layout, element: PhantomData })
+        let device = device.clone();
+        let matrix = Self { device, kind, allocation, layout, element: PhantomData };
+        match matrix.host() {
+            // A driver that does not do as the device promises.
+            Some(host) if !host.is_aligned() => {
+                Err(Error::HostAlignment { needed, given: 1 << host.addr().trailing_zeros() })
+            }
+            _ => Ok(matrix),
+        }
     }
 
     /// The elements to look at, row by row, once all queued work is done.
@@ -174,7 +187,7 @@ impl<T: Pod> HostMatrix<T> {
     }
 
     /// The first element, valid for all of them: pages of host memory, zeroed when they were
-    /// allocated, aligned for any element. `None` on the simulator, whose memory has no address
+    /// allocated, aligned for the element. `None` on the simulator, whose memory has no address
     /// on the host.
     fn host(&self) -> Option<*mut T> {
         match &self.allocation {
