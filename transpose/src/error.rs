@@ -2,6 +2,7 @@
 
 use crate::study::{Block, Kernel, MemoryKind};
 use crate::{InPlace, Strategy};
+use std::path::PathBuf;
 
 /// What can go wrong in this library.
 ///
@@ -291,6 +292,15 @@ pub enum Error {
         needed: usize,
         /// Bytes that the memory is aligned to.
         given: usize,
+    },
+
+    /// A [`PlanCache`](crate::PlanCache) that could not be saved.
+    #[error("the plan cache {} cannot be saved: {source}", path.display())]
+    PlanCache {
+        /// The file.
+        path: PathBuf,
+        /// What the file system reported.
+        source: std::io::Error,
     },
 
     /// Something that this GPU or its driver does not do.

@@ -5,8 +5,11 @@
 //! device, element size, class of shapes and alignment, which a person may read, copy or delete.
 
 use super::problem::Problem;
+use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The first line of a cache file of this version of the library.
@@ -72,21 +75,30 @@ impl PlanCache {
         (PlanCache { path: Some(path), kernels }, warning)
     }
 
-    /// Writes the file that the cache was opened from, whole or not at all.
+    /// Writes the file that the cache was opened from, whole or not at all; does nothing if there is none.
+    ///
+    /// What the file knows and this cache does not, because another one has been saved there meanwhile, is kept in the file.
+    /// Threads and processes may save to one path at once: they wait for each other by a lock on an empty file beside it, its
+    /// name followed by `.lock`, which stays.
     ///
     /// # Errors
-    /// What the file system reports.
-    pub fn save(&self) -> std::io::Result<()> {
+    /// [`Error::PlanCache`] with what the file system reports.
+    pub fn save(&self) -> Result<()> {
         let Some(path) = &self.path else {
             return Ok(());
         };
+        self.merge_into(path).map_err(|source| Error::PlanCache { path: path.clone(), source })
+    }
+
+    fn merge_into(&self, path: &Path) -> io::Result<()> {
+        let _until_written = lock(path)?;
+        let mut kernels = read(path).unwrap_or_default();
+        kernels.extend(self.kernels.clone());
         let mut text = format!("{HEADER}\n");
-        for (key, kernel) in &self.kernels {
+        for (key, kernel) in kernels {
             text += &format!("{key}\t{kernel}\n");
         }
-        let beside = path.with_extension("new");
-        std::fs::write(&beside, text)?;
-        std::fs::rename(beside, path)
+        replace(path, &text)
     }
 
     /// How many classes of problems were measured.
@@ -122,10 +134,36 @@ fn key(device: &str, problem: &Problem) -> String {
     )
 }
 
+/// Waits until nobody else saves to `path`; the lock goes with the file that is returned.
+fn lock(path: &Path) -> io::Result<File> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".lock");
+    let file = File::options().create(true).truncate(false).write(true).open(beside)?;
+    match file.lock() {
+        // Some network file systems have no locks. Files are still written whole there.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
+        locked => locked.map(|()| file),
+    }
+}
+
+/// Puts a file with that text in the place of whatever is at `path`.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut builder = tempfile::Builder::new();
+    // Readable for whom other new files are, not for the owner alone.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
 fn read(path: &Path) -> Result<BTreeMap<String, String>, CacheWarning> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
         Err(error) => return Err(CacheWarning::Unreadable { reason: error.to_string() }),
     };
     let mut lines = text.lines();
@@ -146,14 +184,22 @@ fn read(path: &Path) -> Result<BTreeMap<String, String>, CacheWarning> {
 mod tests {
     use super::*;
     use crate::plan::problem::tight;
+    use tempfile::TempDir;
 
     fn problem(rows: usize, cols: usize) -> Problem {
         tight(4, rows, cols)
     }
 
+    /// The path of a cache in a folder of its own, which goes when the folder's handle does.
+    fn somewhere() -> (TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plans.txt");
+        (folder, path)
+    }
+
     #[test]
     fn a_cache_survives_its_file() {
-        let path = std::env::temp_dir().join(format!("plans-{}.txt", std::process::id()));
+        let (_folder, path) = somewhere();
         let (mut cache, warning) = PlanCache::open(&path);
         assert!(cache.is_empty() && warning.is_none());
         cache.insert("A\tchip", &problem(1000, 1000), "micro");
@@ -163,7 +209,11 @@ mod tests {
         assert_eq!(cache.get("A\tchip", &problem(1020, 600)), Some("micro"));
         assert_eq!(cache.get("A\tchip", &problem(1001, 1000)), None, "another alignment");
         assert_eq!(cache.get("B", &problem(1000, 1000)), None);
+    }
 
+    #[test]
+    fn what_is_no_cache_is_named_and_overwritten() {
+        let (_folder, path) = somewhere();
         std::fs::write(&path, "something else\n").unwrap();
         let (cache, warning) = PlanCache::open(&path);
         assert!(cache.is_empty());
@@ -172,8 +222,60 @@ mod tests {
         let (_, warning) = PlanCache::open(&path);
         assert_eq!(warning, Some(CacheWarning::Corrupt { line: 2 }));
         std::fs::write(&path, [0xff, 0xfe, 0]).unwrap();
-        let (_, warning) = PlanCache::open(&path);
+        let (cache, warning) = PlanCache::open(&path);
         assert!(matches!(warning, Some(CacheWarning::Unreadable { .. })));
-        std::fs::remove_file(path).unwrap();
+        cache.save().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{HEADER}\n"));
+    }
+
+    /// Caches that are saved at once, each with plans of its own, all find their way into the file.
+    #[test]
+    fn savers_keep_each_others_plans() {
+        const SAVERS: usize = 8;
+        const ROUNDS: usize = 20;
+        let (_folder, path) = somewhere();
+        let start = std::sync::Barrier::new(SAVERS);
+        let save = |saver: usize| {
+            let (mut cache, _) = PlanCache::open(&path);
+            start.wait();
+            for round in 0..ROUNDS {
+                cache.insert(&format!("chip {saver}"), &problem(1 << round, 16), "micro");
+                cache.save().unwrap();
+                let (read, warning) = PlanCache::open(&path);
+                assert!(read.len() >= cache.len() && warning.is_none(), "{warning:?}");
+            }
+        };
+        std::thread::scope(|scope| {
+            (0..SAVERS).for_each(|saver| _ = scope.spawn(move || save(saver)));
+        });
+        let (all, warning) = PlanCache::open(&path);
+        assert_eq!((all.len(), warning), (SAVERS * ROUNDS, None));
+    }
+
+    /// Whatever else is in the folder stays as it is, and nothing is left there but the lock.
+    #[test]
+    fn files_of_others_are_left_alone() {
+        let (folder, path) = somewhere();
+        let others = ["plans.new", "plans", "plans.txt.new", "plans.txt.lock"];
+        for name in others {
+            std::fs::write(folder.path().join(name), name).unwrap();
+        }
+        let (mut cache, _) = PlanCache::open(&path);
+        cache.insert("chip", &problem(16, 16), "micro");
+        cache.save().unwrap();
+        for name in others {
+            assert_eq!(std::fs::read_to_string(folder.path().join(name)).unwrap(), name);
+        }
+        let files = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(files, others.len() + 1);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error_with_its_path() {
+        let (folder, _) = somewhere();
+        let path = folder.path().join("nowhere").join("plans.txt");
+        let error = PlanCache::open(&path).0.save().unwrap_err();
+        assert!(matches!(&error, Error::PlanCache { path: of, .. } if *of == path), "{error}");
+        assert!(error.to_string().contains("nowhere"), "{error}");
     }
 }
