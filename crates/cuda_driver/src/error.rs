@@ -1,13 +1,15 @@
-//! What can be wrong with the driver of this machine.
+//! The one error type: there is no driver that can be used, or it refused a call.
 
 use std::fmt;
 
-/// Why the CUDA driver cannot be used.
+use crate::library;
+
+/// What can go wrong with the CUDA driver.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No file could be opened as the driver library.
-    #[error("no CUDA driver library could be opened: {}", list(tried))]
+    #[error("no CUDA driver library could be opened")]
     NoLibrary {
         /// Each name that was tried, in order.
         tried: Vec<Attempt>,
@@ -22,8 +24,8 @@ pub enum Error {
         arch: &'static str,
     },
 
-    /// The library opened but lacks a function that every CUDA driver has.
-    #[error("{library} is not a CUDA driver: it has no {symbol}")]
+    /// The library opened but lacks a function that every driver since CUDA 11.0 has.
+    #[error("{library} is no CUDA driver, or one from before CUDA 11: it has no {symbol}")]
     NotADriver {
         /// The name under which the library was opened.
         library: String,
@@ -31,18 +33,51 @@ pub enum Error {
         symbol: &'static str,
     },
 
-    /// The driver refused a call.
-    #[error("{function} of {library} failed with CUDA error {code} ({meaning})")]
+    /// The driver refused a call, or reported by it that earlier work failed.
+    #[error("{function} answered {code}: {}", Explained(*name, *text))]
     Call {
-        /// The name under which the library was opened.
-        library: String,
-        /// The function called.
+        /// The driver's function.
         function: &'static str,
-        /// The `CUresult` it returned.
+        /// Its answer, a `CUresult`.
         code: u32,
-        /// What the driver says the code means.
-        meaning: String,
+        /// The driver's name for the answer, such as `CUDA_ERROR_OUT_OF_MEMORY`; `None` if it has none.
+        name: Option<&'static str>,
+        /// The driver's explanation of it; `None` if it has none.
+        text: Option<&'static str>,
     },
+}
+
+impl Error {
+    /// `CUDA_ERROR_OUT_OF_MEMORY`, as the code of a call's answer.
+    pub const OUT_OF_MEMORY: u32 = 2;
+
+    /// The answer `code` of `function`, in the driver's words.
+    pub fn call(function: &'static str, code: u32) -> Self {
+        let explain = |by| library::open().ok().and_then(|library| library.explain(by, code));
+        let (name, text) = (explain("cuGetErrorName"), explain("cuGetErrorString"));
+        Error::Call { function, code, name, text }
+    }
+
+    /// The driver's answer, if it gave one.
+    pub fn code(&self) -> Option<u32> {
+        match self {
+            Error::Call { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+}
+
+/// A driver's name for an answer and its explanation, as far as there are any.
+struct Explained(Option<&'static str>, Option<&'static str>);
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Explained(Some(name), Some(text)) => write!(f, "{name} ({text})"),
+            Explained(Some(words), None) | Explained(None, Some(words)) => f.write_str(words),
+            Explained(None, None) => f.write_str("a code that this driver does not explain"),
+        }
+    }
 }
 
 /// One name under which the driver library was looked for, in vain.
@@ -63,9 +98,4 @@ impl fmt::Display for Attempt {
             write!(f, "{}: {}", self.name, self.reason)
         }
     }
-}
-
-fn list(tried: &[Attempt]) -> String {
-    let lines: Vec<String> = tried.iter().map(Attempt::to_string).collect();
-    lines.join("; ")
 }

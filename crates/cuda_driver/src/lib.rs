@@ -1,22 +1,61 @@
-//! The CUDA driver, bound at run time.
+//! The CUDA driver: opened at run time, typed, its answers integers.
 //!
-//! [cust] and every other user of `cust_raw` link with `libcuda`, so a program built on
-//! them needs a CUDA toolkit to build and an NVIDIA driver to *start*. With this crate in
-//! the program neither is so: it defines each function that `cust_raw` declares, opens the
-//! driver library of the machine when the first of them is called, and passes the calls
-//! on. Where there is no driver each call returns `CUDA_ERROR_NO_DEVICE`, which cust
-//! reports as `CudaError::NoDevice`.
+//! A program with this crate in it needs no CUDA toolkit to build and no NVIDIA driver to start; it
+//! learns at the first call whether there is a GPU.
 //!
 //! ```
-//! match cuda_driver::available() {
-//!     Ok(version) => println!("CUDA {version}; cust can be used"),
+//! use cuda_driver::{Context, Driver, Stream};
+//!
+//! fn free_memory() -> Result<usize, cuda_driver::Error> {
+//!     let context = Context::primary(Driver::get()?.device(0)?)?;
+//!     let stream = Stream::new(&context)?;
+//!     stream.synchronize()?;
+//!     Ok(context.memory_info()?.free)
+//! }
+//!
+//! match free_memory() {
+//!     Ok(bytes) => println!("{bytes} bytes are free"),
 //!     Err(error) => println!("no GPU: {error}"),
 //! }
 //! ```
 //!
-//! # Using it in a project of your own
+//! # What holds for every operation
+//! - **An answer is an integer.** Drivers newer than this crate answer with codes that it has never
+//!   heard of; they come back in [`Error::Call`] with the name and the text that the driver itself has
+//!   for them. No Rust enum is made from an integer of the driver.
+//! - **The calling thread's current context stays what it was** (see [`Context::enter`]), whatever fails.
+//! - **What is owned is given back**, in order and on whatever thread: a stream, an event, a module and
+//!   a pool keep their context, a function keeps its module.
 //!
-//! Two things besides the dependency:
+//! # What is here
+//! | | |
+//! |---|---|
+//! | [`Driver`], [`Device`] | what there is |
+//! | [`Context`] | memory of the device and of the host |
+//! | [`MemoryPool`] | memory in the order of a stream |
+//! | [`Stream`], [`Event`] | copies, kernels, time |
+//! | [`Module`], [`Function`], [`LaunchConfig`] | kernels |
+//!
+//! It is what the library `transpose` needs, and no more; [`symbol`] finds every other function. The
+//! oldest driver that will do is one of CUDA 11.0. What came later is left out or replaced where the driver
+//! lacks it, as said at each.
+//!
+//! # Which library is opened
+//!
+//! On Linux `libcuda.so.1` by the dynamic loader's usual rules, then where WSL and NixOS keep
+//! it; on Windows `nvcuda.dll`. The environment variable **`CUDA_DRIVER_LIBRARY`** names
+//! another file to open instead, and nothing else is tried then. A path that does not exist
+//! makes the program behave as on a machine without a driver. The choice is made once, at
+//! the first call. x86-64 and 64-bit Arm on Linux; x86-64 on Windows, which compiles but has not
+//! been run.
+//!
+//! # With `cust` in the same program: the feature `trampolines`
+//!
+//! [cust] and every other user of `cust_raw` link with `libcuda`, so a program built on
+//! them needs a CUDA toolkit to build and an NVIDIA driver to *start*. With the feature neither
+//! is so: it defines each function that `cust_raw` declares and passes the calls on to the library
+//! opened here. Where there is no driver each call returns `CUDA_ERROR_NO_DEVICE`, which cust
+//! reports as `CudaError::NoDevice`. Two things besides the dependency:
 //!
 //! 1. **Mention the crate.** A dependency that no code names is not linked, and `cuInit` and
 //!    the others are then undefined. A call of [`available`] is enough, and so is
@@ -48,63 +87,65 @@
 //! `cust_raw`, which do not depend on this crate, so cargo runs them without regard to
 //! anything that a build script here could set.
 //!
-//! # Which library is opened
-//!
-//! On Linux `libcuda.so.1` by the dynamic loader's usual rules, then where WSL and NixOS keep
-//! it; on Windows `nvcuda.dll`. The environment variable **`CUDA_DRIVER_LIBRARY`** names
-//! another file to open instead, and nothing else is tried then. A path that does not exist
-//! makes the program behave as on a machine without a driver. The choice is made once, at
-//! the first call.
-//!
-//! # Targets
-//!
-//! x86-64 and 64-bit Arm on Linux; x86-64 on Windows, which compiles but has not been run.
-//! For every other target the functions are defined too, and refuse.
-//!
 //! [cust]: https://docs.rs/cust/0.3.2
 
+mod context;
+mod device;
+mod driver;
 mod error;
+mod event;
+mod functions;
+mod handle;
+mod launch;
 mod library;
-mod refusal;
-#[cfg_attr(driver_target, path = "trampolines.rs")]
-#[cfg_attr(not(driver_target), path = "no_trampolines.rs")]
-mod slots;
-mod symbols;
+mod memory;
+mod memory_pool;
+mod module;
+mod stream;
+#[cfg(feature = "trampolines")]
+mod trampolines;
 mod version;
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::c_void;
 
+pub use context::{Context, Current};
+pub use device::{Device, DeviceAttribute};
+pub use driver::Driver;
 pub use error::{Attempt, Error};
+pub use event::Event;
+pub use handle::{
+    DeviceAddress, RawContext, RawDevice, RawEvent, RawFunction, RawMemoryPool, RawModule,
+    RawStream,
+};
+pub use launch::{LaunchConfig, Start};
+pub use memory::{HostMemoryFlags, MemoryInfo};
+pub use memory_pool::MemoryPool;
+pub use module::{Function, FunctionAttribute, Module};
+pub use stream::{DeviceRows, RowsShape, Stream};
 pub use version::DriverVersion;
 
-use library::Driver;
-
-/// Initialises the driver (`cuInit`) and returns its version.
+/// Initialises the driver and returns its version.
 ///
 /// Success says that there is a driver and at least one GPU. It may be called at any time,
 /// any number of times.
 ///
 /// # Errors
-/// [`Error::NoLibrary`] with each name tried and the dynamic loader's message,
-/// [`Error::NotADriver`], [`Error::UnsupportedTarget`], or [`Error::Call`] with the result of
-/// a `cuInit` that failed: 100 where no GPU is visible, 34 for a toolkit's stub library.
+/// As for [`Driver::get`].
 pub fn available() -> Result<DriverVersion, Error> {
-    let driver = library::open().map_err(Error::clone)?;
-    init(driver)?;
-    version_of(driver)
+    Driver::get()?.version()
 }
 
 /// The newest version of CUDA that the driver supports. Does not initialise the driver and
 /// needs no GPU.
 ///
 /// # Errors
-/// As for [`available`].
+/// [`Error::NoLibrary`], [`Error::NotADriver`], [`Error::UnsupportedTarget`], and what the driver answers.
 pub fn driver_version() -> Result<DriverVersion, Error> {
-    version_of(library::open().map_err(Error::clone)?)
+    Driver::opened()?.version()
 }
 
-/// The address of a driver function that `cust_raw` does not declare, `cuLaunchKernelEx`
-/// for one; `None` if this driver is too old for it or there is no driver.
+/// The address of a driver function that is not typed here; `None` if this driver is too old for it
+/// or there is no driver.
 ///
 /// The name is the exported one, with its `_v2` where the function has several versions.
 /// The address stays valid for the life of the process. Calling it takes a `transmute` to
@@ -125,58 +166,4 @@ pub fn driver_version() -> Result<DriverVersion, Error> {
 /// ```
 pub fn symbol(name: &str) -> Option<*const c_void> {
     library::open().ok()?.symbol(name)
-}
-
-fn init(driver: &Driver) -> Result<(), Error> {
-    const NAME: &str = "cuInit";
-    let address = required(driver, NAME)?;
-    // SAFETY: the driver API has had this signature since its first version.
-    let init: unsafe extern "C" fn(c_uint) -> u32 = unsafe { std::mem::transmute(address) };
-    // SAFETY: 0 is the one permitted flag; the function may be called again and at any time.
-    succeeded(driver, NAME, unsafe { init(0) })
-}
-
-fn version_of(driver: &Driver) -> Result<DriverVersion, Error> {
-    const NAME: &str = "cuDriverGetVersion";
-    let address = required(driver, NAME)?;
-    // SAFETY: the driver API has had this signature since its first version.
-    let get: unsafe extern "C" fn(*mut c_int) -> u32 = unsafe { std::mem::transmute(address) };
-    let mut version = 0;
-    // SAFETY: `version` is a place for an integer; the function needs no `cuInit`.
-    succeeded(driver, NAME, unsafe { get(&mut version) })?;
-    Ok(DriverVersion::decode(version))
-}
-
-fn required(driver: &Driver, symbol: &'static str) -> Result<*const c_void, Error> {
-    driver.symbol(symbol).ok_or_else(|| Error::NotADriver { library: driver.name.clone(), symbol })
-}
-
-fn succeeded(driver: &Driver, function: &'static str, code: u32) -> Result<(), Error> {
-    match code {
-        0 => Ok(()),
-        _ => Err(Error::Call {
-            library: driver.name.clone(),
-            function,
-            code,
-            meaning: meaning(driver, code),
-        }),
-    }
-}
-
-/// The driver's own words for a result code.
-fn meaning(driver: &Driver, code: u32) -> String {
-    let mut text: *const c_char = std::ptr::null();
-    if let Some(address) = driver.symbol("cuGetErrorString") {
-        // SAFETY: the driver API has had this signature since the function came, with
-        // CUresult as an integer.
-        let explain: unsafe extern "C" fn(u32, *mut *const c_char) -> u32 =
-            unsafe { std::mem::transmute(address) };
-        // SAFETY: `text` is a place for a pointer. It is left null for an unknown code.
-        unsafe { explain(code, &mut text) };
-    }
-    if text.is_null() {
-        return "no explanation from the driver".into();
-    }
-    // SAFETY: the driver answered with a C string that lives as long as the library.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }

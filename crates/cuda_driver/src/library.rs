@@ -1,12 +1,9 @@
 //! Finds and opens the driver library, once per process.
 
-use std::ffi::{OsStr, OsString, c_void};
+use std::ffi::{CStr, OsStr, OsString, c_char, c_void};
 use std::sync::OnceLock;
 
-use libloading::Library;
-
 use crate::error::{Attempt, Error};
-use crate::{refusal, slots};
 
 /// Names a library file to open in place of the system's driver.
 const OVERRIDE: &str = "CUDA_DRIVER_LIBRARY";
@@ -22,38 +19,53 @@ const NAMES: &[&str] = &[
 #[cfg(target_os = "windows")]
 const NAMES: &[&str] = &["nvcuda.dll"];
 
-/// The opened driver library. Never closed: its functions stay in the slots.
-pub(crate) struct Driver {
+/// The opened driver library. Never closed: addresses in it are kept, and its strings handed out.
+pub(crate) struct Library {
     /// The name it was opened under.
     pub(crate) name: String,
-    library: Library,
+    library: libloading::Library,
 }
 
-impl Driver {
+impl Library {
     /// The address of an exported function.
     pub(crate) fn symbol(&self, name: &str) -> Option<*const c_void> {
         // SAFETY: the pointer is only handed on; whoever calls it answers for its type.
         let symbol = unsafe { self.library.get::<*const c_void>(name.as_bytes()) }.ok()?;
         Some(*symbol).filter(|address| !address.is_null())
     }
+
+    /// What `cuGetErrorName` or `cuGetErrorString` answers for a result code; `None` for a code that
+    /// the driver does not know.
+    pub(crate) fn explain(&self, function: &'static str, code: u32) -> Option<&'static str> {
+        type Explain = unsafe extern "C" fn(u32, *mut *const c_char) -> u32;
+        let address = self.symbol(function)?;
+        // SAFETY: both functions have had this type since they came, with CUresult as an integer.
+        let explain: Explain = unsafe { std::mem::transmute(address) };
+        let mut text = std::ptr::null();
+        // SAFETY: `text` is a place for a pointer. It stays null, or becomes null, for an unknown code.
+        unsafe { explain(code, &mut text) };
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: the driver answered with a C string of its own, and is never closed.
+        unsafe { CStr::from_ptr::<'static>(text) }.to_str().ok()
+    }
 }
 
-/// The driver; the first call opens it and fills the slots, with or without success.
-pub(crate) fn open() -> Result<&'static Driver, &'static Error> {
-    static DRIVER: OnceLock<Result<Driver, Error>> = OnceLock::new();
-    DRIVER
+/// The driver library; the first call opens it, with or without success.
+pub(crate) fn open() -> Result<&'static Library, &'static Error> {
+    static LIBRARY: OnceLock<Result<Library, Error>> = OnceLock::new();
+    LIBRARY
         .get_or_init(|| {
-            let driver = find();
-            slots::fill(|name| {
-                let found = driver.as_ref().ok().and_then(|d| d.symbol(name));
-                found.map_or_else(|| refusal::address(name), <*const c_void>::cast_mut)
-            });
-            driver
+            let library = find();
+            #[cfg(feature = "trampolines")]
+            crate::trampolines::connect(library.as_ref().ok());
+            library
         })
         .as_ref()
 }
 
-fn find() -> Result<Driver, Error> {
+fn find() -> Result<Library, Error> {
     if cfg!(not(driver_target)) {
         return Err(Error::UnsupportedTarget {
             os: std::env::consts::OS,
@@ -63,7 +75,7 @@ fn find() -> Result<Driver, Error> {
     let mut tried = Vec::new();
     for name in names() {
         match try_open(&name) {
-            Ok(driver) => return Ok(driver),
+            Ok(library) => return Ok(library),
             Err(attempt) => tried.push(attempt),
         }
     }
@@ -78,13 +90,13 @@ fn names() -> Vec<OsString> {
     }
 }
 
-fn try_open(name: &OsStr) -> Result<Driver, Attempt> {
+fn try_open(name: &OsStr) -> Result<Library, Attempt> {
     let shown = name.to_string_lossy().into_owned();
     // SAFETY: opening a library runs its initialisers. Those of the driver are made to be
     // run in any process, as linking with it would have done; a file that the user names
     // in place of it is the user's to answer for.
-    match unsafe { Library::new(name) } {
-        Ok(library) => Ok(Driver { name: shown, library }),
+    match unsafe { libloading::Library::new(name) } {
+        Ok(library) => Ok(Library { name: shown, library }),
         Err(error) => Err(Attempt { name: shown, reason: message(&error) }),
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 #[allow(unused_imports)]
-#[path = "../src/symbols.rs"]
+#[path = "../src/trampolines/symbols.rs"]
 mod symbols;
 use symbols::for_each_symbol;
 

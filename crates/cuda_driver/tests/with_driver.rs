@@ -1,4 +1,4 @@
-//! Calls reach the driver library as they were made. Each test is a process of its own, so
+//! Calls that go through the trampolines reach the driver library as they were made. Each test is a process of its own, so
 //! the first call in it is also the one that opens the library.
 #![cfg(driver_target)]
 
@@ -8,15 +8,15 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Barrier;
 
-use cuda_driver::{DriverVersion, Error};
+use cuda_driver::Error;
 use cust::sys;
-use support::with_fake;
+use support::{with_compiled, with_fake};
 
 const NO_DEVICE: u32 = 100;
 
 #[test]
 fn six_arguments_in_registers() {
-    with_fake("six_arguments_in_registers", 0, || {
+    with_fake("six_arguments_in_registers", || {
         for _first_then_later in 0..2 {
             let mut seen = [0u64; 6];
             let place: *mut [u64; 6] = &mut seen;
@@ -32,7 +32,7 @@ fn six_arguments_in_registers() {
 
 #[test]
 fn eleven_arguments_some_on_the_stack() {
-    with_fake("eleven_arguments_some_on_the_stack", 0, || {
+    with_fake("eleven_arguments_some_on_the_stack", || {
         for _first_then_later in 0..2 {
             let mut seen = [0u64; 11];
             let place: *mut [u64; 11] = &mut seen;
@@ -49,7 +49,7 @@ fn eleven_arguments_some_on_the_stack() {
 
 #[test]
 fn a_float_in_a_vector_register() {
-    with_fake("a_float_in_a_vector_register", 0, || {
+    with_fake("a_float_in_a_vector_register", || {
         for _first_then_later in 0..2 {
             let mut seen = (0i32, 0f32);
             let place: *mut (i32, f32) = &mut seen;
@@ -63,7 +63,7 @@ fn a_float_in_a_vector_register() {
 
 #[test]
 fn many_threads_make_the_first_call() {
-    with_fake("many_threads_make_the_first_call", 0, || {
+    with_fake("many_threads_make_the_first_call", || {
         let start = Barrier::new(32);
         let call = |device: i32| {
             let mut bytes = 0usize;
@@ -84,7 +84,7 @@ fn many_threads_make_the_first_call() {
 
 #[test]
 fn a_function_that_the_driver_lacks_refuses() {
-    with_fake("a_function_that_the_driver_lacks_refuses", 0, || {
+    with_fake("a_function_that_the_driver_lacks_refuses", || {
         // SAFETY: the fake driver has neither function, and a refusal reads no argument.
         unsafe {
             assert_eq!(sys::cuCtxSynchronize() as u32, NO_DEVICE);
@@ -97,38 +97,8 @@ fn a_function_that_the_driver_lacks_refuses() {
 }
 
 #[test]
-fn the_version_is_the_drivers() {
-    with_fake("the_version_is_the_drivers", 0, || {
-        let version = cuda_driver::available().unwrap();
-        assert_eq!(version, DriverVersion { major: 12, minor: 9 });
-        assert_eq!(version.to_string(), "12.9");
-        assert_eq!(cuda_driver::driver_version(), Ok(version));
-        assert_eq!(cust::CudaApiVersion::get().unwrap().major(), 12);
-    });
-}
-
-#[test]
-fn a_driver_that_cannot_start_says_why() {
-    with_fake("a_driver_that_cannot_start_says_why", 34, || {
-        let error = cuda_driver::available().unwrap_err();
-        let text = error.to_string();
-        assert!(text.contains("error 34 (this is the stub library)"), "{text}");
-        assert!(matches!(error, Error::Call { function: "cuInit", code: 34, .. }));
-        assert!(cuda_driver::driver_version().is_ok());
-    });
-}
-
-#[test]
-fn an_error_that_the_driver_cannot_explain() {
-    with_fake("an_error_that_the_driver_cannot_explain", 12345, || {
-        let text = cuda_driver::available().unwrap_err().to_string();
-        assert!(text.contains("12345"), "{text}");
-    });
-}
-
-#[test]
 fn a_newer_function_is_found_by_name() {
-    with_fake("a_newer_function_is_found_by_name", 0, || {
+    with_fake("a_newer_function_is_found_by_name", || {
         assert_eq!(cuda_driver::symbol("cuStillToCome"), None);
         assert_eq!(cuda_driver::symbol("cuInit\0"), cuda_driver::symbol("cuInit"));
         let address = cuda_driver::symbol("cuNewerThanCustRaw").unwrap();
@@ -141,12 +111,7 @@ fn a_newer_function_is_found_by_name() {
 
 #[test]
 fn a_library_that_is_no_driver() {
-    let name = "a_library_that_is_no_driver";
-    let library = match support::is_child() {
-        true => Default::default(),
-        false => support::compile("not_a_driver", ""),
-    };
-    support::with_library(name, library, || {
+    with_compiled("a_library_that_is_no_driver", "not_a_driver", "", &[], || {
         let error = cuda_driver::available().unwrap_err();
         assert!(matches!(error, Error::NotADriver { symbol: "cuInit", .. }), "{error}");
         assert_eq!(cust::quick_init().err(), Some(cust::error::CudaError::NoDevice));

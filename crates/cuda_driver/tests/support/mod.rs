@@ -2,11 +2,15 @@
 //! choice is made once per process, at its first call.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod recording;
+
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 const OVERRIDE: &str = "CUDA_DRIVER_LIBRARY";
 const CHILD: &str = "CUDA_DRIVER_TEST_CHILD";
@@ -46,35 +50,51 @@ pub fn without_driver(name: &str, body: impl FnOnce()) {
 /// The library that [`without_driver`] asks for.
 pub const NO_SUCH_FILE: &str = "/no/such/libcuda.so.1";
 
-/// Runs `body` with the driver of `fake_driver.rs`, whose `cuInit` returns `init`.
-pub fn with_fake(name: &str, init: u32, body: impl FnOnce()) {
+/// Runs `body` with the driver of `fake_driver.rs`.
+pub fn with_fake(name: &str, body: impl FnOnce()) {
+    with_compiled(name, "fake_driver", include_str!("fake_driver.rs"), &[], body);
+}
+
+/// Runs `body` with a driver that is compiled from `source`.
+pub fn with_compiled(
+    name: &str,
+    library: &str,
+    source: &str,
+    options: &[&str],
+    body: impl FnOnce(),
+) {
+    // One library a process of tests, however many tests want it at a time.
+    static COMPILED: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
     if is_child() {
         return body();
     }
-    let library = compile("fake_driver", include_str!("fake_driver.rs"));
-    let init = init.to_string();
-    let variables = [(OVERRIDE, library.as_os_str()), ("FAKE_CUINIT", init.as_ref())];
-    again(name, &variables);
+    let path = {
+        let mut compiled = COMPILED.lock().unwrap();
+        let compile = || compile(library, source, options);
+        compiled.entry(library.to_owned()).or_insert_with(compile).clone()
+    };
+    again(name, &[(OVERRIDE, path.as_os_str())]);
 }
 
 /// Compiles `source` to a shared library.
-pub fn compile(name: &str, source: &str) -> PathBuf {
+fn compile(name: &str, source: &str, options: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let unfinished = folder.join(format!("{name}-{}", unique()));
     let library = folder.join(format!("{name}.so"));
 
     let rustc = env::var_os("RUSTC").unwrap_or("rustc".into());
     let mut child = Command::new(rustc)
-        .args(["-", "--crate-type=cdylib", "--edition=2024", "-Cpanic=abort"])
+        .args(["-", "--crate-type=cdylib", "--edition=2024", "-Cpanic=abort", "-Awarnings"])
         .args(["--crate-name", name, "-o"])
         .arg(&unfinished)
+        .args(options)
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
     child.stdin.take().unwrap().write_all(source.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
 
-    // Tests run side by side; whoever comes last replaces the file by its equal.
+    // Processes run side by side; whichever comes last replaces the file by its equal.
     std::fs::rename(&unfinished, &library).unwrap();
     library
 }

@@ -11,7 +11,7 @@ const INVALID_VALUE: u32 = 1;
 ///
 /// Asking what an error means must not fail itself: cust's `Display` for its errors asks
 /// the driver, and its `to_string()` panics when the driver gives no answer.
-pub(crate) fn address(name: &str) -> *mut c_void {
+pub(super) fn address(name: &str) -> *mut c_void {
     match name {
         "cuGetErrorString" => error_string as *mut c_void,
         "cuGetErrorName" => error_name as *mut c_void,
@@ -22,11 +22,11 @@ pub(crate) fn address(name: &str) -> *mut c_void {
 /// Called with whatever arguments the missing function takes. In the C calling conventions
 /// of every supported target the caller cleans up after its arguments, so ignoring them is
 /// harmless.
-pub(crate) extern "C" fn refuse() -> u32 {
+pub(super) extern "C" fn refuse() -> u32 {
     NO_DEVICE
 }
 
-pub(crate) extern "C" fn error_string(code: u32, text: *mut *const c_char) -> u32 {
+pub(super) extern "C" fn error_string(code: u32, text: *mut *const c_char) -> u32 {
     answer(
         text,
         match code {
@@ -36,7 +36,7 @@ pub(crate) extern "C" fn error_string(code: u32, text: *mut *const c_char) -> u3
     )
 }
 
-pub(crate) extern "C" fn error_name(code: u32, text: *mut *const c_char) -> u32 {
+pub(super) extern "C" fn error_name(code: u32, text: *mut *const c_char) -> u32 {
     answer(
         text,
         match code {

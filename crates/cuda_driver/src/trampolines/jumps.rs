@@ -12,7 +12,7 @@ use core::arch::naked_asm;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::symbols::for_each_symbol;
+use super::symbols::for_each_symbol;
 
 macro_rules! define {
     ($($name:ident)*) => {
@@ -21,7 +21,7 @@ macro_rules! define {
         enum Slot { $($name),* }
 
         /// Each symbol's name, in slot order.
-        pub(crate) const NAMES: &[&str] = &[$(stringify!($name)),*];
+        const NAMES: &[&str] = &[$(stringify!($name)),*];
 
         // `unused`: only the linker looks for them.
         $(
@@ -85,7 +85,7 @@ static SLOTS: [AtomicPtr<c_void>; NAMES.len()] =
     [const { AtomicPtr::new(resolve as *mut c_void) }; NAMES.len()];
 
 /// Points every slot at what `address` answers for its name.
-pub(crate) fn fill(address: impl Fn(&'static str) -> *mut c_void) {
+pub(super) fn fill(address: impl Fn(&'static str) -> *mut c_void) {
     for (slot, name) in SLOTS.iter().zip(NAMES) {
         // Release: whoever jumps through the slot sees the library as it was initialised.
         slot.store(address(name), Ordering::Release);

@@ -1,10 +1,10 @@
-//! Stands in for `trampolines.rs` on a target without a CUDA driver: every `cu*` symbol is
+//! Stands in for `jumps.rs` on a target without a CUDA driver: every `cu*` symbol is
 //! there, so that programs link and start, and every one of them refuses.
 
 use core::ffi::{c_char, c_void};
 
-use crate::refusal;
-use crate::symbols::for_each_symbol;
+use super::refusal;
+use super::symbols::for_each_symbol;
 
 macro_rules! define {
     ($($name:ident)*) => { $(define_one! { $name })* };
@@ -38,4 +38,4 @@ mod symbols {
 }
 
 /// There are no slots to fill.
-pub(crate) fn fill(_address: impl Fn(&'static str) -> *mut c_void) {}
+pub(super) fn fill(_address: impl Fn(&'static str) -> *mut c_void) {}

@@ -1,0 +1,99 @@
+//! The context in which all work on a device is done.
+//!
+//! Most calls of the driver work in the *current* context of the calling thread. Every operation of this crate makes
+//! its own context current for as long as it takes, and then puts back what was current before: a caller sees no
+//! change, and it does not matter which thread calls, or drops.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::functions::Functions;
+use crate::{Device, Error, RawContext};
+
+/// A device's primary context, which everybody in the process shares who does not make one of their own.
+///
+/// It is retained as long as a clone of this or anything made in it lives.
+#[derive(Clone, Debug)]
+pub struct Context(Arc<Primary>);
+
+#[derive(Debug)]
+struct Primary {
+    device: Device,
+    raw: RawContext,
+}
+
+impl Context {
+    /// Retains the primary context of a device. The calling thread's current context stays.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn primary(device: Device) -> Result<Self, Error> {
+        let mut raw = RawContext::NULL;
+        // SAFETY: `raw` is a place for a context.
+        unsafe { device.functions().cuDevicePrimaryCtxRetain(&mut raw, device.raw) }?;
+        Ok(Context(Arc::new(Primary { device, raw })))
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// The driver's name for it.
+    pub fn as_raw(&self) -> RawContext {
+        self.0.raw
+    }
+
+    /// Makes this the calling thread's current context until the guard is dropped.
+    ///
+    /// Operations do that by themselves; who calls several in a row saves time by doing it around them.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn enter(&self) -> Result<Current<'_>, Error> {
+        let functions = self.functions();
+        let mut current = RawContext::NULL;
+        // SAFETY: `current` is a place for a context.
+        unsafe { functions.cuCtxGetCurrent(&mut current) }?;
+        // To ask is several times as fast as to push and pop.
+        let pushed = current != self.as_raw();
+        if pushed {
+            // SAFETY: the context is retained.
+            unsafe { functions.cuCtxPushCurrent_v2(self.as_raw()) }?;
+        }
+        Ok(Current { context: self, pushed, thread: PhantomData })
+    }
+
+    pub(crate) fn functions(&self) -> &'static Functions {
+        self.0.device.functions()
+    }
+}
+
+impl Drop for Primary {
+    fn drop(&mut self) {
+        // SAFETY: it was retained once, and nothing that was made in it is left. A failure is one of earlier work, or
+        // the process is ending: nobody is left to tell.
+        let _ = unsafe { self.device.functions().cuDevicePrimaryCtxRelease_v2(self.device.raw) };
+    }
+}
+
+/// The calling thread has a [`Context`] for its current one; dropped, it has what it had before.
+#[derive(Debug)]
+#[must_use = "dropped, the context is left again"]
+pub struct Current<'a> {
+    context: &'a Context,
+    pushed: bool,
+    /// What is current is a thread's own affair.
+    thread: PhantomData<*mut ()>,
+}
+
+impl Drop for Current<'_> {
+    fn drop(&mut self) {
+        if self.pushed {
+            let mut popped = RawContext::NULL;
+            // SAFETY: what was pushed is popped, on the same thread. The driver's one reason to refuse is that it is
+            // shutting down.
+            let _ = unsafe { self.context.functions().cuCtxPopCurrent_v2(&mut popped) };
+        }
+    }
+}

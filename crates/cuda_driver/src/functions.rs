@@ -1,0 +1,188 @@
+//! The driver's functions, typed as `cuda.h` declares them, with `CUresult` as an integer.
+//!
+//! A table holds functions that come together: a driver has all of them, or is taken to have none.
+//! The names are those that the library exports, with `_v2` where a function has several versions.
+
+#![allow(non_snake_case, reason = "the names are the driver's")]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+use crate::Error;
+use crate::handle::{
+    DeviceAddress, RawContext, RawDevice, RawEvent, RawFunction, RawMemoryPool, RawModule,
+    RawStream,
+};
+use crate::launch::RawLaunchConfig;
+use crate::library::Library;
+use crate::memory_pool::RawPoolProperties;
+use crate::stream::RawCopy2D;
+
+macro_rules! table {
+    ($(#[$doc:meta])* $table:ident { $($name:ident($($argument:ident: $type:ty),* $(,)?);)* }) => {
+        $(#[$doc])*
+        pub(crate) struct $table {
+            $($name: unsafe extern "C" fn($($type),*) -> u32,)*
+        }
+
+        #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
+        impl $table {
+            /// The functions of a library; or the first that it lacks.
+            pub(crate) fn of(library: &Library) -> Result<Self, &'static str> {
+                type Address = *const c_void;
+                Ok($table { $($name: {
+                    let address = library.symbol(stringify!($name)).ok_or(stringify!($name))?;
+                    // SAFETY: an exported function of that name has this type in cuda.h.
+                    unsafe {
+                        std::mem::transmute::<Address, unsafe extern "C" fn($($type),*) -> u32>(address)
+                    }
+                },)* })
+            }
+
+            $(
+                /// # Safety
+                /// What the driver's documentation of the function asks for.
+                pub(crate) unsafe fn $name(&self, $($argument: $type),*) -> Result<(), Error> {
+                    // SAFETY: the caller's obligation.
+                    match unsafe { (self.$name)($($argument),*) } {
+                        0 => Ok(()),
+                        code => Err(Error::call(stringify!($name), code)),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+table! {
+    /// What every driver has since CUDA 11.0.
+    Functions {
+        cuInit(flags: c_uint);
+        cuDriverGetVersion(version: *mut c_int);
+
+        cuDeviceGetCount(count: *mut c_int);
+        cuDeviceGet(device: *mut RawDevice, ordinal: c_int);
+        cuDeviceGetName(name: *mut c_char, length: c_int, device: RawDevice);
+        cuDeviceGetAttribute(value: *mut c_int, attribute: c_uint, device: RawDevice);
+        cuDeviceTotalMem_v2(bytes: *mut usize, device: RawDevice);
+
+        cuDevicePrimaryCtxRetain(context: *mut RawContext, device: RawDevice);
+        cuDevicePrimaryCtxRelease_v2(device: RawDevice);
+        cuCtxGetCurrent(context: *mut RawContext);
+        cuCtxPushCurrent_v2(context: RawContext);
+        cuCtxPopCurrent_v2(context: *mut RawContext);
+
+        cuStreamCreate(stream: *mut RawStream, flags: c_uint);
+        cuStreamDestroy_v2(stream: RawStream);
+        cuStreamSynchronize(stream: RawStream);
+        cuEventCreate(event: *mut RawEvent, flags: c_uint);
+        cuEventDestroy_v2(event: RawEvent);
+        cuEventRecord(event: RawEvent, stream: RawStream);
+        cuEventSynchronize(event: RawEvent);
+        cuEventElapsedTime(milliseconds: *mut f32, start: RawEvent, stop: RawEvent);
+
+        cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
+        cuMemAlloc_v2(address: *mut DeviceAddress, bytes: usize);
+        cuMemAllocManaged(address: *mut DeviceAddress, bytes: usize, flags: c_uint);
+        cuMemFree_v2(address: DeviceAddress);
+        cuMemGetAddressRange_v2(
+            base: *mut DeviceAddress,
+            bytes: *mut usize,
+            address: DeviceAddress,
+        );
+        cuMemHostAlloc(host: *mut *mut c_void, bytes: usize, flags: c_uint);
+        cuMemHostGetDevicePointer_v2(
+            address: *mut DeviceAddress,
+            host: *mut c_void,
+            flags: c_uint,
+        );
+        cuMemFreeHost(host: *mut c_void);
+
+        cuMemsetD8Async(address: DeviceAddress, byte: u8, bytes: usize, stream: RawStream);
+        cuMemcpyHtoDAsync_v2(
+            to: DeviceAddress,
+            from: *const c_void,
+            bytes: usize,
+            stream: RawStream,
+        );
+        cuMemcpyDtoHAsync_v2(
+            to: *mut c_void,
+            from: DeviceAddress,
+            bytes: usize,
+            stream: RawStream,
+        );
+        cuMemcpyDtoDAsync_v2(
+            to: DeviceAddress,
+            from: DeviceAddress,
+            bytes: usize,
+            stream: RawStream,
+        );
+        cuMemcpy2DAsync_v2(copy: *const RawCopy2D, stream: RawStream);
+
+        cuModuleLoadData(module: *mut RawModule, image: *const c_void);
+        cuModuleUnload(module: RawModule);
+        cuModuleGetFunction(function: *mut RawFunction, module: RawModule, name: *const c_char);
+        cuFuncGetAttribute(value: *mut c_int, attribute: c_uint, function: RawFunction);
+        cuFuncSetAttribute(function: RawFunction, attribute: c_uint, value: c_int);
+        cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            blocks: *mut c_int,
+            function: RawFunction,
+            threads: c_int,
+            dynamic_shared: usize,
+        );
+
+        cuLaunchKernel(
+            function: RawFunction,
+            grid_x: c_uint,
+            grid_y: c_uint,
+            grid_z: c_uint,
+            block_x: c_uint,
+            block_y: c_uint,
+            block_z: c_uint,
+            dynamic_shared: c_uint,
+            stream: RawStream,
+            arguments: *mut *mut c_void,
+            extra: *mut *mut c_void,
+        );
+        cuLaunchCooperativeKernel(
+            function: RawFunction,
+            grid_x: c_uint,
+            grid_y: c_uint,
+            grid_z: c_uint,
+            block_x: c_uint,
+            block_y: c_uint,
+            block_z: c_uint,
+            dynamic_shared: c_uint,
+            stream: RawStream,
+            arguments: *mut *mut c_void,
+        );
+    }
+}
+
+table! {
+    /// Memory that is given and taken back in the order of a stream: since CUDA 11.2.
+    PoolFunctions {
+        cuMemPoolCreate(pool: *mut RawMemoryPool, properties: *const RawPoolProperties);
+        cuMemPoolDestroy(pool: RawMemoryPool);
+        cuMemPoolSetAttribute(pool: RawMemoryPool, attribute: c_uint, value: *mut c_void);
+        cuMemPoolTrimTo(pool: RawMemoryPool, bytes: usize);
+        cuMemAllocFromPoolAsync(
+            address: *mut DeviceAddress,
+            bytes: usize,
+            pool: RawMemoryPool,
+            stream: RawStream,
+        );
+        cuMemFreeAsync(address: DeviceAddress, stream: RawStream);
+    }
+}
+
+table! {
+    /// Launches with attributes: since CUDA 11.8.
+    LaunchFunctions {
+        cuLaunchKernelEx(
+            config: *const RawLaunchConfig,
+            function: RawFunction,
+            arguments: *mut *mut c_void,
+            extra: *mut *mut c_void,
+        );
+    }
+}

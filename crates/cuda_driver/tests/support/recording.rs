@@ -1,0 +1,145 @@
+//! Runs a test with the driver of `recording_driver.rs`, and asks that driver what it saw.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::ffi::{CStr, c_char};
+use std::fmt::Debug;
+use std::mem::transmute;
+
+/// A context that is not this library's.
+pub const FOREIGN: usize = 0xF0;
+
+/// Runs `body` in a process of its own, with the recording driver; the surrounding test is named `name`.
+pub fn with_recording(name: &str, body: impl FnOnce()) {
+    super::with_compiled(name, "recording_driver", include_str!("recording_driver.rs"), &[], body);
+}
+
+/// As `with_recording`, with the functions that a driver of CUDA 11.0 has.
+pub fn with_old_driver(name: &str, body: impl FnOnce()) {
+    let source = include_str!("recording_driver.rs");
+    super::with_compiled(name, "old_driver", source, &["--cfg", "old"], body);
+}
+
+fn fake(name: &str) -> *const std::ffi::c_void {
+    cuda_driver::symbol(name).expect("the recording driver is not the one that was opened")
+}
+
+/// The text that one of the driver's own functions answers with, by lines.
+fn lines(name: &str) -> Vec<String> {
+    // SAFETY: both functions that are asked have this type in `recording_driver.rs`.
+    let function: extern "C" fn() -> *const c_char = unsafe { transmute(fake(name)) };
+    // SAFETY: the text is never given back.
+    let text = unsafe { CStr::from_ptr(function()) };
+    text.to_str().unwrap().lines().map(str::to_owned).collect()
+}
+
+/// The calls since the last time: a function, and the context that was current.
+pub fn take_log() -> Vec<String> {
+    lines("fakeTakeLog")
+}
+
+/// The functions called since the last time, without those that only switch contexts.
+pub fn take_calls() -> Vec<String> {
+    let names = take_log().into_iter().map(|line| line.replace("attribute ", "attribute_"));
+    let names = names.map(|line| line.split(' ').next().unwrap_or_default().to_owned());
+    names.filter(|name| !name.starts_with("cuCtx")).collect()
+}
+
+/// What was made and not given back.
+pub fn live() -> Vec<String> {
+    lines("fakeLive")
+}
+
+/// Lets the call after `calls` more fail with `code`; a code of 0 calls that off.
+pub fn fail(calls: usize, code: u32) {
+    // SAFETY: its type in `recording_driver.rs`.
+    let function: extern "C" fn(usize, u32) = unsafe { transmute(fake("fakeFail")) };
+    function(calls, code);
+}
+
+/// Gives a device attribute another value.
+pub fn set_attribute(attribute: u32, value: i32) {
+    // SAFETY: its type in `recording_driver.rs`.
+    let function: extern "C" fn(u32, i32) = unsafe { transmute(fake("fakeSetAttribute")) };
+    function(attribute, value);
+}
+
+/// Makes a context the only one of the calling thread; 0 for none.
+pub fn set_current(context: usize) {
+    // SAFETY: its type in `recording_driver.rs`.
+    let function: extern "C" fn(usize) = unsafe { transmute(fake("fakeSetCurrent")) };
+    function(context);
+}
+
+/// The calling thread's contexts: how many, and the current one.
+pub fn contexts() -> (usize, usize) {
+    // SAFETY: its type in `recording_driver.rs`.
+    let function: extern "C" fn(*mut usize) -> usize = unsafe { transmute(fake("fakeCurrent")) };
+    let mut current = 0;
+    let count = function(&mut current);
+    (count, current)
+}
+
+/// The functions whose failure nobody is told of: they give something back, or leave a context.
+const SILENT: [&str; 10] = [
+    "cuCtxPopCurrent_v2",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuStreamDestroy_v2",
+    "cuEventDestroy_v2",
+    "cuModuleUnload",
+    "cuMemPoolDestroy",
+    "cuMemFree_v2",
+    "cuMemFreeHost",
+    "cuMemFreeAsync",
+    "cuMemPoolTrimTo",
+];
+
+/// Runs `work` again and again, each time with another call of the driver failing with a code that nobody knows, until
+/// it makes no more calls. Each time the code is in the error, the caller's current context is what it was, and nothing
+/// is left behind but what could not be given back.
+///
+/// `may_succeed` says of which other functions the failure may be without consequence.
+pub fn fail_each_call<E: Debug>(
+    work: impl Fn() -> Result<(), E>,
+    code_of: impl Fn(&E) -> Option<u32>,
+    may_succeed: impl Fn(&str) -> bool,
+) {
+    const CODE: u32 = 999_999;
+    for call in 0.. {
+        set_current(FOREIGN);
+        take_log();
+        fail(call, CODE);
+        let result = work();
+        fail(0, 0);
+        let mut log = take_log();
+        log.retain(|line| !line.starts_with("attribute "));
+        if call >= log.len() {
+            result.unwrap();
+            assert!(call > 10, "the work made no calls");
+            return;
+        }
+        let failed = log[call].split(' ').next().unwrap();
+        // What gives back enters the context first: that call failing is as silent.
+        let entering = ["cuCtxGetCurrent", "cuCtxPushCurrent_v2"].contains(&failed);
+        let silent = SILENT.contains(&failed) || may_succeed(failed);
+        match &result {
+            Err(error) => {
+                assert_eq!(code_of(error), Some(CODE), "{failed}, call {call}: {error:?}")
+            }
+            Ok(()) => assert!(silent || entering, "{failed}, call {call}: no error"),
+        }
+        if failed != "cuCtxPopCurrent_v2" {
+            assert_eq!(contexts(), (1, FOREIGN), "{failed}, call {call}");
+        }
+        if !SILENT.contains(&failed) && !entering {
+            assert_eq!(live(), [""; 0], "{failed}, call {call}");
+        }
+        clear();
+    }
+}
+
+/// Forgets what lives.
+fn clear() {
+    // SAFETY: its type in `recording_driver.rs`.
+    let function: extern "C" fn() = unsafe { transmute(fake("fakeClear")) };
+    function();
+}
