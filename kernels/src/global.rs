@@ -8,7 +8,7 @@
 //! A transpose of a large matrix reads and writes everything once. The L2 cache need not keep any of it, but it matters
 //! in which order it gives things up: with the feature `evict_last` what is loaded stays longest, and what is stored
 //! leaves before. On compute capability 9.0 that makes all kernels faster, and the other way round makes them
-//! slower (`docs/performance.md`). PTX ISA, "Cache Eviction Priority Hints".
+//! slower (`docs/decisions/010-cache-policies.md`). PTX ISA, "Cache Eviction Priority Hints".
 
 use crate::element::B16;
 #[cfg(target_arch = "nvptx64")]

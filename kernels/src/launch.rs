@@ -8,7 +8,7 @@
 //! `griddepcontrol`.
 //!
 //! A kernel may also let the next one's blocks come while its own still run (`griddepcontrol.launch_dependents`). Ours do not: the
-//! places that a block leaves are better left free (`docs/performance.md`).
+//! places that a block leaves are better left free (`docs/decisions/011-overlapping-launches.md`).
 //!
 //! Only code that is built for such a chip has the instruction, and the host allows only launches of that code to come early.
 //!

@@ -2,7 +2,7 @@
 //!
 //! What a kernel accesses at a time, a few columns of very many rows, does not spread over the banks if the rows' addresses
 //! differ only in high bits. Two columns of tiles at some distance do, so they are walked together (`walk::in_pairs` of
-//! the kernels). Measured on an H200: docs/performance.md, "Rows a multiple of 128 KiB apart".
+//! the kernels). Measured on an H200: docs/decisions/009-rows-128-kib-apart.md.
 
 /// Rows a multiple of so many bytes apart meet in few banks.
 const FAR_ROWS: usize = 128 << 10;

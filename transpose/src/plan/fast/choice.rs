@@ -1,7 +1,7 @@
 //! Which kernel serves a problem best.
 //!
 //! Tiles are best while they are full. Few columns, and few rows, are moved in pieces instead; and so are a few more columns than
-//! tiles have, which would leave the last tile nearly empty. All lengths were measured (docs/performance.md, "Which kernel").
+//! tiles have, which would leave the last tile nearly empty. All lengths were measured (docs/decisions/019-tiles-or-spans.md).
 
 use super::shapes::{micro_shape, rows_shape};
 use super::task::{BEYOND_CACHE, Task};

@@ -1,7 +1,7 @@
 //! How much of a matrix a block of each kernel takes, and with how many threads.
 //!
 //! The constants that shape a kernel are written once here and once in the kernel; the tests run every
-//! kernel, so a difference would show. Those that are a choice were measured: docs/performance.md.
+//! kernel, so a difference would show. Those that are a choice were measured: docs/decisions/014 to 021.
 
 use crate::kernels::Width;
 
@@ -11,7 +11,7 @@ pub(super) const SECTOR: usize = 32;
 const WARP: usize = 32;
 
 /// The threads of the kernels that stage pieces of memory, and the shared memory that they aim at: enough
-/// bytes in flight, and several blocks to a multiprocessor. Measured, see docs/performance.md.
+/// bytes in flight, and several blocks to a multiprocessor. Measured, see docs/decisions/014 to 017.
 #[derive(Clone, Copy)]
 pub(super) struct Pieces {
     pub threads: u32,
