@@ -15,13 +15,14 @@
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
+use profile::Inspection;
 use std::path::PathBuf;
 use support::device::DeviceChoice;
 use support::profile::{Partitions, Profile, Shape, ncu, picture, table};
 use support::progress;
 use support::workloads::Workload;
+use transpose::Device;
 use transpose::simt::{Checks, CounterOptions, TraceOptions};
-use transpose::{Device, Inspection};
 
 /// Count what kernels do to memory.
 #[derive(Parser)]
@@ -168,7 +169,7 @@ fn report(arguments: &Arguments, profile: &Profile) -> Result<()> {
     } else if arguments.annotate {
         for kernel in &profile.kernels {
             println!("{} {}", kernel.name, kernel.launch.kernel);
-            print!("{}", kernel.launch.annotated()?.unwrap_or_default());
+            print!("{}", kernel.launch.annotated().unwrap_or_default());
         }
     } else {
         print!("{}", table::table(profile));

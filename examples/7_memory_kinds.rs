@@ -243,7 +243,9 @@ impl<T: Pod + PartialEq> Bench<'_, T> {
         println!("all results verified");
         let (a, mut b) = self.matrices()?;
         let transpose = || a.transpose_into_with(&mut b, self.strategy);
-        if let Some(Counters { global_load, global_store, .. }) = self.device.count(transpose)? {
+        if let Some(Counters { global_load, global_store, .. }) =
+            profile::count(self.device, transpose)?
+        {
             println!("no GPU, so no times, and the simulator has one kind of memory for all;");
             println!(
                 "a transpose loads {} bytes in {} sectors",

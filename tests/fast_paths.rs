@@ -1,7 +1,8 @@
 //! Every kernel that `Strategy::Auto` can choose, made to be chosen, on the simulator and on a GPU.
 
+use profile::Inspection;
 use proptest::prelude::{ProptestConfig, Strategy as _, any, proptest};
-use transpose::{Batch, Device, DeviceMatrix, Inspection, Plan, PlanCache, Strategy};
+use transpose::{Batch, Device, DeviceMatrix, Plan, PlanCache, Strategy};
 use transpose_tests::{Case, Element, check, on_both_devices, simulator};
 
 on_both_devices! {
@@ -416,7 +417,7 @@ fn ways<E: bytemuck::Pod>(device: &Device, rows: usize, cols: usize) -> f64 {
     let src = DeviceMatrix::<E>::zeroed(device, rows, cols).unwrap();
     let mut dst = DeviceMatrix::zeroed(device, cols, rows).unwrap();
     let work = || src.transpose_into(&mut dst);
-    let launches = device.inspect(Inspection::counting(), work).unwrap().unwrap();
+    let launches = profile::inspect(device, Inspection::counting(), work).unwrap().unwrap();
     let loads = launches[0].report.counters.as_ref().unwrap().total.shared_load;
     loads.wavefronts as f64 / loads.requests as f64
 }

@@ -7,10 +7,11 @@
 //! other: some kernels in place share out their work as they go, and what that costs depends on
 //! which block comes first.
 
+use profile::{Inspection, LaunchReport};
 use std::fmt::Write;
 use support::workloads::Workload;
+use transpose::Device;
 use transpose::simt::Counters;
-use transpose::{Device, Inspection, LaunchReport};
 
 /// The file, and the variable that has it rewritten.
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ratchet.txt");

@@ -1,11 +1,12 @@
 //! What the texts say that profilers saw, seen by the simulator.
 
+use profile::Inspection;
 use support::kernels::Run;
 use transpose::simt::banks::BankModel;
 use transpose::simt::coalesce::CoalesceModel;
 use transpose::simt::{CounterOptions, CounterReport, PartitionModel};
 use transpose::study::{Block, Kernel, SEED_BLOCKS};
-use transpose::{Device, DeviceMatrix, Inspection};
+use transpose::{Device, DeviceMatrix};
 
 /// The counts of a kernel on an `n × n` matrix of `f32`.
 fn count(kernel: Kernel, block: Block, n: usize, options: CounterOptions) -> CounterReport {
@@ -14,7 +15,8 @@ fn count(kernel: Kernel, block: Block, n: usize, options: CounterOptions) -> Cou
     let src = DeviceMatrix::<f32>::zeroed(&device, 1, n * n).unwrap();
     let mut dst = DeviceMatrix::zeroed(&device, 1, run.dst_len()).unwrap();
     let inspection = Inspection { counters: Some(options), ..Inspection::default() };
-    let launches = device.inspect(inspection, || run.launch(&mut None, &src, &mut dst)).unwrap();
+    let launches =
+        profile::inspect(&device, inspection, || run.launch(&mut None, &src, &mut dst)).unwrap();
     let [launch] = &launches.unwrap()[..] else { panic!("one launch") };
     launch.report.counters.clone().unwrap()
 }

@@ -180,13 +180,14 @@ fn layouts(device: &Device) {
 fn counting(device: &Device) {
     let src = DeviceMatrix::from_host(device, 2, 3, &[1u8, 2, 3, 4, 5, 6]).unwrap();
     let mut dst = DeviceMatrix::zeroed(device, 3, 2).unwrap();
-    let counted = device.count(|| src.transpose_into(&mut dst)).unwrap();
+    let counted = profile::count(device, || src.transpose_into(&mut dst)).unwrap();
     assert_eq!(counted.is_none(), device.is_gpu());
     assert_eq!(dst.to_host().unwrap(), [1, 4, 2, 5, 3, 6]);
     let timed = device.time(|| src.transpose_into(&mut dst)).unwrap();
     assert_eq!(timed.is_some(), device.is_gpu());
     // A failure passes through, and nothing is counted after it.
-    let failed = device.count(|| src.transpose_into(&mut DeviceMatrix::zeroed(device, 3, 3)?));
+    let failed =
+        profile::count(device, || src.transpose_into(&mut DeviceMatrix::zeroed(device, 3, 3)?));
     assert!(matches!(failed, Err(Error::ShapeMismatch { .. })));
 }
 

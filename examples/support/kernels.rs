@@ -134,7 +134,7 @@ pub fn count<T: Pod>(
     let mut counted = Vec::new();
     for run in runs {
         let mut dst = DeviceMatrix::zeroed(device, 1, run.dst_len())?;
-        counted.push(device.count(|| run.launch(&mut None, &src, &mut dst))?);
+        counted.push(::profile::count(device, || run.launch(&mut None, &src, &mut dst))?);
         progress.inc(1);
     }
     Ok(counted.into_iter().collect())

@@ -5,14 +5,15 @@
 
 use crate::kernels::Run;
 use crate::with_element;
+use ::profile::{Inspection, LaunchReport};
 use anyhow::{Result, ensure};
 use bytemuck::Pod;
 use std::fmt;
 use std::str::FromStr;
 use transpose::study::{self, Kernel};
 use transpose::{
-    Batch, Carry, Device, DeviceMatrix, InPlace, InPlaceOptions, InPlacePlan, Inspection,
-    LaunchReport, MatrixView, MatrixViewMut, Plan, Strategy,
+    Batch, Carry, Device, DeviceMatrix, InPlace, InPlaceOptions, InPlacePlan, MatrixView,
+    MatrixViewMut, Plan, Strategy,
 };
 
 /// A kernel, and how to have it launched.
@@ -172,7 +173,7 @@ impl Workload {
             Workload::Copy => {
                 let src = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
                 let mut dst = DeviceMatrix::zeroed(device, rows, cols)?;
-                device.inspect(inspection, || study::copy_into(&src, &mut dst))
+                ::profile::inspect(device, inspection, || study::copy_into(&src, &mut dst))
             }
             Workload::Classic(strategy) => {
                 transposed::<T>(device, (rows, cols), 1, inspection, |src, dst| {
@@ -207,7 +208,7 @@ impl Workload {
                 let batch = Batch { count, src_stride: each, dst_stride: each };
                 let src = DeviceMatrix::<T>::zeroed(device, 1, count * each)?;
                 let mut dst = DeviceMatrix::<T>::zeroed(device, 1, count * each)?;
-                device.inspect(inspection, || {
+                ::profile::inspect(device, inspection, || {
                     let from = src.window(0, SMALL, SMALL, SMALL)?;
                     let mut to = dst.window_mut(0, SMALL, SMALL, SMALL)?;
                     Plan::batched(from, to.reborrow(), batch)?.run(from, to)
@@ -217,7 +218,7 @@ impl Workload {
                 let run = Run::new(kernel, kernel.default_block(), rows, cols, size_of::<T>())?;
                 let src = DeviceMatrix::<T>::zeroed(device, 1, all)?;
                 let mut dst = DeviceMatrix::zeroed(device, 1, run.dst_len())?;
-                device.inspect(inspection, || run.launch(&mut None, &src, &mut dst))
+                ::profile::inspect(device, inspection, || run.launch(&mut None, &src, &mut dst))
             }
             Workload::InPlace(algorithm) => {
                 let cols = if algorithm == InPlace::Square { rows } else { cols };
@@ -275,7 +276,7 @@ fn in_place<T: Pod>(
 ) -> transpose::Result<Option<Vec<LaunchReport>>> {
     let mut matrix = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
     let mut plan = InPlacePlan::with_options(&matrix, algorithm, options)?;
-    device.inspect(inspection, || plan.run(&mut matrix))
+    ::profile::inspect(device, inspection, || plan.run(&mut matrix))
 }
 
 /// Whether a kernel of the texts is not the kernel of a [`Strategy`], or the copy kernel.
@@ -319,7 +320,7 @@ fn transposed<T: Pod>(
     let ld = |elements: usize| elements.next_multiple_of(align >> shared);
     let src = DeviceMatrix::<T>::zeroed_with_ld(device, rows, cols, ld(cols))?;
     let mut dst = DeviceMatrix::zeroed_with_ld(device, cols, rows, ld(rows))?;
-    device.inspect(inspection, || transpose(src.view(), dst.view_mut()))
+    ::profile::inspect(device, inspection, || transpose(src.view(), dst.view_mut()))
 }
 
 impl fmt::Display for Workload {

@@ -40,11 +40,12 @@ mod launch;
 mod layout;
 mod matrix;
 mod plan;
+pub mod simulator;
 mod strategy;
 pub mod study;
 mod view;
 
-pub use device::{Device, Inspection, LaunchReport};
+pub use device::Device;
 pub use error::{Error, Result};
 pub use in_place::{Carry, InPlace, InPlaceOptions, InPlacePlan};
 pub use matrix::DeviceMatrix;

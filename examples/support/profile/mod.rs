@@ -5,9 +5,9 @@ pub mod picture;
 pub mod table;
 
 use crate::workloads::Workload;
+use ::profile::LaunchReport;
 use serde::Serialize;
 use std::str::FromStr;
-use transpose::LaunchReport;
 use transpose::simt::{Counters, PartitionModel};
 
 /// What was profiled, and what was seen. Its JSON is for programs to read: names stay as they are.

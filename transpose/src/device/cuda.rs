@@ -7,7 +7,7 @@ mod function;
 mod host_memory;
 mod launcher;
 
-use super::{Backend, HostAllocation, Inspection, LaunchReport, Limits, Rows};
+use super::{Backend, HostAllocation, Limits, Rows};
 use crate::kernels::{Entry, Family};
 use crate::launch::{Launch, MAX_WORDS};
 use crate::study::MemoryKind;
@@ -363,14 +363,6 @@ impl Backend for Cuda {
         let milliseconds =
             stop.elapsed_time_f32(&start).map_err(during("reading the elapsed time"))?;
         Ok(Some(Duration::from_secs_f64(f64::from(milliseconds) / 1e3)))
-    }
-
-    fn inspect(
-        &self,
-        _: Inspection,
-        work: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Option<Vec<LaunchReport>>> {
-        work().map(|()| None)
     }
 }
 

@@ -5,19 +5,18 @@
 //! why calls may return early and still be safe whatever is dropped or leaked in between.
 
 mod cuda;
-mod inspect;
 mod simulated;
-
-pub use inspect::{Inspection, LaunchReport};
 
 use crate::Result;
 use crate::launch::Launch;
 use crate::layout::Layout;
+use crate::simulator::{self, DeviceId, Observer};
 use crate::study::MemoryKind;
 use bytemuck::Pod;
-use simt::{Checks, Counters};
+use simt::Checks;
 use std::fmt;
 use std::ptr::NonNull;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -103,13 +102,6 @@ pub(crate) trait Backend: Send + Sync {
 
     /// The device's own time for what `work` queues; `None` where that means nothing.
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>>;
-
-    /// The launches that `work` queues; `None` where they cannot be looked into.
-    fn inspect(
-        &self,
-        inspection: Inspection,
-        work: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Option<Vec<LaunchReport>>>;
 }
 
 /// Host memory that the device can reach.
@@ -262,51 +254,41 @@ impl Device {
         self.backend.side_by_side(launch)
     }
 
-    /// Runs `work` and returns what its kernels did to memory: sectors moved, banks in conflict.
-    /// `None` on a GPU, which is asked by a profiler.
+    /// Runs `work`, and tells `observer` what the calling thread launches on this device meanwhile, if the device is simulated. A GPU
+    /// cannot be looked into: `work` runs and the observer hears nothing.
     ///
-    /// What other threads launch on the same device meanwhile is counted too.
-    ///
-    /// # Errors
-    /// What `work` returns or the device reports.
-    pub fn count(&self, work: impl FnMut() -> Result<()>) -> Result<Option<Counters>> {
-        let counted = self.inspect(Inspection::counting(), work)?.map(|launches| {
-            let mut sum = Counters::default();
-            let counters = launches.iter().filter_map(|launch| launch.report.counters.as_ref());
-            counters.for_each(|counters| sum.add(&counters.total));
-            sum
-        });
-        Ok(counted)
-    }
-
-    /// Runs `work` and returns what the simulator saw in each launch that it queued, in order.
-    /// `None` on a GPU, which cannot be looked into.
+    /// Launches by other threads are not observed, `work`'s own included, nor are those on other devices. Within an observed
+    /// piece of work another may be observed: its launches are told to the inner observer alone.
     ///
     /// ```
-    /// use transpose::{Device, DeviceMatrix, Inspection, Strategy};
+    /// use std::{cell::RefCell, rc::Rc};
+    /// use transpose::simulator::{Launched, Observer};
+    /// use transpose::{Device, DeviceMatrix};
+    ///
+    /// #[derive(Default)]
+    /// struct Names(RefCell<Vec<&'static str>>);
+    ///
+    /// impl Observer for Names {
+    ///     fn launched(&self, launch: Launched) {
+    ///         self.0.borrow_mut().push(launch.kernel);
+    ///     }
+    /// }
+    ///
     /// # fn main() -> transpose::Result<()> {
     /// let device = Device::simulated();
-    /// let matrix = DeviceMatrix::<f32>::zeroed(&device, 64, 64)?;
-    /// let launches = device.inspect(Inspection::counting(), || {
-    ///     matrix.transposed_with(Strategy::Padded).map(drop)
-    /// })?;
-    /// let counters = launches.unwrap()[0].report.counters.as_ref().unwrap().total;
-    /// assert_eq!(counters.global_store.efficiency(), Some(1.0));
-    /// assert_eq!(counters.shared_load.conflicts, 0);
+    /// let matrix = DeviceMatrix::<f32>::zeroed(&device, 640, 640)?;
+    /// let names = Rc::new(Names::default());
+    /// device.observe(names.clone(), || matrix.transposed())?;
+    /// assert_eq!(names.0.take(), ["micro_b4"]);
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// What other threads launch on the same device meanwhile is there too.
-    ///
-    /// # Errors
-    /// What `work` returns or the device reports.
-    pub fn inspect(
-        &self,
-        inspection: Inspection,
-        mut work: impl FnMut() -> Result<()>,
-    ) -> Result<Option<Vec<LaunchReport>>> {
-        self.backend.inspect(inspection, &mut work)
+    pub fn observe<R>(&self, observer: Rc<dyn Observer>, work: impl FnOnce() -> R) -> R {
+        simulator::observe(self.id(), observer, work)
+    }
+
+    fn id(&self) -> DeviceId {
+        DeviceId(Arc::as_ptr(&self.backend).addr())
     }
 
     /// The CUDA stream that this device's work is queued on, as a `CUstream`, for code that queues work

@@ -1,13 +1,13 @@
 //! The simulator as a device: the shipped PTX, executed on the CPU.
 
-use super::inspect::{Inspection, LaunchReport};
 use super::{Backend, HostAllocation, Limits, Rows};
 use crate::kernels::{Entry, Family};
 use crate::launch::Launch;
+use crate::simulator::{self, DeviceId, Launched};
 use crate::study::MemoryKind;
 use crate::{Error, Result};
 use simt::{Checks, Kernel, LaunchConfig, Memory, Module, Options};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// The memory that a simulated device has, in bytes.
@@ -17,8 +17,6 @@ const MEMORY_LIMIT: u64 = 16 << 30;
 pub(super) struct Simulated {
     memory: Memory,
     checks: Checks,
-    /// What somebody wants to know of the launches now, and the launches so far.
-    inspected: Mutex<Option<(Inspection, Vec<LaunchReport>)>>,
 }
 
 impl Simulated {
@@ -27,17 +25,12 @@ impl Simulated {
             true => Memory::new(MEMORY_LIMIT).tracking_initialised(),
             false => Memory::new(MEMORY_LIMIT),
         };
-        Simulated { memory, checks, inspected: Mutex::default() }
+        Simulated { memory, checks }
     }
 
-    fn inspected(&self) -> MutexGuard<'_, Option<(Inspection, Vec<LaunchReport>)>> {
-        self.inspected.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn options(&self) -> Options {
-        let wanted = self.inspected().as_ref().map(|(wanted, _)| wanted.clone());
-        let Inspection { counters, trace, progress } = wanted.unwrap_or_default();
-        Options { checks: self.checks, counters, trace, progress, ..Options::default() }
+    /// The address of the device, which nothing else has while it is observed.
+    fn id(&self) -> DeviceId {
+        DeviceId(std::ptr::from_ref(self).addr())
     }
 }
 
@@ -54,7 +47,7 @@ fn module(family: Family) -> Result<&'static Module> {
 }
 
 /// A shipped kernel as the simulator runs it.
-pub(super) fn kernel(entry: Entry) -> Result<&'static Kernel> {
+fn kernel(entry: Entry) -> Result<&'static Kernel> {
     Ok(module(entry.family)?.kernel(entry.name)?)
 }
 
@@ -135,16 +128,18 @@ impl Backend for Simulated {
         let words: Vec<u64> = launch.arguments(addresses).collect();
         let arguments: Vec<&[u8]> = words.iter().map(bytemuck::bytes_of).collect();
         let config = LaunchConfig { grid, block, dynamic_shared_bytes };
-        let mut report =
-            kernel(entry)?.launch(&self.memory, &config, &arguments, &self.options())?;
+        let mut options = Options { checks: self.checks, ..Options::default() };
+        let observer = simulator::observer(self.id());
+        observer.iter().for_each(|observer| observer.prepare(&mut options));
+        let code = kernel(entry)?;
+        let mut report = code.launch(&self.memory, &config, &arguments, &options)?;
         let findings = std::mem::take(&mut report.findings);
         if !findings.is_empty() {
             return Err(Error::KernelDefects { kernel: entry.name, findings });
         }
-        if let Some((_, launches)) = self.inspected().as_mut() {
+        if let Some(observer) = observer {
             let kernel = entry.name;
-            let launch = LaunchReport { kernel, grid, block, dynamic_shared_bytes, report, entry };
-            launches.push(launch);
+            observer.launched(Launched { kernel, grid, block, dynamic_shared_bytes, report, code });
         }
         Ok(())
     }
@@ -160,17 +155,6 @@ impl Backend for Simulated {
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>> {
         work()?;
         Ok(None)
-    }
-
-    fn inspect(
-        &self,
-        inspection: Inspection,
-        work: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Option<Vec<LaunchReport>>> {
-        let outer = self.inspected().replace((inspection, Vec::new()));
-        let done = work();
-        let inspected = std::mem::replace(&mut *self.inspected(), outer);
-        done.map(|()| inspected.map(|(_, launches)| launches))
     }
 }
 
