@@ -2,11 +2,14 @@
 //!
 //! As in `permute` a warp moves a super-element, or a piece of one, and flags say who moves what. But
 //! it keeps what it carries in shared memory and not in registers, so that the length may be any
-//! that the chip holds. A lane reads only what it wrote itself, so nobody waits. Source: Sung et
+//! that the chip holds. A lane reads only what it wrote itself there, so nobody waits for that.
+//!
+//! This is the rule of `strong`, with warps for parties: [`take`] is its steps 1 to 4, and every place that is stored to
+//! was taken before. Source: Sung et
 //! al. (PPoPP 2014), section 5.2.1, where it is called local memory tiling.
 
 use super::permute::{each_start, Layer, Slots, Words};
-use super::strong::{claim, fence, Strong};
+use super::strong::{claim, Strong};
 use crate::element::B16;
 use crate::tile::shared_address;
 use crate::warp::broadcast;
@@ -43,8 +46,8 @@ unsafe fn follow<E: Strong>(slots: &Slots, layer: &Layer<E>, start: u32, buffer:
     let mut owned = unsafe { take(slots, layer, slot, held) };
     while owned {
         slot = slots.next(slot);
-        // SAFETY: the caller's obligations; the place has been read by its owner before it is
-        // stored to, and the lane wrote what it loads.
+        // SAFETY: the caller's obligations; the place is taken before it is stored to, and the lane wrote
+        // what it loads.
         unsafe {
             owned = take(slots, layer, slot, other);
             let to = layer.start.add(slots.offset(slot));
@@ -72,11 +75,12 @@ unsafe fn take<E: Strong>(slots: &Slots, layer: &Layer<E>, slot: u32, buffer: u3
             |at| E::load_strong(from.add(at as usize)),
             |at, element| element.store_shared(buffer + at * size_of::<E>() as u32),
         );
-        // Everything is read before a flag says so.
-        fence();
+        // What any lane read is read before the flag says so.
         warp::sync_warp(u32::MAX);
         let first = thread::thread_idx_x() & 31 == 0;
         let owned = first && claim(layer.flags, layer.first_flag + slot as u64);
+        // What any lane stores is stored after the flag was seen.
+        warp::sync_warp(u32::MAX);
         broadcast(owned as u32) != 0
     }
 }

@@ -4,13 +4,18 @@
 //! says who moves it: a thread reads a place, then sets its flag, and owns what stood there if the
 //! flag was clear. It goes along the cycle as long as it owns what it finds.
 //!
+//! This is the rule of `strong`, with threads for parties. They are threads of one block, so the scope `.cta` has all of
+//! them: no other block accesses the tile. The flags are in another state space than the
+//! elements, which makes no difference: "causality order closes over all memory operations across all the state
+//! spaces". The stores that clear the flags precede all claims by program order and the barrier between.
+//!
 //! Flags of neighbours share a word, and threads that set bits of one word wait for each other.
 //! A *spreading factor* of `2^spread` puts that many times fewer flags into a word; *padding*
 //! leaves every 33rd word empty, so that strides of a power of two do not meet in one bank. Source:
 //! Sung et al. (PPoPP 2014), section 5.1, equations 2 and 3.
 
 use super::divide::Divisor;
-use super::strong::{fence_block, fetch_or_shared, Strong};
+use super::strong::{fetch_or_shared, Strong};
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;
@@ -86,7 +91,6 @@ unsafe fn flags<E: Strong>(matrix: *mut E, _: *mut u32, words: Words) {
     while start < elements {
         // SAFETY: inside the tile.
         let mut held = unsafe { E::load_strong(tile.add(start as usize)) };
-        fence_block();
         // SAFETY: the flag of an element of the tile.
         let mut owned = unsafe { flags.claim(start) };
         let mut at = start;
@@ -94,10 +98,9 @@ unsafe fn flags<E: Strong>(matrix: *mut E, _: *mut u32, words: Words) {
             at = next(at);
             // SAFETY: inside the tile.
             let found = unsafe { E::load_strong(tile.add(at as usize)) };
-            fence_block();
             // SAFETY: as above.
             owned = unsafe { flags.claim(at) };
-            // SAFETY: inside the tile; what stood there has been read by its owner.
+            // SAFETY: inside the tile, and claimed before: what stood there has been read by its owner.
             unsafe { held.store_strong(tile.add(at as usize)) };
             held = found;
         }

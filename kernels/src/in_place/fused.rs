@@ -3,9 +3,12 @@
 //! The matrix is `rows × cols` tiles, each `tile_rows × tile_cols` elements of consecutive memory.
 //! Tile `(a, b)` moves to tile `(b, a)`'s place and is transposed. A block carries a tile in shared
 //! memory and goes along the cycle as `permute` does, one step at a time.
+//!
+//! This is the rule of `strong`, with blocks for parties: [`ask`] is its steps 2 to 4 when it asks for a claim, and every tile that
+//! is stored to was claimed before.
 
 use super::divide::Divisor;
-use super::strong::{claim, fence, load_acquire, Strong};
+use super::strong::{claim, is_clear, Strong};
 use super::sweep::sweep;
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
@@ -34,7 +37,7 @@ pub struct Words {
 /// Bytes in front of the two tiles: the mailbox.
 const MAILBOX: u32 = 16;
 
-/// A yes or no that thread 0 knows, for the whole block.
+/// A yes or no that thread 0 finds out, for the whole block, between two barriers.
 ///
 /// # Safety
 /// All threads of the block call it; `mailbox` is a word of shared memory of its own.
@@ -82,7 +85,6 @@ unsafe fn fused<E: Strong>(matrix: *mut E, flags: *mut u32, words: Words) {
                 element.store_shared(buffer + (row * pitch + col) * size_of::<E>() as u32)
             },
         );
-        fence();
     };
     let store = |tile: u64, buffer: u32| {
         let start = (tile * elements) as usize;
@@ -99,7 +101,7 @@ unsafe fn fused<E: Strong>(matrix: *mut E, flags: *mut u32, words: Words) {
                     )
                 }
             },
-            // SAFETY: inside the tile, which its owner has read.
+            // SAFETY: inside the tile, which was claimed: its owner has read it.
             |_, at, element| unsafe { element.store_strong(matrix.add(start + at as usize)) },
         );
     };
@@ -108,11 +110,9 @@ unsafe fn fused<E: Strong>(matrix: *mut E, flags: *mut u32, words: Words) {
     while start < tiles {
         let mut buffer = mailbox + MAILBOX;
         let mut other = buffer + buffer_bytes.next_multiple_of(16);
-        // SAFETY: the flag of a tile.
-        let is_clear =
-            || unsafe { load_acquire(flags.add((start >> 5) as usize)) >> (start & 31) & 1 == 0 };
-        // SAFETY: all threads are here.
-        let mut owned = unsafe { ask(mailbox, is_clear) };
+        // A hint, so that little is loaded in vain.
+        // SAFETY: all threads are here; the flag of a tile.
+        let mut owned = unsafe { ask(mailbox, || is_clear(flags, start)) };
         if owned {
             load(start, buffer);
             // SAFETY: all threads are here; the flag of a tile.

@@ -10,10 +10,20 @@
 //!
 //! ```text
 //! read the places p₀, p₁ = next(p₀), … pₙ     all loads in flight together
-//! set their flags                             owned: those whose flag was clear
+//! barrier
+//! set their flags, a lane each                owned: those whose flag was clear
+//! barrier
 //! what is owned of pᵢ goes to pᵢ₊₁            read by us, or by the warp that was first
 //! carry on from pₙ₊₁ as long as pₙ is owned
 //! ```
+//!
+//! This is the rule of `strong`, with warps for parties: whatever is read of a round is read before its first barrier,
+//! whatever is stored is stored after the second, and the flags of all places that are stored to are claimed between.
+//! Of a place that was seen taken in advance nothing is read. If something is stored there, its flag is still
+//! accessed by the atomic, which then sets nothing ([`claim_if`]). It finds the flag set: a lane saw it set by a load that precedes the
+//! atomic in causality order, through a barrier, so the atomic reads no older value. (Or it is a place of the same
+//! round, for the second time round a short cycle; then it was claimed the first time.) Looking in advance is a hint
+//! and nothing rests on its order.
 //!
 //! A place that somebody else owns may be overwritten while it is read here; what was read is then
 //! thrown away. Source: Sung et al. (PPoPP 2014), section 5.2, which moves one super-element at a
@@ -22,7 +32,7 @@
 //! a cycle has been cut.
 
 use super::divide::Divisor32;
-use super::strong::{claim, fence, is_clear, load_acquire, Strong};
+use super::strong::{claim_if, is_clear, Strong};
 use crate::element::B16;
 use crate::warp::{ballot, broadcast};
 use cuda_std::{thread, warp};
@@ -175,8 +185,9 @@ pub unsafe fn each_start<E>(
         let word = index * words.scramble % flag_words;
         let valid = if units - word * 32 >= 32 { u32::MAX } else { (1 << (units - word * 32)) - 1 };
         loop {
+            // A hint, as `is_clear` is. After `follow` the bit is set, and seen by all lanes.
             // SAFETY: the word is inside the flags.
-            let clear = !unsafe { load_acquire(flags.add(word as usize)) } & valid;
+            let clear = !unsafe { u32::load_strong(flags.add(word as usize)) } & valid;
             // Lanes may have read different states of the word: all follow the first lane's.
             // SAFETY: the whole warp is here.
             let clear = unsafe { broadcast(clear) };
@@ -261,24 +272,31 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
                 ahead = slots.next(ahead);
             }
         });
-        // Everything is read before a flag says so.
-        fence();
+        // Where something may be stored, and be it known to belong to somebody else.
+        let reached = promising | promising << 1 | u32::from(carrying);
+        // What any lane read is read before any flag says so.
         // SAFETY: the whole warp is here.
         unsafe { warp::sync_warp(u32::MAX) };
         let flag = layer.first_flag + mine as u64;
         let mut free = false;
         if lane < STEPS as u32 {
-            // SAFETY: the flag of a slot of the layer.
-            free = promising >> lane & 1 != 0 && unsafe { claim(layer.flags, flag) };
+            if reached >> lane & 1 != 0 {
+                // SAFETY: the flag of a slot of the layer.
+                free = unsafe { claim_if(promising >> lane & 1 != 0, layer.flags, flag) };
+            }
         } else if lane < 2 * STEPS as u32 {
             // SAFETY: as above.
             free = unsafe { is_clear(layer.flags, flag) };
         }
         // SAFETY: the whole warp is here.
-        let free = unsafe { ballot(free) };
+        let free = unsafe {
+            // What any lane stores is stored after all flags were seen.
+            warp::sync_warp(u32::MAX);
+            ballot(free)
+        };
         let owned = free & !(u32::MAX << STEPS);
         if carrying {
-            // SAFETY: the caller's obligations; the place has been read by its owner.
+            // SAFETY: the caller's obligations; the place was claimed and a barrier stands between.
             unsafe { store(layer, slots.offset(places[0]), lane, &carried) };
         }
         crate::unroll!(STEP in [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {

@@ -1,8 +1,51 @@
-//! Accesses that other blocks may race with, and the flags that settle the races.
+//! Accesses that race, and the flags that settle the races.
 //!
-//! A kernel that follows cycles reads places that another warp may be overwriting, and finds out
-//! afterwards, by a flag, whether what it read counts. In the PTX memory model that takes *strong*
-//! accesses: relaxed loads and stores of the GPU's scope, fences, and atomics.
+//! A kernel that follows cycles loads places that others may be overwriting, and finds out
+//! afterwards, by a flag, whether what it loaded counts.
+//!
+//! # The rule
+//! A *place* is what moves as one: an element (`flags`), a piece of a super-element (`permute`, `carry`) or
+//! a tile (`fused`). It has a flag, a bit that is clear at first and that only [`claim`] sets. A *party* is
+//! what moves a place: a thread, a warp, a block. The party whose claim sets the flag of a place owns what
+//! stood there, and stores it to the next place of the cycle. With every place that it comes to, a party does
+//! this, in this order:
+//!
+//! 1. its threads load the elements of the place, each some of them;
+//! 2. a barrier of the party: `bar.warp.sync` of a warp, `bar.sync` of a block, none of a thread;
+//! 3. one of its threads claims the place, by an atomic operation with `.acq_rel`;
+//! 4. the barrier again;
+//! 5. if it owns the place before in the cycle, its threads store to the place, each some elements.
+//!
+//! # Why that is enough
+//! In the terms of "Memory Consistency Model" in the PTX ISA. Take one element of a place, and each pair of
+//! accesses to it that conflict:
+//!
+//! - **A load L of the owner and the store S** of another party. Let A be the owner's claim and B the claim
+//!   in step 3 of the party that stores. L precedes A in *base causality order*: by *program order* alone
+//!   if one thread does both; else by program order up to the barrier, which *synchronizes* with that
+//!   of the claiming thread, and by program order from there. In the same way B precedes S. A set the bit and B
+//!   found it set. After the word was zeroed only claims write it. They are *morally strong* relative to each
+//!   other (atomic, complete overlap, a scope that has both threads), so by the axiom "Atomicity" each reads what the one
+//!   before it in *coherence order* wrote, and A precedes B in *observation order*. A is a *release pattern* on the word
+//!   and B an *acquire pattern*, so A synchronizes with B. Together L, A, B, S are in base causality order, and because
+//!   L and S access one address by the generic *proxy*, in *causality order*. By the axiom "Causality" L does not read
+//!   from S: it reads what stood there before the launch.
+//! - **A load L of the owner and the store S** of the same party: as before, with A for B.
+//! - **A load of a party that does not own the place and the store S**: they race. Both are strong, of one width,
+//!   of a scope that has both threads, so they are morally strong and this is no *data-race*. What was
+//!   loaded is thrown away, because the claim found the flag set.
+//! - **Two stores**: there is one to each element. One place comes before in the cycle, one party owns it, and that
+//!   stores it once.
+//!
+//! Vectors count as their words, each loaded and stored as a whole. The words of flags are only accessed by strong
+//! operations of 32 bits; what zeroes them is an earlier operation of the stream (or stands before a barrier:
+//! `flags`). The order between launches is the stream's; launches that come early wait for it (`launch::begin`).
+//!
+//! That `bar.sync` synchronizes is in the list of "Memory synchronization"; of `bar.warp.sync` the
+//! instruction's own description says that it "guarantees memory ordering among participating threads". Votes and shuffles
+//! guarantee none: they only pass on what the claim found. The atomic's `.acq_rel` is cumulative: base causality
+//! order is transitive, so other threads' accesses before the barrier count, and no thread but the claiming one needs
+//! a fence.
 
 use crate::element::{Element, B16};
 use cuda_std::gpu_only;
@@ -83,18 +126,29 @@ impl Strong for B16 {
     }
 }
 
-/// Bit `index` of an array of flags in global memory: sets it and says whether it was clear.
+/// Claims the place of bit `index` of an array of flags in global memory: sets the bit and says whether it was clear.
 ///
 /// # Safety
-/// The flag lies inside the array, which only flag operations access.
+/// The flag lies inside the array, which is reached by strong accesses only.
 #[inline(always)]
 pub unsafe fn claim(flags: *mut u32, index: u64) -> bool {
-    let bit = 1u32 << (index & 31);
-    // SAFETY: the caller vouches for the flag.
-    unsafe { fetch_or(flags.add((index >> 5) as usize), bit) & bit == 0 }
+    // SAFETY: the caller's obligation.
+    unsafe { claim_if(true, flags, index) }
 }
 
-/// Whether bit `index` of an array of flags in global memory is clear, at some time.
+/// [`claim`] if `wanted`. Otherwise nothing is set and the answer is no: then this is for the order alone, of a
+/// place that somebody else is known to own.
+///
+/// # Safety
+/// As for [`claim`].
+#[inline(always)]
+pub unsafe fn claim_if(wanted: bool, flags: *mut u32, index: u64) -> bool {
+    let bit = u32::from(wanted) << (index & 31);
+    // SAFETY: the caller vouches for the flag.
+    unsafe { !fetch_or(flags.add((index >> 5) as usize), bit) & bit != 0 }
+}
+
+/// Whether bit `index` of an array of flags in global memory is clear, at some time. A hint: it orders nothing.
 ///
 /// # Safety
 /// As for [`claim`].
@@ -104,41 +158,44 @@ pub unsafe fn is_clear(flags: *mut u32, index: u64) -> bool {
     unsafe { u32::load_strong(flags.add((index >> 5) as usize)) >> (index & 31) & 1 == 0 }
 }
 
-/// Sets bits of a word in global memory and returns what it held; later accesses stay behind it.
+/// Sets bits of a word in global memory and returns what it held. A release and an acquire pattern on the word,
+/// for the whole GPU.
 ///
 /// # Safety
 /// `word` is aligned, writable, and reached by strong accesses only.
 #[gpu_only]
 #[inline(always)]
-pub unsafe fn fetch_or(word: *mut u32, bits: u32) -> u32 {
+unsafe fn fetch_or(word: *mut u32, bits: u32) -> u32 {
     let old;
     // SAFETY: the caller vouches for the address.
     unsafe {
-        core::arch::asm!("atom.acquire.gpu.global.or.b32 {old}, [{word}], {bits};",
+        core::arch::asm!("atom.acq_rel.gpu.global.or.b32 {old}, [{word}], {bits};",
             old = out(reg32) old, word = in(reg64) word, bits = in(reg32) bits,
             options(nostack, preserves_flags));
     }
     old
 }
 
-/// Sets bits of a word in shared memory and returns what it held.
+/// Sets bits of a word in shared memory and returns what it held. A release and an acquire pattern on the word,
+/// for the block.
 ///
 /// # Safety
-/// `address` is aligned and inside the block's shared memory.
+/// `address` is aligned and inside the block's shared memory; since a barrier the word is only reached by this.
 #[gpu_only]
 #[inline(always)]
 pub unsafe fn fetch_or_shared(address: u32, bits: u32) -> u32 {
     let old;
     // SAFETY: the caller vouches for the address.
     unsafe {
-        core::arch::asm!("atom.shared.or.b32 {old}, [{address}], {bits};",
+        core::arch::asm!("atom.acq_rel.cta.shared.or.b32 {old}, [{address}], {bits};",
             old = out(reg32) old, address = in(reg32) address, bits = in(reg32) bits,
             options(nostack, preserves_flags));
     }
     old
 }
 
-/// Adds to a counter in global memory and returns what it held; earlier accesses stay before it.
+/// Adds to a counter in global memory and returns what it held. A release and an acquire pattern on the counter,
+/// for the whole GPU.
 ///
 /// # Safety
 /// `counter` is aligned, writable, and reached by strong accesses only.
@@ -155,7 +212,7 @@ pub unsafe fn fetch_add(counter: *mut u32, value: u32) -> u32 {
     old
 }
 
-/// Loads a word that other blocks write; later accesses stay behind the load.
+/// Loads a word that other blocks write. An acquire pattern on the word, for the whole GPU.
 ///
 /// # Safety
 /// `from` is aligned, readable, and reached by strong accesses only.
@@ -177,12 +234,4 @@ pub unsafe fn load_acquire(from: *const u32) -> u32 {
 pub fn fence() {
     // SAFETY: a fence has no preconditions.
     unsafe { core::arch::asm!("fence.acq_rel.gpu;", options(nostack, preserves_flags)) }
-}
-
-/// Keeps this thread's accesses before from those after, as its block sees them.
-#[gpu_only]
-#[inline(always)]
-pub fn fence_block() {
-    // SAFETY: a fence has no preconditions.
-    unsafe { core::arch::asm!("fence.acq_rel.cta;", options(nostack, preserves_flags)) }
 }
