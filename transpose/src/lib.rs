@@ -53,3 +53,8 @@ pub use plan::{Batch, CacheWarning, Plan, PlanCache};
 pub use simt;
 pub use strategy::Strategy;
 pub use view::{MatrixView, MatrixViewMut};
+
+/// The samples of the guide are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide.md")]
+struct Guide;
