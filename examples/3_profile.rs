@@ -95,7 +95,7 @@ impl Arguments {
             (DeviceChoice::Sim, false) => Device::simulated(),
             (device, _) => device.open()?,
         };
-        Ok(if self.in_turn { device.in_turn() } else { device })
+        Ok(if self.in_turn { profile::in_turn(&device)? } else { device })
     }
 
     fn inspection(&self) -> Inspection {

@@ -146,7 +146,7 @@ fn in_turn_the_counts_do_not_depend_on_which_block_is_first() {
         let workload: Workload = name.parse().unwrap();
         let [alone, side_by_side] = [1, 4].map(|workers| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().unwrap();
-            let device = Device::simulated().in_turn();
+            let device = profile::in_turn(&Device::simulated()).unwrap();
             let run = || workload.run(&device, SHAPE, 4, Inspection::counting());
             let launches = pool.install(run).unwrap().unwrap();
             let total = |launch: LaunchReport| columns(&launch.report.counters.unwrap().total);

@@ -1,6 +1,6 @@
 //! Requests that cannot be met: each is refused with the numbers that say why.
 
-use transpose::{Batch, Device, DeviceMatrix, Error, Plan, Strategy, study};
+use transpose::{Batch, Device, DeviceMatrix, Error, Facts, Plan, Strategy, study};
 use transpose_tests::on_both_devices;
 
 on_both_devices! {
@@ -14,6 +14,7 @@ on_both_devices! {
     matrices_of_another_device,
     plans_for_other_matrices,
     batches_that_do_not_fit,
+    facts_that_no_device_is_like,
 }
 
 fn message<T>(result: Result<T, Error>) -> String {
@@ -143,5 +144,44 @@ fn a_gpu_that_is_not_there() {
         Err(Error::NoDevice { ordinal, count }) => assert!(ordinal == 4095 && count < 4095),
         Err(Error::NoDriver { reason }) => assert!(!reason.is_empty()),
         Err(other) => panic!("{other}"),
+    }
+}
+
+fn facts_that_no_device_is_like(device: &Device) {
+    let with = |change: fn(&mut Facts)| {
+        let mut facts = device.facts().clone();
+        change(&mut facts);
+        device.with_facts(facts)
+    };
+    assert_eq!(
+        message(with(|facts| facts.multiprocessors = 0)),
+        "no plans are made by such facts: there are 1 to 65536 multiprocessors"
+    );
+    assert!(with(|facts| facts.multiprocessors = usize::MAX).is_err());
+    assert!(with(|facts| facts.block_shared = 0).is_err());
+    assert!(with(|facts| facts.block_shared = facts.multiprocessor_shared + 1).is_err());
+    assert!(with(|facts| facts.multiprocessor_shared = usize::MAX).is_err());
+    let waiting = with(|facts| facts.side_by_side = true);
+    assert_eq!(waiting.is_ok(), device.facts().side_by_side);
+
+    // The least of what is planned by, and the most.
+    let numbers: Vec<u32> = (0..3000 * 7).collect();
+    for change in [
+        |facts: &mut Facts| {
+            (facts.multiprocessors, facts.block_shared) = (1, 48 << 10);
+            facts.multiprocessor_shared = 48 << 10;
+        },
+        |facts: &mut Facts| {
+            (facts.multiprocessors, facts.multiprocessor_shared) = (1 << 16, 1 << 30);
+        },
+    ] {
+        let other = with(change).unwrap();
+        let mut matrix = DeviceMatrix::from_host(&other, 3000, 7, &numbers).unwrap();
+        let transposed = matrix.transposed().unwrap().to_host().unwrap();
+        matrix.transpose_in_place().unwrap();
+        assert_eq!(matrix.to_host().unwrap(), transposed);
+        // It is the same device: matrices of the one handle go into those of the other.
+        let back = DeviceMatrix::<u32>::zeroed(device, 3000, 7).unwrap();
+        back.transpose_into(&mut matrix).unwrap();
     }
 }

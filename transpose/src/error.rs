@@ -294,6 +294,13 @@ pub enum Error {
         given: usize,
     },
 
+    /// Facts to plan by that no device is like.
+    #[error("no plans are made by such facts: {reason}")]
+    Facts {
+        /// What is not so.
+        reason: &'static str,
+    },
+
     /// A [`PlanCache`](crate::PlanCache) that could not be saved.
     #[error("the plan cache {} cannot be saved: {source}", path.display())]
     PlanCache {

@@ -33,6 +33,7 @@
 mod device;
 mod divide;
 mod error;
+mod facts;
 mod far_rows;
 mod in_place;
 mod kernels;
@@ -47,6 +48,7 @@ mod view;
 
 pub use device::Device;
 pub use error::{Error, Result};
+pub use facts::Facts;
 pub use in_place::{Carry, InPlace, InPlaceOptions, InPlacePlan};
 pub use matrix::DeviceMatrix;
 pub use plan::{Batch, CacheWarning, Plan, PlanCache};

@@ -17,6 +17,8 @@
 //! What the calling thread launches on the device is seen, and nothing else: two threads that count at once each get their own
 //! launches. Work that hands its launches to other threads is not seen. A GPU cannot be looked into, and is asked by a profiler.
 
+mod in_turn;
 mod inspect;
 
+pub use in_turn::in_turn;
 pub use inspect::{Inspection, LaunchReport, count, inspect};

@@ -7,13 +7,12 @@ mod function;
 mod host_memory;
 mod launcher;
 
-use super::{Backend, HostAllocation, Limits, Rows};
+use super::{Backend, HostAllocation, Rows};
 use crate::kernels::{Entry, Family};
 use crate::launch::{Launch, MAX_WORDS};
 use crate::study::MemoryKind;
-use crate::{Error, Result};
+use crate::{Error, Facts, Result};
 use cust::context::{Context, CurrentContext};
-use cust::device::DeviceAttribute;
 use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::memory::{DevicePointer, cuda_free, cuda_malloc};
@@ -37,10 +36,7 @@ pub(super) struct Cuda {
     kernels: Mutex<Kernels>,
     launcher: Launcher,
     stream: Stream,
-    name: String,
-    limits: Limits,
-    /// The compute capability, major and minor.
-    capability: (i32, i32),
+    facts: Facts,
     host_memory: HostMemory,
     // Last: fields are dropped in order, and what is above lives in the context.
     context: Context,
@@ -69,26 +65,16 @@ impl Cuda {
         }
         let device =
             cust::device::Device::get_device(ordinal).map_err(during("opening the device"))?;
-        let name = device.name().map_err(during("asking for the device's name"))?;
-        let limits = limits(&device)?;
+        let facts = facts(&device)?;
         let context = Context::new(device).map_err(during("retaining the primary context"))?;
         let stream =
             Stream::new(StreamFlags::DEFAULT, None).map_err(during("creating a stream"))?;
-        let attribute = |attribute| {
-            device.get_attribute(attribute).map_err(during("asking for the compute capability"))
-        };
-        let capability = (
-            attribute(DeviceAttribute::ComputeCapabilityMajor)?,
-            attribute(DeviceAttribute::ComputeCapabilityMinor)?,
-        );
         let host_memory = HostMemory::new(device);
         Ok(Cuda {
             kernels: Mutex::default(),
             launcher: Launcher::new(),
             stream,
-            name,
-            limits,
-            capability,
+            facts,
             host_memory,
             context,
         })
@@ -102,7 +88,8 @@ impl Cuda {
     /// A launch's kernel; the first of a family loads the family.
     fn function(&self, launch: &Launch) -> Result<Arc<Function>> {
         let entry = launch.entry;
-        let evict_last = launch.evict_last && entry.family.may_evict_last(self.capability);
+        let evict_last =
+            launch.evict_last && entry.family.may_evict_last(self.facts.compute_capability);
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         let Kernels { functions, modules } = &mut *kernels;
         if let Some(function) = functions.get(&(entry, evict_last)) {
@@ -113,7 +100,7 @@ impl Cuda {
             Vacant(slot) => slot.insert(self.load(entry.family, evict_last)?),
         };
         let found = module.get_function(entry.name).map_err(during("looking up a kernel"))?;
-        let function = Arc::new(Function::new(found.to_raw(), *waits, self.limits.block_shared)?);
+        let function = Arc::new(Function::new(found.to_raw(), *waits, self.facts.block_shared)?);
         functions.insert((entry, evict_last), function.clone());
         Ok(function)
     }
@@ -124,10 +111,10 @@ impl Cuda {
     /// Fewer blocks are a gain only if the cache keeps room for all that they have asked for. Measured on
     /// compute capability 9.0; other chips are left to the driver.
     fn filling_share(&self, function: &Function, blocks: u32) -> Result<u32> {
-        if self.capability != (9, 0) {
+        if self.facts.compute_capability != (9, 0) {
             return Ok(0);
         }
-        function.filling_share(self.limits.multiprocessor_shared, blocks)
+        function.filling_share(self.facts.multiprocessor_shared, blocks)
     }
 
     /// Loads a family: machine code where it ships for this chip, else PTX, which the driver compiles. That
@@ -135,10 +122,10 @@ impl Cuda {
     fn load(&self, family: Family, evict_last: EvictLast) -> Result<(Module, Waits)> {
         let code = match evict_last {
             true => family.cubin_evict_last(),
-            false => family.cubin(self.capability),
+            false => family.cubin(self.facts.compute_capability),
         };
         match code.map(|code| Module::from_cubin(code, &[])) {
-            Some(Ok(module)) => Ok((module, family.waits(self.capability))),
+            Some(Ok(module)) => Ok((module, family.waits(self.facts.compute_capability))),
             Some(Err(_)) | None => {
                 let module = Module::from_ptx(family.ptx(), &[]);
                 Ok((module.map_err(during("loading kernels"))?, false))
@@ -225,16 +212,12 @@ fn two_dimensional(rows: Rows, host: *mut u8, direction: Direction) -> sys::CUDA
 }
 
 impl Backend for Cuda {
-    fn name(&self) -> &str {
-        &self.name
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn is_gpu(&self) -> bool {
         true
-    }
-
-    fn limits(&self) -> Limits {
-        self.limits
     }
 
     fn side_by_side(&self, launch: &Launch) -> Result<Option<usize>> {
@@ -251,12 +234,12 @@ impl Backend for Cuda {
                 launch.dynamic_shared_bytes as usize,
             )
         })?;
-        Ok(Some(blocks as usize * self.limits.multiprocessors))
+        Ok(Some(blocks as usize * self.facts.multiprocessors))
     }
 
     fn allocate(&self, bytes: u64) -> Result<u64> {
         self.enter()?;
-        let out_of_memory = || Error::OutOfMemory { device: self.name.clone(), bytes };
+        let out_of_memory = || Error::OutOfMemory { device: self.facts.name.clone(), bytes };
         let count = usize::try_from(bytes).map_err(|_| out_of_memory())?;
         // SAFETY: the memory is reached only through the address, by this trait's operations.
         match unsafe { cuda_malloc::<u8>(count) } {
@@ -279,7 +262,9 @@ impl Backend for Cuda {
     fn allocate_host(&self, kind: MemoryKind, bytes: u64) -> Result<HostAllocation> {
         self.enter()?;
         self.host_memory.allocate(kind, bytes).map_err(|error| match error {
-            Error::Cuda { code: 2, .. } => Error::OutOfMemory { device: self.name.clone(), bytes },
+            Error::Cuda { code: 2, .. } => {
+                Error::OutOfMemory { device: self.facts.name.clone(), bytes }
+            }
             other => other,
         })
     }
@@ -366,25 +351,32 @@ impl Backend for Cuda {
     }
 }
 
-/// Asks the device what a launch may ask for.
-fn limits(device: &cust::device::Device) -> Result<Limits> {
+/// Asks the device what it is like.
+fn facts(device: &cust::device::Device) -> Result<Facts> {
     use sys::CUdevice_attribute::{
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
         CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
         CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
         CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
     };
-    let ask = |attribute| -> Result<usize> {
+    let ask = |attribute| -> Result<i32> {
         let mut value = 0;
         // SAFETY: the driver writes one number; the device is one that it named.
-        check("asking for a limit of the device", unsafe {
+        check("asking what the device is like", unsafe {
             sys::cuDeviceGetAttribute(&mut value, attribute, device.as_raw())
         })?;
-        Ok(value as usize)
+        Ok(value)
     };
-    Ok(Limits {
-        block_shared: ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
-        multiprocessor_shared: ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
-        multiprocessors: ask(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+    Ok(Facts {
+        name: device.name().map_err(during("asking for the device's name"))?,
+        compute_capability: (
+            ask(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            ask(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        multiprocessors: ask(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize,
+        block_shared: ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as usize,
+        multiprocessor_shared: ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?
+            as usize,
         side_by_side: true,
         in_turn: false,
     })

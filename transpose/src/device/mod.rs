@@ -7,11 +7,11 @@
 mod cuda;
 mod simulated;
 
-use crate::Result;
 use crate::launch::Launch;
 use crate::layout::Layout;
 use crate::simulator::{self, DeviceId, Observer};
 use crate::study::MemoryKind;
+use crate::{Facts, Result};
 use bytemuck::Pod;
 use simt::Checks;
 use std::fmt;
@@ -27,19 +27,17 @@ pub(crate) const HOST_ALIGNMENT: usize = 256;
 #[derive(Clone)]
 pub struct Device {
     backend: Arc<dyn Backend>,
-    in_turn: bool,
+    /// What plans are made by.
+    facts: Arc<Facts>,
 }
 
 /// What a device is asked to do. Addresses are the device's own.
 pub(crate) trait Backend: Send + Sync {
-    /// The name that a person knows the device by.
-    fn name(&self) -> &str;
+    /// What the device is like.
+    fn facts(&self) -> &Facts;
 
     /// Whether kernels run on a GPU, so that their time means something.
     fn is_gpu(&self) -> bool;
-
-    /// What a launch may ask for.
-    fn limits(&self) -> Limits;
 
     /// How many blocks of a kernel can run side by side: `None` where none waits for another that
     /// started later.
@@ -113,22 +111,6 @@ pub(crate) struct HostAllocation {
     pub address: u64,
 }
 
-/// What a launch may ask of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limits {
-    /// Shared memory that one block may have, in bytes.
-    pub block_shared: usize,
-    /// Shared memory that the blocks on one multiprocessor may have together.
-    pub multiprocessor_shared: usize,
-    /// Multiprocessors.
-    pub multiprocessors: usize,
-    /// Whether blocks run side by side, so that one may wait for another that started later.
-    pub side_by_side: bool,
-    /// Whether work that is shared out through memory, or that takes threads differently long, all
-    /// goes to one: a block, a warp or a thread, whichever would carry a piece.
-    pub in_turn: bool,
-}
-
 /// Equally long rows in device memory. On the host the same rows follow each other.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows {
@@ -162,7 +144,7 @@ impl Device {
     }
 
     fn with(backend: impl Backend + 'static) -> Self {
-        Device { backend: Arc::new(backend), in_turn: false }
+        Device { facts: Arc::new(backend.facts().clone()), backend: Arc::new(backend) }
     }
 
     /// A device that executes the same kernels on the CPU: exact, and slow.
@@ -186,25 +168,31 @@ impl Device {
         Self::with(simulated::Simulated::new(checks))
     }
 
-    /// A handle to the same device by which counts of kernels in place can be compared between devices.
-    ///
-    /// Transposing in place, warps share out work as they go, so that what each of them does depends
-    /// on which comes first, and how many there are is planned for the chip. With matrices of this
-    /// handle all that work goes to one block, warp or thread, whichever would carry a piece of it, and
-    /// is planned as if there were one multiprocessor: slow, and the same everywhere.
+    /// What plans on this handle are made by: what the device is like, unless the handle was made by
+    /// [`with_facts`](Self::with_facts).
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// A handle to the same device whose matrices are transposed as if it were like that.
     ///
     /// ```
-    /// use transpose::{Device, DeviceMatrix};
+    /// use transpose::Device;
     /// # fn main() -> transpose::Result<()> {
-    /// let device = Device::simulated().in_turn();
-    /// let mut matrix = DeviceMatrix::from_host(&device, 2, 3, &[1u32, 2, 3, 4, 5, 6])?;
-    /// matrix.transpose_in_place()?;
-    /// assert_eq!(matrix.to_host()?, [1, 4, 2, 5, 3, 6]);
+    /// let device = Device::simulated();
+    /// let mut facts = device.facts().clone();
+    /// facts.multiprocessors = 132;
+    /// let like_an_h200 = device.with_facts(facts)?;
+    /// # assert_eq!(like_an_h200.facts().multiprocessors, 132);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn in_turn(&self) -> Self {
-        Device { in_turn: true, ..self.clone() }
+    ///
+    /// # Errors
+    /// [`Error::Facts`](crate::Error::Facts) for what no GPU is like, and for blocks that run side by side if this device's do not.
+    pub fn with_facts(&self, facts: Facts) -> Result<Self> {
+        facts.check(self.backend.facts())?;
+        Ok(Device { facts: Arc::new(facts), ..self.clone() })
     }
 
     /// The first GPU; where there is none, the simulator and the reason.
@@ -217,7 +205,7 @@ impl Device {
 
     /// The name that a person knows the device by, such as `NVIDIA H200`.
     pub fn name(&self) -> &str {
-        self.backend.name()
+        &self.backend.facts().name
     }
 
     /// Whether this is a GPU and not the simulator.
@@ -240,14 +228,6 @@ impl Device {
     /// What `work` returns or the device reports.
     pub fn time(&self, mut work: impl FnMut() -> Result<()>) -> Result<Option<Duration>> {
         self.backend.time(&mut work)
-    }
-
-    pub(crate) fn limits(&self) -> Limits {
-        let limits = self.backend.limits();
-        if !self.in_turn {
-            return limits;
-        }
-        Limits { multiprocessors: 1, side_by_side: false, in_turn: true, ..limits }
     }
 
     pub(crate) fn side_by_side(&self, launch: &Launch) -> Result<Option<usize>> {

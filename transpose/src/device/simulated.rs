@@ -1,11 +1,11 @@
 //! The simulator as a device: the shipped PTX, executed on the CPU.
 
-use super::{Backend, HostAllocation, Limits, Rows};
+use super::{Backend, HostAllocation, Rows};
 use crate::kernels::{Entry, Family};
 use crate::launch::Launch;
 use crate::simulator::{self, DeviceId, Launched};
 use crate::study::MemoryKind;
-use crate::{Error, Result};
+use crate::{Error, Facts, Result};
 use simt::{Checks, Kernel, LaunchConfig, Memory, Module, Options};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -17,6 +17,7 @@ const MEMORY_LIMIT: u64 = 16 << 30;
 pub(super) struct Simulated {
     memory: Memory,
     checks: Checks,
+    facts: Facts,
 }
 
 impl Simulated {
@@ -25,7 +26,7 @@ impl Simulated {
             true => Memory::new(MEMORY_LIMIT).tracking_initialised(),
             false => Memory::new(MEMORY_LIMIT),
         };
-        Simulated { memory, checks }
+        Simulated { memory, checks, facts: Facts::simulated() }
     }
 
     /// The address of the device, which nothing else has while it is observed.
@@ -52,23 +53,12 @@ fn kernel(entry: Entry) -> Result<&'static Kernel> {
 }
 
 impl Backend for Simulated {
-    fn name(&self) -> &str {
-        "the simulator"
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn is_gpu(&self) -> bool {
         false
-    }
-
-    /// Those of a Hopper GPU, except that nobody may wait for a block that has not started.
-    fn limits(&self) -> Limits {
-        Limits {
-            block_shared: 227 << 10,
-            multiprocessor_shared: 228 << 10,
-            multiprocessors: 4,
-            side_by_side: false,
-            in_turn: false,
-        }
     }
 
     fn side_by_side(&self, _: &Launch) -> Result<Option<usize>> {
@@ -78,7 +68,7 @@ impl Backend for Simulated {
     fn allocate(&self, bytes: u64) -> Result<u64> {
         self.memory.alloc(bytes).map_err(|error| match error {
             simt::Error::OutOfMemory { .. } => {
-                Error::OutOfMemory { device: self.name().to_owned(), bytes }
+                Error::OutOfMemory { device: self.facts.name.clone(), bytes }
             }
             other => other.into(),
         })

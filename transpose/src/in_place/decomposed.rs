@@ -10,7 +10,7 @@ use super::decomposition::Decomposition;
 use super::launches::{self, Columns};
 use super::plan::Shape;
 use super::recipe::{Recipe, Step};
-use crate::device::Limits;
+use crate::facts::Facts;
 
 /// Bytes of a strip's row: whole sectors, so that nothing is moved in vain.
 const STRIP_BYTES: usize = 64;
@@ -27,7 +27,7 @@ fn staging_limit(shape: &Shape) -> usize {
 }
 
 /// The steps, or `None` if strips are longer than the chip can hold.
-pub(super) fn recipe(shape: &Shape, limits: &Limits, options: &InPlaceOptions) -> Option<Recipe> {
+pub(super) fn recipe(shape: &Shape, limits: &Facts, options: &InPlaceOptions) -> Option<Recipe> {
     let bytes = shape.element_bytes();
     let on_chip = limits.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX));
     let backwards = shape.rows < shape.cols;
@@ -97,7 +97,7 @@ fn strip(
     d: &Decomposition,
     bytes: usize,
     on_chip: usize,
-    limits: &Limits,
+    limits: &Facts,
     options: &InPlaceOptions,
 ) -> Option<(usize, usize)> {
     let wanted = (STRIP_BYTES / bytes).clamp(1, d.cols);

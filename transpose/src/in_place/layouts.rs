@@ -13,7 +13,7 @@ use super::launches::Slots;
 use super::plan::{InPlacePlan, Shape, scratch_limit};
 use super::recipe::Recipe;
 use super::{InPlaceOptions, stages};
-use crate::device::Limits;
+use crate::facts::Facts;
 use crate::layout::Layout;
 use crate::{DeviceMatrix, Error, Result};
 use bytemuck::Pod;
@@ -44,7 +44,7 @@ impl Conversion {
     pub fn recipe(
         self,
         shape: &Shape,
-        limits: &Limits,
+        limits: &Facts,
         options: &InPlaceOptions,
     ) -> Result<(Layout, Recipe)> {
         let Shape { rows, cols, .. } = *shape;
@@ -82,7 +82,7 @@ impl Conversion {
         (rows, cols): (usize, usize),
         count: usize,
         shape: &Shape,
-        limits: &Limits,
+        limits: &Facts,
         options: &InPlaceOptions,
     ) -> Result<()> {
         if rows <= 1 || cols <= 1 || count == 0 || shape.tuple == 0 {
@@ -99,7 +99,7 @@ impl Conversion {
         recipe: &mut Recipe,
         slots: Slots,
         shape: &Shape,
-        limits: &Limits,
+        limits: &Facts,
         options: &InPlaceOptions,
     ) -> Result<()> {
         if slots.rows <= 1 || slots.cols <= 1 || slots.length == 0 || shape.tuple == 0 {

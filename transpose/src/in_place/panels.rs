@@ -21,7 +21,7 @@ use super::launches::{Panels, Slots};
 use super::plan::{Shape, scratch_limit};
 use super::recipe::{Recipe, Step};
 use crate::Result;
-use crate::device::Limits;
+use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::layout::Layout;
 use crate::plan::{Batch, GRID_LIMIT, Problem, fast};
@@ -53,7 +53,7 @@ struct OnChip {
 
 impl OnChip {
     /// Two blocks to a multiprocessor: one loads or stores while the other waits.
-    fn of(limits: &Limits, options: &InPlaceOptions) -> Self {
+    fn of(limits: &Facts, options: &InPlaceOptions) -> Self {
         let tile = (limits.multiprocessor_shared / 2 - 1024).min(limits.block_shared);
         let tile = options.on_chip_bytes.map_or(tile, |bytes| bytes.min(limits.block_shared));
         let per_multiprocessor = (limits.multiprocessor_shared / (tile + 1024)).clamp(1, 4);
@@ -65,7 +65,7 @@ impl OnChip {
     }
 
     /// The same with all of the chip for one panel at a time: for rows so long that it takes that.
-    fn for_one_panel(self, limits: &Limits, options: &InPlaceOptions) -> Option<Self> {
+    fn for_one_panel(self, limits: &Facts, options: &InPlaceOptions) -> Option<Self> {
         let blocks = limits.multiprocessors * (limits.multiprocessor_shared / (self.tile + 1024));
         let free = limits.side_by_side && options.max_group.is_none();
         (free && blocks > self.group).then_some(OnChip { group: blocks, ..self })
@@ -93,7 +93,7 @@ impl OnChip {
 /// The choice of panels for a shape: `None` if nothing fits the chip and the scratch limit.
 pub(super) fn choose(
     shape: &Shape,
-    limits: &Limits,
+    limits: &Facts,
     options: &InPlaceOptions,
 ) -> Option<(Panels, usize)> {
     let on_chip = OnChip::of(limits, options);
@@ -105,7 +105,7 @@ pub(super) fn choose(
 fn choose_for(
     on_chip: &OnChip,
     shape: &Shape,
-    limits: &Limits,
+    limits: &Facts,
     options: &InPlaceOptions,
 ) -> Option<(Panels, usize)> {
     let (long, short) = (shape.rows.max(shape.cols), shape.rows.min(shape.cols));
@@ -159,7 +159,7 @@ fn choose_for(
 fn in_one_pass(
     on_chip: &OnChip,
     shape: &Shape,
-    limits: &Limits,
+    limits: &Facts,
     options: &InPlaceOptions,
 ) -> Option<Panels> {
     let (length, lines) = (shape.rows.max(shape.cols), shape.rows.min(shape.cols));
@@ -216,7 +216,7 @@ fn cost(panels: &Panels, shape: &Shape) -> f64 {
 }
 
 /// The bytes of scratch memory for counters, flags and what is saved.
-fn scratch(panels: &Panels, shape: &Shape, limits: &Limits, options: &InPlaceOptions) -> usize {
+fn scratch(panels: &Panels, shape: &Shape, limits: &Facts, options: &InPlaceOptions) -> usize {
     let flags = slots(panels).launch(shape.element_bytes(), limits, options).1;
     coordination(panels, flags) + panels.gap * panels.lines * shape.element_bytes()
 }
@@ -237,7 +237,7 @@ fn slots(panels: &Panels) -> Slots {
 pub(super) fn recipe(
     panels: &Panels,
     shape: &Shape,
-    limits: &Limits,
+    limits: &Facts,
     options: &InPlaceOptions,
 ) -> Result<Recipe> {
     let mut recipe = Recipe { tile: Some((panels.length, panels.lines)), ..Recipe::default() };

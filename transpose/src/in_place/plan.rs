@@ -4,7 +4,8 @@ use super::layouts::Conversion;
 use super::recipe::Recipe;
 use super::stages::{self, Stages};
 use super::{InPlace, InPlaceOptions, decomposed, launches, panels};
-use crate::device::{Buffer, Device, Limits};
+use crate::device::{Buffer, Device};
+use crate::facts::Facts;
 use crate::kernels::Width;
 use crate::layout::Layout;
 use crate::{DeviceMatrix, Error, Result};
@@ -100,13 +101,13 @@ impl InPlacePlan {
         options: &InPlaceOptions,
     ) -> Result<Self> {
         let (device, shape) = (matrix.device(), Shape::of(matrix));
-        let limits = device.limits();
-        let mut chosen = choose(&shape, algorithm, &limits, options)?;
+        let limits = device.facts();
+        let mut chosen = choose(&shape, algorithm, limits, options)?;
         if !chosen.1.can_run(device)? {
             // The kernels were compiled to need more registers than was reckoned with.
             let max_group = Some(limits.multiprocessors / 4);
             let options = InPlaceOptions { max_group, ..*options };
-            chosen = choose(&shape, algorithm, &limits, &options)?;
+            chosen = choose(&shape, algorithm, limits, &options)?;
             if !chosen.1.can_run(device)? {
                 return Err(Error::NotServed {
                     algorithm: algorithm.name(),
@@ -133,7 +134,7 @@ impl InPlacePlan {
     ) -> Result<Self> {
         let (device, shape) = (matrix.device(), Shape::of(matrix));
         contiguous(&shape)?;
-        let (result, recipe) = conversion.recipe(&shape, &device.limits(), options)?;
+        let (result, recipe) = conversion.recipe(&shape, device.facts(), options)?;
         Self::of_recipe(device, shape, result, InPlace::Auto, recipe)
     }
 
@@ -257,7 +258,7 @@ fn contiguous(shape: &Shape) -> Result<()> {
 fn choose(
     shape: &Shape,
     algorithm: InPlace,
-    limits: &Limits,
+    limits: &Facts,
     options: &InPlaceOptions,
 ) -> Result<(InPlace, Recipe)> {
     let Shape { rows, cols, width, tuple, .. } = *shape;
@@ -338,18 +339,18 @@ fn choose(
 
 /// The tiles that are worth a try, best first.
 fn candidates(shape: &Shape, algorithm: InPlace, device: &Device) -> Vec<(usize, usize)> {
-    let (limits, options) = (device.limits(), InPlaceOptions::default());
+    let (limits, options) = (device.facts(), InPlaceOptions::default());
     if shape.element_bytes() == 0 {
         return Vec::new();
     }
-    let staged = |stages| stages::candidates(stages, shape, &limits, &options);
+    let staged = |stages| stages::candidates(stages, shape, limits, &options);
     match algorithm {
         InPlace::ThreeStage => staged(Stages::Three),
         InPlace::FourStage => staged(Stages::Four),
         InPlace::FourStageFused => staged(Stages::FourFused),
         InPlace::TwoStage => {
             // Panels of half, the same and twice the length that the estimate prefers.
-            let chosen = panels::choose(shape, &limits, &options).map(|(panels, _)| panels);
+            let chosen = panels::choose(shape, limits, &options).map(|(panels, _)| panels);
             let around = |length: usize| [length, length / 2, length * 2, length / 4];
             chosen.into_iter().flat_map(|p| around(p.length).map(|m| (m.max(1), p.lines))).collect()
         }

@@ -19,7 +19,7 @@ use super::launches::{self, Panels, Slots};
 use super::plan::Shape;
 use super::recipe::Recipe;
 use super::{InPlaceOptions, tiles};
-use crate::device::Limits;
+use crate::facts::Facts;
 
 /// How many stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) enum Stages {
 pub(super) fn tile(
     stages: Stages,
     shape: &Shape,
-    limits: &Limits,
+    limits: &Facts,
     options: &InPlaceOptions,
 ) -> Option<(usize, usize)> {
     let Shape { rows, cols, .. } = *shape;
@@ -52,7 +52,7 @@ pub(super) fn tile(
 pub(super) fn candidates(
     stages: Stages,
     shape: &Shape,
-    limits: &Limits,
+    limits: &Facts,
     options: &InPlaceOptions,
 ) -> Vec<(usize, usize)> {
     let elements = limits.block_shared / shape.element_bytes();
@@ -65,7 +65,7 @@ fn fits(
     stages: Stages,
     (m, n): (usize, usize),
     shape: &Shape,
-    limits: &Limits,
+    limits: &Facts,
     options: &InPlaceOptions,
 ) -> bool {
     let shared = match (stages, options.flags) {
@@ -83,7 +83,7 @@ fn fits(
 pub(super) fn tile_fits(
     tile: (usize, usize),
     shape: &Shape,
-    limits: &Limits,
+    limits: &Facts,
     options: &InPlaceOptions,
 ) -> bool {
     fits(Stages::Three, tile, shape, limits, options)
@@ -110,7 +110,7 @@ pub(super) fn transpose_tiles(
     (rows, cols): (usize, usize),
     count: usize,
     shape: &Shape,
-    limits: &Limits,
+    limits: &Facts,
     options: &InPlaceOptions,
 ) {
     let launch = match options.flags {
@@ -127,7 +127,7 @@ pub(super) fn recipe(
     stages: Stages,
     (m, n): (usize, usize),
     shape: &Shape,
-    limits: &Limits,
+    limits: &Facts,
     options: &InPlaceOptions,
 ) -> Recipe {
     let Shape { rows, cols, .. } = *shape;

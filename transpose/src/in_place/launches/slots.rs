@@ -1,8 +1,8 @@
 //! Super-elements that move along cycles, by whichever kernel suits their length and the cycles'.
 
 use super::{NONE, flag_bytes, launch};
-use crate::device::Limits;
 use crate::divide::magic32;
+use crate::facts::Facts;
 use crate::in_place::cycles::cycle;
 use crate::in_place::decomposition::gcd;
 use crate::in_place::{Carry, InPlaceOptions};
@@ -58,7 +58,7 @@ impl Slots {
     pub fn launch(
         &self,
         element_bytes: usize,
-        limits: &Limits,
+        limits: &Facts,
         options: &InPlaceOptions,
     ) -> (Launch, usize) {
         // The kernels move bytes: the widest words that fit slots and gaps.
@@ -79,7 +79,7 @@ impl Slots {
     }
 
     /// Whether one warp to a cycle leaves nobody idle.
-    fn has_many_short_cycles(&self, width: Width, limits: &Limits) -> bool {
+    fn has_many_short_cycles(&self, width: Width, limits: &Facts) -> bool {
         let units = self.units(self.pieces(width).0);
         let many = |length| units / length >= CYCLES_EACH * limits.multiprocessors;
         units < 1 << 31 && short_cycle(self.rows, self.cols).is_some_and(many)
@@ -96,7 +96,7 @@ impl Slots {
     }
 
     /// Long cycles, a flag to each piece.
-    fn through_registers(&self, width: Width, limits: &Limits) -> (Launch, usize) {
+    fn through_registers(&self, width: Width, limits: &Facts) -> (Launch, usize) {
         let (pieces, piece) = self.pieces(width);
         // As many bytes in flight with short pieces as with long ones.
         let kernel = match piece.div_ceil(8 * lane_words(width)) {
@@ -115,7 +115,7 @@ impl Slots {
     }
 
     /// Short cycles, each moved by one warp.
-    fn by_leaders(&self, width: Width, limits: &Limits) -> Launch {
+    fn by_leaders(&self, width: Width, limits: &Facts) -> Launch {
         let (pieces, piece) = self.pieces(width);
         let kernel = match piece.div_ceil(8 * lane_words(width)) {
             0 | 1 => InPlaceKernel::LeadersShort,
@@ -129,7 +129,7 @@ impl Slots {
     fn through_shared_memory(
         &self,
         width: Width,
-        limits: &Limits,
+        limits: &Facts,
         options: &InPlaceOptions,
     ) -> (Launch, usize) {
         let bytes = width.bytes() as usize;

@@ -2,15 +2,15 @@
 
 use super::pitch::tuple_pitch;
 use super::{NONE, launch};
-use crate::device::Limits;
 use crate::divide::magic32;
+use crate::facts::Facts;
 use crate::far_rows::tiles_apart;
 use crate::in_place::plan::Shape;
 use crate::kernels::{InPlaceKernel, Width};
 use crate::launch::Launch;
 
 /// A square matrix, tiles exchanged across the diagonal. `None` if not even two elements fit on chip.
-pub fn square(shape: &Shape, limits: &Limits) -> Option<Launch> {
+pub fn square(shape: &Shape, limits: &Facts) -> Option<Launch> {
     let Shape { rows: side, ld, width, tuple, .. } = *shape;
     if tuple != 1 {
         return square_tuples(shape, limits);
@@ -54,7 +54,7 @@ fn grid(tiles: usize, apart: usize) -> [usize; 2] {
 const TUPLE_TILES_BYTES: usize = 40 << 10;
 
 /// A square matrix of elements of several words.
-fn square_tuples(shape: &Shape, limits: &Limits) -> Option<Launch> {
+fn square_tuples(shape: &Shape, limits: &Facts) -> Option<Launch> {
     let Shape { rows: side, ld, width, tuple, .. } = *shape;
     let mut tile = 64;
     while tile > 1 && 2 * tile * tile * shape.element_bytes() > TUPLE_TILES_BYTES {

@@ -1,8 +1,8 @@
 //! Tiles and single elements that move along cycles.
 
 use super::{NONE, WORD, flag_bytes, launch, threads_for};
-use crate::device::Limits;
 use crate::divide::magic;
+use crate::facts::Facts;
 use crate::kernels::{InPlaceKernel, Width};
 use crate::launch::Launch;
 
@@ -14,7 +14,7 @@ pub fn flags(
     spread: usize,
     padding: bool,
     width: Width,
-    limits: &Limits,
+    limits: &Facts,
 ) -> Launch {
     let threads = if limits.in_turn { 1 } else { threads_for(rows * cols, 256) };
     let words = (rows * cols * spread).div_ceil(32);
@@ -41,7 +41,7 @@ pub fn fused(
     (rows, cols): (usize, usize),
     (tile_rows, tile_cols): (usize, usize),
     width: Width,
-    limits: &Limits,
+    limits: &Facts,
 ) -> (Launch, usize) {
     let shared = fused_shared_bytes(tile_rows, tile_cols, width);
     let per_multiprocessor = (limits.multiprocessor_shared / (shared + 1024)).clamp(1, 8);
@@ -60,7 +60,7 @@ pub fn fused(
 }
 
 /// Elements moved along cycles, a thread per cycle.
-pub fn cycles(rows: usize, cols: usize, width: Width, limits: &Limits) -> Launch {
+pub fn cycles(rows: usize, cols: usize, width: Width, limits: &Facts) -> Launch {
     let threads = if limits.in_turn { 1 } else { 256 };
     let blocks = (rows * cols).div_ceil(threads).min(limits.multiprocessors * 64);
     launch(
