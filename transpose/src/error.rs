@@ -361,6 +361,7 @@ pub enum Error {
     },
 
     /// What the checks of a simulated device found in a kernel.
+    #[cfg(feature = "simulator")]
     #[error("simulator: {}", list(findings))]
     KernelDefects {
         /// The kernel.
@@ -370,6 +371,7 @@ pub enum Error {
     },
 
     /// The simulator refused an operation or stopped at a fault in a kernel.
+    #[cfg(feature = "simulator")]
     #[error("simulator: {0}")]
     Simulator(#[from] simt::Error),
 }
@@ -378,6 +380,7 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Findings, one after the other; each names its kernel.
+#[cfg(feature = "simulator")]
 fn list(findings: &[simt::Finding]) -> String {
     findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -39,6 +39,7 @@ const MOST_MULTIPROCESSORS: usize = 1 << 16;
 
 impl Facts {
     /// Those of a Hopper GPU, but a small one, on which nobody may wait for a block that has not started.
+    #[cfg(feature = "simulator")]
     pub(crate) fn simulated() -> Self {
         Facts {
             name: "the simulator".to_owned(),

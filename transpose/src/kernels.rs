@@ -14,6 +14,7 @@ pub(crate) enum Family {
 }
 
 impl Family {
+    #[cfg(feature = "simulator")]
     pub const ALL: [Family; 4] = [Family::Classic, Family::Fast, Family::Study, Family::InPlace];
 
     /// The kernels' PTX, built from `kernels/` by `cargo xtask ptx`.

@@ -29,6 +29,10 @@
 //! [`Plan`] chooses a kernel and a grid from the element size, the shape and both layouts, on
 //! the host. The kernels are written in Rust and shipped as PTX, which the NVIDIA driver
 //! compiles for the GPU it finds; neither a CUDA toolkit nor a nightly compiler is needed.
+//!
+//! # Features
+//! `simulator`, on by default: [`Device::simulated`], [`Device::any`], [`Device::observe`] and what they stand on. Without it a
+//! program has GPUs only.
 
 mod device;
 mod divide;
@@ -41,6 +45,7 @@ mod launch;
 mod layout;
 mod matrix;
 mod plan;
+#[cfg(feature = "simulator")]
 pub mod simulator;
 mod strategy;
 pub mod study;
@@ -52,6 +57,7 @@ pub use facts::Facts;
 pub use in_place::{Carry, InPlace, InPlaceOptions, InPlacePlan};
 pub use matrix::DeviceMatrix;
 pub use plan::{Batch, CacheWarning, Plan, PlanCache};
+#[cfg(feature = "simulator")]
 pub use simt;
 pub use strategy::Strategy;
 pub use view::{MatrixView, MatrixViewMut};

@@ -5,17 +5,21 @@
 //! why calls may return early and still be safe whatever is dropped or leaked in between.
 
 mod cuda;
+#[cfg(feature = "simulator")]
 mod simulated;
 
 use crate::launch::Launch;
 use crate::layout::Layout;
+#[cfg(feature = "simulator")]
 use crate::simulator::{self, DeviceId, Observer};
 use crate::study::MemoryKind;
 use crate::{Facts, Result};
 use bytemuck::Pod;
+#[cfg(feature = "simulator")]
 use simt::Checks;
 use std::fmt;
 use std::ptr::NonNull;
+#[cfg(feature = "simulator")]
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,6 +152,7 @@ impl Device {
     }
 
     /// A device that executes the same kernels on the CPU: exact, and slow.
+    #[cfg(feature = "simulator")]
     pub fn simulated() -> Self {
         Self::simulated_with(Checks::NONE)
     }
@@ -164,6 +169,7 @@ impl Device {
     /// # Ok(())
     /// # }
     /// ```
+    #[cfg(feature = "simulator")]
     pub fn simulated_with(checks: Checks) -> Self {
         Self::with(simulated::Simulated::new(checks))
     }
@@ -196,6 +202,7 @@ impl Device {
     }
 
     /// The first GPU; where there is none, the simulator and the reason.
+    #[cfg(feature = "simulator")]
     pub fn any() -> (Self, Option<crate::Error>) {
         match Self::cuda(0) {
             Ok(device) => (device, None),
@@ -263,10 +270,12 @@ impl Device {
     /// # Ok(())
     /// # }
     /// ```
+    #[cfg(feature = "simulator")]
     pub fn observe<R>(&self, observer: Rc<dyn Observer>, work: impl FnOnce() -> R) -> R {
         simulator::observe(self.id(), observer, work)
     }
 
+    #[cfg(feature = "simulator")]
     fn id(&self) -> DeviceId {
         DeviceId(Arc::as_ptr(&self.backend).addr())
     }

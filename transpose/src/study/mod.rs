@@ -41,4 +41,5 @@ pub use copies::{copy_into, driver_copy};
 pub use launches::{plan, run};
 pub use memory::{HostMatrix, HostMut, HostRef, MemoryKind};
 pub use outcome::Outcome;
+#[cfg(feature = "simulator")]
 pub use simt::{Counters, GlobalTraffic, SharedTraffic};
