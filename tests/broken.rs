@@ -193,6 +193,8 @@ fn unwritten_elements_are_found() {
 fn on_a_gpu() {
     let name = std::env::var("BROKEN").expect("BROKEN names a kernel");
     let ptx = if name == "sound" { SOUND.to_owned() } else { Broken::named(&name).ptx() };
+    // The library leaves no context current; cust's is the same one.
+    let _context = cust::quick_init().unwrap();
     let device = Device::cuda(0).unwrap();
     let n = N as usize;
     let src = DeviceMatrix::from_host(&device, n, n, &vec![1u32; n * n]).unwrap();

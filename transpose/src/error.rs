@@ -319,11 +319,13 @@ pub enum Error {
         what: &'static str,
     },
 
-    /// No NVIDIA driver on this machine.
-    #[error("no NVIDIA driver could be loaded: {reason}")]
+    /// No NVIDIA driver on this machine, or none that can be used.
+    #[error("no NVIDIA driver: {reason}")]
     NoDriver {
-        /// What was tried, and what came of it.
+        /// Why not, in one line.
         reason: String,
+        /// Each file that was tried as the driver library, with what the dynamic loader said of it.
+        attempts: Vec<String>,
     },
 
     /// No such GPU.
@@ -352,12 +354,16 @@ pub enum Error {
     },
 
     /// The driver refused an operation, or an earlier one failed on the device.
-    #[error("{operation}: the CUDA driver answered {code} ({})", error_name(*code))]
+    #[error("{}", cuda_driver::Error::Call { function: operation, code: *code, name: *name, text: *text })]
     Cuda {
-        /// What was being done.
+        /// The driver's function that was called.
         operation: &'static str,
-        /// The driver's answer, a `CUresult`.
+        /// Its answer, a `CUresult`.
         code: u32,
+        /// The driver's name for the answer, such as `CUDA_ERROR_ILLEGAL_ADDRESS`; `None` if it has none.
+        name: Option<&'static str>,
+        /// The driver's explanation of it; `None` if it has none.
+        text: Option<&'static str>,
     },
 
     /// What the checks of a simulated device found in a kernel.
@@ -376,6 +382,21 @@ pub enum Error {
     Simulator(#[from] simt::Error),
 }
 
+impl From<cuda_driver::Error> for Error {
+    fn from(error: cuda_driver::Error) -> Self {
+        match error {
+            cuda_driver::Error::Call { function, code, name, text } => {
+                Error::Cuda { operation: function, code, name, text }
+            }
+            cuda_driver::Error::NoLibrary { ref tried } => {
+                let attempts = tried.iter().map(ToString::to_string).collect();
+                Error::NoDriver { reason: error.to_string(), attempts }
+            }
+            other => Error::NoDriver { reason: other.to_string(), attempts: Vec::new() },
+        }
+    }
+}
+
 /// A result whose error is this library's.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -383,29 +404,4 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[cfg(feature = "simulator")]
 fn list(findings: &[simt::Finding]) -> String {
     findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
-/// The commonest answers by name. The driver itself can name them all, but may not be there.
-fn error_name(code: u32) -> &'static str {
-    match code {
-        1 => "invalid value",
-        2 => "out of memory",
-        3 => "not initialized",
-        100 => "no device",
-        101 => "invalid device",
-        200 => "invalid kernel image",
-        201 => "invalid context",
-        209 => "no kernel image for this GPU",
-        218 => "invalid PTX",
-        222 => "unsupported PTX version",
-        500 => "named symbol not found",
-        700 => "illegal address",
-        701 => "launch out of resources",
-        716 => "misaligned address",
-        719 => "launch failed",
-        801 => "operation not supported",
-        802 => "system not yet initialized",
-        803 => "driver and device library do not match",
-        _ => "see CUresult in the CUDA driver API",
-    }
 }

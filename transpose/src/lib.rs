@@ -40,6 +40,7 @@ mod error;
 mod facts;
 mod far_rows;
 mod in_place;
+pub mod interop;
 mod kernels;
 mod launch;
 mod layout;

@@ -99,6 +99,9 @@ pub(crate) trait Backend: Send + Sync {
     /// Waits for all that was queued.
     fn synchronize(&self) -> Result<()>;
 
+    /// The context that memory and kernels are in, if this is a GPU.
+    fn cuda_context(&self) -> Option<*mut std::ffi::c_void>;
+
     /// The stream that work is queued on, if this is a GPU.
     fn cuda_stream(&self) -> Option<*mut std::ffi::c_void>;
 
@@ -289,6 +292,14 @@ impl Device {
     /// if it needs nothing of that: what comes after waits for it alone.
     pub fn cuda_stream(&self) -> Option<*mut std::ffi::c_void> {
         self.backend.cuda_stream()
+    }
+
+    /// The context that this device's memory and kernels are in, as a `CUcontext`: the GPU's primary one. `None` on the
+    /// simulator.
+    ///
+    /// It is retained as long as this device lives. No call of this library leaves it current on the calling thread.
+    pub fn cuda_context(&self) -> Option<*mut std::ffi::c_void> {
+        self.backend.cuda_context()
     }
 
     pub(crate) fn is_same(&self, other: &Device) -> bool {

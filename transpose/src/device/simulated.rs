@@ -138,6 +138,10 @@ impl Backend for Simulated {
         Ok(())
     }
 
+    fn cuda_context(&self) -> Option<*mut std::ffi::c_void> {
+        None
+    }
+
     fn cuda_stream(&self) -> Option<*mut std::ffi::c_void> {
         None
     }

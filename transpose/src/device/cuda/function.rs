@@ -1,10 +1,8 @@
 //! A kernel of a loaded module, and its shared memory: the driver is asked and told of it once, not at every launch.
 
-use super::check;
 use crate::Result;
-use cust::sys;
+use cuda_driver::FunctionAttribute as Attribute;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use sys::CUfunction_attribute as Attribute;
 
 /// How much of a multiprocessor's shared memory goes to blocks whose number is limited: 132 of 228 KiB on
 /// compute capability 9.0.
@@ -12,7 +10,7 @@ const SHARED_PERCENT: usize = 58;
 
 /// A kernel that can be launched.
 pub(super) struct Function {
-    handle: sys::CUfunction,
+    loaded: cuda_driver::Function,
     /// The bytes of shared memory that the kernel declares.
     declared_shared: usize,
     /// Whether it waits by itself for the launches before it, so that its own may come before those are done.
@@ -21,36 +19,18 @@ pub(super) struct Function {
     divided: AtomicBool,
 }
 
-// SAFETY: the handle is a name that the driver accepts from any thread.
-unsafe impl Send for Function {}
-// SAFETY: as above; the rest is shared safely by itself.
-unsafe impl Sync for Function {}
-
 impl Function {
     /// A kernel whose launches may have all the `block_shared` bytes of a block: without being asked, the
     /// driver stops at 48 KiB.
-    pub fn new(handle: sys::CUfunction, waits: bool, block_shared: usize) -> Result<Self> {
-        let mut declared = 0;
-        // SAFETY: the driver writes one number; the function is one that it named.
-        check("asking for a kernel's shared memory", unsafe {
-            sys::cuFuncGetAttribute(
-                &mut declared,
-                Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
-                handle,
-            )
-        })?;
-        let declared_shared = declared as usize;
-        let function = Function { handle, declared_shared, waits, divided: AtomicBool::new(false) };
-        function.set(
-            "allowing a kernel its shared memory",
-            Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-            block_shared.saturating_sub(declared_shared),
-        )?;
-        Ok(function)
+    pub fn new(loaded: cuda_driver::Function, waits: bool, block_shared: usize) -> Result<Self> {
+        let declared_shared = loaded.attribute(Attribute::SHARED_SIZE_BYTES)? as usize;
+        let dynamic = block_shared.saturating_sub(declared_shared);
+        loaded.set_attribute(Attribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic as i32)?;
+        Ok(Function { loaded, declared_shared, waits, divided: AtomicBool::new(false) })
     }
 
-    pub fn handle(&self) -> sys::CUfunction {
-        self.handle
+    pub fn loaded(&self) -> &cuda_driver::Function {
+        &self.loaded
     }
 
     /// Whether it waits by itself for the launches before it.
@@ -69,18 +49,10 @@ impl Function {
         }
         // Two threads that come here at once tell the driver the same.
         if !self.divided.load(Relaxed) {
-            self.set(
-                "dividing on-chip memory",
-                Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                SHARED_PERCENT,
-            )?;
+            let carveout = Attribute::PREFERRED_SHARED_MEMORY_CARVEOUT;
+            self.loaded.set_attribute(carveout, SHARED_PERCENT as i32)?;
             self.divided.store(true, Relaxed);
         }
         Ok((block - self.declared_shared) as u32)
-    }
-
-    fn set(&self, operation: &'static str, attribute: Attribute, value: usize) -> Result<()> {
-        // SAFETY: the function is one that the driver named.
-        check(operation, unsafe { sys::cuFuncSetAttribute(self.handle, attribute, value as i32) })
     }
 }

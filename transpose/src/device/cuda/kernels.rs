@@ -1,0 +1,74 @@
+//! The kernels in use so far, and the modules that they come from.
+
+use super::function::Function;
+use crate::Result;
+use crate::kernels::{Entry, Family};
+use crate::launch::Launch;
+use cuda_driver::{Context, Module};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Whether a kernel has the L2 cache keep what it loads.
+type EvictLast = bool;
+
+/// Whether a module's kernels wait by themselves for the launches before theirs.
+type Waits = bool;
+
+/// What loads kernels, a family at a time, and keeps them.
+pub(super) struct Kernels {
+    context: Context,
+    /// The compute capability, major and minor.
+    capability: (i32, i32),
+    /// Shared memory that one block may have, in bytes.
+    block_shared: usize,
+    loaded: Mutex<Loaded>,
+}
+
+#[derive(Default)]
+struct Loaded {
+    functions: HashMap<(Entry, EvictLast), Arc<Function>>,
+    modules: HashMap<(Family, EvictLast), (Module, Waits)>,
+}
+
+impl Kernels {
+    pub fn new(context: &Context, capability: (i32, i32), block_shared: usize) -> Self {
+        Kernels { context: context.clone(), capability, block_shared, loaded: Mutex::default() }
+    }
+
+    /// A launch's kernel; the first of a family loads the family.
+    pub fn function(&self, launch: &Launch) -> Result<Arc<Function>> {
+        let entry = launch.entry;
+        let evict_last = launch.evict_last && entry.family.may_evict_last(self.capability);
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let Loaded { functions, modules } = &mut *loaded;
+        if let Some(function) = functions.get(&(entry, evict_last)) {
+            return Ok(function.clone());
+        }
+        let (module, waits) = match modules.entry((entry.family, evict_last)) {
+            Occupied(loaded) => loaded.into_mut(),
+            Vacant(slot) => slot.insert(self.load(entry.family, evict_last)?),
+        };
+        let found = module.function(entry.name)?;
+        let function = Arc::new(Function::new(found, *waits, self.block_shared)?);
+        functions.insert((entry, evict_last), function.clone());
+        Ok(function)
+    }
+
+    /// Loads a family: machine code where it ships for this chip, else PTX, which the driver compiles. That
+    /// is also the way out if the driver refuses the machine code, as one older than the assembler may.
+    fn load(&self, family: Family, evict_last: EvictLast) -> Result<(Module, Waits)> {
+        let code = match evict_last {
+            true => family.cubin_evict_last(),
+            false => family.cubin(self.capability),
+        };
+        if let Some(code) = code {
+            // SAFETY: a whole cubin, as the assembler made it: what it was compressed into is of the length
+            // that was written down with it.
+            if let Ok(module) = unsafe { Module::from_image(&self.context, &code) } {
+                return Ok((module, family.waits(self.capability)));
+            }
+        }
+        Ok((Module::from_ptx(&self.context, family.ptx())?, false))
+    }
+}
