@@ -52,6 +52,7 @@ mod tests {
         assert!(matches!(error, Error::Cuda { operation: "cust", code: 700, .. }), "{error}");
     }
 
+    #[cfg(feature = "simulator")]
     #[test]
     fn the_simulator_has_neither_context_nor_stream() {
         let device = Device::simulated();
