@@ -64,6 +64,6 @@ pub use strategy::Strategy;
 pub use view::{MatrixView, MatrixViewMut};
 
 /// The samples of the guide are tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "simulator"))]
 #[doc = include_str!("../../docs/guide.md")]
 struct Guide;
