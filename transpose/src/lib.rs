@@ -50,6 +50,7 @@ mod plan;
 pub mod simulator;
 mod strategy;
 pub mod study;
+mod transposing;
 mod view;
 
 pub use device::Device;

@@ -2,8 +2,8 @@
 
 use crate::device::{Buffer, Device};
 use crate::layout::{Layout, shape_accessors};
-use crate::view::{MatrixView, MatrixViewMut};
-use crate::{Error, Result, Strategy};
+use crate::view::{MatrixView, MatrixViewMut, Memory};
+use crate::{Error, Result};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 
@@ -50,12 +50,12 @@ impl<T: Pod> DeviceMatrix<T> {
             return Err(Error::LengthMismatch { rows, cols, expected, actual });
         }
         // Windows reach what lies between the rows and behind the last.
-        let matrix = if layout.capacity() == layout.len() {
+        let mut matrix = if layout.capacity() == layout.len() {
             Self::uninitialized(device, layout)?
         } else {
             Self::zeroed_with_ld(device, rows, cols, ld)?
         };
-        device.upload(matrix.address(), &layout, elements)?;
+        matrix.upload(elements)?;
         Ok(matrix)
     }
 
@@ -79,7 +79,7 @@ impl<T: Pod> DeviceMatrix<T> {
     }
 
     /// A matrix whose elements are whatever its memory held.
-    fn uninitialized(device: &Device, layout: Layout) -> Result<Self> {
+    pub(crate) fn uninitialized(device: &Device, layout: Layout) -> Result<Self> {
         let bytes = layout.capacity() * size_of::<T>();
         Ok(DeviceMatrix { buffer: device.allocate(bytes)?, layout, element: PhantomData })
     }
@@ -98,7 +98,8 @@ impl<T: Pod> DeviceMatrix<T> {
     /// [`Error::LengthMismatch`] unless the slice has as many elements, and what the device reports.
     pub fn copy_to_host(&self, elements: &mut [T]) -> Result<()> {
         self.check_length(elements.len())?;
-        self.device().download(self.address(), &self.layout, elements)
+        // SAFETY: the layout lies inside the matrix's own buffer.
+        unsafe { self.device().download(self.address(), &self.layout, elements) }
     }
 
     /// Replaces the elements, row by row, by those of the slice.
@@ -107,7 +108,13 @@ impl<T: Pod> DeviceMatrix<T> {
     /// [`Error::LengthMismatch`] unless there are as many, and what the device reports.
     pub fn copy_from_host(&mut self, elements: &[T]) -> Result<()> {
         self.check_length(elements.len())?;
-        self.device().upload(self.address(), &self.layout, elements)
+        self.upload(elements)
+    }
+
+    /// Replaces the elements by as many others.
+    fn upload(&mut self, elements: &[T]) -> Result<()> {
+        // SAFETY: the layout lies inside the matrix's own buffer.
+        unsafe { self.device().upload(self.address(), &self.layout, elements) }
     }
 
     fn check_length(&self, actual: usize) -> Result<()> {
@@ -119,68 +126,14 @@ impl<T: Pod> DeviceMatrix<T> {
         Err(Error::LengthMismatch { rows, cols, expected, actual })
     }
 
-    /// The transposed matrix, by the fastest strategy known.
-    ///
-    /// # Errors
-    /// As [`transposed_with`](Self::transposed_with).
-    pub fn transposed(&self) -> Result<Self> {
-        self.transposed_with(Strategy::Auto)
-    }
-
-    /// The transposed matrix, by the given strategy.
-    ///
-    /// # Errors
-    /// [`Error::ElementSize`], [`Error::OutOfMemory`], and what the device reports.
-    pub fn transposed_with(&self, strategy: Strategy) -> Result<Self> {
-        let layout = Layout::contiguous(self.ncols(), self.nrows(), size_of::<T>())?;
-        let mut dst = Self::uninitialized(self.device(), layout)?;
-        self.transpose_into_with(&mut dst, strategy)?;
-        Ok(dst)
-    }
-
-    /// Transposes into `dst`, a matrix or a window on one, by the fastest strategy known.
-    ///
-    /// A matrix cannot be its own destination:
-    ///
-    /// ```compile_fail,E0502
-    /// # use transpose::{Device, DeviceMatrix};
-    /// let mut a = DeviceMatrix::<f32>::zeroed(&Device::simulated(), 4, 4).unwrap();
-    /// a.transpose_into(&mut a);
-    /// ```
-    ///
-    /// # Errors
-    /// As [`transpose_into_with`](Self::transpose_into_with).
-    pub fn transpose_into<'d>(&self, dst: impl Into<MatrixViewMut<'d, T>>) -> Result<()>
-    where
-        T: 'd,
-    {
-        self.view().transpose_into(dst)
-    }
-
-    /// Transposes into `dst`, a matrix or a window on one, by the given strategy.
-    ///
-    /// # Errors
-    /// [`Error::ShapeMismatch`] unless `dst` is `ncols × nrows`, [`Error::ElementSize`],
-    /// [`Error::DeviceMismatch`], and what the device reports.
-    pub fn transpose_into_with<'d>(
-        &self,
-        dst: impl Into<MatrixViewMut<'d, T>>,
-        strategy: Strategy,
-    ) -> Result<()>
-    where
-        T: 'd,
-    {
-        self.view().transpose_into_with(dst, strategy)
-    }
-
     /// The whole matrix as a view.
     pub fn view(&self) -> MatrixView<'_, T> {
-        MatrixView::whole(self)
+        self.into()
     }
 
     /// The whole matrix as an exclusive view.
     pub fn view_mut(&mut self) -> MatrixViewMut<'_, T> {
-        MatrixViewMut::whole(self)
+        self.into()
     }
 
     /// A `rows × cols` window on this matrix's memory, from its element `offset` on, with rows
@@ -195,7 +148,7 @@ impl<T: Pod> DeviceMatrix<T> {
         cols: usize,
         ld: usize,
     ) -> Result<MatrixView<'_, T>> {
-        MatrixView::window(self, offset, Layout::new(rows, cols, ld, size_of::<T>())?)
+        MatrixView::window(self.memory(), offset, Layout::new(rows, cols, ld, size_of::<T>())?)
     }
 
     /// Like [`window`](Self::window), exclusive.
@@ -209,7 +162,7 @@ impl<T: Pod> DeviceMatrix<T> {
         cols: usize,
         ld: usize,
     ) -> Result<MatrixViewMut<'_, T>> {
-        MatrixViewMut::window(self, offset, Layout::new(rows, cols, ld, size_of::<T>())?)
+        MatrixViewMut::window(self.memory(), offset, Layout::new(rows, cols, ld, size_of::<T>())?)
     }
 
     shape_accessors!();
@@ -233,6 +186,13 @@ impl<T: Pod> DeviceMatrix<T> {
         self.layout = layout;
     }
 
+    /// The memory that windows on the matrix lie in. For a window that is written the matrix must be borrowed exclusively.
+    fn memory(&self) -> Memory<'_, T> {
+        // SAFETY: the buffer lives as long as the matrix and holds as many elements. The matrix is borrowed as long as the views, by
+        // those that write exclusively, so that nothing else queues writes to it.
+        unsafe { Memory::new(self.device(), self.address(), self.capacity()) }
+    }
+
     pub(crate) fn buffer(&self) -> &Buffer {
         &self.buffer
     }
@@ -248,5 +208,17 @@ impl<T: Pod> DeviceMatrix<T> {
     /// The elements that the buffer holds, what lies between the rows included.
     pub(crate) fn capacity(&self) -> usize {
         self.layout.capacity()
+    }
+}
+
+impl<'a, T: Pod> From<&'a DeviceMatrix<T>> for MatrixView<'a, T> {
+    fn from(matrix: &'a DeviceMatrix<T>) -> Self {
+        MatrixView::whole(matrix.memory(), matrix.layout)
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut DeviceMatrix<T>> for MatrixViewMut<'a, T> {
+    fn from(matrix: &'a mut DeviceMatrix<T>) -> Self {
+        MatrixViewMut::whole(matrix.memory(), matrix.layout)
     }
 }

@@ -2,10 +2,42 @@
 
 use crate::device::Device;
 use crate::layout::{Layout, shape_accessors};
-use crate::matrix::DeviceMatrix;
-use crate::{Error, Result, Strategy};
+use crate::{Error, Result};
 use bytemuck::Pod;
 use std::marker::PhantomData;
+
+/// Elements in a device's memory, which are borrowed for `'a`: what windows are taken from.
+#[derive(Debug)]
+pub(crate) struct Memory<'a, T> {
+    device: &'a Device,
+    address: u64,
+    /// How many elements there are.
+    capacity: usize,
+    element: PhantomData<&'a T>,
+}
+
+impl<'a, T> Memory<'a, T> {
+    /// The `capacity` elements at `address`.
+    ///
+    /// # Safety
+    /// - They lie inside memory of the device that stays allocated for `'a`, and its work in order behind all that is queued in it.
+    /// - Nothing else writes them for `'a`, and where a [`MatrixViewMut`] is taken from them nothing else reads them either.
+    pub unsafe fn new(device: &'a Device, address: u64, capacity: usize) -> Self {
+        Memory { device, address, capacity, element: PhantomData }
+    }
+
+    /// The address of a window once it is known to lie inside, and the elements from there on.
+    fn window(&self, offset: usize, layout: &Layout) -> Result<(u64, usize)> {
+        let available = self.capacity;
+        let end = offset.saturating_add(layout.extent());
+        if end > available {
+            let Layout { rows, cols, ld } = *layout;
+            return Err(Error::WindowOutOfBounds { offset, rows, cols, ld, end, available });
+        }
+        let address = self.address + (offset * size_of::<T>()) as u64;
+        Ok((address, available - offset))
+    }
+}
 
 /// A `rows × cols` window on a matrix that it borrows.
 #[derive(Debug)]
@@ -55,93 +87,17 @@ view_accessors!(MatrixView);
 view_accessors!(MatrixViewMut);
 
 impl<'a, T: Pod> MatrixView<'a, T> {
-    /// The matrix at `address`, which must be inside memory that lives, and is not used
-    /// otherwise, for `'a`.
-    pub(crate) fn at(device: &'a Device, address: u64, layout: Layout) -> Self {
-        let available = layout.extent();
+    /// The matrix of `layout` at the start of `memory`, which holds it.
+    pub(crate) fn whole(memory: Memory<'a, T>, layout: Layout) -> Self {
+        let Memory { device, address, capacity: available, .. } = memory;
+        assert!(layout.extent() <= available, "a matrix outside its memory");
         MatrixView { device, address, layout, available, element: PhantomData }
     }
 
-    /// The whole of `matrix`.
-    pub(crate) fn whole(matrix: &'a DeviceMatrix<T>) -> Self {
-        MatrixView {
-            device: matrix.device(),
-            address: matrix.address(),
-            layout: matrix.layout(),
-            available: matrix.capacity(),
-            element: PhantomData,
-        }
-    }
-
-    /// The window of `layout` that starts `offset` elements into the buffer of `matrix`.
-    pub(crate) fn window(
-        matrix: &'a DeviceMatrix<T>,
-        offset: usize,
-        layout: Layout,
-    ) -> Result<Self> {
-        let address = window_address(matrix, offset, &layout)?;
-        let available = matrix.capacity().saturating_sub(offset);
-        Ok(MatrixView { device: matrix.device(), address, layout, available, element: PhantomData })
-    }
-
-    /// Transposes this window into `dst` by the fastest strategy known.
-    ///
-    /// # Errors
-    /// As [`transpose_into_with`](Self::transpose_into_with).
-    pub fn transpose_into<'d>(&self, dst: impl Into<MatrixViewMut<'d, T>>) -> Result<()>
-    where
-        T: 'd,
-    {
-        self.transpose_into_with(dst, Strategy::Auto)
-    }
-
-    /// Transposes this window into `dst` by the given strategy.
-    ///
-    /// # Errors
-    /// [`Error::ShapeMismatch`], [`Error::ElementSize`], [`Error::DeviceMismatch`], and what the
-    /// device reports.
-    pub fn transpose_into_with<'d>(
-        &self,
-        dst: impl Into<MatrixViewMut<'d, T>>,
-        strategy: Strategy,
-    ) -> Result<()>
-    where
-        T: 'd,
-    {
-        let mut dst = dst.into();
-        crate::Plan::new(*self, dst.reborrow(), strategy)?.run(*self, dst)
-    }
-
-    /// Transposes a batch: this window and `dst` are its first matrices, and the others follow at
-    /// the batch's strides in the memory that the windows are taken from.
-    ///
-    /// ```
-    /// use transpose::{Batch, Device, DeviceMatrix};
-    /// # fn main() -> transpose::Result<()> {
-    /// // Two matrices of 2 × 3, one after the other.
-    /// let device = Device::simulated();
-    /// let host = [1u8, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16];
-    /// let src = DeviceMatrix::from_host(&device, 4, 3, &host)?;
-    /// let mut dst = DeviceMatrix::zeroed(&device, 6, 2)?;
-    /// let batch = Batch { count: 2, src_stride: 6, dst_stride: 6 };
-    /// src.window(0, 2, 3, 3)?.transpose_batched_into(dst.window_mut(0, 3, 2, 2)?, batch)?;
-    /// assert_eq!(dst.to_host()?, [1, 4, 2, 5, 3, 6, 11, 14, 12, 15, 13, 16]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// Those of [`Plan::batched`](crate::Plan::batched) and [`Plan::run`](crate::Plan::run).
-    pub fn transpose_batched_into<'d>(
-        &self,
-        dst: impl Into<MatrixViewMut<'d, T>>,
-        batch: crate::Batch,
-    ) -> Result<()>
-    where
-        T: 'd,
-    {
-        let mut dst = dst.into();
-        crate::Plan::batched(*self, dst.reborrow(), batch)?.run(*self, dst)
+    /// The window of `layout` that starts `offset` elements into `memory`.
+    pub(crate) fn window(memory: Memory<'a, T>, offset: usize, layout: Layout) -> Result<Self> {
+        let (address, available) = memory.window(offset, &layout)?;
+        Ok(MatrixView { device: memory.device, address, layout, available, element: PhantomData })
     }
 
     /// The elements, row by row, without what lies between the rows. Waits for queued work.
@@ -152,7 +108,8 @@ impl<'a, T: Pod> MatrixView<'a, T> {
         let len = self.layout.len();
         let mut host = bytemuck::allocation::try_zeroed_vec(len)
             .map_err(|()| Error::HostMemory { bytes: len * size_of::<T>() })?;
-        self.device.download(self.address, &self.layout, &mut host)?;
+        // SAFETY: a view's layout lies inside memory that is borrowed as long as the view.
+        unsafe { self.device.download(self.address, &self.layout, &mut host)? };
         Ok(host)
     }
 
@@ -166,33 +123,17 @@ impl<'a, T: Pod> MatrixView<'a, T> {
 }
 
 impl<'a, T: Pod> MatrixViewMut<'a, T> {
-    /// The matrix at `address`, which must be inside memory that lives, and is not used
-    /// otherwise, for `'a`.
-    pub(crate) fn at(device: &'a Device, address: u64, layout: Layout) -> Self {
-        let available = layout.extent();
+    /// The matrix of `layout` at the start of `memory`, which holds it.
+    pub(crate) fn whole(memory: Memory<'a, T>, layout: Layout) -> Self {
+        let Memory { device, address, capacity: available, .. } = memory;
+        assert!(layout.extent() <= available, "a matrix outside its memory");
         MatrixViewMut { device, address, layout, available, element: PhantomData }
     }
 
-    /// The whole of `matrix`.
-    pub(crate) fn whole(matrix: &'a mut DeviceMatrix<T>) -> Self {
-        MatrixViewMut {
-            device: matrix.device(),
-            address: matrix.address(),
-            layout: matrix.layout(),
-            available: matrix.capacity(),
-            element: PhantomData,
-        }
-    }
-
-    /// The window of `layout` that starts `offset` elements into the buffer of `matrix`.
-    pub(crate) fn window(
-        matrix: &'a mut DeviceMatrix<T>,
-        offset: usize,
-        layout: Layout,
-    ) -> Result<Self> {
-        let address = window_address(matrix, offset, &layout)?;
-        let available = matrix.capacity().saturating_sub(offset);
-        let device = matrix.device();
+    /// The window of `layout` that starts `offset` elements into `memory`, which is borrowed exclusively.
+    pub(crate) fn window(memory: Memory<'a, T>, offset: usize, layout: Layout) -> Result<Self> {
+        let (address, available) = memory.window(offset, &layout)?;
+        let device = memory.device;
         Ok(MatrixViewMut { device, address, layout, available, element: PhantomData })
     }
 
@@ -200,27 +141,4 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
     pub fn reborrow(&mut self) -> MatrixViewMut<'_, T> {
         MatrixViewMut { element: PhantomData, ..*self }
     }
-}
-
-impl<'a, T: Pod> From<&'a DeviceMatrix<T>> for MatrixView<'a, T> {
-    fn from(matrix: &'a DeviceMatrix<T>) -> Self {
-        MatrixView::whole(matrix)
-    }
-}
-
-impl<'a, T: Pod> From<&'a mut DeviceMatrix<T>> for MatrixViewMut<'a, T> {
-    fn from(matrix: &'a mut DeviceMatrix<T>) -> Self {
-        MatrixViewMut::whole(matrix)
-    }
-}
-
-/// The address of a window, once it is known to lie inside the matrix's buffer.
-fn window_address<T: Pod>(matrix: &DeviceMatrix<T>, offset: usize, layout: &Layout) -> Result<u64> {
-    let available = matrix.capacity();
-    let end = offset.saturating_add(layout.extent());
-    if end > available {
-        let Layout { rows, cols, ld } = *layout;
-        return Err(Error::WindowOutOfBounds { offset, rows, cols, ld, end, available });
-    }
-    Ok(matrix.address() + (offset * size_of::<T>()) as u64)
 }

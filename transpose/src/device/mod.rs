@@ -353,27 +353,40 @@ impl Device {
         unsafe { self.backend.copy(dst.address + dst_offset, src.address + src_offset, bytes) }
     }
 
-    /// Copies `bytes` from one address to another; both ranges must lie inside live buffers.
-    pub(crate) fn copy(&self, src: u64, dst: u64, bytes: usize) -> Result<()> {
+    /// Copies `bytes` from one address to another.
+    ///
+    /// # Safety
+    /// Both ranges lie inside live allocations of this device, and do not overlap.
+    pub(crate) unsafe fn copy(&self, src: u64, dst: u64, bytes: usize) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: views hand out only ranges inside their live buffers; the destination's is
-        // borrowed exclusively, so the two are apart.
+        // SAFETY: the caller's obligation.
         unsafe { self.backend.copy(dst, src, bytes as u64) }
     }
 
-    /// Copies the elements of a matrix to `address`; `layout` must lie inside a live buffer there.
-    pub(crate) fn upload<T: Pod>(&self, address: u64, layout: &Layout, host: &[T]) -> Result<()> {
+    /// Copies the elements of a matrix to `address`.
+    ///
+    /// # Safety
+    /// `layout` lies inside a live allocation of this device there.
+    pub(crate) unsafe fn upload<T: Pod>(
+        &self,
+        address: u64,
+        layout: &Layout,
+        host: &[T],
+    ) -> Result<()> {
         if size_of_val(host) == 0 {
             return Ok(());
         }
-        // SAFETY: views and matrices hand out only layouts inside their live buffers.
+        // SAFETY: the caller's obligation.
         unsafe { self.backend.upload(Rows::of::<T>(address, layout), bytemuck::cast_slice(host)) }
     }
 
-    /// Copies the elements of a matrix at `address`; `layout` must lie inside a live buffer there.
-    pub(crate) fn download<T: Pod>(
+    /// Copies the elements of a matrix at `address` to the host.
+    ///
+    /// # Safety
+    /// `layout` lies inside a live allocation of this device there.
+    pub(crate) unsafe fn download<T: Pod>(
         &self,
         address: u64,
         layout: &Layout,
@@ -383,7 +396,7 @@ impl Device {
             return Ok(());
         }
         let host = bytemuck::cast_slice_mut(host);
-        // SAFETY: views and matrices hand out only layouts inside their live buffers.
+        // SAFETY: the caller's obligation.
         unsafe { self.backend.download(Rows::of::<T>(address, layout), host) }
     }
 

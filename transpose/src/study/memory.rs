@@ -20,7 +20,7 @@
 
 use crate::device::{Device, HOST_ALIGNMENT, HostAllocation};
 use crate::layout::Layout;
-use crate::view::{MatrixView, MatrixViewMut};
+use crate::view::{MatrixView, MatrixViewMut, Memory};
 use crate::{Error, Result};
 use bytemuck::Pod;
 use std::fmt;
@@ -161,7 +161,7 @@ impl<T: Pod> HostMatrix<T> {
     /// # Errors
     /// [`Error::NotMapped`] for pinned memory.
     pub fn view(&self) -> Result<MatrixView<'_, T>> {
-        Ok(MatrixView::at(&self.device, self.address()?, self.layout))
+        Ok(MatrixView::whole(self.memory()?, self.layout))
     }
 
     /// The matrix as kernels write it.
@@ -169,7 +169,7 @@ impl<T: Pod> HostMatrix<T> {
     /// # Errors
     /// [`Error::NotMapped`] for pinned memory.
     pub fn view_mut(&mut self) -> Result<MatrixViewMut<'_, T>> {
-        Ok(MatrixViewMut::at(&self.device, self.address()?, self.layout))
+        Ok(MatrixViewMut::whole(self.memory()?, self.layout))
     }
 
     /// The kind of memory.
@@ -196,20 +196,24 @@ impl<T: Pod> HostMatrix<T> {
         }
     }
 
-    /// The first element's address on the device.
-    fn address(&self) -> Result<u64> {
-        match (self.kind, &self.allocation) {
-            (MemoryKind::Pinned, _) => Err(Error::NotMapped { kind: self.kind }),
-            (_, Some(allocation)) => Ok(allocation.address),
-            (_, None) => Ok(0),
-        }
+    /// The elements as kernels reach them. For a window that is written the matrix must be borrowed exclusively.
+    fn memory(&self) -> Result<Memory<'_, T>> {
+        let address = match (self.kind, &self.allocation) {
+            (MemoryKind::Pinned, _) => return Err(Error::NotMapped { kind: self.kind }),
+            (_, Some(allocation)) => allocation.address,
+            (_, None) => 0,
+        };
+        // SAFETY: the allocation lives as long as the matrix and holds as many elements. The matrix is borrowed as long as the views,
+        // by those that write exclusively; the host reads and writes when nothing is queued, and borrows the matrix, too.
+        Ok(unsafe { Memory::new(&self.device, address, self.len()) })
     }
 
     /// The elements, copied out of the simulator.
     fn downloaded(&self) -> Result<Vec<T>> {
         let mut host = vec![T::zeroed(); self.len()];
         let address = self.allocation.as_ref().map_or(0, |allocation| allocation.address);
-        self.device.download(address, &self.layout, &mut host)?;
+        // SAFETY: the layout is that of the matrix's own allocation.
+        unsafe { self.device.download(address, &self.layout, &mut host)? };
         Ok(host)
     }
 }
@@ -275,7 +279,8 @@ impl<T: Pod> Drop for HostMut<'_, T> {
     fn drop(&mut self) {
         if let ElementsMut::Copied(elements, matrix) = &self.0 {
             let address = matrix.allocation.as_ref().map_or(0, |allocation| allocation.address);
-            let written = matrix.device.upload(address, &matrix.layout, elements);
+            // SAFETY: the layout is that of the matrix's own allocation.
+            let written = unsafe { matrix.device.upload(address, &matrix.layout, elements) };
             debug_assert!(written.is_ok(), "a live allocation of the simulator: {written:?}");
         }
     }
