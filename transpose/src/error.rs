@@ -1,7 +1,6 @@
 //! The one error type: a variant per violated fact, with the numbers in it.
 
-use crate::study::{Block, Kernel, MemoryKind};
-use crate::{InPlace, Strategy};
+use crate::memory_kind::MemoryKind;
 use std::path::PathBuf;
 
 /// What can go wrong in this library.
@@ -200,25 +199,15 @@ pub enum Error {
         source: Box<Error>,
     },
 
-    /// A strategy's name that is not one.
-    #[error("there is no strategy {name:?}; there are {}", Strategy::names())]
-    UnknownStrategy {
+    /// A name that nothing of its kind has.
+    #[error("there is no {kind} {name:?}; there are {known}")]
+    UnknownName {
+        /// What should have the name, such as "strategy".
+        kind: &'static str,
         /// The name.
         name: String,
-    },
-
-    /// The name of an in-place algorithm that is none.
-    #[error("there is no in-place algorithm {name:?}; there are {}", InPlace::names())]
-    UnknownInPlace {
-        /// The name.
-        name: String,
-    },
-
-    /// A study kernel's name that is not one.
-    #[error("there is no study kernel {name:?}; there are {}", Kernel::names())]
-    UnknownKernel {
-        /// The name.
-        name: String,
+        /// The names that there are, with commas between them.
+        known: String,
     },
 
     /// A text that is not the shape of a block.
@@ -229,12 +218,12 @@ pub enum Error {
     },
 
     /// A block that a study kernel does not run in.
-    #[error("{kernel} does not run in blocks of {block} threads: {reason}")]
+    #[error("{kernel} does not run in blocks of {}×{} threads: {reason}", block[0], block[1])]
     IllegalBlock {
         /// The kernel's name.
         kernel: &'static str,
-        /// The block asked for.
-        block: Block,
+        /// The threads of the block asked for, along x and along y.
+        block: [u32; 2],
         /// What the kernel wants instead, and why.
         reason: String,
     },
@@ -266,12 +255,16 @@ pub enum Error {
     },
 
     /// A matrix that needs more blocks than a grid has.
-    #[error("{kernel} in blocks of {block} threads: {rows} × {cols} elements are too many blocks")]
+    #[error(
+        "{kernel} in blocks of {}×{} threads: {rows} × {cols} elements are too many blocks",
+        block[0],
+        block[1]
+    )]
     GridLimit {
         /// The kernel's name.
         kernel: &'static str,
-        /// The block asked for.
-        block: Block,
+        /// The threads of the block asked for, along x and along y.
+        block: [u32; 2],
         /// Rows of the source.
         rows: usize,
         /// Columns of the source.

@@ -45,6 +45,7 @@ mod kernels;
 mod launch;
 mod layout;
 mod matrix;
+mod memory_kind;
 mod plan;
 #[cfg(feature = "simulator")]
 pub mod simulator;

@@ -39,10 +39,6 @@ impl Strategy {
             Strategy::Auto => "auto",
         }
     }
-
-    pub(crate) fn names() -> String {
-        Self::ALL.map(Strategy::name).join(", ")
-    }
 }
 
 impl fmt::Display for Strategy {
@@ -55,10 +51,13 @@ impl FromStr for Strategy {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        Strategy::ALL
-            .into_iter()
-            .find(|strategy| strategy.name() == name)
-            .ok_or_else(|| Error::UnknownStrategy { name: name.to_owned() })
+        Strategy::ALL.into_iter().find(|strategy| strategy.name() == name).ok_or_else(|| {
+            Error::UnknownName {
+                kind: "strategy",
+                name: name.to_owned(),
+                known: Strategy::ALL.map(Strategy::name).join(", "),
+            }
+        })
     }
 }
 

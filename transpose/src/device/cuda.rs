@@ -11,7 +11,7 @@ mod memory;
 
 use super::{Backend, HostAllocation, Rows};
 use crate::launch::{Launch, MAX_WORDS};
-use crate::study::MemoryKind;
+use crate::memory_kind::MemoryKind;
 use crate::{Error, Facts, Result};
 use cuda_driver::{
     Context, DeviceAttribute, DeviceRows, Driver, Event, LaunchConfig, RowsShape, Start, Stream,

@@ -10,9 +10,9 @@ mod simulated;
 
 use crate::launch::Launch;
 use crate::layout::Layout;
+use crate::memory_kind::MemoryKind;
 #[cfg(feature = "simulator")]
 use crate::simulator::{self, DeviceId, Observer};
-use crate::study::MemoryKind;
 use crate::{Facts, Result};
 use bytemuck::Pod;
 #[cfg(feature = "simulator")]

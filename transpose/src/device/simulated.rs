@@ -3,8 +3,8 @@
 use super::{Backend, HostAllocation, Rows};
 use crate::kernels::{Entry, Family};
 use crate::launch::Launch;
+use crate::memory_kind::MemoryKind;
 use crate::simulator::{self, DeviceId, Launched};
-use crate::study::MemoryKind;
 use crate::{Error, Facts, Result};
 use simt::{Checks, Kernel, LaunchConfig, Memory, Module, Options};
 use std::sync::OnceLock;

@@ -84,10 +84,6 @@ impl InPlace {
             InPlace::Auto => "auto",
         }
     }
-
-    pub(crate) fn names() -> String {
-        Self::ALL.map(InPlace::name).join(", ")
-    }
 }
 
 impl fmt::Display for InPlace {
@@ -100,10 +96,13 @@ impl FromStr for InPlace {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        InPlace::ALL
-            .into_iter()
-            .find(|algorithm| algorithm.name() == name)
-            .ok_or_else(|| Error::UnknownInPlace { name: name.to_owned() })
+        InPlace::ALL.into_iter().find(|algorithm| algorithm.name() == name).ok_or_else(|| {
+            Error::UnknownName {
+                kind: "in-place algorithm",
+                name: name.to_owned(),
+                known: InPlace::ALL.map(InPlace::name).join(", "),
+            }
+        })
     }
 }
 

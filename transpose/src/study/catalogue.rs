@@ -270,7 +270,9 @@ impl Kernel {
         let Facts { name, shapes, .. } = self.facts();
         match shapes.objection(block) {
             None => Ok(()),
-            Some(reason) => Err(Error::IllegalBlock { kernel: name, block, reason }),
+            Some(reason) => {
+                Err(Error::IllegalBlock { kernel: name, block: [block.x, block.y], reason })
+            }
         }
     }
 
@@ -323,10 +325,6 @@ impl Kernel {
         let Facts { family, entries, .. } = self.facts();
         Entry { family, name: entries[width as usize] }
     }
-
-    pub(crate) fn names() -> String {
-        Self::ALL.iter().map(|kernel| kernel.name()).collect::<Vec<_>>().join(", ")
-    }
 }
 
 impl fmt::Display for Kernel {
@@ -342,11 +340,13 @@ impl FromStr for Kernel {
         let named = |kernel: &&Kernel| kernel.name() == name;
         let named_in_the_text = |kernel: &&Kernel| kernel.seed_name() == name;
         let all = Kernel::ALL;
-        all.iter()
-            .find(named)
-            .or_else(|| all.iter().find(named_in_the_text))
-            .copied()
-            .ok_or_else(|| Error::UnknownKernel { name: name.to_owned() })
+        all.iter().find(named).or_else(|| all.iter().find(named_in_the_text)).copied().ok_or_else(
+            || Error::UnknownName {
+                kind: "study kernel",
+                name: name.to_owned(),
+                known: all.iter().map(|kernel| kernel.name()).collect::<Vec<_>>().join(", "),
+            },
+        )
     }
 }
 

@@ -106,7 +106,7 @@ fn launch(
     let (blocks_x, blocks_y) = (along_x.div_ceil(tile_x), along_y.div_ceil(tile_y));
     let z = blocks_y.div_ceil(GRID_LIMIT[1]);
     if blocks_x > GRID_LIMIT[0] || z > GRID_LIMIT[2] {
-        let kernel = kernel.name();
+        let (kernel, block) = (kernel.name(), [block.x, block.y]);
         return Err(Error::GridLimit { kernel, block, rows: src.rows, cols: src.cols });
     }
     Ok(Some(Launch {

@@ -20,38 +20,12 @@
 
 use crate::device::{Device, HOST_ALIGNMENT, HostAllocation};
 use crate::layout::Layout;
+use crate::memory_kind::MemoryKind;
 use crate::view::{MatrixView, MatrixViewMut, Memory};
 use crate::{Error, Result};
 use bytemuck::Pod;
-use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-
-/// A kind of host memory that a GPU can reach.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MemoryKind {
-    /// Page-locked: copies run at the speed of the bus.
-    Pinned,
-    /// Page-locked and in the GPU's address space: kernels reach it without a copy.
-    Mapped,
-    /// One address for host and GPU; pages migrate to whoever touches them.
-    Unified,
-}
-
-impl MemoryKind {
-    /// Every kind.
-    pub const ALL: [MemoryKind; 3] = [MemoryKind::Pinned, MemoryKind::Mapped, MemoryKind::Unified];
-}
-
-impl fmt::Display for MemoryKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            MemoryKind::Pinned => "pinned",
-            MemoryKind::Mapped => "mapped",
-            MemoryKind::Unified => "unified",
-        })
-    }
-}
 
 /// A row-major matrix, rows without gaps, in host memory that a GPU can reach.
 ///

@@ -35,11 +35,12 @@ mod memory;
 mod outcome;
 
 pub use crate::in_place::census as in_place_cycles;
+pub use crate::memory_kind::MemoryKind;
 pub use block::{Block, SEED_BLOCKS};
 pub use catalogue::{Kernel, Source};
 pub use copies::{copy_into, driver_copy};
 pub use launches::{plan, run};
-pub use memory::{HostMatrix, HostMut, HostRef, MemoryKind};
+pub use memory::{HostMatrix, HostMut, HostRef};
 pub use outcome::Outcome;
 #[cfg(feature = "simulator")]
 pub use simt::{Counters, GlobalTraffic, SharedTraffic};

@@ -1,7 +1,7 @@
 //! Host memory that the GPU can reach: pinned, mapped and unified.
 
 use crate::device::HostAllocation;
-use crate::study::MemoryKind;
+use crate::memory_kind::MemoryKind;
 use crate::{Error, Result};
 use cuda_driver::{Context, DeviceAttribute, HostMemoryFlags};
 use std::ptr::NonNull;
