@@ -1,70 +1,65 @@
-//! Transposes one matrix with every strategy and says what each achieved.
+//! Transposes one matrix with every strategy and, on a GPU, says how fast each is beside a copy.
 //!
 //! `cargo run --release --example quickstart -- [ROWS COLS]`
 
-use anyhow::ensure;
-use clap::Parser;
-use support::device::DeviceChoice;
-use support::race::{Contestant, Pairs, Timing};
-use support::verify::is_transpose;
+use std::error::Error;
+use std::time::Duration;
 use transpose::study::driver_copy;
-use transpose::{DeviceMatrix, Strategy};
+use transpose::{Device, DeviceMatrix, Strategy};
 
-/// Transpose a matrix of f32 with every strategy.
-#[derive(Parser)]
-struct Arguments {
-    /// Rows of the matrix.
-    #[arg(default_value_t = 1000)]
-    rows: usize,
-    /// Columns of the matrix.
-    #[arg(default_value_t = 777)]
-    cols: usize,
-    /// Where to run: auto, cuda or sim.
-    #[arg(long, default_value = "auto")]
-    device: DeviceChoice,
-}
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut sizes = std::env::args().skip(1).map(|size| size.parse());
+    let rows: usize = sizes.next().unwrap_or(Ok(1000))?;
+    let cols: usize = sizes.next().unwrap_or(Ok(777))?;
+    let elements = rows.checked_mul(cols).ok_or("too many elements")?;
+    let mut host = Vec::new();
+    host.try_reserve_exact(elements)?;
+    host.extend((0..elements).map(|index| index as u32));
 
-fn main() -> anyhow::Result<()> {
-    let Arguments { rows, cols, device } = Arguments::parse();
-    let device = device.open()?;
-    let host = support::race::counting_matrix(rows, cols)?;
-    let bytes = size_of_val(&host[..]);
-    println!("{rows} × {cols} f32, {:.1} MB", bytes as f64 / 1e6);
-
-    // This is how the library is used; the rest is about speed.
+    // This is how the library is used.
+    let (device, _why_no_gpu) = Device::any();
+    println!("{rows} × {cols} u32 on {device}");
     let matrix = DeviceMatrix::from_host(&device, rows, cols, &host)?;
     for strategy in Strategy::ALL {
         let transposed = matrix.transposed_with(strategy)?.to_host()?;
-        ensure!(is_transpose(&host, rows, cols, &transposed), "{strategy}: wrong result");
+        let expected = |index: usize| (index % rows * cols + index / rows) as u32;
+        assert!(transposed.iter().enumerate().all(|(index, &e)| e == expected(index)));
+        println!("{strategy:<10} verified");
     }
-    drop(matrix);
-
-    let mut contestants: Vec<Contestant<f32>> = vec![Box::new(|src, dst| driver_copy(src, dst))];
-    for strategy in Strategy::ALL {
-        contestants.push(Box::new(move |src, dst| src.transpose_into_with(dst, strategy)));
+    if device.is_gpu() && elements > 0 {
+        return measure(&device, &matrix);
     }
-    let mut pairs = Pairs::new(&device, 2 * bytes, || {
-        let src = DeviceMatrix::from_host(&device, rows, cols, &host)?;
-        Ok((src, DeviceMatrix::zeroed(&device, cols, rows)?))
-    })?;
-    match pairs.race(&mut contestants, 15, 10)? {
-        Some(timings) => print_speeds(bytes, &timings),
-        None => {
-            for strategy in Strategy::ALL {
-                println!("{strategy:<10} verified");
-            }
-            println!("(simulated: the result is exact, a time would mean nothing)");
-        }
-    }
+    println!("(the simulator's result is exact; its time would mean nothing)");
     Ok(())
 }
 
-fn print_speeds(bytes: usize, timings: &[Timing]) {
-    let copy = timings[0].gb_per_s(bytes);
-    println!("{:<10} {:8}  {:>8}  {:>7}", "", "", "GB/s", "of copy");
-    println!("{:<10} {:8}  {copy:>8.1}  {:>7.3}", "memcpy", "", 1.0);
-    for (strategy, timing) in Strategy::ALL.iter().zip(&timings[1..]) {
-        let speed = timing.gb_per_s(bytes);
-        println!("{strategy:<10} verified  {speed:>8.1}  {:>7.3}", speed / copy);
+/// Lets the driver's copy and all strategies take turns, and prints the median turn of each.
+fn measure(device: &Device, src: &DeviceMatrix<u32>) -> Result<(), Box<dyn Error>> {
+    const TURNS: usize = 15;
+    const LAUNCHES: u32 = 10;
+    let mut dst = DeviceMatrix::zeroed(device, src.ncols(), src.nrows())?;
+    let ways: Vec<_> = std::iter::once(None).chain(Strategy::ALL.map(Some)).collect();
+    let mut times = vec![Vec::new(); ways.len()];
+    for _ in 0..TURNS {
+        for (way, times) in ways.iter().zip(&mut times) {
+            let mut launch = || match *way {
+                None => driver_copy(src, &mut dst),
+                Some(strategy) => src.transpose_into_with(&mut dst, strategy),
+            };
+            times.extend(device.time(|| (0..LAUNCHES).try_for_each(|_| launch()))?);
+        }
     }
+    let median = |times: &mut Vec<Duration>| {
+        times.sort();
+        times[TURNS / 2].as_secs_f64() / f64::from(LAUNCHES)
+    };
+    let seconds: Vec<f64> = times.iter_mut().map(median).collect();
+    // Every element is read once and written once.
+    let bytes = 2 * src.ncols() * src.nrows() * size_of::<u32>();
+    println!("{:<10} {:>8}  {:>7}", "", "GB/s", "of copy");
+    for (way, time) in ways.iter().zip(&seconds) {
+        let name = way.map_or("memcpy", Strategy::name);
+        println!("{name:<10} {:>8.1}  {:>7.3}", bytes as f64 / time / 1e9, seconds[0] / time);
+    }
+    Ok(())
 }

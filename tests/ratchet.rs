@@ -7,9 +7,9 @@
 //! other: some kernels in place share out their work as they go, and what that costs depends on
 //! which block comes first.
 
+use bench::workloads::Workload;
 use profile::{Inspection, LaunchReport};
 use std::fmt::Write;
-use support::workloads::Workload;
 use transpose::Device;
 use transpose::simt::Counters;
 

@@ -1,7 +1,7 @@
 //! What the texts say that profilers saw, seen by the simulator.
 
+use bench::kernels::Run;
 use profile::Inspection;
-use support::kernels::Run;
 use transpose::simt::banks::BankModel;
 use transpose::simt::coalesce::CoalesceModel;
 use transpose::simt::{CounterOptions, CounterReport, PartitionModel};

@@ -39,7 +39,7 @@ enum Chore {
     Hopper,
     /// Type-check the kernels on the host against cuda_std as published on crates.io.
     Published,
-    /// Collect the tests and examples as programs for a GPU machine that has no Rust.
+    /// Collect the tests, tables and examples as programs for a GPU machine that has no Rust.
     Bundle {
         /// The folder to write.
         #[arg(default_value = "bundle")]

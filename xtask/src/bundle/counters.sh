@@ -3,8 +3,9 @@
 # shapes and elements. Needs Nsight Compute's ncu, and leaves the clocks alone.
 #   counters.sh FOLDER      the folder for the tables and ncu's own output
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/unpack.sh"
 out=${1:?a folder for the tables}
-profile=$here/examples/profile
+profile=$programs/bench/profile
 mkdir -p "$out"
 
 # The GPU counts while the simulator still counts what came before.

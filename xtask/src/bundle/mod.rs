@@ -1,74 +1,129 @@
-//! A folder of programs for a GPU machine that has no Rust: every test and every example, and the
+//! A folder for a GPU machine that has no Rust: every test, table and example as a program, in one archive, and the
 //! scripts that run them, compare counts with the GPU's, and look for defects there.
+//!
+//! Each program carries the same kernels. The archive's dictionary spans several programs, so it holds them about once.
 
-use crate::command::{cargo, output};
+use crate::command::{cargo, output, run};
+use crate::copy::fresh_folder;
 use crate::paths;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The library, told apart from the package on crates.io of the same name that the examples
-/// compare with.
+/// The library, told apart from the package on crates.io of the same name that the tables compare with.
 const LIBRARY: &str = concat!("transpose@", env!("CARGO_PKG_VERSION"));
 
-/// What a bundle's user calls.
-const SCRIPTS: [(&str, &str); 3] = [
+/// What makes cargo build the programs.
+const BUILDS: [&[&str]; 2] = [
+    &["test", "--no-run", "-p", LIBRARY, "-p", "transpose-tests"],
+    &[
+        "build",
+        "--bins",
+        "--examples",
+        "-p",
+        "transpose-bench",
+        "-p",
+        "transpose-examples",
+        "-p",
+        "transpose-npy",
+    ],
+];
+
+/// The folders in the archive, one for each kind of program.
+const FOLDERS: [&str; 3] = ["bench", "examples", "tests"];
+
+/// What a bundle's user calls, and what those share.
+const SCRIPTS: [(&str, &str); 4] = [
     ("run.sh", include_str!("run.sh")),
     ("counters.sh", include_str!("counters.sh")),
     ("sanitize.sh", include_str!("sanitize.sh")),
+    ("unpack.sh", include_str!("unpack.sh")),
 ];
 
-/// Builds in release mode and writes `folder`.
+/// Compresses the archive: quickly, but with a dictionary larger than two programs.
+const COMPRESSOR: &str = "xz --threads=1 --lzma2=preset=1,dict=64MiB";
+
+/// The bytes that a bundle may have, for it to be carried to a machine that takes 64 MiB.
+const LIMIT: u64 = 60 << 20;
+
+/// Builds everything and writes `folder`.
 pub fn bundle(folder: &Path) -> Result<()> {
+    let programs = fresh_folder("bundle")?;
+    for kind in FOLDERS {
+        fs::create_dir_all(programs.join(kind))?;
+    }
+    for arguments in BUILDS {
+        for Executable { folder, name, path } in executables(arguments)? {
+            fs::copy(&path, programs.join(folder).join(name))
+                .with_context(|| path.display().to_string())?;
+        }
+    }
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
-    let tests = executables(&["test", "--no-run", "-p", LIBRARY, "-p", "transpose-tests"])?;
-    let examples = executables(&["build", "--examples", "-p", "transpose-examples"])?;
-    for (kind, programs) in [("tests", tests), ("examples", examples)] {
-        fs::create_dir_all(folder.join(kind))?;
-        for (name, program) in programs {
-            place(&program, &folder.join(kind).join(name))?;
-        }
-    }
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for (name, script) in SCRIPTS {
         write_script(&folder.join(name), script)?;
     }
-    println!("{}: copy it to the GPU machine and run run.sh there", folder.display());
+    let archive = folder.join("programs.tar.xz");
+    run(Command::new("tar")
+        .arg(format!("--use-compress-program={COMPRESSOR}"))
+        .arg("--create")
+        .arg("--file")
+        .arg(&archive)
+        .arg("--directory")
+        .arg(&programs)
+        .args(FOLDERS))?;
+    let bytes = fs::metadata(&archive)?.len();
+    ensure!(bytes <= LIMIT, "{} has {bytes} bytes, more than {LIMIT}", archive.display());
+    println!(
+        "{}, {:.1} MB: copy it to the GPU machine and run run.sh there",
+        folder.display(),
+        bytes as f64 / 1e6
+    );
     Ok(())
 }
 
-/// The programs that a cargo command builds, by name.
-fn executables(arguments: &[&str]) -> Result<Vec<(String, PathBuf)>> {
+/// A program that cargo has built.
+struct Executable {
+    /// The folder in the archive.
+    folder: &'static str,
+    name: String,
+    path: PathBuf,
+}
+
+impl Executable {
+    /// The program that a message of cargo's tells of, if it does.
+    fn of(message: &Value) -> Option<Self> {
+        let path = message["executable"].as_str()?.into();
+        let name = message["target"]["name"].as_str()?.to_owned();
+        let folder = match message["target"]["kind"][0].as_str()? {
+            "bin" => "bench",
+            "example" => "examples",
+            _ => "tests",
+        };
+        Some(Executable { folder, name, path })
+    }
+}
+
+/// The programs that a cargo command builds.
+fn executables(arguments: &[&str]) -> Result<Vec<Executable>> {
     let (subcommand, rest) = arguments.split_first().context("no subcommand")?;
     let messages = output(
         cargo()
             .current_dir(paths::root())
             .arg(subcommand)
-            .args(["--release", "--message-format=json-render-diagnostics"])
+            .args(["--profile", "bundle", "--message-format=json-render-diagnostics"])
             .args(rest)
             .stderr(Stdio::inherit()),
     )?;
     let mut programs = Vec::new();
     for line in String::from_utf8(messages.stdout)?.lines() {
-        let message: Value = serde_json::from_str(line)?;
-        let (name, program) = (&message["target"]["name"], &message["executable"]);
-        if let (Some(name), Some(program)) = (name.as_str(), program.as_str()) {
-            programs.push((name.to_owned(), program.into()));
-        }
+        programs.extend(Executable::of(&serde_json::from_str(line)?));
     }
     Ok(programs)
-}
-
-/// Copies a program and, where there is a `strip`, leaves its symbols behind.
-fn place(program: &Path, target: &Path) -> Result<()> {
-    fs::copy(program, target).with_context(|| program.display().to_string())?;
-    if Command::new("strip").arg(target).status().is_err() {
-        eprintln!("no strip on the path: {} keeps its symbols", target.display());
-    }
-    Ok(())
 }
 
 fn write_script(path: &Path, script: &str) -> Result<()> {

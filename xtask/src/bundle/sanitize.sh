@@ -3,17 +3,18 @@
 # on purpose, under the tool that can see it.
 #   sanitize.sh FOLDER      the folder for the reports
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/unpack.sh"
 out=${1:?a folder for the reports}
 mkdir -p "$out"
 
 # The requests that the suite expects to be refused are no errors of kernels.
 check() {
     timeout "${SECONDS_EACH:-600}" compute-sanitizer --tool "$1" --report-api-errors no --error-exitcode 9 \
-        "$here/tests/$2" gpu:: --test-threads 1 > "$out/$1-$2.log" 2>&1
+        "$programs/tests/$2" gpu:: --test-threads 1 > "$out/$1-$2.log" 2>&1
     echo "$1 $2: exit $?, $(grep -h 'ERROR SUMMARY\|RACECHECK SUMMARY' "$out/$1-$2.log" | tail -n 1)"
 }
 for tool in memcheck racecheck initcheck synccheck; do
-    for test in "$here"/tests/*; do
+    for test in "$programs"/tests/*; do
         if "$test" --list 2> /dev/null | grep -q ^gpu::; then
             check "$tool" "$(basename "$test")" &
             # A few at a time: each wants a processor and memory of its own.
@@ -26,7 +27,7 @@ wait
 
 broken() {
     BROKEN=$2 timeout 60 compute-sanitizer --tool "$1" --error-exitcode 9 \
-        "$here/tests/broken" --ignored on_a_gpu --exact > "$out/$1-$2.log" 2>&1
+        "$programs/tests/broken" --ignored on_a_gpu --exact > "$out/$1-$2.log" 2>&1
     case $(grep -c '^========= .*\(Invalid\|Uninitialized\|Race reported\|Barrier error\|ERROR:\)' "$out/$1-$2.log") in
         0) echo "$1 $2: nothing found" ;;
         *) echo "$1 $2: $(grep -m 1 '^========= .*\(Invalid\|Uninitialized\|Race reported\|Barrier error\|ERROR:\)' "$out/$1-$2.log")" ;;

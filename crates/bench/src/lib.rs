@@ -1,11 +1,11 @@
-//! What the examples share, so that each stays about one thing.
+//! What the programs in `bin/` share, so that each stays about one table: timing, verification, the kernels
+//! and shapes to measure, other libraries to compare with, and charts.
 
 pub mod cases;
 pub mod device;
 pub mod element;
 pub mod in_place;
 pub mod kernels;
-pub mod npy;
 pub mod output;
 pub mod peers;
 pub mod profile;

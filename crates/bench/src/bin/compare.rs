@@ -1,22 +1,22 @@
 //! The library's speed, beside a copy and beside what else there is:
-//! `cargo run --release --example compare -- [--group GROUP] [--cpu] [--csv FILE] [--svg FILE]`
+//! `cargo run --release --bin compare -- [--group GROUP] [--cpu] [--csv FILE] [--svg FILE]`
 //!
 //! On each shape all contestants take turns: the driver's device-to-device copy of as many bytes, this
 //! library's `Auto` on a prepared plan, cuBLAS's `geam` if a libcublas can be opened, and cuTENSOR's permutation if a
 //! libcutensor can. With `--cpu` also a transpose on all cores of the host. Every result is compared with the source on the host.
 
 use anyhow::{Result, ensure};
+use bench::cases::{Case, cases};
+use bench::device::DeviceChoice;
+use bench::output::Files;
+use bench::peers::{self, Peers};
+use bench::race::{Contestant, Pairs};
+use bench::svg::{Bar, bar_chart};
+use bench::with_element;
 use bytemuck::Pod;
 use clap::Parser;
 use rayon::prelude::*;
 use std::time::{Duration, Instant};
-use support::cases::{Case, cases};
-use support::device::DeviceChoice;
-use support::output::Files;
-use support::peers::{self, Peers};
-use support::race::{Contestant, Pairs};
-use support::svg::{Bar, bar_chart};
-use support::with_element;
 use transpose::study::driver_copy;
 use transpose::{Device, DeviceMatrix, Plan, Strategy};
 

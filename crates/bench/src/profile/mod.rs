@@ -1,4 +1,4 @@
-//! What the `profile` example prints and draws of simulated launches.
+//! What the program `profile` prints and draws of simulated launches.
 
 pub mod ncu;
 pub mod picture;

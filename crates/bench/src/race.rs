@@ -6,7 +6,6 @@
 //! read: each takes the next of two pairs, or of as many as do not fit together. [`Pairs::one`] is for those who want
 //! to know how fast the cache is.
 
-use anyhow::Context;
 use bytemuck::Pod;
 use std::time::Duration;
 use transpose::{Device, DeviceMatrix, Error, Result};
@@ -43,22 +42,6 @@ impl Timing {
     pub fn gb_per_s(&self, bytes: usize) -> f64 {
         2.0 * bytes as f64 / self.median.as_secs_f64() / 1e9
     }
-}
-
-/// A `rows × cols` matrix in host memory whose elements count up from zero.
-///
-/// # Errors
-/// A size that cannot be expressed, or memory that cannot be had.
-pub fn counting_matrix(rows: usize, cols: usize) -> anyhow::Result<Vec<f32>> {
-    let elements = rows
-        .checked_mul(cols)
-        .with_context(|| format!("{rows} × {cols} f32 are too many bytes"))?;
-    let mut matrix = Vec::new();
-    matrix
-        .try_reserve_exact(elements)
-        .with_context(|| format!("this machine cannot hold {rows} × {cols} f32"))?;
-    matrix.extend((0..elements).map(|index| index as f32));
-    Ok(matrix)
 }
 
 /// One way to get from a source to a destination.

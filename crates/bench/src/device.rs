@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use transpose::{Device, Result};
 
-/// Where a user wants an example to run.
+/// Where a user wants a program to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceChoice {
     /// The first GPU, or else the simulator.

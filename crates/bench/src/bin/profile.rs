@@ -1,6 +1,6 @@
 //! What the kernels do to memory, counted by the simulator: no GPU needed.
 //!
-//! `cargo run --release --example profile -- [--kernel NAME,…|all] [--rows R] [--cols C]`
+//! `cargo run --release --bin profile -- [--kernel NAME,…|all] [--rows R] [--cols C]`
 //!
 //! prints a table, one line a launch. `--json` prints the same for a program, `--annotate` the
 //! kernel's PTX with the counts beside each line, `--svg FILE` draws which thread of a block touches
@@ -14,13 +14,13 @@
 //! ```
 
 use anyhow::{Context, Result, ensure};
+use bench::device::DeviceChoice;
+use bench::profile::{Partitions, Profile, Shape, ncu, picture, table};
+use bench::progress;
+use bench::workloads::Workload;
 use clap::Parser;
 use profile::Inspection;
 use std::path::PathBuf;
-use support::device::DeviceChoice;
-use support::profile::{Partitions, Profile, Shape, ncu, picture, table};
-use support::progress;
-use support::workloads::Workload;
 use transpose::Device;
 use transpose::simt::{Checks, CounterOptions, TraceOptions};
 

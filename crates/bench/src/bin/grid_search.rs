@@ -1,20 +1,20 @@
 //! Dalmasso's grid-level optimisation: which shape of block suits a kernel?
 //!
-//! `cargo run --release --example grid_search -- [--kernels diagonal_col,smem_pad] [--blocks all]`
+//! `cargo run --release --bin grid_search -- [--kernels diagonal_col,smem_pad] [--blocks all]`
 //!
 //! All legal shapes of one kernel race against each other and against a copy; an illegal one is
 //! listed with the reason. Results are verified on the host after the timing.
 
 use anyhow::{Result, ensure};
+use bench::device::DeviceChoice;
+use bench::kernels::{Run, elements, race, verify};
+use bench::output::Files;
+use bench::race::{Timing, steps};
+use bench::svg::{Bar, bar_chart};
+use bench::{progress, simulated, with_element};
 use bytemuck::Pod;
 use clap::Parser;
 use std::str::FromStr;
-use support::device::DeviceChoice;
-use support::kernels::{Run, elements, race, verify};
-use support::output::Files;
-use support::race::{Timing, steps};
-use support::svg::{Bar, bar_chart};
-use support::{progress, simulated, with_element};
 use transpose::study::{Block, Kernel, SEED_BLOCKS};
 use transpose::{Device, Error};
 

@@ -1,6 +1,6 @@
 //! The effective bandwidth of every kernel of the texts, beside a copy in the same run.
 //!
-//! `cargo run --release --example bandwidth -- [--list]`
+//! `cargo run --release --bin bandwidth -- [--list]`
 //!
 //! By default this is the table of Ruetsch, Micikevicius and Scudiero: 2048 × 2048 `f32`, 100
 //! back-to-back launches between two events. Here the launches rotate over several matrices, so
@@ -8,14 +8,14 @@
 //! favours none; the median turn counts. Results are verified on the host after the timing.
 
 use anyhow::{Result, ensure};
+use bench::device::DeviceChoice;
+use bench::kernels::{Run, elements, race, verify};
+use bench::output::Files;
+use bench::race::{Timing, steps};
+use bench::svg::{Bar, bar_chart};
+use bench::{progress, simulated, with_element};
 use bytemuck::Pod;
 use clap::Parser;
-use support::device::DeviceChoice;
-use support::kernels::{Run, elements, race, verify};
-use support::output::Files;
-use support::race::{Timing, steps};
-use support::svg::{Bar, bar_chart};
-use support::{progress, simulated, with_element};
 use transpose::Device;
 use transpose::study::{Kernel, Source};
 

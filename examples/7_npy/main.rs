@@ -3,13 +3,13 @@
 //! The elements are opaque: any dtype of 1, 2, 4, 8 or 16 bytes, in either byte order, arrives bit
 //! for bit, and `numpy.load("OUT.npy")` equals `numpy.load("IN.npy").T`.
 
+mod array;
+
 use anyhow::{Result, bail};
+use array::Array;
 use bytemuck::Pod;
 use clap::Parser;
 use std::path::PathBuf;
-use support::device::DeviceChoice;
-use support::npy::Array;
-use support::with_element;
 use transpose::{Device, DeviceMatrix, Strategy};
 
 /// Write the transpose of a two-dimensional NumPy array.
@@ -22,21 +22,29 @@ struct Arguments {
     /// How to transpose: naive, tiled, padded, diagonal or auto.
     #[arg(long, default_value = "auto")]
     strategy: Strategy,
-    /// Where to run: auto, cuda or sim.
-    #[arg(long, default_value = "auto")]
-    device: DeviceChoice,
+    /// Do without a GPU, even if there is one.
+    #[arg(long)]
+    simulated: bool,
 }
 
 fn main() -> Result<()> {
-    let Arguments { input, output, strategy, device } = Arguments::parse();
+    let Arguments { input, output, strategy, simulated } = Arguments::parse();
     let mut array = Array::read(&input)?;
-    let transpose = with_element!(array.element_bytes, T => transposed::<T>, bytes => {
-        bail!("elements of {bytes} bytes ({}): 1, 2, 4, 8 and 16 are supported", array.descr)
-    });
+    let transpose = match array.element_bytes {
+        1 => transposed::<u8>,
+        2 => transposed::<u16>,
+        4 => transposed::<u32>,
+        8 => transposed::<u64>,
+        16 => transposed::<u128>,
+        bytes => {
+            bail!("elements of {bytes} bytes ({}): 1, 2, 4, 8 and 16 are supported", array.descr)
+        }
+    };
     // In Fortran order the columns are what lies in rows, before the transpose and after it.
     let (rows, cols) =
         if array.fortran { (array.cols, array.rows) } else { (array.rows, array.cols) };
-    array.bytes = transpose(&device.open()?, rows, cols, &array.bytes, strategy)?;
+    let device = if simulated { Device::simulated() } else { Device::any().0 };
+    array.bytes = transpose(&device, rows, cols, &array.bytes, strategy)?;
     (array.rows, array.cols) = (array.cols, array.rows);
     array.write(&output)
 }

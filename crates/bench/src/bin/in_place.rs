@@ -1,11 +1,11 @@
 //! Transposes matrices in their own memory, by every algorithm, beside a copy.
 //!
-//! `cargo run --release --example in_place -- [TABLE…] [--shape ROWSxCOLS]`
+//! `cargo run --release --bin in_place -- [TABLE…] [--shape ROWSxCOLS]`
 
 use anyhow::{Context, Result, bail};
+use bench::device::DeviceChoice;
+use bench::in_place::{Entrant, Outcome, compare, median};
 use clap::{Parser, ValueEnum};
-use support::device::DeviceChoice;
-use support::in_place::{Entrant, Outcome, compare, median};
 use transpose::{Carry, Device, DeviceMatrix, InPlace, InPlaceOptions};
 
 /// Transpose matrices in place and say at what speed.

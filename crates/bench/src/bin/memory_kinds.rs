@@ -1,25 +1,25 @@
 //! Pageable, pinned, mapped and unified memory: how fast to the GPU and back, and how long until
 //! a matrix in host memory is transposed in host memory.
 //!
-//! `cargo run --release --example memory_kinds -- [--rows R] [--cols C]`
+//! `cargo run --release --bin memory_kinds -- [--rows R] [--cols C]`
 //!
 //! Wall-clock times from call to readable result, the median of some repetitions; the host has
 //! touched all of its memory before each. Results are verified after the timing. This is the
 //! comparison of Grossi's lecture 7, which measured the first two kinds on a Tesla K40.
 
 use anyhow::{Result, ensure};
+use bench::device::DeviceChoice;
+use bench::kernels::elements;
+use bench::output::Files;
+use bench::progress;
+use bench::svg::{Bar, bar_chart};
+use bench::verify::is_transpose;
+use bench::with_element;
 use bytemuck::Pod;
 use clap::Parser;
 use indicatif::ProgressBar;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-use support::device::DeviceChoice;
-use support::kernels::elements;
-use support::output::Files;
-use support::progress;
-use support::svg::{Bar, bar_chart};
-use support::verify::is_transpose;
-use support::with_element;
 use transpose::study::{Counters, HostMatrix, MemoryKind, copy_into};
 use transpose::{Device, DeviceMatrix, Strategy};
 
