@@ -4,6 +4,7 @@ mod assemble;
 mod bundle;
 mod command;
 mod copy;
+mod downstream;
 mod hopper;
 mod paths;
 mod ptx;
@@ -39,6 +40,8 @@ enum Chore {
     Hopper,
     /// Type-check the kernels on the host against cuda_std as published on crates.io.
     Published,
+    /// Build and run a project outside the workspace that has one line for the library, without a CUDA toolkit.
+    Downstream,
     /// Collect the tests, tables and examples as programs for a GPU machine that has no Rust.
     Bundle {
         /// The folder to write.
@@ -62,6 +65,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Cubin => assemble::assemble(true),
         Chore::Hopper => hopper::simulate(),
         Chore::Published => published::check(),
+        Chore::Downstream => downstream::check(),
         Chore::Bundle { folder } => bundle::bundle(&folder),
         Chore::Ratchet => ratchet(),
         Chore::Tables { check } => tables::tables(check),
