@@ -18,6 +18,8 @@ struct State {
     log: Vec<String>,
     /// The calls still to come before the one that fails, and what it answers.
     failing: Option<(usize, u32)>,
+    /// A function that always fails, and what it answers.
+    refused: Option<(String, u32)>,
     /// What lives, and of what kind.
     live: BTreeMap<u64, &'static str>,
     next: u64,
@@ -27,6 +29,7 @@ struct State {
 static STATE: Mutex<State> = Mutex::new(State {
     log: Vec::new(),
     failing: None,
+    refused: None,
     live: BTreeMap::new(),
     next: 0x1000,
     attributes: BTreeMap::new(),
@@ -65,7 +68,10 @@ fn called(name: &str, needs_context: bool) -> Option<u32> {
         Some((calls, _)) => *calls -= 1,
         None => {}
     }
-    (needs_context && current() != PRIMARY).then_some(INVALID_CONTEXT)
+    match &state.refused {
+        Some((refused, code)) if refused == name => Some(*code),
+        _ => (needs_context && current() != PRIMARY).then_some(INVALID_CONTEXT),
+    }
 }
 
 fn destroy(kind: &'static str, object: u64) -> u32 {
@@ -293,6 +299,13 @@ extern "C" fn fakeLive() -> *const c_char {
 #[unsafe(no_mangle)]
 extern "C" fn fakeFail(calls: usize, code: u32) {
     state().failing = (code != 0).then_some((calls, code));
+}
+
+/// Lets every call of a function fail with `code`; 0 calls that off.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fakeRefuse(function: *const c_char, code: u32) {
+    let name = unsafe { CStr::from_ptr(function) }.to_str().unwrap().to_owned();
+    state().refused = (code != 0).then_some((name, code));
 }
 
 /// Gives a device attribute another value.
