@@ -12,6 +12,10 @@
 //!
 //! Only code that is built for such a chip has the instruction, and the host allows only launches of that code to come early.
 //!
+//! # Blocks
+//! An entry point says in which blocks it runs ([`runs_in`], from its row of `kernel_abi`'s table), so that a launch in another
+//! block is refused by the driver, and the assembler knows how many threads share the registers.
+//!
 //! # Registers
 //! The assembler may give a thread registers that make its code no faster and leave less of them to other
 //! blocks; or it saves registers by letting each load wait for the one before, and stops doing so when it is told how many
@@ -22,6 +26,7 @@ use core::arch::asm;
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::cfg::ComputeCapability;
 use cuda_std::gpu_only;
+use kernel_abi::Block;
 
 /// Waits until all launches before are done and what they stored is visible. The first thing that a kernel does.
 #[gpu_only]
@@ -30,6 +35,31 @@ pub fn begin() {
     if ComputeCapability::from_cuda_arch_env() >= ComputeCapability::Compute90 {
         // SAFETY: waiting has no preconditions. Memory is taken to be changed by it, so no access moves to before.
         unsafe { asm!("griddepcontrol.wait;", options(nostack)) }
+    }
+}
+
+/// The numbers in a [`Block`], as constants that assembly can have for operands: threads along x, y and z, and whether exactly so
+/// many, or the most threads in all and zeros.
+pub const fn numbers(block: Block) -> ([u32; 3], bool) {
+    match block {
+        Block::Exactly(threads) => (threads, true),
+        Block::AtMost(threads) => ([threads, 0, 0], false),
+    }
+}
+
+/// Says in the PTX that the kernel that calls this runs in a certain block only, or in blocks of so many threads at most;
+/// `X`, `Y`, `Z` and `EXACTLY` are [`numbers`] of the block.
+#[gpu_only]
+#[inline(always)]
+pub fn runs_in<const X: u32, const Y: u32, const Z: u32, const EXACTLY: bool>() {
+    // SAFETY: comments, which `cuda_builder` moves to the kernel's directives.
+    unsafe {
+        if EXACTLY {
+            asm!("//@entry .reqntid {x}, {y}, {z}", x = const X, y = const Y, z = const Z,
+                options(nomem, nostack, preserves_flags));
+        } else {
+            asm!("//@entry .maxntid {x}", x = const X, options(nomem, nostack, preserves_flags));
+        }
     }
 }
 

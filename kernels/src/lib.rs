@@ -5,9 +5,8 @@
 //! bit pattern arrives as it left. The names of the entry points are the strategy and
 //! the bytes of an element: `padded_b4` transposes 4-byte elements.
 //!
-//! Every entry's arguments are 64-bit words, two addresses first. The classic ones take the six of
-//! [`Matrices`](matrices::Matrices) and a block of 32 × 8 threads, which moves a tile of 32 × 32
-//! elements.
+//! Every entry takes two addresses and one structure of parameters. `kernel_abi`, which the host shares, has the
+//! structures, the shapes of tiles and blocks, and a row for every kernel.
 //!
 //! | file | what it is about |
 //! |---|---|
@@ -47,7 +46,6 @@
 pub mod element;
 #[cfg(any(feature = "fast", feature = "in_place"))]
 pub mod global;
-#[cfg(any(feature = "fast", feature = "in_place"))]
 pub mod launch;
 pub mod matrices;
 pub mod multiply;
@@ -68,42 +66,56 @@ pub mod study;
 #[cfg(feature = "in_place")]
 pub mod in_place;
 
-/// The side of a tile, in elements.
-pub const TILE: u32 = 32;
-
-/// The rows of threads in a block.
-pub const BLOCK_ROWS: u32 = 8;
+pub use kernel_abi::classic::{BLOCK_ROWS, TILE};
 
 /// The elements that a thread moves: every eighth of a tile's column.
 pub const ROWS_PER_THREAD: usize = (TILE / BLOCK_ROWS) as usize;
 
-/// Defines one entry point per element width.
+/// Says in the PTX in which blocks an entry point runs, and checks that it is what its row of the table says: its name, its
+/// element's bytes and its parameters.
+macro_rules! declare {
+    ($family:ident::$row:ident: $params:ty, $name:ident: $element:ty) => {
+        const BLOCK: kernel_abi::Block = {
+            let row: &kernel_abi::Kernel<$params> = &kernel_abi::$family::$row;
+            row.implemented(stringify!($name), size_of::<$element>())
+        };
+        const NUMBERS: ([u32; 3], bool) = $crate::launch::numbers(BLOCK);
+        $crate::launch::runs_in::<
+            { NUMBERS.0[0] },
+            { NUMBERS.0[1] },
+            { NUMBERS.0[2] },
+            { NUMBERS.1 },
+        >();
+    };
+}
+
+/// Defines one entry point per element width of a kernel of the classic ladder or of the study.
 ///
 /// The entries differ in nothing but the width; the generic function named does the work. A
 /// kernel that stages a tile names the tile's pitch in elements, or the elements of a tile whose
 /// shape it decides later: the array is declared here because shared memory belongs to an entry
 /// point.
 macro_rules! entries {
-    ($doc:literal, $kernel:path => $($name:ident: $element:ty),+ $(,)?) => {
-        $($crate::entry! { $doc, $name: $element, |matrices| $kernel(matrices) })+
+    ($doc:literal, $family:ident::$row:ident, $kernel:path => $($name:ident: $element:ty),+ $(,)?) => {
+        $($crate::entry! { $doc, $family::$row, $name: $element, |matrices| $kernel(matrices) })+
     };
-    ($doc:literal, $kernel:path, pitch $pitch:expr => $($name:ident: $element:ty),+ $(,)?) => {
-        $($crate::entry! { $doc, $name: $element, |matrices| {
+    ($doc:literal, $family:ident::$row:ident, $kernel:path, pitch $pitch:expr => $($name:ident: $element:ty),+ $(,)?) => {
+        $($crate::entry! { $doc, $family::$row, $name: $element, |matrices| {
             let memory = cuda_std::shared_array![$element; ($crate::TILE * $pitch) as usize];
             $kernel(matrices, $crate::tile::Tile::<$element, { $pitch }>::new(memory))
         } })+
     };
-    ($doc:literal, $kernel:path, shared $len:expr => $($name:ident: $element:ty),+ $(,)?) => {
-        $($crate::entry! { $doc, $name: $element, |matrices| {
+    ($doc:literal, $family:ident::$row:ident, $kernel:path, shared $len:expr => $($name:ident: $element:ty),+ $(,)?) => {
+        $($crate::entry! { $doc, $family::$row, $name: $element, |matrices| {
             let memory = cuda_std::shared_array![$element; $len];
             $kernel(matrices, $crate::study::shared::SharedArray::new(memory))
         } })+
     };
 }
 
-/// Defines one entry point: the arguments that all of them share, and a body.
+/// Defines one entry point that takes two addresses and [`Matrices`](kernel_abi::classic::Matrices), and a body.
 macro_rules! entry {
-    ($doc:literal, $name:ident: $element:ty, |$matrices:ident| $body:expr) => {
+    ($doc:literal, $family:ident::$row:ident, $name:ident: $element:ty, |$matrices:ident| $body:expr) => {
         #[doc = $doc]
         ///
         /// # Safety
@@ -111,17 +123,16 @@ macro_rules! entry {
         /// - `dst` is writable at every element of the result, and nothing else accesses those
         ///   elements during the launch;
         /// - both are aligned to the element's width;
-        /// - the block has a shape that the kernel's module names, the grid covers the matrix as
-        ///   `walk` describes, and dynamic shared memory is as large as the kernel says.
+        /// - the grid covers the matrix as `walk` describes, and dynamic shared memory is as large as
+        ///   the kernel says.
         #[cuda_std::kernel]
         pub unsafe fn $name(
             src: *const $element,
             dst: *mut $element,
-            rows: u64,
-            cols: u64,
-            src_ld: u64,
-            dst_ld: u64,
+            params: kernel_abi::classic::Matrices,
         ) {
+            $crate::declare! { $family::$row: kernel_abi::classic::Matrices, $name: $element }
+            let kernel_abi::classic::Matrices { rows, cols, src_ld, dst_ld } = params;
             let $matrices = $crate::matrices::Matrices { src, dst, rows, cols, src_ld, dst_ld };
             // SAFETY: the caller's obligations are those of the generic kernel, and its array is
             // as long as it wants it.
@@ -130,14 +141,13 @@ macro_rules! entry {
     };
 }
 
-/// Defines an entry point of the fast kernels: the shared arguments, the distances between the
-/// matrices of a batch, whichever further words the kernel takes, and a body.
+/// Defines an entry point of the fast kernels: its row of the table and its parameters, and a body that is given the
+/// matrices of this block's number in the batch.
 macro_rules! fast_entry {
-    ($doc:literal, $name:ident: $element:ty, |$matrices:ident $(, $word:ident)*| $body:expr) => {
+    ($doc:literal, $row:ident: $params_type:ident, $name:ident: $element:ty, |$matrices:ident, $params:ident| $body:expr) => {
         #[doc = $doc]
         ///
-        /// `src_batch` and `dst_batch` are elements from one matrix of a batch to the next, whose
-        /// number is the block's z index.
+        /// The block's z index is the number of its matrix in the batch.
         ///
         /// # Safety
         /// - `src` is readable at `row * src_ld + col` for all `row < rows` and `col < cols`, and at
@@ -145,30 +155,26 @@ macro_rules! fast_entry {
         /// - `dst` is writable at every element of the result, and nothing else accesses those
         ///   elements during the launch;
         /// - both are aligned to the element's width, for every matrix of the batch;
-        /// - the block and the grid are those that the kernel's plan gives.
+        /// - the grid is the one that the kernel's plan gives.
         #[cuda_std::kernel]
         pub unsafe fn $name(
             src: *const $element,
             dst: *mut $element,
-            rows: u64,
-            cols: u64,
-            src_ld: u64,
-            dst_ld: u64,
-            src_batch: u64,
-            dst_batch: u64,
-            $($word: u64,)*
+            $params: kernel_abi::fast::$params_type,
         ) {
+            $crate::declare! { fast::$row: kernel_abi::fast::$params_type, $name: $element }
             $crate::launch::begin();
+            let batched = $params.matrices;
             // SAFETY: the caller's obligations.
             unsafe {
                 let number = cuda_std::thread::block_idx_z() as u64;
                 let $matrices = $crate::matrices::Matrices {
-                    src: src.add((number * src_batch) as usize),
-                    dst: dst.add((number * dst_batch) as usize),
-                    rows,
-                    cols,
-                    src_ld,
-                    dst_ld,
+                    src: src.add((number * batched.src_batch) as usize),
+                    dst: dst.add((number * batched.dst_batch) as usize),
+                    rows: batched.rows,
+                    cols: batched.cols,
+                    src_ld: batched.src_ld,
+                    dst_ld: batched.dst_ld,
                 };
                 $body
             }
@@ -179,16 +185,16 @@ macro_rules! fast_entry {
 /// Defines entry points of fast kernels whose blocks move a window of rows or columns, so many of them as the plan
 /// says, through dynamic shared memory.
 macro_rules! window_entries {
-    ($doc:literal, $transpose:ident => $($name:ident: $element:ty),+) => {
+    ($doc:literal, $row:ident, $transpose:ident => $($name:ident: $element:ty),+) => {
         $($crate::fast_entry! {
-            $doc,
-            $name: $element, |matrices, window| {
+            $doc, $row: Window,
+            $name: $element, |matrices, params| {
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let base = $crate::tile::shared_address(memory);
-                $transpose::<$element>(matrices, window as u32, base)
+                $transpose::<$element>(matrices, params.window as u32, base)
             }
         })+
     };
 }
 
-pub(crate) use {entries, entry, fast_entry, window_entries};
+pub(crate) use {declare, entries, entry, fast_entry, window_entries};

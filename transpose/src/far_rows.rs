@@ -4,22 +4,20 @@
 //! differ only in high bits. Two columns of tiles at some distance do, so they are walked together (`walk::in_pairs` of
 //! the kernels). Measured on an H200: docs/decisions/009-rows-128-kib-apart.md.
 
-/// Rows a multiple of so many bytes apart meet in few banks.
-const FAR_ROWS: usize = 128 << 10;
-
 /// How many tiles lie between two columns of tiles that are walked together, `distance` bytes apart; 0 to walk one
-/// after the other.
+/// after the other. Rows a multiple of `far_rows` bytes apart meet in few banks.
 ///
 /// `tiles` is how many there are, `tile_row_bytes` what one of a tile's rows takes, and `pitch` the bytes from one row of
 /// the matrix to the next, unless those are too many to count.
 pub(crate) fn tiles_apart(
+    far_rows: usize,
     distance: usize,
     tile_row_bytes: usize,
     tiles: usize,
     pitch: Option<usize>,
 ) -> usize {
     let apart = distance / tile_row_bytes;
-    let far = pitch.is_some_and(|pitch| pitch.is_multiple_of(FAR_ROWS));
+    let far = pitch.is_some_and(|pitch| pitch.is_multiple_of(far_rows));
     let fits = distance.is_multiple_of(tile_row_bytes) && tiles >= 2 * apart;
     if far && fits { apart } else { 0 }
 }

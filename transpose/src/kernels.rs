@@ -1,72 +1,113 @@
-//! The kernels that ship with the library: their PTX, their machine code and the names of their entry points.
+//! The images of the library's own kernels, and how a row of the table becomes an entry point.
 
-mod machine_code;
-
+use crate::image::{EntryPoint, Image, MachineCode};
 use crate::{Error, Result};
+pub(crate) use kernel_abi::Width;
+use kernel_abi::{Family, Kernel, Params};
 
-/// A set of kernels that are loaded together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Family {
-    Classic,
-    Fast,
-    Study,
-    InPlace,
-}
-
-impl Family {
-    #[cfg(feature = "simulator")]
-    pub const ALL: [Family; 4] = [Family::Classic, Family::Fast, Family::Study, Family::InPlace];
-
-    /// The kernels' PTX, built from `kernels/` by `cargo xtask ptx`.
-    pub fn ptx(self) -> &'static str {
-        match self {
-            Family::Classic => include_str!("../ptx/classic.ptx"),
-            Family::Fast => include_str!("../ptx/fast.ptx"),
-            Family::Study => include_str!("../ptx/study.ptx"),
-            Family::InPlace => include_str!("../ptx/in_place.ptx"),
+/// A file of machine code: the compute capability, whether its kernels wait by themselves, whether they evict last what they load, and
+/// the file's name.
+macro_rules! code {
+    ($major:literal $minor:literal, $file:literal) => {
+        code!($major $minor, $file, waits: false, evict_last: false)
+    };
+    ($major:literal $minor:literal, $file:literal, waits: $waits:literal, evict_last: $evict_last:literal) => {
+        MachineCode {
+            capability: ($major, $minor),
+            waits: $waits,
+            evict_last: $evict_last,
+            packed: include_bytes!(concat!("../cubin/", $file, ".cubin.lz4")),
         }
+    };
+}
+
+/// The PTX of a family, packed by the build script.
+macro_rules! ptx {
+    ($family:literal) => {
+        include_bytes!(concat!(env!("OUT_DIR"), "/", $family, ".ptx.lz4"))
+    };
+}
+
+static CLASSIC: Image = Image::packed(
+    "classic",
+    ptx!("classic"),
+    &[
+        code!(7 5, "classic.sm_75"),
+        code!(8 0, "classic.sm_80"),
+        code!(9 0, "classic.sm_90"),
+        code!(10 0, "classic.sm_100"),
+        code!(12 0, "classic.sm_120"),
+    ],
+);
+
+static FAST: Image = Image::packed(
+    "fast",
+    ptx!("fast"),
+    &[
+        code!(7 5, "fast.sm_75"),
+        code!(8 0, "fast.sm_80"),
+        code!(9 0, "fast.sm_90", waits: true, evict_last: false),
+        code!(9 0, "fast_evict_last.sm_90", waits: true, evict_last: true),
+        code!(10 0, "fast.sm_100"),
+        code!(12 0, "fast.sm_120"),
+    ],
+);
+
+static IN_PLACE: Image = Image::packed(
+    "in_place",
+    ptx!("in_place"),
+    &[
+        code!(7 5, "in_place.sm_75"),
+        code!(8 0, "in_place.sm_80"),
+        code!(9 0, "in_place.sm_90", waits: true, evict_last: true),
+        code!(10 0, "in_place.sm_100"),
+        code!(12 0, "in_place.sm_120"),
+    ],
+);
+
+static STUDY: Image = Image::packed(
+    "study",
+    ptx!("study"),
+    &[
+        code!(7 5, "study.sm_75"),
+        code!(8 0, "study.sm_80"),
+        code!(9 0, "study.sm_90"),
+        code!(10 0, "study.sm_100"),
+        code!(12 0, "study.sm_120"),
+    ],
+);
+
+/// The image of a family.
+pub(crate) const fn image(family: Family) -> &'static Image {
+    match family {
+        Family::Classic => &CLASSIC,
+        Family::Fast => &FAST,
+        Family::InPlace => &IN_PLACE,
+        Family::Study => &STUDY,
     }
 }
 
-/// An entry point: its name in the PTX, and the family that it is part of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Entry {
-    pub family: Family,
-    pub name: &'static str,
+/// The entry point of a kernel for elements of `width`.
+///
+/// # Errors
+/// [`Error::ElementSize`] for a width that the kernel does not exist for.
+pub(crate) fn entry<P: Params>(kernel: &Kernel<P>, width: Width) -> Result<EntryPoint> {
+    let entry = kernel.entry(width).ok_or(Error::ElementSize { bytes: width.bytes() })?;
+    Ok(image(entry.family).entry(entry.name))
 }
 
-/// The bytes of an element that a kernel exists for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Width {
-    B1,
-    B2,
-    B4,
-    B8,
-    B16,
+/// The width of an element that is one word of its kernels.
+///
+/// # Errors
+/// [`Error::ElementSize`] for an element of another size.
+pub(crate) fn width_of_bytes(bytes: usize) -> Result<Width> {
+    Width::of_bytes(bytes).ok_or(Error::ElementSize { bytes })
 }
 
-impl Width {
-    pub fn of_bytes(bytes: usize) -> Result<Self> {
-        match bytes {
-            1 => Ok(Width::B1),
-            2 => Ok(Width::B2),
-            4 => Ok(Width::B4),
-            8 => Ok(Width::B8),
-            16 => Ok(Width::B16),
-            _ => Err(Error::ElementSize { bytes }),
-        }
-    }
-
-    pub const fn bytes(self) -> u64 {
-        1 << self as u32
-    }
-
-    /// The widest one that divides all of the numbers of bytes.
-    pub fn dividing(bytes: impl IntoIterator<Item = usize>) -> Self {
-        let all = bytes.into_iter().fold(16, |all, bytes| all | bytes);
-        let widths = [Width::B1, Width::B2, Width::B4, Width::B8, Width::B16];
-        widths[(all.trailing_zeros() as usize).min(4)]
-    }
+/// The widest word that divides all of the numbers of bytes.
+pub(crate) fn width_dividing(bytes: impl IntoIterator<Item = usize>) -> Width {
+    let all = bytes.into_iter().fold(16, |all, bytes| all | bytes);
+    Width::ALL[(all.trailing_zeros() as usize).min(4)]
 }
 
 /// A list of the entry points of one kernel, narrowest element first.
@@ -80,30 +121,6 @@ macro_rules! entry_names {
             concat!($stem, "_b16"),
         ]
     };
-}
-
-/// The kernels of the classic ladder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Classic {
-    Copy,
-    Naive,
-    Tiled,
-    Padded,
-    Diagonal,
-}
-
-impl Classic {
-    /// The entry point for elements of `width`.
-    pub fn entry(self, width: Width) -> Entry {
-        let names = match self {
-            Classic::Copy => entry_names!("copy"),
-            Classic::Naive => entry_names!("naive"),
-            Classic::Tiled => entry_names!("tiled"),
-            Classic::Padded => entry_names!("padded"),
-            Classic::Diagonal => entry_names!("diagonal"),
-        };
-        Entry { family: Family::Classic, name: names[width as usize] }
-    }
 }
 
 /// A kernel that works inside a matrix's own memory.
@@ -129,7 +146,7 @@ pub(crate) enum InPlaceKernel {
 
 impl InPlaceKernel {
     /// The entry point for elements of `width`.
-    pub fn entry(self, width: Width) -> Entry {
+    pub fn entry(self, width: Width) -> EntryPoint {
         let names = match self {
             InPlaceKernel::Square => entry_names!("square"),
             InPlaceKernel::SquareTuples => entry_names!("square_tuples"),
@@ -148,45 +165,94 @@ impl InPlaceKernel {
             InPlaceKernel::StageRows => entry_names!("stage_rows"),
             InPlaceKernel::Columns => entry_names!("columns"),
         };
-        Entry { family: Family::InPlace, name: names[width as usize] }
+        in_place(names[width as usize])
     }
 
     /// The `Square` kernel that accesses 16 bytes at a time.
-    pub fn wide_square(width: Width) -> Entry {
-        Entry { family: Family::InPlace, name: entry_names!("square_wide")[width as usize] }
+    pub fn wide_square(width: Width) -> EntryPoint {
+        in_place(entry_names!("square_wide")[width as usize])
     }
 }
 
-/// The kernels that reach the speed of a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fast {
-    Micro,
-    Rows,
-    Pixels,
-    Triples,
-    Tuples,
-    Elements,
-    Tall,
-    Wide,
-    Lines,
-    Batch,
+/// An entry point of the kernels that work in place.
+const fn in_place(name: &'static str) -> EntryPoint {
+    IN_PLACE.entry(name)
 }
 
-impl Fast {
-    /// The entry point for elements, or words of elements, of `width`.
-    pub fn entry(self, width: Width) -> Entry {
-        let names = match self {
-            Fast::Micro => entry_names!("micro"),
-            Fast::Rows => entry_names!("rows"),
-            Fast::Pixels => entry_names!("pixels"),
-            Fast::Triples => entry_names!("triples"),
-            Fast::Tuples => entry_names!("tuples"),
-            Fast::Elements => entry_names!("elements"),
-            Fast::Tall => entry_names!("tall"),
-            Fast::Wide => entry_names!("wide"),
-            Fast::Lines => entry_names!("lines"),
-            Fast::Batch => entry_names!("batch"),
-        };
-        Entry { family: Family::Fast, name: names[width as usize] }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel_abi::{Block, Entry};
+    use std::collections::HashSet;
+
+    /// The compute capabilities that files are for, and the assembler's names of them.
+    const CHIPS: [((i32, i32), &str); 5] = [
+        ((7, 5), "sm_75"),
+        ((8, 0), "sm_80"),
+        ((9, 0), "sm_90"),
+        ((10, 0), "sm_100"),
+        ((12, 0), "sm_120"),
+    ];
+
+    #[test]
+    fn machine_code_is_of_its_chip_and_has_every_kernel() {
+        for family in Family::ALL {
+            let image = image(family);
+            let ptx = image.ptx();
+            let kernels: Vec<_> = entry_points(&ptx).collect();
+            assert!(!kernels.is_empty());
+            for (capability, chip) in CHIPS {
+                for evict_last in [false, true] {
+                    let code = image.code(capability, evict_last).expect("each chip has code");
+                    check(&code.expanded().expect("it is intact"), chip, &kernels);
+                }
+            }
+        }
+    }
+
+    /// Checks that machine code is for a chip and has the kernels.
+    fn check(code: &[u8], chip: &str, kernels: &[&str]) {
+        assert!(code.starts_with(b"\x7fELF"), "{kernels:?} on {chip}");
+        let strings: HashSet<_> = code.split(|&byte| byte == 0).collect();
+        // The assembler notes its options, and makes each kernel a section.
+        let option = format!("-arch {chip} ");
+        let noted = strings.iter().any(|string| string.ends_with(option.as_bytes()));
+        assert!(noted, "{kernels:?} are not for {chip}");
+        for kernel in kernels {
+            let section = format!(".text.{kernel}");
+            assert!(strings.contains(section.as_bytes()), "{kernel} on {chip}");
+        }
+    }
+
+    /// The names of a PTX's kernels.
+    fn entry_points(ptx: &str) -> impl Iterator<Item = &str> {
+        ptx.split(".entry ").skip(1).filter_map(|rest| Some(rest.split_once('(')?.0))
+    }
+
+    /// The table and the PTX have the same entry points, and the PTX says what blocks the table names.
+    #[test]
+    fn the_ptx_is_what_the_table_says() {
+        let tables: [(Family, &[&[Entry]]); 3] = [
+            (Family::Classic, kernel_abi::classic::CLASSIC),
+            (Family::Fast, kernel_abi::fast::FAST),
+            (Family::Study, kernel_abi::study::STUDY),
+        ];
+        for (family, kernels) in tables {
+            let ptx = image(family).ptx();
+            let built: HashSet<_> = entry_points(&ptx).collect();
+            let entries = kernels.iter().flat_map(|entries| entries.iter());
+            let named: HashSet<_> = entries.clone().map(|entry| entry.name).collect();
+            assert_eq!(built, named, "{family:?}");
+            for entry in entries {
+                let directive = match entry.block {
+                    Block::Exactly([x, y, z]) => format!(".reqntid {x}, {y}, {z}\n"),
+                    Block::AtMost(threads) => format!(".maxntid {threads}\n"),
+                };
+                let (_, rest) =
+                    ptx.split_once(&format!(".entry {}(", entry.name)).expect("it is built");
+                let (head, _) = rest.split_once("\n{").expect("it has a body");
+                assert!(format!("{head}\n").contains(&directive), "{} {directive}", entry.name);
+            }
+        }
     }
 }

@@ -1,71 +1,76 @@
 //! A launch, as plain data: what a plan asks a device to run.
 
-use crate::kernels::Entry;
+use crate::image::EntryPoint;
+use kernel_abi::Params;
 
-/// The most words that a kernel takes after its two addresses.
-pub(crate) const MAX_WORDS: usize = 14;
+/// The most 64-bit fields that a kernel's parameters have.
+pub(crate) const MAX_FIELDS: usize = 14;
 
 /// One kernel over one grid.
 ///
 /// Every kernel takes two addresses, which are known only when a plan is run (source and
-/// destination, or matrix and scratch memory), and then 64-bit words, which the plan knows.
+/// destination, or matrix and scratch memory), and then its parameters, which the plan knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Launch {
-    pub entry: Entry,
+    pub entry: EntryPoint,
     pub grid: [u32; 3],
     pub block: [u32; 3],
     /// Shared memory in bytes beyond what the kernel declares.
     pub dynamic_shared_bytes: u32,
     /// How many blocks a multiprocessor should run at a time; 0 for as many as fit. Changes no result.
     pub at_once: u32,
-    /// Whether blocks wait for each other: the device runs all of them at a time, or refuses the launch.
-    pub cooperative: bool,
     /// Whether the L2 cache should rather give up what is stored than what is loaded. Changes no result.
     pub evict_last: bool,
+    /// Whether blocks wait for each other, so that all of them must run side by side.
+    pub cooperative: bool,
     /// Bytes from the start of each of the two memories to where this launch starts.
     pub offsets: [u64; 2],
-    pub words: Words,
+    pub params: Fields,
 }
 
-/// What a kernel takes after its addresses.
+/// The parameters of any kernel: their 64-bit fields, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Words {
-    words: [u64; MAX_WORDS],
+pub(crate) struct Fields {
+    fields: [u64; MAX_FIELDS],
     len: usize,
 }
 
-impl Words {
-    /// The words of `shape`, then those of `more`; together no more than [`MAX_WORDS`].
-    pub fn new(shape: &[u64], more: &[u64]) -> Self {
-        let mut words = [0; MAX_WORDS];
-        let len = shape.len() + more.len();
-        words[..shape.len()].copy_from_slice(shape);
-        words[shape.len()..len].copy_from_slice(more);
-        Words { words, len }
+impl Fields {
+    /// The fields of a kernel's parameters.
+    pub fn of<P: Params>(params: &P) -> Self {
+        const { assert!(P::WORDS <= MAX_FIELDS) };
+        let mut fields = [0; MAX_FIELDS];
+        fields[..P::WORDS].copy_from_slice(params.words());
+        Fields { fields, len: P::WORDS }
+    }
+
+    /// The parameters, if a kernel's that these are the fields of has as many.
+    #[cfg(test)]
+    pub fn to<P: Params>(self) -> Option<P> {
+        P::from_words(&self)
     }
 }
 
-impl<const N: usize> From<[u64; N]> for Words {
+impl<const N: usize> From<[u64; N]> for Fields {
     fn from(given: [u64; N]) -> Self {
-        const { assert!(N <= MAX_WORDS) };
-        let mut words = [0; MAX_WORDS];
-        words[..N].copy_from_slice(&given);
-        Words { words, len: N }
+        const { assert!(N <= MAX_FIELDS) };
+        let mut fields = [0; MAX_FIELDS];
+        fields[..N].copy_from_slice(&given);
+        Fields { fields, len: N }
     }
 }
 
-impl std::ops::Deref for Words {
+impl std::ops::Deref for Fields {
     type Target = [u64];
 
     fn deref(&self) -> &[u64] {
-        &self.words[..self.len]
+        &self.fields[..self.len]
     }
 }
 
 impl Launch {
-    /// All of a kernel's arguments: the two addresses and the words.
-    pub fn arguments(&self, addresses: [u64; 2]) -> impl Iterator<Item = u64> + '_ {
-        let addresses = [addresses[0] + self.offsets[0], addresses[1] + self.offsets[1]];
-        addresses.into_iter().chain(self.words.iter().copied())
+    /// The two addresses that the kernel is given, if the two memories begin at these.
+    pub fn starts(&self, addresses: [u64; 2]) -> [u64; 2] {
+        [addresses[0] + self.offsets[0], addresses[1] + self.offsets[1]]
     }
 }

@@ -39,6 +39,7 @@ mod divide;
 mod error;
 mod facts;
 mod far_rows;
+mod image;
 mod in_place;
 pub mod interop;
 mod kernels;
@@ -47,6 +48,7 @@ mod layout;
 mod matrix;
 mod memory_kind;
 mod plan;
+pub mod raw;
 #[cfg(feature = "simulator")]
 pub mod simulator;
 mod strategy;

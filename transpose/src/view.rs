@@ -113,7 +113,7 @@ impl<'a, T: Pod> MatrixView<'a, T> {
         Ok(host)
     }
 
-    pub(crate) fn same_device(&self, dst: &MatrixViewMut<'_, T>) -> Result<&'a Device> {
+    pub(crate) fn same_device<D>(&self, dst: &MatrixViewMut<'_, D>) -> Result<&'a Device> {
         if self.device.is_same(dst.device) {
             return Ok(self.device);
         }

@@ -4,7 +4,7 @@
 use crate::command::{cargo, run};
 use crate::copy::{copy_all, fresh_folder};
 use crate::paths;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::fs;
 
 /// Copies the kernel crate, takes the patch out of its manifest, and runs `cargo check`.
@@ -12,7 +12,7 @@ pub fn check() -> Result<()> {
     let folder = fresh_folder("published")?;
     copy_all(&paths::kernels().join("src"), &folder.join("src"))?;
     let manifest = fs::read_to_string(paths::kernels().join("Cargo.toml"))?;
-    fs::write(folder.join("Cargo.toml"), without_patch(&manifest)?)?;
+    fs::write(folder.join("Cargo.toml"), elsewhere(&without_patch(&manifest)?)?)?;
     run(cargo()
         .current_dir(&folder)
         .args(["check", "--quiet", "--all-features"])
@@ -28,6 +28,14 @@ fn without_patch(manifest: &str) -> Result<String> {
     let start = manifest.find("[patch.crates-io]").context("the manifest patches nothing")?;
     let end = manifest[start + 1..].find("\n[").map_or(manifest.len(), |at| start + 1 + at);
     Ok(format!("{}{}", &manifest[..start], &manifest[end..]))
+}
+
+/// The manifest with its paths into the repository made absolute: it is read from another folder.
+fn elsewhere(manifest: &str) -> Result<String> {
+    const BESIDE: &str = "path = \"../";
+    let root = paths::root().display();
+    ensure!(manifest.contains(BESIDE), "the manifest has no path to kernel_abi");
+    Ok(manifest.replace(BESIDE, &format!("path = \"{root}/")))
 }
 
 /// The version of the `cuda_std` in a lock file that has a registry for a source.

@@ -30,6 +30,6 @@ unsafe fn copy<E: Element>(matrices: Matrices<E>) {
 }
 
 crate::entries! {
-    "Copies the source to a destination of the same shape.",
+    "Copies the source to a destination of the same shape.", classic::COPY,
     copy => copy_b1: u8, copy_b2: u16, copy_b4: u32, copy_b8: u64, copy_b16: B16
 }

@@ -31,6 +31,6 @@ unsafe fn naive<E: Element>(matrices: Matrices<E>) {
 }
 
 crate::entries! {
-    "Transposes by strided stores.",
+    "Transposes by strided stores.", classic::NAIVE,
     naive => naive_b1: u8, naive_b2: u16, naive_b4: u32, naive_b8: u64, naive_b16: B16
 }

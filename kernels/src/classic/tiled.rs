@@ -80,19 +80,19 @@ unsafe fn diagonal<E: Element, const PITCH: u32>(matrices: Matrices<E>, tile: Ti
 }
 
 crate::entries! {
-    "Transposes through an unpadded tile.",
+    "Transposes through an unpadded tile.", classic::TILED,
     cartesian, pitch PLAIN =>
         tiled_b1: u8, tiled_b2: u16, tiled_b4: u32, tiled_b8: u64, tiled_b16: B16
 }
 
 crate::entries! {
-    "Transposes through a padded tile.",
+    "Transposes through a padded tile.", classic::PADDED,
     cartesian, pitch PADDED =>
         padded_b1: u8, padded_b2: u16, padded_b4: u32, padded_b8: u64, padded_b16: B16
 }
 
 crate::entries! {
-    "Transposes through a padded tile, blocks walking along diagonals.",
+    "Transposes through a padded tile, blocks walking along diagonals.", classic::DIAGONAL,
     diagonal, pitch PADDED =>
         diagonal_b1: u8, diagonal_b2: u16, diagonal_b4: u32, diagonal_b8: u64, diagonal_b16: B16
 }

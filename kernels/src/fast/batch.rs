@@ -87,10 +87,10 @@ macro_rules! batch_entries {
         $(crate::fast_entry! {
             "Transposes `count` small matrices without gaps in or between them; a block moves \
              `window` of them.",
-            $name: $element, |matrices, count, window| {
+            BATCH: Batch, $name: $element, |matrices, params| {
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let base = crate::tile::shared_address(memory);
-                $transpose::<$element>(matrices, count, window as u32, base)
+                $transpose::<$element>(matrices, params.count, params.window as u32, base)
             }
         })+
     };

@@ -5,8 +5,9 @@
 use crate::element::{Element, B16};
 use crate::matrices::Matrices;
 use cuda_std::thread;
+use kernel_abi::fast::ElementsTile;
 
-/// Copies one element a warp; the grid's x and y axes together count warps of eight. `matrices` counts
+/// Copies one element a warp; the grid's x and y axes together count blocks of eight. `matrices` counts
 /// words along the rows of both matrices, and rows in `rows`; an element is `k` words.
 ///
 /// # Safety
@@ -16,7 +17,7 @@ unsafe fn transpose<E: Element>(matrices: Matrices<E>, k: u64) {
     let (lane, warp) = (thread::thread_idx_x() % 32, thread::thread_idx_x() / 32);
     let block =
         thread::block_idx_y() as u64 * thread::grid_dim_x() as u64 + thread::block_idx_x() as u64;
-    let number = block * 8 + warp as u64;
+    let number = block * ElementsTile::ELEMENTS as u64 + warp as u64;
     let (col, row) = (number / matrices.rows, number % matrices.rows);
     if col * k >= matrices.cols {
         return;
@@ -39,7 +40,7 @@ macro_rules! elements {
         $(crate::fast_entry! {
             "Transposes matrices of large elements of `k` words; all columns and leading dimensions \
              are given in words.",
-            $name: $element, |matrices, k| transpose::<$element>(matrices, k)
+            ELEMENTS: Elements, $name: $element, |matrices, params| transpose::<$element>(matrices, params.tuple)
         })+
     };
 }

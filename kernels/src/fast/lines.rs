@@ -337,6 +337,6 @@ unsafe fn store<E: Gather, const GAP: u32>(
 }
 
 crate::window_entries! {
-    "Transposes matrices of few rows to destinations without gaps; `window` is how many columns a block moves.",
+    "Transposes matrices of few rows to destinations without gaps; `window` is how many columns a block moves.", LINES,
     transpose => lines_b1: u8, lines_b2: u16, lines_b4: u32, lines_b8: u64
 }

@@ -36,6 +36,7 @@ use crate::launch::at_most_registers;
 use crate::matrices::Matrices;
 use crate::walk::in_pairs;
 use cuda_std::thread;
+use kernel_abi::{fast::MicroTile, Width};
 
 /// An element whose micro-blocks have `R` rows of one vector.
 pub trait MicroBlock<const R: usize>: Element {
@@ -319,22 +320,29 @@ unsafe fn store<
 
 /// Defines one entry point with a tile of its own shape.
 macro_rules! micro {
-    ($name:ident: $element:ty, chunks $chunks:literal, rows $rows:literal, passes $passes:literal, block rows $r:literal) => {
+    ($name:ident: $element:ty, $width:ident) => {
         crate::fast_entry! {
             "Transposes matrices whose rows, in the source and in the destination, all start on a \
 multiple of 16 bytes, columns of tiles `apart` from each other together.",
-            $name: $element, |matrices, apart| {
+            MICRO: Micro, $name: $element, |matrices, params| {
+                const TILE: MicroTile = MicroTile::of(Width::$width);
                 at_most_registers::<32>();
-                let bytes = cuda_std::shared_array![B16; ($chunks * $rows) as usize];
+                let bytes = cuda_std::shared_array![B16; (TILE.chunks * TILE.rows) as usize];
                 let base = crate::tile::shared_address(bytes.cast());
-                transpose::<$element, $chunks, $rows, $passes, $r>(matrices, apart as u32, base)
+                transpose::<
+                    $element,
+                    { TILE.chunks },
+                    { TILE.rows },
+                    { TILE.passes as usize },
+                    { TILE.block_rows as usize },
+                >(matrices, params.apart as u32, base)
             }
         }
     };
 }
 
-micro!(micro_b1: u8, chunks 16, rows 128, passes 1, block rows 4);
-micro!(micro_b2: u16, chunks 16, rows 128, passes 1, block rows 4);
-micro!(micro_b4: u32, chunks 16, rows 64, passes 1, block rows 4);
-micro!(micro_b8: u64, chunks 16, rows 64, passes 1, block rows 2);
-micro!(micro_b16: B16, chunks 16, rows 32, passes 2, block rows 1);
+micro!(micro_b1: u8, B1);
+micro!(micro_b2: u16, B2);
+micro!(micro_b4: u32, B4);
+micro!(micro_b8: u64, B8);
+micro!(micro_b16: B16, B16);

@@ -58,11 +58,7 @@ pub mod windows;
 use crate::element::Element;
 use crate::matrices::Matrices;
 
-/// Bytes of a vector.
-pub const VECTOR: u32 = 16;
-
-/// Bytes of a sector: what the memory moves at least.
-pub const SECTOR: u32 = 32;
+pub use kernel_abi::fast::{SECTOR, VECTOR};
 
 /// Elements of a vector.
 pub const fn per_vector<E>() -> u32 {

@@ -27,19 +27,20 @@ use crate::element::B16;
 use crate::global::{load_vector, store_vector};
 use crate::matrices::Matrices;
 use cuda_std::thread;
+use kernel_abi::fast::PixelsTile;
 
 /// Rows of a tile.
-const ROWS: u32 = 128;
+const ROWS: u32 = PixelsTile::ROWS;
 
 /// Vectors of a tile's row, and pieces.
-const CHUNKS: u32 = 12;
+const CHUNKS: u32 = PixelsTile::CHUNKS;
 const PIECES: u32 = CHUNKS * VECTOR / PIECE;
 
 /// Bytes from one row of the stage to the next.
 const PITCH: u32 = (CHUNKS + 1) * VECTOR;
 
 /// Threads of a block, and the vectors that each loads and stores.
-const THREADS: u32 = 512;
+const THREADS: u32 = PixelsTile::BLOCK[0];
 const LOADS: usize = (ROWS * CHUNKS / THREADS) as usize;
 
 /// Bytes of shared memory: the stage, or the transposed tile.
@@ -301,7 +302,7 @@ macro_rules! pixels {
         crate::fast_entry! {
             "Transposes matrices of three words each whose rows, in the source and in the destination, all start on \
 a multiple of 16 bytes; all columns and leading dimensions are given in words.",
-            $name: $element, |matrices| {
+            PIXELS: Plain, $name: $element, |matrices, params| {
                 let bytes = cuda_std::shared_array![B16; (SHARED / VECTOR) as usize];
                 let base = crate::tile::shared_address(bytes.cast());
                 transpose::<$element, $m, $passes>(matrices, base)

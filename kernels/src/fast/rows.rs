@@ -23,6 +23,7 @@ use crate::global::load_vector;
 use crate::matrices::Matrices;
 use crate::warp;
 use cuda_std::thread;
+use kernel_abi::{fast::RowsTile, Width};
 
 /// The vector that the next lane holds; the last lane's own.
 ///
@@ -228,28 +229,33 @@ unsafe fn transpose<
 
 /// Defines one entry point with a tile of its own shape.
 macro_rules! rows {
-    ($name:ident: $element:ty, chunks $chunks:literal, rows $rows:literal, block rows $r:literal) => {
+    ($name:ident: $element:ty, $width:ident) => {
         crate::fast_entry! {
             "Transposes matrices whose rows start anywhere.",
-            $name: $element, |matrices| {
-                let bytes = cuda_std::shared_array![B16; (($chunks - 1) * $rows) as usize];
+            ROWS: Plain, $name: $element, |matrices, params| {
+                const TILE: RowsTile = match RowsTile::of(Width::$width) {
+                    Some(tile) => tile,
+                    None => panic!("no tile of that width"),
+                };
+                const PITCH: u32 = TILE.rows * size_of::<$element>() as u32;
+                let bytes = cuda_std::shared_array![B16; ((TILE.chunks - 1) * TILE.rows) as usize];
                 let base = crate::tile::shared_address(bytes.cast());
                 transpose::<
                     $element,
-                    $chunks,
-                    $rows,
-                    { $rows * size_of::<$element>() as u32 },
+                    { TILE.chunks },
+                    { TILE.rows },
+                    PITCH,
                     { per_vector::<$element>() },
-                    { $chunks * $rows / $r / 2 },
-                    { ($rows * size_of::<$element>() as u32 - SECTOR) / VECTOR },
-                    $r,
+                    { TILE.block()[0] },
+                    { (PITCH - SECTOR) / VECTOR },
+                    { TILE.block_rows as usize },
                 >(matrices, base)
             }
         }
     };
 }
 
-rows!(rows_b1: u8, chunks 16, rows 128, block rows 4);
-rows!(rows_b2: u16, chunks 32, rows 64, block rows 4);
-rows!(rows_b4: u32, chunks 32, rows 64, block rows 4);
-rows!(rows_b8: u64, chunks 32, rows 64, block rows 2);
+rows!(rows_b1: u8, B1);
+rows!(rows_b2: u16, B2);
+rows!(rows_b4: u32, B4);
+rows!(rows_b8: u64, B8);

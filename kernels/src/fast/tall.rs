@@ -69,6 +69,6 @@ unsafe fn transpose<E: Gather>(matrices: Matrices<E>, window: u32, base: u32) {
 }
 
 crate::window_entries! {
-    "Transposes matrices of few columns; `window` is how many elements of a destination row a block stores.",
+    "Transposes matrices of few columns; `window` is how many elements of a destination row a block stores.", TALL,
     transpose => tall_b2: u16, tall_b4: u32, tall_b8: u64, tall_b16: B16
 }

@@ -227,9 +227,9 @@ unsafe fn gather_words(first: u32, pitch: u32, turn: u32) -> B16 {
 crate::fast_entry! {
     "Transposes matrices of few columns; `window` is how many elements of a destination row a block \
      stores.",
-    tall_b1: u8, |matrices, window| {
+    TALL: Window, tall_b1: u8, |matrices, params| {
         at_most_registers::<32>();
         let base = crate::tile::shared_address(shared::dynamic_shared_mem::<u8>());
-        transpose(matrices, window as u32, base)
+        transpose(matrices, params.window as u32, base)
     }
 }

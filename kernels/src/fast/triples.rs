@@ -23,9 +23,10 @@ use super::windows::{slide_word, Rows, Transposed, Windows};
 use super::{SECTOR, VECTOR};
 use crate::matrices::Matrices;
 use cuda_std::thread;
+use kernel_abi::fast::TriplesTile;
 
 /// Bytes of a piece.
-pub const PIECE: u32 = 12;
+pub const PIECE: u32 = TriplesTile::PIECE;
 
 /// Three words: a piece.
 pub type Piece = [u32; 3];
@@ -67,22 +68,22 @@ impl Triple<4> for u8 {
 }
 
 /// Pieces of a stage's row: 20 in the 240 bytes that 16 vectors hold wherever a row starts.
-const PIECES: u32 = (CHUNKS - 1) * VECTOR / PIECE;
+const PIECES: u32 = TriplesTile::PIECES;
 
 /// Vectors of a stage's row.
-const CHUNKS: u32 = 16;
+const CHUNKS: u32 = TriplesTile::CHUNKS;
 
 /// Groups of `M` rows in a tile: 9 sectors' worth, and what windows may start early with.
 const GROUPS: u32 = (WINDOW + LEAD) / PIECE;
 
 /// Bytes of a window: whole sectors and whole pieces.
-const WINDOW: u32 = 9 * SECTOR;
+const WINDOW: u32 = TriplesTile::WINDOW;
 
 /// Bytes that windows may start early with, as whole pieces.
 const LEAD: u32 = SECTOR.next_multiple_of(PIECE);
 
 /// Threads of a block: each has up to two blocks of triples.
-const THREADS: u32 = 288;
+const THREADS: u32 = TriplesTile::BLOCK[0];
 
 /// Bytes of a transposed tile's row, rounded up to all banks.
 const PITCH: u32 = (GROUPS * PIECE).next_multiple_of(128);
@@ -253,7 +254,7 @@ macro_rules! triples {
         crate::fast_entry! {
             "Transposes matrices of three words each; all columns and leading dimensions are given in \
 words.",
-            $name: $element, |matrices| {
+            TRIPLES: Plain, $name: $element, |matrices, params| {
                 let bytes = cuda_std::shared_array![
                     crate::element::B16; (super::row_stage::stage_bytes::<$element>(CHUNKS, $rows) / VECTOR) as usize
                 ];

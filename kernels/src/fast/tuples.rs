@@ -15,6 +15,7 @@ use crate::element::B16;
 use crate::matrices::Matrices;
 use crate::multiply;
 use cuda_std::thread;
+use kernel_abi::{fast::TuplesTile, Width};
 
 /// Which vectors a thread gathers.
 struct Lanes {
@@ -138,29 +139,37 @@ unsafe fn transpose_tuples<
 
 /// Defines the entry point of one width for tuples of such words.
 macro_rules! tuples {
-    ($name:ident: $element:ty, chunks $chunks:literal, rows $count:literal, threads $threads:literal, passes $passes:literal, align $align:literal) => {
+    ($name:ident: $element:ty, $width:ident) => {
         crate::fast_entry! {
             "Transposes matrices of tuples of `k` words; all columns and leading dimensions are \
 given in words.",
-            $name: $element, |matrices, k, inverse, tile_cols, window| {
+            TUPLES: Tuples, $name: $element, |matrices, params| {
+                const TILE: TuplesTile = TuplesTile::of(Width::$width);
                 let bytes = cuda_std::shared_array![
-                    B16; (super::row_stage::stage_bytes::<$element>($chunks, $count) / super::VECTOR) as usize
+                    B16; (super::row_stage::stage_bytes::<$element>(TILE.chunks, TILE.rows) / super::VECTOR) as usize
                 ];
                 let base = crate::tile::shared_address(bytes.cast());
                 let tuples = Tuples {
-                    k: k as u32,
-                    inverse: inverse as u32,
-                    cols: tile_cols as u32,
-                    window: window as u32,
+                    k: params.tuple as u32,
+                    inverse: params.tuple_magic as u32,
+                    cols: params.tile_cols as u32,
+                    window: params.window as u32,
                 };
-                transpose_tuples::<$element, $chunks, $count, $threads, $passes, $align>(matrices, tuples, base)
+                transpose_tuples::<
+                    $element,
+                    { TILE.chunks },
+                    { TILE.rows },
+                    { TILE.threads },
+                    { (TILE.rows * TILE.chunks / TILE.threads) as usize },
+                    { TILE.align },
+                >(matrices, tuples, base)
             }
         }
     };
 }
 
-tuples!(tuples_b1: u8, chunks 8, rows 256, threads 512, passes 4, align 16);
-tuples!(tuples_b2: u16, chunks 16, rows 128, threads 512, passes 4, align 32);
-tuples!(tuples_b4: u32, chunks 16, rows 128, threads 512, passes 4, align 32);
-tuples!(tuples_b8: u64, chunks 32, rows 64, threads 512, passes 4, align 32);
-tuples!(tuples_b16: B16, chunks 16, rows 64, threads 256, passes 4, align 32);
+tuples!(tuples_b1: u8, B1);
+tuples!(tuples_b2: u16, B2);
+tuples!(tuples_b4: u32, B4);
+tuples!(tuples_b8: u64, B8);
+tuples!(tuples_b16: B16, B16);

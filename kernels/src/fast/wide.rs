@@ -256,6 +256,6 @@ unsafe fn scatter_inside<E: Scatter>(extent: Extent, from: u64, at: impl Fn(u32)
 }
 
 crate::window_entries! {
-    "Transposes matrices of few rows to destinations without gaps; `window` is how many columns a block moves.",
+    "Transposes matrices of few rows to destinations without gaps; `window` is how many columns a block moves.", WIDE,
     transpose => wide_b4: u32, wide_b8: u64, wide_b16: B16
 }

@@ -21,6 +21,7 @@ use cuda_std::shared::dynamic_shared_mem;
 
 /// What the host says about the columns.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Words {
     /// Rows of the matrix.
     pub rows: u64,

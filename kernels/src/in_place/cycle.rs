@@ -10,6 +10,7 @@ use cuda_std::thread;
 
 /// What the host says about the matrix.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Words {
     /// Rows of the matrix.
     pub rows: u64,

@@ -23,6 +23,7 @@ use cuda_std::thread;
 
 /// What the host says about the tiles.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Words {
     /// Rows of a tile.
     pub rows: u64,

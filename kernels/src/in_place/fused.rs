@@ -17,6 +17,7 @@ use cuda_std::thread;
 
 /// What the host says about the tiles.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Words {
     /// Rows of tiles.
     pub rows: u64,

@@ -18,7 +18,7 @@
 //!
 //! `docs/in-place.md` explains the algorithms they are the steps of.
 //!
-//! Every entry takes the matrix, scratch memory, and 64-bit words that the host computed.
+//! Every entry takes the matrix, scratch memory, and a structure of 64-bit words that the host computed.
 
 pub mod carry;
 pub mod columns;
@@ -40,8 +40,8 @@ pub mod strong;
 pub mod sweep;
 pub mod unroll;
 
-/// Defines one entry point per element width: the two addresses, then the fields of `$words`, in
-/// their order.
+/// Defines one entry point per element width: the two addresses, then `$words` by value, whose fields are all
+/// 64 bits wide and stand in the order named.
 macro_rules! in_place_entries {
     ($doc:literal, $kernel:ident of $words:ident $fields:tt => $($name:ident: $element:ty $(, $constant:literal)*);+ $(;)?) => {
         $($crate::in_place::in_place_entry! { $doc, $kernel of $words $fields => $name: $element $(, $constant)* })+
@@ -59,10 +59,10 @@ macro_rules! in_place_entry {
         /// - the words are those that the host's planner computes for this kernel, and the launch
         ///   has the block, the grid and the dynamic shared memory that belong to them.
         #[cuda_std::kernel]
-        pub unsafe fn $name(matrix: *mut $element, scratch: *mut u32, $($field: u64),*) {
+        pub unsafe fn $name(matrix: *mut $element, scratch: *mut u32, words: $words) {
             $crate::launch::begin();
             // SAFETY: the caller's obligations are those of the generic kernel.
-            unsafe { $kernel::<$element $(, $constant)*>(matrix, scratch, $words { $($field),* }) }
+            unsafe { $kernel::<$element $(, $constant)*>(matrix, scratch, words) }
         }
     };
 }

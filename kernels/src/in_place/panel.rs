@@ -25,6 +25,7 @@ use cuda_std::thread;
 
 /// What the host says about the panels.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Words {
     /// Rows of a panel: elements of a slot.
     pub length: u64,

@@ -39,6 +39,7 @@ use cuda_std::{thread, warp};
 
 /// What the host says about the slots.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Words {
     /// Rows of the matrix of slots.
     pub rows: u64,

@@ -19,6 +19,7 @@ use cuda_std::thread;
 
 /// What the host says about the rows.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Words {
     /// Rows of the matrix.
     pub rows: u64,

@@ -14,6 +14,7 @@ use cuda_std::thread;
 
 /// What the host says about the matrix.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Words {
     /// Rows and columns.
     pub side: u64,

@@ -8,6 +8,7 @@ use cuda_std::thread;
 
 /// What the host says about the rows.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct RowWords {
     /// As for `rows`.
     pub rows: u64,

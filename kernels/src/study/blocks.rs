@@ -135,7 +135,7 @@ unsafe fn lds_32<E: Element>(matrices: Matrices<E>, tile: SharedArray<E>) {
 
 // One element for each of at most 1024 threads.
 crate::entries! {
-    "Transposes through a tile of the block's shape.",
+    "Transposes through a tile of the block's shape.", study::SMEM,
     smem, shared 1024 =>
         smem_b1: u8, smem_b2: u16, smem_b4: u32, smem_b8: u64, smem_b16: B16
 }
@@ -143,26 +143,26 @@ crate::entries! {
 // In blocks at least 8 wide there are at most 128 rows, with one element of padding each; with
 // more padding go fewer rows.
 crate::entries! {
-    "Transposes through a padded tile of the block's shape.",
+    "Transposes through a padded tile of the block's shape.", study::SMEM_PAD,
     smem_pad, shared 1024 + 128 =>
         smem_pad_b1: u8, smem_pad_b2: u16, smem_pad_b4: u32, smem_pad_b8: u64, smem_pad_b16: B16
 }
 
 crate::entries! {
-    "Transposes two elements a thread through a padded tile in dynamic shared memory.",
+    "Transposes two elements a thread through a padded tile in dynamic shared memory.", study::SMEM_UNROLL_PAD_DYN,
     smem_unroll_pad_dyn =>
         smem_unroll_pad_dyn_b1: u8, smem_unroll_pad_dyn_b2: u16, smem_unroll_pad_dyn_b4: u32,
         smem_unroll_pad_dyn_b8: u64, smem_unroll_pad_dyn_b16: B16
 }
 
 crate::entries! {
-    "Transposes through a 16 × 16 tile.",
+    "Transposes through a 16 × 16 tile.", study::LDS_16,
     lds_16, shared 16 * 16 =>
         lds_16_b1: u8, lds_16_b2: u16, lds_16_b4: u32, lds_16_b8: u64, lds_16_b16: B16
 }
 
 crate::entries! {
-    "Transposes through a 32 × 32 tile.",
+    "Transposes through a 32 × 32 tile.", study::LDS_32,
     lds_32, shared 32 * 32 =>
         lds_32_b1: u8, lds_32_b2: u16, lds_32_b4: u32, lds_32_b8: u64, lds_32_b16: B16
 }

@@ -132,49 +132,49 @@ unsafe fn diagonal_col<E: Element>(matrices: Matrices<E>) {
 }
 
 crate::entries! {
-    "Copies along rows: the upper bound.",
+    "Copies along rows: the upper bound.", study::COPY_ROW,
     copy_row => copy_row_b1: u8, copy_row_b2: u16, copy_row_b4: u32, copy_row_b8: u64,
         copy_row_b16: B16
 }
 
 crate::entries! {
-    "Copies down columns: the lower bound.",
+    "Copies down columns: the lower bound.", study::COPY_COL,
     copy_col => copy_col_b1: u8, copy_col_b2: u16, copy_col_b4: u32, copy_col_b8: u64,
         copy_col_b16: B16
 }
 
 crate::entries! {
-    "Transposes: reads rows, writes columns.",
+    "Transposes: reads rows, writes columns.", study::NAIVE_ROW,
     naive_row => naive_row_b1: u8, naive_row_b2: u16, naive_row_b4: u32, naive_row_b8: u64,
         naive_row_b16: B16
 }
 
 crate::entries! {
-    "Transposes: reads columns, writes rows.",
+    "Transposes: reads columns, writes rows.", study::NAIVE_COL,
     naive_col => naive_col_b1: u8, naive_col_b2: u16, naive_col_b4: u32, naive_col_b8: u64,
         naive_col_b16: B16
 }
 
 crate::entries! {
-    "Transposes four elements a thread: reads rows, writes columns.",
+    "Transposes four elements a thread: reads rows, writes columns.", study::UNROLL4_ROW,
     unroll4_row => unroll4_row_b1: u8, unroll4_row_b2: u16, unroll4_row_b4: u32,
         unroll4_row_b8: u64, unroll4_row_b16: B16
 }
 
 crate::entries! {
-    "Transposes four elements a thread: reads columns, writes rows.",
+    "Transposes four elements a thread: reads columns, writes rows.", study::UNROLL4_COL,
     unroll4_col => unroll4_col_b1: u8, unroll4_col_b2: u16, unroll4_col_b4: u32,
         unroll4_col_b8: u64, unroll4_col_b16: B16
 }
 
 crate::entries! {
-    "Transposes along diagonals: reads rows, writes columns.",
+    "Transposes along diagonals: reads rows, writes columns.", study::DIAGONAL_ROW,
     diagonal_row => diagonal_row_b1: u8, diagonal_row_b2: u16, diagonal_row_b4: u32,
         diagonal_row_b8: u64, diagonal_row_b16: B16
 }
 
 crate::entries! {
-    "Transposes along diagonals: reads columns, writes rows.",
+    "Transposes along diagonals: reads columns, writes rows.", study::DIAGONAL_COL,
     diagonal_col => diagonal_col_b1: u8, diagonal_col_b2: u16, diagonal_col_b4: u32,
         diagonal_col_b8: u64, diagonal_col_b16: B16
 }

@@ -81,7 +81,7 @@ unsafe fn inner_array_x(matrices: Matrices<u32>) {
     }
 }
 
-crate::entries! { "Adds to both fields of an array of structures.", inner_struct => inner_struct_b4: u32 }
-crate::entries! { "Adds to both fields of a structure of arrays.", inner_array => inner_array_b4: u32 }
-crate::entries! { "Adds to `x` of an array of structures.", inner_struct_x => inner_struct_x_b4: u32 }
-crate::entries! { "Adds to `x` of a structure of arrays.", inner_array_x => inner_array_x_b4: u32 }
+crate::entries! { "Adds to both fields of an array of structures.", study::INNER_STRUCT, inner_struct => inner_struct_b4: u32 }
+crate::entries! { "Adds to both fields of a structure of arrays.", study::INNER_ARRAY, inner_array => inner_array_b4: u32 }
+crate::entries! { "Adds to `x` of an array of structures.", study::INNER_STRUCT_X, inner_struct_x => inner_struct_x_b4: u32 }
+crate::entries! { "Adds to `x` of a structure of arrays.", study::INNER_ARRAY_X, inner_array_x => inner_array_x_b4: u32 }

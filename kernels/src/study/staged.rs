@@ -135,28 +135,28 @@ unsafe fn swapped<E: Element>(matrices: Matrices<E>, tile: SharedArray<E>) {
 }
 
 crate::entries! {
-    "Copies through an unpadded tile.",
+    "Copies through an unpadded tile.", study::COPY_SHARED,
     copy_shared, shared (TILE * PLAIN) as usize =>
         copy_shared_b1: u8, copy_shared_b2: u16, copy_shared_b4: u32, copy_shared_b8: u64,
         copy_shared_b16: B16
 }
 
 crate::entries! {
-    "Transposes inside each tile.",
+    "Transposes inside each tile.", study::FINE_GRAINED,
     fine_grained, shared (TILE * PADDED) as usize =>
         fine_grained_b1: u8, fine_grained_b2: u16, fine_grained_b4: u32, fine_grained_b8: u64,
         fine_grained_b16: B16
 }
 
 crate::entries! {
-    "Transposes the order of the tiles.",
+    "Transposes the order of the tiles.", study::COARSE_GRAINED,
     coarse_grained, shared (TILE * PADDED) as usize =>
         coarse_grained_b1: u8, coarse_grained_b2: u16, coarse_grained_b4: u32,
         coarse_grained_b8: u64, coarse_grained_b16: B16
 }
 
 crate::entries! {
-    "Transposes through a padded tile, blocks walking down the rows.",
+    "Transposes through a padded tile, blocks walking down the rows.", study::SWAPPED,
     swapped, shared (TILE * PADDED) as usize =>
         swapped_b1: u8, swapped_b2: u16, swapped_b4: u32, swapped_b8: u64, swapped_b16: B16
 }

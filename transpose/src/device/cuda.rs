@@ -10,7 +10,7 @@ mod kernels;
 mod memory;
 
 use super::{Backend, HostAllocation, Rows};
-use crate::launch::{Launch, MAX_WORDS};
+use crate::launch::Launch;
 use crate::memory_kind::MemoryKind;
 use crate::{Error, Facts, Result};
 use cuda_driver::{
@@ -214,13 +214,12 @@ impl Backend for Cuda {
                 false => Start::InOrder,
             },
         };
-        let mut words = [0u64; 2 + MAX_WORDS];
-        for (word, argument) in words.iter_mut().zip(launch.arguments(addresses)) {
-            *word = argument;
-        }
-        let mut arguments = words.each_mut().map(|word| (word as *mut u64).cast::<c_void>());
-        // SAFETY: the kernel's parameters are the launch's words, 64 bits each, and the driver reads
-        // as many as the kernel declares; the caller vouches for the memory that the kernel touches,
+        let starts = launch.starts(addresses);
+        let [first, second] =
+            starts.each_ref().map(|start| std::ptr::from_ref(start).cast_mut().cast::<c_void>());
+        let mut arguments = [first, second, launch.params.as_ptr().cast_mut().cast()];
+        // SAFETY: the kernel's parameters are two addresses and a structure, of which the launch has all fields; the
+        // driver reads as many bytes as the kernel declares, before it returns; the caller vouches for the memory that the kernel touches,
         // and all that uses it is in the stream; a kernel that starts early waits by itself.
         Ok(unsafe { self.stream.launch(function.loaded(), &config, &mut arguments) }?)
     }

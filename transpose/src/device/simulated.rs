@@ -1,13 +1,15 @@
 //! The simulator as a device: the shipped PTX, executed on the CPU.
 
 use super::{Backend, HostAllocation, Rows};
-use crate::kernels::{Entry, Family};
+use crate::image::{EntryPoint, Image};
 use crate::launch::Launch;
 use crate::memory_kind::MemoryKind;
 use crate::simulator::{self, DeviceId, Launched};
 use crate::{Error, Facts, Result};
 use simt::{Checks, Kernel, LaunchConfig, Memory, Module, Options};
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The memory that a simulated device has, in bytes.
@@ -35,21 +37,19 @@ impl Simulated {
     }
 }
 
-/// A family of the shipped kernels, parsed once per process.
-fn module(family: Family) -> Result<&'static Module> {
-    static MODULES: [OnceLock<Module>; Family::ALL.len()] =
-        [const { OnceLock::new() }; Family::ALL.len()];
-    let module = &MODULES[family as usize];
-    if let Some(module) = module.get() {
-        return Ok(module);
+/// An image as the simulator runs it, parsed once per process and kept for its life, as the image itself is.
+fn module(image: &'static Image) -> Result<&'static Module> {
+    static MODULES: Mutex<BTreeMap<usize, &'static Module>> = Mutex::new(BTreeMap::new());
+    let mut modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
+    match modules.entry(std::ptr::from_ref(image).addr()) {
+        Entry::Occupied(parsed) => Ok(parsed.get()),
+        Entry::Vacant(slot) => Ok(*slot.insert(Box::leak(Box::new(Module::parse(&image.ptx())?)))),
     }
-    let parsed = Module::parse(family.ptx())?;
-    Ok(module.get_or_init(|| parsed))
 }
 
-/// A shipped kernel as the simulator runs it.
-fn kernel(entry: Entry) -> Result<&'static Kernel> {
-    Ok(module(entry.family)?.kernel(entry.name)?)
+/// An entry point as the simulator runs it.
+fn kernel(entry: EntryPoint) -> Result<&'static Kernel> {
+    Ok(module(entry.image)?.kernel(entry.name)?)
 }
 
 impl Backend for Simulated {
@@ -115,8 +115,12 @@ impl Backend for Simulated {
 
     unsafe fn launch(&self, launch: &Launch, addresses: [u64; 2]) -> Result<()> {
         let Launch { entry, grid, block, dynamic_shared_bytes, .. } = *launch;
-        let words: Vec<u64> = launch.arguments(addresses).collect();
-        let arguments: Vec<&[u8]> = words.iter().map(bytemuck::bytes_of).collect();
+        let [first, second] = launch.starts(addresses);
+        let arguments = [
+            bytemuck::bytes_of(&first),
+            bytemuck::bytes_of(&second),
+            bytemuck::cast_slice(&launch.params),
+        ];
         let config = LaunchConfig { grid, block, dynamic_shared_bytes };
         let mut options = Options { checks: self.checks, ..Options::default() };
         let observer = simulator::observer(self.id());
@@ -155,7 +159,9 @@ impl Backend for Simulated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::{Classic, Width};
+    use crate::kernels::{Width, entry};
+    use crate::launch::Fields;
+    use kernel_abi::classic::{BLOCK, Matrices, PADDED};
     use simt::FindingKind;
 
     /// A launch whose destination rows all start at one address: two warps store to the same bytes.
@@ -164,15 +170,15 @@ mod tests {
         let device = Simulated::new(Checks::ALL_UNTRACKED);
         let addresses = [(); 2].map(|()| device.allocate(64 * 64 * 4).unwrap());
         let launch = Launch {
-            entry: Classic::Padded.entry(Width::B4),
+            entry: entry(&PADDED, Width::B4).unwrap(),
             grid: [2, 2, 1],
-            block: [32, 8, 1],
+            block: BLOCK,
             dynamic_shared_bytes: 0,
             at_once: 0,
             cooperative: false,
             evict_last: false,
             offsets: [0, 0],
-            words: [64, 64, 64, 0].into(),
+            params: Fields::of(&Matrices { rows: 64, cols: 64, src_ld: 64, dst_ld: 0 }),
         };
         // SAFETY: both allocations hold 64 × 64 elements, more than the launch touches.
         let error = unsafe { device.launch(&launch, addresses) }.unwrap_err();

@@ -301,8 +301,8 @@ pub(super) fn recipe(
 /// The launches that transpose between the matrix and the scratch memory.
 fn out_of_place(shape: &Shape, src: Layout, dst: Layout) -> Vec<Launch> {
     let element_bytes = shape.element_bytes();
-    let align = shape.width.bytes() as usize;
+    let align = shape.width.bytes();
     let (src_align, dst_align) = (align, align);
     let problem = Problem { element_bytes, src, dst, src_align, dst_align, batch: Batch::ONE };
-    fast::launches(&problem, GRID_LIMIT)
+    fast::launches(&problem, GRID_LIMIT, fast::Tuning::of((9, 0)))
 }

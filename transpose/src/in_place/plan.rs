@@ -6,7 +6,7 @@ use super::stages::{self, Stages};
 use super::{InPlace, InPlaceOptions, decomposed, launches, panels};
 use crate::device::{Buffer, Device};
 use crate::facts::Facts;
-use crate::kernels::Width;
+use crate::kernels::{Width, width_dividing};
 use crate::layout::Layout;
 use crate::{DeviceMatrix, Error, Result};
 use bytemuck::Pod;
@@ -28,13 +28,13 @@ pub(super) struct Shape {
 impl Shape {
     fn of<T: Pod>(matrix: &DeviceMatrix<T>) -> Self {
         let Layout { rows, cols, ld } = matrix.layout();
-        let width = Width::dividing([size_of::<T>()]);
-        let tuple = size_of::<T>() / width.bytes() as usize;
+        let width = width_dividing([size_of::<T>()]);
+        let tuple = size_of::<T>() / width.bytes();
         Shape { rows, cols, ld, width, tuple }
     }
 
     pub fn element_bytes(&self) -> usize {
-        self.tuple * self.width.bytes() as usize
+        self.tuple * self.width.bytes()
     }
 }
 
@@ -387,7 +387,7 @@ mod tests {
             cooperative: false,
             evict_last: false,
             offsets: [0; 2],
-            words: [2, 2, 0].into(),
+            params: [2, 2, 0].into(),
         })
     }
 

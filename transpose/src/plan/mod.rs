@@ -12,12 +12,14 @@ pub use measure::{CacheWarning, PlanCache};
 pub use problem::Batch;
 
 use crate::device::Device;
-use crate::kernels::{Classic, Width};
+use crate::kernels::width_of_bytes;
 use crate::launch::Launch;
 use crate::layout::Layout;
 use crate::view::{MatrixView, MatrixViewMut};
 use crate::{Error, Result, Strategy};
 use bytemuck::Pod;
+use kernel_abi::Kernel;
+use kernel_abi::classic::{self as classic_kernels, Matrices};
 pub(crate) use problem::Problem;
 use problem::alignment;
 use std::fmt;
@@ -60,12 +62,15 @@ impl Plan {
         let problem = problem(&src.into(), &dst.into(), Batch::ONE);
         require_transposed(&problem.src, &problem.dst)?;
         let classic = match strategy {
-            Strategy::Naive => Classic::Naive,
-            Strategy::Tiled => Classic::Tiled,
-            Strategy::Padded => Classic::Padded,
-            Strategy::Diagonal => Classic::Diagonal,
+            Strategy::Naive => &classic_kernels::NAIVE,
+            Strategy::Tiled => &classic_kernels::TILED,
+            Strategy::Padded => &classic_kernels::PADDED,
+            Strategy::Diagonal => &classic_kernels::DIAGONAL,
             Strategy::Auto => {
-                return Ok(Plan { problem, launches: fast::launches(&problem, GRID_LIMIT) });
+                return Ok(Plan {
+                    problem,
+                    launches: fast::launches(&problem, GRID_LIMIT, tuning()),
+                });
             }
         };
         Self::classic(classic, problem)
@@ -86,7 +91,7 @@ impl Plan {
         let problem = problem(&src, &dst, batch);
         require_transposed(&problem.src, &problem.dst)?;
         require_batch(&problem, src.available, dst.available)?;
-        Ok(Plan { problem, launches: fast::launches(&problem, GRID_LIMIT) })
+        Ok(Plan { problem, launches: fast::launches(&problem, GRID_LIMIT, tuning()) })
     }
 
     /// Plans like [`new`](Self::new) with [`Strategy::Auto`], by measuring: every kernel that can
@@ -121,7 +126,7 @@ impl Plan {
         let estimate = Plan::new(src, dst.reborrow(), Strategy::Auto)?;
         let device = src.same_device(&dst)?;
         let problem = estimate.problem;
-        let candidates = fast::candidates(&problem, GRID_LIMIT);
+        let candidates = fast::candidates(&problem, GRID_LIMIT, tuning());
         let known = cache.get(device.name(), &problem);
         if let Some((_, launches)) = candidates.iter().find(|(name, _)| known == Some(*name)) {
             return Ok(Plan { problem, launches: launches.clone() });
@@ -159,7 +164,7 @@ impl Plan {
         dst: impl Into<MatrixViewMut<'d, T>>,
     ) -> Result<Vec<Self>> {
         let Plan { problem, .. } = Plan::new(src, dst, Strategy::Auto)?;
-        let candidates = fast::candidates(&problem, GRID_LIMIT).into_iter();
+        let candidates = fast::candidates(&problem, GRID_LIMIT, tuning()).into_iter();
         Ok(candidates.map(|(_, launches)| Plan { problem, launches }).collect())
     }
 
@@ -193,7 +198,7 @@ impl Plan {
                 dst_cols: dst.ncols(),
             });
         }
-        Self::classic(Classic::Copy, problem(src, dst, Batch::ONE))
+        Self::classic(&classic_kernels::COPY, problem(src, dst, Batch::ONE))
     }
 
     /// A plan for these matrices whose maker has checked it: the launches stay inside them.
@@ -205,12 +210,12 @@ impl Plan {
         Plan { problem: problem(src, dst, Batch::ONE), launches }
     }
 
-    fn classic(kernel: Classic, problem: Problem) -> Result<Self> {
+    fn classic(kernel: &Kernel<Matrices>, problem: Problem) -> Result<Self> {
         if problem.element_bytes == 0 {
             return Ok(Plan { problem, launches: Vec::new() });
         }
-        let width = Width::of_bytes(problem.element_bytes)?;
-        let launches = classic::launches(kernel, width, &problem, GRID_LIMIT);
+        let width = width_of_bytes(problem.element_bytes)?;
+        let launches = classic::launches(kernel, width, &problem, GRID_LIMIT)?;
         Ok(Plan { problem, launches })
     }
 
@@ -256,6 +261,11 @@ impl fmt::Display for Plan {
         }
         Ok(())
     }
+}
+
+/// The numbers that plans are made by.
+fn tuning() -> &'static fast::Tuning {
+    fast::Tuning::of((9, 0))
 }
 
 fn problem<T: Pod>(src: &MatrixView<'_, T>, dst: &MatrixViewMut<'_, T>, batch: Batch) -> Problem {

@@ -3,7 +3,7 @@
 use super::block::Block;
 use super::catalogue::{Axes, Cover, Kernel};
 use super::outcome::Outcome;
-use crate::kernels::Width;
+use crate::kernels::{Width, width_of_bytes};
 use crate::launch::Launch;
 use crate::layout::Layout;
 use crate::plan::GRID_LIMIT;
@@ -49,7 +49,7 @@ pub fn plan<'s, 'd, T: Pod>(
     if element_bytes == 0 {
         return Ok(Plan::of(&src, &dst, Vec::new()));
     }
-    let width = Width::of_bytes(element_bytes)?;
+    let width = width_of_bytes(element_bytes)?;
     let launch = launch(kernel, block, width, src.layout, dst.layout)?;
     Ok(Plan::of(&src, &dst, launch.into_iter().collect()))
 }
@@ -109,8 +109,9 @@ fn launch(
         let (kernel, block) = (kernel.name(), [block.x, block.y]);
         return Err(Error::GridLimit { kernel, block, rows: src.rows, cols: src.cols });
     }
+    let entry = kernel.entry(width).ok_or(Error::ElementSize { bytes: width.bytes() })?;
     Ok(Some(Launch {
-        entry: kernel.entry(width),
+        entry,
         grid: [blocks_x, blocks_y.div_ceil(z), z].map(|n| n as u32),
         block: [block.x, block.y, 1],
         dynamic_shared_bytes: dynamic_shared_bytes(kernel, block, width),
@@ -118,7 +119,7 @@ fn launch(
         cooperative: false,
         evict_last: false,
         offsets: [0, 0],
-        words: [src.rows, src.cols, src.ld, dst.ld].map(|n| n as u64).into(),
+        params: [src.rows, src.cols, src.ld, dst.ld].map(|n| n as u64).into(),
     }))
 }
 

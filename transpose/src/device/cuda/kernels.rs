@@ -2,7 +2,7 @@
 
 use super::function::Function;
 use crate::Result;
-use crate::kernels::{Entry, Family};
+use crate::image::{EntryPoint, Image, MachineCode};
 use crate::launch::Launch;
 use cuda_driver::{Context, Module};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ type EvictLast = bool;
 /// Whether a module's kernels wait by themselves for the launches before theirs.
 type Waits = bool;
 
-/// What loads kernels, a family at a time, and keeps them.
+/// What loads kernels, an image at a time, and keeps them.
 pub(super) struct Kernels {
     context: Context,
     /// The compute capability, major and minor.
@@ -27,8 +27,9 @@ pub(super) struct Kernels {
 
 #[derive(Default)]
 struct Loaded {
-    functions: HashMap<(Entry, EvictLast), Arc<Function>>,
-    modules: HashMap<(Family, EvictLast), (Module, Waits)>,
+    functions: HashMap<(EntryPoint, EvictLast), Arc<Function>>,
+    /// By the image's address.
+    modules: HashMap<(usize, EvictLast), (Module, Waits)>,
 }
 
 impl Kernels {
@@ -36,39 +37,37 @@ impl Kernels {
         Kernels { context: context.clone(), capability, block_shared, loaded: Mutex::default() }
     }
 
-    /// A launch's kernel; the first of a family loads the family.
+    /// A launch's kernel; the first of an image loads the image.
     pub fn function(&self, launch: &Launch) -> Result<Arc<Function>> {
         let entry = launch.entry;
-        let evict_last = launch.evict_last && entry.family.may_evict_last(self.capability);
+        let code = entry.image.code(self.capability, launch.evict_last);
+        let evict_last = code.is_some_and(|code| code.evict_last);
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let Loaded { functions, modules } = &mut *loaded;
         if let Some(function) = functions.get(&(entry, evict_last)) {
             return Ok(function.clone());
         }
-        let (module, waits) = match modules.entry((entry.family, evict_last)) {
-            Occupied(loaded) => loaded.into_mut(),
-            Vacant(slot) => slot.insert(self.load(entry.family, evict_last)?),
-        };
+        let (module, waits) =
+            match modules.entry((std::ptr::from_ref(entry.image).addr(), evict_last)) {
+                Occupied(loaded) => loaded.into_mut(),
+                Vacant(slot) => slot.insert(self.load(entry.image, code)?),
+            };
         let found = module.function(entry.name)?;
         let function = Arc::new(Function::new(found, *waits, self.block_shared)?);
         functions.insert((entry, evict_last), function.clone());
         Ok(function)
     }
 
-    /// Loads a family: machine code where it ships for this chip, else PTX, which the driver compiles. That
+    /// Loads an image: its machine code for this chip if there is some, else its PTX, which the driver compiles. That
     /// is also the way out if the driver refuses the machine code, as one older than the assembler may.
-    fn load(&self, family: Family, evict_last: EvictLast) -> Result<(Module, Waits)> {
-        let code = match evict_last {
-            true => family.cubin_evict_last(),
-            false => family.cubin(self.capability),
-        };
-        if let Some(code) = code {
+    fn load(&self, image: &Image, code: Option<&MachineCode>) -> Result<(Module, Waits)> {
+        if let Some((file, waits)) = code.and_then(|code| Some((code.expanded()?, code.waits))) {
             // SAFETY: a whole cubin, as the assembler made it: what it was compressed into is of the length
             // that was written down with it.
-            if let Ok(module) = unsafe { Module::from_image(&self.context, &code) } {
-                return Ok((module, family.waits(self.capability)));
+            if let Ok(module) = unsafe { Module::from_image(&self.context, &file) } {
+                return Ok((module, waits));
             }
         }
-        Ok((Module::from_ptx(&self.context, family.ptx())?, false))
+        Ok((Module::from_ptx(&self.context, &image.ptx())?, false))
     }
 }

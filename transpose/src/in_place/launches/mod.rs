@@ -59,7 +59,7 @@ fn launch<const N: usize>(
         cooperative: false,
         evict_last: false,
         offsets: [0, 0],
-        words: words.into(),
+        params: words.into(),
     }
 }
 

@@ -47,7 +47,7 @@ impl Panels {
     fn held(&self, width: Width) -> (usize, bool, usize) {
         let (row, slot) = (self.tile_lines * self.tuple, self.tile_length * self.tuple);
         let whole_rows = self.tile_lines == self.lines;
-        let banks = BANKS_BYTES / (width.bytes() as usize).max(4);
+        let banks = BANKS_BYTES / (width.bytes()).max(4);
         match (self.to_rows, whole_rows) {
             // One segment, read with a stride of a row.
             (false, true) => {
@@ -77,7 +77,7 @@ impl Panels {
 
     /// The bytes of shared memory that a tile takes.
     pub fn shared_bytes(&self, width: Width) -> usize {
-        (self.held(width).2 * width.bytes() as usize).max(WORD)
+        (self.held(width).2 * width.bytes()).max(WORD)
     }
 
     pub fn launch(&self, width: Width) -> Launch {

@@ -13,7 +13,7 @@ pub fn tuple_pitch(words: usize, tuple: usize, width: Width) -> usize {
 /// The most words of 4 bytes that one bank serves when the lanes that are served together read whole
 /// tuples, each from the next segment.
 fn conflicts(pitch: usize, tuple: usize, width: Width) -> usize {
-    let bytes = width.bytes() as usize;
+    let bytes = width.bytes();
     let lanes = 32.min(BANKS_BYTES / bytes);
     let mut banks = vec![Vec::new(); BANKS_BYTES / 4];
     for lane in 0..lanes {

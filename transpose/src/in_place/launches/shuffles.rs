@@ -14,7 +14,7 @@ pub fn shuffle_rows(d: &Decomposition, block_rows: usize, backwards: bool, width
         width,
         [d.rows.div_ceil(block_rows), 1],
         threads_for(elements, 512),
-        elements * width.bytes() as usize,
+        elements * width.bytes(),
         row_words(d, block_rows, backwards),
         row_magics(d),
     )
@@ -75,7 +75,7 @@ impl Columns {
     pub fn launch(&self, d: &Decomposition, width: Width) -> Launch {
         let Columns { strip, part_rows, .. } = *self;
         let threads = threads_for(part_rows * strip, 512);
-        let held = (part_rows + strip - 1) * strip * width.bytes() as usize;
+        let held = (part_rows + strip - 1) * strip * width.bytes();
         let mode = usize::from(self.shuffle)
             | usize::from(self.backwards) << 1
             | along(strip, threads) << 8;

@@ -6,7 +6,7 @@ use crate::facts::Facts;
 use crate::in_place::cycles::cycle;
 use crate::in_place::decomposition::gcd;
 use crate::in_place::{Carry, InPlaceOptions};
-use crate::kernels::{InPlaceKernel, Width};
+use crate::kernels::{InPlaceKernel, Width, width_dividing};
 use crate::launch::Launch;
 
 /// Cycles up to this length are short: a lane may walk them to find their lowest place.
@@ -62,8 +62,8 @@ impl Slots {
         options: &InPlaceOptions,
     ) -> (Launch, usize) {
         // The kernels move bytes: the widest words that fit slots and gaps.
-        let width = Width::dividing([self.length, self.gap].map(|n| n * element_bytes));
-        let bytes = width.bytes() as usize;
+        let width = width_dividing([self.length, self.gap].map(|n| n * element_bytes));
+        let bytes = width.bytes();
         let words = Slots {
             length: self.length * element_bytes / bytes,
             gap: self.gap * element_bytes / bytes,
@@ -132,7 +132,7 @@ impl Slots {
         limits: &Facts,
         options: &InPlaceOptions,
     ) -> (Launch, usize) {
-        let bytes = width.bytes() as usize;
+        let bytes = width.bytes();
         let room = limits.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX));
         let pieces = (2 * self.length * bytes).div_ceil(room).min(self.length);
         let piece = self.length.div_ceil(pieces);

@@ -15,7 +15,7 @@ pub fn square(shape: &Shape, limits: &Facts) -> Option<Launch> {
     if tuple != 1 {
         return square_tuples(shape, limits);
     }
-    let bytes = width.bytes() as usize;
+    let bytes = width.bytes();
     let wide = ((side | ld) * bytes).is_multiple_of(16);
     // A tile's side, and the bytes that it takes in shared memory.
     let (tile, held) = match (wide, width) {
@@ -35,13 +35,16 @@ pub fn square(shape: &Shape, limits: &Facts) -> Option<Launch> {
     Some(launch)
 }
 
+/// Rows a multiple of so many bytes apart meet in few of the memory's banks.
+const FAR_ROWS: usize = 128 << 10;
+
 /// How far apart two columns of tiles should lie where rows meet in few of the memory's banks, in bytes.
 const PAIR_DISTANCE: usize = 8 << 10;
 
 /// How far apart rows of tiles are that are walked together, in tiles: their mirrors are columns of tiles.
 fn apart(shape: &Shape, tile: usize, tiles: usize) -> usize {
     let bytes = shape.element_bytes();
-    tiles_apart(PAIR_DISTANCE, tile * bytes, tiles, shape.ld.checked_mul(bytes))
+    tiles_apart(FAR_ROWS, PAIR_DISTANCE, tile * bytes, tiles, shape.ld.checked_mul(bytes))
 }
 
 /// Two rows of tiles for each row of the grid, and rows for whole groups of those that take turns.
@@ -61,7 +64,7 @@ fn square_tuples(shape: &Shape, limits: &Facts) -> Option<Launch> {
         tile /= 2;
     }
     let pitch = tuple_pitch(tile * tuple, tuple, width);
-    let shared = 2 * tile * pitch * width.bytes() as usize;
+    let shared = 2 * tile * pitch * width.bytes();
     let tiles = side.div_ceil(tile);
     let apart = apart(shape, tile, tiles);
     let launch = launch(

@@ -32,7 +32,7 @@ pub fn flags(
 
 /// The bytes of shared memory that [`fused`] takes.
 pub fn fused_shared_bytes(tile_rows: usize, tile_cols: usize, width: Width) -> usize {
-    let buffer = tile_rows * (tile_cols | 1) * width.bytes() as usize;
+    let buffer = tile_rows * (tile_cols | 1) * width.bytes();
     16 + 2 * buffer.next_multiple_of(16)
 }
 

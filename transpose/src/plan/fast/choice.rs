@@ -1,145 +1,102 @@
 //! Which kernel serves a problem best.
 //!
-//! Tiles are best while they are full. Few columns, and few rows, are moved in pieces instead; and so are a few more columns than
-//! tiles have, which would leave the last tile nearly empty. All lengths were measured (docs/decisions/019-tiles-or-spans.md).
+//! Tiles are best while they are full. Few columns, and few rows, are moved in windows instead; and so are a few more columns than
+//! tiles have, which would leave the last tile nearly empty. All lengths were measured ([`Tuning`]).
 
-use super::shapes::{micro_shape, rows_shape};
-use super::task::{BEYOND_CACHE, Task};
-use crate::kernels::Width;
+use super::task::Task;
+use super::tuning::Tuning;
+use super::{batch, elements, lines, micro, pixels, rows, tall, triples, tuples, wide};
 use crate::launch::Launch;
 use crate::layout::Layout;
+use kernel_abi::Width;
 
-/// From this many rows, or columns, on it counts what tiles beside, or below, them leave empty.
-const MANY: usize = 1024;
+/// The launches of the best kernel.
+pub(super) fn best(task: &Task<'_>) -> Option<Vec<Launch>> {
+    let chosen = if task.tuple > 1 {
+        pixels::launches(task)
+            .or_else(|| triples::launches(task))
+            .or_else(|| tuples::launches(task))
+    } else {
+        batch::launches(task).or_else(|| single_words(task))
+    };
+    chosen.or_else(|| elements::launches(task))
+}
 
-/// Bytes of a row that `tall` is still good at.
-const LONG_ROW: usize = 1280;
+/// The same for elements of one word that are no batch of small matrices.
+fn single_words(task: &Task<'_>) -> Option<Vec<Launch>> {
+    let columns = || few_cols(task).then(|| tall::launches(task))?;
+    let rows = || few_rows(task).then(|| gathered_or_scattered(task))?;
+    columns().or_else(rows).or_else(|| tiled(task))
+}
 
-/// Rows and columns from which on tiles are full enough, if all rows start on vectors.
-const fn least(word: Width) -> [usize; 2] {
-    match word {
-        Width::B1 => [64, 104],
-        Width::B2 => [64, 64],
-        Width::B4 => [28, 64],
-        Width::B8 => [48, 64],
-        Width::B16 => [20, 32],
+/// Whether there are so few columns, or so few more than tiles have, that windows are better than tiles.
+fn few_cols(task: &Task<'_>) -> bool {
+    let Tuning { many, long_row, .. } = *task.tuning;
+    let Layout { rows, cols, ld } = task.problem.src;
+    let split = task.vectors_split_sectors() && task.leaves_the_cache() && rows >= many;
+    let least = match (task.aligned, split) {
+        (true, false) => Tuning::by_word(&task.tuning.least, task.word)[1],
+        (true, true) => Tuning::by_word(&task.tuning.least_cols_past_sectors, task.word),
+        (false, _) => Tuning::by_word(&task.tuning.least_anywhere, task.word)[1],
+    };
+    let on_sectors = ld.is_multiple_of(task.sector());
+    let short = rows >= many && cols.saturating_mul(task.word_bytes()) <= long_row;
+    let full = task.tuning.least_full(task.word, task.aligned, on_sectors);
+    let empty =
+        tile_cols(task).is_some_and(|across| short && cols > across && !fills(cols, across, full));
+    cols < least || empty
+}
+
+/// Whether there are so few rows that windows are better than tiles. Where rows start on vectors, and for bytes and half-words, tiles
+/// that are half empty are as good as full ones; words and double words that start anywhere lose by empty tiles.
+fn few_rows(task: &Task<'_>) -> bool {
+    let Layout { rows, cols, .. } = task.problem.src;
+    if task.aligned {
+        return rows < Tuning::by_word(&task.tuning.least, task.word)[0];
+    }
+    let wide = matches!(task.word, Width::B4 | Width::B8) && cols >= task.tuning.many;
+    let empty = rows::window(task).filter(|_| wide).is_some_and(|[down, _]| {
+        // Windows start up to a sector earlier.
+        let early = task.sector() - 1;
+        rows + early <= 2 * down && rows * 32 < (rows + early).div_ceil(down) * down * 21
+    });
+    rows < Tuning::by_word(&task.tuning.least_anywhere, task.word)[0] || empty
+}
+
+/// The columns of a tile of the kernel that would move tiles.
+fn tile_cols(task: &Task<'_>) -> Option<usize> {
+    match task.aligned {
+        true => Some(micro::tile_cols(task)),
+        false => rows::window(task).map(|[_, cols]| cols),
     }
 }
 
-/// The same for columns, where the destination's rows do not start on sectors, and the matrices leave the cache.
-const fn least_cols_past_sectors(word: Width) -> usize {
-    match word {
-        Width::B1 => 180,
-        Width::B2 => 112,
-        Width::B4 => 129,
-        Width::B8 | Width::B16 => least(word)[1],
+/// Whether tiles of `across` columns are as full as `least`, in 32nds.
+fn fills(cols: usize, across: usize, least: usize) -> bool {
+    cols.saturating_mul(32) >= cols.div_ceil(across).saturating_mul(across).saturating_mul(least)
+}
+
+/// Few rows: gathered if they are bytes and half-words, or loaded in a single round; the others scattered.
+fn gathered_or_scattered(task: &Task<'_>) -> Option<Vec<Launch>> {
+    match matches!(task.word, Width::B1 | Width::B2) || lines::one_round(task).is_some() {
+        true => lines::launches(task).or_else(|| wide::launches(task)),
+        false => wide::launches(task).or_else(|| lines::launches(task)),
     }
 }
 
-/// Rows and columns from which on tiles are full enough, if rows start anywhere.
-const fn least_anywhere(word: Width) -> [usize; 2] {
-    match word {
-        Width::B1 => [256, 180],
-        Width::B2 => [128, 176],
-        Width::B4 => [64, 64],
-        Width::B8 => [40, 32],
-        Width::B16 => [16, 16],
+/// Tiles of rows that start on vectors, or of rows that start anywhere, whichever is better.
+fn tiled(task: &Task<'_>) -> Option<Vec<Launch>> {
+    match needs_windows(task) {
+        true => rows::launches(task).or_else(|| micro::launches(task)),
+        false => micro::launches(task).or_else(|| rows::launches(task)),
     }
 }
 
-/// How full, in 32nds, the tiles across more columns than one of them has must be. `aligned` is whether all rows start on vectors,
-/// `on_sectors` whether the source's start on sectors.
-const fn least_full(word: Width, aligned: bool, on_sectors: bool) -> usize {
-    match (word, aligned, on_sectors) {
-        (Width::B16, true, _) | (_, true, false) => 31,
-        (_, true, true) | (Width::B4 | Width::B8 | Width::B16, false, _) => 28,
-        (Width::B1 | Width::B2, false, _) => 24,
-    }
-}
-
-impl Task<'_> {
-    /// The launches of the best kernel for elements of one word.
-    pub(super) fn best(&self) -> Vec<Launch> {
-        let pieces = || self.few_cols().then(|| self.tall())?;
-        let columns = || self.few_rows().then(|| self.gathered_or_scattered())?;
-        pieces().or_else(columns).or_else(|| self.tiled()).unwrap_or_else(|| self.elements())
-    }
-
-    /// Whether there are so few columns, or so few more than tiles have, that pieces are better than tiles.
-    fn few_cols(&self) -> bool {
-        let Layout { rows, cols, ld } = self.problem.src;
-        let split = self.vectors_split_sectors() && self.bytes() >= BEYOND_CACHE && rows >= MANY;
-        let least = match (self.aligned, split) {
-            (true, false) => least(self.word)[1],
-            (true, true) => least_cols_past_sectors(self.word),
-            (false, _) => least_anywhere(self.word)[1],
-        };
-        let on_sectors = ld.is_multiple_of(self.sector());
-        let across =
-            self.tile_cols().filter(|_| rows >= MANY && cols * self.word_bytes() <= LONG_ROW);
-        let empty = across.is_some_and(|across| {
-            cols > across
-                && !self.fills(cols, across, least_full(self.word, self.aligned, on_sectors))
-        });
-        cols < least || empty
-    }
-
-    /// The same for rows. Of those that start on vectors half empty tiles are as good as full ones, and so they are of narrow elements.
-    fn few_rows(&self) -> bool {
-        let Layout { rows, cols, .. } = self.problem.src;
-        if self.aligned {
-            return rows < least(self.word)[0];
-        }
-        let wide = matches!(self.word, Width::B4 | Width::B8) && cols >= MANY;
-        let empty = self.window().filter(|_| wide).is_some_and(|[down, _]| {
-            // Windows start up to a sector earlier.
-            let early = self.sector() - 1;
-            rows + early <= 2 * down && rows * 32 < (rows + early).div_ceil(down) * down * 21
-        });
-        rows < least_anywhere(self.word)[0] || empty
-    }
-
-    /// The columns of a tile of the kernel that would move tiles.
-    fn tile_cols(&self) -> Option<usize> {
-        match self.aligned {
-            true => Some(micro_shape(self.word).cols),
-            false => self.window().map(|[_, cols]| cols),
-        }
-    }
-
-    /// The rows and columns of a window of the `rows` kernel.
-    fn window(&self) -> Option<[usize; 2]> {
-        rows_shape(self.word).map(|shape| shape.window(self.word))
-    }
-
-    /// Whether tiles of `across` columns are as full as `least`, in 32nds.
-    fn fills(&self, cols: usize, across: usize, least: usize) -> bool {
-        cols * 32 >= cols.div_ceil(across) * across * least
-    }
-
-    /// Few rows: gathered if bytes and half-words, or by a single round of loads; the others scattered.
-    fn gathered_or_scattered(&self) -> Option<Vec<Launch>> {
-        match matches!(self.word, Width::B1 | Width::B2) || self.one_round().is_some() {
-            true => self.lines().or_else(|| self.wide()),
-            false => self.wide().or_else(|| self.lines()),
-        }
-    }
-
-    /// Tiles of rows that start on vectors, or of rows that start anywhere, whichever is better.
-    fn tiled(&self) -> Option<Vec<Launch>> {
-        match self.needs_windows() {
-            true => self.rows().or_else(|| self.micro()),
-            false => self.micro().or_else(|| self.rows()),
-        }
-    }
-
-    /// Whether so many sectors would be written in parts that windows are better although all rows start on vectors: those of bytes.
-    fn needs_windows(&self) -> bool {
-        const MANY_BYTES: usize = 80 << 20;
-        const MANY_ROWS: usize = 1000;
-        let Layout { rows, cols, .. } = self.problem.src;
-        let many = self.bytes() >= MANY_BYTES && rows >= MANY_ROWS;
-        let full = self.window().is_some_and(|[_, across]| self.fills(cols, across, 24));
-        self.word == Width::B1 && self.vectors_split_sectors() && many && full
-    }
+/// Whether so many sectors would be written in parts that windows are better although all rows start on vectors: those of bytes.
+fn needs_windows(task: &Task<'_>) -> bool {
+    let Layout { rows, cols, .. } = task.problem.src;
+    let Tuning { many_split_bytes, many_split_rows, .. } = *task.tuning;
+    let many = task.bytes() >= many_split_bytes && rows >= many_split_rows;
+    let full = rows::window(task).is_some_and(|[_, across]| fills(cols, across, 24));
+    task.word == Width::B1 && task.vectors_split_sectors() && many && full
 }

@@ -1,61 +1,85 @@
-//! The rules of `Strategy::Auto`: which of the fast kernels serves which problem.
+//! The planners of the fast kernels, one a file, and the choice between them.
 //!
-//! The rules look at both layouts: one row that does not start on 16 bytes, on either side, decides.
+//! A planner looks at both layouts: one row that does not start on 16 bytes, on either side, decides.
 //!
 //! | file | what it is about |
 //! |---|---|
+//! | `task` | a problem in words, and what the launches of all kernels have in common |
+//! | `micro`, `rows`, `pixels`, `triples`, `tuples`, `elements` | the kernels that cut a matrix into tiles |
+//! | `tall`, `wide`, `lines`, `batch` | the kernels that move windows: few columns, few rows, small matrices |
+//! | `rounds` | how long a window is that is loaded in whole rounds |
 //! | `choice` | which kernel is best |
-//! | `shapes` | how much of a matrix a block of each kernel takes, with how many threads |
-//! | `task` | a problem, and the launches of the kernels that cut it into tiles |
-//! | `pieces` | the launches of the kernels that move pieces: few columns, few rows, small matrices |
+//! | `tuning` | the numbers that were measured, for each architecture |
 
+mod batch;
 mod choice;
-mod pieces;
-mod shapes;
+mod elements;
+mod lines;
+mod micro;
+mod pixels;
+mod rounds;
+mod rows;
+mod tall;
 mod task;
+mod triples;
+mod tuning;
+mod tuples;
+mod wide;
 
 use super::problem::Problem;
 use crate::launch::Launch;
 use task::Task;
+pub(crate) use tuning::Tuning;
 
-/// The launches that transpose a problem the fastest way that the rules know. `limit` is what a grid
+/// A planner: the launches of a kernel, if it can serve the problem.
+type Planner = fn(&Task<'_>) -> Option<Vec<Launch>>;
+
+/// Every kernel that is worth a try for an element of one word, by name.
+const OF_ONE_WORD: [(&str, Planner); 7] = [
+    ("micro", micro::launches),
+    ("micro_unpaired", micro::unpaired),
+    ("rows", rows::launches),
+    ("tall", tall::launches),
+    ("wide", wide::launches),
+    ("lines", lines::launches),
+    ("batch", batch::launches),
+];
+
+/// Every kernel that is worth a try for an element of several words, by name.
+const OF_MANY_WORDS: [(&str, Planner); 4] = [
+    ("pixels", pixels::launches),
+    ("triples", triples::launches),
+    ("tuples", tuples::launches),
+    ("elements", elements::launches),
+];
+
+/// The launches that transpose a problem the fastest way that is known. `limit` is what a grid
 /// may have along x, y and z.
-pub(crate) fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
+pub(crate) fn launches(
+    problem: &Problem,
+    limit: [usize; 3],
+    tuning: &'static Tuning,
+) -> Vec<Launch> {
     if problem.is_empty() {
         return Vec::new();
     }
-    let task = Task::new(problem, limit);
-    if task.k > 1 {
-        return task.pixels().or_else(|| task.triples()).unwrap_or_else(|| task.tuples());
-    }
-    if let Some(launches) = task.small_matrices() {
-        return launches;
-    }
-    task.best()
+    // `elements` serves every problem.
+    choice::best(&Task::new(problem, limit, tuning)).unwrap_or_default()
 }
 
 /// The launches of every kernel that can serve a problem, each by the name of the kernel.
-pub(crate) fn candidates(problem: &Problem, limit: [usize; 3]) -> Vec<(&'static str, Vec<Launch>)> {
+pub(crate) fn candidates(
+    problem: &Problem,
+    limit: [usize; 3],
+    tuning: &'static Tuning,
+) -> Vec<(&'static str, Vec<Launch>)> {
     if problem.is_empty() {
         return Vec::new();
     }
-    let task = Task::new(problem, limit);
-    if task.k > 1 {
-        let others = [("tuples", task.tuples()), ("elements", task.elements())];
-        let triples = [("pixels", task.pixels()), ("triples", task.triples())];
-        let triples = triples.into_iter().filter_map(|(name, launches)| Some((name, launches?)));
-        return triples.chain(others).collect();
-    }
-    let optional = [
-        ("micro", task.micro()),
-        ("micro_unpaired", task.micro_in_pairs(0).filter(|_| task.tiles_apart() > 0)),
-        ("rows", task.rows()),
-        ("tall", task.tall()),
-        ("wide", task.wide()),
-        ("lines", task.lines()),
-        ("batch", task.small_matrices()),
-    ];
-    optional.into_iter().filter_map(|(name, launches)| Some((name, launches?))).collect()
+    let task = Task::new(problem, limit, tuning);
+    let planners: &[(&'static str, Planner)] =
+        if task.tuple > 1 { &OF_MANY_WORDS } else { &OF_ONE_WORD };
+    planners.iter().filter_map(|&(name, planner)| Some((name, planner(&task)?))).collect()
 }
 
 #[cfg(test)]
@@ -63,6 +87,20 @@ mod tests {
     use super::*;
     use crate::plan::GRID_LIMIT;
     use crate::plan::problem::{Batch, tight as problem};
+    use kernel_abi::fast::{Batch as BatchParams, Micro, Window};
+
+    fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
+        super::launches(problem, limit, Tuning::of((9, 0)))
+    }
+
+    fn candidates(problem: &Problem, limit: [usize; 3]) -> Vec<(&'static str, Vec<Launch>)> {
+        super::candidates(problem, limit, Tuning::of((9, 0)))
+    }
+
+    /// The words of a destination row, or the columns, that a block of `tall`, `wide` or `lines` moves.
+    fn window_of(launch: &Launch) -> usize {
+        launch.params.to::<Window>().unwrap().window as usize
+    }
 
     fn kernel(problem: &Problem) -> &'static str {
         launches(problem, GRID_LIMIT)[0].entry.name
@@ -180,7 +218,7 @@ mod tests {
     fn far_rows_are_walked_in_pairs() {
         let walk = |problem: &Problem| {
             let launch = launches(problem, GRID_LIMIT)[0];
-            (launch.words[6], launch.grid[1])
+            (launch.params.to::<Micro>().unwrap().apart, launch.grid[1])
         };
         for (element, cols) in
             [(1, 1 << 17), (2, 1 << 18), (4, 1 << 16), (8, 3 << 14), (16, 1 << 13)]
@@ -227,7 +265,7 @@ mod tests {
                     let problem = problem(element, rows, (1 << 20) + past);
                     let launch = launches(&problem, GRID_LIMIT)[0];
                     assert!(launch.entry.name.starts_with("lines"), "{problem}");
-                    let (threads, cols) = (launch.block[0] as usize, launch.words[6] as usize);
+                    let (threads, cols) = (launch.block[0] as usize, window_of(&launch));
                     assert_eq!(cols * element % 256, 0, "{problem}");
                     let vectors = rows * (cols * element / 16 + past);
                     assert!(threads * 12 <= vectors * 5 && vectors < threads * 4, "{problem}");
@@ -258,7 +296,7 @@ mod tests {
     fn windows_are_full_rounds() {
         let window = |problem: &Problem| {
             let launch = launches(problem, GRID_LIMIT)[0];
-            (launch.entry.name, launch.block[0] as usize, launch.words[6] as usize)
+            (launch.entry.name, launch.block[0] as usize, window_of(&launch))
         };
         for (element, name, lengths) in [
             (1, "lines_b1", [2, 3, 5, 8, 12, 20, 24, 32, 40, 48].as_slice()),
@@ -292,7 +330,7 @@ mod tests {
             let launch =
                 launches(&Problem { batch, ..problem(element, rows, cols) }, GRID_LIMIT)[0];
             assert!(launch.entry.name.starts_with("batch"), "{}", launch.entry.name);
-            (launch.block[0], launch.words[7])
+            (launch.block[0], launch.params.to::<BatchParams>().unwrap().window)
         };
         assert_eq!(window(4, (7, 5)), (128, 56));
         assert_eq!(window(4, (16, 16)), (128, 8));
@@ -332,9 +370,10 @@ mod tests {
         let problem = Problem { batch, ..problem(4, 256, 1000) };
         let launches = launches(&problem, [1000, 4, 2]);
         let mut covered = 0;
-        for Launch { grid, words, .. } in &launches {
+        for Launch { grid, params, .. } in &launches {
+            let Micro { matrices, .. } = params.to().unwrap();
             assert!(grid[1] <= 4 && grid[2] <= 2);
-            covered += words[1] * u64::from(grid[2]);
+            covered += matrices.cols * u64::from(grid[2]);
         }
         assert_eq!(covered, 5 * 1000);
         let last = launches.last().unwrap();

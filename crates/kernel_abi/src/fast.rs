@@ -1,0 +1,297 @@
+//! The kernels that reach the speed of a copy: parameters, tiles, and rows of the table.
+//!
+//! All of them take [`Batched`] matrices, measured in *words*: the widest pieces that the element and both
+//! memories' alignments are multiples of. An element is one word, or several.
+
+use crate::{params, table, Width};
+
+/// Bytes of a vector: the widest access of a thread.
+pub const VECTOR: u32 = 16;
+
+/// Bytes of a sector: the least that the memory moves.
+pub const SECTOR: u32 = 32;
+
+/// Threads of a warp.
+pub const WARP: u32 = 32;
+
+params! {
+    /// Equally laid out matrices at equal distances: shapes and distances in words.
+    Batched {
+        /// Rows of a source.
+        rows,
+        /// Words of a source's row.
+        cols,
+        /// Words from one row of a source to the next.
+        src_ld,
+        /// Words from one row of a destination to the next.
+        dst_ld,
+        /// Words from one source to the next.
+        src_batch,
+        /// Words from one destination to the next.
+        dst_batch,
+    }
+
+    /// Nothing but matrices.
+    Plain {
+        /// The matrices.
+        matrices: Batched,
+    }
+
+    /// For [`MICRO`].
+    Micro {
+        /// The matrices.
+        matrices: Batched,
+        /// Columns of tiles `apart` from each other take turns; 0 where every column is walked by itself. A power of
+        /// two otherwise.
+        apart,
+    }
+
+    /// For [`TUPLES`].
+    Tuples {
+        /// The matrices.
+        matrices: Batched,
+        /// Words of an element.
+        tuple,
+        /// 2³² / `tuple`, rounded up.
+        tuple_magic,
+        /// Elements of a tile's row.
+        tile_cols,
+        /// Words of a destination row that a block stores.
+        window,
+    }
+
+    /// For [`ELEMENTS`].
+    Elements {
+        /// The matrices.
+        matrices: Batched,
+        /// Words of an element.
+        tuple,
+    }
+
+    /// For the kernels that move whole windows of a matrix with few rows or columns.
+    Window {
+        /// The matrices.
+        matrices: Batched,
+        /// Words of a destination row that a block stores, or columns that it moves.
+        window,
+    }
+
+    /// For [`BATCH`].
+    Batch {
+        /// One matrix of the batch, without gaps; the distances are its elements.
+        matrices: Batched,
+        /// Matrices of the batch.
+        count,
+        /// Matrices that a block moves.
+        window,
+    }
+}
+
+/// A tile of [`MICRO`].
+#[derive(Clone, Copy, Debug)]
+pub struct MicroTile {
+    /// Rows of the source.
+    pub rows: u32,
+    /// Vectors of a row.
+    pub chunks: u32,
+    /// Rows of the block that a thread transposes in registers.
+    pub block_rows: u32,
+    /// Such blocks of a thread.
+    pub passes: u32,
+}
+
+impl MicroTile {
+    /// The tile for words of a width.
+    pub const fn of(width: Width) -> Self {
+        let (rows, block_rows, passes) = match width {
+            Width::B1 => (128, 4, 1),
+            Width::B2 => (128, 4, 1),
+            Width::B4 => (64, 4, 1),
+            Width::B8 => (64, 2, 1),
+            Width::B16 => (32, 1, 2),
+        };
+        MicroTile { rows, chunks: 16, block_rows, passes }
+    }
+
+    /// Words of a row.
+    pub const fn cols(&self, width: Width) -> u32 {
+        self.chunks * VECTOR / width.bytes() as u32
+    }
+
+    /// Threads of a block.
+    pub const fn block(&self) -> [u32; 3] {
+        [self.chunks * self.rows / (self.block_rows * self.passes), 1, 1]
+    }
+}
+
+/// A tile of [`ROWS`].
+#[derive(Clone, Copy, Debug)]
+pub struct RowsTile {
+    /// Vectors of a row, one more than its words fill: a row may start inside a vector.
+    pub chunks: u32,
+    /// Rows of the source that are loaded.
+    pub rows: u32,
+    /// Rows of the two blocks that a thread transposes in registers.
+    pub block_rows: u32,
+}
+
+impl RowsTile {
+    /// The tile for words of a width. Words of 16 bytes have none: their rows start on vectors.
+    pub const fn of(width: Width) -> Option<Self> {
+        let (chunks, rows, block_rows) = match width {
+            Width::B1 => (16, 128, 4),
+            Width::B2 | Width::B4 => (32, 64, 4),
+            Width::B8 => (32, 64, 2),
+            Width::B16 => return None,
+        };
+        Some(RowsTile { chunks, rows, block_rows })
+    }
+
+    /// Rows of which a tile stores the words: a destination row may start up to a sector earlier.
+    pub const fn window_rows(&self, width: Width) -> u32 {
+        self.rows - SECTOR / width.bytes() as u32
+    }
+
+    /// Words of a row.
+    pub const fn cols(&self, width: Width) -> u32 {
+        (self.chunks - 1) * VECTOR / width.bytes() as u32
+    }
+
+    /// Threads of a block.
+    pub const fn block(&self) -> [u32; 3] {
+        [self.chunks * self.rows / self.block_rows / 2, 1, 1]
+    }
+}
+
+/// The tile of a width that there is one for.
+const fn rows_tile(width: Width) -> RowsTile {
+    match RowsTile::of(width) {
+        Some(tile) => tile,
+        None => panic!("no tile of that width"),
+    }
+}
+
+/// A tile of [`PIXELS`]: triples of words, in rows that start on vectors.
+pub struct PixelsTile;
+
+impl PixelsTile {
+    /// Rows of the source.
+    pub const ROWS: u32 = 128;
+    /// Vectors of a row.
+    pub const CHUNKS: u32 = 12;
+    /// Threads of a block.
+    pub const BLOCK: [u32; 3] = [512, 1, 1];
+}
+
+/// A tile of [`TRIPLES`]: triples of words, in rows that start anywhere.
+pub struct TriplesTile;
+
+impl TriplesTile {
+    /// Bytes that a thread moves together: a whole number of triples.
+    pub const PIECE: u32 = 12;
+    /// Vectors of a row, one more than its pieces fill.
+    pub const CHUNKS: u32 = 16;
+    /// Pieces of a row.
+    pub const PIECES: u32 = (Self::CHUNKS - 1) * VECTOR / Self::PIECE;
+    /// Bytes of a destination row that a block stores: whole sectors and whole pieces.
+    pub const WINDOW: u32 = 9 * SECTOR;
+    /// Threads of a block.
+    pub const BLOCK: [u32; 3] = [288, 1, 1];
+}
+
+/// A tile of [`TUPLES`].
+#[derive(Clone, Copy, Debug)]
+pub struct TuplesTile {
+    /// Vectors of a row.
+    pub chunks: u32,
+    /// Rows of the source that are loaded.
+    pub rows: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Bytes that windows are aligned to.
+    pub align: u32,
+}
+
+impl TuplesTile {
+    /// The tile for words of a width.
+    pub const fn of(width: Width) -> Self {
+        let (chunks, rows, threads, align) = match width {
+            Width::B1 => (8, 256, 512, VECTOR),
+            Width::B2 => (16, 128, 512, SECTOR),
+            Width::B4 => (16, 128, 512, SECTOR),
+            Width::B8 => (32, 64, 512, SECTOR),
+            Width::B16 => (16, 64, 256, SECTOR),
+        };
+        TuplesTile { chunks, rows, threads, align }
+    }
+
+    /// Threads of a block.
+    pub const fn block(&self) -> [u32; 3] {
+        [self.threads, 1, 1]
+    }
+}
+
+/// What a block of [`ELEMENTS`] moves: an element a warp.
+pub struct ElementsTile;
+
+impl ElementsTile {
+    /// Elements of a block.
+    pub const ELEMENTS: u32 = 8;
+    /// Threads of a block.
+    pub const BLOCK: [u32; 3] = [Self::ELEMENTS * WARP, 1, 1];
+}
+
+table! { FAST of Fast:
+    /// Rows that start on vectors, on both sides: blocks of words change places in registers.
+    MICRO = "micro" takes Micro {
+        1: exactly MicroTile::of(Width::B1).block(),
+        2: exactly MicroTile::of(Width::B2).block(),
+        4: exactly MicroTile::of(Width::B4).block(),
+        8: exactly MicroTile::of(Width::B8).block(),
+        16: exactly MicroTile::of(Width::B16).block(),
+    }
+    /// Rows that start anywhere: vectors are slid to where rows start, then as [`MICRO`].
+    ROWS = "rows" takes Plain {
+        1: exactly rows_tile(Width::B1).block(),
+        2: exactly rows_tile(Width::B2).block(),
+        4: exactly rows_tile(Width::B4).block(),
+        8: exactly rows_tile(Width::B8).block(),
+    }
+    /// Triples of words, RGB pixels, in rows that start on vectors.
+    PIXELS = "pixels" takes Plain {
+        1: exactly PixelsTile::BLOCK, 2: exactly PixelsTile::BLOCK
+    }
+    /// Triples of words in rows that start anywhere.
+    TRIPLES = "triples" takes Plain {
+        1: exactly TriplesTile::BLOCK, 2: exactly TriplesTile::BLOCK
+    }
+    /// Elements of any number of words.
+    TUPLES = "tuples" takes Tuples {
+        1: exactly TuplesTile::of(Width::B1).block(),
+        2: exactly TuplesTile::of(Width::B2).block(),
+        4: exactly TuplesTile::of(Width::B4).block(),
+        8: exactly TuplesTile::of(Width::B8).block(),
+        16: exactly TuplesTile::of(Width::B16).block(),
+    }
+    /// Elements of hundreds of bytes, each moved by itself.
+    ELEMENTS = "elements" takes Elements {
+        1: exactly ElementsTile::BLOCK, 2: exactly ElementsTile::BLOCK, 4: exactly ElementsTile::BLOCK,
+        8: exactly ElementsTile::BLOCK, 16: exactly ElementsTile::BLOCK,
+    }
+    /// Few columns: many rows are one stretch of the source.
+    TALL = "tall" takes Window {
+        1: at_most 448, 2: at_most 256, 4: at_most 256, 8: at_most 256, 16: at_most 256
+    }
+    /// Few rows, scattered into the stage: many columns are one stretch of the destination.
+    WIDE = "wide" takes Window {
+        4: at_most 256, 8: at_most 256, 16: at_most 256
+    }
+    /// Few rows, gathered from the stage: many columns are one stretch of the destination.
+    LINES = "lines" takes Window {
+        1: at_most 256, 2: at_most 256, 4: at_most 256, 8: at_most 256
+    }
+    /// Many small matrices without gaps in or between them.
+    BATCH = "batch" takes Batch {
+        1: at_most 256, 2: at_most 256, 4: at_most 256, 8: at_most 256, 16: at_most 256
+    }
+}

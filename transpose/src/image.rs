@@ -1,0 +1,173 @@
+//! Images: kernels as they ship. PTX, which every chip's driver can compile, and machine code, which some need not.
+//!
+//! An image is data in the program. A device loads it when the first of its kernels is launched. PTX and machine code
+//! are LZ4 blocks behind the number of bytes that they expand to (32 bits, little-endian); a program expands no more
+//! than it runs. Expanding 0.4 MB of machine code takes 0.1 ms.
+
+use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
+
+/// No part of an image expands to more bytes than this.
+const LARGEST: usize = 16 << 20;
+
+/// Kernels that are loaded together.
+#[derive(Debug)]
+pub struct Image {
+    name: &'static str,
+    ptx: Ptx,
+    code: &'static [MachineCode],
+}
+
+/// The PTX of an image.
+#[derive(Debug)]
+enum Ptx {
+    Text(&'static str),
+    Packed(&'static [u8]),
+}
+
+/// The machine code of an image for chips of one compute capability, major and minor, and for those of the same major and a
+/// higher minor number.
+#[derive(Debug)]
+pub struct MachineCode {
+    /// The compute capability that it was assembled for.
+    pub capability: (i32, i32),
+    /// Whether each kernel waits by itself for the launches before its own (`griddepcontrol.wait`), so that those need not be
+    /// done when it starts.
+    pub waits: bool,
+    /// Whether the kernels have the L2 cache keep what they load rather than what they store.
+    pub evict_last: bool,
+    /// The ELF file that the assembler wrote, packed.
+    pub packed: &'static [u8],
+}
+
+impl Image {
+    /// Kernels whose PTX is a text, without machine code: the driver compiles them.
+    pub const fn new(name: &'static str, ptx: &'static str) -> Self {
+        Image { name, ptx: Ptx::Text(ptx), code: &[] }
+    }
+
+    /// Kernels whose PTX is packed, with machine code for some chips.
+    pub const fn packed(
+        name: &'static str,
+        ptx: &'static [u8],
+        code: &'static [MachineCode],
+    ) -> Self {
+        Image { name, ptx: Ptx::Packed(ptx), code }
+    }
+
+    /// The name of the set of kernels.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The PTX; empty if it is damaged.
+    pub fn ptx(&self) -> Cow<'static, str> {
+        match self.ptx {
+            Ptx::Text(text) => Cow::Borrowed(text),
+            Ptx::Packed(packed) => {
+                let text = expanded(packed).and_then(|bytes| String::from_utf8(bytes).ok());
+                Cow::Owned(text.unwrap_or_default())
+            }
+        }
+    }
+
+    /// The machine code that runs on a chip: of the kind that evicts last what it loads if that is wanted and there is such code, else
+    /// of the plain kind.
+    pub(crate) fn code(
+        &self,
+        (major, minor): (i32, i32),
+        evict_last: bool,
+    ) -> Option<&'static MachineCode> {
+        let fits = |code: &&MachineCode| code.capability.0 == major && code.capability.1 <= minor;
+        let kind =
+            |kind: bool| self.code.iter().filter(fits).find(move |code| code.evict_last == kind);
+        kind(evict_last).or_else(|| kind(!evict_last))
+    }
+
+    /// An entry point of the image.
+    pub(crate) const fn entry(&'static self, name: &'static str) -> EntryPoint {
+        EntryPoint { image: self, name }
+    }
+}
+
+impl MachineCode {
+    /// The ELF file; `None` if it is damaged.
+    pub(crate) fn expanded(&self) -> Option<Vec<u8>> {
+        expanded(self.packed)
+    }
+}
+
+/// An entry point: the image that it is part of, and its name there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EntryPoint {
+    pub image: &'static Image,
+    pub name: &'static str,
+}
+
+impl PartialEq for EntryPoint {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.image, other.image) && self.name == other.name
+    }
+}
+
+impl Eq for EntryPoint {}
+
+impl Hash for EntryPoint {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::ptr::from_ref(self.image).hash(state);
+        self.name.hash(state);
+    }
+}
+
+/// What was packed: `None` if it is damaged.
+fn expanded(packed: &[u8]) -> Option<Vec<u8>> {
+    let (bytes, block) = lz4_flex::block::uncompressed_size(packed).ok()?;
+    if bytes > LARGEST {
+        return None;
+    }
+    lz4_flex::block::decompress(block, bytes).ok().filter(|code| code.len() == bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packed(text: &str) -> Vec<u8> {
+        lz4_flex::block::compress_prepend_size(text.as_bytes())
+    }
+
+    #[test]
+    fn damaged_parts_do_not_panic() {
+        let whole = packed(&"some kernel, ".repeat(1000));
+        assert!(expanded(&whole).is_some());
+        for length in 0..whole.len() {
+            assert!(expanded(&whole[..length]).is_none(), "{length} bytes");
+        }
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x55;
+            // Whether it still expands does not matter: blocks have no checksum.
+            let _ = expanded(&damaged);
+        }
+        assert!(expanded(&[0xff; 64]).is_none(), "4 GiB");
+    }
+
+    #[test]
+    fn machine_code_serves_its_generation() {
+        const fn code(capability: (i32, i32), evict_last: bool) -> MachineCode {
+            MachineCode { capability, waits: false, evict_last, packed: &[] }
+        }
+        const CODE: &[MachineCode] =
+            &[code((8, 0), false), code((9, 0), false), code((9, 0), true)];
+        let image = Image::packed("none", &[], CODE);
+        let found = |capability, evict_last| {
+            image.code(capability, evict_last).map(|code| (code.capability, code.evict_last))
+        };
+        assert_eq!(found((8, 9), false), Some(((8, 0), false)));
+        assert_eq!(found((8, 9), true), Some(((8, 0), false)));
+        assert_eq!(found((9, 0), true), Some(((9, 0), true)));
+        assert_eq!(found((9, 0), false), Some(((9, 0), false)));
+        assert_eq!(found((7, 5), false), None);
+        assert_eq!(found((10, 0), false), None);
+    }
+}

@@ -1,0 +1,16 @@
+//! `pixels`: triples of bytes or half-words in rows that start on vectors.
+
+use super::task::{Block, Task, VECTOR};
+use crate::launch::Launch;
+use kernel_abi::fast::{PIXELS, PixelsTile, Plain};
+
+/// The launches, if elements are such triples and all rows start on vectors.
+pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
+    if task.tuple != 3 || task.word_bytes() > 2 || !task.aligned {
+        return None;
+    }
+    let rows_of_tiles = task.problem.src.rows.div_ceil(PixelsTile::ROWS as usize);
+    let tile_cols = PixelsTile::CHUNKS as usize * VECTOR / task.problem.element_bytes;
+    let block = Block::of(PixelsTile::BLOCK);
+    task.in_tiles(&PIXELS, rows_of_tiles, [tile_cols, 1], block, |matrices| Plain { matrices })
+}

@@ -1,0 +1,18 @@
+//! `triples`: triples of bytes or half-words in rows that start anywhere.
+
+use super::task::{Block, SECTOR, Task};
+use crate::launch::Launch;
+use kernel_abi::fast::{Plain, TRIPLES, TriplesTile};
+
+/// The launches, if elements are such triples.
+pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
+    if task.tuple != 3 || task.word_bytes() > 2 {
+        return None;
+    }
+    let bytes = 3 * task.word_bytes();
+    let window = TriplesTile::WINDOW as usize;
+    let rows_of_tiles = (task.problem.src.rows * bytes + SECTOR - 1).div_ceil(window);
+    let tile_cols = (TriplesTile::PIECES * TriplesTile::PIECE) as usize / bytes;
+    let block = Block::of(TriplesTile::BLOCK);
+    task.in_tiles(&TRIPLES, rows_of_tiles, [tile_cols, 1], block, |matrices| Plain { matrices })
+}

@@ -1,0 +1,30 @@
+//! `wide`: few rows of words or wider elements, and a destination without gaps. Many columns are one stretch of the destination.
+
+use super::rounds::Target;
+use super::task::{Block, LINE, SECTOR, Task, stage_bytes};
+use crate::launch::Launch;
+use crate::plan::problem::Problem;
+use kernel_abi::fast::{WIDE, Window};
+
+/// What a block aims at for columns of at most [`SHORT_COL`] bytes, and for longer ones.
+const TARGETS: [Target; 2] =
+    [Target { threads: 128, bytes: 10 << 10 }, Target { threads: 256, bytes: 20 << 10 }];
+
+/// Bytes of a column that is short.
+const SHORT_COL: usize = 64;
+
+/// The launches, if the destination has no gaps and words have four bytes at least.
+pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
+    let Problem { src, dst, .. } = task.problem;
+    if dst.ld != src.rows || task.word_bytes() < 4 {
+        return None;
+    }
+    let col_bytes = src.rows.checked_mul(task.word_bytes())?;
+    // Windows of whole lines are read best, as long as they are long.
+    let long = usize::from(col_bytes > SHORT_COL);
+    let (target, step) = (TARGETS[long], [LINE, SECTOR][long] / task.word_bytes());
+    let window = (target.bytes / col_bytes / step).max(1) * step;
+    let blocks = (src.len() + task.sector() - 1).div_ceil(window * src.rows);
+    let block = Block { threads: target.threads, shared: stage_bytes(window * col_bytes) };
+    task.in_layers(&WIDE, [blocks, 1], block, |matrices| Window { matrices, window: window as u64 })
+}

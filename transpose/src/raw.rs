@@ -1,0 +1,63 @@
+//! Kernels of a program's own, on a device's memory and in its queue, beside those of this library.
+//!
+//! An [`Image`] is such kernels as data: PTX, and machine code if there is some. [`launch`] queues one of its entry points. It works on
+//! a GPU and on the simulator, which runs the PTX.
+//!
+//! The entry point takes two addresses, of a source and of a destination, and one structure by value: a type that
+//! implements [`Params`]. In Rust that is `unsafe extern "ptx-kernel" fn(src: *const S, dst: *mut D, params: P)`.
+
+use crate::Result;
+use crate::device::Device;
+pub use crate::image::{Image, MachineCode};
+use crate::launch::{Fields, Launch};
+use crate::view::{MatrixView, MatrixViewMut};
+use bytemuck::Pod;
+pub use kernel_abi::Params;
+
+/// How many blocks of how many threads, along x, y and z, and the bytes of dynamic shared memory of each block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Blocks.
+    pub blocks: [u32; 3],
+    /// Threads of a block.
+    pub threads: [u32; 3],
+    /// Shared memory of a block, in bytes, beyond what the kernel declares.
+    pub dynamic_shared_bytes: u32,
+}
+
+/// Queues the entry point `name` of an image: it is given the addresses of the first elements of `src` and `dst`, and `params`.
+///
+/// The image is loaded on the device with the first launch of one of its kernels.
+///
+/// # Errors
+/// [`Error::DeviceMismatch`](crate::Error::DeviceMismatch) for views on two devices, and what the device reports: of an image
+/// that it cannot load, a name that the image does not have, a grid or a block that it refuses.
+///
+/// # Safety
+/// - The entry point has the parameters described in the module's page, and `P` is the type of the third.
+/// - What the kernel reads lies inside the memory that `src` is taken from, or in `dst`, and is
+///   initialized; what it writes lies inside `dst`, and every bit pattern that it writes is a `D`.
+/// - Its threads do not race, and its blocks do not wait for each other.
+pub unsafe fn launch<S: Pod, D: Pod, P: Params>(
+    image: &'static Image,
+    name: &'static str,
+    grid: Grid,
+    src: MatrixView<'_, S>,
+    dst: MatrixViewMut<'_, D>,
+    params: &P,
+) -> Result<()> {
+    let launch = Launch {
+        entry: image.entry(name),
+        grid: grid.blocks,
+        block: grid.threads,
+        dynamic_shared_bytes: grid.dynamic_shared_bytes,
+        at_once: 0,
+        evict_last: false,
+        cooperative: false,
+        offsets: [0, 0],
+        params: Fields::of(params),
+    };
+    let device: &Device = src.same_device(&dst)?;
+    // SAFETY: the caller vouches that the kernel stays inside the memory of the two views.
+    unsafe { device.launch(&launch, [src.address, dst.address]) }
+}
