@@ -2,19 +2,22 @@
 
 use crate::{Error, Result};
 
-/// The shape of a matrix and the distance between its rows, in elements.
+/// The shape of a row-major matrix and the distance between its rows, in elements.
 ///
 /// A layout that exists is valid: the leading dimension holds a row, and the matrix's extent in
 /// bytes, for the element size it was made for, fits `isize`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
-    pub rows: usize,
-    pub cols: usize,
-    pub ld: usize,
+pub struct Layout {
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) ld: usize,
 }
 
 impl Layout {
-    /// Rows `ld` elements apart, elements of `element_bytes`.
+    /// `rows × cols` elements of `element_bytes` bytes, rows `ld` elements apart.
+    ///
+    /// # Errors
+    /// [`Error::LeadingDimension`] if `ld < cols`, and [`Error::SizeOverflow`].
     pub fn new(rows: usize, cols: usize, ld: usize, element_bytes: usize) -> Result<Self> {
         if ld < cols {
             return Err(Error::LeadingDimension { ld, cols });
@@ -26,15 +29,40 @@ impl Layout {
         Ok(Layout { rows, cols, ld })
     }
 
-    /// Rows that follow each other without a gap.
+    /// `rows × cols` elements of `element_bytes` bytes, rows without gaps between them.
+    ///
+    /// # Errors
+    /// [`Error::SizeOverflow`].
     pub fn contiguous(rows: usize, cols: usize, element_bytes: usize) -> Result<Self> {
         Self::new(rows, cols, cols, element_bytes)
     }
 
+    /// Number of rows.
+    pub fn nrows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn ncols(&self) -> usize {
+        self.cols
+    }
+
+    /// `(rows, columns)`.
+    pub fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
+    }
+
+    /// Leading dimension: elements from one row's start to the next's.
+    pub fn ld(&self) -> usize {
+        self.ld
+    }
+
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.rows == 0 || self.cols == 0
     }
 
+    /// Whether rows follow each other without a gap.
     pub fn is_contiguous(&self) -> bool {
         self.ld == self.cols || self.rows <= 1
     }
@@ -44,20 +72,49 @@ impl Layout {
         if self.is_empty() { 0 } else { (self.rows - 1) * self.ld + self.cols }
     }
 
-    /// Elements of memory that a matrix with this layout owns: all of it, what lies behind its last row included.
-    pub fn capacity(&self) -> usize {
-        self.rows * self.ld
-    }
-
     /// Elements of the matrix, without what lies between its rows.
     pub fn len(&self) -> usize {
         self.rows * self.cols
+    }
+
+    /// Elements of memory that a matrix with this layout owns: all of it, what lies behind its last row included.
+    pub(crate) fn capacity(&self) -> usize {
+        self.rows * self.ld
+    }
+
+    /// The layout of a matrix whose first element's address is a multiple of so many bytes, and perhaps of no more.
+    ///
+    /// Memory that a device allocates is as well aligned as anything gains from; a window on it may start anywhere.
+    pub fn aligned_to(self, bytes: usize) -> AlignedLayout {
+        AlignedLayout { layout: self, alignment: bytes }
+    }
+}
+
+/// A layout, and how the first element's address is aligned. A [`Layout`] alone is one at an address such as devices allocate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AlignedLayout {
+    pub(crate) layout: Layout,
+    /// Bytes that divide the address.
+    pub(crate) alignment: usize,
+}
+
+/// What allocations of every device are aligned to, in bytes.
+const ALLOCATION: usize = 256;
+
+impl From<Layout> for AlignedLayout {
+    fn from(layout: Layout) -> Self {
+        layout.aligned_to(ALLOCATION)
     }
 }
 
 /// The methods by which whatever has a `layout` tells its shape.
 macro_rules! shape_accessors {
     () => {
+        /// The shape and the distance between the rows.
+        pub fn layout(&self) -> $crate::Layout {
+            self.layout
+        }
+
         /// Number of rows.
         pub fn nrows(&self) -> usize {
             self.layout.rows

@@ -60,6 +60,7 @@ pub use device::Device;
 pub use error::{Error, Result};
 pub use facts::Facts;
 pub use in_place::{Carry, InPlace, InPlaceOptions, InPlacePlan};
+pub use layout::{AlignedLayout, Layout};
 pub use matrix::DeviceMatrix;
 pub use plan::{Batch, CacheWarning, Plan, PlanCache};
 #[cfg(feature = "simulator")]

@@ -197,10 +197,6 @@ impl<T: Pod> DeviceMatrix<T> {
         &self.buffer
     }
 
-    pub(crate) fn layout(&self) -> Layout {
-        self.layout
-    }
-
     pub(crate) fn address(&self) -> u64 {
         self.buffer.address()
     }
