@@ -14,9 +14,9 @@ pub use problem::Batch;
 use crate::device::Device;
 use crate::kernels::width_of_bytes;
 use crate::launch::Launch;
-use crate::layout::Layout;
+use crate::layout::AlignedLayout;
 use crate::view::{MatrixView, MatrixViewMut};
-use crate::{Error, Result, Strategy};
+use crate::{Error, Facts, Result, Strategy};
 use bytemuck::Pod;
 use kernel_abi::Kernel;
 use kernel_abi::classic::{self as classic_kernels, Matrices};
@@ -59,21 +59,40 @@ impl Plan {
         dst: impl Into<MatrixViewMut<'d, T>>,
         strategy: Strategy,
     ) -> Result<Self> {
-        let problem = problem(&src.into(), &dst.into(), Batch::ONE);
-        require_transposed(&problem.src, &problem.dst)?;
-        let classic = match strategy {
-            Strategy::Naive => &classic_kernels::NAIVE,
-            Strategy::Tiled => &classic_kernels::TILED,
-            Strategy::Padded => &classic_kernels::PADDED,
-            Strategy::Diagonal => &classic_kernels::DIAGONAL,
-            Strategy::Auto => {
-                return Ok(Plan {
-                    problem,
-                    launches: fast::launches(&problem, GRID_LIMIT, tuning()),
-                });
-            }
-        };
-        Self::classic(classic, problem)
+        let src = src.into();
+        let problem = problem(&src, &dst.into(), Batch::ONE);
+        problem.require_transposed()?;
+        Self::of_problem(problem, strategy, src.device.facts())
+    }
+
+    /// Plans like [`new`](Self::new), for a device that is like `facts` and matrices that need not exist: of elements of
+    /// `element_bytes` bytes, laid out like `src` and `dst`.
+    ///
+    /// ```
+    /// use transpose::{Device, DeviceMatrix, Layout, Plan, Strategy};
+    /// # fn main() -> transpose::Result<()> {
+    /// let device = Device::simulated();
+    /// let (src, dst) = (Layout::contiguous(1000, 70, 4)?, Layout::new(70, 1000, 1024, 4)?);
+    /// let plan = Plan::for_layouts(4, src, dst, Strategy::Auto, device.facts())?;
+    /// assert_eq!(plan.kernel_names(), ["micro_b4"]);
+    /// // A window may start anywhere.
+    /// let plan = Plan::for_layouts(4, src.aligned_to(4), dst, Strategy::Auto, device.facts())?;
+    /// assert_eq!(plan.kernel_names(), ["rows_b4"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`Error::SizeOverflow`] for layouts of more than 4 TiB.
+    pub fn for_layouts(
+        element_bytes: usize,
+        src: impl Into<AlignedLayout>,
+        dst: impl Into<AlignedLayout>,
+        strategy: Strategy,
+        facts: &Facts,
+    ) -> Result<Self> {
+        let problem = Problem::of_layouts(element_bytes, src.into(), dst.into(), Batch::ONE)?;
+        Self::of_problem(problem, strategy, facts)
     }
 
     /// Plans the transpose of a batch: `src` and `dst` are its first matrices, and the others follow
@@ -89,9 +108,25 @@ impl Plan {
     ) -> Result<Self> {
         let (src, dst) = (src.into(), dst.into());
         let problem = problem(&src, &dst, batch);
-        require_transposed(&problem.src, &problem.dst)?;
-        require_batch(&problem, src.available, dst.available)?;
-        Ok(Plan { problem, launches: fast::launches(&problem, GRID_LIMIT, tuning()) })
+        problem.require_transposed()?;
+        problem.require_batch(src.available, dst.available)?;
+        Self::of_problem(problem, Strategy::Auto, src.device.facts())
+    }
+
+    /// Plans like [`batched`](Self::batched), for a device that is like `facts` and matrices that need not exist: of elements of
+    /// `element_bytes` bytes, laid out like `src` and `dst`.
+    ///
+    /// # Errors
+    /// As [`for_layouts`](Self::for_layouts), [`Error::BatchOverlap`], and [`Error::BatchOutOfBounds`] for a batch of more than 4 TiB.
+    pub fn batched_for_layouts(
+        element_bytes: usize,
+        src: impl Into<AlignedLayout>,
+        dst: impl Into<AlignedLayout>,
+        batch: Batch,
+        facts: &Facts,
+    ) -> Result<Self> {
+        let problem = Problem::of_layouts(element_bytes, src.into(), dst.into(), batch)?;
+        Self::of_problem(problem, Strategy::Auto, facts)
     }
 
     /// Plans like [`new`](Self::new) with [`Strategy::Auto`], by measuring: every kernel that can
@@ -126,7 +161,7 @@ impl Plan {
         let estimate = Plan::new(src, dst.reborrow(), Strategy::Auto)?;
         let device = src.same_device(&dst)?;
         let problem = estimate.problem;
-        let candidates = fast::candidates(&problem, GRID_LIMIT, tuning());
+        let candidates = fast::candidates(&problem, GRID_LIMIT, tuning(device.facts()));
         let known = cache.get(device.name(), &problem);
         if let Some((_, launches)) = candidates.iter().find(|(name, _)| known == Some(*name)) {
             return Ok(Plan { problem, launches: launches.clone() });
@@ -163,8 +198,10 @@ impl Plan {
         src: impl Into<MatrixView<'s, T>>,
         dst: impl Into<MatrixViewMut<'d, T>>,
     ) -> Result<Vec<Self>> {
+        let src = src.into();
         let Plan { problem, .. } = Plan::new(src, dst, Strategy::Auto)?;
-        let candidates = fast::candidates(&problem, GRID_LIMIT, tuning()).into_iter();
+        let tuning = tuning(src.device.facts());
+        let candidates = fast::candidates(&problem, GRID_LIMIT, tuning).into_iter();
         Ok(candidates.map(|(_, launches)| Plan { problem, launches }).collect())
     }
 
@@ -210,6 +247,22 @@ impl Plan {
         Plan { problem: problem(src, dst, Batch::ONE), launches }
     }
 
+    /// The plan for a problem whose matrices fit each other.
+    fn of_problem(problem: Problem, strategy: Strategy, facts: &Facts) -> Result<Self> {
+        let classic = match strategy {
+            Strategy::Naive => &classic_kernels::NAIVE,
+            Strategy::Tiled => &classic_kernels::TILED,
+            Strategy::Padded => &classic_kernels::PADDED,
+            Strategy::Diagonal => &classic_kernels::DIAGONAL,
+            Strategy::Auto => {
+                let launches = fast::launches(&problem, GRID_LIMIT, tuning(facts));
+                debug_assert!(problem.is_empty() || !launches.is_empty(), "{problem}");
+                return Ok(Plan { problem, launches });
+            }
+        };
+        Self::classic(classic, problem)
+    }
+
     fn classic(kernel: &Kernel<Matrices>, problem: Problem) -> Result<Self> {
         if problem.element_bytes == 0 {
             return Ok(Plan { problem, launches: Vec::new() });
@@ -241,7 +294,7 @@ impl Plan {
                 actual: actual.to_string(),
             });
         }
-        require_batch(&actual, src.available, dst.available)?;
+        actual.require_batch(src.available, dst.available)?;
         let device: &Device = src.same_device(&dst)?;
         for launch in &self.launches {
             // SAFETY: the plan was made for these layouts, whose extents the views, and for a batch
@@ -263,9 +316,9 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The numbers that plans are made by.
-fn tuning() -> &'static fast::Tuning {
-    fast::Tuning::of((9, 0))
+/// The numbers that plans for such a device are made by.
+fn tuning(facts: &Facts) -> &'static fast::Tuning {
+    fast::Tuning::of(facts.compute_capability)
 }
 
 fn problem<T: Pod>(src: &MatrixView<'_, T>, dst: &MatrixViewMut<'_, T>, batch: Batch) -> Problem {
@@ -279,36 +332,72 @@ fn problem<T: Pod>(src: &MatrixView<'_, T>, dst: &MatrixViewMut<'_, T>, batch: B
     }
 }
 
-fn require_transposed(src: &Layout, dst: &Layout) -> Result<()> {
-    if (src.rows, src.cols) == (dst.cols, dst.rows) {
-        return Ok(());
-    }
-    Err(Error::ShapeMismatch {
-        src_rows: src.rows,
-        src_cols: src.cols,
-        dst_rows: dst.rows,
-        dst_cols: dst.cols,
-    })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DeviceMatrix, Layout};
 
-/// Whether all matrices of a batch are in the memory that there is, and destinations apart.
-fn require_batch(problem: &Problem, src_available: usize, dst_available: usize) -> Result<()> {
-    let Batch { count, src_stride, dst_stride } = problem.batch;
-    if count <= 1 || problem.is_empty() {
-        return Ok(());
-    }
-    let within = |stride: usize, extent: usize, available: usize| {
-        let end = (count - 1).checked_mul(stride).and_then(|start| start.checked_add(extent));
-        match end {
-            Some(end) if end <= available => Ok(()),
-            _ => Err(Error::BatchOutOfBounds { count, stride, extent, available }),
+    /// What is planned for layouts is what is planned for matrices that are laid out so.
+    #[test]
+    fn layouts_are_enough() {
+        let device = Device::simulated();
+        for (rows, cols) in [(1, 1), (0, 5), (5, 70), (64, 64), (1000, 70), (70, 999)] {
+            let src =
+                DeviceMatrix::<[u8; 6]>::zeroed_with_ld(&device, rows, cols, cols + 3).unwrap();
+            let mut dst = DeviceMatrix::<[u8; 6]>::zeroed(&device, cols, rows).unwrap();
+            let (from, to) = (src.layout(), dst.layout());
+            let plan = Plan::for_layouts(6, from, to, Strategy::Auto, device.facts()).unwrap();
+            let expected = Plan::new(&src, &mut dst, Strategy::Auto).unwrap();
+            assert_eq!((plan.problem, &plan.launches), (expected.problem, &expected.launches));
+            plan.run(&src, &mut dst).unwrap();
         }
-    };
-    within(src_stride, problem.src.extent(), src_available)?;
-    within(dst_stride, problem.dst.extent(), dst_available)?;
-    if dst_stride < problem.dst.extent() {
-        let (stride, extent) = (dst_stride, problem.dst.extent());
-        return Err(Error::BatchOverlap { stride, extent });
+        let layout = |rows, cols| Layout::contiguous(rows, cols, 4).unwrap();
+        let facts = device.facts();
+        let mismatch = Plan::for_layouts(4, layout(3, 5), layout(3, 5), Strategy::Auto, facts);
+        assert!(matches!(mismatch, Err(Error::ShapeMismatch { .. })));
+        let batch = Batch { count: 9, src_stride: 0, dst_stride: 14 };
+        let batched =
+            |batch| Plan::batched_for_layouts(4, layout(3, 5), layout(5, 3), batch, facts);
+        assert!(matches!(batched(batch), Err(Error::BatchOverlap { .. })));
+        assert!(batched(Batch { dst_stride: 15, ..batch }).is_ok());
+        let far = Batch { src_stride: usize::MAX / 8, ..batch };
+        assert!(matches!(batched(far), Err(Error::BatchOutOfBounds { .. })));
+        assert!(batched(Batch { count: 1, ..far }).is_ok());
     }
-    Ok(())
+
+    /// Plans for the largest layouts are within the limits of every grid; larger ones are refused. Those of one row are not taken as
+    /// large: they take a million launches.
+    #[test]
+    fn the_largest_layouts_have_plans() {
+        let facts = Device::simulated().facts().clone();
+        for bytes in [1, 2, 3, 4, 6, 8, 12, 16, 500, 1 << 20] {
+            let most: usize = (1 << 42) / bytes;
+            let side = most.isqrt();
+            for (rows, cols) in [(1, most / 100), (most, 1), (most / 50, 50), (side, side)] {
+                let (from, to) = (
+                    Layout::contiguous(rows, cols, bytes).unwrap(),
+                    Layout::contiguous(cols, rows, bytes).unwrap(),
+                );
+                for strategy in Strategy::ALL {
+                    for align in [16, 1] {
+                        let from = from.aligned_to(align);
+                        let plan = Plan::for_layouts(bytes, from, to, strategy, &facts);
+                        let Ok(plan) = plan else {
+                            assert!(strategy != Strategy::Auto && width_of_bytes(bytes).is_err());
+                            continue;
+                        };
+                        assert!(!plan.launches.is_empty(), "{plan}");
+                        let limited = |launch: &Launch| {
+                            launch.grid.iter().zip(GRID_LIMIT).all(|(&n, most)| n as usize <= most)
+                        };
+                        assert!(plan.launches.iter().all(limited), "{plan}");
+                    }
+                }
+            }
+            let beyond = Layout::contiguous(most + 1, 1, bytes).unwrap();
+            let to = Layout::contiguous(1, most + 1, bytes).unwrap();
+            let refused = Plan::for_layouts(bytes, beyond, to, Strategy::Auto, &facts);
+            assert!(matches!(refused, Err(Error::SizeOverflow { .. })));
+        }
+    }
 }

@@ -1,10 +1,14 @@
 //! What a plan is made for.
 
-use crate::layout::Layout;
+use crate::layout::{AlignedLayout, Layout};
+use crate::{Error, Result};
 use std::fmt;
 
 /// The bytes that vectors are aligned to; nothing gains from more.
 pub(crate) const VECTOR: usize = 16;
+
+/// More bytes than any matrix has that a GPU can reach: numbers up to this can be multiplied by a tile's without a second thought.
+const MOST_BYTES: usize = 1 << 42;
 
 /// Equally laid out matrices at equal distances, in elements.
 ///
@@ -61,6 +65,68 @@ pub(crate) fn tight(element_bytes: usize, rows: usize, cols: usize) -> Problem {
 }
 
 impl Problem {
+    /// The transpose of matrices laid out like these, which need not exist; checked.
+    pub fn of_layouts(
+        element_bytes: usize,
+        src: AlignedLayout,
+        dst: AlignedLayout,
+        batch: Batch,
+    ) -> Result<Self> {
+        let problem = Problem {
+            element_bytes,
+            src: src.layout,
+            dst: dst.layout,
+            src_align: alignment(src.alignment as u64),
+            dst_align: alignment(dst.alignment as u64),
+            batch: batch.normalised(),
+        };
+        problem.require_transposed()?;
+        let most = MOST_BYTES / element_bytes.max(1);
+        for Layout { rows, cols, ld } in [problem.src, problem.dst] {
+            if rows.checked_mul(ld).is_none_or(|elements| elements > most) {
+                return Err(Error::SizeOverflow { rows, cols, ld, element_bytes });
+            }
+        }
+        problem.require_batch(most, most)?;
+        Ok(problem)
+    }
+
+    /// Refuses a destination that has not the transposed shape of the source.
+    pub fn require_transposed(&self) -> Result<()> {
+        let Problem { src, dst, .. } = self;
+        if (src.rows, src.cols) == (dst.cols, dst.rows) {
+            return Ok(());
+        }
+        Err(Error::ShapeMismatch {
+            src_rows: src.rows,
+            src_cols: src.cols,
+            dst_rows: dst.rows,
+            dst_cols: dst.cols,
+        })
+    }
+
+    /// Refuses matrices of a batch outside the memory that there is, in elements, and destinations in each other.
+    pub fn require_batch(&self, src_available: usize, dst_available: usize) -> Result<()> {
+        let Batch { count, src_stride, dst_stride } = self.batch;
+        if count <= 1 || self.is_empty() {
+            return Ok(());
+        }
+        let within = |stride: usize, extent: usize, available: usize| {
+            let end = (count - 1).checked_mul(stride).and_then(|start| start.checked_add(extent));
+            match end {
+                Some(end) if end <= available => Ok(()),
+                _ => Err(Error::BatchOutOfBounds { count, stride, extent, available }),
+            }
+        };
+        within(src_stride, self.src.extent(), src_available)?;
+        within(dst_stride, self.dst.extent(), dst_available)?;
+        if dst_stride < self.dst.extent() {
+            let (stride, extent) = (dst_stride, self.dst.extent());
+            return Err(Error::BatchOverlap { stride, extent });
+        }
+        Ok(())
+    }
+
     /// Whether a plan made for this problem can be run on the other: whether they are the same but
     /// for an alignment that is better than planned for.
     pub fn serves(&self, other: &Problem) -> bool {

@@ -174,7 +174,7 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// A single launch; `None` if the kernel does not exist for the word.
+    /// A single launch; `None` if the kernel does not exist for the word, or a grid has not as many blocks.
     pub fn launch<P: Params>(
         &self,
         kernel: &Kernel<P>,
@@ -189,9 +189,13 @@ impl<'a> Task<'a> {
             first_matrix * batch.src_stride + first_col,
             first_matrix * batch.dst_stride + first_col * dst.ld,
         ];
+        let grid = [x, y, matrices];
+        if grid.iter().zip(self.limit).any(|(&blocks, limit)| blocks > limit) {
+            return None;
+        }
         Some(Launch {
             entry: kernels::entry(kernel, self.word).ok()?,
-            grid: [x, y, matrices].map(|n| n as u32),
+            grid: grid.map(|n| n as u32),
             block: [block.threads, 1, 1],
             dynamic_shared_bytes: block.shared as u32,
             at_once: 0,
