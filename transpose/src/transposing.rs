@@ -19,7 +19,7 @@ impl<T: Pod> DeviceMatrix<T> {
     /// The transposed matrix, by the given strategy.
     ///
     /// # Errors
-    /// [`Error::ElementSize`], [`Error::OutOfMemory`], and what the device reports.
+    /// [`Error::ElementSize`](crate::Error::ElementSize), [`Error::OutOfMemory`](crate::Error::OutOfMemory), and what the device reports.
     pub fn transposed_with(&self, strategy: Strategy) -> Result<Self> {
         let layout = Layout::contiguous(self.ncols(), self.nrows(), size_of::<T>())?;
         let mut dst = Self::uninitialized(self.device(), layout)?;
@@ -49,8 +49,8 @@ impl<T: Pod> DeviceMatrix<T> {
     /// Transposes into `dst`, a matrix or a window on one, by the given strategy.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] unless `dst` is `ncols × nrows`, [`Error::ElementSize`],
-    /// [`Error::DeviceMismatch`], and what the device reports.
+    /// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) unless `dst` is `ncols × nrows`, [`Error::ElementSize`](crate::Error::ElementSize),
+    /// [`Error::DeviceMismatch`](crate::Error::DeviceMismatch), and what the device reports.
     pub fn transpose_into_with<'d>(
         &self,
         dst: impl Into<MatrixViewMut<'d, T>>,
@@ -78,7 +78,7 @@ impl<T: Pod> MatrixView<'_, T> {
     /// Transposes this window into `dst` by the given strategy.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`], [`Error::ElementSize`], [`Error::DeviceMismatch`], and what the
+    /// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch), [`Error::ElementSize`](crate::Error::ElementSize), [`Error::DeviceMismatch`](crate::Error::DeviceMismatch), and what the
     /// device reports.
     pub fn transpose_into_with<'d>(
         &self,

@@ -72,7 +72,7 @@ impl Plan {
     /// use transpose::{Device, DeviceMatrix, Layout, Plan, Strategy};
     /// # fn main() -> transpose::Result<()> {
     /// let device = Device::simulated();
-    /// let (src, dst) = (Layout::contiguous(1000, 70, 4)?, Layout::new(70, 1000, 1024, 4)?);
+    /// let (src, dst) = (Layout::contiguous(1000, 96, 4)?, Layout::new(96, 1000, 1024, 4)?);
     /// let plan = Plan::for_layouts(4, src, dst, Strategy::Auto, device.facts())?;
     /// assert_eq!(plan.kernel_names(), ["micro_b4"]);
     /// // A window may start anywhere.
