@@ -237,6 +237,9 @@ impl Backend for Cuda {
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>> {
+        // Around the work too: to enter for each launch would be in the time of those that are shorter than the
+        // driver takes to queue them.
+        let _current = self.context().enter()?;
         let (start, stop) = (Event::new(self.context())?, Event::new(self.context())?);
         start.record(&self.stream)?;
         work()?;

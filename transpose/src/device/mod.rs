@@ -232,7 +232,8 @@ impl Device {
     }
 
     /// Runs `work` and returns the time that the device spent on what it queued, between two
-    /// events on the device. `None` on the simulator, whose time tells nothing about a GPU.
+    /// events on the device. `None` on the simulator, whose time tells nothing about a GPU. While `work` runs, a GPU's
+    /// context is current on the calling thread.
     ///
     /// # Errors
     /// What `work` returns or the device reports.
