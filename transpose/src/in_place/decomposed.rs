@@ -5,11 +5,11 @@
 //! Three passes, or two if the sides have no common divisor. Rows that are too long for a block are
 //! shuffled into scratch memory, as many at a time as it has room for, and copied back.
 
-use super::InPlaceOptions;
 use super::decomposition::Decomposition;
 use super::launches::{self, Columns};
-use super::plan::Shape;
+use super::options::InPlaceOptions;
 use super::recipe::{Recipe, Step};
+use super::shape::Shape;
 use crate::facts::Facts;
 
 /// Bytes of a strip's row: whole sectors, so that nothing is moved in vain.

@@ -10,13 +10,13 @@
 //! The names and the elementary transpositions between them are those of Sung et al. (2012, 2014).
 
 use super::launches::Slots;
-use super::plan::{InPlacePlan, Shape, scratch_limit};
+use super::options::InPlaceOptions;
 use super::recipe::Recipe;
-use super::{InPlaceOptions, stages};
+use super::shape::{Shape, scratch_limit};
+use super::stages;
 use crate::facts::Facts;
 use crate::layout::Layout;
-use crate::{DeviceMatrix, Error, Result};
-use bytemuck::Pod;
+use crate::{Error, Result};
 
 /// One layout into another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,82 +120,4 @@ impl Conversion {
 fn not_served(algorithm: &'static str, shape: &Shape, reason: &'static str) -> Error {
     let Shape { rows, cols, .. } = *shape;
     Error::NotServed { algorithm, rows, cols, element_bytes: shape.element_bytes(), reason }
-}
-
-impl<T: Pod> DeviceMatrix<T> {
-    /// Turns an array of structures, `records × fields`, into a structure of arrays,
-    /// `fields × records`, in its own memory.
-    ///
-    /// # Errors
-    /// As [`transpose_in_place`](Self::transpose_in_place).
-    pub fn aos_to_soa(&mut self) -> Result<()> {
-        self.transpose_in_place()
-    }
-
-    /// Turns a structure of arrays, `fields × records`, into an array of structures,
-    /// `records × fields`, in its own memory.
-    ///
-    /// # Errors
-    /// As [`transpose_in_place`](Self::transpose_in_place).
-    pub fn soa_to_aos(&mut self) -> Result<()> {
-        self.transpose_in_place()
-    }
-
-    /// Turns an array of structures, `records × fields`, into an array of structures of tiled
-    /// arrays, `(records / width · fields) × width`, in its own memory.
-    ///
-    /// # Errors
-    /// [`Error::TileWidth`] unless `width` divides the records, [`Error::GapsInPlace`],
-    /// [`Error::NotServed`] for a tile that does not fit on chip, and what the device reports.
-    pub fn aos_to_asta(&mut self, width: usize) -> Result<()> {
-        self.aos_to_asta_with(width, &InPlaceOptions::default())
-    }
-
-    /// Like [`aos_to_asta`](Self::aos_to_asta), by the kernel that the options name: this is the
-    /// elementary transposition 010!.
-    ///
-    /// # Errors
-    /// As [`aos_to_asta`](Self::aos_to_asta).
-    pub fn aos_to_asta_with(&mut self, width: usize, options: &InPlaceOptions) -> Result<()> {
-        InPlacePlan::converting(self, Conversion::AosToAsta { width }, options)?.run(self)
-    }
-
-    /// Turns tiles of `fields × ncols` back into an array of structures, `records × fields`, in
-    /// their own memory.
-    ///
-    /// # Errors
-    /// As [`aos_to_asta`](Self::aos_to_asta); `fields` must divide the rows.
-    pub fn asta_to_aos(&mut self, fields: usize) -> Result<()> {
-        let conversion = Conversion::AstaToAos { fields };
-        InPlacePlan::converting(self, conversion, &InPlaceOptions::default())?.run(self)
-    }
-
-    /// Turns a structure of arrays, `fields × records`, into tiles of `fields × width`, a matrix
-    /// of `(records / width · fields) × width`, in its own memory: the elementary
-    /// transposition 100!.
-    ///
-    /// # Errors
-    /// As [`aos_to_asta`](Self::aos_to_asta); [`Error::NotServed`] for a width so small that
-    /// the flags would take too much memory.
-    pub fn soa_to_asta(&mut self, width: usize) -> Result<()> {
-        self.soa_to_asta_with(width, &InPlaceOptions::default())
-    }
-
-    /// Like [`soa_to_asta`](Self::soa_to_asta), with super-elements carried as the options say.
-    ///
-    /// # Errors
-    /// As [`soa_to_asta`](Self::soa_to_asta).
-    pub fn soa_to_asta_with(&mut self, width: usize, options: &InPlaceOptions) -> Result<()> {
-        InPlacePlan::converting(self, Conversion::SoaToAsta { width }, options)?.run(self)
-    }
-
-    /// Turns tiles of `fields × ncols` into a structure of arrays, `fields × records`, in their own
-    /// memory: the elementary transposition 100!.
-    ///
-    /// # Errors
-    /// As [`soa_to_asta`](Self::soa_to_asta); `fields` must divide the rows.
-    pub fn asta_to_soa(&mut self, fields: usize) -> Result<()> {
-        let conversion = Conversion::AstaToSoa { fields };
-        InPlacePlan::converting(self, conversion, &InPlaceOptions::default())?.run(self)
-    }
 }

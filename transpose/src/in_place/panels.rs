@@ -16,10 +16,10 @@
 //! spacing, which costs no pass of its own. `m` is free, so some `m` leaves a small `r` for any
 //! `K`, primes included.
 
-use super::InPlaceOptions;
 use super::launches::{Panels, Slots};
-use super::plan::{Shape, scratch_limit};
+use super::options::InPlaceOptions;
 use super::recipe::{Recipe, Step};
+use super::shape::{Shape, scratch_limit};
 use crate::Result;
 use crate::facts::Facts;
 use crate::launch::Launch;

@@ -16,9 +16,10 @@
 //! that moves a tile and transposes it.
 
 use super::launches::{self, Panels, Slots};
-use super::plan::Shape;
+use super::options::InPlaceOptions;
 use super::recipe::Recipe;
-use super::{InPlaceOptions, tiles};
+use super::shape::Shape;
+use super::tiles;
 use crate::facts::Facts;
 
 /// How many stages.

@@ -5,7 +5,7 @@ use crate::divide::magic32;
 use crate::facts::Facts;
 use crate::in_place::cycles::cycle;
 use crate::in_place::decomposition::gcd;
-use crate::in_place::{Carry, InPlaceOptions};
+use crate::in_place::options::{Carry, InPlaceOptions};
 use crate::kernels::{InPlaceKernel, Width, width_dividing};
 use crate::launch::Launch;
 

@@ -5,7 +5,7 @@ use super::{NONE, launch};
 use crate::divide::magic32;
 use crate::facts::Facts;
 use crate::far_rows::tiles_apart;
-use crate::in_place::plan::Shape;
+use crate::in_place::shape::Shape;
 use crate::kernels::{InPlaceKernel, Width};
 use crate::launch::Launch;
 

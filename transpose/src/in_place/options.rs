@@ -1,0 +1,109 @@
+//! What a caller may choose of a transposition in place: the algorithm, and sizes.
+
+use crate::{Error, Result};
+use std::fmt;
+use std::str::FromStr;
+
+/// How a matrix is transposed in its own memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum InPlace {
+    /// Tiles change places across the diagonal, in one pass. Square matrices only.
+    Square,
+    /// Panels are transposed on chip, then super-elements move along cycles. Two passes, one if
+    /// the chip holds the whole matrix; any shape.
+    TwoStage,
+    /// 100!, 0010!, 0100!, by Sung et al.: three passes. The sides need useful divisors.
+    ThreeStage,
+    /// 0100!, 0010!, 1000!, 0100!, by Gustavson, Karlsson and Kågström: four passes.
+    FourStage,
+    /// The same with the middle two as one: three passes.
+    FourStageFused,
+    /// Row and column permutations, by Catanzaro, Keller and Garland: two or three passes, one more
+    /// if rows are too long for the chip; any shape whose columns fit on it, a few at a time.
+    Decomposed,
+    /// A thread per cycle: the baseline that the others are measured against. Any shape, slowly.
+    CycleFollowing,
+    /// The fastest one known for the shape and the element.
+    #[default]
+    Auto,
+}
+
+impl InPlace {
+    /// Every algorithm, [`Auto`](Self::Auto) last.
+    pub const ALL: [InPlace; 8] = [
+        InPlace::Square,
+        InPlace::TwoStage,
+        InPlace::ThreeStage,
+        InPlace::FourStage,
+        InPlace::FourStageFused,
+        InPlace::Decomposed,
+        InPlace::CycleFollowing,
+        InPlace::Auto,
+    ];
+
+    /// The name, as [`FromStr`] reads it.
+    pub fn name(self) -> &'static str {
+        match self {
+            InPlace::Square => "square",
+            InPlace::TwoStage => "two-stage",
+            InPlace::ThreeStage => "three-stage",
+            InPlace::FourStage => "four-stage",
+            InPlace::FourStageFused => "four-stage-fused",
+            InPlace::Decomposed => "decomposed",
+            InPlace::CycleFollowing => "cycle-following",
+            InPlace::Auto => "auto",
+        }
+    }
+}
+
+impl fmt::Display for InPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for InPlace {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        InPlace::ALL.into_iter().find(|algorithm| algorithm.name() == name).ok_or_else(|| {
+            Error::UnknownName {
+                kind: "in-place algorithm",
+                name: name.to_owned(),
+                known: InPlace::ALL.map(InPlace::name).join(", "),
+            }
+        })
+    }
+}
+
+/// Sizes and kernels that a caller may choose instead of the planner: for tests, studies and tuning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InPlaceOptions {
+    /// The tile's rows and columns, `m × n`. The staged algorithms need divisors of the sides;
+    /// [`InPlace::TwoStage`] takes the first as the length of its super-elements.
+    pub tile: Option<(usize, usize)>,
+    /// The most shared memory that a block takes, in bytes.
+    pub on_chip_bytes: Option<usize>,
+    /// The most blocks that hold parts of one whole.
+    pub max_group: Option<usize>,
+    /// Transposes tiles along their cycles with flags in shared memory (PTTWAC), and with this
+    /// spreading factor (a power of two up to 32) and padding. Otherwise whole tiles are held on
+    /// chip (BS).
+    pub flags: Option<(usize, bool)>,
+    /// Where a warp keeps the super-element that it moves along a cycle.
+    pub carry: Carry,
+    /// Has [`InPlace::Decomposed`] shuffle rows by way of global memory, as it does with those that do not fit on
+    /// chip.
+    pub stage_rows: bool,
+}
+
+/// Where a warp keeps the super-element that it moves along a cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carry {
+    /// In registers, several steps of the cycle at a time; long ones in pieces.
+    #[default]
+    Registers,
+    /// In shared memory, a step at a time, as long as it is.
+    SharedMemory,
+}
