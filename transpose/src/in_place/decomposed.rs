@@ -27,12 +27,12 @@ fn staging_limit(shape: &Shape) -> usize {
 }
 
 /// The steps, or `None` if strips are longer than the chip can hold.
-pub(super) fn recipe(shape: &Shape, limits: &Facts, options: &InPlaceOptions) -> Option<Recipe> {
+pub(super) fn recipe(shape: &Shape, facts: &Facts, options: &InPlaceOptions) -> Option<Recipe> {
     let bytes = shape.element_bytes();
-    let on_chip = limits.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX));
+    let on_chip = facts.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX));
     let backwards = shape.rows < shape.cols;
     let d = Decomposition::new(shape.rows.max(shape.cols), shape.rows.min(shape.cols));
-    let (strip, part_rows) = strip(&d, bytes, on_chip, limits, options)?;
+    let (strip, part_rows) = strip(&d, bytes, on_chip, facts, options)?;
     let columns = |shuffle| Columns { shuffle, backwards, strip, part_rows };
 
     let mut recipe = Recipe { tile: Some((part_rows, strip)), ..Recipe::default() };
@@ -97,13 +97,13 @@ fn strip(
     d: &Decomposition,
     bytes: usize,
     on_chip: usize,
-    limits: &Facts,
+    facts: &Facts,
     options: &InPlaceOptions,
 ) -> Option<(usize, usize)> {
     let wanted = (STRIP_BYTES / bytes).clamp(1, d.cols);
     // Several blocks to a multiprocessor, if parts may be small.
-    let tile = on_chip.min(limits.multiprocessor_shared / 2 - 1024);
-    let blocks = if limits.side_by_side { limits.multiprocessors } else { 1 };
+    let tile = on_chip.min(facts.multiprocessor_shared / 2 - 1024);
+    let blocks = if facts.side_by_side { facts.multiprocessors } else { 1 };
     let group = options.max_group.unwrap_or(blocks / 2).clamp(1, blocks);
     let mut strip = wanted;
     loop {

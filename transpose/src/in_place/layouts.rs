@@ -44,7 +44,7 @@ impl Conversion {
     pub fn recipe(
         self,
         shape: &Shape,
-        limits: &Facts,
+        facts: &Facts,
         options: &InPlaceOptions,
     ) -> Result<(Layout, Recipe)> {
         let Shape { rows, cols, .. } = *shape;
@@ -52,24 +52,24 @@ impl Conversion {
         let result = match self {
             Conversion::AosToAsta { width } => {
                 let count = tiles(rows, width, "records")?;
-                Self::tiled(&mut recipe, (width, cols), count, shape, limits, options)?;
+                Self::tiled(&mut recipe, (width, cols), count, shape, facts, options)?;
                 (count * cols, width)
             }
             Conversion::AstaToAos { fields } => {
                 let count = tiles(rows, fields, "rows of tiles")?;
-                Self::tiled(&mut recipe, (fields, cols), count, shape, limits, options)?;
+                Self::tiled(&mut recipe, (fields, cols), count, shape, facts, options)?;
                 (count * cols, fields)
             }
             Conversion::SoaToAsta { width } => {
                 let count = tiles(cols, width, "records")?;
                 let slots = Slots::dense(rows, count, width, 1);
-                Self::moved(&mut recipe, slots, shape, limits, options)?;
+                Self::moved(&mut recipe, slots, shape, facts, options)?;
                 (count * rows, width)
             }
             Conversion::AstaToSoa { fields } => {
                 let count = tiles(rows, fields, "rows of tiles")?;
                 let slots = Slots::dense(count, fields, cols, 1);
-                Self::moved(&mut recipe, slots, shape, limits, options)?;
+                Self::moved(&mut recipe, slots, shape, facts, options)?;
                 (fields, count * cols)
             }
         };
@@ -82,16 +82,16 @@ impl Conversion {
         (rows, cols): (usize, usize),
         count: usize,
         shape: &Shape,
-        limits: &Facts,
+        facts: &Facts,
         options: &InPlaceOptions,
     ) -> Result<()> {
         if rows <= 1 || cols <= 1 || count == 0 || shape.tuple == 0 {
             return Ok(());
         }
-        if !stages::tile_fits((rows, cols), shape, limits, options) {
+        if !stages::tile_fits((rows, cols), shape, facts, options) {
             return Err(not_served("010!", shape, "a tile is larger than fits on chip"));
         }
-        stages::transpose_tiles(recipe, (rows, cols), count, shape, limits, options);
+        stages::transpose_tiles(recipe, (rows, cols), count, shape, facts, options);
         Ok(())
     }
 
@@ -99,7 +99,7 @@ impl Conversion {
         recipe: &mut Recipe,
         slots: Slots,
         shape: &Shape,
-        limits: &Facts,
+        facts: &Facts,
         options: &InPlaceOptions,
     ) -> Result<()> {
         if slots.rows <= 1 || slots.cols <= 1 || slots.length == 0 || shape.tuple == 0 {
@@ -108,7 +108,7 @@ impl Conversion {
         if !slots.countable() {
             return Err(not_served("100!", shape, "there are 2³¹ super-elements or more"));
         }
-        let (launch, flags) = slots.launch(shape.element_bytes(), limits, options);
+        let (launch, flags) = slots.launch(shape.element_bytes(), facts, options);
         if flags > scratch_limit(shape) {
             return Err(not_served("100!", shape, "tiles so narrow need too many flags"));
         }

@@ -53,21 +53,21 @@ struct OnChip {
 
 impl OnChip {
     /// Two blocks to a multiprocessor: one loads or stores while the other waits.
-    fn of(limits: &Facts, options: &InPlaceOptions) -> Self {
-        let tile = (limits.multiprocessor_shared / 2 - 1024).min(limits.block_shared);
-        let tile = options.on_chip_bytes.map_or(tile, |bytes| bytes.min(limits.block_shared));
-        let per_multiprocessor = (limits.multiprocessor_shared / (tile + 1024)).clamp(1, 4);
+    fn of(facts: &Facts, options: &InPlaceOptions) -> Self {
+        let tile = (facts.multiprocessor_shared / 2 - 1024).min(facts.block_shared);
+        let tile = options.on_chip_bytes.map_or(tile, |bytes| bytes.min(facts.block_shared));
+        let per_multiprocessor = (facts.multiprocessor_shared / (tile + 1024)).clamp(1, 4);
         let blocks =
-            if limits.side_by_side { limits.multiprocessors * per_multiprocessor } else { 1 };
-        let group = options.max_group.unwrap_or(blocks / 4).clamp(1, limits.multiprocessors);
-        let group = if limits.side_by_side { group } else { 1 };
+            if facts.side_by_side { facts.multiprocessors * per_multiprocessor } else { 1 };
+        let group = options.max_group.unwrap_or(blocks / 4).clamp(1, facts.multiprocessors);
+        let group = if facts.side_by_side { group } else { 1 };
         OnChip { tile, group }
     }
 
     /// The same with all of the chip for one panel at a time: for rows so long that it takes that.
-    fn for_one_panel(self, limits: &Facts, options: &InPlaceOptions) -> Option<Self> {
-        let blocks = limits.multiprocessors * (limits.multiprocessor_shared / (self.tile + 1024));
-        let free = limits.side_by_side && options.max_group.is_none();
+    fn for_one_panel(self, facts: &Facts, options: &InPlaceOptions) -> Option<Self> {
+        let blocks = facts.multiprocessors * (facts.multiprocessor_shared / (self.tile + 1024));
+        let free = facts.side_by_side && options.max_group.is_none();
         (free && blocks > self.group).then_some(OnChip { group: blocks, ..self })
     }
 
@@ -93,19 +93,19 @@ impl OnChip {
 /// The choice of panels for a shape: `None` if nothing fits the chip and the scratch limit.
 pub(super) fn choose(
     shape: &Shape,
-    limits: &Facts,
+    facts: &Facts,
     options: &InPlaceOptions,
 ) -> Option<(Panels, usize)> {
-    let on_chip = OnChip::of(limits, options);
-    let alone = || choose_for(&on_chip.for_one_panel(limits, options)?, shape, limits, options);
-    choose_for(&on_chip, shape, limits, options).or_else(alone)
+    let on_chip = OnChip::of(facts, options);
+    let alone = || choose_for(&on_chip.for_one_panel(facts, options)?, shape, facts, options);
+    choose_for(&on_chip, shape, facts, options).or_else(alone)
 }
 
 /// The choice with such tiles and groups.
 fn choose_for(
     on_chip: &OnChip,
     shape: &Shape,
-    limits: &Facts,
+    facts: &Facts,
     options: &InPlaceOptions,
 ) -> Option<(Panels, usize)> {
     let (long, short) = (shape.rows.max(shape.cols), shape.rows.min(shape.cols));
@@ -118,17 +118,17 @@ fn choose_for(
         Panels { length, lines, panels, gap, to_rows, tile_length, tile_lines, threads, tuple }
     };
     if options.tile.is_none()
-        && let Some(whole) = in_one_pass(on_chip, shape, limits, options)
+        && let Some(whole) = in_one_pass(on_chip, shape, facts, options)
     {
         return Some((whole, 0));
     }
     let fits = |panels: &Panels| {
         let saved = panels.gap * short * shape.element_bytes();
         let held = panels.parts() <= on_chip.group
-            && panels.shared_bytes(shape.width) <= limits.block_shared;
+            && panels.shared_bytes(shape.width) <= facts.block_shared;
         slots(panels).countable()
             && (held || panels.length == 1)
-            && scratch(panels, shape, limits, options) <= scratch_limit(shape)
+            && scratch(panels, shape, facts, options) <= scratch_limit(shape)
             && saved <= scratch_limit(shape)
     };
     if let Some((length, _)) = options.tile {
@@ -159,7 +159,7 @@ fn choose_for(
 fn in_one_pass(
     on_chip: &OnChip,
     shape: &Shape,
-    limits: &Facts,
+    facts: &Facts,
     options: &InPlaceOptions,
 ) -> Option<Panels> {
     let (length, lines) = (shape.rows.max(shape.cols), shape.rows.min(shape.cols));
@@ -174,20 +174,20 @@ fn in_one_pass(
         threads,
         tuple: shape.tuple,
     };
-    if !limits.side_by_side || options.on_chip_bytes.is_some() || options.max_group.is_some() {
+    if !facts.side_by_side || options.on_chip_bytes.is_some() || options.max_group.is_some() {
         let whole = panel(on_chip.tile(length, lines, shape.element_bytes()), 512);
         return (whole.parts() == 1).then_some(whole);
     }
     let bytes = length * lines * shape.element_bytes() * 32 / 30;
     (1..=4).rev().find_map(|per_multiprocessor| {
-        let room = limits.multiprocessor_shared / per_multiprocessor - 1024;
-        let blocks = limits.multiprocessors * per_multiprocessor;
-        let tile = (bytes / blocks * 17 / 16).max(4 << 10).min(limits.block_shared);
+        let room = facts.multiprocessor_shared / per_multiprocessor - 1024;
+        let blocks = facts.multiprocessors * per_multiprocessor;
+        let tile = (bytes / blocks * 17 / 16).max(4 << 10).min(facts.block_shared);
         let tile = OnChip { tile, ..*on_chip }.tile(length, lines, shape.element_bytes());
         let threads = (MULTIPROCESSOR_THREADS / per_multiprocessor / 32 * 32).min(512);
         let whole = panel(tile, threads);
         let shared = whole.shared_bytes(shape.width);
-        (shared <= room.min(limits.block_shared) && whole.parts() <= blocks).then_some(whole)
+        (shared <= room.min(facts.block_shared) && whole.parts() <= blocks).then_some(whole)
     })
 }
 
@@ -216,8 +216,8 @@ fn cost(panels: &Panels, shape: &Shape) -> f64 {
 }
 
 /// The bytes of scratch memory for counters, flags and what is saved.
-fn scratch(panels: &Panels, shape: &Shape, limits: &Facts, options: &InPlaceOptions) -> usize {
-    let flags = slots(panels).launch(shape.element_bytes(), limits, options).1;
+fn scratch(panels: &Panels, shape: &Shape, facts: &Facts, options: &InPlaceOptions) -> usize {
+    let flags = slots(panels).launch(shape.element_bytes(), facts, options).1;
     coordination(panels, flags) + panels.gap * panels.lines * shape.element_bytes()
 }
 
@@ -237,7 +237,7 @@ fn slots(panels: &Panels) -> Slots {
 pub(super) fn recipe(
     panels: &Panels,
     shape: &Shape,
-    limits: &Facts,
+    facts: &Facts,
     options: &InPlaceOptions,
 ) -> Result<Recipe> {
     let mut recipe = Recipe { tile: Some((panels.length, panels.lines)), ..Recipe::default() };
@@ -248,7 +248,7 @@ pub(super) fn recipe(
         recipe.pass(panel_launch, counters);
         return Ok(recipe);
     }
-    let (permute_launch, flags) = slots(panels).launch(shape.element_bytes(), limits, options);
+    let (permute_launch, flags) = slots(panels).launch(shape.element_bytes(), facts, options);
     if panels.length == 1 {
         recipe.groups.clear();
         recipe.pass(permute_launch, flags);

@@ -62,13 +62,13 @@ impl InPlacePlan {
         options: &InPlaceOptions,
     ) -> Result<Self> {
         let (device, shape) = (matrix.device(), Shape::of(matrix));
-        let limits = device.facts();
-        let mut chosen = choose(&shape, algorithm, limits, options)?;
+        let facts = device.facts();
+        let mut chosen = choose(&shape, algorithm, facts, options)?;
         if !chosen.1.can_run(device)? {
             // The kernels were compiled to need more registers than was reckoned with.
-            let max_group = Some(limits.multiprocessors / 4);
+            let max_group = Some(facts.multiprocessors / 4);
             let options = InPlaceOptions { max_group, ..*options };
-            chosen = choose(&shape, algorithm, limits, &options)?;
+            chosen = choose(&shape, algorithm, facts, &options)?;
             if !chosen.1.can_run(device)? {
                 return Err(Error::NotServed {
                     algorithm: algorithm.name(),
@@ -219,7 +219,7 @@ fn contiguous(shape: &Shape) -> Result<()> {
 fn choose(
     shape: &Shape,
     algorithm: InPlace,
-    limits: &Facts,
+    facts: &Facts,
     options: &InPlaceOptions,
 ) -> Result<(InPlace, Recipe)> {
     let Shape { rows, cols, width, tuple, .. } = *shape;
@@ -246,28 +246,28 @@ fn choose(
         if rows * cols >= 1 << 31 {
             return Err(refuse("its super-elements may be too many to count in 31 bits"));
         }
-        let tile = stages::tile(stages, shape, limits, options)
+        let tile = stages::tile(stages, shape, facts, options)
             .ok_or_else(|| refuse("no tile divides it and fits on chip"))?;
-        let recipe = stages::recipe(stages, tile, shape, limits, options);
+        let recipe = stages::recipe(stages, tile, shape, facts, options);
         if recipe.scratch > scratch_limit(shape) {
             return Err(refuse("its tiles are so small that their flags need too much memory"));
         }
         Ok(recipe)
     };
     let two_stage = || {
-        let (panels, _) = panels::choose(shape, limits, options)
+        let (panels, _) = panels::choose(shape, facts, options)
             .ok_or_else(|| refuse("no panel fits on chip and within the scratch memory"))?;
-        panels::recipe(&panels, shape, limits, options)
+        panels::recipe(&panels, shape, facts, options)
     };
     let decomposed = || {
         one_word()?;
-        decomposed::recipe(shape, limits, options)
+        decomposed::recipe(shape, facts, options)
             .ok_or_else(|| refuse("a strip of columns is longer than fits on chip"))
     };
     let mut single = Recipe::default();
     let recipe = match algorithm {
-        InPlace::Auto if rows == cols && launches::square(shape, limits).is_some() => {
-            return choose(shape, InPlace::Square, limits, options);
+        InPlace::Auto if rows == cols && launches::square(shape, facts).is_some() => {
+            return choose(shape, InPlace::Square, facts, options);
         }
         InPlace::Auto => {
             return two_stage().map(|recipe| (InPlace::TwoStage, recipe)).or_else(|refusal| {
@@ -279,7 +279,7 @@ fn choose(
         }
         InPlace::Square if rows != cols => return Err(refuse("it is not square")),
         InPlace::Square => {
-            let launch = launches::square(shape, limits)
+            let launch = launches::square(shape, facts)
                 .ok_or_else(|| refuse("two elements do not fit on chip"))?;
             single.pass(launch, 0);
             single
@@ -291,7 +291,7 @@ fn choose(
         InPlace::Decomposed => decomposed()?,
         InPlace::CycleFollowing => {
             one_word()?;
-            single.pass(launches::cycles(rows, cols, width, limits), 0);
+            single.pass(launches::cycles(rows, cols, width, facts), 0);
             single
         }
     };
@@ -300,18 +300,18 @@ fn choose(
 
 /// The tiles that are worth a try, best first.
 fn candidates(shape: &Shape, algorithm: InPlace, device: &Device) -> Vec<(usize, usize)> {
-    let (limits, options) = (device.facts(), InPlaceOptions::default());
+    let (facts, options) = (device.facts(), InPlaceOptions::default());
     if shape.element_bytes() == 0 {
         return Vec::new();
     }
-    let staged = |stages| stages::candidates(stages, shape, limits, &options);
+    let staged = |stages| stages::candidates(stages, shape, facts, &options);
     match algorithm {
         InPlace::ThreeStage => staged(Stages::Three),
         InPlace::FourStage => staged(Stages::Four),
         InPlace::FourStageFused => staged(Stages::FourFused),
         InPlace::TwoStage => {
             // Panels of half, the same and twice the length that the estimate prefers.
-            let chosen = panels::choose(shape, limits, &options).map(|(panels, _)| panels);
+            let chosen = panels::choose(shape, facts, &options).map(|(panels, _)| panels);
             let around = |length: usize| [length, length / 2, length * 2, length / 4];
             chosen.into_iter().flat_map(|p| around(p.length).map(|m| (m.max(1), p.lines))).collect()
         }

@@ -34,7 +34,7 @@ pub(super) enum Stages {
 pub(super) fn tile(
     stages: Stages,
     shape: &Shape,
-    limits: &Facts,
+    facts: &Facts,
     options: &InPlaceOptions,
 ) -> Option<(usize, usize)> {
     let Shape { rows, cols, .. } = *shape;
@@ -43,22 +43,22 @@ pub(super) fn tile(
             && n > 0
             && rows % m == 0
             && cols % n == 0
-            && fits(stages, (m, n), shape, limits, options))
+            && fits(stages, (m, n), shape, facts, options))
         .then_some((m, n));
     }
-    candidates(stages, shape, limits, options).into_iter().next()
+    candidates(stages, shape, facts, options).into_iter().next()
 }
 
 /// All tiles that the stages can be run with, best first by the heuristic.
 pub(super) fn candidates(
     stages: Stages,
     shape: &Shape,
-    limits: &Facts,
+    facts: &Facts,
     options: &InPlaceOptions,
 ) -> Vec<(usize, usize)> {
-    let elements = limits.block_shared / shape.element_bytes();
+    let elements = facts.block_shared / shape.element_bytes();
     let mut candidates = tiles::candidates(shape.rows, shape.cols, elements);
-    candidates.retain(|&tile| fits(stages, tile, shape, limits, options));
+    candidates.retain(|&tile| fits(stages, tile, shape, facts, options));
     candidates
 }
 
@@ -66,7 +66,7 @@ fn fits(
     stages: Stages,
     (m, n): (usize, usize),
     shape: &Shape,
-    limits: &Facts,
+    facts: &Facts,
     options: &InPlaceOptions,
 ) -> bool {
     let shared = match (stages, options.flags) {
@@ -77,17 +77,17 @@ fn fits(
         (_, Some((spread, _))) => m.saturating_mul(n).saturating_mul(spread) / 31 * 4 + 8,
         (_, None) => whole_tiles(m, n, 1, shape).shared_bytes(shape.width),
     };
-    shared <= limits.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX))
+    shared <= facts.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX))
 }
 
 /// Whether a tile can be transposed by one block.
 pub(super) fn tile_fits(
     tile: (usize, usize),
     shape: &Shape,
-    limits: &Facts,
+    facts: &Facts,
     options: &InPlaceOptions,
 ) -> bool {
-    fits(Stages::Three, tile, shape, limits, options)
+    fits(Stages::Three, tile, shape, facts, options)
 }
 
 /// Tiles of consecutive memory, each held by one block.
@@ -111,12 +111,12 @@ pub(super) fn transpose_tiles(
     (rows, cols): (usize, usize),
     count: usize,
     shape: &Shape,
-    limits: &Facts,
+    facts: &Facts,
     options: &InPlaceOptions,
 ) {
     let launch = match options.flags {
         Some((spread, padding)) => {
-            launches::flags(count, rows, cols, spread, padding, shape.width, limits)
+            launches::flags(count, rows, cols, spread, padding, shape.width, facts)
         }
         None => whole_tiles(rows, cols, count, shape).launch(shape.width),
     };
@@ -128,7 +128,7 @@ pub(super) fn recipe(
     stages: Stages,
     (m, n): (usize, usize),
     shape: &Shape,
-    limits: &Facts,
+    facts: &Facts,
     options: &InPlaceOptions,
 ) -> Recipe {
     let Shape { rows, cols, .. } = *shape;
@@ -138,7 +138,7 @@ pub(super) fn recipe(
         // One row or one column of super-elements stays as it is.
         if rows > 1 && cols > 1 {
             let slots = Slots::dense(rows, cols, length, instances);
-            let (launch, flags) = slots.launch(shape.element_bytes(), limits, options);
+            let (launch, flags) = slots.launch(shape.element_bytes(), facts, options);
             recipe.pass(launch, flags);
         }
     };
@@ -149,12 +149,12 @@ pub(super) fn recipe(
     match stages {
         Stages::FourFused => {
             let (launch, flags) =
-                launches::fused((tile_rows, tile_cols), (m, n), shape.width, limits);
+                launches::fused((tile_rows, tile_cols), (m, n), shape.width, facts);
             recipe.pass(launch, flags);
         }
         Stages::Three | Stages::Four => {
             if m > 1 && n > 1 {
-                transpose_tiles(&mut recipe, (m, n), tile_rows * tile_cols, shape, limits, options);
+                transpose_tiles(&mut recipe, (m, n), tile_rows * tile_cols, shape, facts, options);
             }
         }
     }

@@ -58,7 +58,7 @@ impl Slots {
     pub fn launch(
         &self,
         element_bytes: usize,
-        limits: &Facts,
+        facts: &Facts,
         options: &InPlaceOptions,
     ) -> (Launch, usize) {
         // The kernels move bytes: the widest words that fit slots and gaps.
@@ -70,18 +70,18 @@ impl Slots {
             ..*self
         };
         if options.carry == Carry::SharedMemory {
-            words.through_shared_memory(width, limits, options)
-        } else if words.has_many_short_cycles(width, limits) {
-            (words.by_leaders(width, limits), 0)
+            words.through_shared_memory(width, facts, options)
+        } else if words.has_many_short_cycles(width, facts) {
+            (words.by_leaders(width, facts), 0)
         } else {
-            words.through_registers(width, limits)
+            words.through_registers(width, facts)
         }
     }
 
     /// Whether one warp to a cycle leaves nobody idle.
-    fn has_many_short_cycles(&self, width: Width, limits: &Facts) -> bool {
+    fn has_many_short_cycles(&self, width: Width, facts: &Facts) -> bool {
         let units = self.units(self.pieces(width).0);
-        let many = |length| units / length >= CYCLES_EACH * limits.multiprocessors;
+        let many = |length| units / length >= CYCLES_EACH * facts.multiprocessors;
         units < 1 << 31 && short_cycle(self.rows, self.cols).is_some_and(many)
     }
 
@@ -96,7 +96,7 @@ impl Slots {
     }
 
     /// Long cycles, a flag to each piece.
-    fn through_registers(&self, width: Width, limits: &Facts) -> (Launch, usize) {
+    fn through_registers(&self, width: Width, facts: &Facts) -> (Launch, usize) {
         let (pieces, piece) = self.pieces(width);
         // As many bytes in flight with short pieces as with long ones.
         let kernel = match piece.div_ceil(8 * lane_words(width)) {
@@ -105,23 +105,23 @@ impl Slots {
             _ => InPlaceKernel::Permute,
         };
         let units = self.units(pieces);
-        let threads = if limits.in_turn { 32 } else { 128 };
+        let threads = if facts.in_turn { 32 } else { 128 };
         // As many as their registers leave room for.
         let per_multiprocessor = if width.bytes() < 8 { 5 } else { 4 };
-        let most = if limits.in_turn { 1 } else { per_multiprocessor * limits.multiprocessors };
+        let most = if facts.in_turn { 1 } else { per_multiprocessor * facts.multiprocessors };
         // A few pieces to a warp: those that find theirs moved already cost little.
         let blocks = units.div_ceil(threads / 8).clamp(1, most);
         (self.moving(kernel, width, [blocks, threads, 0], (pieces, piece)), flag_bytes(units))
     }
 
     /// Short cycles, each moved by one warp.
-    fn by_leaders(&self, width: Width, limits: &Facts) -> Launch {
+    fn by_leaders(&self, width: Width, facts: &Facts) -> Launch {
         let (pieces, piece) = self.pieces(width);
         let kernel = match piece.div_ceil(8 * lane_words(width)) {
             0 | 1 => InPlaceKernel::LeadersShort,
             _ => InPlaceKernel::Leaders,
         };
-        let blocks = self.units(pieces).div_ceil(128).clamp(1, 16 * limits.multiprocessors);
+        let blocks = self.units(pieces).div_ceil(128).clamp(1, 16 * facts.multiprocessors);
         self.moving(kernel, width, [blocks, 128, 0], (pieces, piece))
     }
 
@@ -129,19 +129,19 @@ impl Slots {
     fn through_shared_memory(
         &self,
         width: Width,
-        limits: &Facts,
+        facts: &Facts,
         options: &InPlaceOptions,
     ) -> (Launch, usize) {
         let bytes = width.bytes();
-        let room = limits.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX));
+        let room = facts.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX));
         let pieces = (2 * self.length * bytes).div_ceil(room).min(self.length);
         let piece = self.length.div_ceil(pieces);
         let pieces = self.length.div_ceil(piece);
-        let warps = if limits.in_turn { 1 } else { (room / (2 * piece * bytes)).clamp(1, 4) };
+        let warps = if facts.in_turn { 1 } else { (room / (2 * piece * bytes)).clamp(1, 4) };
         let shared = warps * 2 * piece * bytes;
         let units = self.units(pieces);
-        let per_multiprocessor = (limits.multiprocessor_shared / (shared + 1024)).clamp(1, 16);
-        let most = if limits.in_turn { 1 } else { per_multiprocessor * limits.multiprocessors };
+        let per_multiprocessor = (facts.multiprocessor_shared / (shared + 1024)).clamp(1, 16);
+        let most = if facts.in_turn { 1 } else { per_multiprocessor * facts.multiprocessors };
         let blocks = units.div_ceil(4 * warps).clamp(1, most);
         let blocks = [blocks, 32 * warps, shared];
         (self.moving(InPlaceKernel::Carry, width, blocks, (pieces, piece)), flag_bytes(units))

@@ -10,10 +10,10 @@ use crate::kernels::{InPlaceKernel, Width};
 use crate::launch::Launch;
 
 /// A square matrix, tiles exchanged across the diagonal. `None` if not even two elements fit on chip.
-pub fn square(shape: &Shape, limits: &Facts) -> Option<Launch> {
+pub fn square(shape: &Shape, facts: &Facts) -> Option<Launch> {
     let Shape { rows: side, ld, width, tuple, .. } = *shape;
     if tuple != 1 {
-        return square_tuples(shape, limits);
+        return square_tuples(shape, facts);
     }
     let bytes = width.bytes();
     let wide = ((side | ld) * bytes).is_multiple_of(16);
@@ -57,7 +57,7 @@ fn grid(tiles: usize, apart: usize) -> [usize; 2] {
 const TUPLE_TILES_BYTES: usize = 40 << 10;
 
 /// A square matrix of elements of several words.
-fn square_tuples(shape: &Shape, limits: &Facts) -> Option<Launch> {
+fn square_tuples(shape: &Shape, facts: &Facts) -> Option<Launch> {
     let Shape { rows: side, ld, width, tuple, .. } = *shape;
     let mut tile = 64;
     while tile > 1 && 2 * tile * tile * shape.element_bytes() > TUPLE_TILES_BYTES {
@@ -76,5 +76,5 @@ fn square_tuples(shape: &Shape, limits: &Facts) -> Option<Launch> {
         [side, ld, tiles, apart, tile, pitch, tuple, 0],
         [(7, magic32(tuple)), NONE, NONE, NONE],
     );
-    (shared <= limits.block_shared).then_some(launch)
+    (shared <= facts.block_shared).then_some(launch)
 }

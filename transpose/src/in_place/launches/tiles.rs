@@ -14,9 +14,9 @@ pub fn flags(
     spread: usize,
     padding: bool,
     width: Width,
-    limits: &Facts,
+    facts: &Facts,
 ) -> Launch {
-    let threads = if limits.in_turn { 1 } else { threads_for(rows * cols, 256) };
+    let threads = if facts.in_turn { 1 } else { threads_for(rows * cols, 256) };
     let words = (rows * cols * spread).div_ceil(32);
     let words = if padding { words + words / 32 } else { words };
     launch(
@@ -41,11 +41,11 @@ pub fn fused(
     (rows, cols): (usize, usize),
     (tile_rows, tile_cols): (usize, usize),
     width: Width,
-    limits: &Facts,
+    facts: &Facts,
 ) -> (Launch, usize) {
     let shared = fused_shared_bytes(tile_rows, tile_cols, width);
-    let per_multiprocessor = (limits.multiprocessor_shared / (shared + 1024)).clamp(1, 8);
-    let most = if limits.in_turn { 1 } else { limits.multiprocessors * per_multiprocessor };
+    let per_multiprocessor = (facts.multiprocessor_shared / (shared + 1024)).clamp(1, 8);
+    let most = if facts.in_turn { 1 } else { facts.multiprocessors * per_multiprocessor };
     let blocks = most.min(rows * cols);
     let launch = launch(
         InPlaceKernel::Fused,
@@ -60,9 +60,9 @@ pub fn fused(
 }
 
 /// Elements moved along cycles, a thread per cycle.
-pub fn cycles(rows: usize, cols: usize, width: Width, limits: &Facts) -> Launch {
-    let threads = if limits.in_turn { 1 } else { 256 };
-    let blocks = (rows * cols).div_ceil(threads).min(limits.multiprocessors * 64);
+pub fn cycles(rows: usize, cols: usize, width: Width, facts: &Facts) -> Launch {
+    let threads = if facts.in_turn { 1 } else { 256 };
+    let blocks = (rows * cols).div_ceil(threads).min(facts.multiprocessors * 64);
     launch(
         InPlaceKernel::Cycle,
         width,
