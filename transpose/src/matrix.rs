@@ -174,8 +174,9 @@ impl<T: Pod> DeviceMatrix<T> {
 
     /// The address of the first element on the device: a `CUdeviceptr` if the device is a GPU.
     ///
-    /// The address is valid as long as the matrix lives. What other code does with it is for that
-    /// code to answer for.
+    /// The memory is given and taken back in the order of the device's queue: work on another stream is ordered, by an
+    /// event, after what made the matrix, and is done before the matrix is dropped. What other code does with the
+    /// address is for that code to answer for.
     pub fn device_address(&self) -> u64 {
         self.address()
     }

@@ -1,5 +1,6 @@
 //! What the library asks of the driver, shown on a driver that keeps the books and fails where it is told to. No GPU is needed;
 //! each test is a process of its own.
+#![cfg(target_os = "linux")]
 
 #[path = "../../crates/cuda_driver/tests/support/mod.rs"]
 mod support;

@@ -8,6 +8,9 @@ use crate::{Context, DeviceAddress, DeviceAttribute, Error, RawMemoryPool, Strea
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`.
 const RELEASE_THRESHOLD: u32 = 4;
 
+/// `CUDA_ERROR_NOT_SUPPORTED`.
+const NOT_SUPPORTED: u32 = 801;
+
 /// A pool of a device's memory. Dropped, it gives back all that it holds, at the latest when the last
 /// allocation from it is freed.
 pub struct MemoryPool {
@@ -34,7 +37,11 @@ impl MemoryPool {
         let mut raw = RawMemoryPool::NULL;
         let properties = RawPoolProperties::on_device(device.raw.0);
         // SAFETY: `raw` is a place for a pool; the driver reads the properties before it returns.
-        unsafe { functions.cuMemPoolCreate(&mut raw, &properties) }?;
+        match unsafe { functions.cuMemPoolCreate(&mut raw, &properties) } {
+            // Of a device that is shared out among virtual machines the attribute may promise too much.
+            Err(error) if error.code() == Some(NOT_SUPPORTED) => return Ok(None),
+            created => created?,
+        }
         let pool = MemoryPool { context: context.clone(), functions, raw };
         let mut threshold = release_threshold;
         // SAFETY: the pool lives; the driver reads the value of this attribute as 64 bits.

@@ -8,7 +8,7 @@ use cuda_driver::{
     HostMemoryFlags, LaunchConfig, MemoryPool, Module, RowsShape, Start, Stream,
 };
 use support::recording::{
-    FOREIGN, contexts, fail, fail_each_call, live, set_attribute, set_current, take_calls,
+    FOREIGN, contexts, fail, fail_each_call, live, refuse, set_attribute, set_current, take_calls,
     take_log, with_old_driver, with_recording,
 };
 
@@ -196,7 +196,10 @@ fn an_old_driver_launches_by_what_it_has() {
 #[test]
 fn a_device_may_have_no_pools() {
     with_recording("a_device_may_have_no_pools", || {
+        refuse("cuMemPoolCreate", 801);
+        assert!(MemoryPool::new(&context().unwrap(), 0).unwrap().is_none());
         set_attribute(DeviceAttribute::MEMORY_POOLS_SUPPORTED.0, 0);
+        refuse("", 0);
         assert!(MemoryPool::new(&context().unwrap(), 0).unwrap().is_none());
     });
 }
