@@ -28,6 +28,9 @@ pub struct Facts {
     pub in_turn: bool,
 }
 
+/// The blocks that a grid may have along x, y and z: the same for every GPU since 2012.
+pub(crate) const GRID_LIMIT: [usize; 3] = [i32::MAX as usize, 65535, 65535];
+
 /// Shared memory that every GPU gives a block without being asked for more, in bytes.
 const LEAST_SHARED: usize = 48 << 10;
 

@@ -1,4 +1,4 @@
-//! The kernels of the texts: rows of the table. All take [`Matrices`](crate::classic::Matrices).
+//! The kernels of the texts: rows of the table. All take [`Matrices`].
 
 use crate::classic::{Matrices, BLOCK};
 use crate::table;

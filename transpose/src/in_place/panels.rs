@@ -21,10 +21,10 @@ use super::options::InPlaceOptions;
 use super::recipe::{Recipe, Step};
 use super::shape::{Shape, scratch_limit};
 use crate::Result;
-use crate::facts::Facts;
+use crate::facts::{Facts, GRID_LIMIT};
 use crate::launch::Launch;
 use crate::layout::Layout;
-use crate::plan::{Batch, GRID_LIMIT, Problem, fast};
+use crate::plan::{Batch, Problem, fast};
 
 /// Bytes that a slot should have: fewer cost more per byte, more need larger groups.
 const SLOT_BYTES: usize = 1024;

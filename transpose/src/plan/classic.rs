@@ -58,7 +58,7 @@ pub(crate) fn launches(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::GRID_LIMIT;
+    use crate::facts::GRID_LIMIT;
     use crate::plan::problem::tight;
     use kernel_abi::classic::{NAIVE, PADDED};
 

@@ -12,6 +12,7 @@ pub use measure::{CacheWarning, PlanCache};
 pub use problem::Batch;
 
 use crate::device::Device;
+use crate::facts::GRID_LIMIT;
 use crate::kernels::width_of_bytes;
 use crate::launch::Launch;
 use crate::layout::AlignedLayout;
@@ -23,9 +24,6 @@ use kernel_abi::classic::{self as classic_kernels, Matrices};
 pub(crate) use problem::Problem;
 use problem::alignment;
 use std::fmt;
-
-/// The blocks that a grid may have along x, y and z: the same for every GPU since 2012.
-pub(crate) const GRID_LIMIT: [usize; 3] = [i32::MAX as usize, 65535, 65535];
 
 /// A transpose that has been checked and only waits to be run.
 ///

@@ -3,10 +3,10 @@
 use super::block::Block;
 use super::catalogue::{Axes, Cover, Kernel};
 use super::outcome::Outcome;
+use crate::facts::GRID_LIMIT;
 use crate::kernels::{Width, width_of_bytes};
 use crate::launch::Launch;
 use crate::layout::Layout;
-use crate::plan::GRID_LIMIT;
 use crate::view::{MatrixView, MatrixViewMut};
 use crate::{Error, Plan, Result};
 use bytemuck::Pod;

@@ -85,7 +85,7 @@ pub(crate) fn candidates(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::GRID_LIMIT;
+    use crate::facts::GRID_LIMIT;
     use crate::plan::problem::{Batch, tight as problem};
     use kernel_abi::fast::{Batch as BatchParams, Micro, Window};
 
