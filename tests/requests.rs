@@ -168,11 +168,13 @@ fn facts_that_no_device_is_like(device: &Device) {
     let numbers: Vec<u32> = (0..3000 * 7).collect();
     for change in [
         |facts: &mut Facts| {
-            (facts.multiprocessors, facts.block_shared) = (1, 48 << 10);
-            facts.multiprocessor_shared = 48 << 10;
+            (facts.multiprocessors, facts.side_by_side) = (1, false);
+            (facts.block_shared, facts.multiprocessor_shared) = (48 << 10, 48 << 10);
         },
         |facts: &mut Facts| {
-            (facts.multiprocessors, facts.multiprocessor_shared) = (1 << 16, 1 << 30);
+            // More blocks than a device has room for must not wait for each other.
+            (facts.multiprocessors, facts.side_by_side) = (1 << 16, false);
+            facts.multiprocessor_shared = 1 << 30;
         },
     ] {
         let other = with(change).unwrap();
