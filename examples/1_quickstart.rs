@@ -4,7 +4,6 @@
 
 use std::error::Error;
 use std::time::Duration;
-use transpose::study::driver_copy;
 use transpose::{Device, DeviceMatrix, Strategy};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -37,13 +36,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn measure(device: &Device, src: &DeviceMatrix<u32>) -> Result<(), Box<dyn Error>> {
     const TURNS: usize = 15;
     const LAUNCHES: u32 = 10;
+    let mut copy = DeviceMatrix::zeroed(device, src.nrows(), src.ncols())?;
     let mut dst = DeviceMatrix::zeroed(device, src.ncols(), src.nrows())?;
     let ways: Vec<_> = std::iter::once(None).chain(Strategy::ALL.map(Some)).collect();
     let mut times = vec![Vec::new(); ways.len()];
     for _ in 0..TURNS {
         for (way, times) in ways.iter().zip(&mut times) {
             let mut launch = || match *way {
-                None => driver_copy(src, &mut dst),
+                None => src.copy_into(&mut copy),
                 Some(strategy) => src.transpose_into_with(&mut dst, strategy),
             };
             times.extend(device.time(|| (0..LAUNCHES).try_for_each(|_| launch()))?);

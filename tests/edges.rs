@@ -1,8 +1,8 @@
 //! Matrices at the edges of what there can be: elements of no bytes, gaps behind a single row, strides that mean nothing.
 
 use bytemuck::{Pod, Zeroable};
+use study::{Block, HostMatrix, Kernel, MemoryKind};
 use transpose::simt::Checks;
-use transpose::study::{self, Block, HostMatrix, Kernel, MemoryKind};
 use transpose::{
     Batch, Device, DeviceMatrix, InPlace, InPlaceOptions, InPlacePlan, Plan, PlanCache, Strategy,
 };
@@ -122,8 +122,8 @@ fn elements_of_no_bytes_in_place(device: &Device) {
 fn elements_of_no_bytes_in_studies(device: &Device) {
     let src = DeviceMatrix::<Nothing>::zeroed(device, 64, 96).unwrap();
     let mut same = DeviceMatrix::<Nothing>::zeroed(device, 64, 96).unwrap();
-    study::copy_into(&src, &mut same).unwrap();
-    study::driver_copy(&src, &mut same).unwrap();
+    Plan::copy(&src, &mut same).unwrap().run(&src, &mut same).unwrap();
+    src.copy_into(&mut same).unwrap();
     let mut dst = DeviceMatrix::<Nothing>::zeroed(device, 96, 64).unwrap();
     study::run(Kernel::NaiveRow, Block { x: 16, y: 16 }, &src, &mut dst).unwrap();
     let expected = Kernel::NaiveRow.expected(&[Nothing; 64 * 96], 64, 96).unwrap();

@@ -1,7 +1,7 @@
 //! Matrices in pinned, mapped and unified memory, on the simulator and on a GPU.
 
 use bytemuck::{Pod, Zeroable};
-use transpose::study::{HostMatrix, MemoryKind};
+use study::{HostMatrix, MemoryKind};
 use transpose::{Device, DeviceMatrix, Error, Strategy};
 use transpose_tests::on_both_devices;
 
@@ -70,7 +70,7 @@ fn pinned_memory_is_not_for_kernels(device: &Device) {
     let mut matrix = HostMatrix::<u8>::zeroed(device, MemoryKind::Pinned, 4, 5).unwrap();
     let refusal = matrix.view().unwrap_err().to_string();
     assert_eq!(refusal, "pinned memory is only for copies: kernels cannot reach it");
-    assert!(matches!(matrix.view_mut(), Err(Error::NotMapped { .. })));
+    assert!(matches!(matrix.view_mut(), Err(study::Error::NotMapped { .. })));
 }
 
 /// Work is queued, and neither a look nor a change nor a drop comes before its end.
@@ -106,7 +106,9 @@ fn empty(device: &Device) {
 
 fn more_unified_memory_than_the_device_has(device: &Device) {
     let result = HostMatrix::<u8>::zeroed(device, MemoryKind::Unified, 1 << 25, 1 << 25);
-    assert!(matches!(result, Err(Error::OutOfMemory { bytes, .. }) if bytes == 1 << 50));
+    assert!(
+        matches!(result, Err(study::Error::Transpose(Error::OutOfMemory { bytes, .. })) if bytes == 1 << 50)
+    );
     // The refusal costs nothing: the device goes on.
     let matrix = HostMatrix::<u8>::zeroed(device, MemoryKind::Unified, 3, 3).unwrap();
     assert!(matrix.read().unwrap()[..] == [0; 9]);

@@ -1,6 +1,6 @@
 //! Requests that cannot be met: each is refused with the numbers that say why.
 
-use transpose::{Batch, Device, DeviceMatrix, Error, Facts, Plan, Strategy, study};
+use transpose::{Batch, Device, DeviceMatrix, Error, Facts, Plan, Strategy};
 use transpose_tests::on_both_devices;
 
 on_both_devices! {
@@ -31,9 +31,9 @@ fn shapes_that_do_not_fit(device: &Device) {
         message(src.transpose_into(&mut dst)),
         "the transpose of a 3 × 5 matrix is 5 × 3, the destination is 3 × 5"
     );
-    let copied = study::copy_into(&src, &mut DeviceMatrix::zeroed(device, 5, 3).unwrap());
+    let copied = Plan::copy(&src, &mut DeviceMatrix::zeroed(device, 5, 3).unwrap());
     assert_eq!(message(copied), "a 3 × 5 matrix cannot be copied to one of 5 × 3");
-    let copied = study::driver_copy(&src, &mut DeviceMatrix::zeroed(device, 4, 5).unwrap());
+    let copied = src.copy_into(&mut DeviceMatrix::zeroed(device, 4, 5).unwrap());
     assert_eq!(message(copied), "a 3 × 5 matrix cannot be copied to one of 4 × 5");
 }
 

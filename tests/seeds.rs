@@ -2,10 +2,10 @@
 
 use bench::kernels::Run;
 use profile::Inspection;
+use study::{Block, DALMASSO_BLOCKS, Kernel};
 use transpose::simt::banks::BankModel;
 use transpose::simt::coalesce::CoalesceModel;
 use transpose::simt::{CounterOptions, CounterReport, PartitionModel};
-use transpose::study::{Block, Kernel, SEED_BLOCKS};
 use transpose::{Device, DeviceMatrix};
 
 /// The counts of a kernel on an `n × n` matrix of `f32`.
@@ -15,8 +15,9 @@ fn count(kernel: Kernel, block: Block, n: usize, options: CounterOptions) -> Cou
     let src = DeviceMatrix::<f32>::zeroed(&device, 1, n * n).unwrap();
     let mut dst = DeviceMatrix::zeroed(&device, 1, run.dst_len()).unwrap();
     let inspection = Inspection { counters: Some(options), ..Inspection::default() };
+    let plan = run.plan(&src, &mut dst).unwrap();
     let launches =
-        profile::inspect(&device, inspection, || run.launch(&mut None, &src, &mut dst)).unwrap();
+        profile::inspect(&device, inspection, || run.launch(&plan, &src, &mut dst)).unwrap();
     let [launch] = &launches.unwrap()[..] else { panic!("one launch") };
     launch.report.counters.clone().unwrap()
 }
@@ -82,7 +83,7 @@ fn columns_of_an_unpadded_tile_conflict() {
         assert_eq!(ways(padded, CounterOptions::default()), (1.0, 1.0));
         assert_eq!(ways(padded, paper), (1.0, 1.0));
     }
-    for block in SEED_BLOCKS {
+    for block in DALMASSO_BLOCKS {
         let total = count(Kernel::SmemPad, block, 128, CounterOptions::default()).total;
         assert_eq!(total.shared_load.conflicts, 0, "padding keeps reads of {block} free of them");
     }

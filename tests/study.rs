@@ -2,7 +2,7 @@
 //! GPU, each against the oracle for what it does.
 
 use proptest::prelude::{ProptestConfig, Strategy as _, proptest};
-use transpose::study::{self, Block, Kernel, Outcome, SEED_BLOCKS, Source};
+use study::{Block, DALMASSO_BLOCKS, Kernel, Outcome, Source};
 use transpose::{Device, DeviceMatrix, Error};
 use transpose_tests::{Element, on_both_devices};
 
@@ -138,9 +138,9 @@ fn blocks(device: &Device) {
     let odd = [(1, 1), (3, 5), (1, 1024), (1024, 1), (8, 128), (7, 146), (33, 31), (33, 32)];
     let odd = odd.map(|(x, y)| Block { x, y });
     for &kernel in Kernel::ALL {
-        for block in SEED_BLOCKS.into_iter().chain(odd) {
+        for block in DALMASSO_BLOCKS.into_iter().chain(odd) {
             if let Err(refusal) = kernel.check_block(block) {
-                assert!(matches!(refusal, Error::IllegalBlock { .. }), "{refusal}");
+                assert!(matches!(refusal, study::Error::IllegalBlock { .. }), "{refusal}");
                 let start = format!("{kernel} does not run in blocks of {block} threads: ");
                 assert!(refusal.to_string().starts_with(&start), "{refusal}");
                 continue;
@@ -156,9 +156,10 @@ fn blocks(device: &Device) {
 #[test]
 fn the_seeds_blocks_are_legal() {
     for &kernel in Kernel::ALL {
-        let legal = SEED_BLOCKS.iter().filter(|block| kernel.check_block(**block).is_ok()).count();
+        let legal =
+            DALMASSO_BLOCKS.iter().filter(|block| kernel.check_block(**block).is_ok()).count();
         match kernel.source() {
-            Source::Dalmasso => assert_eq!(legal, SEED_BLOCKS.len(), "{kernel}"),
+            Source::Dalmasso => assert_eq!(legal, DALMASSO_BLOCKS.len(), "{kernel}"),
             _ => assert!(legal >= 1, "{kernel}"),
         }
     }
@@ -232,7 +233,7 @@ fn sources_without_an_outcome(device: &Device) {
     let mut dst = DeviceMatrix::<u64>::zeroed(device, 2, 9).unwrap();
     let kernel = Kernel::InnerArray;
     let refused = study::run(kernel, kernel.default_block(), &src, &mut dst);
-    assert!(matches!(refused, Err(Error::StudySource { element_bytes: 8, .. })));
+    assert!(matches!(refused, Err(study::Error::Source { element_bytes: 8, .. })));
 }
 
 fn destinations_that_do_not_fit(device: &Device) {
@@ -242,8 +243,14 @@ fn destinations_that_do_not_fit(device: &Device) {
     };
     let mut same = DeviceMatrix::zeroed(device, 64, 32).unwrap();
     let mut transposed = DeviceMatrix::zeroed(device, 32, 64).unwrap();
-    assert!(matches!(refusal(Kernel::NaiveRow, &mut same), Error::ShapeMismatch { .. }));
-    assert!(matches!(refusal(Kernel::CopyRow, &mut transposed), Error::CopyShapeMismatch { .. }));
+    assert!(matches!(
+        refusal(Kernel::NaiveRow, &mut same),
+        study::Error::Transpose(Error::ShapeMismatch { .. })
+    ));
+    assert!(matches!(
+        refusal(Kernel::CopyRow, &mut transposed),
+        study::Error::Transpose(Error::CopyShapeMismatch { .. })
+    ));
     assert_eq!(
         refusal(Kernel::FineGrained, &mut transposed).to_string(),
         "fine_grained needs a destination of 64 × 32, this one has 32 × 64"

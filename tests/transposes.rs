@@ -1,8 +1,8 @@
 //! Every strategy × element width × shape × layout, on the simulator and on a GPU.
 
 use proptest::prelude::{ProptestConfig, proptest};
-use transpose::{Device, DeviceMatrix, Strategy};
-use transpose_tests::{Case, check, check_widths, on_both_devices};
+use transpose::{Device, DeviceMatrix, Layout, MatrixView, MatrixViewMut, Plan, Strategy};
+use transpose_tests::{Case, Element, check, check_widths, on_both_devices};
 
 on_both_devices! {
     tile_edges,
@@ -11,6 +11,8 @@ on_both_devices! {
     empty,
     nan_payloads,
     copies,
+    copies_of_any_elements,
+    memory_of_others,
     random_cases,
 }
 
@@ -84,11 +86,56 @@ fn copies(device: &Device) {
         let host: Vec<u64> = (0..(rows * cols) as u64).collect();
         let src = DeviceMatrix::from_host(device, rows, cols, &host).unwrap();
         let mut dst = DeviceMatrix::zeroed_with_ld(device, rows, cols, cols + 3).unwrap();
-        transpose::study::copy_into(&src, &mut dst).unwrap();
+        Plan::copy(&src, &mut dst).unwrap().run(&src, &mut dst).unwrap();
         assert_eq!(dst.to_host().unwrap(), host);
-        let mut driver_copy = DeviceMatrix::zeroed(device, rows, cols).unwrap();
-        transpose::study::driver_copy(&src, &mut driver_copy).unwrap();
-        assert_eq!(driver_copy.to_host().unwrap(), host);
+    }
+}
+
+/// By the driver, by the kernel, and row by row.
+fn copies_of_any_elements(device: &Device) {
+    fn copy<T: Element>(device: &Device) {
+        for (rows, cols) in [(0, 5), (1, 1), (7, 1), (33, 31)] {
+            let host: Vec<T> = (0..rows * cols).map(|index| T::scrambled(index, 1)).collect();
+            for (src_slack, dst_slack) in [(0, 0), (2, 0), (0, 1), (3, 5)] {
+                let src_ld = cols + src_slack;
+                let src =
+                    DeviceMatrix::from_host_with_ld(device, rows, cols, src_ld, &host).unwrap();
+                let around = vec![T::scrambled(7, 2); (rows + 1) * (cols + dst_slack) + 1];
+                let mut dst = DeviceMatrix::from_host(device, 1, around.len(), &around).unwrap();
+                src.copy_into(dst.window_mut(1, rows, cols, cols + dst_slack).unwrap()).unwrap();
+                let mut expected = around;
+                for (row, elements) in host.chunks_exact(cols).enumerate() {
+                    expected[1 + row * (cols + dst_slack)..][..cols].copy_from_slice(elements);
+                }
+                assert_eq!(dst.to_host().unwrap(), expected, "{rows} × {cols}");
+            }
+        }
+    }
+    copy::<u8>(device);
+    copy::<u32>(device);
+    copy::<[u8; 3]>(device);
+    copy::<[u64; 5]>(device);
+}
+
+/// Memory that somebody else has, here that of two matrices, is read and written as any other.
+fn memory_of_others(device: &Device) {
+    let (rows, cols, ld) = (40, 50, 60);
+    let host: Vec<u32> = (0..rows * ld).map(|index| index as u32).collect();
+    let owner = DeviceMatrix::from_host(device, rows, ld, &host).unwrap();
+    let target = DeviceMatrix::<u32>::zeroed(device, cols, rows).unwrap();
+    let [from, to] = [(rows, cols, ld), (cols, rows, rows)]
+        .map(|(rows, cols, ld)| Layout::new(rows, cols, ld, size_of::<u32>()).unwrap());
+    // SAFETY: the two matrices live until the work is done, hold as many elements, and nothing else uses them meanwhile.
+    let (src, dst) = unsafe {
+        (
+            MatrixView::<u32>::from_raw_parts(device, owner.device_address(), from),
+            MatrixViewMut::from_raw_parts(device, target.device_address(), to),
+        )
+    };
+    src.transpose_into(dst).unwrap();
+    let transposed = target.to_host().unwrap();
+    for (index, element) in transposed.into_iter().enumerate() {
+        assert_eq!(element, host[index % rows * ld + index / rows]);
     }
 }
 

@@ -1,6 +1,5 @@
 //! The one error type: a variant per violated fact, with the numbers in it.
 
-use crate::memory_kind::MemoryKind;
 use std::path::PathBuf;
 
 /// What can go wrong in this library.
@@ -210,83 +209,6 @@ pub enum Error {
         known: String,
     },
 
-    /// A text that is not the shape of a block.
-    #[error("{text:?} is not the shape of a block, such as 32x8")]
-    BlockSyntax {
-        /// The text.
-        text: String,
-    },
-
-    /// A block that a study kernel does not run in.
-    #[error("{kernel} does not run in blocks of {}×{} threads: {reason}", block[0], block[1])]
-    IllegalBlock {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The threads of the block asked for, along x and along y.
-        block: [u32; 2],
-        /// What the kernel wants instead, and why.
-        reason: String,
-    },
-
-    /// A source that a study kernel makes nothing of.
-    #[error("{kernel} takes no {rows} × {cols} elements of {element_bytes} bytes: {reason}")]
-    StudySource {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// Rows of the source.
-        rows: usize,
-        /// Columns of the source.
-        cols: usize,
-        /// Bytes of an element.
-        element_bytes: usize,
-        /// What the kernel wants instead.
-        reason: &'static str,
-    },
-
-    /// A destination that a study kernel's result does not go into.
-    #[error("{kernel} needs a destination of {needed}, this one has {actual}")]
-    StudyDestination {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// What the kernel needs.
-        needed: String,
-        /// What the destination is.
-        actual: String,
-    },
-
-    /// A matrix that needs more blocks than a grid has.
-    #[error(
-        "{kernel} in blocks of {}×{} threads: {rows} × {cols} elements are too many blocks",
-        block[0],
-        block[1]
-    )]
-    GridLimit {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The threads of the block asked for, along x and along y.
-        block: [u32; 2],
-        /// Rows of the source.
-        rows: usize,
-        /// Columns of the source.
-        cols: usize,
-    },
-
-    /// Memory that kernels cannot reach, asked for as a matrix to run one on.
-    #[error("{kind} memory is only for copies: kernels cannot reach it")]
-    NotMapped {
-        /// The kind of memory.
-        kind: MemoryKind,
-    },
-
-    /// Elements that the host wants aligned to more than its memory is that a device can reach.
-    #[error("elements aligned to {needed} bytes in host memory that is aligned to {given}")]
-    HostAlignment {
-        /// Bytes that the element type is aligned to.
-        needed: usize,
-        /// Bytes that the memory is aligned to.
-        given: usize,
-    },
-
     /// Facts to plan by that no device is like.
     #[error("no plans are made by such facts: {reason}")]
     Facts {
@@ -301,15 +223,6 @@ pub enum Error {
         path: PathBuf,
         /// What the file system reported.
         source: std::io::Error,
-    },
-
-    /// Something that this GPU or its driver does not do.
-    #[error("{device} does not support {what}")]
-    Unsupported {
-        /// The device.
-        device: String,
-        /// What was asked for.
-        what: &'static str,
     },
 
     /// No NVIDIA driver on this machine, or none that can be used.

@@ -34,6 +34,7 @@
 //! `simulator`, on by default: [`Device::simulated`], [`Device::any`], [`Device::observe`] and what they stand on. Without it a
 //! program has GPUs only.
 
+mod copying;
 mod device;
 mod divide;
 mod error;
@@ -46,20 +47,18 @@ mod kernels;
 mod launch;
 mod layout;
 mod matrix;
-mod memory_kind;
 mod plan;
 pub mod raw;
 #[cfg(feature = "simulator")]
 pub mod simulator;
 mod strategy;
-pub mod study;
 mod transposing;
 mod view;
 
 pub use device::Device;
 pub use error::{Error, Result};
 pub use facts::Facts;
-pub use in_place::{Carry, InPlace, InPlaceOptions, InPlacePlan};
+pub use in_place::{Carry, InPlace, InPlaceOptions, InPlacePlan, census as in_place_cycles};
 pub use layout::{AlignedLayout, Layout};
 pub use matrix::DeviceMatrix;
 pub use plan::{Batch, CacheWarning, Plan, PlanCache};

@@ -25,6 +25,11 @@ pub struct Grid {
     pub dynamic_shared_bytes: u32,
 }
 
+impl Grid {
+    /// The blocks that there may be along x, y and z: the same for every GPU since 2012.
+    pub const MOST_BLOCKS: [usize; 3] = crate::facts::GRID_LIMIT;
+}
+
 /// Queues the entry point `name` of an image: it is given the addresses of the first elements of `src` and `dst`, and `params`.
 ///
 /// The image is loaded on the device with the first launch of one of its kernels.

@@ -87,6 +87,21 @@ view_accessors!(MatrixView);
 view_accessors!(MatrixViewMut);
 
 impl<'a, T: Pod> MatrixView<'a, T> {
+    /// The matrix that is laid out so at `address` in the memory of `device`.
+    ///
+    /// The address is a `CUdeviceptr` if the device is a GPU: of memory that others have allocated, or of the host's that kernels
+    /// reach.
+    ///
+    /// # Safety
+    /// For `'a`, and until all that was queued on the device with the view is done:
+    /// - The elements, and what lies between the rows, stay allocated, in memory that kernels on the device reach.
+    /// - Nothing writes them but work that is queued on the device before the view is made.
+    /// - They are initialized, the layout was made for elements of `T`'s size, and `address` is a multiple of the largest power of two, up to 16, that divides the size of `T`.
+    pub unsafe fn from_raw_parts(device: &'a Device, address: u64, layout: Layout) -> Self {
+        // SAFETY: the caller's obligations.
+        Self::whole(unsafe { Memory::new(device, address, layout.extent()) }, layout)
+    }
+
     /// The matrix of `layout` at the start of `memory`, which holds it.
     pub(crate) fn whole(memory: Memory<'a, T>, layout: Layout) -> Self {
         let Memory { device, address, capacity: available, .. } = memory;
@@ -123,6 +138,21 @@ impl<'a, T: Pod> MatrixView<'a, T> {
 }
 
 impl<'a, T: Pod> MatrixViewMut<'a, T> {
+    /// The matrix that is laid out so at `address` in the memory of `device`.
+    ///
+    /// The address is a `CUdeviceptr` if the device is a GPU: of memory that others have allocated, or of the host's that kernels
+    /// reach.
+    ///
+    /// # Safety
+    /// For `'a`, and until all that was queued on the device with the view is done:
+    /// - The elements, and what lies between the rows, stay allocated, in memory that kernels on the device reach.
+    /// - Nothing reads or writes them but work that is queued on the device before the view is made.
+    /// - They are initialized, the layout was made for elements of `T`'s size, and `address` is a multiple of the largest power of two, up to 16, that divides the size of `T`.
+    pub unsafe fn from_raw_parts(device: &'a Device, address: u64, layout: Layout) -> Self {
+        // SAFETY: the caller's obligations.
+        Self::whole(unsafe { Memory::new(device, address, layout.extent()) }, layout)
+    }
+
     /// The matrix of `layout` at the start of `memory`, which holds it.
     pub(crate) fn whole(memory: Memory<'a, T>, layout: Layout) -> Self {
         let Memory { device, address, capacity: available, .. } = memory;

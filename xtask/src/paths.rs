@@ -15,14 +15,19 @@ pub fn kernels() -> PathBuf {
 /// The families of kernels: features of the kernel crate, and files that ship.
 pub const FAMILIES: [&str; 4] = ["classic", "fast", "study", "in_place"];
 
-/// The PTX of a family, as it ships with the library.
-pub fn shipped_ptx(family: &str) -> PathBuf {
-    root().join("transpose/ptx").join(format!("{family}.ptx"))
+/// The crate that a family ships with: the library, or the study of the texts.
+fn home(family: &str) -> PathBuf {
+    root().join(if family == "study" { "crates/study" } else { "transpose" })
 }
 
-/// The machine code of a family for a chip, compressed, as it ships with the library.
+/// The PTX of a family, as it ships.
+pub fn shipped_ptx(family: &str) -> PathBuf {
+    home(family).join("ptx").join(format!("{family}.ptx"))
+}
+
+/// The machine code of a family for a chip, compressed, as it ships.
 pub fn shipped_cubin(family: &str, chip: &str) -> PathBuf {
-    root().join("transpose/cubin").join(format!("{family}.{chip}.cubin.lz4"))
+    home(family).join("cubin").join(format!("{family}.{chip}.cubin.lz4"))
 }
 
 /// The record of the assembler that the cubins come from.

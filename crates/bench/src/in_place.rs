@@ -9,7 +9,6 @@ use anyhow::{Result, ensure};
 use bytemuck::Pod;
 use rayon::prelude::*;
 use std::time::Duration;
-use transpose::study::driver_copy;
 use transpose::{Device, DeviceMatrix, Error, InPlace, InPlaceOptions, InPlacePlan};
 
 /// One way to transpose in place.
@@ -116,9 +115,8 @@ pub fn compare<T: Numbered>(
     let mut times = vec![Vec::new(); plans.len()];
     let mut steps = vec![Vec::new(); plans.len()];
     for _ in 0..turns {
-        copy_times.push(
-            device.time(|| set.iter().try_for_each(|matrix| driver_copy(matrix, &mut target)))?,
-        );
+        copy_times
+            .push(device.time(|| set.iter().try_for_each(|matrix| matrix.copy_into(&mut target)))?);
         for (plan, times) in plans.iter_mut().zip(&mut times) {
             if let (Some(plan), Some(back)) = (plan, &mut back) {
                 times.push(device.time(|| set.iter_mut().try_for_each(|matrix| plan.run(matrix)))?);

@@ -6,8 +6,9 @@ use anyhow::{Context, Result, ensure};
 use bytemuck::Pod;
 use indicatif::ProgressBar;
 use std::collections::HashMap;
-use transpose::study::{self, Block, Counters, Kernel, Outcome};
-use transpose::{Device, DeviceMatrix, Plan};
+use study::{Block, Kernel, Outcome};
+use transpose::simt::Counters;
+use transpose::{Device, DeviceMatrix, MatrixView, MatrixViewMut};
 
 /// A kernel in blocks of one shape, on one matrix.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,7 @@ impl Run {
         rows: usize,
         cols: usize,
         element_bytes: usize,
-    ) -> transpose::Result<Self> {
+    ) -> study::Result<Self> {
         let (rows, cols) = match kernel.outcome() {
             Outcome::StructFields | Outcome::StructX => (rows * cols / 2, 2),
             Outcome::ArrayFields | Outcome::ArrayX => (2, rows * cols / 2),
@@ -63,25 +64,42 @@ impl Run {
         self.dst_shape().0 * self.dst_ld()
     }
 
-    /// Launches the kernel on matrices that hold the elements that it wants, whatever their shape;
-    /// keeps the plan for the next time.
+    /// Plans the kernel for matrices that hold the elements that it wants, whatever their shape.
+    ///
+    /// # Errors
+    /// Matrices that hold fewer elements.
+    pub fn plan<T: Pod>(
+        &self,
+        src: &DeviceMatrix<T>,
+        dst: &mut DeviceMatrix<T>,
+    ) -> study::Result<study::Plan> {
+        let (src, dst) = self.windows(src, dst)?;
+        study::plan(self.kernel, self.block, src, dst)
+    }
+
+    /// Launches the kernel that was planned for matrices like these.
     ///
     /// # Errors
     /// What the device reports.
     pub fn launch<T: Pod>(
         &self,
-        plan: &mut Option<Plan>,
+        plan: &study::Plan,
         src: &DeviceMatrix<T>,
         dst: &mut DeviceMatrix<T>,
     ) -> transpose::Result<()> {
+        let (src, dst) = self.windows(src, dst)?;
+        plan.run(src, dst)
+    }
+
+    /// What it reads and what it writes of two matrices.
+    fn windows<'s, 'd, T: Pod>(
+        &self,
+        src: &'s DeviceMatrix<T>,
+        dst: &'d mut DeviceMatrix<T>,
+    ) -> transpose::Result<(MatrixView<'s, T>, MatrixViewMut<'d, T>)> {
         let (dst_rows, dst_cols) = self.dst_shape();
         let src = src.window(0, self.rows, self.cols, self.cols)?;
-        let mut dst = dst.window_mut(0, dst_rows, dst_cols, self.dst_ld())?;
-        let plan = match plan {
-            Some(plan) => plan,
-            None => plan.insert(study::plan(self.kernel, self.block, src, dst.reborrow())?),
-        };
-        plan.run(src, dst)
+        Ok((src, dst.window_mut(0, dst_rows, dst_cols, self.dst_ld())?))
     }
 }
 
@@ -110,12 +128,13 @@ pub fn race<T: Pod>(
         Ok((src, DeviceMatrix::zeroed(device, 1, dst_len)?))
     })?;
     let copy = |src: &DeviceMatrix<T>, dst: &mut DeviceMatrix<T>| {
-        study::driver_copy(src, dst.window_mut(0, 1, len, len)?)
+        src.copy_into(dst.window_mut(0, 1, len, len)?)
     };
     let mut contestants: Vec<Contestant<T>> = vec![Box::new(copy)];
     for &run in runs {
-        let mut plan = None;
-        contestants.push(Box::new(move |src, dst| run.launch(&mut plan, src, dst)));
+        let (src, dst) = pairs.first();
+        let plan = run.plan(src, dst)?;
+        contestants.push(Box::new(move |src, dst| run.launch(&plan, src, dst)));
     }
     Ok(pairs.race_and_tell(&mut contestants, turns, launches, &mut || progress.inc(1))?)
 }
@@ -134,7 +153,8 @@ pub fn count<T: Pod>(
     let mut counted = Vec::new();
     for run in runs {
         let mut dst = DeviceMatrix::zeroed(device, 1, run.dst_len())?;
-        counted.push(::profile::count(device, || run.launch(&mut None, &src, &mut dst))?);
+        let plan = run.plan(&src, &mut dst)?;
+        counted.push(::profile::count(device, || run.launch(&plan, &src, &mut dst))?);
         progress.inc(1);
     }
     Ok(counted.into_iter().collect())
@@ -164,7 +184,7 @@ pub fn verify<T: Pod + PartialEq>(
         let poison: T = bytemuck::pod_read_unaligned(&[0xa5; 16][..size_of::<T>()]);
         let mut dst =
             DeviceMatrix::from_host(device, 1, run.dst_len(), &vec![poison; run.dst_len()])?;
-        run.launch(&mut None, &src, &mut dst)?;
+        run.launch(&run.plan(&src, &mut dst)?, &src, &mut dst)?;
         let (dst_rows, dst_cols) = run.dst_shape();
         let actual = dst.window(0, dst_rows, dst_cols, run.dst_ld())?.to_host()?;
         ensure!(actual == *expected, "{} in blocks of {}: wrong result", run.kernel, run.block);

@@ -12,7 +12,7 @@ use crate::svg::{Bar, bar_chart};
 use anyhow::Result;
 use bytemuck::Pod;
 use transpose::Device;
-use transpose::study::{Counters, GlobalTraffic};
+use transpose::simt::{Counters, GlobalTraffic};
 
 /// Counts what each run does to memory, prints it, and writes it to the files asked for.
 ///

@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use bytemuck::Pod;
 use std::fmt;
 use std::str::FromStr;
-use transpose::study::{self, Kernel};
+use study::Kernel;
 use transpose::{
     Batch, Carry, Device, DeviceMatrix, InPlace, InPlaceOptions, InPlacePlan, MatrixView,
     MatrixViewMut, Plan, Strategy,
@@ -149,7 +149,7 @@ impl Workload {
         let seen = with_element!(
             element_bytes,
             T => self.run_on::<T>(device, rows, cols, inspection),
-            bytes => Err(transpose::Error::ElementSize { bytes })
+            bytes => Err(transpose::Error::ElementSize { bytes }.into())
         )?;
         if let (Workload::Fast(_), Some(launches)) = (self, &seen) {
             let wanted = format!("{self}_b{element_bytes}");
@@ -167,40 +167,42 @@ impl Workload {
         rows: usize,
         cols: usize,
         inspection: Inspection,
-    ) -> transpose::Result<Option<Vec<LaunchReport>>> {
+    ) -> study::Result<Option<Vec<LaunchReport>>> {
         let all = rows * cols;
-        match self {
+        Ok(match self {
             Workload::Copy => {
                 let src = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
                 let mut dst = DeviceMatrix::zeroed(device, rows, cols)?;
-                ::profile::inspect(device, inspection, || study::copy_into(&src, &mut dst))
+                ::profile::inspect(device, inspection, || {
+                    Plan::copy(&src, &mut dst)?.run(&src, &mut dst)
+                })?
             }
             Workload::Classic(strategy) => {
                 transposed::<T>(device, (rows, cols), 1, inspection, |src, dst| {
                     src.transpose_into_with(dst, strategy)
-                })
+                })?
             }
             // Leading dimensions that are a multiple of 16 bytes, and ones that are not.
-            Workload::Fast(Micro) => auto::<T>(device, (rows, cols), 16, inspection),
+            Workload::Fast(Micro) => auto::<T>(device, (rows, cols), 16, inspection)?,
             Workload::Fast(Rows) => {
-                auto::<T>(device, ((rows - 1) | 1, (cols - 1) | 1), 1, inspection)
+                auto::<T>(device, ((rows - 1) | 1, (cols - 1) | 1), 1, inspection)?
             }
-            Workload::Fast(Tall) => auto::<T>(device, (all / FEW, FEW), 1, inspection),
+            Workload::Fast(Tall) => auto::<T>(device, (all / FEW, FEW), 1, inspection)?,
             Workload::Fast(Wide) => {
                 // Of narrow elements it moves more rows than are worth counting: asked for, it takes these.
                 let shape = (FEWER, (all / FEWER).next_multiple_of(16));
-                transposed::<T>(device, shape, 1, inspection, |src, dst| by(src, dst, "wide_"))
+                transposed::<T>(device, shape, 1, inspection, |src, dst| by(src, dst, "wide_"))?
             }
             Workload::Fast(Lines) => {
-                auto::<T>(device, (LINES, (all / LINES).next_multiple_of(16)), 1, inspection)
+                auto::<T>(device, (LINES, (all / LINES).next_multiple_of(16)), 1, inspection)?
             }
-            Workload::Fast(Pixels) => auto::<[T; TRIPLE]>(device, (rows, cols), 16, inspection),
+            Workload::Fast(Pixels) => auto::<[T; TRIPLE]>(device, (rows, cols), 16, inspection)?,
             Workload::Fast(Triples) => {
-                auto::<[T; TRIPLE]>(device, ((rows - 1) | 1, (cols - 1) | 1), 1, inspection)
+                auto::<[T; TRIPLE]>(device, ((rows - 1) | 1, (cols - 1) | 1), 1, inspection)?
             }
-            Workload::Fast(Tuples) => auto::<[T; TUPLE]>(device, (rows, cols), 1, inspection),
+            Workload::Fast(Tuples) => auto::<[T; TUPLE]>(device, (rows, cols), 1, inspection)?,
             Workload::Fast(Elements) => {
-                auto::<[T; LARGE]>(device, (rows, cols.div_ceil(LARGE)), 1, inspection)
+                auto::<[T; LARGE]>(device, (rows, cols.div_ceil(LARGE)), 1, inspection)?
             }
             Workload::Fast(Fast::Batch) => {
                 let each = SMALL * SMALL;
@@ -212,21 +214,22 @@ impl Workload {
                     let from = src.window(0, SMALL, SMALL, SMALL)?;
                     let mut to = dst.window_mut(0, SMALL, SMALL, SMALL)?;
                     Plan::batched(from, to.reborrow(), batch)?.run(from, to)
-                })
+                })?
             }
             Workload::Study(kernel) => {
                 let run = Run::new(kernel, kernel.default_block(), rows, cols, size_of::<T>())?;
                 let src = DeviceMatrix::<T>::zeroed(device, 1, all)?;
                 let mut dst = DeviceMatrix::zeroed(device, 1, run.dst_len())?;
-                ::profile::inspect(device, inspection, || run.launch(&mut None, &src, &mut dst))
+                let plan = run.plan(&src, &mut dst)?;
+                ::profile::inspect(device, inspection, || run.launch(&plan, &src, &mut dst))?
             }
             Workload::InPlace(algorithm) => {
                 let cols = if algorithm == InPlace::Square { rows } else { cols };
                 let options = InPlaceOptions::default();
-                in_place::<T>(device, (rows, cols), algorithm, &options, inspection)
+                in_place::<T>(device, (rows, cols), algorithm, &options, inspection)?
             }
-            Workload::Asked(asked) => asked.run::<T>(device, rows, cols, inspection),
-        }
+            Workload::Asked(asked) => asked.run::<T>(device, rows, cols, inspection)?,
+        })
     }
 }
 

@@ -5,19 +5,16 @@
 //! thread's current context stays what it was.
 
 mod function;
-mod host_memory;
 mod kernels;
 mod memory;
 
-use super::{Backend, HostAllocation, Rows};
+use super::{Backend, Rows};
 use crate::launch::Launch;
-use crate::memory_kind::MemoryKind;
 use crate::{Error, Facts, Result};
 use cuda_driver::{
     Context, DeviceAttribute, DeviceRows, Driver, Event, LaunchConfig, RowsShape, Start, Stream,
 };
 use function::Function;
-use host_memory::HostMemory;
 use kernels::Kernels;
 use memory::Memory;
 use std::ffi::c_void;
@@ -28,10 +25,10 @@ const MAX_PITCH: usize = i32::MAX as usize;
 
 /// A CUDA device and its queue.
 pub(super) struct Cuda {
+    ordinal: u32,
     facts: Facts,
     kernels: Kernels,
     memory: Memory,
-    host_memory: HostMemory,
     stream: Stream,
 }
 
@@ -46,9 +43,9 @@ impl Cuda {
         let facts = facts(&device)?;
         let context = Context::primary(device)?;
         Ok(Cuda {
+            ordinal,
             kernels: Kernels::new(&context, facts.compute_capability, facts.block_shared),
             memory: Memory::new(&context)?,
-            host_memory: HostMemory::new(&context),
             stream: Stream::new(&context)?,
             facts,
         })
@@ -163,23 +160,6 @@ impl Backend for Cuda {
         unsafe { self.memory.free(address, &self.stream) }
     }
 
-    fn allocate_host(&self, kind: MemoryKind, bytes: u64) -> Result<HostAllocation> {
-        self.host_memory.allocate(kind, bytes).map_err(|error| match error {
-            Error::Cuda { code: cuda_driver::Error::OUT_OF_MEMORY, .. } => {
-                Error::OutOfMemory { device: self.facts.name.clone(), bytes }
-            }
-            other => other,
-        })
-    }
-
-    unsafe fn free_host(&self, kind: MemoryKind, allocation: HostAllocation) {
-        // Queued work may still use the memory. A failure here is one of that work, and later
-        // calls report it; there is nobody to report it to now.
-        let _ = self.stream.synchronize();
-        // SAFETY: the caller gives the allocation up, and what used it is done.
-        unsafe { self.host_memory.free(kind, allocation) }
-    }
-
     unsafe fn fill_zero(&self, address: u64, bytes: u64) -> Result<()> {
         // SAFETY: the caller vouches for the range; all that uses it is in the stream.
         Ok(unsafe { self.stream.fill(address, 0, bytes as usize) }?)
@@ -226,6 +206,10 @@ impl Backend for Cuda {
 
     fn synchronize(&self) -> Result<()> {
         Ok(self.stream.synchronize()?)
+    }
+
+    fn cuda_ordinal(&self) -> Option<u32> {
+        Some(self.ordinal)
     }
 
     fn cuda_context(&self) -> Option<*mut c_void> {

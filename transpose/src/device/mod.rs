@@ -10,7 +10,6 @@ mod simulated;
 
 use crate::launch::Launch;
 use crate::layout::Layout;
-use crate::memory_kind::MemoryKind;
 #[cfg(feature = "simulator")]
 use crate::simulator::{self, DeviceId, Observer};
 use crate::{Facts, Result};
@@ -18,14 +17,10 @@ use bytemuck::Pod;
 #[cfg(feature = "simulator")]
 use simt::Checks;
 use std::fmt;
-use std::ptr::NonNull;
 #[cfg(feature = "simulator")]
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// What host memory that a device can reach is aligned to, in bytes.
-pub(crate) const HOST_ALIGNMENT: usize = 256;
 
 /// A place that holds matrices and transposes them. Clones are handles to the same device.
 #[derive(Clone)]
@@ -55,16 +50,6 @@ pub(crate) trait Backend: Send + Sync {
     /// # Safety
     /// `address` came from `allocate`, is given back once, and is not used by later calls.
     unsafe fn free(&self, address: u64);
-
-    /// Memory of the host, `bytes > 0` zero bytes, aligned to [`HOST_ALIGNMENT`], that the device can reach.
-    fn allocate_host(&self, kind: MemoryKind, bytes: u64) -> Result<HostAllocation>;
-
-    /// Gives host memory back once all that was queued before is done.
-    ///
-    /// # Safety
-    /// `allocation` came from `allocate_host` for that `kind`, and is not used by later calls or
-    /// through its pointer.
-    unsafe fn free_host(&self, kind: MemoryKind, allocation: HostAllocation);
 
     /// Queues zeroing of `bytes` bytes.
     ///
@@ -99,6 +84,9 @@ pub(crate) trait Backend: Send + Sync {
     /// Waits for all that was queued.
     fn synchronize(&self) -> Result<()>;
 
+    /// The number that the driver counts this GPU by, if it is one.
+    fn cuda_ordinal(&self) -> Option<u32>;
+
     /// The context that memory and kernels are in, if this is a GPU.
     fn cuda_context(&self) -> Option<*mut std::ffi::c_void>;
 
@@ -107,15 +95,6 @@ pub(crate) trait Backend: Send + Sync {
 
     /// The device's own time for what `work` queues; `None` where that means nothing.
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>>;
-}
-
-/// Host memory that the device can reach.
-#[derive(Debug)]
-pub(crate) struct HostAllocation {
-    /// Where the host finds it; `None` where it has no address on the host.
-    pub host: Option<NonNull<u8>>,
-    /// Where kernels find it, if the kind is one that they reach.
-    pub address: u64,
 }
 
 /// Equally long rows in device memory. On the host the same rows follow each other.
@@ -284,6 +263,11 @@ impl Device {
         DeviceId(Arc::as_ptr(&self.backend).addr())
     }
 
+    /// The number of this GPU, as [`cuda`](Self::cuda) takes it. `None` on the simulator.
+    pub fn cuda_ordinal(&self) -> Option<u32> {
+        self.backend.cuda_ordinal()
+    }
+
     /// The CUDA stream that this device's work is queued on, as a `CUstream`, for code that queues work
     /// of its own beside it. `None` on the simulator.
     ///
@@ -311,16 +295,6 @@ impl Device {
         let bytes = bytes as u64;
         let address = if bytes == 0 { 0 } else { self.backend.allocate(bytes)? };
         Ok(Buffer { device: self.clone(), address, bytes })
-    }
-
-    pub(crate) fn allocate_host(&self, kind: MemoryKind, bytes: usize) -> Result<HostAllocation> {
-        self.backend.allocate_host(kind, bytes as u64)
-    }
-
-    /// Gives back what [`allocate_host`](Self::allocate_host) returned for that `kind`.
-    pub(crate) fn free_host(&self, kind: MemoryKind, allocation: HostAllocation) {
-        // SAFETY: the allocation is moved here by its only owner, so nobody has it after this.
-        unsafe { self.backend.free_host(kind, allocation) }
     }
 
     pub(crate) fn fill_zero(&self, buffer: &Buffer) -> Result<()> {

@@ -1,9 +1,8 @@
 //! The simulator as a device: the shipped PTX, executed on the CPU.
 
-use super::{Backend, HostAllocation, Rows};
+use super::{Backend, Rows};
 use crate::image::{EntryPoint, Image};
 use crate::launch::Launch;
-use crate::memory_kind::MemoryKind;
 use crate::simulator::{self, DeviceId, Launched};
 use crate::{Error, Facts, Result};
 use simt::{Checks, Kernel, LaunchConfig, Memory, Module, Options};
@@ -79,18 +78,6 @@ impl Backend for Simulated {
         debug_assert!(freed.is_ok(), "{freed:?}");
     }
 
-    /// The simulator has one kind of memory, and stands in with it for every kind.
-    fn allocate_host(&self, _kind: MemoryKind, bytes: u64) -> Result<HostAllocation> {
-        let address = self.allocate(bytes)?;
-        self.memory.fill(address, 0, bytes)?;
-        Ok(HostAllocation { host: None, address })
-    }
-
-    unsafe fn free_host(&self, _kind: MemoryKind, allocation: HostAllocation) {
-        // SAFETY: the caller's obligations.
-        unsafe { self.free(allocation.address) }
-    }
-
     unsafe fn fill_zero(&self, address: u64, bytes: u64) -> Result<()> {
         Ok(self.memory.fill(address, 0, bytes)?)
     }
@@ -140,6 +127,10 @@ impl Backend for Simulated {
 
     fn synchronize(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn cuda_ordinal(&self) -> Option<u32> {
+        None
     }
 
     fn cuda_context(&self) -> Option<*mut std::ffi::c_void> {

@@ -220,29 +220,20 @@ impl Plan {
         self.launches.iter().map(|launch| launch.entry.name).collect()
     }
 
-    /// Plans the `copy` kernel: the same tiles, and every element stays where it is.
-    pub(crate) fn copy<T: Pod>(
-        src: &MatrixView<'_, T>,
-        dst: &MatrixViewMut<'_, T>,
+    /// Plans a copy by a kernel that moves the same tiles as the classic transposes do, every element staying where it is.
+    ///
+    /// The difference between its speed and a transpose's is what transposing costs; the difference between its speed and that of
+    /// [`MatrixView::copy_into`] without gaps is what tiles of this shape cost.
+    ///
+    /// # Errors
+    /// [`Error::CopyShapeMismatch`] for different shapes, and [`Error::ElementSize`] for elements that are not 1, 2, 4, 8 or 16 bytes.
+    pub fn copy<'s, 'd, T: Pod>(
+        src: impl Into<MatrixView<'s, T>>,
+        dst: impl Into<MatrixViewMut<'d, T>>,
     ) -> Result<Self> {
-        if src.shape() != dst.shape() {
-            return Err(Error::CopyShapeMismatch {
-                src_rows: src.nrows(),
-                src_cols: src.ncols(),
-                dst_rows: dst.nrows(),
-                dst_cols: dst.ncols(),
-            });
-        }
-        Self::classic(&classic_kernels::COPY, problem(src, dst, Batch::ONE))
-    }
-
-    /// A plan for these matrices whose maker has checked it: the launches stay inside them.
-    pub(crate) fn of<T: Pod>(
-        src: &MatrixView<'_, T>,
-        dst: &MatrixViewMut<'_, T>,
-        launches: Vec<Launch>,
-    ) -> Self {
-        Plan { problem: problem(src, dst, Batch::ONE), launches }
+        let (src, dst) = (src.into(), dst.into());
+        require_same_shape(&src, &dst)?;
+        Self::classic(&classic_kernels::COPY, problem(&src, &dst, Batch::ONE))
     }
 
     /// The plan for a problem whose matrices fit each other.
@@ -328,6 +319,22 @@ fn problem<T: Pod>(src: &MatrixView<'_, T>, dst: &MatrixViewMut<'_, T>, batch: B
         dst_align: alignment(dst.address),
         batch: batch.normalised(),
     }
+}
+
+/// Whether one can be copied to the other.
+pub(crate) fn require_same_shape<T: Pod>(
+    src: &MatrixView<'_, T>,
+    dst: &MatrixViewMut<'_, T>,
+) -> Result<()> {
+    if src.shape() == dst.shape() {
+        return Ok(());
+    }
+    Err(Error::CopyShapeMismatch {
+        src_rows: src.nrows(),
+        src_cols: src.ncols(),
+        dst_rows: dst.nrows(),
+        dst_cols: dst.ncols(),
+    })
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ use bench::svg::{Bar, bar_chart};
 use bench::{progress, simulated, with_element};
 use bytemuck::Pod;
 use clap::Parser;
+use study::{Kernel, Source};
 use transpose::Device;
-use transpose::study::{Kernel, Source};
 
 /// Measure the effective bandwidth of the kernels of the texts.
 #[derive(Parser)]
@@ -71,7 +71,7 @@ fn list() {
             println!(
                 "  {:<20} {:<36} {:<8} {:?}",
                 kernel.name(),
-                kernel.seed_name(),
+                kernel.name_in_text(),
                 kernel.default_block(),
                 kernel.outcome()
             );
@@ -147,9 +147,9 @@ fn report(
         println!();
         let spread = (low * scale, high * scale);
         bars.push(Bar { label: name.into(), group: source.into(), value: speed * scale, spread });
-        let seed_name = run.map_or("", |run| run.kernel.seed_name());
+        let name_in_text = run.map_or("", |run| run.kernel.name_in_text());
         let numbers = [speed, low, high].map(|speed| format!("{speed:.1}"));
-        let mut record = [name, seed_name, source, &block].map(str::to_owned).to_vec();
+        let mut record = [name, name_in_text, source, &block].map(str::to_owned).to_vec();
         record.extend([rows, cols, arguments.element, arguments.reps].map(|n| n.to_string()));
         record.extend(numbers);
         record.push(format!("{:.4}", speed / copy));

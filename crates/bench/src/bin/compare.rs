@@ -17,7 +17,6 @@ use bytemuck::Pod;
 use clap::Parser;
 use rayon::prelude::*;
 use std::time::{Duration, Instant};
-use transpose::study::driver_copy;
 use transpose::{Device, DeviceMatrix, Plan, Strategy};
 
 /// Compare the speed of transposes with a copy's.
@@ -129,7 +128,7 @@ fn print_latencies(device: &Device, peers: &Peers) -> Result<()> {
         Ok(())
     })?;
     let ours = each(&mut |dst| Ok(plan.run(&src, dst)?))?;
-    let copy = each(&mut |dst| Ok(driver_copy(&src, dst)?))?;
+    let copy = each(&mut |dst| Ok(src.copy_into(dst)?))?;
     println!("64 × 64 f32: planning {planning:.2} µs; a call, back to back:");
     println!("    plan.run {ours:.2} µs, memcpy {copy:.2} µs");
     for (peer, mut transpose) in peers.contestants(64, 64) {
@@ -183,7 +182,7 @@ fn measure<T: Pod + PartialEq + Send + Sync>(
     let mut contestants: Vec<Contestant<T>> = vec![
         Box::new(|src, dst| {
             let count = case.elements();
-            driver_copy(src.window(0, 1, count, count)?, dst.window_mut(0, 1, count, count)?)
+            src.window(0, 1, count, count)?.copy_into(dst.window_mut(0, 1, count, count)?)
         }),
         Box::new(|src, dst| {
             let src = src.window(offset, rows, cols, case.src_ld())?;

@@ -15,8 +15,8 @@ use bench::{progress, simulated, with_element};
 use bytemuck::Pod;
 use clap::Parser;
 use std::str::FromStr;
-use transpose::study::{Block, Kernel, SEED_BLOCKS};
-use transpose::{Device, Error};
+use study::{Block, DALMASSO_BLOCKS, Error, Kernel};
+use transpose::Device;
 
 /// Find the best shape of block for kernels.
 #[derive(Parser)]
@@ -59,16 +59,16 @@ struct Arguments {
 struct Blocks(Vec<Block>);
 
 impl FromStr for Blocks {
-    type Err = transpose::Error;
+    type Err = Error;
 
-    fn from_str(text: &str) -> transpose::Result<Self> {
+    fn from_str(text: &str) -> study::Result<Self> {
         Ok(Blocks(match text {
-            "seed" => SEED_BLOCKS.to_vec(),
+            "seed" => DALMASSO_BLOCKS.to_vec(),
             "all" => {
                 let powers = |most: u32| (0..=most).map(|power| 1 << power);
                 powers(10).flat_map(|x| powers(6).map(move |y| Block { x, y })).collect()
             }
-            list => list.split(',').map(str::parse).collect::<transpose::Result<_>>()?,
+            list => list.split(',').map(str::parse).collect::<study::Result<_>>()?,
         }))
     }
 }

@@ -20,8 +20,9 @@ use clap::Parser;
 use indicatif::ProgressBar;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-use transpose::study::{Counters, HostMatrix, MemoryKind, copy_into};
-use transpose::{Device, DeviceMatrix, Strategy};
+use study::{HostMatrix, MemoryKind};
+use transpose::simt::Counters;
+use transpose::{Device, DeviceMatrix, MatrixView, MatrixViewMut, Plan, Strategy};
 
 /// Compare the kinds of memory that a GPU can reach.
 #[derive(Parser)]
@@ -138,8 +139,8 @@ impl<T: Pod + PartialEq> Bench<'_, T> {
     fn repeat(
         &self,
         bar: &ProgressBar,
-        mut step: impl FnMut() -> transpose::Result<[Duration; 3]>,
-    ) -> transpose::Result<Times> {
+        mut step: impl FnMut() -> Result<[Duration; 3]>,
+    ) -> Result<Times> {
         let mut times = Times { to_device: vec![], back: vec![], transposed: vec![] };
         for repetition in 0..=self.reps {
             let [to_device, back, transposed] = step()?;
@@ -186,13 +187,13 @@ impl<T: Pod + PartialEq> Bench<'_, T> {
         dst: &mut [T],
         a: &mut DeviceMatrix<T>,
         b: &mut DeviceMatrix<T>,
-    ) -> transpose::Result<[Duration; 3]> {
-        let to_device = timed(|| a.copy_from_host(src))?;
-        let back = timed(|| b.copy_to_host(dst))?;
+    ) -> Result<[Duration; 3]> {
+        let to_device = timed(|| Ok(a.copy_from_host(src)?))?;
+        let back = timed(|| Ok(b.copy_to_host(dst)?))?;
         let transposed = timed(|| {
             a.copy_from_host(src)?;
             a.transpose_into_with(&mut *b, self.strategy)?;
-            b.copy_to_host(dst)
+            Ok(b.copy_to_host(dst)?)
         })?;
         Ok([to_device, back, transposed])
     }
@@ -206,12 +207,12 @@ impl<T: Pod + PartialEq> Bench<'_, T> {
             // The host has touched everything before each measurement: unified pages are here.
             src.write()?.copy_from_slice(self.host);
             let to_device = timed(|| {
-                copy_into(src.view()?, &mut a)?;
-                self.device.synchronize()
+                copy(src.view()?, (&mut a).into())?;
+                Ok(self.device.synchronize()?)
             })?;
             touch(&dst.read()?);
             let back = timed(|| {
-                copy_into(&b, dst.view_mut()?)?;
+                copy((&b).into(), dst.view_mut()?)?;
                 touch(&dst.read()?);
                 Ok(())
             })?;
@@ -311,10 +312,15 @@ impl<T: Pod + PartialEq> Bench<'_, T> {
 }
 
 /// The wall-clock time of `work`.
-fn timed(work: impl FnOnce() -> transpose::Result<()>) -> transpose::Result<Duration> {
+fn timed(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
     let start = Instant::now();
     work()?;
     Ok(start.elapsed())
+}
+
+/// Copies by a kernel.
+fn copy<T: Pod>(src: MatrixView<'_, T>, mut dst: MatrixViewMut<'_, T>) -> transpose::Result<()> {
+    Plan::copy(src, dst.reborrow())?.run(src, dst)
 }
 
 /// Reads from every page, so that all of them are here.

@@ -1,14 +1,14 @@
 //! The catalogue: every kernel of the texts, its names, and what a launch has to know of it.
 
-use super::block::{Block, Shapes};
-use super::outcome::Outcome;
-use crate::image::EntryPoint;
-use crate::kernels::{Width, image, width_of_bytes};
+use crate::block::{Block, Shapes};
+use crate::outcome::Outcome;
 use crate::{Error, Result};
 use bytemuck::Pod;
-use kernel_abi::{Entry, Family};
+use kernel_abi::classic::Matrices;
+use kernel_abi::{Width, study as table};
 use std::fmt;
 use std::str::FromStr;
+use transpose::Strategy;
 
 /// A text whose kernels are in the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +42,7 @@ impl Source {
 
 /// What the grid's axes count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Axes {
+pub(crate) enum Axes {
     /// x runs along a row of the source, y down its rows.
     Cartesian,
     /// x runs down the rows of the source, y along them.
@@ -55,7 +55,7 @@ pub(super) enum Axes {
 
 /// What a block covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cover {
+pub(crate) enum Cover {
     /// A tile of 32 × 32.
     Tile,
     /// One element for each thread.
@@ -64,27 +64,42 @@ pub(super) enum Cover {
     Times(u32),
 }
 
-/// What a launch has to know of a kernel, and its names.
-pub(super) struct Facts {
-    name: &'static str,
-    seed_name: &'static str,
-    source: Source,
-    family: Family,
-    entries: [&'static str; 5],
-    pub outcome: Outcome,
-    shapes: Shapes,
-    block: Block,
+/// Where a kernel is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Code {
+    /// The library has it: it plans copies by it.
+    LibraryCopy,
+    /// The library has it: it plans transposes by it.
+    Library(Strategy),
+    /// In this crate's image.
+    Own(Own),
+}
+
+/// What a launch has to know of a kernel in this crate's image.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own {
+    pub kernel: &'static kernel_abi::Kernel<Matrices>,
     pub cover: Cover,
     pub axes: Axes,
+}
+
+/// What there is to know of a kernel.
+pub(crate) struct Facts {
+    name: &'static str,
+    name_in_text: &'static str,
+    source: Source,
+    outcome: Outcome,
+    shapes: Shapes,
+    block: Block,
+    pub code: Code,
 }
 
 /// Defines the enum and its facts side by side.
 macro_rules! catalogue {
     ($(
         $(#[$doc:meta])*
-        $kernel:ident: $name:literal, $seed_name:literal of $source:ident,
-        $family:ident $stem:literal, $outcome:ident,
-        $shapes:expr, $x:literal x $y:literal, $cover:expr, $axes:ident;
+        $kernel:ident: $name:literal, $name_in_text:literal of $source:ident,
+        $outcome:ident, $shapes:expr, $x:literal x $y:literal, $code:expr;
     )+) => {
         /// A kernel of one of the texts.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,25 +112,16 @@ macro_rules! catalogue {
             /// Every kernel, in the order of the texts.
             pub const ALL: &'static [Kernel] = &[$(Kernel::$kernel),+];
 
-            pub(super) fn facts(self) -> Facts {
+            pub(crate) fn facts(self) -> Facts {
                 match self {
                     $(Kernel::$kernel => Facts {
                         name: $name,
-                        seed_name: $seed_name,
+                        name_in_text: $name_in_text,
                         source: Source::$source,
-                        family: Family::$family,
-                        entries: [
-                            concat!($stem, "_b1"),
-                            concat!($stem, "_b2"),
-                            concat!($stem, "_b4"),
-                            concat!($stem, "_b8"),
-                            concat!($stem, "_b16"),
-                        ],
                         outcome: Outcome::$outcome,
                         shapes: $shapes,
                         block: Block { x: $x, y: $y },
-                        cover: $cover,
-                        axes: Axes::$axes,
+                        code: $code,
                     },)+
                 }
             }
@@ -123,7 +129,7 @@ macro_rules! catalogue {
     };
 }
 
-/// The blocks of the NVIDIA paper.
+/// The blocks of the NVIDIA text.
 const PAPER: Shapes = Shapes::Only(Block { x: 32, y: 8 }, "which move a tile of 32 × 32 elements");
 
 /// A block of the AMD page: as many threads as its tile has elements.
@@ -134,108 +140,113 @@ const fn square(side: u32) -> Shapes {
 /// Blocks for tiles whose padding has a fixed place in static shared memory.
 const WIDE: Shapes = Shapes::AtLeastWide(8, "for its tile has room to pad at most 128 rows");
 
+/// A kernel in this crate's image.
+const fn own(kernel: &'static kernel_abi::Kernel<Matrices>, cover: Cover, axes: Axes) -> Code {
+    Code::Own(Own { kernel, cover, axes })
+}
+
 /// Blocks for records, which have one axis.
 const LINE: Shapes = Shapes::Line("for records lie along one axis");
 
 catalogue! {
     /// Copies tile by tile.
     Copy: "copy", "copy" of Nvidia,
-        Classic "copy", Copy, PAPER, 32 x 8, Cover::Tile, Cartesian;
+        Copy, PAPER, 32 x 8, Code::LibraryCopy;
     /// Copies through shared memory: what staging and the barrier cost.
     CopyShared: "copy_shared", "copySharedMem" of Nvidia,
-        Study "copy_shared", Copy, PAPER, 32 x 8, Cover::Tile, Cartesian;
+        Copy, PAPER, 32 x 8, own(&table::COPY_SHARED, Cover::Tile, Axes::Cartesian);
     /// Reads rows, writes columns.
     Naive: "naive", "transposeNaive" of Nvidia,
-        Classic "naive", Transpose, PAPER, 32 x 8, Cover::Tile, Cartesian;
+        Transpose, PAPER, 32 x 8, Code::Library(Strategy::Naive);
     /// Through an unpadded tile: coalesced, with bank conflicts.
     Coalesced: "coalesced", "transposeCoalesced" of Nvidia,
-        Classic "tiled", Transpose, PAPER, 32 x 8, Cover::Tile, Cartesian;
+        Transpose, PAPER, 32 x 8, Code::Library(Strategy::Tiled);
     /// Through a padded tile: no bank conflicts.
     BankConflictFree: "bank_conflict_free", "transposeNoBankConflicts" of Nvidia,
-        Classic "padded", Transpose, PAPER, 32 x 8, Cover::Tile, Cartesian;
+        Transpose, PAPER, 32 x 8, Code::Library(Strategy::Padded);
     /// Transposes inside each tile and leaves the tiles where they are.
     FineGrained: "fine_grained", "transposeFineGrained" of Nvidia,
-        Study "fine_grained", FineGrained, PAPER, 32 x 8, Cover::Tile, Cartesian;
+        FineGrained, PAPER, 32 x 8, own(&table::FINE_GRAINED, Cover::Tile, Axes::Cartesian);
     /// Moves each tile to its transposed place and leaves its elements as they are.
     CoarseGrained: "coarse_grained", "transposeCoarseGrained" of Nvidia,
-        Study "coarse_grained", CoarseGrained, PAPER, 32 x 8, Cover::Tile, Cartesian;
+        CoarseGrained, PAPER, 32 x 8, own(&table::COARSE_GRAINED, Cover::Tile, Axes::Cartesian);
     /// Padded, blocks walking along diagonals.
     Diagonal: "diagonal", "transposeDiagonal" of Nvidia,
-        Classic "diagonal", Transpose, PAPER, 32 x 8, Cover::Tile, Cartesian;
+        Transpose, PAPER, 32 x 8, Code::Library(Strategy::Diagonal);
     /// Padded, with the roles of the block's axes exchanged: consecutive blocks walk down the
     /// rows of the source.
     Swapped: "swapped", "swapped block axes" of Nvidia,
-        Study "swapped", Transpose, PAPER, 32 x 8, Cover::Tile, Exchanged;
+        Transpose, PAPER, 32 x 8, own(&table::SWAPPED, Cover::Tile, Axes::Exchanged);
     /// Padded, into a destination whose rows are one memory partition (256 bytes) further apart
     /// than they need to be.
     PartitionPadded: "partition_padded", "odata padded by one partition" of Nvidia,
-        Classic "padded", Transpose, PAPER, 32 x 8, Cover::Tile, Cartesian;
+        Transpose, PAPER, 32 x 8, Code::Library(Strategy::Padded);
 
     /// Copies along rows: the upper bound.
     CopyRow: "copy_row", "copyRow" of Dalmasso,
-        Study "copy_row", Copy, Shapes::Any, 16 x 16, Cover::Threads, Cartesian;
+        Copy, Shapes::Any, 16 x 16, own(&table::COPY_ROW, Cover::Threads, Axes::Cartesian);
     /// Copies down columns: the lower bound.
     CopyCol: "copy_col", "copyCol" of Dalmasso,
-        Study "copy_col", Copy, Shapes::Any, 16 x 16, Cover::Threads, Exchanged;
+        Copy, Shapes::Any, 16 x 16, own(&table::COPY_COL, Cover::Threads, Axes::Exchanged);
     /// Reads rows, writes columns.
     NaiveRow: "naive_row", "transposeNaiveRow" of Dalmasso,
-        Study "naive_row", Transpose, Shapes::Any, 16 x 16, Cover::Threads, Cartesian;
+        Transpose, Shapes::Any, 16 x 16, own(&table::NAIVE_ROW, Cover::Threads, Axes::Cartesian);
     /// Reads columns, writes rows.
     NaiveCol: "naive_col", "transposeNaiveCol" of Dalmasso,
-        Study "naive_col", Transpose, Shapes::Any, 16 x 16, Cover::Threads, Exchanged;
+        Transpose, Shapes::Any, 16 x 16, own(&table::NAIVE_COL, Cover::Threads, Axes::Exchanged);
     /// Reads rows, writes columns, four elements a thread.
     Unroll4Row: "unroll4_row", "transposeUnroll4Row" of Dalmasso,
-        Study "unroll4_row", Transpose, Shapes::Any, 16 x 16, Cover::Times(4), Cartesian;
+        Transpose, Shapes::Any, 16 x 16, own(&table::UNROLL4_ROW, Cover::Times(4), Axes::Cartesian);
     /// Reads columns, writes rows, four elements a thread.
     Unroll4Col: "unroll4_col", "transposeUnroll4Col" of Dalmasso,
-        Study "unroll4_col", Transpose, Shapes::Any, 16 x 16, Cover::Times(4), Exchanged;
+        Transpose, Shapes::Any, 16 x 16, own(&table::UNROLL4_COL, Cover::Times(4), Axes::Exchanged);
     /// Reads rows, writes columns, blocks walking along diagonals.
     DiagonalRow: "diagonal_row", "transposeDiagonalRow" of Dalmasso,
-        Study "diagonal_row", Transpose, Shapes::Any, 16 x 16, Cover::Threads, Cartesian;
+        Transpose, Shapes::Any, 16 x 16, own(&table::DIAGONAL_ROW, Cover::Threads, Axes::Cartesian);
     /// Reads columns, writes rows, blocks walking along diagonals.
     DiagonalCol: "diagonal_col", "transposeDiagonalCol" of Dalmasso,
-        Study "diagonal_col", Transpose, Shapes::Any, 16 x 16, Cover::Threads, Exchanged;
+        Transpose, Shapes::Any, 16 x 16, own(&table::DIAGONAL_COL, Cover::Threads, Axes::Exchanged);
     /// Through a tile of the block's shape.
     Smem: "smem", "transposeSmem" of Dalmasso,
-        Study "smem", Transpose, Shapes::Any, 16 x 16, Cover::Threads, Cartesian;
+        Transpose, Shapes::Any, 16 x 16, own(&table::SMEM, Cover::Threads, Axes::Cartesian);
     /// Through a padded tile of the block's shape.
     SmemPad: "smem_pad", "transposeSmemPad" of Dalmasso,
-        Study "smem_pad", Transpose, WIDE, 16 x 16, Cover::Threads, Cartesian;
+        Transpose, WIDE, 16 x 16, own(&table::SMEM_PAD, Cover::Threads, Axes::Cartesian);
     /// Two elements a thread through a padded tile in dynamic shared memory.
     SmemUnrollPadDyn: "smem_unroll_pad_dyn", "transposeSmemUnrollPadDyn" of Dalmasso,
-        Study "smem_unroll_pad_dyn", Transpose, Shapes::Any, 16 x 16, Cover::Times(2), Cartesian;
+        Transpose, Shapes::Any, 16 x 16, own(&table::SMEM_UNROLL_PAD_DYN, Cover::Times(2), Axes::Cartesian);
 
     /// Reads rows, writes columns, in tiles of 16.
     AmdNaive16: "amd_naive_16", "transpose_naive_kernel (tile_dim 16)" of Amd,
-        Study "naive_row", Transpose, square(16), 16 x 16, Cover::Threads, Cartesian;
+        Transpose, square(16), 16 x 16, own(&table::NAIVE_ROW, Cover::Threads, Axes::Cartesian);
     /// Reads rows, writes columns, in tiles of 32.
     AmdNaive32: "amd_naive_32", "transpose_naive_kernel (tile_dim 32)" of Amd,
-        Study "naive_row", Transpose, square(32), 32 x 32, Cover::Threads, Cartesian;
+        Transpose, square(32), 32 x 32, own(&table::NAIVE_ROW, Cover::Threads, Axes::Cartesian);
     /// Through a 16 × 16 tile, one element a thread.
     Lds16: "lds_16", "transpose_lds_kernel (tile_dim 16)" of Amd,
-        Study "lds_16", Transpose, square(16), 16 x 16, Cover::Threads, Cartesian;
+        Transpose, square(16), 16 x 16, own(&table::LDS_16, Cover::Threads, Axes::Cartesian);
     /// Through a 32 × 32 tile, one element a thread.
     Lds32: "lds_32", "transpose_lds_kernel (tile_dim 32)" of Amd,
-        Study "lds_32", Transpose, square(32), 32 x 32, Cover::Threads, Cartesian;
+        Transpose, square(32), 32 x 32, own(&table::LDS_32, Cover::Threads, Axes::Cartesian);
 
     /// Reads rows, writes columns.
     NaiveGmem: "naive_gmem", "naiveGmem" of Lecture,
-        Study "naive_row", Transpose, Shapes::Any, 16 x 16, Cover::Threads, Cartesian;
+        Transpose, Shapes::Any, 16 x 16, own(&table::NAIVE_ROW, Cover::Threads, Axes::Cartesian);
     /// Adds to both fields of an array of structures.
     InnerStruct: "inner_struct", "testInnerStruct" of Lecture,
-        Study "inner_struct", StructFields, LINE, 128 x 1, Cover::Threads, RowRecords;
+        StructFields, LINE, 128 x 1, own(&table::INNER_STRUCT, Cover::Threads, Axes::RowRecords);
     /// Adds to both fields of a structure of arrays.
     InnerArray: "inner_array", "testInnerArray" of Lecture,
-        Study "inner_array", ArrayFields, LINE, 128 x 1, Cover::Threads, ColRecords;
+        ArrayFields, LINE, 128 x 1, own(&table::INNER_ARRAY, Cover::Threads, Axes::ColRecords);
     /// Adds to one field of an array of structures.
     InnerStructX: "inner_struct_x", "testInnerStruct (x alone)" of Lecture,
-        Study "inner_struct_x", StructX, LINE, 128 x 1, Cover::Threads, RowRecords;
+        StructX, LINE, 128 x 1, own(&table::INNER_STRUCT_X, Cover::Threads, Axes::RowRecords);
     /// Adds to one field of a structure of arrays.
     InnerArrayX: "inner_array_x", "testInnerArray (x alone)" of Lecture,
-        Study "inner_array_x", ArrayX, LINE, 128 x 1, Cover::Threads, ColRecords;
+        ArrayX, LINE, 128 x 1, own(&table::INNER_ARRAY_X, Cover::Threads, Axes::ColRecords);
 }
 
-/// The width of a memory partition of the paper's GPUs, in bytes.
+/// The width of a memory partition of the NVIDIA text's GPUs, in bytes.
 const PARTITION_BYTES: usize = 256;
 
 impl Kernel {
@@ -245,8 +256,8 @@ impl Kernel {
     }
 
     /// The name that its text gives it; [`FromStr`] reads that too.
-    pub fn seed_name(self) -> &'static str {
-        self.facts().seed_name
+    pub fn name_in_text(self) -> &'static str {
+        self.facts().name_in_text
     }
 
     /// The text that it is from.
@@ -281,17 +292,17 @@ impl Kernel {
     /// Whether it takes a `rows × cols` source of `element_bytes` wide elements.
     ///
     /// # Errors
-    /// [`Error::ElementSize`] for a width without kernels, unless it is zero, which needs none;
-    /// [`Error::StudySource`] for a source that this kernel makes nothing of.
+    /// [`transpose::Error::ElementSize`] for a width without kernels, unless it is zero, which needs none;
+    /// [`Error::Source`] for a source that this kernel makes nothing of.
     pub fn check_source(self, element_bytes: usize, rows: usize, cols: usize) -> Result<()> {
-        if element_bytes > 0 {
-            width_of_bytes(element_bytes)?;
+        if element_bytes > 0 && Width::of_bytes(element_bytes).is_none() {
+            return Err(transpose::Error::ElementSize { bytes: element_bytes }.into());
         }
         match self.outcome().objection(element_bytes, rows, cols) {
             None => Ok(()),
             Some(reason) => {
                 let kernel = self.name();
-                Err(Error::StudySource { kernel, rows, cols, element_bytes, reason })
+                Err(Error::Source { kernel, rows, cols, element_bytes, reason })
             }
         }
     }
@@ -309,7 +320,7 @@ impl Kernel {
     /// The result, row by row, computed on the host.
     ///
     /// # Errors
-    /// As [`check_source`](Self::check_source), and [`Error::LengthMismatch`] unless `src` holds
+    /// As [`check_source`](Self::check_source), and [`transpose::Error::LengthMismatch`] unless `src` holds
     /// `rows * cols` elements.
     pub fn expected<T: Pod>(self, src: &[T], rows: usize, cols: usize) -> Result<Vec<T>> {
         self.check_source(size_of::<T>(), rows, cols)?;
@@ -318,20 +329,9 @@ impl Kernel {
             Some(expected) if expected == actual => Ok(self.outcome().of(src, rows, cols)),
             expected => {
                 let expected = expected.unwrap_or(usize::MAX);
-                Err(Error::LengthMismatch { rows, cols, expected, actual })
+                Err(transpose::Error::LengthMismatch { rows, cols, expected, actual }.into())
             }
         }
-    }
-
-    pub(super) fn entry(self, width: Width) -> Option<EntryPoint> {
-        let Facts { family, entries, .. } = self.facts();
-        let table: &[&[Entry]] = match family {
-            Family::Classic => kernel_abi::classic::CLASSIC,
-            _ => kernel_abi::study::STUDY,
-        };
-        let entry =
-            table.iter().copied().flatten().find(|entry| entry.name == entries[width as usize])?;
-        Some(image(family).entry(entry.name))
     }
 }
 
@@ -346,11 +346,10 @@ impl FromStr for Kernel {
 
     fn from_str(name: &str) -> Result<Self> {
         let named = |kernel: &&Kernel| kernel.name() == name;
-        let named_in_the_text = |kernel: &&Kernel| kernel.seed_name() == name;
+        let named_in_the_text = |kernel: &&Kernel| kernel.name_in_text() == name;
         let all = Kernel::ALL;
         all.iter().find(named).or_else(|| all.iter().find(named_in_the_text)).copied().ok_or_else(
-            || Error::UnknownName {
-                kind: "study kernel",
+            || Error::UnknownKernel {
                 name: name.to_owned(),
                 known: all.iter().map(|kernel| kernel.name()).collect::<Vec<_>>().join(", "),
             },
@@ -367,7 +366,7 @@ mod tests {
     fn names_are_unique_and_read_back() {
         for kernel in Kernel::ALL {
             assert_eq!(kernel.name().parse::<Kernel>().unwrap(), *kernel);
-            assert_eq!(kernel.seed_name().parse::<Kernel>().unwrap(), *kernel);
+            assert_eq!(kernel.name_in_text().parse::<Kernel>().unwrap(), *kernel);
         }
         let names: HashSet<_> = Kernel::ALL.iter().map(|kernel| kernel.name()).collect();
         assert_eq!(names.len(), Kernel::ALL.len());
@@ -375,16 +374,19 @@ mod tests {
         assert!(error.starts_with("there is no study kernel \"fastest\"; there are copy, "));
     }
 
-    /// Each kernel has an entry point for each width that it takes.
+    /// A kernel of this crate has an entry point for each width that it takes, for its default block.
     #[test]
     fn entry_points_ship() {
         for kernel in Kernel::ALL {
-            for width in [Width::B1, Width::B2, Width::B4, Width::B8, Width::B16] {
-                let bytes = width.bytes();
+            let Code::Own(own) = kernel.facts().code else { continue };
+            for width in Width::ALL {
                 let takes = [(32, 32), (32, 2), (2, 32)]
                     .into_iter()
-                    .any(|(rows, cols)| kernel.check_source(bytes, rows, cols).is_ok());
-                assert_eq!(takes, kernel.entry(width).is_some(), "{kernel} {bytes}");
+                    .any(|(rows, cols)| kernel.check_source(width.bytes(), rows, cols).is_ok());
+                assert_eq!(takes, own.kernel.entry(width).is_some(), "{kernel} {width:?}");
+                let Block { x, y } = kernel.default_block();
+                let allows = |entry: &kernel_abi::Entry| entry.block.allows([x, y, 1]);
+                assert!(own.kernel.entry(width).is_none_or(allows), "{kernel}");
             }
         }
     }

@@ -1,5 +1,5 @@
-//! What transposes are studied with: copies to measure them against, the kernels of the texts
-//! that this library grew from, and memory of other kinds than the device's own.
+//! What transposes are studied with: the kernels of the texts that the library `transpose` grew from, and memory of
+//! other kinds than the device's own.
 //!
 //! [`Kernel`] is the catalogue of those kernels, under names that a reader of the text
 //! recognises. Some are not transposes but measurements; [`Kernel::outcome`] says what each
@@ -7,10 +7,10 @@
 //! text runs it in, and refuses others with the reason:
 //!
 //! ```
-//! use transpose::study::{self, Block, Kernel};
+//! use study::{Block, Kernel};
 //! use transpose::{Device, DeviceMatrix};
 //!
-//! # fn main() -> transpose::Result<()> {
+//! # fn main() -> study::Result<()> {
 //! let (device, _why_no_gpu) = Device::any();
 //! let src = DeviceMatrix::from_host(&device, 2, 3, &[1u32, 2, 3, 4, 5, 6])?;
 //! let mut dst = DeviceMatrix::zeroed(&device, 3, 2)?;
@@ -26,21 +26,26 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`HostMatrix`] is a matrix in host memory that a GPU reaches, in one of the ways that [`MemoryKind`] names.
+//!
+//! The crate stands on the public part of `transpose`: its kernels are an image of its own, launched through
+//! [`transpose::raw`], and its memory comes from the driver.
 
+mod allocation;
 mod block;
 mod catalogue;
-mod copies;
-mod launches;
+mod error;
+mod image;
 mod memory;
+mod memory_kind;
 mod outcome;
+mod plan;
 
-pub use crate::in_place::census as in_place_cycles;
-pub use crate::memory_kind::MemoryKind;
-pub use block::{Block, SEED_BLOCKS};
+pub use block::{Block, DALMASSO_BLOCKS};
 pub use catalogue::{Kernel, Source};
-pub use copies::{copy_into, driver_copy};
-pub use launches::{plan, run};
+pub use error::{Error, Result};
 pub use memory::{HostMatrix, HostMut, HostRef};
+pub use memory_kind::MemoryKind;
 pub use outcome::Outcome;
-#[cfg(feature = "simulator")]
-pub use simt::{Counters, GlobalTraffic, SharedTraffic};
+pub use plan::{Plan, plan, run};

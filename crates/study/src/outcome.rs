@@ -44,7 +44,7 @@ impl Outcome {
 
     /// Why there is no such outcome for a `rows × cols` source of elements of that width; `None`
     /// if there is.
-    pub(super) fn objection(
+    pub(crate) fn objection(
         self,
         element_bytes: usize,
         rows: usize,
@@ -67,7 +67,7 @@ impl Outcome {
     }
 
     /// The destination, row by row. There must be no [`objection`](Self::objection).
-    pub(super) fn of<T: Pod>(self, src: &[T], rows: usize, cols: usize) -> Vec<T> {
+    pub(crate) fn of<T: Pod>(self, src: &[T], rows: usize, cols: usize) -> Vec<T> {
         let (dst_rows, dst_cols) = self.dst_shape(rows, cols);
         let at = |row, col| src[row * cols + col];
         let plus = |row, col, field: usize| add(at(row, col), ADDED[field]);

@@ -9,8 +9,8 @@
 //! | [`Mapped`](MemoryKind::Mapped) | on the host, page-locked | the host; kernels, over the bus, at every access ("zero-copy") |
 //! | [`Unified`](MemoryKind::Unified) | where it was last touched | the host; kernels; its pages migrate |
 //!
-//! Over the bus, [`Strategy::Padded`](crate::Strategy::Padded) transposes faster than
-//! [`Auto`](crate::Strategy::Auto), whose kernels are made for the GPU's own memory.
+//! Over the bus, [`Strategy::Padded`](transpose::Strategy::Padded) transposes faster than
+//! [`Auto`](transpose::Strategy::Auto), whose kernels are made for the GPU's own memory.
 //!
 //! # Safety of the safe API
 //! Kernels run after the call that queued them has returned, so the host must not touch what they
@@ -18,22 +18,24 @@
 //! wait for the device first, and what they return borrows the matrix, so that nothing that
 //! writes to it can be queued while it is looked at. Dropping a matrix waits too.
 
-use crate::device::{Device, HOST_ALIGNMENT, HostAllocation};
-use crate::layout::Layout;
+use crate::allocation::Allocation;
 use crate::memory_kind::MemoryKind;
-use crate::view::{MatrixView, MatrixViewMut, Memory};
 use crate::{Error, Result};
 use bytemuck::Pod;
-use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use transpose::{Device, DeviceMatrix, Layout, MatrixView, MatrixViewMut};
+
+/// What the memory is aligned to at least, in bytes.
+const ALIGNMENT: usize = 256;
 
 /// A row-major matrix, rows without gaps, in host memory that a GPU can reach.
 ///
 /// ```
+/// use study::{HostMatrix, MemoryKind};
 /// use transpose::Device;
-/// use transpose::study::{HostMatrix, MemoryKind};
 ///
-/// # fn main() -> transpose::Result<()> {
+/// # fn main() -> study::Result<()> {
 /// let (device, _why_no_gpu) = Device::any();
 /// let mut src = HostMatrix::zeroed(&device, MemoryKind::Mapped, 2, 3)?;
 /// src.write()?.copy_from_slice(&[1u32, 2, 3, 4, 5, 6]);
@@ -48,9 +50,9 @@ use std::ops::{Deref, DerefMut};
 /// While somebody looks at a matrix, nothing that writes to it can be queued:
 ///
 /// ```compile_fail,E0502
+/// # use study::{HostMatrix, MemoryKind};
 /// # use transpose::Device;
-/// # use transpose::study::{HostMatrix, MemoryKind};
-/// # fn main() -> transpose::Result<()> {
+/// # fn main() -> study::Result<()> {
 /// # let device = Device::simulated();
 /// # let src = HostMatrix::<u32>::zeroed(&device, MemoryKind::Mapped, 2, 3)?;
 /// # let mut dst = HostMatrix::<u32>::zeroed(&device, MemoryKind::Mapped, 3, 2)?;
@@ -61,43 +63,51 @@ use std::ops::{Deref, DerefMut};
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct HostMatrix<T> {
+pub struct HostMatrix<T: Pod> {
     device: Device,
     kind: MemoryKind,
-    /// `None` if there are no bytes.
-    allocation: Option<HostAllocation>,
     layout: Layout,
-    element: PhantomData<T>,
+    memory: Memory<T>,
+}
+
+#[derive(Debug)]
+enum Memory<T: Pod> {
+    /// Memory of the host; `None` if there are no bytes.
+    Host(Option<Allocation>),
+    /// The simulator has one kind of memory, and it has no address on the host. It stands in for every kind.
+    Simulated(DeviceMatrix<T>),
 }
 
 impl<T: Pod> HostMatrix<T> {
     /// A `rows × cols` matrix of zero bytes.
     ///
     /// # Errors
-    /// [`Error::SizeOverflow`], [`Error::OutOfMemory`], also for unified memory that would not
-    /// fit the device's, and what the device reports; [`Error::Unsupported`] for unified memory
+    /// [`transpose::Error::SizeOverflow`], [`transpose::Error::OutOfMemory`], also for unified memory that would not
+    /// fit the device's, and what the device reports; [`Error::NoConcurrentAccess`] for unified memory
     /// where the host must not touch it while the GPU works; [`Error::HostAlignment`] for elements
     /// that the host wants aligned to more than 256 bytes.
     pub fn zeroed(device: &Device, kind: MemoryKind, rows: usize, cols: usize) -> Result<Self> {
-        let layout = Layout::contiguous(rows, cols, size_of::<T>())?;
         let needed = align_of::<T>();
-        if needed > HOST_ALIGNMENT {
-            return Err(Error::HostAlignment { needed, given: HOST_ALIGNMENT });
+        if needed > ALIGNMENT {
+            return Err(Error::HostAlignment { needed, given: ALIGNMENT });
         }
-        let bytes = layout.len() * size_of::<T>();
-        let allocation = match bytes {
-            0 => None,
-            _ => Some(device.allocate_host(kind, bytes)?),
+        let layout = Layout::contiguous(rows, cols, size_of::<T>())?;
+        let memory = match device.cuda_ordinal() {
+            None => Memory::Simulated(DeviceMatrix::zeroed(device, rows, cols)?),
+            Some(ordinal) => Memory::Host(match layout.len() * size_of::<T>() {
+                0 => None,
+                bytes => Some(Allocation::zeroed(ordinal, kind, bytes)?),
+            }),
         };
-        let device = device.clone();
-        let matrix = Self { device, kind, allocation, layout, element: PhantomData };
-        match matrix.host() {
-            // A driver that does not do as the device promises.
-            Some(host) if !host.is_aligned() => {
-                Err(Error::HostAlignment { needed, given: 1 << host.addr().trailing_zeros() })
-            }
-            _ => Ok(matrix),
+        if let Memory::Host(allocation) = &memory
+            && let host = first::<T>(allocation)
+            && !host.is_aligned()
+        {
+            // A driver that does not do as it promises.
+            let given = 1 << host.addr().trailing_zeros();
+            return Err(Error::HostAlignment { needed, given });
         }
+        Ok(HostMatrix { device: device.clone(), kind, layout, memory })
     }
 
     /// The elements to look at, row by row, once all queued work is done.
@@ -106,10 +116,13 @@ impl<T: Pod> HostMatrix<T> {
     /// What the device reports, failures of earlier queued work included.
     pub fn read(&self) -> Result<HostRef<'_, T>> {
         self.device.synchronize()?;
-        Ok(HostRef(match self.host() {
-            // SAFETY: see `host`; the device is idle, and what could write waits for the borrow.
-            Some(host) => Elements::Here(unsafe { std::slice::from_raw_parts(host, self.len()) }),
-            None => Elements::Copied(self.downloaded()?),
+        let len = self.layout.len();
+        Ok(HostRef(match &self.memory {
+            Memory::Simulated(matrix) => Elements::Copied(matrix.to_host()?),
+            Memory::Host(allocation) => {
+                // SAFETY: see `first`; the device is idle, and what could write waits for the borrow.
+                Elements::Here(unsafe { std::slice::from_raw_parts(first(allocation), len) })
+            }
         }))
     }
 
@@ -119,14 +132,14 @@ impl<T: Pod> HostMatrix<T> {
     /// What the device reports, failures of earlier queued work included.
     pub fn write(&mut self) -> Result<HostMut<'_, T>> {
         self.device.synchronize()?;
-        let len = self.len();
-        Ok(HostMut(match self.host() {
-            Some(host) => {
-                // SAFETY: see `host`; the device is idle, and all that uses the matrix waits for
+        let len = self.layout.len();
+        Ok(HostMut(match &mut self.memory {
+            Memory::Simulated(matrix) => ElementsMut::Copied(matrix.to_host()?, matrix),
+            Memory::Host(allocation) => {
+                // SAFETY: see `first`; the device is idle, and all that uses the matrix waits for
                 // the exclusive borrow.
-                ElementsMut::Here(unsafe { std::slice::from_raw_parts_mut(host, len) })
+                ElementsMut::Here(unsafe { std::slice::from_raw_parts_mut(first(allocation), len) })
             }
-            None => ElementsMut::Copied(self.downloaded()?, self),
         }))
     }
 
@@ -135,7 +148,16 @@ impl<T: Pod> HostMatrix<T> {
     /// # Errors
     /// [`Error::NotMapped`] for pinned memory.
     pub fn view(&self) -> Result<MatrixView<'_, T>> {
-        Ok(MatrixView::whole(self.memory()?, self.layout))
+        let address = self.address()?;
+        Ok(match &self.memory {
+            Memory::Simulated(matrix) => matrix.view(),
+            // SAFETY: the allocation holds the elements, initialized and aligned to pages, and lives as long as the matrix, which is
+            // borrowed as long as the view, and whose drop waits for the device. The host changes elements only when nothing is
+            // queued, and borrows the matrix for that, too.
+            Memory::Host(_) => unsafe {
+                MatrixView::from_raw_parts(&self.device, address, self.layout)
+            },
+        })
     }
 
     /// The matrix as kernels write it.
@@ -143,7 +165,14 @@ impl<T: Pod> HostMatrix<T> {
     /// # Errors
     /// [`Error::NotMapped`] for pinned memory.
     pub fn view_mut(&mut self) -> Result<MatrixViewMut<'_, T>> {
-        Ok(MatrixViewMut::whole(self.memory()?, self.layout))
+        let address = self.address()?;
+        Ok(match &mut self.memory {
+            Memory::Simulated(matrix) => matrix.view_mut(),
+            // SAFETY: as in `view`; the matrix is borrowed exclusively, so that nothing else uses the elements.
+            Memory::Host(_) => unsafe {
+                MatrixViewMut::from_raw_parts(&self.device, address, self.layout)
+            },
+        })
     }
 
     /// The kind of memory.
@@ -153,50 +182,30 @@ impl<T: Pod> HostMatrix<T> {
 
     /// `(rows, columns)`.
     pub fn shape(&self) -> (usize, usize) {
-        (self.layout.rows, self.layout.cols)
+        self.layout.shape()
     }
 
-    fn len(&self) -> usize {
-        self.layout.len()
-    }
-
-    /// The first element, valid for all of them: pages of host memory, zeroed when they were
-    /// allocated, aligned for the element. `None` on the simulator, whose memory has no address
-    /// on the host.
-    fn host(&self) -> Option<*mut T> {
-        match &self.allocation {
-            Some(allocation) => allocation.host.map(|host| host.as_ptr().cast()),
-            None => Some(std::ptr::NonNull::dangling().as_ptr()),
+    /// The first element's address for kernels; 0 where there are no bytes, or no host memory.
+    fn address(&self) -> Result<u64> {
+        match (self.kind, &self.memory) {
+            (MemoryKind::Pinned, _) => Err(Error::NotMapped { kind: self.kind }),
+            (_, Memory::Host(Some(allocation))) => Ok(allocation.address()),
+            _ => Ok(0),
         }
-    }
-
-    /// The elements as kernels reach them. For a window that is written the matrix must be borrowed exclusively.
-    fn memory(&self) -> Result<Memory<'_, T>> {
-        let address = match (self.kind, &self.allocation) {
-            (MemoryKind::Pinned, _) => return Err(Error::NotMapped { kind: self.kind }),
-            (_, Some(allocation)) => allocation.address,
-            (_, None) => 0,
-        };
-        // SAFETY: the allocation lives as long as the matrix and holds as many elements. The matrix is borrowed as long as the views,
-        // by those that write exclusively; the host reads and writes when nothing is queued, and borrows the matrix, too.
-        Ok(unsafe { Memory::new(&self.device, address, self.len()) })
-    }
-
-    /// The elements, copied out of the simulator.
-    fn downloaded(&self) -> Result<Vec<T>> {
-        let mut host = vec![T::zeroed(); self.len()];
-        let address = self.allocation.as_ref().map_or(0, |allocation| allocation.address);
-        // SAFETY: the layout is that of the matrix's own allocation.
-        unsafe { self.device.download(address, &self.layout, &mut host)? };
-        Ok(host)
     }
 }
 
-impl<T> Drop for HostMatrix<T> {
+/// The first element on the host, valid for all of them: pages of host memory, zeroed when they were
+/// allocated, aligned for the element.
+fn first<T>(allocation: &Option<Allocation>) -> *mut T {
+    allocation.as_ref().map_or(NonNull::dangling(), |allocation| allocation.host().cast()).as_ptr()
+}
+
+impl<T: Pod> Drop for HostMatrix<T> {
     fn drop(&mut self) {
-        if let Some(allocation) = self.allocation.take() {
-            self.device.free_host(self.kind, allocation);
-        }
+        // Queued work may still use the memory. A failure here is one of that work, and later
+        // calls report it; there is nobody to report it to now.
+        let _ = self.device.synchronize();
     }
 }
 
@@ -226,7 +235,7 @@ pub struct HostMut<'a, T: Pod>(ElementsMut<'a, T>);
 
 enum ElementsMut<'a, T: Pod> {
     Here(&'a mut [T]),
-    Copied(Vec<T>, &'a HostMatrix<T>),
+    Copied(Vec<T>, &'a mut DeviceMatrix<T>),
 }
 
 impl<T: Pod> Deref for HostMut<'_, T> {
@@ -251,11 +260,9 @@ impl<T: Pod> DerefMut for HostMut<'_, T> {
 
 impl<T: Pod> Drop for HostMut<'_, T> {
     fn drop(&mut self) {
-        if let ElementsMut::Copied(elements, matrix) = &self.0 {
-            let address = matrix.allocation.as_ref().map_or(0, |allocation| allocation.address);
-            // SAFETY: the layout is that of the matrix's own allocation.
-            let written = unsafe { matrix.device.upload(address, &matrix.layout, elements) };
-            debug_assert!(written.is_ok(), "a live allocation of the simulator: {written:?}");
+        if let ElementsMut::Copied(elements, matrix) = &mut self.0 {
+            let written = matrix.copy_from_host(elements);
+            debug_assert!(written.is_ok(), "a live matrix of the simulator: {written:?}");
         }
     }
 }

@@ -16,7 +16,7 @@ pub struct Block {
 }
 
 /// The shapes that Dalmasso's grid-level optimisation tries, and the order in which it does.
-pub const SEED_BLOCKS: [Block; 16] = {
+pub const DALMASSO_BLOCKS: [Block; 16] = {
     const SHAPES: [(u32, u32); 16] = [
         (8, 1),
         (8, 2),
@@ -65,7 +65,7 @@ impl FromStr for Block {
 
 /// The shapes that a kernel runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shapes {
+pub(crate) enum Shapes {
     /// This one, and why.
     Only(Block, &'static str),
     /// All.
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn blocks_read_back() {
-        for block in SEED_BLOCKS {
+        for block in DALMASSO_BLOCKS {
             assert_eq!(block.to_string().parse::<Block>().unwrap(), block);
         }
         assert_eq!("256x2".parse::<Block>().unwrap(), Block { x: 256, y: 2 });
