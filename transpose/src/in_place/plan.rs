@@ -319,7 +319,7 @@ fn candidates(shape: &Shape, algorithm: InPlace, device: &Device) -> Vec<(usize,
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::{InPlace, InPlaceOptions, InPlacePlan};
     use crate::in_place::recipe::Step;

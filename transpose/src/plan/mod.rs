@@ -337,7 +337,7 @@ pub(crate) fn require_same_shape<T: Pod>(
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::*;
     use crate::{DeviceMatrix, Layout};
