@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::library;
-
 /// What can go wrong with the CUDA driver.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -50,13 +48,6 @@ pub enum Error {
 impl Error {
     /// `CUDA_ERROR_OUT_OF_MEMORY`, as the code of a call's answer.
     pub const OUT_OF_MEMORY: u32 = 2;
-
-    /// The answer `code` of `function`, in the driver's words.
-    pub fn call(function: &'static str, code: u32) -> Self {
-        let explain = |by| library::open().ok().and_then(|library| library.explain(by, code));
-        let (name, text) = (explain("cuGetErrorName"), explain("cuGetErrorString"));
-        Error::Call { function, code, name, text }
-    }
 
     /// The driver's answer, if it gave one.
     pub fn code(&self) -> Option<u32> {

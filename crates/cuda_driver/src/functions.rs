@@ -14,7 +14,6 @@ use crate::handle::{
 };
 use crate::launch::RawLaunchConfig;
 use crate::library::Library;
-use crate::memory_pool::RawPoolProperties;
 use crate::stream::RawCopy2D;
 
 macro_rules! table {
@@ -186,3 +185,33 @@ table! {
         );
     }
 }
+
+/// `CUmemPoolProps`.
+#[repr(C)]
+pub(crate) struct RawPoolProperties {
+    allocation_type: u32,
+    handle_types: u32,
+    location_type: u32,
+    location_id: i32,
+    security_attributes: *mut c_void,
+    /// The maximal size and the usage, which older drivers do not know: zero for their defaults.
+    reserved: [u8; 64],
+}
+
+impl RawPoolProperties {
+    /// Ordinary memory of one device, not shared with other processes.
+    pub(crate) fn on_device(ordinal: i32) -> Self {
+        RawPoolProperties {
+            allocation_type: 1, // CU_MEM_ALLOCATION_TYPE_PINNED
+            handle_types: 0,    // CU_MEM_HANDLE_TYPE_NONE
+            location_type: 1,   // CU_MEM_LOCATION_TYPE_DEVICE
+            location_id: ordinal,
+            security_attributes: std::ptr::null_mut(),
+            reserved: [0; 64],
+        }
+    }
+}
+
+// As cuda.h lays it out.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<RawPoolProperties>() == 88);

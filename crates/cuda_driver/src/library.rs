@@ -55,14 +55,16 @@ impl Library {
 /// The driver library; the first call opens it, with or without success.
 pub(crate) fn open() -> Result<&'static Library, &'static Error> {
     static LIBRARY: OnceLock<Result<Library, Error>> = OnceLock::new();
-    LIBRARY
-        .get_or_init(|| {
-            let library = find();
-            #[cfg(feature = "trampolines")]
-            crate::trampolines::connect(library.as_ref().ok());
-            library
-        })
-        .as_ref()
+    LIBRARY.get_or_init(find).as_ref()
+}
+
+impl Error {
+    /// The answer `code` of `function`, in the driver's words.
+    pub fn call(function: &'static str, code: u32) -> Self {
+        let explain = |by| open().ok().and_then(|library| library.explain(by, code));
+        let (name, text) = (explain("cuGetErrorName"), explain("cuGetErrorString"));
+        Error::Call { function, code, name, text }
+    }
 }
 
 fn find() -> Result<Library, Error> {

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use crate::functions::PoolFunctions;
+use crate::functions::{PoolFunctions, RawPoolProperties};
 use crate::{Context, DeviceAddress, DeviceAttribute, Error, RawMemoryPool, Stream};
 
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`.
@@ -105,33 +105,3 @@ impl std::fmt::Debug for MemoryPool {
         f.debug_struct("MemoryPool").field("raw", &self.raw).finish_non_exhaustive()
     }
 }
-
-/// `CUmemPoolProps`.
-#[repr(C)]
-pub(crate) struct RawPoolProperties {
-    allocation_type: u32,
-    handle_types: u32,
-    location_type: u32,
-    location_id: i32,
-    security_attributes: *mut c_void,
-    /// The maximal size and the usage, which older drivers do not know: zero for their defaults.
-    reserved: [u8; 64],
-}
-
-impl RawPoolProperties {
-    /// Ordinary memory of one device, not shared with other processes.
-    fn on_device(ordinal: i32) -> Self {
-        RawPoolProperties {
-            allocation_type: 1, // CU_MEM_ALLOCATION_TYPE_PINNED
-            handle_types: 0,    // CU_MEM_HANDLE_TYPE_NONE
-            location_type: 1,   // CU_MEM_LOCATION_TYPE_DEVICE
-            location_id: ordinal,
-            security_attributes: std::ptr::null_mut(),
-            reserved: [0; 64],
-        }
-    }
-}
-
-// As cuda.h lays it out.
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<RawPoolProperties>() == 88);

@@ -182,5 +182,5 @@ extern "C" fn resolve() {
 /// What [`resolve`] calls; returns with no slot left pointing at `resolve`.
 extern "C" fn load() {
     // A missing library is no news here: the slots then refuse.
-    let _ = crate::library::open();
+    super::connect(crate::library::open().ok());
 }
