@@ -27,6 +27,7 @@ on_both_devices! {
     refusals,
     extra_memory,
     plans_run_again,
+    several_at_once,
 }
 
 /// The plan's options for a chip so small that little shapes take all steps.
@@ -539,4 +540,20 @@ fn plans_run_again(device: &Device) {
     let measured = InPlacePlan::measure(&mut matrix, InPlace::ThreeStage, 3).unwrap();
     assert_eq!(measured.algorithm(), InPlace::ThreeStage);
     assert!(matrix.to_host().unwrap() == host);
+}
+
+/// Several handles of one device, whose launches may meet on it: blocks that wait for each other still all run.
+fn several_at_once(device: &Device) {
+    let is_gpu = device.is_gpu();
+    let transposes = move || {
+        let own = if is_gpu { Device::cuda(0).unwrap() } else { Device::simulated() };
+        for _ in 0..if is_gpu { 50 } else { 1 } {
+            for shape in [(523, 541), (600, 400)] {
+                assert!(check_with::<u32>(&own, shape, InPlace::TwoStage, &small_chip(8 << 10)));
+                assert!(check_with::<u64>(&own, shape, InPlace::Auto, &InPlaceOptions::default()));
+            }
+        }
+    };
+    let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(transposes)).collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }

@@ -19,7 +19,7 @@
 //! # Registers
 //! The assembler may give a thread registers that make its code no faster and leave less of them to other
 //! blocks; or it saves registers by letting each load wait for the one before, and stops doing so when it is told how many
-//! it may take. [`at_most_registers`] is for kernels that were measured either way.
+//! it may take. [`at_most_registers`] is for kernels that were measured either way, [`never_more_registers`] for those that must not take more.
 
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
@@ -69,10 +69,17 @@ pub fn runs_in<const X: u32, const Y: u32, const Z: u32, const EXACTLY: bool>() 
 #[inline(always)]
 pub fn at_most_registers<const REGISTERS: u32>() {
     if ComputeCapability::from_cuda_arch_env() == ComputeCapability::Compute90 {
-        // SAFETY: a comment, which `cuda_builder` moves to the kernel's directives.
-        unsafe {
-            asm!("//@entry .maxnreg {registers}", registers = const REGISTERS,
-                options(nomem, nostack, preserves_flags));
-        }
+        never_more_registers::<REGISTERS>()
+    }
+}
+
+/// The same on every chip: for kernels of which so many blocks must run at a time that no more are left.
+#[gpu_only]
+#[inline(always)]
+pub fn never_more_registers<const REGISTERS: u32>() {
+    // SAFETY: a comment, which `cuda_builder` moves to the kernel's directives.
+    unsafe {
+        asm!("//@entry .maxnreg {registers}", registers = const REGISTERS,
+            options(nomem, nostack, preserves_flags));
     }
 }

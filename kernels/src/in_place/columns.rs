@@ -13,7 +13,7 @@
 //! that the turns within the strip reach.
 
 use super::divide::Divisor;
-use super::group::Group;
+use super::group::{Group, Ticket};
 use super::sweep::sweep;
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
@@ -83,21 +83,40 @@ impl Words {
     }
 }
 
-/// Permutes the part of a strip that this block takes.
+/// Permutes the parts of strips that this block takes.
 ///
 /// # Safety
 /// The obligations of the entry points.
 #[inline(always)]
 unsafe fn columns<E: Element>(matrix: *mut E, scratch: *mut u32, words: Words) {
-    let Words { rows, cols, strip, part_rows, .. } = words;
     // SAFETY: the launch has dynamic shared memory for a part.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
-    let parts = (rows as u32).div_ceil(part_rows as u32);
+    let parts = (words.rows as u32).div_ceil(words.part_rows as u32);
+    let strips = (words.cols as u32).div_ceil(words.strip as u32);
     let group = Group { counters: scratch, parts, waits: parts > 1 };
-    // SAFETY: nothing is in shared memory yet.
-    let ticket = unsafe { group.ticket(base) };
-    let (whole, part) = (ticket / parts as u64, ticket as u32 % parts);
-    let first_col = whole * strip;
+    // SAFETY: all threads are here; the launch is cooperative if blocks wait. The other obligations are the caller's.
+    unsafe {
+        group.each_part(strips, base, |strip, part| {
+            part_of_strip(matrix, base, group, &words, strip, part)
+        })
+    }
+}
+
+/// Permutes a part of a strip.
+///
+/// # Safety
+/// The obligations of the entry points; all threads of the block call it together, with nothing in shared memory.
+#[inline(always)]
+unsafe fn part_of_strip<E: Element>(
+    matrix: *mut E,
+    base: u32,
+    group: Group,
+    words: &Words,
+    number: u32,
+    part: u32,
+) -> Ticket {
+    let Words { rows, cols, strip, part_rows, .. } = *words;
+    let first_col = number as u64 * strip;
     let width = strip.min(cols - first_col) as u32;
     let first_row = part as u64 * part_rows;
     let part_rows = part_rows.min(rows - first_row) as u32;
@@ -147,7 +166,7 @@ unsafe fn columns<E: Element>(matrix: *mut E, scratch: *mut u32, words: Words) {
         |k, x, element| unsafe { element.store_shared(address(k, x)) },
     );
     // SAFETY: all threads are here; there is a counter per strip.
-    unsafe { group.loaded(whole, None) };
+    let next = unsafe { group.loaded(number, false) };
     sweep(
         part_rows,
         width,
@@ -157,6 +176,7 @@ unsafe fn columns<E: Element>(matrix: *mut E, scratch: *mut u32, words: Words) {
         // SAFETY: the whole strip has been read.
         |k, x, element| unsafe { element.store(place(store_row(k), x)) },
     );
+    next
 }
 
 crate::in_place::in_place_entries! {

@@ -2,16 +2,40 @@
 //!
 //! What does not fit the shared memory of one multiprocessor fits that of several. Each block of a
 //! group loads its part; when all parts are loaded, every place of the whole may be overwritten,
-//! and each block stores what it holds. No data passes between blocks, only a count.
+//! and each block stores what it holds. No data passes between blocks, only a count. A whole may also reach into
+//! the places of the one before it, its *neighbour*: then it waits for the parts of that as well.
 //!
-//! Blocks take their parts by a ticket and not by their index, so that a part with a lower ticket is
-//! always held by a block that has started. The lowest unfinished group therefore gets all of its
-//! blocks, as long as the GPU can hold one group: nobody waits forever.
+//! # Nobody waits forever
+//! Blocks take parts by tickets, in the order of the wholes, a ticket at a time until there are no more. A block
+//! takes the next one when it has nothing left to wait for with the last. The launch is cooperative: all of its blocks run at
+//! a time or none does. There are at least as many blocks as a whole has parts. Nothing else is relied on.
+//!
+//! Take the lowest whole of which a part is not loaded yet. All lower ones are loaded, so no block waits for those, and
+//! a part of this one that is taken is loaded without waiting. If a part is not taken, then no part of a higher whole is,
+//! so only blocks that have taken a part of this whole can be waiting: fewer than it has parts, fewer than there are blocks.
+//! So some block does not wait. It stores what it has and takes the next ticket, which is a part of this whole. By and by all
+//! are taken, and loaded. A neighbour is lower, and loaded before.
+//!
+//! Where no block waits there is one to each part, and no ticket.
+//!
+//! # Why the count is enough
+//! In the terms of "Memory Consistency Model" in the PTX ISA. Elements are accessed by weak operations. Let L load an element
+//! in one thread and S store to the same place in another, of the same whole or of the next. L precedes the atomic operation A by which
+//! its block counts the part: by *program order* up to the block's barrier, which *synchronizes* with thread 0's, and by program
+//! order from there. A is a *release pattern* on the counter (`.acq_rel`). Thread 0 of the other block read the count of all
+//! parts from it by R, an *acquire pattern* (`ld.acquire`), and by the barrier and program order R precedes S. The counter is
+//! zeroed before the launch and then changed by such atomics only, which are *morally strong* relative to each other: each
+//! reads what the one before in *coherence order* wrote, so each precedes R in *observation order*, and A synchronizes with R. L, A, R, S
+//! are therefore in *base causality order*, and in *causality order*, for L and S access one address by the generic proxy. There is no
+//! *data-race*, and L does not read from S. Two stores never meet: a place is stored to once in a launch.
+//!
+//! Tickets order nothing: only that each is taken once matters.
 
-use super::strong::{fence, fetch_add, load_acquire};
+use super::strong::{fetch_add, load_acquire, take_number};
+use crate::element::Element;
 use cuda_std::thread;
 
-/// The counters of one launch: a ticket, then the parts loaded of each whole. All start at 0.
+/// The counters of one launch: tickets, then the parts loaded of each whole. All start at 0.
 #[derive(Clone, Copy)]
 pub struct Group {
     /// The counters.
@@ -22,63 +46,102 @@ pub struct Group {
     pub waits: bool,
 }
 
+/// A ticket as thread 0 knows it. What other threads have for it means nothing.
+#[derive(Clone, Copy)]
+pub struct Ticket(u32);
+
 impl Group {
-    /// The next part to take, the same for all threads of the block.
+    /// Calls `work` with each whole, below `wholes`, and the part of it that this block takes. `work` returns
+    /// the ticket that [`loaded`](Self::loaded) gave it.
     ///
     /// # Safety
-    /// All threads of the block call it, once; `mailbox` is a word of shared memory that nobody
-    /// else uses before the next barrier after this.
+    /// - All threads of the block call it, with nothing in shared memory, and `mailbox` is a word there.
+    /// - `work` calls `loaded` once.
+    /// - If blocks wait, the launch is cooperative and has `parts` blocks or more; else one block to each part.
     #[inline(always)]
-    pub unsafe fn ticket(self, mailbox: u32) -> u64 {
-        if !self.waits {
-            return thread::block_idx_x() as u64;
+    pub unsafe fn each_part(self, wholes: u32, mailbox: u32, work: impl Fn(u32, u32) -> Ticket) {
+        let mut part = if self.waits {
+            // SAFETY: all threads are here, and nothing is in shared memory.
+            unsafe { self.tell(self.take(), mailbox) }
+        } else {
+            thread::block_idx_x()
+        };
+        while part / self.parts < wholes {
+            let next = work(part / self.parts, part % self.parts);
+            if !self.waits {
+                return;
+            }
+            // What was in shared memory is no longer needed.
+            thread::sync_threads();
+            // SAFETY: all threads are here, and nothing is in shared memory.
+            part = unsafe { self.tell(next, mailbox) };
         }
-        use crate::element::Element;
-        if thread::thread_idx_x() == 0 {
-            // SAFETY: the first counter is the ticket; the mailbox is ours.
-            unsafe { fetch_add(self.counters, 1).store_shared(mailbox) }
-        }
-        thread::sync_threads();
-        // SAFETY: written before the barrier.
-        let ticket = unsafe { u32::load_shared(mailbox) };
-        thread::sync_threads();
-        ticket as u64
     }
 
-    /// Says that this block's part of `whole` is loaded, and waits until all of it and all of
-    /// `neighbour` is.
+    /// Says that this block's part of `whole` is loaded, waits until all of it is, and all of the whole before if it
+    /// has that for a neighbour, and takes the next ticket, if there are tickets.
     ///
     /// # Safety
-    /// All threads of the block call it, once; the counters reach as far as both wholes.
+    /// All threads of the block call it; there is a counter for the whole.
     #[inline(always)]
-    pub unsafe fn loaded(self, whole: u64, neighbour: Option<u64>) {
-        if self.waits {
-            fence();
+    pub unsafe fn loaded(self, whole: u32, has_neighbour: bool) -> Ticket {
+        thread::sync_threads();
+        if !self.waits {
+            return Ticket(0);
+        }
+        if thread::thread_idx_x() == 0 {
+            // SAFETY: the counters of both wholes are inside the array.
+            unsafe {
+                fetch_add(self.counters.add(1 + whole as usize), 1);
+                self.wait(whole);
+                if has_neighbour && whole > 0 {
+                    self.wait(whole - 1);
+                }
+            }
         }
         thread::sync_threads();
-        if self.waits {
-            if thread::thread_idx_x() == 0 {
-                // SAFETY: the counters of both wholes are inside the array.
-                unsafe {
-                    fetch_add(self.counters.add(1 + whole as usize), 1);
-                    self.wait(whole);
-                    if let Some(neighbour) = neighbour {
-                        self.wait(neighbour);
-                    }
-                }
-                fence();
-            }
-            thread::sync_threads();
-        }
+        // SAFETY: the caller's obligation.
+        unsafe { self.take() }
     }
 
     /// Waits until all parts of `whole` are loaded.
     ///
     /// # Safety
-    /// The counters reach as far as `whole`.
+    /// There is a counter for the whole.
     #[inline(always)]
-    unsafe fn wait(self, whole: u64) {
+    unsafe fn wait(self, whole: u32) {
         // SAFETY: the caller's obligation.
         while unsafe { load_acquire(self.counters.add(1 + whole as usize)) } < self.parts {}
+    }
+
+    /// Takes a ticket.
+    ///
+    /// # Safety
+    /// The counters are those of the launch.
+    #[inline(always)]
+    unsafe fn take(self) -> Ticket {
+        if thread::thread_idx_x() != 0 {
+            return Ticket(0);
+        }
+        // SAFETY: the first counter is that of the tickets.
+        Ticket(unsafe { take_number(self.counters) })
+    }
+
+    /// Tells all threads of the block what is on thread 0's ticket.
+    ///
+    /// # Safety
+    /// All threads of the block call it; `mailbox` is a word of shared memory that nobody
+    /// else uses from the last barrier before to the next one after this.
+    #[inline(always)]
+    unsafe fn tell(self, ticket: Ticket, mailbox: u32) -> u32 {
+        if thread::thread_idx_x() == 0 {
+            // SAFETY: the mailbox is ours.
+            unsafe { ticket.0.store_shared(mailbox) }
+        }
+        thread::sync_threads();
+        // SAFETY: written before the barrier.
+        let number = unsafe { u32::load_shared(mailbox) };
+        thread::sync_threads();
+        number
     }
 }

@@ -5,6 +5,7 @@
 //! they differ by a constant, in shared memory too.
 
 use crate::element::Element;
+use crate::opaque::lane_again;
 use cuda_std::{thread, warp};
 
 /// Lines in global memory, and where they are in shared memory.
@@ -45,9 +46,12 @@ pub unsafe fn store<E: Element>(lines: u32, length: u32, step: u32, of: &impl Li
 /// Elements that a thread has in flight.
 const IN_FLIGHT: usize = 16;
 
-/// The same for elements that take more registers: of 8 and 16 bytes, and of 1 and 2, for which the
+/// The same for elements that take more registers: of 8 bytes, and of 1 and 2, for which the
 /// compiler takes more. Blocks that wait for each other are planned with at most 64 per thread.
 const FEWER_IN_FLIGHT: usize = 8;
+
+/// The same for elements of 16 bytes.
+const FEWEST_IN_FLIGHT: usize = 6;
 
 /// Chooses by the length how many elements of how many lines a thread moves at a time.
 ///
@@ -63,7 +67,7 @@ unsafe fn dispatch<E: Element, const STORE: bool>(
     // SAFETY: the caller's obligations.
     unsafe {
         if size_of::<E>() == 16 {
-            move_lines::<E, 2, FEWER_IN_FLIGHT, STORE>(lines, length, step, of)
+            move_lines::<E, 2, FEWEST_IN_FLIGHT, STORE>(lines, length, step, of)
         } else if size_of::<E>() != 4 || !is_regular(of) {
             move_lines::<E, 4, FEWER_IN_FLIGHT, STORE>(lines, length, step, of)
         } else if length > 128 {
@@ -108,7 +112,7 @@ unsafe fn move_lines<E: Element, const ALONG: usize, const FLIGHT: usize, const 
         let mut position = lane;
         loop {
             let mut held = [E::ANY; FLIGHT];
-            let place = |k: usize| {
+            let place = |k: usize, position: u32| {
                 let (across, along) = ((k / ALONG) as u32, (k % ALONG) as u32);
                 let line = line + across * warps;
                 (line < lines && position + along * 32 < length, line, along)
@@ -121,7 +125,7 @@ unsafe fn move_lines<E: Element, const ALONG: usize, const FLIGHT: usize, const 
                 }
             };
             crate::unroll!(K in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {
-                let (inside, line, along) = place(K);
+                let (inside, line, along) = place(K, position);
                 if K < FLIGHT && inside {
                     // SAFETY: the caller's obligations.
                     held[K] = unsafe {
@@ -134,8 +138,9 @@ unsafe fn move_lines<E: Element, const ALONG: usize, const FLIGHT: usize, const 
                 }
             });
             all_in_flight();
+            let same_position = position - lane + lane_again();
             crate::unroll!(K in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {
-                let (inside, line, along) = place(K);
+                let (inside, line, along) = place(K, same_position);
                 if K < FLIGHT && inside {
                     // SAFETY: the caller's obligations.
                     unsafe {

@@ -5,7 +5,7 @@
 //! of them `gap` elements are left out: that is where the rows go which no panel holds.
 //!
 //! ```text
-//! load the tile of the panel that this block holds
+//! load a tile of a panel
 //! wait until the whole panel, and the next one if slots reach into it, is loaded
 //! store the tile transposed
 //! ```
@@ -16,9 +16,11 @@
 //! An element that is not as wide as an access is a *tuple* of words, and moves word by word.
 
 use super::divide::{Divisor, Divisor32};
-use super::group::Group;
+use super::group::{Group, Ticket};
 use super::lines::{self, Lines};
 use crate::element::{Element, B16};
+use crate::launch::never_more_registers;
+use crate::opaque::{lane_again, opaque};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::thread;
@@ -124,38 +126,62 @@ impl<const MANY: bool> Held<MANY> {
     }
 }
 
-/// Transposes the tile that this block takes.
+/// Transposes the tiles that this block takes.
 ///
 /// # Safety
 /// The obligations of the entry points.
 #[inline(always)]
 unsafe fn panel<E: Element, const TUPLES: bool>(matrix: *mut E, scratch: *mut u32, words: Words) {
-    let Words { length, lines, gap, panels, tile_length, tile_lines, mode, .. } = words;
+    // Two blocks of 512 threads at a time, on all chips. For other elements the assembler sees to that by itself, where
+    // it is possible.
+    if size_of::<E>() == 4 && !TUPLES {
+        never_more_registers::<64>();
+    }
+    let Words { length, lines, tile_length, tile_lines, mode, .. } = words;
     // SAFETY: the launch has dynamic shared memory for a tile.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
-    let to_rows = mode & TO_ROWS != 0;
-    let padded = mode & PADDED != 0;
-    let tuple = Tuple::<TUPLES>(Divisor32::new(words.tuple, words.tuple_magic));
-    let k = tuple.words();
-    let held = Held { base, pitch: words.pitch as u32, padded, by_slots: to_rows, tuple };
     let tiles_along = (lines as u32).div_ceil(tile_lines as u32);
     let parts = tiles_along * (length as u32).div_ceil(tile_length as u32);
     let group = Group { counters: scratch, parts, waits: mode & GROUPED != 0 };
+    // SAFETY: all threads are here; the launch is cooperative if blocks wait. The other obligations are the caller's.
+    unsafe {
+        group.each_part(words.panels as u32, base, |order, part| {
+            let place = (part / tiles_along, part % tiles_along);
+            tile::<E, TUPLES>(matrix, base, group, &words, order, place)
+        })
+    }
+}
 
-    // SAFETY: nothing is in shared memory yet.
-    let ticket = unsafe { group.ticket(base) };
-    let (order, part) = (ticket / parts as u64, ticket as u32 % parts);
+/// Transposes the tile in a place of the panel that is `order`th in its turn.
+///
+/// # Safety
+/// The obligations of the entry points; all threads of the block call it together, with nothing in shared memory.
+#[inline(always)]
+unsafe fn tile<E: Element, const TUPLES: bool>(
+    matrix: *mut E,
+    base: u32,
+    group: Group,
+    words: &Words,
+    order: u32,
+    (down, along): (u32, u32),
+) -> Ticket {
+    let Words { gap, panels, .. } = *words;
+    // Nothing of what follows from these is computed before the first tile and kept for all.
+    let again = |word: u64| opaque(word as u32) as u64;
+    let (length, lines) = (again(words.length), again(words.lines));
+    let (tile_length, tile_lines) = (again(words.tile_length), again(words.tile_lines));
+    let mode = again(words.mode);
+    let to_rows = mode & TO_ROWS != 0;
+    let padded = mode & PADDED != 0;
+    let tuple = Tuple::<TUPLES>(Divisor32::new(again(words.tuple), again(words.tuple_magic)));
+    let k = tuple.words();
+    let held = Held { base, pitch: words.pitch as u32, padded, by_slots: to_rows, tuple };
     // Slots reach into the next panel's rows: the last panel goes first, or, backwards, last.
     let descending = gap != 0 && !to_rows;
-    let panel = if descending { panels - 1 - order } else { order };
-    let neighbour = match (gap != 0 && order > 0, to_rows) {
-        (false, _) => None,
-        (true, false) => Some(panel + 1),
-        (true, true) => Some(panel - 1),
-    };
+    let panel = if descending { panels as u32 - 1 - order } else { order } as u64;
 
-    let first_row = part / tiles_along * tile_length as u32;
-    let first_line = part % tiles_along * tile_lines as u32;
+    let first_row = down * tile_length as u32;
+    let first_line = along * tile_lines as u32;
     let tile_rows = (length as u32 - first_row).min(tile_length as u32);
     let tile_cols = (lines as u32 - first_line).min(tile_lines as u32);
     let start = ((panel * length + first_row as u64) * lines + first_line as u64) * k as u64;
@@ -186,20 +212,22 @@ unsafe fn panel<E: Element, const TUPLES: bool>(matrix: *mut E, scratch: *mut u3
     unsafe {
         if to_rows {
             lines::load(tile_cols, slot_words, steps.slots, &slots);
-        } else if whole_rows {
-            stretch.load(all_words);
+            let next = group.loaded(order, gap != 0);
+            if whole_rows {
+                stretch.store(all_words);
+            } else {
+                lines::store(tile_rows, row_words, steps.rows, &rows);
+            }
+            next
         } else {
-            lines::load(tile_rows, row_words, steps.rows, &rows);
-        }
-        // All threads are here; there is a counter per panel.
-        group.loaded(panel, neighbour);
-        // What is overwritten has been loaded.
-        if !to_rows {
+            if whole_rows {
+                stretch.load(all_words);
+            } else {
+                lines::load(tile_rows, row_words, steps.rows, &rows);
+            }
+            let next = group.loaded(order, gap != 0);
             lines::store(tile_cols, slot_words, steps.slots, &slots);
-        } else if whole_rows {
-            stretch.store(all_words);
-        } else {
-            lines::store(tile_rows, row_words, steps.rows, &rows);
+            next
         }
     }
 }
@@ -322,6 +350,7 @@ impl<E: Element, const MANY: bool> Stretch<E, MANY> {
                 }
             });
             lines::all_in_flight();
+            let at = first + lane_again();
             crate::unroll!(K in [0 1 2 3 4 5 6 7] {
                 if at + K as u32 * 32 < elements {
                     store(at + K as u32 * 32, held[K]);

@@ -212,6 +212,22 @@ pub unsafe fn fetch_add(counter: *mut u32, value: u32) -> u32 {
     old
 }
 
+/// Adds 1 to a counter in global memory and returns what it held: a number that nobody else gets. It orders nothing.
+///
+/// # Safety
+/// As for [`fetch_add`].
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn take_number(counter: *mut u32) -> u32 {
+    let number;
+    // SAFETY: the caller vouches for the address.
+    unsafe {
+        core::arch::asm!("atom.relaxed.gpu.global.add.u32 {number}, [{counter}], 1;",
+            number = out(reg32) number, counter = in(reg64) counter, options(nostack, preserves_flags));
+    }
+    number
+}
+
 /// Loads a word that other blocks write. An acquire pattern on the word, for the whole GPU.
 ///
 /// # Safety
@@ -226,12 +242,4 @@ pub unsafe fn load_acquire(from: *const u32) -> u32 {
             value = out(reg32) value, from = in(reg64) from, options(nostack, preserves_flags));
     }
     value
-}
-
-/// Keeps this thread's accesses before from those after, as the whole GPU sees them.
-#[gpu_only]
-#[inline(always)]
-pub fn fence() {
-    // SAFETY: a fence has no preconditions.
-    unsafe { core::arch::asm!("fence.acq_rel.gpu;", options(nostack, preserves_flags)) }
 }

@@ -39,8 +39,7 @@ pub(super) fn recipe(shape: &Shape, facts: &Facts, options: &InPlaceOptions) -> 
     let column_pass = |recipe: &mut Recipe, shuffle| {
         let columns = columns(shuffle);
         let launch = columns.launch(&d, shape.width);
-        recipe.group(launch, d.rows.div_ceil(part_rows));
-        recipe.pass(launch, columns.counter_bytes(&d));
+        recipe.pass_together(launch, d.rows.div_ceil(part_rows), columns.counter_bytes(&d));
     };
     let row_pass = |recipe: &mut Recipe| {
         if options.stage_rows || d.cols * bytes > on_chip {

@@ -242,15 +242,13 @@ pub(super) fn recipe(
 ) -> Result<Recipe> {
     let mut recipe = Recipe { tile: Some((panels.length, panels.lines)), ..Recipe::default() };
     let panel_launch = panels.launch(shape.width);
-    recipe.group(panel_launch, panels.parts());
     let counters = panels.counter_bytes();
     if panels.panels == 1 && panels.gap == 0 {
-        recipe.pass(panel_launch, counters);
+        recipe.pass_together(panel_launch, panels.parts(), counters);
         return Ok(recipe);
     }
     let (permute_launch, flags) = slots(panels).launch(shape.element_bytes(), facts, options);
     if panels.length == 1 {
-        recipe.groups.clear();
         recipe.pass(permute_launch, flags);
         return Ok(recipe);
     }
@@ -273,7 +271,7 @@ pub(super) fn recipe(
             }
         }
         recipe.pass(permute_launch, flags);
-        recipe.pass(panel_launch, counters);
+        recipe.pass_together(panel_launch, panels.parts(), counters);
         if gap > 0 {
             recipe.steps.push(Step::Restore {
                 scratch: saved,
@@ -285,7 +283,7 @@ pub(super) fn recipe(
         if gap > 0 {
             recipe.steps.push(Step::Save { matrix: contiguous, scratch: saved, bytes: gap_bytes });
         }
-        recipe.pass(panel_launch, counters);
+        recipe.pass_together(panel_launch, panels.parts(), counters);
         recipe.pass(permute_launch, flags);
         if gap > 0 {
             for mut launch in out_of_place(shape, packed, strided) {

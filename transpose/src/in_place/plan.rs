@@ -64,12 +64,12 @@ impl InPlacePlan {
         let (device, shape) = (matrix.device(), Shape::of(matrix));
         let facts = device.facts();
         let mut chosen = choose(&shape, algorithm, facts, options)?;
-        if !chosen.1.can_run(device)? {
+        if !chosen.1.fit(device)? {
             // The kernels were compiled to need more registers than was reckoned with.
             let max_group = Some(facts.multiprocessors / 4);
             let options = InPlaceOptions { max_group, ..*options };
             chosen = choose(&shape, algorithm, facts, &options)?;
-            if !chosen.1.can_run(device)? {
+            if !chosen.1.fit(device)? {
                 return Err(Error::NotServed {
                     algorithm: algorithm.name(),
                     rows: shape.rows,

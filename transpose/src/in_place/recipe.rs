@@ -16,6 +16,8 @@ pub(super) enum Step {
     Restore { scratch: usize, matrix: usize, bytes: usize },
     /// Launches a kernel that takes the matrix and the scratch memory.
     Launch(Launch),
+    /// The same with a kernel whose blocks wait for each other: at least so many of them, and no more than run at a time.
+    Together(Launch, usize),
     /// Launches a kernel that takes the scratch memory and the matrix.
     FromScratch(Launch),
 }
@@ -27,7 +29,9 @@ impl Step {
             Step::Zero { .. } => "zero",
             Step::Save { .. } => "save",
             Step::Restore { .. } => "restore",
-            Step::Launch(launch) | Step::FromScratch(launch) => launch.entry.name,
+            Step::Launch(launch) | Step::Together(launch, _) | Step::FromScratch(launch) => {
+                launch.entry.name
+            }
         }
     }
 }
@@ -42,35 +46,43 @@ pub(super) struct Recipe {
     pub passes: usize,
     /// The tile that was chosen, in elements.
     pub tile: Option<(usize, usize)>,
-    /// The launches whose blocks wait for each other, and how many must run side by side.
-    pub groups: Vec<(Launch, usize)>,
 }
 
 impl Recipe {
     /// Adds a launch that reads and writes the whole matrix, and needs so many zero bytes.
     pub fn pass(&mut self, launch: Launch, zeroed: usize) {
+        self.step_of_pass(Step::Launch(launch), zeroed);
+    }
+
+    /// The same with a launch whose blocks take parts of wholes by tickets, if it is one: at least so many blocks.
+    pub fn pass_together(&mut self, launch: Launch, parts: usize, zeroed: usize) {
+        match launch.cooperative {
+            true => self.step_of_pass(Step::Together(launch, parts), zeroed),
+            false => self.pass(launch, zeroed),
+        }
+    }
+
+    fn step_of_pass(&mut self, step: Step, zeroed: usize) {
         if zeroed > 0 {
             self.steps.push(Step::Zero { bytes: zeroed });
             self.scratch = self.scratch.max(zeroed);
         }
-        self.steps.push(Step::Launch(launch));
+        self.steps.push(step);
         self.passes += 1;
     }
 
-    /// Says that so many blocks of a launch wait for each other.
-    pub fn group(&mut self, launch: Launch, blocks: usize) {
-        if blocks > 1 {
-            self.groups.push((launch, blocks));
-        }
-    }
-
-    /// Whether the device can run side by side what waits for each other. Without this, a
-    /// launch could wait forever.
-    pub fn can_run(&self, device: &Device) -> Result<bool> {
-        for (launch, blocks) in &self.groups {
-            if device.side_by_side(launch)?.is_some_and(|most| most < *blocks) {
+    /// Gives the launches whose blocks wait for each other as many as the device runs at a time, and says whether those are
+    /// enough. The simulator runs one after the other and knows no such number; then only lower parts are waited for.
+    pub fn fit(&mut self, device: &Device) -> Result<bool> {
+        let in_turn = device.facts().in_turn;
+        for step in &mut self.steps {
+            let Step::Together(launch, parts) = step else { continue };
+            let most = if in_turn { Some(1) } else { device.side_by_side(launch)? };
+            let Some(most) = most else { continue };
+            if most < *parts {
                 return Ok(false);
             }
+            launch.grid[0] = launch.grid[0].min(u32::try_from(most).unwrap_or(u32::MAX));
         }
         Ok(true)
     }
@@ -122,7 +134,7 @@ impl Recipe {
             }
             // SAFETY: the recipe was made for the matrix's shape and for scratch memory of
             // `self.scratch` bytes; the matrix is borrowed exclusively by the plan's `run`.
-            (Step::Launch(launch), _) => unsafe {
+            (Step::Launch(launch) | Step::Together(launch, _), _) => unsafe {
                 device.launch(launch, [matrix.address(), address])
             },
             // SAFETY: as above.
@@ -132,6 +144,52 @@ impl Recipe {
             (Step::Zero { .. } | Step::Save { .. } | Step::Restore { .. }, None) => {
                 unreachable!("a recipe that uses scratch memory asks for some")
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Recipe, Step};
+    use crate::in_place::launches::Panels;
+    use crate::kernels::Width;
+    use crate::{Device, Facts};
+
+    /// 40 panels of 20 tiles each.
+    fn panels(tile_length: usize) -> Panels {
+        let (length, lines, panels) = (100, 64, 40);
+        let (gap, to_rows, tile_lines, threads, tuple) = (0, false, 16, 512, 1);
+        Panels { length, lines, panels, gap, to_rows, tile_length, tile_lines, threads, tuple }
+    }
+
+    #[test]
+    fn only_blocks_that_wait_are_launched_together() {
+        let launch = panels(20).launch(Width::B4);
+        assert!(launch.cooperative && panels(20).parts() == 20);
+        let alone = Panels { tile_length: 100, tile_lines: 64, ..panels(100) };
+        assert!(!alone.launch(Width::B4).cooperative && alone.parts() == 1);
+        let beside = Panels { gap: 3, ..alone };
+        assert!(beside.launch(Width::B4).cooperative);
+        let mut recipe = Recipe::default();
+        recipe.pass_together(launch, 20, 0);
+        recipe.pass_together(alone.launch(Width::B4), 1, 0);
+        assert!(matches!(recipe.steps[..], [Step::Together(_, 20), Step::Launch(_)]));
+    }
+
+    /// A launch has no more blocks than run at a time, and those are enough or it is refused.
+    #[test]
+    fn launches_are_cut_to_what_runs_at_a_time() {
+        // In turn, one block runs at a time.
+        let simulated = Device::simulated();
+        let facts = Facts { in_turn: true, ..simulated.facts().clone() };
+        let device = simulated.with_facts(facts).unwrap();
+        let gap = Panels { gap: 3, tile_length: 100, tile_lines: 64, ..panels(100) };
+        for (panels, fits) in [(panels(20), false), (gap, true)] {
+            let mut recipe = Recipe::default();
+            recipe.pass_together(panels.launch(Width::B4), panels.parts(), 0);
+            assert_eq!(recipe.fit(&device).unwrap(), fits);
+            let Step::Together(launch, _) = recipe.steps[0] else { panic!() };
+            assert_eq!(launch.grid[0] == 1, fits);
         }
     }
 }

@@ -32,7 +32,8 @@ impl Panels {
         self.length.div_ceil(self.tile_length) * self.lines.div_ceil(self.tile_lines)
     }
 
-    /// Whether blocks wait for each other.
+    /// Whether blocks wait for each other. Then they take tiles by tickets, and any number of blocks from
+    /// [`parts`](Self::parts) on will do.
     fn waits(&self) -> bool {
         self.parts() > 1 || (self.gap > 0 && self.panels > 1)
     }
@@ -87,7 +88,7 @@ impl Panels {
             (tile_length * tile_lines * tuple / 8).next_multiple_of(32).clamp(32, self.threads);
         let mode =
             usize::from(self.to_rows) | usize::from(padded) << 1 | usize::from(self.waits()) << 2;
-        launch(
+        let launch = launch(
             if tuple == 1 { InPlaceKernel::Panel } else { InPlaceKernel::PanelTuples },
             width,
             [panels * self.parts(), 1],
@@ -109,6 +110,7 @@ impl Panels {
                 0,
             ],
             [(2, magic(lines * tuple)), (4, magic(panels)), (12, magic32(tuple)), NONE],
-        )
+        );
+        Launch { cooperative: self.waits(), ..launch }
     }
 }

@@ -79,7 +79,7 @@ impl Columns {
         let mode = usize::from(self.shuffle)
             | usize::from(self.backwards) << 1
             | along(strip, threads) << 8;
-        launch(
+        let launch = launch(
             InPlaceKernel::Columns,
             width,
             [d.cols.div_ceil(strip) * d.rows.div_ceil(part_rows), 1],
@@ -101,6 +101,7 @@ impl Columns {
                 mode,
             ],
             [(1, magic(d.rows)), (6, magic(d.common)), (8, magic(d.tall)), (10, magic(d.wide))],
-        )
+        );
+        Launch { cooperative: part_rows < d.rows, ..launch }
     }
 }
