@@ -63,7 +63,7 @@ pub enum Fast {
     Lines,
     /// Many small matrices.
     Batch,
-    /// Elements of three bytes or half-words, in rows that start on 16 bytes.
+    /// Elements of 3 and 6 bytes, in rows that start on 16 bytes.
     Pixels,
     /// The same in rows that start anywhere.
     Triples,

@@ -1,4 +1,4 @@
-//! The transpose of many small matrices, as in [`batch`](super::batch), for bytes and half-words.
+//! The transpose of many small matrices, as in [`batch`](super::batch), for elements of 1 and 2 bytes.
 //!
 //! Of such elements a vector has so many that finding each by itself is most of the work: 13 instructions a byte, and
 //! half the speed of a copy. But elements a whole number of matrices apart are in the same row and column. So, as in

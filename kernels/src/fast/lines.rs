@@ -41,7 +41,7 @@ const IN_FLIGHT: usize = 4;
 const MOST: usize = VECTOR as usize;
 
 /// How many vectors to leave out behind every eighth line if each begins `past` bytes later past a multiple of 16 than the one before: the
-/// best of none, one and two, found by counting conflicts for up to 100 rows of bytes and of half-words.
+/// best of none, one and two, found by counting conflicts for up to 100 rows of 1-byte and of 2-byte words.
 #[inline(always)]
 fn gap(past: u32) -> u32 {
     const VECTORS: u32 = 0b10_00_00_01_00_00_00_01_00_00_01_01_00_00_01_01;
@@ -228,7 +228,7 @@ unsafe fn transpose<E: Gather>(matrices: Matrices<E>, window: u32, base: u32) {
     } else {
         at_most_registers::<40>();
     }
-    // Words begin a multiple of four bytes past one of 16, and half-words one of two.
+    // Rows of 4-byte words begin a multiple of 4 bytes past a multiple of 16, rows of 2-byte words a multiple of 2.
     let past = (matrices.src_ld as u32).wrapping_mul(size) % VECTOR;
     // SAFETY: the caller's obligations.
     unsafe {

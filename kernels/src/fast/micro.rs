@@ -1,9 +1,9 @@
 //! The transpose of aligned matrices: micro-blocks change places in registers.
 //!
-//! A thread loads one vector of 16 bytes from each of up to four consecutive rows. That block of
-//! 4 × 4 words (or 4 × 16 bytes, 4 × 8 half-words, 2 × 2 double words) is transposed in
-//! registers, which for words means giving the registers other names and for less
-//! than words a few byte permutations. The transposed block goes to a *transposed* tile in shared
+//! A thread loads one vector of 16 bytes from each of up to four consecutive rows. That block (4 × 16
+//! elements of 1 byte, 4 × 8 of 2, 4 × 4 of 4, 2 × 2 of 8) is transposed in registers: elements of
+//! 4 and 8 bytes by giving the registers other names, narrower ones by a few byte
+//! permutations. The transposed block goes to a *transposed* tile in shared
 //! memory, whose rows are then stored as vectors:
 //!
 //! ```text

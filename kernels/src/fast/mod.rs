@@ -7,15 +7,15 @@
 //! |---|---|---|
 //! | `micro` | rows that start on 16 bytes, both ways | in registers, in blocks of up to 4 × 16 |
 //! | `rows` | rows that start anywhere | in registers, in blocks of up to 4 × 16 |
-//! | `pixels` | three bytes or half-words, RGB pixels, in rows that start on 16 bytes | in registers, in blocks of 12 bytes a row |
+//! | `pixels` | elements of 3 and 6 bytes, RGB pixels, in rows that start on 16 bytes | in registers, in blocks of 12 bytes a row |
 //! | `triples` | the same in rows that start anywhere | in registers, in blocks of 12 bytes a row |
 //! | `tuples` | elements of any other size | reading the stage |
 //! | `tall` | few columns: many rows are one piece of the source | reading the stage |
 //! | `tall_bytes` | the same for single bytes | reading the stage |
 //! | `lines` | few rows: many columns are one piece of the destination | reading the stage |
-//! | `wide` | the same for 16 bytes, and for more rows of words than `lines` loads at once | writing the stage |
+//! | `wide` | the same for 16 bytes, and for more rows of 4 and 8 bytes than `lines` loads in one round | writing the stage |
 //! | `batch` | many small matrices, one after the other | reading the stage |
-//! | `batch_narrow` | the same for bytes and half-words | reading the stage |
+//! | `batch_narrow` | the same for elements of 1 and 2 bytes | reading the stage |
 //! | `elements` | elements of hundreds of bytes, which need no stage | – |
 //!
 //! `stage` and `row_stage` are the two stages, `windows` the transposed tile, `piece` what `wide` and `lines` store; `gather`, `shared`

@@ -1,4 +1,4 @@
-//! The transpose of matrices of triples of bytes or half-words, RGB pixels, whose rows all start on 16 bytes.
+//! The transpose of matrices of triples of 1- or 2-byte words, RGB pixels, whose rows all start on 16 bytes.
 //!
 //! As in [`triples`](super::triples), threads move *pieces* of 12 bytes, which are `M` triples, and transpose blocks
 //! of `M × M` triples in registers. Where rows start on vectors nothing has to be slid: a vector of a row is a vector of

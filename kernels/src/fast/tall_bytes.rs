@@ -67,8 +67,8 @@ impl Order {
         } else if words {
             Order::Rows(0)
         } else {
-            // An odd number of bytes, or of half-words: rows lie in many banks by themselves, unless what lanes side by side take
-            // of neighbouring columns is a few words, or a byte less, apart.
+            // An odd number of bytes, or of pairs of bytes: rows lie in many banks by themselves, unless what lanes side by side take
+            // of neighbouring columns is a few bank words, or a byte less, apart.
             let apart = 1u32.wrapping_sub(pitch.wrapping_mul(dst_ld));
             let meet = apart.is_multiple_of(8) || apart % 16 == 15;
             if meet {

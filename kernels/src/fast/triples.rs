@@ -1,7 +1,7 @@
-//! The transpose of matrices of triples of bytes or half-words: RGB pixels of 8 or 16 bits.
+//! The transpose of matrices of triples of 1- or 2-byte words: RGB pixels of 8 or 16 bits.
 //!
 //! Three words are never as long as a vector, but 12 bytes are always a whole number `M` of triples: 4
-//! of bytes, 2 of half-words. So threads move *pieces* of 12 bytes. The source is [staged as it
+//! of 1-byte words, 2 of 2-byte words. So threads move *pieces* of 12 bytes. The source is [staged as it
 //! lies](super::row_stage). A thread takes one piece from each of `M` rows, which is a block of `M × M`
 //! triples, and transposes it in registers; the transposed tile takes the stage's place, and its rows are stored by
 //! [windows](super::windows).

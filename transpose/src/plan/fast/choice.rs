@@ -47,8 +47,8 @@ fn few_cols(task: &Task<'_>) -> bool {
     cols < least || empty
 }
 
-/// Whether there are so few rows that windows are better than tiles. Where rows start on vectors, and for bytes and half-words, tiles
-/// that are half empty are as good as full ones; words and double words that start anywhere lose by empty tiles.
+/// Whether there are so few rows that windows are better than tiles. Tiles that are partly empty cost time only where rows start
+/// anywhere and words have 4 or 8 bytes; elsewhere the number of rows alone decides.
 fn few_rows(task: &Task<'_>) -> bool {
     let Layout { rows, cols, .. } = task.problem.src;
     if task.aligned {
@@ -76,7 +76,7 @@ fn fills(cols: usize, across: usize, least: usize) -> bool {
     cols.saturating_mul(32) >= cols.div_ceil(across).saturating_mul(across).saturating_mul(least)
 }
 
-/// Few rows: gathered if they are bytes and half-words, or loaded in a single round; the others scattered.
+/// Few rows: gathered (`lines`) where words have 1 or 2 bytes or a single round loads them, otherwise scattered (`wide`).
 fn gathered_or_scattered(task: &Task<'_>) -> Option<Vec<Launch>> {
     match matches!(task.word, Width::B1 | Width::B2) || lines::one_round(task).is_some() {
         true => lines::launches(task).or_else(|| wide::launches(task)),

@@ -32,7 +32,7 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     })
 }
 
-/// The windows if they can be a single round of loads. For bytes and half-words that is a full one, of whole vectors of
+/// The windows if they can be a single round of loads. For words of 1 and 2 bytes that is a full one, of whole vectors of
 /// every row of the source and whole sectors of the destination.
 pub(super) fn one_round(task: &Task<'_>) -> Option<OneRound> {
     let rows = task.problem.src.rows;
@@ -60,9 +60,9 @@ fn rounds(task: &Task<'_>) -> Rounds {
     Rounds { threads, vectors, step }
 }
 
-/// The columns of a block: as many as make no more vectors than its threads load, though a row's window touches one more than
-/// it fills, or two. Of windows that start anywhere few touch two: those get more columns, as long as their blocks leave the L1 cache
-/// enough of what they share with it.
+/// The columns of a block: as many as its threads load in their rounds. A row's window touches one vector more than it fills, or
+/// two. Where rows start anywhere few windows touch two, so one is reckoned with, unless the blocks' shared memory would leave the
+/// L1 cache too little of the memory that both share.
 fn window(task: &Task<'_>, rounds: &Rounds) -> usize {
     const MOST_SHARED: usize = 19_000;
     let rows = task.problem.src.rows;

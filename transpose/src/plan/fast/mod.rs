@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// Few rows of words, and of double words: one round of about three vectors for each thread, wherever they start.
+    /// Few rows of 4- and 8-byte words: one round of about three vectors for each thread, wherever they start.
     #[test]
     fn windows_are_three_quarters_of_a_round() {
         for (element, most_rows) in [(4, [27, 60]), (8, [39, 39])] {

@@ -1,4 +1,4 @@
-//! `pixels`: triples of bytes or half-words in rows that start on vectors.
+//! `pixels`: triples of 1- or 2-byte words in rows that start on vectors.
 
 use super::task::{Block, Task, VECTOR};
 use crate::launch::Launch;

@@ -1,4 +1,4 @@
-//! Rounds of loads: how long a window is that the threads of a block load without one of them having to come again.
+//! Rounds of loads: how long a window may be so that no thread has to load a second time.
 //!
 //! A thread has four loads in flight. Where a window takes one vector more than the threads load in their
 //! rounds, all wait for another round. The numbers were measured: `docs/decisions`.

@@ -40,8 +40,8 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     task.in_layers(&TALL, [blocks, 1], block, |matrices| Window { matrices, window: window as u64 })
 }
 
-/// The windows for half-words in longer rows, which it makes a difference to, if they can be full rounds: whole
-/// vectors of the source, and whole sectors of every row of the destination.
+/// The windows for 2-byte words, if whole vectors of the source and whole sectors of every row of the destination make a
+/// full round. Short rows gain nothing by that.
 fn full_half_words(task: &Task<'_>, row_bytes: usize) -> Option<OneRound> {
     let Problem { src, dst, src_align, batch, .. } = task.problem;
     if task.word != Width::B2 || row_bytes < SHORT_ROW {

@@ -1,4 +1,4 @@
-//! `triples`: triples of bytes or half-words in rows that start anywhere.
+//! `triples`: triples of 1- or 2-byte words in rows that start anywhere.
 
 use super::task::{Block, SECTOR, Task};
 use crate::launch::Launch;

@@ -21,7 +21,8 @@ pub(crate) struct Tuning {
     pub far_rows: usize,
     /// The bytes between two columns of tiles that do not meet there.
     pub pair_distance: usize,
-    /// From this many rows, or columns, on it counts what tiles beside, or below, them leave empty.
+    /// Only matrices with this many rows lose time by tiles that are partly empty across the columns, and only those with this many
+    /// columns by tiles that are partly empty down the rows.
     pub many: usize,
     /// Bytes of a row up to which `tall` is better than tiles that are not full.
     pub long_row: usize,
