@@ -23,7 +23,7 @@ fn count(kernel: Kernel, block: Block, n: usize, options: CounterOptions) -> Cou
 }
 
 const SQUARE: Block = Block { x: 16, y: 16 };
-const PAPER: Block = Block { x: 32, y: 8 };
+const NVIDIA: Block = Block { x: 32, y: 8 };
 
 /// Dalmasso's GPU, a Jetson Nano: it reads by warps, and writes by half-warps.
 const HALF_WARPS: CounterOptions = CounterOptions {
@@ -62,26 +62,26 @@ fn todays_gpus_write_by_warps() {
     let store = |kernel, block| total(kernel, block).global_store.efficiency().unwrap();
     assert_eq!(store(Kernel::NaiveRow, SQUARE), 0.25);
     assert_eq!(store(Kernel::NaiveCol, SQUARE), 1.0);
-    assert_eq!(store(Kernel::NaiveRow, PAPER), 0.125);
+    assert_eq!(store(Kernel::NaiveRow, NVIDIA), 0.125);
 }
 
-/// "All threads of a half-warp read from one bank": 16-way on the paper's GPUs, 32-way on today's.
+/// "All threads of a half-warp read from one bank": 16-way on the text's GPUs, 32-way on today's.
 #[test]
 fn columns_of_an_unpadded_tile_conflict() {
-    let paper = CounterOptions {
+    let half_warps = CounterOptions {
         banks: BankModel::HALF_WARP,
         coalescing: CoalesceModel::HALF_WARP,
         partitions: None,
     };
     let ways = |kernel, options| {
-        let total = count(kernel, PAPER, 128, options).total;
+        let total = count(kernel, NVIDIA, 128, options).total;
         (total.shared_load.ways().unwrap(), total.shared_store.ways().unwrap())
     };
     assert_eq!(ways(Kernel::Coalesced, CounterOptions::default()), (32.0, 1.0));
-    assert_eq!(ways(Kernel::Coalesced, paper), (16.0, 1.0));
+    assert_eq!(ways(Kernel::Coalesced, half_warps), (16.0, 1.0));
     for padded in [Kernel::BankConflictFree, Kernel::Diagonal] {
         assert_eq!(ways(padded, CounterOptions::default()), (1.0, 1.0));
-        assert_eq!(ways(padded, paper), (1.0, 1.0));
+        assert_eq!(ways(padded, half_warps), (1.0, 1.0));
     }
     for block in DALMASSO_BLOCKS {
         let total = count(Kernel::SmemPad, block, 128, CounterOptions::default()).total;
@@ -89,7 +89,7 @@ fn columns_of_an_unpadded_tile_conflict() {
     }
 }
 
-/// A GTX 280 has 8 partitions of 256 bytes, and a row of the paper's 2048 × 2048 matrix goes around
+/// A GTX 280 has 8 partitions of 256 bytes, and a row of the NVIDIA text's 2048 × 2048 matrix goes around
 /// them four times. Blocks in Cartesian order write down columns, into one partition or two;
 /// on diagonals they read and write everywhere.
 #[test]
@@ -97,14 +97,14 @@ fn cartesian_blocks_camp_where_diagonal_ones_spread() {
     let options =
         CounterOptions { partitions: Some(PartitionModel::GTX_280), ..CounterOptions::default() };
     let busy = |kernel| {
-        let partitions = count(kernel, PAPER, 2048, options).partitions.unwrap();
+        let partitions = count(kernel, NVIDIA, 2048, options).partitions.unwrap();
         (partitions.busy_for_loads().unwrap(), partitions.busy_for_stores().unwrap())
     };
     let (load, store) = busy(Kernel::BankConflictFree);
     assert!(load > 7.0 && store < 1.5, "{load} {store}");
     let (load, store) = busy(Kernel::Diagonal);
     assert!(load > 6.5 && store > 7.0, "{load} {store}");
-    // The paper's two other ways out: pad the destination, or move the problem to the loads.
+    // The text's two other ways out: pad the destination, or move the problem to the loads.
     let (load, store) = busy(Kernel::PartitionPadded);
     assert!(load > 7.0 && store > 7.0, "{load} {store}");
     let (load, store) = busy(Kernel::Swapped);

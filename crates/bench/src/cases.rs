@@ -80,7 +80,7 @@ impl Case {
     }
 }
 
-/// Bytes that no skinny matrix exceeds, but those of words: larger ones only take longer to prepare.
+/// Bytes that no skinny matrix exceeds, but those of 4-byte elements: larger ones only take longer to prepare.
 const LARGEST_SKINNY: usize = 1 << 30;
 
 /// All cases.
@@ -131,8 +131,8 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// Shapes that are neither few columns or rows nor whole tiles, or whose rows start on vectors but not on sectors, or that are few
-/// and start anywhere: bytes of an element, rows, columns.
+/// Bytes of an element, rows, columns. They have a few more columns or rows than `tall` and `lines` are for but are no whole tiles, or
+/// rows that start on vectors but not on sectors, or few columns or rows that start anywhere.
 const IN_BETWEEN: [(usize, usize, usize); 24] = [
     (1, 10_000, 10_000),
     (1, 50_000, 2000),

@@ -130,7 +130,7 @@ macro_rules! catalogue {
 }
 
 /// The blocks of the NVIDIA text.
-const PAPER: Shapes = Shapes::Only(Block { x: 32, y: 8 }, "which move a tile of 32 × 32 elements");
+const NVIDIA: Shapes = Shapes::Only(Block { x: 32, y: 8 }, "which move a tile of 32 × 32 elements");
 
 /// A block of the AMD page: as many threads as its tile has elements.
 const fn square(side: u32) -> Shapes {
@@ -151,36 +151,36 @@ const LINE: Shapes = Shapes::Line("for records lie along one axis");
 catalogue! {
     /// Copies tile by tile.
     Copy: "copy", "copy" of Nvidia,
-        Copy, PAPER, 32 x 8, Code::LibraryCopy;
+        Copy, NVIDIA, 32 x 8, Code::LibraryCopy;
     /// Copies through shared memory: what staging and the barrier cost.
     CopyShared: "copy_shared", "copySharedMem" of Nvidia,
-        Copy, PAPER, 32 x 8, own(&table::COPY_SHARED, Cover::Tile, Axes::Cartesian);
+        Copy, NVIDIA, 32 x 8, own(&table::COPY_SHARED, Cover::Tile, Axes::Cartesian);
     /// Reads rows, writes columns.
     Naive: "naive", "transposeNaive" of Nvidia,
-        Transpose, PAPER, 32 x 8, Code::Library(Strategy::Naive);
+        Transpose, NVIDIA, 32 x 8, Code::Library(Strategy::Naive);
     /// Through an unpadded tile: coalesced, with bank conflicts.
     Coalesced: "coalesced", "transposeCoalesced" of Nvidia,
-        Transpose, PAPER, 32 x 8, Code::Library(Strategy::Tiled);
+        Transpose, NVIDIA, 32 x 8, Code::Library(Strategy::Tiled);
     /// Through a padded tile: no bank conflicts.
     BankConflictFree: "bank_conflict_free", "transposeNoBankConflicts" of Nvidia,
-        Transpose, PAPER, 32 x 8, Code::Library(Strategy::Padded);
+        Transpose, NVIDIA, 32 x 8, Code::Library(Strategy::Padded);
     /// Transposes inside each tile and leaves the tiles where they are.
     FineGrained: "fine_grained", "transposeFineGrained" of Nvidia,
-        FineGrained, PAPER, 32 x 8, own(&table::FINE_GRAINED, Cover::Tile, Axes::Cartesian);
+        FineGrained, NVIDIA, 32 x 8, own(&table::FINE_GRAINED, Cover::Tile, Axes::Cartesian);
     /// Moves each tile to its transposed place and leaves its elements as they are.
     CoarseGrained: "coarse_grained", "transposeCoarseGrained" of Nvidia,
-        CoarseGrained, PAPER, 32 x 8, own(&table::COARSE_GRAINED, Cover::Tile, Axes::Cartesian);
+        CoarseGrained, NVIDIA, 32 x 8, own(&table::COARSE_GRAINED, Cover::Tile, Axes::Cartesian);
     /// Padded, blocks walking along diagonals.
     Diagonal: "diagonal", "transposeDiagonal" of Nvidia,
-        Transpose, PAPER, 32 x 8, Code::Library(Strategy::Diagonal);
+        Transpose, NVIDIA, 32 x 8, Code::Library(Strategy::Diagonal);
     /// Padded, with the roles of the block's axes exchanged: consecutive blocks walk down the
     /// rows of the source.
     Swapped: "swapped", "swapped block axes" of Nvidia,
-        Transpose, PAPER, 32 x 8, own(&table::SWAPPED, Cover::Tile, Axes::Exchanged);
+        Transpose, NVIDIA, 32 x 8, own(&table::SWAPPED, Cover::Tile, Axes::Exchanged);
     /// Padded, into a destination whose rows are one memory partition (256 bytes) further apart
     /// than they need to be.
     PartitionPadded: "partition_padded", "odata padded by one partition" of Nvidia,
-        Transpose, PAPER, 32 x 8, Code::Library(Strategy::Padded);
+        Transpose, NVIDIA, 32 x 8, Code::Library(Strategy::Padded);
 
     /// Copies along rows: the upper bound.
     CopyRow: "copy_row", "copyRow" of Dalmasso,

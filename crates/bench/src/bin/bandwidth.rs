@@ -40,7 +40,7 @@ struct Arguments {
     /// The kernels, by their names here or in their texts; all of them if not given.
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     kernels: Vec<Kernel>,
-    /// Print in GiB/s (2³⁰ bytes a second), as the paper's program does, not in GB/s (10⁹).
+    /// Print in GiB/s (2³⁰ bytes a second), as the NVIDIA text's program does, not in GB/s (10⁹).
     #[arg(long)]
     gib: bool,
     /// List the kernels and measure nothing.
@@ -102,8 +102,8 @@ fn measure<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result
     }
 }
 
-/// The paper's columns: GTX 280, M2090 and K20X, in GB/s, for 2048 × 2048 `f32`.
-fn in_the_paper(kernel: Kernel) -> Option<[f64; 3]> {
+/// The NVIDIA text's columns: GTX 280, M2090 and K20X, in GB/s, for 2048 × 2048 `f32`.
+fn in_the_text(kernel: Kernel) -> Option<[f64; 3]> {
     Some(match kernel {
         Kernel::Copy => [96.9, 125.2, 147.6],
         Kernel::CopyShared => [80.9, 110.6, 130.5],
@@ -126,9 +126,9 @@ fn report(
 ) -> Result<()> {
     let (unit, scale) =
         if arguments.gib { ("GiB/s", 1e9 / (1u64 << 30) as f64) } else { ("GB/s", 1.0) };
-    let the_papers = (rows, cols, arguments.element) == (2048, 2048, 4);
-    let papers = if the_papers { "   GTX 280    M2090     K20X" } else { "" };
-    println!("{:<20} {:<8} {unit:>8} {:>8}  {:<15}{papers}", "", "block", "of copy", "spread");
+    let the_texts = (rows, cols, arguments.element) == (2048, 2048, 4);
+    let heads = if the_texts { "   GTX 280    M2090     K20X" } else { "" };
+    println!("{:<20} {:<8} {unit:>8} {:>8}  {:<15}{heads}", "", "block", "of copy", "spread");
     let copy = timings[0].gb_per_s(bytes);
     let mut bars = Vec::new();
     let mut records = Vec::new();
@@ -141,8 +141,8 @@ fn report(
         let source = run.map_or("the driver", |run| author(run.kernel.source()));
         let spread = format!("{:.0}–{:.0}", low * scale, high * scale);
         print!("{name:<20} {block:<8} {:>8.1} {:>8.3}  {spread:<15}", speed * scale, speed / copy);
-        if let Some(papers) = run.and_then(|run| in_the_paper(run.kernel)).filter(|_| the_papers) {
-            print!("{:>10.1}{:>9.1}{:>9.1}", papers[0], papers[1], papers[2]);
+        if let Some(speeds) = run.and_then(|run| in_the_text(run.kernel)).filter(|_| the_texts) {
+            print!("{:>10.1}{:>9.1}{:>9.1}", speeds[0], speeds[1], speeds[2]);
         }
         println!();
         let spread = (low * scale, high * scale);

@@ -164,8 +164,8 @@ fn targets(event: &TraceEvent) -> Targets {
     }
 }
 
-/// Words of a lane's access.
-fn words(event: &TraceEvent, access: &LaneAccess) -> impl Iterator<Item = u64> + use<> {
+/// The bank words of a lane's access.
+fn bank_words(event: &TraceEvent, access: &LaneAccess) -> impl Iterator<Item = u64> + use<> {
     let first = access.address / 4;
     first..=(access.address + u64::from(event.bytes) - 1) / 4
 }
@@ -174,7 +174,7 @@ fn banks(event: &TraceEvent, addresses: &[u64; 32], mask: u32) -> Targets {
     let loads = event.motion == Motion::Load;
     let cost = bank_cost(&BankModel::CURRENT, loads, addresses, mask, event.bytes);
     let lines = event.lanes.iter().flat_map(|access| {
-        words(event, access)
+        bank_words(event, access)
             .map(|word| (access.lane as usize, (word % 32) as usize, cost.wavefronts > cost.ideal))
     });
     Targets {
