@@ -14,7 +14,9 @@ pub trait Element: Copy + 'static {
     /// Loads an element from global memory.
     ///
     /// # Safety
-    /// `from` is aligned, readable, and written by nobody during the launch.
+    /// - `from` is aligned and readable;
+    /// - every write to it in the launch is ordered with the load: by program order, if this thread writes; else by a barrier, or a
+    ///   release and an acquire, between the two. (A kernel with a source and a destination writes to no source at all.)
     #[inline(always)]
     unsafe fn load(from: *const Self) -> Self {
         // SAFETY: the caller's obligations.
@@ -24,7 +26,8 @@ pub trait Element: Copy + 'static {
     /// Stores an element to global memory.
     ///
     /// # Safety
-    /// `to` is aligned, writable, and accessed by no other thread during the launch.
+    /// - `to` is aligned and writable;
+    /// - every other access to it in the launch is ordered with the store, as for [`load`](Self::load).
     #[inline(always)]
     unsafe fn store(self, to: *mut Self) {
         // SAFETY: the caller's obligations.

@@ -41,8 +41,8 @@ macro_rules! load {
 /// Loads a vector.
 ///
 /// # Safety
-/// The 16 bytes at `address` are in global memory, readable, and written by nobody before this
-/// thread has them; `address` is a multiple of 16.
+/// The 16 bytes at `address` are in global memory and readable, and every write to them in the launch is ordered with the load, as
+/// for [`Element::load`](crate::element::Element::load); `address` is a multiple of 16.
 #[gpu_only]
 #[inline(always)]
 pub unsafe fn load_vector(address: u64) -> B16 {
@@ -59,8 +59,8 @@ pub unsafe fn load_vector(address: u64) -> B16 {
 /// Stores a vector.
 ///
 /// # Safety
-/// The 16 bytes at `address` are in global memory, writable, and accessed by no other thread during
-/// the launch; `address` is a multiple of 16.
+/// The 16 bytes at `address` are in global memory and writable, and every other access to them in the launch is ordered with the store, as
+/// for [`Element::load`](crate::element::Element::load); `address` is a multiple of 16.
 #[gpu_only]
 #[inline(always)]
 pub unsafe fn store_vector(address: u64, vector: B16) {

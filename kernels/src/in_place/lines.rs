@@ -25,7 +25,8 @@ pub trait Lines<E> {
 /// elements of a line that are 32 apart, in bytes, for regular lines.
 ///
 /// # Safety
-/// The lines are readable, their places in shared memory distinct and not in use.
+/// - All threads of a block of whole warps call it together.
+/// - The lines are readable, as for [`Element::load`]; their places in shared memory are distinct and not in use.
 #[inline(always)]
 pub unsafe fn load<E: Element>(lines: u32, length: u32, step: u32, of: &impl Lines<E>) {
     // SAFETY: the caller's obligations.
@@ -35,8 +36,9 @@ pub unsafe fn load<E: Element>(lines: u32, length: u32, step: u32, of: &impl Lin
 /// Stores lines from shared memory; the arguments are those of [`load`].
 ///
 /// # Safety
-/// The lines are writable and nobody else's; their places in shared memory were written before a
-/// barrier.
+/// - All threads of a block of whole warps call it together.
+/// - The lines are writable, as for [`Element::store`]; their places in shared memory were written before a
+///   barrier.
 #[inline(always)]
 pub unsafe fn store<E: Element>(lines: u32, length: u32, step: u32, of: &impl Lines<E>) {
     // SAFETY: the caller's obligations.
@@ -87,10 +89,13 @@ fn is_regular<E, L: Lines<E>>(_: &L) -> bool {
 /// Keeps all loads before it in the code ahead of all stores behind it. Left alone, the assembler
 /// mixes them to save registers, and each store waits for its load while nothing else is in flight.
 ///
-/// A barrier of the warp does that; all lanes come here together, since lines belong to warps.
+/// A barrier of the warp does that.
+///
+/// # Safety
+/// All lanes of a warp call it together: blocks are whole warps, and no lane has returned or gone another way.
 #[inline(always)]
-pub fn all_in_flight() {
-    // SAFETY: whole warps call this, and no lane has returned.
+pub unsafe fn all_in_flight() {
+    // SAFETY: the caller's obligation.
     unsafe { warp::sync_warp(u32::MAX) }
 }
 
@@ -137,7 +142,8 @@ unsafe fn move_lines<E: Element, const ALONG: usize, const FLIGHT: usize, const 
                     };
                 }
             });
-            all_in_flight();
+            // SAFETY: which lines are moved, and how far, is the same for all lanes of a warp.
+            unsafe { all_in_flight() };
             let same_position = position - lane + lane_again();
             crate::unroll!(K in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {
                 let (inside, line, along) = place(K, same_position);

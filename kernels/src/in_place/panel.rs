@@ -302,17 +302,14 @@ impl<E: Element, const MANY: bool> Stretch<E, MANY> {
     /// As for [`lines::load`].
     #[inline(always)]
     unsafe fn load(&self, elements: u32) {
-        self.each(
-            elements,
-            |at| {
-                // SAFETY: the caller's obligations.
-                unsafe { E::load(self.start.add(at as usize)) }
-            },
-            |at, element| {
-                // SAFETY: the caller's obligations.
-                unsafe { element.store_shared(self.held.address::<E>(0, 0, at)) }
-            },
-        );
+        // SAFETY: the caller's obligations.
+        unsafe {
+            self.each(
+                elements,
+                |at| E::load(self.start.add(at as usize)),
+                |at, element| element.store_shared(self.held.address::<E>(0, 0, at)),
+            );
+        }
     }
 
     /// Stores a stretch, taken across the slots that are held.
@@ -321,23 +318,26 @@ impl<E: Element, const MANY: bool> Stretch<E, MANY> {
     /// As for [`lines::store`].
     #[inline(always)]
     unsafe fn store(&self, elements: u32) {
-        self.each(
-            elements,
-            |at| {
-                let (row, rest) = self.line.divide(at as u64);
-                let (slot, word) = self.held.tuple.split(rest as u32);
-                // SAFETY: the caller's obligations.
-                unsafe { E::load_shared(self.held.address::<E>(row as u32, slot, word)) }
-            },
-            |at, element| {
-                // SAFETY: the caller's obligations.
-                unsafe { element.store(self.start.add(at as usize)) }
-            },
-        );
+        // SAFETY: the caller's obligations.
+        unsafe {
+            self.each(
+                elements,
+                |at| {
+                    let (row, rest) = self.line.divide(at as u64);
+                    let (slot, word) = self.held.tuple.split(rest as u32);
+                    E::load_shared(self.held.address::<E>(row as u32, slot, word))
+                },
+                |at, element| element.store(self.start.add(at as usize)),
+            );
+        }
     }
 
+    /// Loads and stores every element, a warp those of a line.
+    ///
+    /// # Safety
+    /// All threads of a block of whole warps call it together.
     #[inline(always)]
-    fn each(&self, elements: u32, load: impl Fn(u32) -> E, store: impl Fn(u32, E)) {
+    unsafe fn each(&self, elements: u32, load: impl Fn(u32) -> E, store: impl Fn(u32, E)) {
         let (lane, warp) = (thread::thread_idx_x() & 31, thread::thread_idx_x() >> 5);
         let step = (thread::block_dim_x() >> 5) * CUT;
         let mut first = warp * CUT;
@@ -349,7 +349,8 @@ impl<E: Element, const MANY: bool> Stretch<E, MANY> {
                     held[K] = load(at + K as u32 * 32);
                 }
             });
-            lines::all_in_flight();
+            // SAFETY: which lines are moved is the same for all lanes of a warp.
+            unsafe { lines::all_in_flight() };
             let at = first + lane_again();
             crate::unroll!(K in [0 1 2 3 4 5 6 7] {
                 if at + K as u32 * 32 < elements {
