@@ -28,6 +28,9 @@ on_both_devices! {
     extra_memory,
     plans_run_again,
     several_at_once,
+    measured_matrices_are_as_before,
+    elements_of_no_bytes,
+    extreme_options,
 }
 
 /// The plan's options for a chip so small that little shapes take all steps.
@@ -556,4 +559,91 @@ fn several_at_once(device: &Device) {
     };
     let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(transposes)).collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Measuring leaves a matrix as it was, whether there is something to measure, nothing, or an error.
+fn measured_matrices_are_as_before(device: &Device) {
+    for (rows, cols, ld) in [
+        (0, 5, 5),
+        (5, 0, 0),
+        (0, 0, 0),
+        (1, 12, 12),
+        (1, 12, 15),
+        (12, 1, 1),
+        (12, 9, 9),
+        (12, 9, 10),
+        (9, 9, 11),
+    ] {
+        let host = numbers(rows * cols);
+        let mut matrix = DeviceMatrix::from_host_with_ld(device, rows, cols, ld, &host).unwrap();
+        for algorithm in InPlace::ALL {
+            let measured = InPlacePlan::measure(&mut matrix, algorithm, 3);
+            assert_eq!((matrix.shape(), matrix.ld()), ((rows, cols), ld), "{algorithm}");
+            assert!(matrix.to_host().unwrap() == host, "{algorithm} {rows} × {cols}");
+            let Ok(mut plan) = measured else { continue };
+            plan.run(&mut matrix).unwrap();
+            assert_eq!(matrix.shape(), (cols, rows));
+            matrix = DeviceMatrix::from_host_with_ld(device, rows, cols, ld, &host).unwrap();
+        }
+        let measured = InPlacePlan::measure(&mut matrix, InPlace::Auto, 3);
+        let refused = matches!(measured, Err(Error::GapsInPlace { .. }));
+        assert!(measured.is_ok() || refused && (rows, ld) == (12, 10), "{rows} × {cols}");
+    }
+}
+
+/// Matrices and arrays of structures whose elements have no bytes.
+fn elements_of_no_bytes(device: &Device) {
+    for (rows, cols) in [(0, 3), (1, 7), (6, 4), (5, 5), (64, 48)] {
+        for algorithm in InPlace::ALL {
+            let host = vec![(); rows * cols];
+            let mut matrix = DeviceMatrix::from_host(device, rows, cols, &host).unwrap();
+            let plan = InPlacePlan::measure(&mut matrix, algorithm, 3);
+            let Ok(mut plan) = plan else {
+                assert!(matches!(plan, Err(Error::NotServed { .. })), "{plan:?}");
+                continue;
+            };
+            plan.run(&mut matrix).unwrap();
+            assert_eq!(matrix.shape(), (cols, rows));
+            assert_eq!(matrix.to_host().unwrap().len(), rows * cols);
+        }
+    }
+    let mut matrix = DeviceMatrix::from_host(device, 96, 16, &[(); 96 * 16]).unwrap();
+    matrix.aos_to_asta(8).unwrap();
+    matrix.asta_to_soa(16).unwrap();
+    matrix.soa_to_asta(8).unwrap();
+    matrix.asta_to_aos(16).unwrap();
+    assert_eq!(matrix.shape(), (96, 16));
+}
+
+/// Options that no device can follow are refused, and so small ones that it can are followed.
+fn extreme_options(device: &Device) {
+    let default = InPlaceOptions::default();
+    let chips = [0, 1, 3, 33, usize::MAX].map(small_chip);
+    let tiles = [(0, 0), (0, 4), (4, 0), (1, 1), (usize::MAX, usize::MAX)]
+        .map(|tile| InPlaceOptions { tile: Some(tile), ..default });
+    let groups = [0, usize::MAX].map(|most| InPlaceOptions { max_group: Some(most), ..default });
+    let flags = [(0, false), (64, true), (usize::MAX, true)]
+        .map(|flags| InPlaceOptions { flags: Some(flags), ..default });
+    let all = [&chips[..], &tiles[..], &groups[..], &flags[..]].concat();
+    for options in all {
+        for carry in [Carry::Registers, Carry::SharedMemory] {
+            let options = InPlaceOptions { carry, ..options };
+            for algorithm in InPlace::ALL {
+                for shape in [(12, 18), (24, 24), (31, 7)] {
+                    check_with::<u8>(device, shape, algorithm, &options);
+                    check_with::<u128>(device, shape, algorithm, &options);
+                }
+            }
+            let mut matrix = DeviceMatrix::from_host(device, 12, 24, &numbers(288)).unwrap();
+            for width in [1, 4, 12] {
+                if matrix.soa_to_asta_with(width, &options).is_ok() {
+                    matrix.asta_to_soa(12).unwrap();
+                }
+                if matrix.aos_to_asta_with(width, &options).is_ok() {
+                    matrix.asta_to_aos(24).unwrap();
+                }
+            }
+            assert!(matrix.to_host().unwrap() == numbers(288), "{options:?}");
+        }
+    }
 }

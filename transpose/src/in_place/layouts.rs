@@ -105,8 +105,8 @@ impl Conversion {
         if slots.rows <= 1 || slots.cols <= 1 || slots.length == 0 || shape.tuple == 0 {
             return Ok(());
         }
-        if !slots.countable() {
-            return Err(not_served("100!", shape, "there are 2³¹ super-elements or more"));
+        if let Some(reason) = slots.refusal(shape.element_bytes(), facts, options) {
+            return Err(not_served("100!", shape, reason));
         }
         let (launch, flags) = slots.launch(shape.element_bytes(), facts, options);
         if flags > scratch_limit(shape) {

@@ -126,7 +126,7 @@ fn choose_for(
         let saved = panels.gap * short * shape.element_bytes();
         let held = panels.parts() <= on_chip.group
             && panels.shared_bytes(shape.width) <= facts.block_shared;
-        slots(panels).countable()
+        slots(panels).refusal(shape.element_bytes(), facts, options).is_none()
             && (held || panels.length == 1)
             && scratch(panels, shape, facts, options) <= scratch_limit(shape)
             && saved <= scratch_limit(shape)

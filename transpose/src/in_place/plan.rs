@@ -61,7 +61,15 @@ impl InPlacePlan {
         algorithm: InPlace,
         options: &InPlaceOptions,
     ) -> Result<Self> {
-        let (device, shape) = (matrix.device(), Shape::of(matrix));
+        Self::of_shape(matrix.device(), Shape::of(matrix), algorithm, options)
+    }
+
+    fn of_shape(
+        device: &Device,
+        shape: Shape,
+        algorithm: InPlace,
+        options: &InPlaceOptions,
+    ) -> Result<Self> {
         let facts = device.facts();
         let mut chosen = choose(&shape, algorithm, facts, options)?;
         if !chosen.1.fit(device)? {
@@ -114,7 +122,8 @@ impl InPlacePlan {
     /// promising first, and returns the plan that was fastest. On the simulator, whose time means
     /// nothing, that is the first.
     ///
-    /// The matrix is transposed and transposed back; its contents are as before unless this fails.
+    /// The matrix is transposed and transposed back. Its contents are as before unless a step of that fails on the device
+    /// ([`Error::Interrupted`]).
     ///
     /// # Errors
     /// As [`new`](Self::new), and what the device reports.
@@ -123,17 +132,18 @@ impl InPlacePlan {
         algorithm: InPlace,
         trials: usize,
     ) -> Result<Self> {
-        let shape = Shape::of(matrix);
+        let (device, shape) = (matrix.device().clone(), Shape::of(matrix));
         let mut best: Option<(Duration, InPlaceOptions)> = None;
-        for tile in candidates(&shape, algorithm, matrix.device()).into_iter().take(trials) {
+        for tile in candidates(&shape, algorithm, device.facts()).into_iter().take(trials) {
             let options = InPlaceOptions { tile: Some(tile), ..InPlaceOptions::default() };
             let Ok(mut plan) = Self::with_options(matrix, algorithm, &options) else { continue };
+            // Before anything is moved: nothing is if there is no way back.
+            let mut back = plan.back()?;
             // Twice: the first run loads the kernels.
             let mut elapsed = None;
             for _ in 0..2 {
-                let device = matrix.device().clone();
                 elapsed = device.time(|| plan.run(matrix))?;
-                matrix.transpose_in_place()?;
+                back.run(matrix)?;
             }
             let Some(elapsed) = elapsed else { return Ok(plan) };
             if best.is_none_or(|(time, _)| elapsed < time) {
@@ -142,6 +152,13 @@ impl InPlacePlan {
         }
         let options = best.map_or_else(InPlaceOptions::default, |(_, options)| options);
         Self::with_options(matrix, algorithm, &options)
+    }
+
+    /// The plan that transposes what this one has transposed.
+    fn back(&self) -> Result<Self> {
+        let Layout { rows, cols, ld } = self.result;
+        let shape = Shape { rows, cols, ld, ..self.shape };
+        Self::of_shape(&self.device, shape, InPlace::Auto, &InPlaceOptions::default())
     }
 
     /// Transposes the matrix: its rows become its columns, in the same memory.
@@ -233,8 +250,7 @@ fn choose(
     if rows != cols || algorithm != InPlace::Square && algorithm != InPlace::Auto {
         contiguous(shape)?;
     }
-    // The memory of a row is that of a column.
-    if rows <= 1 || cols <= 1 || tuple == 0 {
+    if shape.stays() {
         let algorithm = if algorithm == InPlace::Auto { InPlace::Square } else { algorithm };
         return Ok((algorithm, Recipe::default()));
     }
@@ -248,7 +264,7 @@ fn choose(
         }
         let tile = stages::tile(stages, shape, facts, options)
             .ok_or_else(|| refuse("no tile divides it and fits on chip"))?;
-        let recipe = stages::recipe(stages, tile, shape, facts, options);
+        let recipe = stages::recipe(stages, tile, shape, facts, options).map_err(refuse)?;
         if recipe.scratch > scratch_limit(shape) {
             return Err(refuse("its tiles are so small that their flags need too much memory"));
         }
@@ -299,9 +315,9 @@ fn choose(
 }
 
 /// The tiles that are worth a try, best first.
-fn candidates(shape: &Shape, algorithm: InPlace, device: &Device) -> Vec<(usize, usize)> {
-    let (facts, options) = (device.facts(), InPlaceOptions::default());
-    if shape.element_bytes() == 0 {
+fn candidates(shape: &Shape, algorithm: InPlace, facts: &Facts) -> Vec<(usize, usize)> {
+    let options = InPlaceOptions::default();
+    if shape.stays() {
         return Vec::new();
     }
     let staged = |stages| stages::candidates(stages, shape, facts, &options);

@@ -26,6 +26,11 @@ impl Shape {
         Shape { rows, cols, ld, width, tuple }
     }
 
+    /// Whether every element stays where it is: the memory of a row is that of a column.
+    pub fn stays(&self) -> bool {
+        self.rows <= 1 || self.cols <= 1 || self.tuple == 0
+    }
+
     pub fn element_bytes(&self) -> usize {
         self.tuple * self.width.bytes()
     }

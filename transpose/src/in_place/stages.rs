@@ -123,14 +123,14 @@ pub(super) fn transpose_tiles(
     recipe.pass(launch, 0);
 }
 
-/// The steps with a tile of `m × n`.
+/// The steps with a tile of `m × n`, or why there are none.
 pub(super) fn recipe(
     stages: Stages,
     (m, n): (usize, usize),
     shape: &Shape,
     facts: &Facts,
     options: &InPlaceOptions,
-) -> Recipe {
+) -> Result<Recipe, &'static str> {
     let Shape { rows, cols, .. } = *shape;
     let (tile_rows, tile_cols) = (rows / m, cols / n);
     let mut recipe = Recipe { tile: Some((m, n)), ..Recipe::default() };
@@ -138,13 +138,17 @@ pub(super) fn recipe(
         // One row or one column of super-elements stays as it is.
         if rows > 1 && cols > 1 {
             let slots = Slots::dense(rows, cols, length, instances);
+            if let Some(reason) = slots.refusal(shape.element_bytes(), facts, options) {
+                return Err(reason);
+            }
             let (launch, flags) = slots.launch(shape.element_bytes(), facts, options);
             recipe.pass(launch, flags);
         }
+        Ok(())
     };
     match stages {
-        Stages::Three => permute(&mut recipe, rows, tile_cols, n, 1),
-        Stages::Four | Stages::FourFused => permute(&mut recipe, m, tile_cols, n, tile_rows),
+        Stages::Three => permute(&mut recipe, rows, tile_cols, n, 1)?,
+        Stages::Four | Stages::FourFused => permute(&mut recipe, m, tile_cols, n, tile_rows)?,
     }
     match stages {
         Stages::FourFused => {
@@ -159,8 +163,8 @@ pub(super) fn recipe(
         }
     }
     if stages == Stages::Four {
-        permute(&mut recipe, tile_rows, tile_cols, m * n, 1);
+        permute(&mut recipe, tile_rows, tile_cols, m * n, 1)?;
     }
-    permute(&mut recipe, tile_rows, n, m, tile_cols);
-    recipe
+    permute(&mut recipe, tile_rows, n, m, tile_cols)?;
+    Ok(recipe)
 }

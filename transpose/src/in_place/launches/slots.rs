@@ -49,26 +49,30 @@ impl Slots {
         Slots { rows, cols, length, period: 1, gap: 0, instances }
     }
 
-    /// Whether the kernel can count the slots.
-    pub fn countable(&self) -> bool {
-        self.rows.saturating_mul(self.cols) < 1 << 31 && self.length.max(self.gap) < 1 << 31
+    /// Why no kernel moves the slots, if none does.
+    pub fn refusal(
+        &self,
+        element_bytes: usize,
+        facts: &Facts,
+        options: &InPlaceOptions,
+    ) -> Option<&'static str> {
+        if self.rows.saturating_mul(self.cols) >= 1 << 31 || self.length.max(self.gap) >= 1 << 31 {
+            return Some("there are 2³¹ super-elements, or elements of one, or more");
+        }
+        let (words, width) = self.in_words(element_bytes);
+        let carried = options.carry == Carry::SharedMemory;
+        (carried && words.carried_piece(width, facts, options) == 0)
+            .then_some("two words of a super-element do not fit on chip")
     }
 
-    /// The launch, and the bytes of the flags.
+    /// The launch, and the bytes of the flags, for slots that are not refused.
     pub fn launch(
         &self,
         element_bytes: usize,
         facts: &Facts,
         options: &InPlaceOptions,
     ) -> (Launch, usize) {
-        // The kernels move bytes: the widest words that fit slots and gaps.
-        let width = width_dividing([self.length, self.gap].map(|n| n * element_bytes));
-        let bytes = width.bytes();
-        let words = Slots {
-            length: self.length * element_bytes / bytes,
-            gap: self.gap * element_bytes / bytes,
-            ..*self
-        };
+        let (words, width) = self.in_words(element_bytes);
         if options.carry == Carry::SharedMemory {
             words.through_shared_memory(width, facts, options)
         } else if words.has_many_short_cycles(width, facts) {
@@ -76,6 +80,13 @@ impl Slots {
         } else {
             words.through_registers(width, facts)
         }
+    }
+
+    /// The slots with words for elements. The kernels move bytes: the widest words that fit slots and gaps.
+    fn in_words(&self, element_bytes: usize) -> (Slots, Width) {
+        let width = width_dividing([self.length, self.gap].map(|n| n * element_bytes));
+        let words = |elements| elements * element_bytes / width.bytes();
+        (Slots { length: words(self.length), gap: words(self.gap), ..*self }, width)
     }
 
     /// Whether one warp to a cycle leaves nobody idle.
@@ -132,11 +143,9 @@ impl Slots {
         facts: &Facts,
         options: &InPlaceOptions,
     ) -> (Launch, usize) {
-        let bytes = width.bytes();
-        let room = facts.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX));
-        let pieces = (2 * self.length * bytes).div_ceil(room).min(self.length);
+        let (bytes, room) = (width.bytes(), carrying_room(facts, options));
+        let pieces = self.length.div_ceil(self.carried_piece(width, facts, options));
         let piece = self.length.div_ceil(pieces);
-        let pieces = self.length.div_ceil(piece);
         let warps = if facts.in_turn { 1 } else { (room / (2 * piece * bytes)).clamp(1, 4) };
         let shared = warps * 2 * piece * bytes;
         let units = self.units(pieces);
@@ -145,6 +154,11 @@ impl Slots {
         let blocks = units.div_ceil(4 * warps).clamp(1, most);
         let blocks = [blocks, 32 * warps, shared];
         (self.moving(InPlaceKernel::Carry, width, blocks, (pieces, piece)), flag_bytes(units))
+    }
+
+    /// The most words of a slot of which a block can hold two times as many.
+    fn carried_piece(&self, width: Width, facts: &Facts, options: &InPlaceOptions) -> usize {
+        (carrying_room(facts, options) / (2 * width.bytes())).min(self.length)
     }
 
     /// What is moved along cycles by itself.
@@ -184,6 +198,11 @@ impl Slots {
     }
 }
 
+/// Bytes of shared memory that the warps of a block may carry.
+fn carrying_room(facts: &Facts, options: &InPlaceOptions) -> usize {
+    facts.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX))
+}
+
 /// The words of a super-element that a lane has room for.
 fn lane_words(width: Width) -> usize {
     if width == Width::B16 { 4 } else { 8 }
@@ -191,7 +210,8 @@ fn lane_words(width: Width) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{flag_bytes, gcd, scramble, short_cycle};
+    use super::{Slots, flag_bytes, gcd, scramble, short_cycle};
+    use crate::{Carry, Device, InPlaceOptions};
 
     #[test]
     fn scrambled_words_are_all_words() {
@@ -200,6 +220,25 @@ mod tests {
             assert!(number >= 1 && gcd(number, count) == 1, "{count}");
         }
         assert_eq!(flag_bytes(33), 8);
+    }
+
+    #[test]
+    fn carried_super_elements_fit_the_room() {
+        let facts = Device::simulated().facts().clone();
+        for bytes in 0..200 {
+            let carry = Carry::SharedMemory;
+            let options =
+                InPlaceOptions { on_chip_bytes: Some(bytes), carry, ..Default::default() };
+            for length in [1, 7, 16, 100] {
+                let slots = Slots::dense(5, 7, length, 1);
+                let refused = slots.refusal(1, &facts, &options).is_some();
+                assert_eq!(refused, bytes < 2 * slots.in_words(1).1.bytes());
+                if !refused {
+                    let shared = slots.launch(1, &facts, &options).0.dynamic_shared_bytes;
+                    assert!(shared as usize <= bytes, "{length}: {shared} of {bytes}");
+                }
+            }
+        }
     }
 
     #[test]
