@@ -148,7 +148,7 @@ impl Recipe {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::{Recipe, Step};
     use crate::in_place::launches::Panels;

@@ -208,7 +208,7 @@ fn lane_words(width: Width) -> usize {
     if width == Width::B16 { 4 } else { 8 }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::{Slots, flag_bytes, gcd, scramble, short_cycle};
     use crate::{Carry, Device, InPlaceOptions};
