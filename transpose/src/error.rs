@@ -130,6 +130,153 @@ pub enum Error {
         extent: usize,
     },
 
+    /// An array with more axes than any tensor has.
+    #[error("{axes} axes are more than the {most} that a tensor may have")]
+    TooManyAxes {
+        /// The axes.
+        axes: usize,
+        /// How many there may be.
+        most: usize,
+    },
+
+    /// An axis that a tensor does not have.
+    #[error("there is no axis {axis} among {axes}")]
+    NoSuchAxis {
+        /// The axis, counted from 0.
+        axis: usize,
+        /// How many there are.
+        axes: usize,
+    },
+
+    /// An order of axes that does not name each once.
+    #[error("{axes:?} does not name each of {rank} axes once")]
+    NotAPermutation {
+        /// The order asked for.
+        axes: Vec<usize>,
+        /// How many axes there are.
+        rank: usize,
+    },
+
+    /// Strides that are not one for each axis.
+    #[error("{strides} strides for {axes} axes")]
+    StrideCount {
+        /// The axes.
+        axes: usize,
+        /// The strides.
+        strides: usize,
+    },
+
+    /// A tensor whose size in bytes cannot be expressed.
+    #[error("{shape:?} elements of {element_bytes} bytes are more bytes than can be addressed")]
+    TensorSizeOverflow {
+        /// The length of each axis.
+        shape: Vec<usize>,
+        /// Bytes of an element.
+        element_bytes: usize,
+    },
+
+    /// A slice that does not hold a tensor of the shape asked for.
+    #[error("a tensor of {shape:?} has {expected} elements, the slice has {actual}")]
+    TensorLength {
+        /// The length of each axis.
+        shape: Vec<usize>,
+        /// Elements that the shape needs.
+        expected: usize,
+        /// Elements that the slice has.
+        actual: usize,
+    },
+
+    /// A layout that reaches outside the memory that it is for.
+    #[error(
+        "{shape:?} elements, {strides:?} apart, from element {offset} on, do not lie within the \
+         {available} elements that there are"
+    )]
+    TensorOutOfBounds {
+        /// The length of each axis.
+        shape: Vec<usize>,
+        /// Elements from one index of each axis to the next.
+        strides: Vec<isize>,
+        /// Where element `[0, …, 0]` is.
+        offset: usize,
+        /// Elements that are there.
+        available: usize,
+    },
+
+    /// A layout of something to be written in which two indices have one element.
+    #[error("{shape:?} elements, {strides:?} apart, overlap, and cannot be written to")]
+    TensorOverlap {
+        /// The length of each axis.
+        shape: Vec<usize>,
+        /// Elements from one index of each axis to the next.
+        strides: Vec<isize>,
+    },
+
+    /// A slice along an axis that reaches behind its end, ends before it starts, or has a step of 0.
+    #[error(
+        "indices {start} to {end} in steps of {step} cannot be taken of axis {axis}, which has {length}"
+    )]
+    SliceOutOfBounds {
+        /// The axis.
+        axis: usize,
+        /// The first index.
+        start: usize,
+        /// One past the last index.
+        end: usize,
+        /// The step.
+        step: isize,
+        /// Indices that there are.
+        length: usize,
+    },
+
+    /// An index behind an axis's end.
+    #[error("index {index} is behind the end of axis {axis}, which has {length}")]
+    IndexOutOfBounds {
+        /// The axis.
+        axis: usize,
+        /// The index.
+        index: usize,
+        /// Indices that there are.
+        length: usize,
+    },
+
+    /// A shape that a tensor cannot be given without moving elements.
+    #[error("{shape:?} elements, {strides:?} apart, cannot be seen as {wanted:?}")]
+    Reshape {
+        /// The length of each axis.
+        shape: Vec<usize>,
+        /// Elements from one index of each axis to the next.
+        strides: Vec<isize>,
+        /// The shape asked for.
+        wanted: Vec<usize>,
+    },
+
+    /// A shape that a tensor cannot be repeated to.
+    #[error("{shape:?} elements cannot be repeated to {wanted:?}")]
+    Broadcast {
+        /// The length of each axis.
+        shape: Vec<usize>,
+        /// The shape asked for.
+        wanted: Vec<usize>,
+    },
+
+    /// A tensor that is not a matrix: not of two axes, or one whose rows have gaps in them, overlap or come in another order.
+    #[error("{shape:?} elements, {strides:?} apart, are not the rows of a matrix")]
+    NotAMatrix {
+        /// The length of each axis.
+        shape: Vec<usize>,
+        /// Elements from one index of each axis to the next.
+        strides: Vec<isize>,
+    },
+
+    /// Two tensors of which one cannot be copied to the other.
+    #[error("a tensor of {src:?} cannot be copied to one of {dst:?}")]
+    TensorShapeMismatch {
+        /// The source's shape.
+        src: Vec<usize>,
+        /// The destination's shape.
+        dst: Vec<usize>,
+    },
+
     /// Two matrices that live on different devices, or on two handles of one.
     #[error("the source is on {src}, the destination on {dst}")]
     DeviceMismatch {

@@ -52,6 +52,7 @@ pub mod raw;
 #[cfg(feature = "simulator")]
 pub mod simulator;
 mod strategy;
+mod tensor;
 mod transposing;
 mod view;
 
@@ -65,6 +66,7 @@ pub use plan::{Batch, CacheWarning, Plan, PlanCache};
 #[cfg(feature = "simulator")]
 pub use simt;
 pub use strategy::Strategy;
+pub use tensor::{DeviceTensor, MOST_AXES, TensorLayout, TensorView, TensorViewMut};
 pub use view::{MatrixView, MatrixViewMut};
 
 /// The samples of the guide are tests.

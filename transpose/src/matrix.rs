@@ -194,6 +194,17 @@ impl<T: Pod> DeviceMatrix<T> {
         unsafe { Memory::new(self.device(), self.address(), self.capacity()) }
     }
 
+    /// The matrix that `buffer`, which is long enough, holds.
+    pub(crate) fn of_buffer(buffer: Buffer, layout: Layout) -> Self {
+        debug_assert!(layout.capacity() * size_of::<T>() <= buffer.bytes());
+        DeviceMatrix { buffer, layout, element: PhantomData }
+    }
+
+    /// The matrix's memory.
+    pub(crate) fn into_buffer(self) -> Buffer {
+        self.buffer
+    }
+
     pub(crate) fn buffer(&self) -> &Buffer {
         &self.buffer
     }

@@ -413,6 +413,10 @@ impl Buffer {
     pub fn address(&self) -> u64 {
         self.address
     }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes as usize
+    }
 }
 
 impl Drop for Buffer {

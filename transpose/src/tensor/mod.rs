@@ -1,0 +1,15 @@
+//! Arrays of any rank on a device.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `layout` | shape, strides and offset: pure arithmetic |
+//! | `view` | views on device memory |
+//! | `owned` | the tensor that owns its memory |
+
+mod layout;
+mod owned;
+mod view;
+
+pub use layout::{MOST_AXES, TensorLayout};
+pub use owned::DeviceTensor;
+pub use view::{TensorView, TensorViewMut};
