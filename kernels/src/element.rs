@@ -85,34 +85,34 @@ element!(u16: reg32 as u32, "ld.shared.u16 {value}, [{address}];", "st.shared.u1
 element!(u32: reg32 as u32, "ld.shared.u32 {value}, [{address}];", "st.shared.u32 [{address}], {value};");
 element!(u64: reg64 as u64, "ld.shared.u64 {value}, [{address}];", "st.shared.u64 [{address}], {value};");
 
-/// Sixteen bytes as four words, always moved word by word in the source: the compiler joins the
-/// words to one 128-bit access, while it would take the whole struct through the stack.
+/// Sixteen bytes as four `u32`, always moved one by one in the source: the compiler joins them to one
+/// 128-bit access, while it would take the whole struct through the stack.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub struct B16(pub u32, pub u32, pub u32, pub u32);
 
 impl B16 {
-    /// The element of four words.
+    /// The element of four `u32`.
     #[inline(always)]
-    pub fn from_words([x, y, z, w]: [u32; 4]) -> Self {
+    pub fn from_u32s([x, y, z, w]: [u32; 4]) -> Self {
         B16(x, y, z, w)
     }
 
-    /// The element's four words.
+    /// The element as four `u32`.
     #[inline(always)]
-    pub fn words(self) -> [u32; 4] {
+    pub fn u32s(self) -> [u32; 4] {
         [self.0, self.1, self.2, self.3]
     }
 
-    /// The element of two double words.
+    /// The element of two `u64`.
     #[inline(always)]
-    pub fn from_double_words([low, high]: [u64; 2]) -> Self {
+    pub fn from_u64s([low, high]: [u64; 2]) -> Self {
         B16(low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32)
     }
 
-    /// The element's two double words.
+    /// The element as two `u64`.
     #[inline(always)]
-    pub fn double_words(self) -> [u64; 2] {
+    pub fn u64s(self) -> [u64; 2] {
         let join = |low: u32, high: u32| low as u64 | (high as u64) << 32;
         [join(self.0, self.1), join(self.2, self.3)]
     }

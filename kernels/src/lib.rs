@@ -182,19 +182,19 @@ macro_rules! fast_entry {
     };
 }
 
-/// Defines entry points of fast kernels whose blocks move a window of rows or columns, so many of them as the plan
+/// Defines entry points of fast kernels whose blocks move a band of rows or columns, as many as the parameter `$band`
 /// says, through dynamic shared memory.
-macro_rules! window_entries {
-    ($doc:literal, $row:ident, $transpose:ident => $($name:ident: $element:ty),+) => {
+macro_rules! band_entries {
+    ($doc:literal, $row:ident: $params_type:ident.$band:ident, $transpose:ident => $($name:ident: $element:ty),+) => {
         $($crate::fast_entry! {
-            $doc, $row: Window,
+            $doc, $row: $params_type,
             $name: $element, |matrices, params| {
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let base = $crate::tile::shared_address(memory);
-                $transpose::<$element>(matrices, params.window as u32, base)
+                $transpose::<$element>(matrices, params.$band as u32, base)
             }
         })+
     };
 }
 
-pub(crate) use {declare, entries, entry, fast_entry, window_entries};
+pub(crate) use {band_entries, declare, entries, entry, fast_entry};

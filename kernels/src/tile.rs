@@ -1,8 +1,8 @@
 //! A tile in shared memory: `TILE` rows of `PITCH` elements.
 //!
-//! Shared memory has 32 banks of 4 bytes. With a pitch of 32 words, all of a column lies in one
+//! Shared memory has 32 banks of 4 bytes. With a pitch of 32 elements of 4 bytes, all of a column lies in one
 //! bank and a warp that reads a column waits 32 times. With a pitch of 33 the column walks
-//! through the banks and is read at once: that single word of padding is the difference between
+//! through the banks and a warp reads it in one access: that single element of padding is the difference between
 //! the `tiled` and the `padded` kernels.
 
 use crate::element::Element;

@@ -17,8 +17,8 @@ pub(crate) struct Launch {
     pub block: [u32; 3],
     /// Shared memory in bytes beyond what the kernel declares.
     pub dynamic_shared_bytes: u32,
-    /// How many blocks a multiprocessor should run at a time; 0 for as many as fit. Changes no result.
-    pub at_once: u32,
+    /// How many blocks a multiprocessor should run together; 0 for as many as fit. Changes no result.
+    pub blocks_per_multiprocessor: u32,
     /// Whether the L2 cache should rather give up what is stored than what is loaded. Changes no result.
     pub evict_last: bool,
     /// Whether blocks wait for each other, so that all of them must run side by side.
@@ -38,16 +38,16 @@ pub(crate) struct Fields {
 impl Fields {
     /// The fields of a kernel's parameters.
     pub fn of<P: Params>(params: &P) -> Self {
-        const { assert!(P::WORDS <= MAX_FIELDS) };
+        const { assert!(P::FIELDS <= MAX_FIELDS) };
         let mut fields = [0; MAX_FIELDS];
-        fields[..P::WORDS].copy_from_slice(params.words());
-        Fields { fields, len: P::WORDS }
+        fields[..P::FIELDS].copy_from_slice(params.fields());
+        Fields { fields, len: P::FIELDS }
     }
 
     /// The parameters, if a kernel's that these are the fields of has as many.
     #[cfg(test)]
     pub fn to<P: Params>(self) -> Option<P> {
-        P::from_words(&self)
+        P::from_fields(&self)
     }
 }
 

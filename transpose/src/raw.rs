@@ -56,7 +56,7 @@ pub unsafe fn launch<S: Pod, D: Pod, P: Params>(
         grid: grid.blocks,
         block: grid.threads,
         dynamic_shared_bytes: grid.dynamic_shared_bytes,
-        at_once: 0,
+        blocks_per_multiprocessor: 0,
         evict_last: false,
         cooperative: false,
         offsets: [0, 0],

@@ -1,7 +1,7 @@
 //! The kernels that reach the speed of a copy: parameters, tiles, and rows of the table.
 //!
-//! All of them take [`Batched`] matrices, measured in *words*: the widest pieces that the element and both
-//! memories' alignments are multiples of. An element is one word, or several.
+//! All of them take [`Batched`] matrices, measured in *words* of 1, 2, 4, 8 or 16 bytes: the widest that the element and both
+//! memories' alignments are multiples of. An element is one word, or a tuple of several.
 
 use crate::{params, table, Width};
 
@@ -56,8 +56,8 @@ params! {
         tuple_magic,
         /// Elements of a tile's row.
         tile_cols,
-        /// Words of a destination row that a block stores.
-        window,
+        /// Words of a span: the stretch of a destination row that a block stores.
+        span,
     }
 
     /// For [`ELEMENTS`].
@@ -68,12 +68,20 @@ params! {
         tuple,
     }
 
-    /// For the kernels that move whole windows of a matrix with few rows or columns.
-    Window {
+    /// For [`TALL`].
+    RowBand {
         /// The matrices.
         matrices: Batched,
-        /// Words of a destination row that a block stores, or columns that it moves.
-        window,
+        /// Rows of a band: those that a block moves.
+        band_rows,
+    }
+
+    /// For [`WIDE`] and [`LINES`].
+    ColumnBand {
+        /// The matrices.
+        matrices: Batched,
+        /// Columns of a band: those that a block moves.
+        band_cols,
     }
 
     /// For [`BATCH`].
@@ -82,8 +90,8 @@ params! {
         matrices: Batched,
         /// Matrices of the batch.
         count,
-        /// Matrices that a block moves.
-        window,
+        /// Matrices of a band: those that a block moves.
+        band_matrices,
     }
 }
 
@@ -93,34 +101,34 @@ pub struct MicroTile {
     /// Rows of the source.
     pub rows: u32,
     /// Vectors of a row.
-    pub chunks: u32,
-    /// Rows of the block that a thread transposes in registers.
+    pub row_vectors: u32,
+    /// Rows of the micro-block that a thread transposes in registers.
     pub block_rows: u32,
-    /// Such blocks of a thread.
-    pub passes: u32,
+    /// Micro-blocks of a thread.
+    pub micro_blocks: u32,
 }
 
 impl MicroTile {
     /// The tile for words of a width.
     pub const fn of(width: Width) -> Self {
-        let (rows, block_rows, passes) = match width {
+        let (rows, block_rows, micro_blocks) = match width {
             Width::B1 => (128, 4, 1),
             Width::B2 => (128, 4, 1),
             Width::B4 => (64, 4, 1),
             Width::B8 => (64, 2, 1),
             Width::B16 => (32, 1, 2),
         };
-        MicroTile { rows, chunks: 16, block_rows, passes }
+        MicroTile { rows, row_vectors: 16, block_rows, micro_blocks }
     }
 
     /// Words of a row.
     pub const fn cols(&self, width: Width) -> u32 {
-        self.chunks * VECTOR / width.bytes() as u32
+        self.row_vectors * VECTOR / width.bytes() as u32
     }
 
     /// Threads of a block.
     pub const fn block(&self) -> [u32; 3] {
-        [self.chunks * self.rows / (self.block_rows * self.passes), 1, 1]
+        [self.row_vectors * self.rows / (self.block_rows * self.micro_blocks), 1, 1]
     }
 }
 
@@ -128,38 +136,38 @@ impl MicroTile {
 #[derive(Clone, Copy, Debug)]
 pub struct RowsTile {
     /// Vectors of a row, one more than its words fill: a row may start inside a vector.
-    pub chunks: u32,
+    pub row_vectors: u32,
     /// Rows of the source that are loaded.
     pub rows: u32,
-    /// Rows of the two blocks that a thread transposes in registers.
+    /// Rows of each of the two micro-blocks that a thread transposes in registers.
     pub block_rows: u32,
 }
 
 impl RowsTile {
     /// The tile for words of a width. Words of 16 bytes have none: their rows start on vectors.
     pub const fn of(width: Width) -> Option<Self> {
-        let (chunks, rows, block_rows) = match width {
+        let (row_vectors, rows, block_rows) = match width {
             Width::B1 => (16, 128, 4),
             Width::B2 | Width::B4 => (32, 64, 4),
             Width::B8 => (32, 64, 2),
             Width::B16 => return None,
         };
-        Some(RowsTile { chunks, rows, block_rows })
+        Some(RowsTile { row_vectors, rows, block_rows })
     }
 
-    /// Rows of which a tile stores the words: a destination row may start up to a sector earlier.
-    pub const fn window_rows(&self, width: Width) -> u32 {
+    /// Rows that a span holds the words of: fewer than are loaded, for it may start up to a sector earlier.
+    pub const fn span_rows(&self, width: Width) -> u32 {
         self.rows - SECTOR / width.bytes() as u32
     }
 
     /// Words of a row.
     pub const fn cols(&self, width: Width) -> u32 {
-        (self.chunks - 1) * VECTOR / width.bytes() as u32
+        (self.row_vectors - 1) * VECTOR / width.bytes() as u32
     }
 
     /// Threads of a block.
     pub const fn block(&self) -> [u32; 3] {
-        [self.chunks * self.rows / self.block_rows / 2, 1, 1]
+        [self.row_vectors * self.rows / self.block_rows / 2, 1, 1]
     }
 }
 
@@ -178,7 +186,7 @@ impl PixelsTile {
     /// Rows of the source.
     pub const ROWS: u32 = 128;
     /// Vectors of a row.
-    pub const CHUNKS: u32 = 12;
+    pub const ROW_VECTORS: u32 = 12;
     /// Threads of a block.
     pub const BLOCK: [u32; 3] = [512, 1, 1];
 }
@@ -188,13 +196,13 @@ pub struct TriplesTile;
 
 impl TriplesTile {
     /// Bytes that a thread moves together: a whole number of triples.
-    pub const PIECE: u32 = 12;
-    /// Vectors of a row, one more than its pieces fill.
-    pub const CHUNKS: u32 = 16;
+    pub const PACKET: u32 = 12;
+    /// Vectors of a row, one more than its packets fill.
+    pub const ROW_VECTORS: u32 = 16;
     /// Pieces of a row.
-    pub const PIECES: u32 = (Self::CHUNKS - 1) * VECTOR / Self::PIECE;
-    /// Bytes of a destination row that a block stores: whole sectors and whole pieces.
-    pub const WINDOW: u32 = 9 * SECTOR;
+    pub const PACKETS: u32 = (Self::ROW_VECTORS - 1) * VECTOR / Self::PACKET;
+    /// Bytes of a span: whole sectors and whole packets.
+    pub const SPAN: u32 = 9 * SECTOR;
     /// Threads of a block.
     pub const BLOCK: [u32; 3] = [288, 1, 1];
 }
@@ -203,26 +211,26 @@ impl TriplesTile {
 #[derive(Clone, Copy, Debug)]
 pub struct TuplesTile {
     /// Vectors of a row.
-    pub chunks: u32,
+    pub row_vectors: u32,
     /// Rows of the source that are loaded.
     pub rows: u32,
     /// Threads of a block.
     pub threads: u32,
-    /// Bytes that windows are aligned to.
+    /// Bytes that spans are aligned to.
     pub align: u32,
 }
 
 impl TuplesTile {
     /// The tile for words of a width.
     pub const fn of(width: Width) -> Self {
-        let (chunks, rows, threads, align) = match width {
+        let (row_vectors, rows, threads, align) = match width {
             Width::B1 => (8, 256, 512, VECTOR),
             Width::B2 => (16, 128, 512, SECTOR),
             Width::B4 => (16, 128, 512, SECTOR),
             Width::B8 => (32, 64, 512, SECTOR),
             Width::B16 => (16, 64, 256, SECTOR),
         };
-        TuplesTile { chunks, rows, threads, align }
+        TuplesTile { row_vectors, rows, threads, align }
     }
 
     /// Threads of a block.
@@ -242,7 +250,7 @@ impl ElementsTile {
 }
 
 table! { FAST of Fast:
-    /// Rows that start on vectors, on both sides: blocks of words change places in registers.
+    /// Rows that start on vectors, on both sides: micro-blocks change places in registers.
     MICRO = "micro" takes Micro {
         1: exactly MicroTile::of(Width::B1).block(),
         2: exactly MicroTile::of(Width::B2).block(),
@@ -250,7 +258,7 @@ table! { FAST of Fast:
         8: exactly MicroTile::of(Width::B8).block(),
         16: exactly MicroTile::of(Width::B16).block(),
     }
-    /// Rows that start anywhere: vectors are slid to where rows start, then as [`MICRO`].
+    /// Rows that start anywhere: vectors are slid to where rows start, and micro-blocks change places in registers.
     ROWS = "rows" takes Plain {
         1: exactly rows_tile(Width::B1).block(),
         2: exactly rows_tile(Width::B2).block(),
@@ -278,16 +286,16 @@ table! { FAST of Fast:
         1: exactly ElementsTile::BLOCK, 2: exactly ElementsTile::BLOCK, 4: exactly ElementsTile::BLOCK,
         8: exactly ElementsTile::BLOCK, 16: exactly ElementsTile::BLOCK,
     }
-    /// Few columns: many rows are one stretch of the source.
-    TALL = "tall" takes Window {
+    /// Few columns: a band of rows is contiguous memory of the source, gathered from the staging buffer.
+    TALL = "tall" takes RowBand {
         1: at_most 448, 2: at_most 256, 4: at_most 256, 8: at_most 256, 16: at_most 256
     }
-    /// Few rows, scattered into the stage: many columns are one stretch of the destination.
-    WIDE = "wide" takes Window {
+    /// Few rows: a band of columns is contiguous memory of the destination, scattered into the staging buffer.
+    WIDE = "wide" takes ColumnBand {
         4: at_most 256, 8: at_most 256, 16: at_most 256
     }
-    /// Few rows, gathered from the stage: many columns are one stretch of the destination.
-    LINES = "lines" takes Window {
+    /// Few rows: a band of columns is contiguous memory of the destination, gathered from the staging buffer.
+    LINES = "lines" takes ColumnBand {
         1: at_most 256, 2: at_most 256, 4: at_most 256, 8: at_most 256
     }
     /// Many small matrices without gaps in or between them.

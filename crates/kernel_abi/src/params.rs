@@ -10,21 +10,21 @@
 /// value of it, and it has no padding.
 pub unsafe trait Params: Copy + Send + Sync + 'static {
     /// The number of 64-bit fields.
-    const WORDS: usize = core::mem::size_of::<Self>() / 8;
+    const FIELDS: usize = core::mem::size_of::<Self>() / 8;
 
     /// The fields in their order.
-    fn words(&self) -> &[u64] {
+    fn fields(&self) -> &[u64] {
         // SAFETY: the trait's promise: as many fields of 64 bits and nothing else, aligned as one of them.
-        unsafe { core::slice::from_raw_parts((self as *const Self).cast(), Self::WORDS) }
+        unsafe { core::slice::from_raw_parts((self as *const Self).cast(), Self::FIELDS) }
     }
 
     /// The parameters with these fields; `None` unless there are as many.
-    fn from_words(words: &[u64]) -> Option<Self> {
-        if words.len() != Self::WORDS {
+    fn from_fields(fields: &[u64]) -> Option<Self> {
+        if fields.len() != Self::FIELDS {
             return None;
         }
         // SAFETY: the trait's promise: as many bytes as the slice has, of which any are a value.
-        Some(unsafe { words.as_ptr().cast::<Self>().read() })
+        Some(unsafe { fields.as_ptr().cast::<Self>().read() })
     }
 }
 
@@ -66,10 +66,10 @@ mod tests {
     use crate::classic::Matrices;
 
     #[test]
-    fn words_are_the_fields_in_their_order() {
+    fn the_fields_are_in_their_order() {
         let matrices = Matrices { rows: 2, cols: 3, src_ld: 5, dst_ld: 7 };
-        assert_eq!(matrices.words(), [2, 3, 5, 7]);
-        assert_eq!(Matrices::from_words(&[2, 3, 5, 7]), Some(matrices));
-        assert_eq!(Matrices::from_words(&[2, 3, 5]), None);
+        assert_eq!(matrices.fields(), [2, 3, 5, 7]);
+        assert_eq!(Matrices::from_fields(&[2, 3, 5, 7]), Some(matrices));
+        assert_eq!(Matrices::from_fields(&[2, 3, 5]), None);
     }
 }

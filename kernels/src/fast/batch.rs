@@ -1,59 +1,58 @@
 //! The transpose of many small matrices that follow each other without a gap, in the source and in
 //! the destination.
 //!
-//! A block moves a piece of the destination. It loads the matrices that have an element in the
-//! piece, as they lie, and gathers:
+//! A block moves a *band* of matrices. It stages the matrices that have an element in what it stores, as they lie, and
+//! gathers:
 //!
 //! ```text
-//! stage = matrices first ..= last of the source, one piece
+//! staging = matrices first ..= last of the source
 //! barrier
 //! dst[q .. q + V]: element q is in matrix q / (rows · cols), and there in column
 //!                  (q mod rows · cols) / rows, row q mod rows
 //! ```
 //!
-//! One division finds a vector's first element; the others are found by stepping. For narrow elements see
+//! One division finds a vector's first element; the others are found by stepping. Elements of 1 and 2 bytes are moved by
 //! [`batch_narrow`](super::batch_narrow).
 
 use super::gather::{store_vector, Gather};
-use super::stage::Stage;
+use super::staging::Staging;
 use super::{past_sector, per_vector, Extent, VECTOR};
 use crate::element::B16;
 use crate::matrices::Matrices;
 use cuda_std::thread;
 
-/// Transposes the matrices of one block: `window` of `count`; the elements of `window` matrices are
-/// a multiple of a sector's.
+/// Transposes the band of one block: `band_matrices` of `count` matrices, whose elements are whole sectors.
 ///
 /// # Safety
 /// The obligations of the entry points; `base` is the shared-memory address of enough memory for
-/// `window` matrices, those of the sector before and two sectors, and one word for every 32 of those.
+/// `band_matrices` matrices, those of the sector before and two sectors, and 4 bytes for every 128 of those.
 #[inline(always)]
-unsafe fn transpose<E: Gather>(matrices: Matrices<E>, count: u64, window: u32, base: u32) {
+unsafe fn transpose<E: Gather>(matrices: Matrices<E>, count: u64, band_matrices: u32, base: u32) {
     let Matrices { src, dst, rows, cols, .. } = matrices;
     let size = size_of::<E>() as u64;
-    let stage = Stage::<true> { base };
+    let staging = Staging::<true> { base };
     let each = rows * cols;
     let early = past_sector::<E>(dst as u64) as u64;
-    let nominal = thread::block_idx_x() as u64 * window as u64;
+    let nominal = thread::block_idx_x() as u64 * band_matrices as u64;
     let first = nominal.saturating_sub(early.div_ceil(each));
-    let end = (nominal + window as u64).min(count);
+    let end = (nominal + band_matrices as u64).min(count);
     if first >= count {
         return;
     }
     let from = src as u64 + first * each * size;
     let to = src as u64 + end * each * size;
     // SAFETY: the caller's obligations; all matrices are one of `count` rows.
-    unsafe { stage.load::<E>(from, to, Extent::of(src, count, each, each)) };
+    unsafe { staging.load::<E>(from, to, Extent::of(src, count, each, each)) };
     thread::sync_threads();
 
     let start = (nominal * each) as i64 - early as i64;
     let (rows, cols, each) = (rows as u32, cols as u32, each as u32);
     let mut number = thread::thread_idx_x();
-    while number < window * each / per_vector::<E>() {
+    while number < band_matrices * each / per_vector::<E>() {
         let element = start + (number * per_vector::<E>()) as i64;
         let staged = (element - (first * each as u64) as i64) as u32;
         let to = (dst as u64).wrapping_add((element as u64).wrapping_mul(size));
-        // Where an element of the destination lies in the stage: its matrix, column and row.
+        // The matrix, column and row of an element, by its number from the first staged one on.
         let place = |element: u32| {
             let (matrix, inside) = (element / each, element % each);
             (matrix, inside / rows, inside % rows)
@@ -63,7 +62,7 @@ unsafe fn transpose<E: Gather>(matrices: Matrices<E>, count: u64, window: u32, b
         };
         let mut at = place(staged);
         let next = || {
-            let address = stage.address(byte(at));
+            let address = staging.address(byte(at));
             let (matrix, col, row) = at;
             at = match (row + 1 == rows, col + 1 == cols) {
                 (false, _) => (matrix, col, row + 1),
@@ -74,7 +73,7 @@ unsafe fn transpose<E: Gather>(matrices: Matrices<E>, count: u64, window: u32, b
         };
         // SAFETY: matrices `first` to `end` were loaded.
         unsafe {
-            let at = |i: u32| stage.address(byte(place(staged.wrapping_add(i))));
+            let at = |i: u32| staging.address(byte(place(staged.wrapping_add(i))));
             store_vector::<E>(to, element, count * each as u64, next, at);
         }
         number += thread::block_dim_x();
@@ -85,12 +84,11 @@ unsafe fn transpose<E: Gather>(matrices: Matrices<E>, count: u64, window: u32, b
 macro_rules! batch_entries {
     ($transpose:ident => $($name:ident: $element:ty),+) => {
         $(crate::fast_entry! {
-            "Transposes `count` small matrices without gaps in or between them; a block moves \
-             `window` of them.",
+            "Transposes `count` small matrices without gaps in or between them, a band of matrices a block.",
             BATCH: Batch, $name: $element, |matrices, params| {
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let base = crate::tile::shared_address(memory);
-                $transpose::<$element>(matrices, params.count, params.window as u32, base)
+                $transpose::<$element>(matrices, params.count, params.band_matrices as u32, base)
             }
         })+
     };

@@ -1,9 +1,10 @@
-//! The transpose of many small matrices, as in [`batch`](super::batch), for elements of 1 and 2 bytes.
+//! The transpose of many small matrices without gaps, for elements of 1 and 2 bytes.
 //!
-//! Of such elements a vector has so many that finding each by itself is most of the work: 13 instructions a byte, and
-//! half the speed of a copy. But elements a whole number of matrices apart are in the same row and column. So, as in
-//! [`lines`](super::lines), as many threads gather as make the distance from a thread's vector to its next such a
-//! number. A thread finds the places of its first vector, and moves all of them on by one number.
+//! A block moves a band of matrices, as in [`batch`](super::batch). But of such elements a vector has so many that finding
+//! each by itself is most of the work: 13 instructions a byte, and half the speed of a copy. Now elements a whole number
+//! of matrices apart are in the same row and column. So as many threads gather as make the distance from a thread's
+//! vector to its next such a number. A thread finds the places of its first vector, and moves all of them on by one
+//! number.
 //!
 //! ```text
 //! threads · V is a multiple of rows · cols
@@ -14,7 +15,7 @@
 
 use super::batch::batch_entries;
 use super::gather::{store_vector, Gather};
-use super::stage::Stage;
+use super::staging::Staging;
 use super::{past_sector, per_vector, Extent, SECTOR, VECTOR};
 use crate::matrices::Matrices;
 use crate::opaque::opaque;
@@ -23,18 +24,18 @@ use cuda_std::thread;
 /// The most elements of a vector.
 const MOST: usize = VECTOR as usize;
 
-/// What a block has staged: matrices of the source as they lie, and the window of the destination that it stores.
-struct Staged {
-    /// The stage's address of the first element of the first matrix.
+/// What a block has staged, matrices of the source as they lie, and where what it stores begins among them.
+struct StagedBand {
+    /// Where the first element of the first matrix is staged.
     base: u32,
     rows: u32,
     cols: u32,
-    /// Elements from the first matrix's first to the window's first; negative before the destination's first.
+    /// Elements from the first staged matrix's start to the first that is stored; negative before the destination's start.
     skipped: u32,
 }
 
-impl Staged {
-    /// The matrix, column and row of an element of the window, or of the last ones before the first matrix.
+impl StagedBand {
+    /// The matrix, column and row of an element that is stored, or of the last ones before the first matrix.
     #[inline(always)]
     fn element(&self, number: u32) -> (u32, u32, u32) {
         let each = self.rows * self.cols;
@@ -78,28 +79,27 @@ impl Staged {
     }
 }
 
-/// Transposes the matrices of one block: `window` of `count`; the elements of `window` matrices are
-/// a multiple of a sector's.
+/// Transposes the band of one block: `band_matrices` of `count` matrices, whose elements are whole sectors.
 ///
 /// # Safety
 /// The obligations of the entry points; `base` is the shared-memory address, aligned to 16, of enough memory for
-/// `window` matrices, those of the sector before and two sectors.
+/// `band_matrices` matrices, those of the sector before and two sectors.
 #[inline(always)]
-unsafe fn transpose<E: Gather>(matrices: Matrices<E>, count: u64, window: u32, base: u32) {
+unsafe fn transpose<E: Gather>(matrices: Matrices<E>, count: u64, band_matrices: u32, base: u32) {
     let Matrices { src, dst, rows, cols, .. } = matrices;
     let size = size_of::<E>() as u64;
     let each = rows * cols;
     let early = past_sector::<E>(dst as u64);
-    let nominal = thread::block_idx_x() as u64 * window as u64;
+    let nominal = thread::block_idx_x() as u64 * band_matrices as u64;
     let first = nominal.saturating_sub(early.div_ceil(each as u32) as u64);
-    let end = (nominal + window as u64).min(count);
+    let end = (nominal + band_matrices as u64).min(count);
     if first >= count {
         return;
     }
     let from = src as u64 + first * each * size;
     let to = src as u64 + end * each * size;
     let start = (nominal * each) as i64 - early as i64;
-    let staged = Staged {
+    let staged = StagedBand {
         base: base + from as u32 % VECTOR,
         rows: rows as u32,
         cols: cols as u32,
@@ -107,19 +107,25 @@ unsafe fn transpose<E: Gather>(matrices: Matrices<E>, count: u64, window: u32, b
     };
     // SAFETY: the caller's obligations; all matrices are one of `count` rows.
     unsafe {
-        let stage = Stage::<false> { base };
-        stage.load::<E>(from, to, Extent::of(src, count, each, each));
+        let staging = Staging::<false> { base };
+        staging.load::<E>(from, to, Extent::of(src, count, each, each));
         thread::sync_threads();
-        store::<E>(dst, &staged, start, count * each, window);
+        store::<E>(dst, &staged, start, count * each, band_matrices);
     }
 }
 
-/// Gathers and stores the window, which starts with element `start` of the destination's `end`.
+/// Gathers and stores the band, from element `start` of the destination's `end` on.
 ///
 /// # Safety
-/// Those of [`transpose`], and the matrices were loaded before the last barrier.
+/// The obligations of [`transpose`], and the matrices were loaded before the last barrier.
 #[inline(always)]
-unsafe fn store<E: Gather>(dst: *mut E, staged: &Staged, start: i64, end: u64, window: u32) {
+unsafe fn store<E: Gather>(
+    dst: *mut E,
+    staged: &StagedBand,
+    start: i64,
+    end: u64,
+    band_matrices: u32,
+) {
     let per = per_vector::<E>();
     let each = staged.rows * staged.cols;
     // Vectors that are a whole number of matrices together.
@@ -131,7 +137,7 @@ unsafe fn store<E: Gather>(dst: *mut E, staged: &Staged, start: i64, end: u64, w
         return;
     }
     let mut at = staged.places::<E>(number);
-    while number < window * each / per {
+    while number < band_matrices * each / per {
         let element = start + (number * per) as i64;
         let to = (dst as u64).wrapping_add((element as u64).wrapping_mul(size_of::<E>() as u64));
         let mut i = 0;

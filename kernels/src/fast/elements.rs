@@ -1,4 +1,4 @@
-//! The transpose of large elements, each of which is a piece of memory long enough to be moved by itself.
+//! The transpose of elements so large that each is moved by itself.
 //!
 //! A warp copies one element, its words side by side. Consecutive warps store consecutive elements.
 
@@ -34,7 +34,7 @@ unsafe fn transpose<E: Element>(matrices: Matrices<E>, k: u64) {
     }
 }
 
-/// Defines the entry point of one word.
+/// Defines the entry points, one for each word.
 macro_rules! elements {
     ($($name:ident: $element:ty),+) => {
         $(crate::fast_entry! {

@@ -1,13 +1,13 @@
 //! Gathering a vector out of shared memory, element by element.
 
-use super::shared::{load_u16, load_u32, load_u8, load_words, permute};
+use super::shared::{load_u16, load_u32, load_u32x4, load_u8, permute};
 use crate::element::{Element, B16};
 use crate::global;
 
 /// An element that a vector can be gathered of.
 pub trait Gather: Element {
     /// The vector of the elements at the addresses that `next` returns, in that order. Elements of
-    /// 8 and 16 bytes need only be aligned to words.
+    /// 8 and 16 bytes need only be aligned to 4 bytes.
     ///
     /// # Safety
     /// Each address is that of an element which was written before the last barrier.
@@ -16,7 +16,7 @@ pub trait Gather: Element {
     /// One element, aligned as [`gather`](Self::gather) demands.
     ///
     /// # Safety
-    /// As for [`gather`](Self::gather).
+    /// The element was written before the last barrier.
     unsafe fn pick(address: u32) -> Self;
 }
 
@@ -24,12 +24,12 @@ impl Gather for u8 {
     #[inline(always)]
     unsafe fn gather(mut next: impl FnMut() -> u32) -> B16 {
         // SAFETY: the caller's obligations.
-        let mut word = || unsafe {
+        let mut four = || unsafe {
             let (a, b) = (load_u8(next()), load_u8(next()));
             let (c, d) = (load_u8(next()), load_u8(next()));
             permute(permute(a, b, 0x0040), permute(c, d, 0x0040), 0x5410)
         };
-        B16(word(), word(), word(), word())
+        B16(four(), four(), four(), four())
     }
 
     #[inline(always)]
@@ -43,8 +43,8 @@ impl Gather for u16 {
     #[inline(always)]
     unsafe fn gather(mut next: impl FnMut() -> u32) -> B16 {
         // SAFETY: the caller's obligations.
-        let mut word = || unsafe { permute(load_u16(next()), load_u16(next()), 0x5410) };
-        B16(word(), word(), word(), word())
+        let mut four = || unsafe { permute(load_u16(next()), load_u16(next()), 0x5410) };
+        B16(four(), four(), four(), four())
     }
 
     #[inline(always)]
@@ -87,13 +87,13 @@ impl Gather for B16 {
     #[inline(always)]
     unsafe fn gather(mut next: impl FnMut() -> u32) -> B16 {
         // SAFETY: the caller's obligations.
-        unsafe { load_words(next()) }
+        unsafe { load_u32x4(next()) }
     }
 
     #[inline(always)]
     unsafe fn pick(address: u32) -> Self {
         // SAFETY: the caller's obligations.
-        unsafe { load_words(address) }
+        unsafe { load_u32x4(address) }
     }
 }
 
@@ -101,7 +101,7 @@ impl Gather for B16 {
 /// the row, else those that do, one by one.
 ///
 /// `row` is the number of the first element in its destination row, `end` the number of elements
-/// in that row. `at(i)` is the stage's address of element `i` of the vector; `next` returns the same
+/// in that row. `at(i)` is where element `i` of the vector is staged; `next` returns the same
 /// addresses in order, and may be quicker at that.
 ///
 /// # Safety

@@ -1,31 +1,30 @@
 //! The transpose of matrices with few rows, for elements of up to 8 bytes.
 //!
-//! Many columns are one piece of the destination. A block loads that window of every source row as it lies, a
-//! *line*, and gathers the piece from the lines, vector by vector:
+//! A block moves a *band* of columns: in the destination that is contiguous memory. It stages the band's part of every
+//! source row as it lies there, and gathers the band from the staged rows, vector by vector:
 //!
 //! ```text
-//! line[r] = src[r][first_col .. end_col]
+//! staged[r] = src[r][first_col .. end_col]
 //! barrier
-//! dst piece[q .. q + V]: element q is in column q / rows, and there in row q mod rows
+//! band[q .. q + V]: element q is in column q / rows, and there in row q mod rows
 //! ```
 //!
-//! The piece starts on a sector; its first and last tuple of `rows` elements may be shared with the blocks
-//! beside it.
+//! A band starts on a sector, so its first and last column may be shared with the blocks beside it.
 //!
 //! # Steps
-//! Elements a multiple of `rows` apart are in the same row. So as many threads gather as make the
+//! Elements of the band a multiple of `rows` apart are in the same row. So as many threads gather as make the
 //! distance from a thread's vector to its next such a multiple: then all of a thread's vectors take their elements
 //! from the same rows, each so many columns further on. A division and `V` addresses at the start, and one addition
 //! for each element after that, are all that is computed.
 //!
 //! # Banks
-//! The lanes of a warp take elements of rows that are a multiple of `gcd(V, rows)` apart. Lines are an odd number
-//! of vectors apart, so eight of them begin in other banks. They also begin as far past a multiple of 16 bytes as the source's
-//! rows do, which moves the next eight by eight times as much, and what is left out behind every eighth line moves those on, to
-//! where they meet the first ones least (`gap`).
+//! The lanes of a warp take elements of rows that are a multiple of `gcd(V, rows)` apart. Staged rows are an odd number
+//! of vectors apart, so eight of them begin in other banks. They also begin as far past a multiple of 16 bytes as the
+//! source's rows do, which moves the next eight by eight times as much; and what is left out behind every eighth staged
+//! row moves those on, to where they meet the first ones least (`gap`).
 
+use super::band::Band;
 use super::gather::Gather;
-use super::piece::Piece;
 use super::{per_vector, Extent, SECTOR, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
@@ -40,46 +39,47 @@ const IN_FLIGHT: usize = 4;
 /// The most elements of a vector.
 const MOST: usize = VECTOR as usize;
 
-/// How many vectors to leave out behind every eighth line if each begins `past` bytes later past a multiple of 16 than the one before: the
-/// best of none, one and two, found by counting conflicts for up to 100 rows of 1-byte and of 2-byte words.
+/// How many vectors to leave out behind every eighth staged row if each begins `past` bytes later past a multiple of 16
+/// than the one before: the best of none, one and two, found by counting conflicts for up to 100 rows of 1-byte and of
+/// 2-byte elements.
 #[inline(always)]
 fn gap(past: u32) -> u32 {
     const VECTORS: u32 = 0b10_00_00_01_00_00_00_01_00_00_01_01_00_00_01_01;
     VECTORS >> (2 * past) & 3
 }
 
-/// The window of every row, in shared memory, `GAP` bytes left out behind every eighth line. (A constant, because a register more
-/// would keep loads from being in flight together.)
+/// The band's part of every row, in shared memory, `GAP` bytes left out behind every eighth. (A constant, because a
+/// register more would keep loads from being in flight together.)
 #[derive(Clone, Copy)]
-struct Lines<const GAP: u32> {
-    /// The address of the window's first byte in the source's first row.
+struct StagedRows<const GAP: u32> {
+    /// The address of the band's first byte in the source's first row.
     src: u64,
     /// Bytes from one row of the source to the next.
     stride: u64,
-    /// Bytes of a row in the window.
+    /// Bytes of a row in the band.
     bytes: u32,
     rows: u32,
     /// Vectors that any row may touch.
     vectors: u32,
-    /// The shared-memory address of the window's first byte in the first row.
+    /// The shared-memory address of the first staged byte of the first row.
     base: u32,
-    /// Bytes from one line to the next: as the source's rows, modulo 16.
+    /// Bytes from one staged row to the next: modulo 16 as many as in the source.
     pitch: u32,
 }
 
-impl<const GAP: u32> Lines<GAP> {
-    /// The window's lines, at the shared-memory address `base`, a multiple of 16.
+impl<const GAP: u32> StagedRows<GAP> {
+    /// The rows of a band, at the shared-memory address `base`, a multiple of 16.
     #[inline(always)]
-    fn new<E>(matrices: &Matrices<E>, piece: &Piece, base: u32) -> Self {
+    fn new<E>(matrices: &Matrices<E>, band: &Band, base: u32) -> Self {
         let size = size_of::<E>() as u64;
-        let src = matrices.src as u64 + piece.first_col * size;
-        let bytes = (piece.end_col - piece.first_col) as u32 * size as u32;
+        let src = matrices.src as u64 + band.first_col * size;
+        let bytes = (band.end_col - band.first_col) as u32 * size as u32;
         let stride = matrices.src_ld * size;
         // How far past a multiple of 16 any row may start.
         let aligned = (stride as u32).is_multiple_of(VECTOR);
         let past = if aligned { src as u32 % VECTOR } else { VECTOR - 1 };
         let vectors = (past + bytes).div_ceil(VECTOR);
-        Lines {
+        StagedRows {
             src,
             stride,
             bytes,
@@ -90,17 +90,17 @@ impl<const GAP: u32> Lines<GAP> {
         }
     }
 
-    /// Where a row's first byte in the window lies.
+    /// Where the first byte of a row is staged.
     #[inline(always)]
     fn row(&self, row: u32) -> u32 {
         self.base + row * self.pitch + row / 8 * GAP
     }
 
-    /// Loads the lines of a window that is surrounded by the source on all sides.
+    /// Loads the rows of a band that is surrounded by the source on all sides.
     ///
     /// # Safety
-    /// The vectors that hold the window are readable, the lines are in the block's shared memory, and all its
-    /// threads call this.
+    /// The vectors that hold the band's part of any row are readable, the staged rows are in the block's shared
+    /// memory, and all its threads call this.
     #[inline(always)]
     unsafe fn load(&self) {
         let mut walk = self.walk();
@@ -126,10 +126,10 @@ impl<const GAP: u32> Lines<GAP> {
         }
     }
 
-    /// Loads the lines of any window, except for what is outside the source.
+    /// Loads the rows of any band, except for what is outside the source.
     ///
     /// # Safety
-    /// As for [`load`](Self::load), for vectors inside the extent; its elements are readable.
+    /// The extent is readable, the staged rows are in the block's shared memory, and all its threads call this.
     #[inline(always)]
     unsafe fn load_inside<E: Element>(&self, extent: Extent) {
         let mut walk = self.walk();
@@ -151,7 +151,7 @@ impl<const GAP: u32> Lines<GAP> {
         }
     }
 
-    /// Whether the window has a byte of a vector.
+    /// Whether the band has a byte of a vector.
     #[inline(always)]
     fn has(&self, at: &Walk) -> bool {
         at.row < self.rows && at.vector * VECTOR < at.start as u32 % VECTOR + self.bytes
@@ -179,14 +179,14 @@ impl<const GAP: u32> Lines<GAP> {
     }
 }
 
-/// A walk over a thread's vectors of all lines. One division each finds the first and the way to the next.
+/// A walk over a thread's vectors of all rows. One division finds the first, another the way to the next.
 struct Walk {
     row: u32,
     /// The vector's number in its row.
     vector: u32,
-    /// The address of the window's first byte in the row.
+    /// The address of the band's first byte in the row.
     start: u64,
-    /// The way to the next vector: rows, vectors, and bytes to the window in that row.
+    /// The way to the next vector: rows, vectors, and bytes from one row's start to the other's.
     rows: u32,
     vectors: u32,
     bytes: u64,
@@ -200,114 +200,114 @@ impl Walk {
     }
 
     #[inline(always)]
-    fn step<const GAP: u32>(&mut self, lines: &Lines<GAP>) {
+    fn step<const GAP: u32>(&mut self, staged: &StagedRows<GAP>) {
         self.row += self.rows;
         self.vector += self.vectors;
         self.start += self.bytes;
-        if self.vector >= lines.vectors {
-            self.vector -= lines.vectors;
+        if self.vector >= staged.vectors {
+            self.vector -= staged.vectors;
             self.row += 1;
-            self.start += lines.stride;
+            self.start += staged.stride;
         }
     }
 }
 
-/// Transposes the columns of one block: `window`, times the rows a multiple of a sector's elements.
+/// Transposes the band of one block: `band_cols` columns, which times the rows are a multiple of a sector's elements.
 ///
 /// # Safety
 /// The obligations of the entry points, the destination's rows following each other without a gap;
-/// `base` is the shared-memory address, aligned to 16, of enough memory for the lines; the block has a thread for
-/// each row.
+/// `base` is the shared-memory address, aligned to 16, of enough memory for the staged rows;
+/// the block has a thread for each row.
 #[inline(always)]
-unsafe fn transpose<E: Gather>(matrices: Matrices<E>, window: u32, base: u32) {
+unsafe fn transpose<E: Gather>(matrices: Matrices<E>, band_cols: u32, base: u32) {
     let size = size_of::<E>() as u32;
-    // As many as let four loads be in flight: by itself the assembler saves registers by waiting for each. (Of 50 it takes 48; if 48 are
-    // all that it may take, it waits too.)
+    // As many registers as let four loads be in flight: by itself the assembler saves registers by waiting for each load.
+    // (Of 50 it takes 48; if 48 are all that it may take, it waits too.)
     if size == 1 {
         at_most_registers::<50>();
     } else {
         at_most_registers::<40>();
     }
-    // Rows of 4-byte words begin a multiple of 4 bytes past a multiple of 16, rows of 2-byte words a multiple of 2.
+    // Rows of 4-byte elements begin a multiple of 4 bytes past one of 16, those of 2-byte elements a multiple of 2.
     let past = (matrices.src_ld as u32).wrapping_mul(size) % VECTOR;
     // SAFETY: the caller's obligations.
     unsafe {
         match if size < 4 { gap(past) } else { 1 } {
-            0 => transpose_with_gap::<E, 0>(matrices, window, base),
-            2 if size == 1 => transpose_with_gap::<E, { 2 * VECTOR }>(matrices, window, base),
-            _ => transpose_with_gap::<E, VECTOR>(matrices, window, base),
+            0 => transpose_with_gap::<E, 0>(matrices, band_cols, base),
+            2 if size == 1 => transpose_with_gap::<E, { 2 * VECTOR }>(matrices, band_cols, base),
+            _ => transpose_with_gap::<E, VECTOR>(matrices, band_cols, base),
         }
     }
 }
 
-/// The same, `GAP` bytes left out behind every eighth line.
+/// Transposes the band of one block, `GAP` bytes left out behind every eighth staged row.
 ///
 /// # Safety
-/// Those of [`transpose`].
+/// The obligations of [`transpose`].
 #[inline(always)]
 unsafe fn transpose_with_gap<E: Gather, const GAP: u32>(
     matrices: Matrices<E>,
-    window: u32,
+    band_cols: u32,
     base: u32,
 ) {
     let Matrices { rows, cols, .. } = matrices;
     let div_ceil = |early: u32, rows: u64| early.div_ceil(rows as u32) as u64;
-    let Some(piece) = Piece::new(&matrices, window, div_ceil) else { return };
-    let lines = Lines::<GAP>::new(&matrices, &piece, base);
-    // Whether the vectors that hold the window's ends are inside the source too.
+    let Some(band) = Band::new(&matrices, band_cols, div_ceil) else { return };
+    let staged = StagedRows::<GAP>::new(&matrices, &band, base);
+    // Whether the vectors that hold the ends of the band's rows are inside the source too.
     let more = per_vector::<E>() as u64;
-    let inner = piece.first_col >= more && piece.end_col + more <= cols;
+    let inner = band.first_col >= more && band.end_col + more <= cols;
     // SAFETY: the caller's obligations.
     unsafe {
         if inner {
-            lines.load();
+            staged.load();
         } else {
-            lines.load_inside::<E>(Extent::of(matrices.src, rows, cols, matrices.src_ld));
+            staged.load_inside::<E>(Extent::of(matrices.src, rows, cols, matrices.src_ld));
         }
         thread::sync_threads();
-        store(&matrices, &lines, &piece, window);
+        store(&matrices, &staged, &band, band_cols);
     }
 }
 
-/// Gathers and stores the piece.
+/// Gathers and stores the band.
 ///
 /// # Safety
-/// Those of [`transpose`], and the lines were loaded before the last barrier.
+/// The obligations of [`transpose`], and the rows were staged before the last barrier.
 #[inline(always)]
 unsafe fn store<E: Gather, const GAP: u32>(
     matrices: &Matrices<E>,
-    lines: &Lines<GAP>,
-    piece: &Piece,
-    window: u32,
+    staged: &StagedRows<GAP>,
+    band: &Band,
+    band_cols: u32,
 ) {
     let Matrices { dst, rows, cols, .. } = *matrices;
     let (size, per) = (size_of::<E>() as u32, per_vector::<E>());
-    // Vectors after which the elements' rows repeat, and columns.
-    let shared = lines.rows.trailing_zeros().min(per.trailing_zeros());
-    let (period, columns) = (lines.rows >> shared, per >> shared);
+    // After how many vectors the rows of their elements repeat, and how many columns those vectors are.
+    let shared = staged.rows.trailing_zeros().min(per.trailing_zeros());
+    let (period, columns) = (staged.rows >> shared, per >> shared);
     let threads = thread::block_dim_x() / period * period;
     let t = thread::thread_idx_x();
     if t >= threads {
         return;
     }
-    // Where an element is staged, by its number from the piece's first on. That may lie up to a sector
-    // before the first column.
-    let skipped = (piece.start - (piece.first_col * rows) as i64) as u32;
+    // The column and row of an element, by its number from the band's first on. That may lie up to a sector before the
+    // first staged column.
+    let skipped = (band.start - (band.first_col * rows) as i64) as u32;
     let place = |element: u32| {
-        let moved = element.wrapping_add(skipped).wrapping_add(SECTOR * lines.rows);
-        (moved / lines.rows - SECTOR, moved % lines.rows)
+        let moved = element.wrapping_add(skipped).wrapping_add(SECTOR * staged.rows);
+        (moved / staged.rows - SECTOR, moved % staged.rows)
     };
     let (mut col, mut row) = place(t * per);
     let mut at = [0; MOST];
     for at in &mut at[..per as usize] {
-        *at = lines.row(row).wrapping_add(col.wrapping_mul(size));
-        (col, row) = if row + 1 == lines.rows { (col.wrapping_add(1), 0) } else { (col, row + 1) };
+        *at = staged.row(row).wrapping_add(col.wrapping_mul(size));
+        (col, row) = if row + 1 == staged.rows { (col.wrapping_add(1), 0) } else { (col, row + 1) };
     }
     let step = threads / period * columns * size;
 
     let mut number = t;
-    while number < window * lines.rows / per {
-        let element = piece.start + (number * per) as i64;
+    while number < band_cols * staged.rows / per {
+        let element = band.start + (number * per) as i64;
         let to = (dst as u64).wrapping_add((element as u64).wrapping_mul(size as u64));
         if element >= 0 && element as u64 + per as u64 <= rows * cols {
             let mut i = 0;
@@ -322,9 +322,9 @@ unsafe fn store<E: Gather, const GAP: u32>(
             for i in 0..per {
                 if ((element + i as i64) as u64) < rows * cols {
                     let (col, row) = place(first + i);
-                    // SAFETY: as above, for one element.
+                    // SAFETY: the element is in the destination and was loaded.
                     unsafe {
-                        E::pick(lines.row(row) + col * size).store((to as *mut E).add(i as usize));
+                        E::pick(staged.row(row) + col * size).store((to as *mut E).add(i as usize));
                     }
                 }
             }
@@ -336,7 +336,7 @@ unsafe fn store<E: Gather, const GAP: u32>(
     }
 }
 
-crate::window_entries! {
-    "Transposes matrices of few rows to destinations without gaps; `window` is how many columns a block moves.", LINES,
-    transpose => lines_b1: u8, lines_b2: u16, lines_b4: u32, lines_b8: u64
+crate::band_entries! {
+    "Transposes matrices of few rows to destinations without gaps, a band of columns a block.",
+    LINES: ColumnBand.band_cols, transpose => lines_b1: u8, lines_b2: u16, lines_b4: u32, lines_b8: u64
 }

@@ -1,9 +1,9 @@
 //! The transpose of aligned matrices: micro-blocks change places in registers.
 //!
-//! A thread loads one vector of 16 bytes from each of up to four consecutive rows. That block (4 × 16
-//! elements of 1 byte, 4 × 8 of 2, 4 × 4 of 4, 2 × 2 of 8) is transposed in registers: elements of
-//! 4 and 8 bytes by giving the registers other names, narrower ones by a few byte
-//! permutations. The transposed block goes to a *transposed* tile in shared
+//! A thread loads one vector of 16 bytes from each of up to four consecutive rows. That micro-block of
+//! 4 × 4 elements of 4 bytes (or 4 × 16 of one byte, 4 × 8 of two, 2 × 2 of eight) is transposed in
+//! registers, which for elements of 4 bytes and more means giving the registers other names and for smaller
+//! ones a few byte permutations. The transposed micro-block goes to a *transposed* tile in shared
 //! memory, whose rows are then stored as vectors:
 //!
 //! ```text
@@ -14,10 +14,10 @@
 //! ```
 //!
 //! # Banks
-//! The tile's rows are a multiple of 128 bytes, so the 16-byte chunk `k` of every row lies in the same
-//! four banks, and threads whose blocks stand side by side would all write to those. Chunk `k` of row
-//! `c` is therefore kept at `k ^ (c / V) mod 8`: eight neighbours write to eight chunks, and the
-//! reader of a row meets each chunk of it once. Nothing is wasted on padding, and vectors stay aligned.
+//! The tile's rows are a multiple of 128 bytes, so vector `k` of every row lies in the same
+//! four banks, and threads whose micro-blocks stand side by side would all write to those. Vector `k` of row
+//! `c` is therefore kept at `k ^ (c / V) mod 8`: eight neighbours write to eight vectors, and the
+//! reader of a row meets each vector of it once. Nothing is wasted on padding, and vectors stay aligned.
 //!
 //! # Registers
 //! 32 registers a thread are enough, and a multiprocessor then has room for as many threads as it can run.
@@ -28,7 +28,7 @@
 //! at some distance from each other do, so for such matrices they are walked together
 //! ([`in_pairs`]); what is written stays long.
 
-use super::shared::{permute, store_pair, store_u32};
+use super::shared::{permute, store_u32, store_u32x2};
 use super::{per_vector, Extent, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
@@ -85,8 +85,8 @@ impl MicroBlock<4> for u16 {
     unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
         // SAFETY: the caller's obligations.
         let two_columns = |at: u32, a: u32, b: u32, c: u32, d: u32| unsafe {
-            store_pair(at, permute(a, b, 0x5410), permute(c, d, 0x5410));
-            store_pair(at + pitch, permute(a, b, 0x7632), permute(c, d, 0x7632));
+            store_u32x2(at, permute(a, b, 0x5410), permute(c, d, 0x5410));
+            store_u32x2(at + pitch, permute(a, b, 0x7632), permute(c, d, 0x7632));
         };
         two_columns(at, a.0, b.0, c.0, d.0);
         two_columns(at + 2 * pitch, a.1, b.1, c.1, d.1);
@@ -98,7 +98,7 @@ impl MicroBlock<4> for u16 {
 impl MicroBlock<4> for u8 {
     #[inline(always)]
     unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
-        // Two rounds of interleaving: bytes to pairs, pairs to words.
+        // Two rounds of interleaving: bytes to pairs, pairs to columns of four.
         let four_columns = |at: u32, a: u32, b: u32, c: u32, d: u32| {
             let (ab_low, ab_high) = (permute(a, b, 0x5140), permute(a, b, 0x7362));
             let (cd_low, cd_high) = (permute(c, d, 0x5140), permute(c, d, 0x7362));
@@ -133,8 +133,8 @@ impl<E: Element, const ROWS: u32> Tile<E, ROWS> {
     #[inline(always)]
     fn address(&self, row: u32, col: u32) -> u32 {
         let byte = row * size_of::<E>() as u32;
-        let chunk = (byte / VECTOR) ^ (col / per_vector::<E>() % 8);
-        self.base + col * Self::PITCH + chunk * VECTOR + byte % VECTOR
+        let vector = (byte / VECTOR) ^ (col / per_vector::<E>() % 8);
+        self.base + col * Self::PITCH + vector * VECTOR + byte % VECTOR
     }
 }
 
@@ -149,19 +149,19 @@ struct Place {
     cols: u32,
 }
 
-/// Transposes one tile of `ROWS` rows of `CHUNKS` vectors, in which each thread has `PASSES`
+/// Transposes one tile of `ROWS` rows of `ROW_VECTORS` vectors, in which each thread has `BLOCKS`
 /// micro-blocks. The grid's x axis counts tiles down the rows, its y axis columns of tiles in the order of
 /// [`in_pairs`], its z axis matrices of a batch. Blocks past the last column do nothing.
 ///
 /// # Safety
-/// The obligations of the entry points; a block has `CHUNKS * ROWS / R / PASSES` threads, and
+/// The obligations of the entry points; a block has `ROW_VECTORS * ROWS / R / BLOCKS` threads, and
 /// `base` is the shared-memory address of a tile, aligned to 16.
 #[inline(always)]
 unsafe fn transpose<
     E: MicroBlock<R>,
-    const CHUNKS: u32,
+    const ROW_VECTORS: u32,
     const ROWS: u32,
-    const PASSES: usize,
+    const BLOCKS: usize,
     const R: usize,
 >(
     matrices: Matrices<E>,
@@ -171,7 +171,7 @@ unsafe fn transpose<
     let tile = Tile::<E, ROWS> { base, element: core::marker::PhantomData };
     let row = thread::block_idx_x() as u64 * ROWS as u64;
     let turn = thread::block_idx_y();
-    let col = in_pairs(turn, apart) as u64 * (CHUNKS * per_vector::<E>()) as u64;
+    let col = in_pairs(turn, apart) as u64 * (ROW_VECTORS * per_vector::<E>()) as u64;
     if col >= matrices.cols {
         return;
     }
@@ -179,22 +179,22 @@ unsafe fn transpose<
     let place = Place { row, col, rows: left(matrices.rows, row), cols: left(matrices.cols, col) };
     // SAFETY: the caller's obligations, and the barrier between the two.
     unsafe {
-        load::<E, CHUNKS, ROWS, PASSES, R>(&matrices, tile, place);
+        load::<E, ROW_VECTORS, ROWS, BLOCKS, R>(&matrices, tile, place);
         thread::sync_threads();
-        store::<E, CHUNKS, ROWS, PASSES, R>(&matrices, tile, place);
+        store::<E, ROW_VECTORS, ROWS, BLOCKS, R>(&matrices, tile, place);
     }
 }
 
 /// Loads a tile and transposes it into shared memory.
 ///
 /// # Safety
-/// Those of [`transpose`].
+/// The obligations of [`transpose`].
 #[inline(always)]
 unsafe fn load<
     E: MicroBlock<R>,
-    const CHUNKS: u32,
+    const ROW_VECTORS: u32,
     const ROWS: u32,
-    const PASSES: usize,
+    const BLOCKS: usize,
     const R: usize,
 >(
     matrices: &Matrices<E>,
@@ -203,37 +203,36 @@ unsafe fn load<
 ) {
     let size = size_of::<E>() as u64;
     let t = thread::thread_idx_x();
-    let (chunk, group) = (t % CHUNKS, t / CHUNKS);
-    let col = chunk * per_vector::<E>();
-    let row_of = |pass: usize| group * R as u32 + pass as u32 * (ROWS / PASSES as u32);
+    let (vector, group) = (t % ROW_VECTORS, t / ROW_VECTORS);
+    let col = vector * per_vector::<E>();
+    let row_of = |k: usize| group * R as u32 + k as u32 * (ROWS / BLOCKS as u32);
 
     let extent = Extent::of(matrices.src, matrices.rows, matrices.cols, matrices.src_ld);
     let stride = matrices.src_ld * size;
     let start = matrices.src as u64
         + (place.row + row_of(0) as u64) * stride
         + (place.col + col as u64) * size;
-    let address = |pass: usize, i: usize| {
-        start + (pass as u64 * (ROWS / PASSES as u32) as u64 + i as u64) * stride
-    };
+    let address =
+        |k: usize, i: usize| start + (k as u64 * (ROWS / BLOCKS as u32) as u64 + i as u64) * stride;
 
-    let mut held = [[B16::ANY; R]; PASSES];
-    for (pass, block) in held.iter_mut().enumerate() {
-        for (i, vector) in block.iter_mut().enumerate() {
-            let from = address(pass, i);
-            if row_of(pass) + (i as u32) < place.rows && from + VECTOR as u64 <= extent.end {
+    let mut held = [[B16::ANY; R]; BLOCKS];
+    for (k, block) in held.iter_mut().enumerate() {
+        for (i, held) in block.iter_mut().enumerate() {
+            let from = address(k, i);
+            if row_of(k) + (i as u32) < place.rows && from + VECTOR as u64 <= extent.end {
                 // SAFETY: the vector is inside the source and aligned.
-                *vector = unsafe { load_vector(from) };
+                *held = unsafe { load_vector(from) };
             }
         }
     }
-    for pass in 0..PASSES {
-        let at = tile.address(row_of(pass), col);
+    for k in 0..BLOCKS {
+        let at = tile.address(row_of(k), col);
         // SAFETY: no two threads have a micro-block in common.
-        unsafe { E::store_columns(held[pass], at, Tile::<E, ROWS>::PITCH) };
+        unsafe { E::store_columns(held[k], at, Tile::<E, ROWS>::PITCH) };
     }
-    if place.rows <= ROWS && place.cols < CHUNKS * per_vector::<E>() {
+    if place.rows <= ROWS && place.cols < ROW_VECTORS * per_vector::<E>() {
         // SAFETY: the caller's obligations.
-        unsafe { load_last_vector::<E, CHUNKS, ROWS>(matrices, extent, tile, place) };
+        unsafe { load_last_vector::<E, ROW_VECTORS, ROWS>(matrices, extent, tile, place) };
     }
 }
 
@@ -241,10 +240,10 @@ unsafe fn load<
 /// of the last row.
 ///
 /// # Safety
-/// Those of [`transpose`], the tile being the one with the last element of the matrix. The thread
+/// The obligations of [`transpose`], the tile being the one with the last element of the matrix. The thread
 /// that stored that vector's place is the one that stores to it here.
 #[inline(always)]
-unsafe fn load_last_vector<E: Element, const CHUNKS: u32, const ROWS: u32>(
+unsafe fn load_last_vector<E: Element, const ROW_VECTORS: u32, const ROWS: u32>(
     matrices: &Matrices<E>,
     extent: Extent,
     tile: Tile<E, ROWS>,
@@ -270,13 +269,13 @@ unsafe fn load_last_vector<E: Element, const CHUNKS: u32, const ROWS: u32>(
 /// Stores a transposed tile.
 ///
 /// # Safety
-/// Those of [`transpose`], and that a barrier separates this from [`load`].
+/// The obligations of [`transpose`], and that a barrier separates this from [`load`].
 #[inline(always)]
 unsafe fn store<
     E: MicroBlock<R>,
-    const CHUNKS: u32,
+    const ROW_VECTORS: u32,
     const ROWS: u32,
-    const PASSES: usize,
+    const BLOCKS: usize,
     const R: usize,
 >(
     matrices: &Matrices<E>,
@@ -284,12 +283,12 @@ unsafe fn store<
     place: Place,
 ) {
     let vectors = ROWS / per_vector::<E>();
-    let threads = CHUNKS * ROWS / (R * PASSES) as u32;
+    let threads = ROW_VECTORS * ROWS / (R * BLOCKS) as u32;
     // Columns that the block stores at a time; each thread has the same vector of all of its.
     let step = threads / vectors;
     let t = thread::thread_idx_x();
     let (row, first) = (t % vectors * per_vector::<E>(), t / vectors);
-    let steps = CHUNKS * per_vector::<E>() / step;
+    let steps = ROW_VECTORS * per_vector::<E>() / step;
     let to = |col: u32| {
         let offset = (place.col + col as u64) * matrices.dst_ld + place.row + row as u64;
         // SAFETY: only used for columns and rows of the source that there are.
@@ -327,13 +326,13 @@ multiple of 16 bytes, columns of tiles `apart` from each other together.",
             MICRO: Micro, $name: $element, |matrices, params| {
                 const TILE: MicroTile = MicroTile::of(Width::$width);
                 at_most_registers::<32>();
-                let bytes = cuda_std::shared_array![B16; (TILE.chunks * TILE.rows) as usize];
+                let bytes = cuda_std::shared_array![B16; (TILE.row_vectors * TILE.rows) as usize];
                 let base = crate::tile::shared_address(bytes.cast());
                 transpose::<
                     $element,
-                    { TILE.chunks },
+                    { TILE.row_vectors },
                     { TILE.rows },
-                    { TILE.passes as usize },
+                    { TILE.micro_blocks as usize },
                     { TILE.block_rows as usize },
                 >(matrices, params.apart as u32, base)
             }

@@ -7,26 +7,27 @@
 //! |---|---|---|
 //! | `micro` | rows that start on 16 bytes, both ways | in registers, in blocks of up to 4 × 16 |
 //! | `rows` | rows that start anywhere | in registers, in blocks of up to 4 × 16 |
-//! | `pixels` | elements of 3 and 6 bytes, RGB pixels, in rows that start on 16 bytes | in registers, in blocks of 12 bytes a row |
-//! | `triples` | the same in rows that start anywhere | in registers, in blocks of 12 bytes a row |
-//! | `tuples` | elements of any other size | reading the stage |
-//! | `tall` | few columns: many rows are one piece of the source | reading the stage |
-//! | `tall_bytes` | the same for single bytes | reading the stage |
-//! | `lines` | few rows: many columns are one piece of the destination | reading the stage |
-//! | `wide` | the same for 16 bytes, and for more rows of 4 and 8 bytes than `lines` loads in one round | writing the stage |
-//! | `batch` | many small matrices, one after the other | reading the stage |
-//! | `batch_narrow` | the same for elements of 1 and 2 bytes | reading the stage |
-//! | `elements` | elements of hundreds of bytes, which need no stage | – |
+//! | `pixels` | triples of 1-byte or 2-byte words in rows that start on 16 bytes: RGB pixels | in registers, in packets of 12 bytes |
+//! | `triples` | triples of 1-byte or 2-byte words in rows that start anywhere | in registers, in packets of 12 bytes |
+//! | `tuples` | elements of any other size | reading the staging buffer |
+//! | `tall` | few columns: many rows are contiguous in the source | reading the staging buffer |
+//! | `tall_bytes` | few columns of 1-byte elements | reading the staging buffer |
+//! | `lines` | few rows: many columns are contiguous in the destination | reading the staging buffer |
+//! | `wide` | few rows of 16-byte elements, and so many of 4 and 8 bytes that `lines` would load in several rounds | writing the staging buffer |
+//! | `batch` | many small matrices, one after the other | reading the staging buffer |
+//! | `batch_narrow` | many small matrices of 1-byte and 2-byte elements | reading the staging buffer |
+//! | `elements` | elements of hundreds of bytes | nowhere: each is moved by itself |
 //!
-//! `stage` and `row_stage` are the two stages, `windows` the transposed tile, `piece` what `wide` and `lines` store; `gather`, `shared`
-//! and [`global`](crate::global) are the accesses that all of them are made of.
+//! `staging` and `row_staging` are the two staging buffers, `spans` is the transposed tile, `band` the columns that a block of `wide`
+//! or `lines` moves; `gather`, `shared` and [`global`](crate::global) are the accesses that all of them are made of.
+//! `docs/architecture.md` explains the words.
 //!
-//! # Windows
+//! # Spans
 //! A vector of 16 bytes can be stored only where 16 bytes of one destination row start on a multiple
 //! of 16. So where destination rows start anywhere, a block does not own the same source rows for
-//! all of its columns: in destination row `c` its *window* starts `t(c)` elements early, `t(c)`
-//! being how far the window's nominal start lies past a multiple of 32 bytes, a sector. All
-//! windows are equally long and meet without a gap; whole sectors are stored, except at the two
+//! all of its columns: in destination row `c` its *span* starts `t(c)` elements early, `t(c)`
+//! being how far the span's nominal start lies past a multiple of 32 bytes, a sector. All
+//! spans are equally long and meet without a gap; whole sectors are stored, except at the two
 //! ends of a destination row. The block loads up to `SECTOR - 1` rows more than it
 //! stores. Without this, every sector between two blocks would be written in two parts.
 //!
@@ -36,24 +37,24 @@
 //! multiple of 128 KiB apart, `micro` takes two columns of tiles in turn
 //! ([`walk::in_pairs`](crate::walk::in_pairs)): such rows meet in few banks of the memory.
 
+pub mod band;
 pub mod batch;
 pub mod batch_narrow;
 pub mod elements;
 pub mod gather;
 pub mod lines;
 pub mod micro;
-pub mod piece;
 pub mod pixels;
-pub mod row_stage;
+pub mod row_staging;
 pub mod rows;
 pub mod shared;
-pub mod stage;
+pub mod spans;
+pub mod staging;
 pub mod tall;
 pub mod tall_bytes;
 pub mod triples;
 pub mod tuples;
 pub mod wide;
-pub mod windows;
 
 use crate::element::Element;
 use crate::matrices::Matrices;
@@ -71,7 +72,7 @@ pub fn past_sector<E: Element>(address: u64) -> u32 {
     (address as u32 % SECTOR) / size_of::<E>() as u32
 }
 
-/// How many elements earlier than its nominal start the window of any row of the destination may start: none where all rows
+/// How many elements earlier than its nominal start the span of any row of the destination may start: none where all rows
 /// start on sectors, or up to one less than a sector's.
 #[inline(always)]
 pub fn most_early<E: Element>(matrices: &Matrices<E>) -> u64 {

@@ -1,26 +1,26 @@
-//! The transpose of matrices of triples of 1- or 2-byte words, RGB pixels, whose rows all start on 16 bytes.
+//! The transpose of matrices of triples of 1-byte or 2-byte words, RGB pixels, whose rows all start on 16 bytes.
 //!
-//! As in [`triples`](super::triples), threads move *pieces* of 12 bytes, which are `M` triples, and transpose blocks
+//! As in [`triples`](super::triples), threads move *packets* of 12 bytes, which are `M` triples, and transpose blocks
 //! of `M × M` triples in registers. Where rows start on vectors nothing has to be slid: a vector of a row is a vector of
-//! the stage, and one of the transposed tile is one of the destination.
+//! the staging buffer, and one of the transposed tile is one of the destination.
 //!
 //! ```text
-//! stage[r] = src[first_row + r], the tile's columns            vectors
+//! staging[r] = src[first_row + r], the tile's columns          vectors
 //! barrier
-//! piece[i] = stage[row + i], triples col .. col + M            12 bytes each
+//! packet[i] = staging[row + i], triples col .. col + M         12 bytes each
 //! barrier
-//! tile[col + j], bytes from 12 · (row / M) on = (piece[0][j], …, piece[M - 1][j])
+//! tile[col + j], bytes from 12 · (row / M) on = (packet[0][j], …, packet[M - 1][j])
 //! barrier
 //! dst[c] = tile[c]                                             vectors
 //! ```
 //!
 //! # Banks
-//! A row of the stage is 13 vectors apart from the next, of which it fills 12: then the 16 pieces of a group of rows
+//! A staged row is 13 vectors apart from the next, of which it fills 12: then the 16 packets of a group of rows
 //! and those of the next group meet no bank twice. Rows of the transposed tile lie a multiple of all banks apart; vector
 //! `k` of row `c` is kept at `k ^ (c / M) mod 8`.
 
 use super::shared::{load_u32, store_u32};
-use super::triples::{Piece, Triple, PIECE};
+use super::triples::{Packet, Triple, PACKET};
 use super::VECTOR;
 use crate::element::Element;
 use crate::element::B16;
@@ -32,18 +32,18 @@ use kernel_abi::fast::PixelsTile;
 /// Rows of a tile.
 const ROWS: u32 = PixelsTile::ROWS;
 
-/// Vectors of a tile's row, and pieces.
-const CHUNKS: u32 = PixelsTile::CHUNKS;
-const PIECES: u32 = CHUNKS * VECTOR / PIECE;
+/// Vectors of a tile's row, and packets.
+const ROW_VECTORS: u32 = PixelsTile::ROW_VECTORS;
+const PACKETS: u32 = ROW_VECTORS * VECTOR / PACKET;
 
-/// Bytes from one row of the stage to the next.
-const PITCH: u32 = (CHUNKS + 1) * VECTOR;
+/// Bytes from one staged row to the next.
+const PITCH: u32 = (ROW_VECTORS + 1) * VECTOR;
 
 /// Threads of a block, and the vectors that each loads and stores.
 const THREADS: u32 = PixelsTile::BLOCK[0];
-const LOADS: usize = (ROWS * CHUNKS / THREADS) as usize;
+const LOADS: usize = (ROWS * ROW_VECTORS / THREADS) as usize;
 
-/// Bytes of shared memory: the stage, or the transposed tile.
+/// Bytes of shared memory: the staging buffer, or the transposed tile.
 const SHARED: u32 = ROWS * PITCH;
 
 /// A tile of `M × M` blocks of triples.
@@ -70,11 +70,11 @@ impl<E: Triple<M>, const M: usize> Tile<E, M> {
     /// Bytes of a triple.
     const TRIPLE: u32 = 3 * Self::SIZE;
     /// Bytes and vectors of a transposed tile's row, and how many rows it has.
-    const LINE: u32 = ROWS * Self::TRIPLE;
-    const VECTORS: u32 = Self::LINE / VECTOR;
-    const COLS: u32 = PIECES * M as u32;
+    const DST_BYTES: u32 = ROWS * Self::TRIPLE;
+    const DST_VECTORS: u32 = Self::DST_BYTES / VECTOR;
+    const COLS: u32 = PACKETS * M as u32;
     /// Blocks of triples that a thread transposes.
-    const PASSES: usize = (ROWS / M as u32 * PIECES / THREADS) as usize;
+    const BLOCKS: usize = (ROWS / M as u32 * PACKETS / THREADS) as usize;
 
     /// The block's tile.
     #[inline(always)]
@@ -99,7 +99,7 @@ impl<E: Triple<M>, const M: usize> Tile<E, M> {
     /// Whether the matrix has all of the tile.
     #[inline(always)]
     fn is_whole(&self) -> bool {
-        self.rows >= ROWS as u64 && self.row_bytes >= (CHUNKS * VECTOR) as u64
+        self.rows >= ROWS as u64 && self.row_bytes >= (ROW_VECTORS * VECTOR) as u64
     }
 
     /// Loads a whole tile.
@@ -109,16 +109,16 @@ impl<E: Triple<M>, const M: usize> Tile<E, M> {
     #[inline(always)]
     unsafe fn load(&self) {
         let mut held = [B16::ANY; LOADS];
-        for (pass, held) in held.iter_mut().enumerate() {
-            let (row, chunk) = source_vector(pass);
-            let from = self.src + row as u64 * self.src_stride + (chunk * VECTOR) as u64;
+        for (load, held) in held.iter_mut().enumerate() {
+            let (row, vector) = source_vector(load);
+            let from = self.src + row as u64 * self.src_stride + (vector * VECTOR) as u64;
             // SAFETY: the vector is inside the source and aligned.
             *held = unsafe { load_vector(from) };
         }
-        for pass in 0..LOADS {
-            let (row, chunk) = source_vector(pass);
+        for load in 0..LOADS {
+            let (row, vector) = source_vector(load);
             // SAFETY: the place is this thread's and aligned.
-            unsafe { held[pass].store_shared(self.base + row * PITCH + chunk * VECTOR) };
+            unsafe { held[load].store_shared(self.base + row * PITCH + vector * VECTOR) };
         }
     }
 
@@ -129,11 +129,11 @@ impl<E: Triple<M>, const M: usize> Tile<E, M> {
     #[inline(always)]
     unsafe fn load_part(&self) {
         let mut number = thread::thread_idx_x();
-        while number < ROWS * CHUNKS {
-            let (row, chunk) = (number / CHUNKS, number % CHUNKS);
-            let from = self.src + row as u64 * self.src_stride + (chunk * VECTOR) as u64;
-            let to = self.base + row * PITCH + chunk * VECTOR;
-            let inside = (row as u64) < self.rows && ((chunk * VECTOR) as u64) < self.row_bytes;
+        while number < ROWS * ROW_VECTORS {
+            let (row, vector) = (number / ROW_VECTORS, number % ROW_VECTORS);
+            let from = self.src + row as u64 * self.src_stride + (vector * VECTOR) as u64;
+            let to = self.base + row * PITCH + vector * VECTOR;
+            let inside = (row as u64) < self.rows && ((vector * VECTOR) as u64) < self.row_bytes;
             // SAFETY: the vector, or the element, is inside the source and aligned, its place this thread's.
             unsafe {
                 if inside && from + VECTOR as u64 <= self.src_end {
@@ -151,45 +151,45 @@ impl<E: Triple<M>, const M: usize> Tile<E, M> {
         }
     }
 
-    /// This thread's block `pass`: the first of its rows divided by `M`, and its piece.
+    /// This thread's block `number`: the first of its rows divided by `M`, and its packet.
     #[inline(always)]
-    fn block(pass: usize) -> (u32, u32) {
-        let number = thread::thread_idx_x() + pass as u32 * THREADS;
-        (number / PIECES, number % PIECES)
+    fn block(number: usize) -> (u32, u32) {
+        let number = thread::thread_idx_x() + number as u32 * THREADS;
+        (number / PACKETS, number % PACKETS)
     }
 
-    /// Takes a block out of the stage and transposes it.
+    /// Takes a block out of the staging buffer and transposes it.
     ///
     /// # Safety
-    /// The stage was loaded before the last barrier.
+    /// The buffer was loaded before the last barrier.
     #[inline(always)]
-    unsafe fn take(&self, pass: usize) -> [Piece; M] {
-        let (group, piece) = Self::block(pass);
-        let at = self.base + group * M as u32 * PITCH + piece * PIECE;
-        let mut pieces = [[0; 3]; M];
+    unsafe fn take(&self, number: usize) -> [Packet; M] {
+        let (group, packet) = Self::block(number);
+        let at = self.base + group * M as u32 * PITCH + packet * PACKET;
+        let mut packets = [[0; 3]; M];
         for i in 0..M {
-            for word in 0..3 {
+            for part in 0..3 {
                 // SAFETY: the caller's obligations.
-                pieces[i][word] = unsafe { load_u32(at + i as u32 * PITCH + word as u32 * 4) };
+                packets[i][part] = unsafe { load_u32(at + i as u32 * PITCH + part as u32 * 4) };
             }
         }
-        E::transpose(pieces)
+        E::transpose(packets)
     }
 
     /// Puts a block into the transposed tile.
     ///
     /// # Safety
-    /// A barrier since the stage was read.
+    /// A barrier since the staging buffer was read.
     #[inline(always)]
-    unsafe fn put(&self, pass: usize, columns: [Piece; M]) {
-        let (group, piece) = Self::block(pass);
-        let line = self.base + piece * M as u32 * Self::LINE;
-        for word in 0..3 {
-            let byte = group * PIECE + word as u32 * 4;
-            let at = line + ((byte / VECTOR) ^ (piece % 8)) * VECTOR + byte % VECTOR;
+    unsafe fn put(&self, number: usize, columns: [Packet; M]) {
+        let (group, packet) = Self::block(number);
+        let corner = self.base + packet * M as u32 * Self::DST_BYTES;
+        for part in 0..3 {
+            let byte = group * PACKET + part as u32 * 4;
+            let at = corner + ((byte / VECTOR) ^ (packet % 8)) * VECTOR + byte % VECTOR;
             for j in 0..M {
                 // SAFETY: the caller's obligations; no other thread has this block.
-                unsafe { store_u32(at + j as u32 * Self::LINE, columns[j][word]) };
+                unsafe { store_u32(at + j as u32 * Self::DST_BYTES, columns[j][part]) };
             }
         }
     }
@@ -197,7 +197,7 @@ impl<E: Triple<M>, const M: usize> Tile<E, M> {
     /// Where a vector of the transposed tile lies.
     #[inline(always)]
     fn place(&self, col: u32, vector: u32) -> u32 {
-        self.base + col * Self::LINE + (vector ^ (col / M as u32 % 8)) * VECTOR
+        self.base + col * Self::DST_BYTES + (vector ^ (col / M as u32 % 8)) * VECTOR
     }
 
     /// Stores a transposed tile that the matrix has all of.
@@ -206,9 +206,9 @@ impl<E: Triple<M>, const M: usize> Tile<E, M> {
     /// The obligations of the entry points, [`is_whole`](Self::is_whole), and a barrier since the tile was put together.
     #[inline(always)]
     unsafe fn store(&self) {
-        for pass in 0..LOADS {
-            let number = thread::thread_idx_x() + pass as u32 * THREADS;
-            let (col, vector) = (number / Self::VECTORS, number % Self::VECTORS);
+        for k in 0..LOADS {
+            let number = thread::thread_idx_x() + k as u32 * THREADS;
+            let (col, vector) = (number / Self::DST_VECTORS, number % Self::DST_VECTORS);
             let to = self.dst + col as u64 * self.dst_stride + (vector * VECTOR) as u64;
             // SAFETY: the vector is inside the destination and aligned.
             unsafe { store_vector(to, B16::load_shared(self.place(col, vector))) };
@@ -218,26 +218,26 @@ impl<E: Triple<M>, const M: usize> Tile<E, M> {
     /// Stores the part of a transposed tile that is inside the matrix.
     ///
     /// # Safety
-    /// As for [`store`](Self::store), of any tile.
+    /// The obligations of the entry points, and a barrier since the tile was put together.
     #[inline(always)]
     unsafe fn store_part(&self) {
         let cols = self.row_bytes / Self::TRIPLE as u64;
-        let line_bytes = self.rows * Self::TRIPLE as u64;
+        let dst_row_bytes = self.rows * Self::TRIPLE as u64;
         let mut number = thread::thread_idx_x();
-        while number < Self::COLS * Self::VECTORS {
-            let (col, vector) = (number / Self::VECTORS, number % Self::VECTORS);
+        while number < Self::COLS * Self::DST_VECTORS {
+            let (col, vector) = (number / Self::DST_VECTORS, number % Self::DST_VECTORS);
             let to = self.dst + col as u64 * self.dst_stride + (vector * VECTOR) as u64;
             let at = self.place(col, vector);
             let mut byte = 0;
             // SAFETY: the vector, or the element, is inside the destination and aligned.
             unsafe {
-                if (col as u64) < cols && ((vector + 1) * VECTOR) as u64 <= line_bytes {
+                if (col as u64) < cols && ((vector + 1) * VECTOR) as u64 <= dst_row_bytes {
                     store_vector(to, B16::load_shared(at));
                     byte = VECTOR;
                 }
                 while byte < VECTOR
                     && (col as u64) < cols
-                    && ((vector * VECTOR + byte) as u64) < line_bytes
+                    && ((vector * VECTOR + byte) as u64) < dst_row_bytes
                 {
                     E::load_shared(at + byte).store((to + byte as u64) as *mut E);
                     byte += Self::SIZE;
@@ -248,26 +248,26 @@ impl<E: Triple<M>, const M: usize> Tile<E, M> {
     }
 }
 
-/// The row and the number in it of the vector that this thread loads in a pass.
+/// The row and the number in it of the vector that this thread loads as number `load`.
 #[inline(always)]
-fn source_vector(pass: usize) -> (u32, u32) {
-    let number = thread::thread_idx_x() + pass as u32 * THREADS;
-    (number / CHUNKS, number % CHUNKS)
+fn source_vector(load: usize) -> (u32, u32) {
+    let number = thread::thread_idx_x() + load as u32 * THREADS;
+    (number / ROW_VECTORS, number % ROW_VECTORS)
 }
 
-/// Transposes one tile; `PASSES` is that of [`Tile`].
+/// Transposes one tile; `BLOCKS` is that of [`Tile`].
 ///
 /// # Safety
 /// The obligations of the entry points; a block has [`THREADS`] threads, and `base` is the shared-memory address,
 /// aligned to 16, of [`SHARED`] bytes.
 #[inline(always)]
-unsafe fn transpose<E: Triple<M>, const M: usize, const PASSES: usize>(
+unsafe fn transpose<E: Triple<M>, const M: usize, const BLOCKS: usize>(
     matrices: Matrices<E>,
     base: u32,
 ) {
     const {
-        assert!(PASSES == Tile::<E, M>::PASSES);
-        assert!(Tile::<E, M>::COLS * Tile::<E, M>::LINE <= SHARED);
+        assert!(BLOCKS == Tile::<E, M>::BLOCKS);
+        assert!(Tile::<E, M>::COLS * Tile::<E, M>::DST_BYTES <= SHARED);
     }
     let tile = Tile::<E, M>::new(&matrices, base);
     let whole = tile.is_whole();
@@ -279,13 +279,13 @@ unsafe fn transpose<E: Triple<M>, const M: usize, const PASSES: usize>(
             tile.load_part();
         }
         thread::sync_threads();
-        let mut blocks = [[[0; 3]; M]; PASSES];
-        for pass in 0..PASSES {
-            blocks[pass] = tile.take(pass);
+        let mut blocks = [[[0; 3]; M]; BLOCKS];
+        for k in 0..BLOCKS {
+            blocks[k] = tile.take(k);
         }
         thread::sync_threads();
-        for pass in 0..PASSES {
-            tile.put(pass, blocks[pass]);
+        for k in 0..BLOCKS {
+            tile.put(k, blocks[k]);
         }
         thread::sync_threads();
         if whole {
@@ -298,18 +298,18 @@ unsafe fn transpose<E: Triple<M>, const M: usize, const PASSES: usize>(
 
 /// Defines one entry point.
 macro_rules! pixels {
-    ($name:ident: $element:ty, block $m:literal, passes $passes:literal) => {
+    ($name:ident: $element:ty, block $m:literal, blocks $blocks:literal) => {
         crate::fast_entry! {
-            "Transposes matrices of three words each whose rows, in the source and in the destination, all start on \
+            "Transposes matrices of elements of three words whose rows, in the source and in the destination, all start on \
 a multiple of 16 bytes; all columns and leading dimensions are given in words.",
             PIXELS: Plain, $name: $element, |matrices, params| {
                 let bytes = cuda_std::shared_array![B16; (SHARED / VECTOR) as usize];
                 let base = crate::tile::shared_address(bytes.cast());
-                transpose::<$element, $m, $passes>(matrices, base)
+                transpose::<$element, $m, $blocks>(matrices, base)
             }
         }
     };
 }
 
-pixels!(pixels_b1: u8, block 4, passes 1);
-pixels!(pixels_b2: u16, block 2, passes 2);
+pixels!(pixels_b1: u8, block 4, blocks 1);
+pixels!(pixels_b2: u16, block 2, blocks 2);

@@ -1,9 +1,9 @@
 //! The transpose of matrices whose rows start anywhere.
 //!
-//! As in [`micro`](super::micro), a thread holds a vector of each of up to four rows and transposes
-//! them in registers. But a row starts somewhere inside a vector, so each vector is first *slid*: its
+//! A thread holds a vector of each of up to four rows and transposes them in registers, as in
+//! [`micro`](super::micro). But a row starts somewhere inside a vector, so each vector is first *slid*: its
 //! bytes from the row's start on, and the first bytes of the next lane's. The other way round, the
-//! [windows](super::windows) of the transposed tile's rows are slid to where destination rows start.
+//! [spans](super::spans) of the transposed tile's rows are slid to where destination rows start.
 //!
 //! ```text
 //! block[i] = slide(source vector, the next lane's, bytes before the row's start)
@@ -16,7 +16,7 @@
 
 use super::gather::Gather;
 use super::micro::MicroBlock;
-use super::windows::{slide, Rows, Transposed, Windows};
+use super::spans::{slide, Destination, Spans, Transposed};
 use super::{per_vector, Extent, SECTOR, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::load_vector;
@@ -32,13 +32,13 @@ use kernel_abi::{fast::RowsTile, Width};
 #[inline(always)]
 unsafe fn next_lanes(vector: B16) -> B16 {
     // SAFETY: the caller's obligations.
-    let next = |word: u32| unsafe { warp::next_lanes(word) };
+    let next = |part: u32| unsafe { warp::next_lanes(part) };
     B16(next(vector.0), next(vector.1), next(vector.2), next(vector.3))
 }
 
-/// A tile of `ROWS` rows of `CHUNKS - 1` vectors of the source, and where it goes.
+/// A tile of `ROWS` rows of `ROW_VECTORS - 1` vectors of the source, and where it goes.
 #[derive(Clone, Copy)]
-struct Tile<E, const CHUNKS: u32, const ROWS: u32, const PITCH: u32, const GROUP: u32> {
+struct Tile<E, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, const GROUP: u32> {
     /// The source's row and column at its corner; the row may lie before the matrix.
     row: i64,
     col: u64,
@@ -46,21 +46,21 @@ struct Tile<E, const CHUNKS: u32, const ROWS: u32, const PITCH: u32, const GROUP
     element: core::marker::PhantomData<E>,
 }
 
-impl<E: Element, const CHUNKS: u32, const ROWS: u32, const PITCH: u32, const GROUP: u32>
-    Tile<E, CHUNKS, ROWS, PITCH, GROUP>
+impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, const GROUP: u32>
+    Tile<E, ROW_VECTORS, ROWS, PITCH, GROUP>
 {
     const SIZE: u32 = size_of::<E>() as u32;
-    const COLS: u32 = (CHUNKS - 1) * per_vector::<E>();
-    /// Rows that windows may start early with.
+    const COLS: u32 = (ROW_VECTORS - 1) * per_vector::<E>();
+    /// Rows that spans may start early with.
     const EARLY: u32 = SECTOR / Self::SIZE - 1;
-    /// Rows of a window.
-    const WINDOW: u32 = ROWS - SECTOR / Self::SIZE;
+    /// Rows of a span.
+    const SPAN: u32 = ROWS - SECTOR / Self::SIZE;
 
     /// The block's tile.
     #[inline(always)]
     fn new(base: u32) -> Self {
         Tile {
-            row: thread::block_idx_x() as i64 * Self::WINDOW as i64 - Self::EARLY as i64,
+            row: thread::block_idx_x() as i64 * Self::SPAN as i64 - Self::EARLY as i64,
             col: thread::block_idx_y() as u64 * Self::COLS as u64,
             transposed: Transposed { base },
             element: core::marker::PhantomData,
@@ -79,20 +79,20 @@ impl<E: Element, const CHUNKS: u32, const ROWS: u32, const PITCH: u32, const GRO
         self.row >= 0
             && end_row as u64 <= matrices.rows
             && start(self.row) >= extent.first + VECTOR as u64
-            && start(end_row - 1) + (CHUNKS * VECTOR) as u64 <= extent.end
+            && start(end_row - 1) + (ROW_VECTORS * VECTOR) as u64 <= extent.end
     }
 
     /// Loads the rows' vectors and stores their transposed micro-blocks.
     ///
     /// # Safety
-    /// The obligations of the entry points; a block has `CHUNKS * ROWS / R / 2` threads.
+    /// The obligations of the entry points; a block has `ROW_VECTORS * ROWS / R / 2` threads.
     #[inline(always)]
     unsafe fn load<const R: usize>(&self, matrices: &Matrices<E>, extent: Extent)
     where
         E: MicroBlock<R>,
     {
         let t = thread::thread_idx_x();
-        let (chunk, top) = (t % CHUNKS, t / CHUNKS * R as u32);
+        let (vector, top) = (t % ROW_VECTORS, t / ROW_VECTORS * R as u32);
         let stride = matrices.src_ld * Self::SIZE as u64;
         // Rows before the first are not dereferenced.
         let row = self.row + top as i64;
@@ -104,16 +104,16 @@ impl<E: Element, const CHUNKS: u32, const ROWS: u32, const PITCH: u32, const GRO
 
         let mut held = [[B16::ANY; R]; 2];
         for (half, block) in held.iter_mut().enumerate() {
-            for (i, vector) in block.iter_mut().enumerate() {
+            for (i, held) in block.iter_mut().enumerate() {
                 let offset = offset(half, i);
                 let row_start = start.wrapping_add(offset as u64 * stride);
-                let from = row_start / VECTOR as u64 * VECTOR as u64 + (chunk * VECTOR) as u64;
+                let from = row_start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
                 let inside = interior
                     || (((row + offset as i64) as u64) < matrices.rows
                         && extent.holds_vector(from));
                 if inside {
                     // SAFETY: the vector is inside the source and aligned.
-                    *vector = unsafe { load_vector(from) };
+                    *held = unsafe { load_vector(from) };
                 }
             }
         }
@@ -126,9 +126,9 @@ impl<E: Element, const CHUNKS: u32, const ROWS: u32, const PITCH: u32, const GRO
                 let next = unsafe { next_lanes(vectors[i]) };
                 block[i] = slide::<E>(vectors[i], next, past % VECTOR);
             }
-            if chunk < CHUNKS - 1 {
+            if vector < ROW_VECTORS - 1 {
                 let byte = (top + offset(half, 0)) * Self::SIZE;
-                let at = self.transposed.address(chunk * per_vector::<E>(), byte);
+                let at = self.transposed.address(vector * per_vector::<E>(), byte);
                 // SAFETY: no two threads have a micro-block in common.
                 unsafe { E::store_columns(block, at, PITCH) };
             }
@@ -166,52 +166,53 @@ impl<E: Element, const CHUNKS: u32, const ROWS: u32, const PITCH: u32, const GRO
         }
     }
 
-    /// Stores the windows of the tile's columns.
+    /// Stores the spans of the tile's columns.
     ///
     /// # Safety
     /// The obligations of the entry points, and a barrier after the loads.
     #[inline(always)]
-    unsafe fn store<const THREADS: u32, const VECTORS: u32>(&self, matrices: &Matrices<E>)
+    unsafe fn store<const THREADS: u32, const SPAN_VECTORS: u32>(&self, matrices: &Matrices<E>)
     where
         E: Gather,
     {
-        let windows = Windows::<VECTORS> {
+        let spans = Spans::<SPAN_VECTORS> {
             first: self.row * Self::SIZE as i64,
             lead: Self::EARLY * Self::SIZE,
             rows: Self::COLS,
             end: matrices.rows * Self::SIZE as u64,
         };
         let stride = matrices.dst_ld * Self::SIZE as u64;
-        let to = Rows {
+        let to = Destination {
             start: matrices.dst as u64 + self.col * stride,
             stride,
             left: matrices.cols - self.col,
         };
         // SAFETY: the caller's obligations.
-        unsafe { self.transposed.store::<E, THREADS, VECTORS>(windows, to) };
+        unsafe { self.transposed.store::<E, THREADS, SPAN_VECTORS>(spans, to) };
     }
 }
 
 /// Transposes one tile.
 ///
 /// # Safety
-/// The obligations of the entry points; a block has `THREADS`, `CHUNKS * ROWS / R / 2`, in whole warps of
-/// whole rows; `PITCH` is `ROWS` elements, `VECTORS` those of a window, and `base` is the shared-memory address of a tile, aligned to 16.
+/// The obligations of the entry points; a block has `THREADS`, `ROW_VECTORS * ROWS / R / 2`, in whole warps of
+/// whole rows; `PITCH` is `ROWS` elements, `SPAN_VECTORS` the vectors of a span, and `base` is the
+/// shared-memory address of a tile, aligned to 16.
 #[inline(always)]
 unsafe fn transpose<
     E: MicroBlock<R> + Gather,
-    const CHUNKS: u32,
+    const ROW_VECTORS: u32,
     const ROWS: u32,
     const PITCH: u32,
     const GROUP: u32,
     const THREADS: u32,
-    const VECTORS: u32,
+    const SPAN_VECTORS: u32,
     const R: usize,
 >(
     matrices: Matrices<E>,
     base: u32,
 ) {
-    let tile = Tile::<E, CHUNKS, ROWS, PITCH, GROUP>::new(base);
+    let tile = Tile::<E, ROW_VECTORS, ROWS, PITCH, GROUP>::new(base);
     let extent = Extent::of(matrices.src, matrices.rows, matrices.cols, matrices.src_ld);
     let near = per_vector::<E>() as i64;
     let at_an_end = tile.row <= near || tile.row + ROWS as i64 + near >= matrices.rows as i64;
@@ -223,7 +224,7 @@ unsafe fn transpose<
             tile.load_ends(&matrices, extent);
             thread::sync_threads();
         }
-        tile.store::<THREADS, VECTORS>(&matrices);
+        tile.store::<THREADS, SPAN_VECTORS>(&matrices);
     }
 }
 
@@ -238,11 +239,11 @@ macro_rules! rows {
                     None => panic!("no tile of that width"),
                 };
                 const PITCH: u32 = TILE.rows * size_of::<$element>() as u32;
-                let bytes = cuda_std::shared_array![B16; ((TILE.chunks - 1) * TILE.rows) as usize];
+                let bytes = cuda_std::shared_array![B16; ((TILE.row_vectors - 1) * TILE.rows) as usize];
                 let base = crate::tile::shared_address(bytes.cast());
                 transpose::<
                     $element,
-                    { TILE.chunks },
+                    { TILE.row_vectors },
                     { TILE.rows },
                     PITCH,
                     { per_vector::<$element>() },

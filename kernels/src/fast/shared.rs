@@ -1,4 +1,4 @@
-//! Accesses to shared memory in the pieces that the fast kernels need, and byte permutation.
+//! Accesses to shared memory as wide as the fast kernels need them, and byte permutation.
 
 use crate::element::B16;
 #[cfg(target_arch = "nvptx64")]
@@ -29,9 +29,9 @@ macro_rules! load {
 
 load!(load_u8, "Loads a byte.", "ld.shared.u8");
 load!(load_u16, "Loads two bytes.", "ld.shared.u16");
-load!(load_u32, "Loads a word.", "ld.shared.u32");
+load!(load_u32, "Loads four bytes.", "ld.shared.u32");
 
-/// Stores a word.
+/// Stores four bytes.
 ///
 /// # Safety
 /// `address` is aligned, inside the block's shared memory, and accessed by no other thread before
@@ -46,13 +46,14 @@ pub unsafe fn store_u32(address: u32, value: u32) {
     }
 }
 
-/// Stores two words.
+/// Stores eight bytes.
 ///
 /// # Safety
-/// As [`store_u32`], `address` on a multiple of eight bytes.
+/// `address` is a multiple of eight, and the eight bytes there are inside the block's shared memory and accessed by no
+/// other thread before the next barrier.
 #[gpu_only]
 #[inline(always)]
-pub unsafe fn store_pair(address: u32, low: u32, high: u32) {
+pub unsafe fn store_u32x2(address: u32, low: u32, high: u32) {
     // SAFETY: the caller's obligations.
     unsafe {
         asm!("st.shared.v2.u32 [{address}], {{{low}, {high}}};", low = in(reg32) low,
@@ -60,12 +61,12 @@ pub unsafe fn store_pair(address: u32, low: u32, high: u32) {
     }
 }
 
-/// Stores a vector word by word: `address` need only be a multiple of four bytes.
+/// Stores a vector four bytes at a time: `address` need only be a multiple of four.
 ///
 /// # Safety
-/// As [`store_u32`], for all four words.
+/// The 16 bytes at `address` are inside the block's shared memory and accessed by no other thread before the next barrier.
 #[inline(always)]
-pub unsafe fn store_words(address: u32, vector: B16) {
+pub unsafe fn store_u32x4(address: u32, vector: B16) {
     // SAFETY: the caller's obligations.
     unsafe {
         store_u32(address, vector.0);
@@ -75,12 +76,12 @@ pub unsafe fn store_words(address: u32, vector: B16) {
     }
 }
 
-/// Loads a vector word by word: `address` need only be a multiple of four bytes.
+/// Loads a vector four bytes at a time: `address` need only be a multiple of four.
 ///
 /// # Safety
-/// As [`load_u32`], for all four words.
+/// The 16 bytes at `address` are inside the block's shared memory and were written before the last barrier.
 #[inline(always)]
-pub unsafe fn load_words(address: u32) -> B16 {
+pub unsafe fn load_u32x4(address: u32) -> B16 {
     // SAFETY: the caller's obligations.
     unsafe {
         B16(load_u32(address), load_u32(address + 4), load_u32(address + 8), load_u32(address + 12))

@@ -1,16 +1,16 @@
 //! The transpose of matrices of tuples: elements of any size, as `k` words of 1, 2, 4, 8 or 16 bytes.
 //!
-//! The source is [staged as it lies](super::row_stage). A vector of the destination is gathered down a column of
-//! the stage and stored as a whole, in the windows that the module's page describes. A
-//! destination row is a row of words; a window may start inside a tuple, and word `q` of the row
+//! The source is [staged as it lies](super::row_staging). A vector of the destination is gathered down a column of
+//! the staging buffer and stored as a whole, in the spans that the [module's page](super) describes. A
+//! destination row is a row of words; a span may start inside a tuple, and word `q` of the row
 //! comes from row `q / k`, word `q mod k` of the element.
 //!
 //! # Banks
-//! A warp gathers eight vectors down the rows in each of four neighbouring columns, as the stage has it.
+//! A warp gathers eight vectors down the rows in each of four neighbouring columns, as the staging buffer has it.
 
 use super::gather::store_vector;
 use super::per_vector;
-use super::row_stage::{row_bytes, skew, Stage, Staged};
+use super::row_staging::{row_bytes, skew, RowStaging, ToStaging};
 use crate::element::B16;
 use crate::matrices::Matrices;
 use crate::multiply;
@@ -19,7 +19,7 @@ use kernel_abi::{fast::TuplesTile, Width};
 
 /// Which vectors a thread gathers.
 struct Lanes {
-    /// Vectors from a window's start.
+    /// Vectors from a span's start.
     vector: u32,
     /// Columns from the tile's first.
     col: u32,
@@ -30,12 +30,12 @@ struct Lanes {
 fn lanes(warps: u32, vectors: u32, cols: u32) -> impl Iterator<Item = Lanes> {
     let (lane, warp) = (thread::thread_idx_x() % 32, thread::thread_idx_x() / 32);
     let blocks = vectors.div_ceil(8);
-    let mut slot = warp;
+    let mut number = warp;
     core::iter::from_fn(move || {
-        (slot < cols.div_ceil(4) * blocks).then(|| {
-            let col = slot / blocks * 4 + lane / 8;
-            let vector = slot % blocks * 8 + lane % 8;
-            slot += warps;
+        (number < cols.div_ceil(4) * blocks).then(|| {
+            let col = number / blocks * 4 + lane / 8;
+            let vector = number % blocks * 8 + lane % 8;
+            number += warps;
             Lanes { vector, col }
         })
     })
@@ -51,8 +51,8 @@ struct Tuples {
     inverse: u32,
     /// Columns of a tile.
     cols: u32,
-    /// Words of a window: whole sectors and whole elements.
-    window: u32,
+    /// Words of a span: whole sectors and whole elements.
+    span: u32,
 }
 
 impl Tuples {
@@ -68,40 +68,40 @@ impl Tuples {
 /// `rows`.
 ///
 /// # Safety
-/// The obligations of the entry points; `base` is the shared-memory address of a stage. `cols * k`
-/// words fit a row of the stage, and `window` words, `ALIGN` bytes and three tuples its rows.
+/// The obligations of the entry points; `base` is the shared-memory address of a staging buffer.
+/// `cols * k` words fit a row of the buffer, and `span` words, `ALIGN` bytes and three tuples its rows.
 #[inline(always)]
 unsafe fn transpose_tuples<
-    E: Staged,
-    const CHUNKS: u32,
+    E: ToStaging,
+    const ROW_VECTORS: u32,
     const ROWS: u32,
     const THREADS: u32,
-    const PASSES: usize,
+    const LOADS: usize,
     const ALIGN: u32,
 >(
     matrices: Matrices<E>,
     tuples: Tuples,
     base: u32,
 ) {
-    let stage = Stage::<E, CHUNKS, ROWS> { base, element: core::marker::PhantomData };
+    let staging = RowStaging::<E, ROW_VECTORS, ROWS> { base, element: core::marker::PhantomData };
     let size = size_of::<E>() as u32;
     let align = ALIGN / size;
-    let Tuples { k, cols, window, .. } = tuples;
-    // Above every word that a window may start early with.
+    let Tuples { k, cols, span, .. } = tuples;
+    // The rows that hold the words that a span may start early with.
     let above = tuples.split(align - 1).0 + 1;
-    let nominal_row = thread::block_idx_x() as i64 * tuples.split(window).0 as i64;
+    let nominal_row = thread::block_idx_x() as i64 * tuples.split(span).0 as i64;
     let first_row = nominal_row - above as i64;
     let tile_col = thread::block_idx_y() as u64 * cols as u64;
     // SAFETY: the caller's obligations.
-    unsafe { stage.load::<THREADS, PASSES>(&matrices, first_row, tile_col * k as u64, false) };
+    unsafe { staging.load::<THREADS, LOADS>(&matrices, first_row, tile_col * k as u64, false) };
     thread::sync_threads();
 
     let stride = matrices.src_ld as u32 * size;
     let corner = (matrices.src as u32)
         .wrapping_add((first_row as u32).wrapping_mul(stride))
         .wrapping_add(tile_col as u32 * k * size);
-    let nominal = thread::block_idx_x() as i64 * window as i64;
-    for Lanes { vector, col } in lanes(THREADS / 32, window / per_vector::<E>(), cols) {
+    let nominal = thread::block_idx_x() as i64 * span as i64;
+    for Lanes { vector, col } in lanes(THREADS / 32, span / per_vector::<E>(), cols) {
         let to_col = tile_col + col as u64;
         if to_col * (k as u64) < matrices.cols {
             let start = matrices.dst as u64 + to_col * matrices.dst_ld * size as u64;
@@ -110,7 +110,7 @@ unsafe fn transpose_tuples<
             let word = nominal + below as i64 - early as i64;
             let to = start.wrapping_add((word as u64).wrapping_mul(size as u64));
             let staged = above * k + below - early;
-            let tuple = |row: u32| stage.row_to_the_byte(row, corner, stride) + col * k * size;
+            let tuple = |row: u32| staging.row_to_the_byte(row, corner, stride) + col * k * size;
             let (mut row, mut part) = tuples.split(staged);
             let mut start_of_tuple = tuple(row);
             let next = || {
@@ -121,12 +121,12 @@ unsafe fn transpose_tuples<
                     start_of_tuple = if size < 4 {
                         tuple(row)
                     } else {
-                        start_of_tuple + row_bytes::<E>(CHUNKS) + skew::<E>()
+                        start_of_tuple + row_bytes::<E>(ROW_VECTORS) + skew::<E>()
                     };
                 }
                 address
             };
-            // SAFETY: the window's rows were loaded; the vector is aligned as the window is.
+            // SAFETY: the span's rows were loaded; the vector is aligned as the span is.
             unsafe {
                 store_vector::<E>(to, word, matrices.rows * k as u64, next, |i| {
                     let (row, part) = tuples.split(staged + i);
@@ -146,21 +146,21 @@ given in words.",
             TUPLES: Tuples, $name: $element, |matrices, params| {
                 const TILE: TuplesTile = TuplesTile::of(Width::$width);
                 let bytes = cuda_std::shared_array![
-                    B16; (super::row_stage::stage_bytes::<$element>(TILE.chunks, TILE.rows) / super::VECTOR) as usize
+                    B16; (super::row_staging::staging_bytes::<$element>(TILE.row_vectors, TILE.rows) / super::VECTOR) as usize
                 ];
                 let base = crate::tile::shared_address(bytes.cast());
                 let tuples = Tuples {
                     k: params.tuple as u32,
                     inverse: params.tuple_magic as u32,
                     cols: params.tile_cols as u32,
-                    window: params.window as u32,
+                    span: params.span as u32,
                 };
                 transpose_tuples::<
                     $element,
-                    { TILE.chunks },
+                    { TILE.row_vectors },
                     { TILE.rows },
                     { TILE.threads },
-                    { (TILE.rows * TILE.chunks / TILE.threads) as usize },
+                    { (TILE.rows * TILE.row_vectors / TILE.threads) as usize },
                     { TILE.align },
                 >(matrices, tuples, base)
             }

@@ -1,24 +1,24 @@
 //! The transpose of matrices with few rows: what a structure of arrays becomes when it is made an
 //! array of structures.
 //!
-//! Many columns are one piece of the destination. This is `tall` in a mirror: a block loads one
-//! window of every source row, scatters its elements to where they belong in the piece, and stores
-//! the piece as it lies. The piece starts on a sector; its first and last tuple of `rows` elements
-//! may be shared with the blocks beside it.
+//! This is [`tall`](super::tall) in a mirror. A block moves a *band* of columns: in the destination that is contiguous
+//! memory. It loads the band's part of every source row, scatters its elements to where they belong in the band, and
+//! stores the band as it lies. A band starts on a sector, so its first and last column may be shared with the blocks
+//! beside it.
 //!
-//! For 16 bytes, and for words where [`lines`](super::lines) would have to load in more than one round. Scattering bytes would take too
-//! many instructions.
+//! For 16-byte elements, and for those of 4 and 8 bytes where [`lines`](super::lines) would have to load in more than
+//! one round. Scattering elements of 1 or 2 bytes would take too many instructions.
 //!
 //! ```text
-//! stage[c · rows + r] = src[r][c]
+//! staging[c · rows + r] = src[r][c]
 //! barrier
-//! dst piece = stage
+//! band = staging
 //! ```
 
+use super::band::Band;
 use super::gather::Gather;
-use super::piece::Piece;
-use super::shared::load_words;
-use super::stage::{store_element, Stage};
+use super::shared::load_u32x4;
+use super::staging::{store_element, Staging};
 use super::{per_vector, Extent, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
@@ -27,34 +27,34 @@ use cuda_std::thread;
 
 /// An element that a vector can be taken apart into.
 pub trait Scatter: Gather {
-    /// Stores element `i` of the vector to the stage's address `at(i)`, where that is not `None`.
+    /// Stores element `i` of the vector to the staging buffer's address `at(i)`, where that is not `None`.
     ///
     /// # Safety
-    /// Each address is in the block's shared memory, aligned to the element or to a word, and accessed
-    /// by no other thread before the next barrier.
+    /// Each address is in the block's shared memory, aligned to the element, or to 4 bytes if that is
+    /// larger, and accessed by no other thread before the next barrier.
     unsafe fn scatter(vector: B16, at: impl Fn(u32) -> Option<u32>);
 }
 
 impl Scatter for u32 {
     #[inline(always)]
     unsafe fn scatter(vector: B16, at: impl Fn(u32) -> Option<u32>) {
-        let word = |number: u32, word: u32| {
+        let one = |number: u32, element: u32| {
             if let Some(at) = at(number) {
                 // SAFETY: the caller's obligations.
-                unsafe { word.store_shared(at) };
+                unsafe { element.store_shared(at) };
             }
         };
-        word(0, vector.0);
-        word(1, vector.1);
-        word(2, vector.2);
-        word(3, vector.3);
+        one(0, vector.0);
+        one(1, vector.1);
+        one(2, vector.2);
+        one(3, vector.3);
     }
 }
 
 impl Scatter for u64 {
     #[inline(always)]
     unsafe fn scatter(vector: B16, at: impl Fn(u32) -> Option<u32>) {
-        let pair = |number: u32, low: u32, high: u32| {
+        let one = |number: u32, low: u32, high: u32| {
             if let Some(at) = at(number) {
                 // SAFETY: the caller's obligations.
                 unsafe {
@@ -63,8 +63,8 @@ impl Scatter for u64 {
                 }
             }
         };
-        pair(0, vector.0, vector.1);
-        pair(1, vector.2, vector.3);
+        one(0, vector.0, vector.1);
+        one(1, vector.2, vector.3);
     }
 }
 
@@ -73,40 +73,40 @@ impl Scatter for B16 {
     unsafe fn scatter(vector: B16, at: impl Fn(u32) -> Option<u32>) {
         if let Some(at) = at(0) {
             // SAFETY: the caller's obligations.
-            unsafe { super::shared::store_words(at, vector) };
+            unsafe { super::shared::store_u32x4(at, vector) };
         }
     }
 }
 
-/// Transposes the columns of one block: `window`, times the rows a multiple of a sector's elements.
+/// Transposes the band of one block: `band_cols` columns, which times the rows are a multiple of a sector's elements.
 ///
 /// # Safety
 /// The obligations of the entry points, the destination's rows following each other without a gap;
-/// `base` is the shared-memory address of enough memory for `window * rows` elements, a sector, and
-/// one word for every 32 of those.
+/// `base` is the shared-memory address of enough memory for `band_cols * rows` elements, a
+/// sector, and 4 bytes for every 128 of those.
 #[inline(always)]
-unsafe fn transpose<E: Scatter>(matrices: Matrices<E>, window: u32, base: u32) {
+unsafe fn transpose<E: Scatter>(matrices: Matrices<E>, band_cols: u32, base: u32) {
     let Matrices { dst, rows, cols, .. } = matrices;
     let size = size_of::<E>() as u64;
-    let stage = Stage::<true> { base };
+    let staging = Staging::<true> { base };
     let div_ceil = |early: u32, rows: u64| (early as u64).div_ceil(rows);
-    let Some(piece) = Piece::new(&matrices, window, div_ceil) else { return };
+    let Some(band) = Band::new(&matrices, band_cols, div_ceil) else { return };
     // SAFETY: the caller's obligations.
-    unsafe { load(&matrices, stage, &piece, window) };
+    unsafe { load(&matrices, staging, &band, band_cols) };
     thread::sync_threads();
 
     let mut number = thread::thread_idx_x();
-    while number < window * rows as u32 / per_vector::<E>() {
-        let element = piece.start + (number * per_vector::<E>()) as i64;
+    while number < band_cols * rows as u32 / per_vector::<E>() {
+        let element = band.start + (number * per_vector::<E>()) as i64;
         let to = (dst as u64).wrapping_add((element as u64).wrapping_mul(size));
-        let at = stage.address(number * VECTOR);
+        let at = staging.address(number * VECTOR);
         if element >= 0 && element as u64 + per_vector::<E>() as u64 <= rows * cols {
             // SAFETY: the vector is in the destination and aligned; it was scattered to.
-            unsafe { store_vector(to, load_words(at)) };
+            unsafe { store_vector(to, load_u32x4(at)) };
         } else {
             for i in 0..per_vector::<E>() {
                 if ((element + i as i64) as u64) < rows * cols {
-                    // SAFETY: as above, for one element.
+                    // SAFETY: the element is in the destination and was scattered to.
                     unsafe {
                         E::pick(at + i * size as u32).store((to as *mut E).add(i as usize));
                     }
@@ -123,25 +123,25 @@ struct Place {
     row: u32,
     /// The vector's address.
     from: u64,
-    /// The column of its first element, from the piece's first on; negative before that.
+    /// The column of its first element, from the band's first on; negative before that.
     col: i32,
 }
 
 /// What is loaded, and where to.
 #[derive(Clone, Copy)]
 struct Columns {
-    stage: Stage<true>,
+    staging: Staging<true>,
     extent: Extent,
     rows: u32,
-    /// Columns of the piece, and elements.
+    /// Columns of the band, and elements.
     count: u32,
     elements: u32,
-    /// Elements of the first column that belong to the piece before.
+    /// Elements of the first column that belong to the band before.
     skipped: i32,
 }
 
 impl Columns {
-    /// The number in the piece of the element in a row and a column; wraps before the piece.
+    /// The number in the band of the element in a row and a column; wraps before the band.
     #[inline(always)]
     fn element(&self, row: u32, col: i32) -> u32 {
         (col * self.rows as i32 + row as i32 - self.skipped) as u32
@@ -150,10 +150,10 @@ impl Columns {
     /// Where an element is staged.
     #[inline(always)]
     fn address<E>(&self, element: u32) -> u32 {
-        self.stage.address(element * size_of::<E>() as u32)
+        self.staging.address(element * size_of::<E>() as u32)
     }
 
-    /// Where the element in a row and a column is staged, if it is in the piece.
+    /// Where the element in a row and a column is staged, if it is in the band.
     #[inline(always)]
     fn place<E>(&self, row: u32, col: i32) -> Option<u32> {
         let element = self.element(row, col);
@@ -193,31 +193,36 @@ impl Columns {
     }
 }
 
-/// Loads the piece's columns of every row and scatters them.
+/// Loads the band's columns of every row and scatters them.
 ///
 /// # Safety
-/// Those of [`transpose`].
+/// The obligations of [`transpose`].
 #[inline(always)]
-unsafe fn load<E: Scatter>(matrices: &Matrices<E>, stage: Stage<true>, piece: &Piece, window: u32) {
+unsafe fn load<E: Scatter>(
+    matrices: &Matrices<E>,
+    staging: Staging<true>,
+    band: &Band,
+    band_cols: u32,
+) {
     let Matrices { src, rows, cols, src_ld, .. } = *matrices;
     let size = size_of::<E>() as u64;
     let columns = Columns {
-        stage,
+        staging,
         extent: Extent::of(src, rows, cols, src_ld),
         rows: rows as u32,
-        count: (piece.end_col - piece.first_col) as u32,
-        elements: window * rows as u32,
-        skipped: (piece.start - (piece.first_col * rows) as i64) as i32,
+        count: (band.end_col - band.first_col) as u32,
+        elements: band_cols * rows as u32,
+        skipped: (band.start - (band.first_col * rows) as i64) as i32,
     };
     // As many vectors as any row may touch.
     let per_row = columns.count.div_ceil(per_vector::<E>()) + 1;
     let threads = thread::block_dim_x();
     let t = thread::thread_idx_x();
-    // One division each finds the first vector and the way to the next.
+    // One division finds the first vector, another the way to the next.
     let (mut row, mut vector) = (t / per_row, t % per_row);
     let (row_step, vector_step) = (threads / per_row, threads % per_row);
     let mut next = || {
-        let start = src as u64 + (row as u64 * src_ld + piece.first_col) * size;
+        let start = src as u64 + (row as u64 * src_ld + band.first_col) * size;
         let from = start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
         let before = (start as u32 % VECTOR / size as u32) as i32;
         let place = Place { row, from, col: (vector * per_vector::<E>()) as i32 - before };
@@ -255,7 +260,7 @@ unsafe fn scatter_inside<E: Scatter>(extent: Extent, from: u64, at: impl Fn(u32)
     }
 }
 
-crate::window_entries! {
-    "Transposes matrices of few rows to destinations without gaps; `window` is how many columns a block moves.", WIDE,
-    transpose => wide_b4: u32, wide_b8: u64, wide_b16: B16
+crate::band_entries! {
+    "Transposes matrices of few rows to destinations without gaps, a band of columns a block.",
+    WIDE: ColumnBand.band_cols, transpose => wide_b4: u32, wide_b8: u64, wide_b16: B16
 }

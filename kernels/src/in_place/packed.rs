@@ -96,7 +96,7 @@ where
     let load = |tile, row| {
         if inside(tile, row) {
             // SAFETY: inside the matrix, and aligned.
-            unsafe { load_vector(place(tile, row)) }.words()
+            unsafe { load_vector(place(tile, row)) }.u32s()
         } else {
             [0; 4]
         }
@@ -135,7 +135,7 @@ where
         for (k, word) in words.iter_mut().enumerate() {
             *word = u32::load_shared(address(tile, row, piece * 4 + k as u32));
         }
-        store_vector(place(target, row), B16::from_words(words))
+        store_vector(place(target, row), B16::from_u32s(words))
     };
     for step in 0..R {
         let row = line + step as u32 * 32;

@@ -82,8 +82,8 @@ macro_rules! neighbours {
     };
 }
 
-neighbours!(u32, 4, |vector| vector.words(), |elements| B16::from_words(elements));
-neighbours!(u64, 2, |vector| vector.double_words(), |elements| B16::from_double_words(elements));
+neighbours!(u32, 4, |vector| vector.u32s(), |elements| B16::from_u32s(elements));
+neighbours!(u64, 2, |vector| vector.u64s(), |elements| B16::from_u64s(elements));
 neighbours!(B16, 1, |vector| [vector], |elements| elements[0]);
 
 /// The threads of a block.

@@ -110,13 +110,13 @@ impl Strong for B16 {
                 x = out(reg32) x, y = out(reg32) y, z = out(reg32) z, w = out(reg32) w,
                 from = in(reg64) from, options(nostack, preserves_flags));
         }
-        B16::from_words([x, y, z, w])
+        B16::from_u32s([x, y, z, w])
     }
 
     #[gpu_only]
     #[inline(always)]
     unsafe fn store_strong(self, to: *mut Self) {
-        let [x, y, z, w] = self.words();
+        let [x, y, z, w] = self.u32s();
         // SAFETY: the caller vouches for the address.
         unsafe {
             core::arch::asm!("st.relaxed.gpu.global.v4.u32 [{to}], {{{x}, {y}, {z}, {w}}};",

@@ -57,7 +57,7 @@ impl Cuda {
 
     /// The dynamic shared memory of a launch, in bytes.
     fn dynamic_shared(&self, launch: &Launch, function: &Function) -> Result<u32> {
-        match launch.at_once {
+        match launch.blocks_per_multiprocessor {
             0 => Ok(launch.dynamic_shared_bytes),
             blocks => Ok(launch.dynamic_shared_bytes.max(self.filling_share(function, blocks)?)),
         }

@@ -165,7 +165,7 @@ mod tests {
             grid: [2, 2, 1],
             block: BLOCK,
             dynamic_shared_bytes: 0,
-            at_once: 0,
+            blocks_per_multiprocessor: 0,
             cooperative: false,
             evict_last: false,
             offsets: [0, 0],

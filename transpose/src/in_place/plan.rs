@@ -360,7 +360,7 @@ mod tests {
             grid: [1; 3],
             block: [32, 1, 1],
             dynamic_shared_bytes: u32::MAX,
-            at_once: 0,
+            blocks_per_multiprocessor: 0,
             cooperative: false,
             evict_last: false,
             offsets: [0; 2],

@@ -44,7 +44,7 @@ pub(crate) fn launches(
                 grid: [cols.div_ceil(TILE), tile_rows.div_ceil(z), z].map(|n| n as u32),
                 block: BLOCK,
                 dynamic_shared_bytes: 0,
-                at_once: 0,
+                blocks_per_multiprocessor: 0,
                 cooperative: false,
                 evict_last: false,
                 offsets: [row * src.ld + col, dst_start].map(|n| (n * width.bytes()) as u64),

@@ -55,7 +55,7 @@ fn launch<const N: usize>(
         grid: [grid[0] as u32, grid[1] as u32, 1],
         block: [threads as u32, 1, 1],
         dynamic_shared_bytes: shared as u32,
-        at_once: 0,
+        blocks_per_multiprocessor: 0,
         cooperative: false,
         evict_last: false,
         offsets: [0, 0],

@@ -1,7 +1,7 @@
 //! `batch`: many small matrices without gaps in or between them.
 
 use super::rounds::Rounds;
-use super::task::{Block, SECTOR, Task, VECTOR, gcd, stage_bytes};
+use super::task::{Block, SECTOR, Task, VECTOR, gcd, staging_bytes};
 use crate::launch::Launch;
 use crate::plan::problem::Problem;
 use kernel_abi::fast::{BATCH, Batch};
@@ -32,17 +32,18 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     if batch.count < 2 || !contiguous || bytes > SMALL_MATRIX {
         return None;
     }
-    // A window that starts early, by less than a sector, has elements of matrices before it.
+    // What a block stores starts up to a sector early: with elements of the matrices before its band.
     let extra = (task.sector() - 1).div_ceil(each);
     // A destination that starts on a vector mostly starts on a sector.
     let likely = if task.problem.dst_align == VECTOR { 0 } else { extra };
-    let (rounds, window) = rounds(task, likely)?;
-    let blocks = (batch.count * each + task.sector() - 1).div_ceil(window * each);
-    let block = Block { threads: rounds.threads, shared: stage_bytes((window + extra) * bytes) };
+    let (rounds, band) = rounds(task, likely)?;
+    let blocks = (batch.count * each + task.sector() - 1).div_ceil(band * each);
+    let block = Block { threads: rounds.threads, shared: staging_bytes((band + extra) * bytes) };
     if blocks > task.limit[0] || block.shared > MOST_SHARED {
         return None;
     }
-    let params = |matrices| Batch { matrices, count: batch.count as u64, window: window as u64 };
+    let params =
+        |matrices| Batch { matrices, count: batch.count as u64, band_matrices: band as u64 };
     Some(vec![task.launch(&BATCH, [blocks, 1], block, task.everything(), params)?])
 }
 
@@ -54,15 +55,15 @@ fn rounds(task: &Task<'_>, early: usize) -> Option<(Rounds, usize)> {
     let bytes = each * task.word_bytes();
     // Matrices that start anywhere in a vector touch one more.
     let ends = usize::from(!task.src_aligned);
-    let eighths = |(rounds, window): &(Rounds, usize)| {
-        ((window + early) * bytes).div_ceil(VECTOR) * 8 / rounds.block_vectors()
+    let eighths = |(rounds, band): &(Rounds, usize)| {
+        ((band + early) * bytes).div_ceil(VECTOR) * 8 / rounds.block_vectors()
     };
     let choices = ROUNDS.into_iter().filter_map(|rounds| {
         let fits = (rounds.block_vectors() - ends) * VECTOR / bytes;
         let step = rounds.step / task.word_bytes();
         let step = step / gcd(step, each);
-        let window = fits.saturating_sub(early) / step * step;
-        (window > 0).then_some((rounds, window))
+        let band = fits.saturating_sub(early) / step * step;
+        (band > 0).then_some((rounds, band))
     });
     choices.min_by_key(|choice| Reverse(eighths(choice).min(NEARLY)))
 }

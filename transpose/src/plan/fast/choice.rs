@@ -1,6 +1,6 @@
 //! Which kernel serves a problem best.
 //!
-//! Tiles are best while they are full. Few columns, and few rows, are moved in windows instead; and so are a few more columns than
+//! Tiles are best while they are full. Few columns, and few rows, are moved in bands instead; and so are a few more columns than
 //! tiles have, which would leave the last tile nearly empty. All lengths were measured ([`Tuning`]).
 
 use super::task::Task;
@@ -22,14 +22,14 @@ pub(super) fn best(task: &Task<'_>) -> Option<Vec<Launch>> {
     chosen.or_else(|| elements::launches(task))
 }
 
-/// The same for elements of one word that are no batch of small matrices.
+/// The launches of the best kernel for elements of one word that are no batch of small matrices.
 fn single_words(task: &Task<'_>) -> Option<Vec<Launch>> {
     let columns = || few_cols(task).then(|| tall::launches(task))?;
     let rows = || few_rows(task).then(|| gathered_or_scattered(task))?;
     columns().or_else(rows).or_else(|| tiled(task))
 }
 
-/// Whether there are so few columns, or so few more than tiles have, that windows are better than tiles.
+/// Whether there are so few columns, or so few more than tiles have, that bands are better than tiles.
 fn few_cols(task: &Task<'_>) -> bool {
     let Tuning { many, long_row, .. } = *task.tuning;
     let Layout { rows, cols, ld } = task.problem.src;
@@ -47,7 +47,7 @@ fn few_cols(task: &Task<'_>) -> bool {
     cols < least || empty
 }
 
-/// Whether there are so few rows that windows are better than tiles. Tiles that are partly empty cost time only where rows start
+/// Whether there are so few rows that bands are better than tiles. Tiles that are partly empty cost time only where rows start
 /// anywhere and words have 4 or 8 bytes; elsewhere the number of rows alone decides.
 fn few_rows(task: &Task<'_>) -> bool {
     let Layout { rows, cols, .. } = task.problem.src;
@@ -55,8 +55,8 @@ fn few_rows(task: &Task<'_>) -> bool {
         return rows < Tuning::by_word(&task.tuning.least, task.word)[0];
     }
     let wide = matches!(task.word, Width::B4 | Width::B8) && cols >= task.tuning.many;
-    let empty = rows::window(task).filter(|_| wide).is_some_and(|[down, _]| {
-        // Windows start up to a sector earlier.
+    let empty = rows::span(task).filter(|_| wide).is_some_and(|[down, _]| {
+        // Spans start up to a sector earlier.
         let early = task.sector() - 1;
         rows + early <= 2 * down && rows * 32 < (rows + early).div_ceil(down) * down * 21
     });
@@ -67,7 +67,7 @@ fn few_rows(task: &Task<'_>) -> bool {
 fn tile_cols(task: &Task<'_>) -> Option<usize> {
     match task.aligned {
         true => Some(micro::tile_cols(task)),
-        false => rows::window(task).map(|[_, cols]| cols),
+        false => rows::span(task).map(|[_, cols]| cols),
     }
 }
 
@@ -76,7 +76,7 @@ fn fills(cols: usize, across: usize, least: usize) -> bool {
     cols.saturating_mul(32) >= cols.div_ceil(across).saturating_mul(across).saturating_mul(least)
 }
 
-/// Few rows: gathered (`lines`) where words have 1 or 2 bytes or a single round loads them, otherwise scattered (`wide`).
+/// Few rows: elements of 1 and 2 bytes are gathered, and others that are loaded in a single round; the rest is scattered.
 fn gathered_or_scattered(task: &Task<'_>) -> Option<Vec<Launch>> {
     match matches!(task.word, Width::B1 | Width::B2) || lines::one_round(task).is_some() {
         true => lines::launches(task).or_else(|| wide::launches(task)),
@@ -86,17 +86,17 @@ fn gathered_or_scattered(task: &Task<'_>) -> Option<Vec<Launch>> {
 
 /// Tiles of rows that start on vectors, or of rows that start anywhere, whichever is better.
 fn tiled(task: &Task<'_>) -> Option<Vec<Launch>> {
-    match needs_windows(task) {
+    match needs_spans(task) {
         true => rows::launches(task).or_else(|| micro::launches(task)),
         false => micro::launches(task).or_else(|| rows::launches(task)),
     }
 }
 
-/// Whether so many sectors would be written in parts that windows are better although all rows start on vectors: those of bytes.
-fn needs_windows(task: &Task<'_>) -> bool {
+/// Whether rows all start on vectors and yet so many sectors would be written in parts that spans are better: only 1-byte elements gain.
+fn needs_spans(task: &Task<'_>) -> bool {
     let Layout { rows, cols, .. } = task.problem.src;
     let Tuning { many_split_bytes, many_split_rows, .. } = *task.tuning;
     let many = task.bytes() >= many_split_bytes && rows >= many_split_rows;
-    let full = rows::window(task).is_some_and(|[_, across]| fills(cols, across, 24));
+    let full = rows::span(task).is_some_and(|[_, across]| fills(cols, across, 24));
     task.word == Width::B1 && task.vectors_split_sectors() && many && full
 }

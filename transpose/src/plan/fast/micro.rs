@@ -30,8 +30,10 @@ fn in_pairs(task: &Task<'_>, apart: usize) -> Option<Vec<Launch>> {
             matrices,
             apart: apart as u64,
         })?;
-    let at_once = at_once(task);
-    launches.iter_mut().for_each(|launch| launch.at_once = at_once);
+    let blocks_per_multiprocessor = blocks_per_multiprocessor(task);
+    launches
+        .iter_mut()
+        .for_each(|launch| launch.blocks_per_multiprocessor = blocks_per_multiprocessor);
     Some(launches)
 }
 
@@ -40,15 +42,15 @@ pub(super) fn tile_cols(task: &Task<'_>) -> usize {
     MicroTile::of(task.word).cols(task.word) as usize
 }
 
-/// How many blocks a multiprocessor should run at a time: fewer than fit if they are full and the matrices
+/// How many blocks a multiprocessor should run together: fewer than fit if they are full and the matrices
 /// large, or sectors are written in parts: those meet in the cache then.
-fn at_once(task: &Task<'_>) -> u32 {
+fn blocks_per_multiprocessor(task: &Task<'_>) -> u32 {
     let rows = MicroTile::of(task.word).rows as usize;
     let src = task.problem.src;
     let full = src.rows >= rows && src.cols >= tile_cols(task);
     let parts = task.vectors_split_sectors() && src.rows > rows && task.leaves_the_cache();
     let few = full && (task.bytes() >= task.tuning.large || parts);
-    if few { Tuning::by_word(&task.tuning.micro_at_once, task.word) } else { 0 }
+    if few { Tuning::by_word(&task.tuning.micro_blocks_per_multiprocessor, task.word) } else { 0 }
 }
 
 /// How far apart two columns of tiles should be that are walked together, in tiles.

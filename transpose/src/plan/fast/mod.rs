@@ -6,8 +6,8 @@
 //! |---|---|
 //! | `task` | a problem in words, and what the launches of all kernels have in common |
 //! | `micro`, `rows`, `pixels`, `triples`, `tuples`, `elements` | the kernels that cut a matrix into tiles |
-//! | `tall`, `wide`, `lines`, `batch` | the kernels that move windows: few columns, few rows, small matrices |
-//! | `rounds` | how long a window is that is loaded in whole rounds |
+//! | `tall`, `wide`, `lines`, `batch` | the kernels that move bands: few columns, few rows, small matrices |
+//! | `rounds` | how much of a matrix is a band that is loaded in whole rounds |
 //! | `choice` | which kernel is best |
 //! | `tuning` | the numbers that were measured, for each architecture |
 
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::facts::GRID_LIMIT;
     use crate::plan::problem::{Batch, tight as problem};
-    use kernel_abi::fast::{Batch as BatchParams, Micro, Window};
+    use kernel_abi::fast::{Batch as BatchParams, ColumnBand, Micro, RowBand};
 
     fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
         super::launches(problem, limit, Tuning::of((9, 0)))
@@ -97,9 +97,13 @@ mod tests {
         super::candidates(problem, limit, Tuning::of((9, 0)))
     }
 
-    /// The words of a destination row, or the columns, that a block of `tall`, `wide` or `lines` moves.
-    fn window_of(launch: &Launch) -> usize {
-        launch.params.to::<Window>().unwrap().window as usize
+    /// The rows, or columns, of the bands of `tall`, or of `wide` and `lines`.
+    fn band(launch: &Launch) -> usize {
+        let length = match launch.entry.name.starts_with("tall") {
+            true => launch.params.to::<RowBand>().unwrap().band_rows,
+            false => launch.params.to::<ColumnBand>().unwrap().band_cols,
+        };
+        length as usize
     }
 
     fn kernel(problem: &Problem) -> &'static str {
@@ -155,7 +159,7 @@ mod tests {
         assert_ne!(kernel(&Problem { batch: apart, ..problem(4, 7, 5) }), "batch_b4");
     }
 
-    /// More columns than a tile has, but the last tile nearly empty: pieces, as long as there are many rows.
+    /// More columns than a tile has, but the last tile nearly empty: bands, as long as there are many rows.
     #[test]
     fn tiles_that_are_not_full() {
         for (element, cols, full, across) in [
@@ -180,19 +184,19 @@ mod tests {
             assert_eq!(kernel(&problem(element, rows, full)), across);
             assert_eq!(kernel(&problem(element, 511, cols)), across);
         }
-        // The same down the rows, of wide words that start anywhere.
+        // More rows than a tile has, but the last tile nearly empty: bands, for elements of 4 and 8 bytes that start anywhere.
         assert_eq!(kernel(&problem(8, 56, (1 << 20) + 1)), "rows_b8");
         assert_eq!(kernel(&problem(8, 64, (1 << 20) + 1)), "wide_b8");
         assert_eq!(kernel(&problem(4, 64, (1 << 20) + 1)), "wide_b4");
         assert_eq!(kernel(&problem(4, 96, (1 << 20) + 1)), "rows_b4");
     }
 
-    /// Rows of the destination that start on vectors, but not on sectors: fewer blocks at once, pieces, and windows for bytes.
+    /// Rows of the destination that start on vectors, but not on sectors: fewer blocks to a multiprocessor, bands, and spans for bytes.
     #[test]
     fn sectors_in_parts() {
         let of = |element, rows, cols| {
             let launch = launches(&problem(element, rows, cols), GRID_LIMIT)[0];
-            (launch.entry.name, launch.at_once)
+            (launch.entry.name, launch.blocks_per_multiprocessor)
         };
         assert_eq!(of(1, 10000, 10000), ("rows_b1", 0));
         assert_eq!(of(1, 9984, 10000), ("micro_b1", 0));
@@ -234,38 +238,47 @@ mod tests {
             assert_eq!(walk(&far_destination).0, 0, "{far_destination}");
         }
         // Part of a group of columns has blocks for all of it; less than one group is no group.
-        let mut window = problem(4, 4096, 1 << 16);
-        window.src.cols = 8192 + 64;
-        assert_eq!(walk(&window), (64, 256));
-        window.src.cols = 8192 - 64;
-        assert_eq!(walk(&window), (0, 127));
+        let mut part = problem(4, 4096, 1 << 16);
+        part.src.cols = 8192 + 64;
+        assert_eq!(walk(&part), (64, 256));
+        part.src.cols = 8192 - 64;
+        assert_eq!(walk(&part), (0, 127));
     }
 
     #[test]
-    fn large_matrices_have_fewer_blocks_at_once() {
-        let at_once =
-            |element, side| launches(&problem(element, side, side), GRID_LIMIT)[0].at_once;
-        assert_eq!([1, 2, 4, 8, 16].map(|element| at_once(element, 16384)), [2, 2, 4, 0, 5]);
-        assert_eq!([1, 2, 4, 8, 16].map(|element| at_once(element, 2048)), [0; 5]);
+    fn large_matrices_have_fewer_blocks_per_multiprocessor() {
+        let blocks_per_multiprocessor = |element, side| {
+            launches(&problem(element, side, side), GRID_LIMIT)[0].blocks_per_multiprocessor
+        };
+        assert_eq!(
+            [1, 2, 4, 8, 16].map(|element| blocks_per_multiprocessor(element, 16384)),
+            [2, 2, 4, 0, 5]
+        );
+        assert_eq!(
+            [1, 2, 4, 8, 16].map(|element| blocks_per_multiprocessor(element, 2048)),
+            [0; 5]
+        );
         // Not if they are no taller, or wider, than a part of a tile.
         for (element, rows, cols) in
             [(1, 64, 1 << 24), (2, 1 << 24, 64), (4, 32, 1 << 24), (16, 24, 1 << 22)]
         {
             let launch = launches(&problem(element, rows, cols), GRID_LIMIT)[0];
-            assert!(launch.entry.name.starts_with("micro") && launch.at_once == 0);
+            assert!(
+                launch.entry.name.starts_with("micro") && launch.blocks_per_multiprocessor == 0
+            );
         }
     }
 
-    /// Few rows of 4- and 8-byte words: one round of about three vectors for each thread, wherever they start.
+    /// Few rows of 4-byte and of 8-byte elements: one round of about three vectors for each thread, wherever they start.
     #[test]
-    fn windows_are_three_quarters_of_a_round() {
+    fn bands_are_three_quarters_of_a_round() {
         for (element, most_rows) in [(4, [27, 60]), (8, [39, 39])] {
             for past in [0, 1] {
                 for rows in 2..=most_rows[past] {
                     let problem = problem(element, rows, (1 << 20) + past);
                     let launch = launches(&problem, GRID_LIMIT)[0];
                     assert!(launch.entry.name.starts_with("lines"), "{problem}");
-                    let (threads, cols) = (launch.block[0] as usize, window_of(&launch));
+                    let (threads, cols) = (launch.block[0] as usize, band(&launch));
                     assert_eq!(cols * element % 256, 0, "{problem}");
                     let vectors = rows * (cols * element / 16 + past);
                     assert!(threads * 12 <= vectors * 5 && vectors < threads * 4, "{problem}");
@@ -291,12 +304,12 @@ mod tests {
         assert!(evict_last(Problem { batch, ..problem(4, 32, 32) }));
     }
 
-    /// Windows of few rows, or few columns, are whole lines and a full round of loads where nothing beside them is loaded.
+    /// Bands are whole cache lines and a full round of loads where nothing beside them is loaded.
     #[test]
-    fn windows_are_full_rounds() {
-        let window = |problem: &Problem| {
+    fn bands_are_full_rounds() {
+        let band_of = |problem: &Problem| {
             let launch = launches(problem, GRID_LIMIT)[0];
-            (launch.entry.name, launch.block[0] as usize, window_of(&launch))
+            (launch.entry.name, launch.block[0] as usize, band(&launch))
         };
         for (element, name, lengths) in [
             (1, "lines_b1", [2, 3, 5, 8, 12, 20, 24, 32, 40, 48].as_slice()),
@@ -304,19 +317,19 @@ mod tests {
         ] {
             for &rows in lengths {
                 let problem = problem(element, rows, 1 << 20);
-                let (kernel, threads, cols) = window(&problem);
+                let (kernel, threads, cols) = band_of(&problem);
                 assert_eq!((kernel, cols * element % 128), (name, 0), "{problem}");
                 assert_eq!(rows * cols * element, threads * 64, "{problem}");
                 let batch =
                     Batch { count: 2, src_stride: rows << 20, dst_stride: (rows << 20) + 1 };
                 for other in [Problem { dst_align: 8, ..problem }, Problem { batch, ..problem }] {
-                    assert_ne!(window(&other), (kernel, threads, cols), "{other}");
+                    assert_ne!(band_of(&other), (kernel, threads, cols), "{other}");
                 }
             }
         }
         for cols in [32, 40] {
             let problem = problem(2, 1 << 20, cols);
-            let (kernel, threads, rows) = window(&problem);
+            let (kernel, threads, rows) = band_of(&problem);
             assert_eq!((kernel, rows * 2 % 128), ("tall_b2", 0), "{problem}");
             assert_eq!(rows * cols * 2, threads * 64, "{problem}");
         }
@@ -324,21 +337,21 @@ mod tests {
 
     #[test]
     fn batches_fill_rounds_of_loads() {
-        let window = |element, (rows, cols): (usize, usize)| {
+        let band = |element, (rows, cols): (usize, usize)| {
             let each = rows * cols;
             let batch = Batch { count: 1000, src_stride: each, dst_stride: each };
             let launch =
                 launches(&Problem { batch, ..problem(element, rows, cols) }, GRID_LIMIT)[0];
             assert!(launch.entry.name.starts_with("batch"), "{}", launch.entry.name);
-            (launch.block[0], launch.params.to::<BatchParams>().unwrap().window)
+            (launch.block[0], launch.params.to::<BatchParams>().unwrap().band_matrices)
         };
-        assert_eq!(window(4, (7, 5)), (128, 56));
-        assert_eq!(window(4, (16, 16)), (128, 8));
-        assert_eq!(window(4, (20, 15)), (128, 6));
-        assert_eq!(window(4, (32, 64)), (128, 1));
+        assert_eq!(band(4, (7, 5)), (128, 56));
+        assert_eq!(band(4, (16, 16)), (128, 8));
+        assert_eq!(band(4, (20, 15)), (128, 6));
+        assert_eq!(band(4, (32, 64)), (128, 1));
         // Whole sectors are four matrices at least: 20 of 24 KiB.
-        assert_eq!(window(4, (25, 50)), (256, 4));
-        assert_eq!(window(1, (7, 5)), (128, 224));
+        assert_eq!(band(4, (25, 50)), (256, 4));
+        assert_eq!(band(1, (7, 5)), (128, 224));
     }
 
     /// A slab of the grid is whole groups, but for the last.

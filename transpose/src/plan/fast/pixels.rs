@@ -1,4 +1,4 @@
-//! `pixels`: triples of 1- or 2-byte words in rows that start on vectors.
+//! `pixels`: triples of 1-byte or 2-byte words in rows that start on vectors.
 
 use super::task::{Block, Task, VECTOR};
 use crate::launch::Launch;
@@ -10,7 +10,7 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
         return None;
     }
     let rows_of_tiles = task.problem.src.rows.div_ceil(PixelsTile::ROWS as usize);
-    let tile_cols = PixelsTile::CHUNKS as usize * VECTOR / task.problem.element_bytes;
+    let tile_cols = PixelsTile::ROW_VECTORS as usize * VECTOR / task.problem.element_bytes;
     let block = Block::of(PixelsTile::BLOCK);
     task.in_tiles(&PIXELS, rows_of_tiles, [tile_cols, 1], block, |matrices| Plain { matrices })
 }

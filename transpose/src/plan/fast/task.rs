@@ -13,8 +13,8 @@ pub(super) const VECTOR: usize = VECTOR_BYTES as usize;
 /// Bytes of a sector.
 pub(super) const SECTOR: usize = SECTOR_BYTES as usize;
 
-/// Bytes of a line of the cache.
-pub(super) const LINE: usize = 128;
+/// Bytes of a cache line.
+pub(super) const CACHE_LINE: usize = 128;
 
 /// Shared memory that a block may have without being allowed more, in bytes.
 const BLOCK_SHARED: usize = 48 << 10;
@@ -198,7 +198,7 @@ impl<'a> Task<'a> {
             grid: grid.map(|n| n as u32),
             block: [block.threads, 1, 1],
             dynamic_shared_bytes: block.shared as u32,
-            at_once: 0,
+            blocks_per_multiprocessor: 0,
             evict_last: self.leaves_the_cache(),
             cooperative: false,
             offsets: offsets.map(|n| (n * element_bytes) as u64),
@@ -212,8 +212,9 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Shared memory for a stage of `bytes` whose every 128 bytes are followed by a word that is left out, vectors in front and behind.
-pub(super) fn stage_bytes(bytes: usize) -> usize {
+/// Shared memory for a staging buffer of `bytes` with vectors in front and behind, where every 128 bytes are followed by four that are
+/// left out.
+pub(super) fn staging_bytes(bytes: usize) -> usize {
     let vectors = bytes + 2 * SECTOR;
     vectors + vectors.div_ceil(128) * 4
 }

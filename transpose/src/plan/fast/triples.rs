@@ -1,4 +1,4 @@
-//! `triples`: triples of 1- or 2-byte words in rows that start anywhere.
+//! `triples`: triples of 1-byte or 2-byte words in rows that start anywhere.
 
 use super::task::{Block, SECTOR, Task};
 use crate::launch::Launch;
@@ -10,9 +10,9 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
         return None;
     }
     let bytes = 3 * task.word_bytes();
-    let window = TriplesTile::WINDOW as usize;
-    let rows_of_tiles = (task.problem.src.rows * bytes + SECTOR - 1).div_ceil(window);
-    let tile_cols = (TriplesTile::PIECES * TriplesTile::PIECE) as usize / bytes;
+    let span = TriplesTile::SPAN as usize;
+    let rows_of_tiles = (task.problem.src.rows * bytes + SECTOR - 1).div_ceil(span);
+    let tile_cols = (TriplesTile::PACKETS * TriplesTile::PACKET) as usize / bytes;
     let block = Block::of(TriplesTile::BLOCK);
     task.in_tiles(&TRIPLES, rows_of_tiles, [tile_cols, 1], block, |matrices| Plain { matrices })
 }

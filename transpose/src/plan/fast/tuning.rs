@@ -13,10 +13,10 @@ pub(crate) struct Tuning {
     /// From this many bytes on no cache holds the source and the destination: the memory gains if what is written leaves the cache
     /// before what is read.
     pub beyond_cache: usize,
-    /// From this many bytes on matrices are far larger than any cache: the memory gains from fewer blocks at a time.
+    /// From this many bytes on matrices are far larger than any cache: the memory gains from fewer blocks to a multiprocessor.
     pub large: usize,
-    /// Blocks of `micro` that a multiprocessor should then run at a time, by the word; 0 for as many as fit.
-    pub micro_at_once: [u32; 5],
+    /// Blocks of `micro` that a multiprocessor should then run together, by the word; 0 for as many as fit.
+    pub micro_blocks_per_multiprocessor: [u32; 5],
     /// Rows a multiple of so many bytes apart meet in few of the memory's banks.
     pub far_rows: usize,
     /// The bytes between two columns of tiles that do not meet there.
@@ -32,7 +32,7 @@ pub(crate) struct Tuning {
     pub least_cols_past_sectors: [usize; 5],
     /// Rows and columns from which on tiles are full enough if rows start anywhere, by the word.
     pub least_anywhere: [Lengths; 5],
-    /// From this many bytes and rows on, single bytes whose sectors would be written in parts are better stored by windows although all
+    /// From this many bytes and rows on, 1-byte elements whose sectors would be written in parts are better stored by spans although all
     /// rows start on vectors.
     pub many_split_bytes: usize,
     /// The rows that go with it.
@@ -43,7 +43,7 @@ pub(crate) struct Tuning {
 const HOPPER: Tuning = Tuning {
     beyond_cache: 32 << 20,
     large: 256 << 20,
-    micro_at_once: [2, 2, 4, 0, 5],
+    micro_blocks_per_multiprocessor: [2, 2, 4, 0, 5],
     far_rows: 128 << 10,
     pair_distance: 16 << 10,
     many: 1024,
@@ -61,7 +61,7 @@ impl Tuning {
         const { &HOPPER }
     }
 
-    /// What a table by words says of a word.
+    /// What a table with a number for each word says of a word.
     pub fn by_word<T: Copy>(table: &[T; 5], word: Width) -> T {
         table[word as usize]
     }

@@ -6,29 +6,29 @@ use crate::launch::Launch;
 use kernel_abi::Width;
 use kernel_abi::fast::{TUPLES, Tuples, TuplesTile};
 
-/// The launches, if a tile's row holds an element and its rows hold a window.
+/// The launches, if a tile's row holds an element and its rows hold a span.
 pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     let tile = TuplesTile::of(task.word);
     let tuple = task.tuple;
     let align = tile.align as usize / task.word_bytes();
     // A row that starts between two multiples of 16 bytes touches one vector more.
     let spare = usize::from(task.word != Width::B16);
-    let tile_cols = (tile.chunks as usize - spare) * VECTOR / (tuple * task.word_bytes());
-    // The kernel loads the rows of up to `align` words and one more above a window, and a window
+    let tile_cols = (tile.row_vectors as usize - spare) * VECTOR / (tuple * task.word_bytes());
+    // The kernel loads the rows of up to `align` words and one more above a span, and a span
     // that starts early ends early inside a tuple.
     let most = (tile.rows as usize).checked_sub(align.div_ceil(tuple) + 3)? * tuple;
     let whole = task.sector() * tuple / gcd(task.sector(), tuple);
-    let window = most / whole * whole;
-    if tile_cols == 0 || window == 0 {
+    let span = most / whole * whole;
+    if tile_cols == 0 || span == 0 {
         return None;
     }
-    let rows_of_tiles = (task.problem.src.rows * tuple + align - 1).div_ceil(window);
+    let rows_of_tiles = (task.problem.src.rows * tuple + align - 1).div_ceil(span);
     let block = Block::of(tile.block());
     task.in_tiles(&TUPLES, rows_of_tiles, [tile_cols, 1], block, |matrices| Tuples {
         matrices,
         tuple: tuple as u64,
         tuple_magic: magic32(tuple),
         tile_cols: tile_cols as u64,
-        window: window as u64,
+        span: span as u64,
     })
 }

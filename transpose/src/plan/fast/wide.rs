@@ -1,10 +1,10 @@
-//! `wide`: few rows of words or wider elements, and a destination without gaps. Many columns are one stretch of the destination.
+//! `wide`: few rows of elements of 4 bytes or more, and a destination without gaps. A band of columns is contiguous memory there.
 
 use super::rounds::Target;
-use super::task::{Block, LINE, SECTOR, Task, stage_bytes};
+use super::task::{Block, CACHE_LINE, SECTOR, Task, staging_bytes};
 use crate::launch::Launch;
 use crate::plan::problem::Problem;
-use kernel_abi::fast::{WIDE, Window};
+use kernel_abi::fast::{ColumnBand, WIDE};
 
 /// What a block aims at for columns of at most [`SHORT_COL`] bytes, and for longer ones.
 const TARGETS: [Target; 2] =
@@ -20,11 +20,14 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
         return None;
     }
     let col_bytes = src.rows.checked_mul(task.word_bytes())?;
-    // Windows of whole lines are read best, as long as they are long.
+    // Bands of whole cache lines are read best, as long as they are long.
     let long = usize::from(col_bytes > SHORT_COL);
-    let (target, step) = (TARGETS[long], [LINE, SECTOR][long] / task.word_bytes());
-    let window = (target.bytes / col_bytes / step).max(1) * step;
-    let blocks = (src.len() + task.sector() - 1).div_ceil(window * src.rows);
-    let block = Block { threads: target.threads, shared: stage_bytes(window * col_bytes) };
-    task.in_layers(&WIDE, [blocks, 1], block, |matrices| Window { matrices, window: window as u64 })
+    let (target, step) = (TARGETS[long], [CACHE_LINE, SECTOR][long] / task.word_bytes());
+    let band = (target.bytes / col_bytes / step).max(1) * step;
+    let blocks = (src.len() + task.sector() - 1).div_ceil(band * src.rows);
+    let block = Block { threads: target.threads, shared: staging_bytes(band * col_bytes) };
+    task.in_layers(&WIDE, [blocks, 1], block, |matrices| ColumnBand {
+        matrices,
+        band_cols: band as u64,
+    })
 }

@@ -1,10 +1,10 @@
-//! A stage for pieces of memory as they lie, without rows.
+//! A staging buffer for contiguous memory as it lies, without rows.
 //!
-//! Shared memory has 32 banks of four bytes. Whoever reads (or writes) every `n`-th element of a piece
-//! meets few banks if `n` is even, and one if `n` is a multiple of 32. So in a stage with `GAPS` one word
-//! is left out behind each 128 bytes: then steps of any small `n` meet most banks.
+//! Shared memory has 32 banks of four bytes. Whoever reads (or writes) every `n`-th 4-byte element of a buffer
+//! meets few banks if `n` is even, and one if `n` is a multiple of 32. So in a buffer with `GAPS` four bytes
+//! are left out behind each 128: then steps of any small `n` meet most banks.
 
-use super::shared::store_words;
+use super::shared::store_u32x4;
 use super::{Extent, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::load_vector;
@@ -13,25 +13,25 @@ use cuda_std::thread;
 /// The vectors that a thread loads before it stores the first.
 const IN_FLIGHT: usize = 4;
 
-/// A piece of memory in shared memory.
+/// Contiguous global memory in shared memory.
 #[derive(Clone, Copy)]
-pub struct Stage<const GAPS: bool> {
+pub struct Staging<const GAPS: bool> {
     /// Its shared-memory address.
     pub base: u32,
 }
 
-impl<const GAPS: bool> Stage<GAPS> {
-    /// Where byte `byte` of the piece lies.
+impl<const GAPS: bool> Staging<GAPS> {
+    /// Where byte `byte` is staged, counted from the first staged vector on.
     #[inline(always)]
     pub fn address(self, byte: u32) -> u32 {
         self.base + byte + if GAPS { byte / 128 * 4 } else { 0 }
     }
 
-    /// Loads the aligned vectors that cover the bytes from `from` to `to`; byte 0 of the stage is
+    /// Loads the aligned vectors that cover the bytes from `from` to `to`; byte 0 of the buffer is
     /// the first byte of the first vector.
     ///
     /// # Safety
-    /// `extent` is readable, the stage holds the vectors, and all threads of the block call this.
+    /// `extent` is readable, the buffer holds the vectors, and all threads of the block call this.
     #[inline(always)]
     pub unsafe fn load<E: Element>(self, from: u64, to: u64, extent: Extent) {
         let first = from / VECTOR as u64 * VECTOR as u64;
@@ -54,10 +54,10 @@ impl<const GAPS: bool> Stage<GAPS> {
                 if number < count {
                     let at = self.address(number * VECTOR);
                     // SAFETY: the place is this thread's. No 128-byte group ends inside a vector, and
-                    // without gaps it is aligned as the stage is.
+                    // without gaps it is aligned as the buffer is.
                     unsafe {
                         if GAPS {
-                            store_words(at, held[i]);
+                            store_u32x4(at, held[i]);
                         } else {
                             held[i].store_shared(at);
                         }
@@ -91,7 +91,7 @@ impl<const GAPS: bool> Stage<GAPS> {
     }
 }
 
-/// Stores an element that need only be aligned to words, if it is larger than one.
+/// Stores an element whose place need only be aligned to 4 bytes if the element is larger.
 ///
 /// # Safety
 /// The element's bytes at `at` are in the block's shared memory, and accessed by no other thread before
@@ -99,12 +99,12 @@ impl<const GAPS: bool> Stage<GAPS> {
 #[inline(always)]
 pub unsafe fn store_element<E: Element>(element: E, at: u32) {
     if size_of::<E>() <= 4 {
-        // SAFETY: the caller's obligations; an element of up to a word is aligned.
+        // SAFETY: the caller's obligations; an element of up to 4 bytes is aligned.
         return unsafe { element.store_shared(at) };
     }
-    let words = &raw const element as *const u32;
-    for word in 0..size_of::<E>() as u32 / 4 {
-        // SAFETY: the caller's obligations; `word` is inside the element.
-        unsafe { super::shared::store_u32(at + word * 4, *words.add(word as usize)) };
+    let parts = &raw const element as *const u32;
+    for i in 0..size_of::<E>() as u32 / 4 {
+        // SAFETY: the caller's obligations; part `i` is inside the element.
+        unsafe { super::shared::store_u32(at + i * 4, *parts.add(i as usize)) };
     }
 }

@@ -1,6 +1,6 @@
-//! A transposed tile in shared memory, and storing windows of its rows.
+//! A transposed tile in shared memory, and storing spans of its rows.
 //!
-//! The tile's row is a stretch of a destination row, byte by byte. A window of it may start at any of
+//! The tile's row is a stretch of a destination row, byte by byte. A span of it may start at any of
 //! its bytes and is stored by aligned vectors, so each of those is *slid* out of two vectors of the
 //! tile: all accesses to shared memory are 16 bytes wide and aligned.
 //!
@@ -36,13 +36,13 @@ pub fn slide<E>(first: B16, second: B16, past: u32) -> B16 {
     if size == 4 {
         return B16(a, b, c, d);
     }
-    let word = |low, high| slide_word(low, high, past);
-    B16(word(a, b), word(b, c), word(c, d), word(d, e))
+    let slide = |low, high| slide_u32(low, high, past);
+    B16(slide(a, b), slide(b, c), slide(c, d), slide(d, e))
 }
 
-/// The four bytes from byte `past`, modulo 4, on of two words side by side.
+/// The four bytes from byte `past`, modulo 4, on of eight bytes side by side.
 #[inline(always)]
-pub fn slide_word(low: u32, high: u32, past: u32) -> u32 {
+pub fn slide_u32(low: u32, high: u32, past: u32) -> u32 {
     permute(low, high, 0x3210 + past % 4 * 0x1111)
 }
 
@@ -53,15 +53,15 @@ pub struct Transposed<const PITCH: u32, const GROUP: u32> {
     pub base: u32,
 }
 
-/// The windows of a tile's rows, `VECTORS` vectors each, in bytes of a destination row.
+/// The spans of a tile's rows, `VECTORS` vectors each, in bytes of a destination row.
 #[derive(Clone, Copy)]
-pub struct Windows<const VECTORS: u32> {
+pub struct Spans<const VECTORS: u32> {
     /// Where the tile's rows start; may lie before the destination's.
     pub first: i64,
-    /// How far behind `first` the windows start that start on time; others start up to a sector
+    /// How far behind `first` the spans start that start on time; others start up to a sector
     /// early. A multiple of a sector from the destination's start.
     pub lead: u32,
-    /// Rows of the tile.
+    /// Destination of the tile.
     pub rows: u32,
     /// Bytes of a destination row.
     pub end: u64,
@@ -69,12 +69,12 @@ pub struct Windows<const VECTORS: u32> {
 
 /// The destination of a tile's rows.
 #[derive(Clone, Copy)]
-pub struct Rows {
+pub struct Destination {
     /// The address of the destination's row that the tile's first belongs to.
     pub start: u64,
     /// Bytes from one row to the next.
     pub stride: u64,
-    /// Rows from the tile's first to the destination's last.
+    /// Destination from the tile's first to the destination's last.
     pub left: u64,
 }
 
@@ -86,18 +86,18 @@ impl<const PITCH: u32, const GROUP: u32> Transposed<PITCH, GROUP> {
         self.base + row * PITCH + ((byte / VECTOR * VECTOR) ^ swizzle) + byte % VECTOR
     }
 
-    /// Stores a window of every row, as far as it is inside the destination. Each of `THREADS` threads has
+    /// Stores a span of every row, as far as it is inside the destination. Each of `THREADS` threads has
     /// the same vector of all its rows.
     ///
     /// # Safety
-    /// - All bytes that windows may hold, and the vectors around them, were stored to the tile before
+    /// - All bytes that spans may hold, and the vectors around them, were stored to the tile before
     ///   the last barrier, where they are inside the destination.
     /// - The destination is writable, and aligned to `E`; all counts of bytes are multiples of `E`'s.
     #[inline(always)]
     pub unsafe fn store<E: Gather, const THREADS: u32, const VECTORS: u32>(
         self,
-        windows: Windows<VECTORS>,
-        to: Rows,
+        spans: Spans<VECTORS>,
+        to: Destination,
     ) {
         let t = thread::thread_idx_x();
         let (vector, step) = (t % VECTORS, THREADS / VECTORS);
@@ -105,11 +105,11 @@ impl<const PITCH: u32, const GROUP: u32> Transposed<PITCH, GROUP> {
         if row >= step {
             return;
         }
-        let rows = if to.left < windows.rows as u64 { to.left as u32 } else { windows.rows };
-        let on_time = windows.lead + vector * VECTOR;
-        let offset = windows.first.wrapping_add(on_time as i64);
-        // Whether even the window that starts earliest is inside.
-        let inside = offset >= SECTOR as i64 && offset as u64 + VECTOR as u64 <= windows.end;
+        let rows = if to.left < spans.rows as u64 { to.left as u32 } else { spans.rows };
+        let on_time = spans.lead + vector * VECTOR;
+        let offset = spans.first.wrapping_add(on_time as i64);
+        // Whether even the span that starts earliest is inside.
+        let inside = offset >= SECTOR as i64 && offset as u64 + VECTOR as u64 <= spans.end;
         let mut start = to.start + row as u64 * to.stride;
         while row < rows {
             let early = start as u32 % SECTOR;
@@ -117,7 +117,7 @@ impl<const PITCH: u32, const GROUP: u32> Transposed<PITCH, GROUP> {
             let whole = byte / VECTOR * VECTOR;
             let address = (start - early as u64).wrapping_add(offset as u64);
             let offset = offset - early as i64;
-            if inside || (offset >= 0 && offset as u64 + VECTOR as u64 <= windows.end) {
+            if inside || (offset >= 0 && offset as u64 + VECTOR as u64 <= spans.end) {
                 // SAFETY: the caller's obligations; the address is a multiple of 16.
                 unsafe {
                     let first = B16::load_shared(self.address(row, whole));
@@ -126,7 +126,7 @@ impl<const PITCH: u32, const GROUP: u32> Transposed<PITCH, GROUP> {
                 }
             } else {
                 // SAFETY: the caller's obligations.
-                unsafe { self.store_inside::<E>(row, byte, offset, address, windows.end) };
+                unsafe { self.store_inside::<E>(row, byte, offset, address, spans.end) };
             }
             row += step;
             start += step as u64 * to.stride;
@@ -136,7 +136,7 @@ impl<const PITCH: u32, const GROUP: u32> Transposed<PITCH, GROUP> {
     /// Stores those elements of a vector one by one that are inside the destination's row.
     ///
     /// # Safety
-    /// Those of [`store`](Self::store).
+    /// The obligations of [`store`](Self::store).
     #[inline(always)]
     unsafe fn store_inside<E: Gather>(self, row: u32, byte: u32, offset: i64, to: u64, end: u64) {
         let (row, byte) = (opaque(row), opaque(byte));
