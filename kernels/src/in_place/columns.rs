@@ -13,7 +13,7 @@
 //! that the turns within the strip reach.
 
 use super::divide::Divisor;
-use super::group::{Group, Ticket};
+use super::group::Group;
 use super::sweep::sweep;
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
@@ -114,7 +114,7 @@ unsafe fn part_of_strip<E: Element>(
     words: &Words,
     number: u32,
     part: u32,
-) -> Ticket {
+) {
     let Words { rows, cols, strip, part_rows, .. } = *words;
     let first_col = number as u64 * strip;
     let width = strip.min(cols - first_col) as u32;
@@ -166,7 +166,7 @@ unsafe fn part_of_strip<E: Element>(
         |k, x, element| unsafe { element.store_shared(address(k, x)) },
     );
     // SAFETY: all threads are here; there is a counter per strip.
-    let next = unsafe { group.loaded(number, false) };
+    unsafe { group.loaded(number, false) };
     sweep(
         part_rows,
         width,
@@ -176,7 +176,6 @@ unsafe fn part_of_strip<E: Element>(
         // SAFETY: the whole strip has been read.
         |k, x, element| unsafe { element.store(place(store_row(k), x)) },
     );
-    next
 }
 
 crate::in_place::in_place_entries! {

@@ -16,7 +16,7 @@
 //! An element that is not as wide as an access is a *tuple* of words, and moves word by word.
 
 use super::divide::{Divisor, Divisor32};
-use super::group::{Group, Ticket};
+use super::group::Group;
 use super::lines::{self, Lines};
 use crate::element::{Element, B16};
 use crate::launch::never_more_registers;
@@ -164,7 +164,7 @@ unsafe fn tile<E: Element, const TUPLES: bool>(
     words: &Words,
     order: u32,
     (down, along): (u32, u32),
-) -> Ticket {
+) {
     let Words { gap, panels, .. } = *words;
     // Nothing of what follows from these is computed before the first tile and kept for all.
     let again = |word: u64| opaque(word as u32) as u64;
@@ -212,22 +212,20 @@ unsafe fn tile<E: Element, const TUPLES: bool>(
     unsafe {
         if to_rows {
             lines::load(tile_cols, slot_words, steps.slots, &slots);
-            let next = group.loaded(order, gap != 0);
+            group.loaded(order, gap != 0);
             if whole_rows {
                 stretch.store(all_words);
             } else {
                 lines::store(tile_rows, row_words, steps.rows, &rows);
             }
-            next
         } else {
             if whole_rows {
                 stretch.load(all_words);
             } else {
                 lines::load(tile_rows, row_words, steps.rows, &rows);
             }
-            let next = group.loaded(order, gap != 0);
+            group.loaded(order, gap != 0);
             lines::store(tile_cols, slot_words, steps.slots, &slots);
-            next
         }
     }
 }

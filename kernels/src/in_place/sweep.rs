@@ -4,7 +4,6 @@
 //! so that both long and short segments keep a warp's accesses together.
 
 use crate::element::Element;
-use crate::opaque::lane_again;
 use cuda_std::thread;
 
 /// Elements that a thread has in flight.
@@ -26,13 +25,12 @@ pub fn sweep<E: Element>(
         return;
     }
     let (mut segment, mut position) = (y, x);
-    let same_thread = (thread & !31) | lane_again();
-    let (same_x, same_y) = (same_thread & ((1 << along) - 1), same_thread >> along);
-    let (mut store_segment, mut store_position) = (same_y, same_x);
     while segment < segments {
         let mut held = [E::ANY; IN_FLIGHT];
+        let mut places = [(0, 0); IN_FLIGHT];
         // All loads before the first store: they are in flight together.
         crate::unroll!(K in [0 1 2 3 4 5 6 7] {
+            places[K] = (segment, position);
             if segment < segments {
                 held[K] = load(segment, position);
             }
@@ -43,13 +41,9 @@ pub fn sweep<E: Element>(
             }
         });
         crate::unroll!(K in [0 1 2 3 4 5 6 7] {
-            if store_segment < segments {
-                store(store_segment, store_position, held[K]);
-            }
-            store_position += step_x;
-            if store_position >= length {
-                store_position = same_x;
-                store_segment += step_y;
+            let (segment, position) = places[K];
+            if segment < segments {
+                store(segment, position, held[K]);
             }
         });
     }

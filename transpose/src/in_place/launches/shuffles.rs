@@ -74,7 +74,9 @@ impl Columns {
 
     pub fn launch(&self, d: &Decomposition, width: Width) -> Launch {
         let Columns { strip, part_rows, .. } = *self;
-        let threads = threads_for(part_rows * strip, 512);
+        // Two blocks are to run on a multiprocessor, and elements of 16 bytes take more registers than leave room for 512 threads each.
+        let most = if width == Width::B16 { 256 } else { 512 };
+        let threads = threads_for(part_rows * strip, most);
         let held = (part_rows + strip - 1) * strip * width.bytes();
         let mode = usize::from(self.shuffle)
             | usize::from(self.backwards) << 1
