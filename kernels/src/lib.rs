@@ -23,11 +23,12 @@
 //! | `in_place` | the kernels that transpose a matrix inside its own memory |
 //! | `fast` | the kernels that reach the speed of a copy |
 //! | `study` | the kernels of the texts that this project grew from, for blocks of many shapes |
+//! | `tensor` | the kernels that move arrays of any rank |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 #![cfg_attr(
-    all(target_arch = "nvptx64", any(feature = "fast", feature = "in_place")),
+    all(target_arch = "nvptx64", any(feature = "fast", feature = "in_place", feature = "tensor")),
     feature(link_llvm_intrinsics)
 )]
 // The intrinsics that are declared under their LLVM names are in `warp`.
@@ -39,21 +40,27 @@
 #![allow(clippy::needless_range_loop)]
 // A build of one family has no use for the others' macros.
 #![cfg_attr(
-    not(all(feature = "classic", feature = "fast", feature = "study", feature = "in_place")),
+    not(all(
+        feature = "classic",
+        feature = "fast",
+        feature = "study",
+        feature = "in_place",
+        feature = "tensor"
+    )),
     allow(unused_macros, unused_imports)
 )]
 
 pub mod element;
-#[cfg(any(feature = "fast", feature = "in_place"))]
+#[cfg(any(feature = "fast", feature = "in_place", feature = "tensor"))]
 pub mod global;
 pub mod launch;
 pub mod matrices;
 pub mod multiply;
-#[cfg(any(feature = "fast", feature = "in_place"))]
+#[cfg(any(feature = "fast", feature = "in_place", feature = "tensor"))]
 pub mod opaque;
 pub mod tile;
 pub mod walk;
-#[cfg(any(feature = "fast", feature = "in_place"))]
+#[cfg(any(feature = "fast", feature = "in_place", feature = "tensor"))]
 pub mod warp;
 
 #[cfg(feature = "classic")]
@@ -62,6 +69,8 @@ pub mod classic;
 pub mod fast;
 #[cfg(feature = "study")]
 pub mod study;
+#[cfg(feature = "tensor")]
+pub mod tensor;
 
 #[cfg(feature = "in_place")]
 pub mod in_place;

@@ -65,12 +65,25 @@ static IN_PLACE: Image = Image::packed(
     ],
 );
 
+static TENSOR: Image = Image::packed(
+    "tensor",
+    ptx!("tensor"),
+    &[
+        code!(7 5, "tensor.sm_75"),
+        code!(8 0, "tensor.sm_80"),
+        code!(9 0, "tensor.sm_90", waits: true, evict_last: true),
+        code!(10 0, "tensor.sm_100"),
+        code!(12 0, "tensor.sm_120"),
+    ],
+);
+
 /// The image of a family of the library's.
 const fn image(family: Family) -> &'static Image {
     match family {
         Family::Classic => &CLASSIC,
         Family::Fast => &FAST,
         Family::InPlace => &IN_PLACE,
+        Family::Tensor => &TENSOR,
         Family::Study => {
             panic!("crates/study has the kernels of the texts, and launches them itself")
         }
@@ -186,7 +199,7 @@ mod tests {
 
     #[test]
     fn machine_code_is_of_its_chip_and_has_every_kernel() {
-        for family in [Family::Classic, Family::Fast, Family::InPlace] {
+        for family in [Family::Classic, Family::Fast, Family::InPlace, Family::Tensor] {
             let image = image(family);
             let ptx = image.ptx();
             let kernels: Vec<_> = entry_points(&ptx).collect();
@@ -222,9 +235,10 @@ mod tests {
     /// The table and the PTX have the same entry points, and the PTX says what blocks the table names.
     #[test]
     fn the_ptx_is_what_the_table_says() {
-        let tables: [(Family, &[&[Entry]]); 2] = [
+        let tables: [(Family, &[&[Entry]]); 3] = [
             (Family::Classic, kernel_abi::classic::CLASSIC),
             (Family::Fast, kernel_abi::fast::FAST),
+            (Family::Tensor, kernel_abi::tensor::TENSOR),
         ];
         for (family, kernels) in tables {
             let ptx = image(family).ptx();

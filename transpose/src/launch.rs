@@ -4,7 +4,7 @@ use crate::image::EntryPoint;
 use kernel_abi::Params;
 
 /// The most 64-bit fields that a kernel's parameters have.
-pub(crate) const MAX_FIELDS: usize = 14;
+pub(crate) const MAX_FIELDS: usize = 57;
 
 /// One kernel over one grid.
 ///
@@ -23,7 +23,7 @@ pub(crate) struct Launch {
     pub evict_last: bool,
     /// Whether blocks wait for each other, so that all of them must run side by side.
     pub cooperative: bool,
-    /// Bytes from the start of each of the two memories to where this launch starts.
+    /// Bytes from the start of each of the two memories to where this launch starts; before it, if they wrap.
     pub offsets: [u64; 2],
     pub params: Fields,
 }
@@ -71,6 +71,6 @@ impl std::ops::Deref for Fields {
 impl Launch {
     /// The two addresses that the kernel is given, if the two memories begin at these.
     pub fn starts(&self, addresses: [u64; 2]) -> [u64; 2] {
-        [addresses[0] + self.offsets[0], addresses[1] + self.offsets[1]]
+        [0, 1].map(|side| addresses[side].wrapping_add(self.offsets[side]))
     }
 }

@@ -62,7 +62,7 @@ pub use facts::Facts;
 pub use in_place::{Carry, InPlace, InPlaceOptions, InPlacePlan, census as in_place_cycles};
 pub use layout::{AlignedLayout, Layout};
 pub use matrix::DeviceMatrix;
-pub use plan::{Batch, CacheWarning, Plan, PlanCache};
+pub use plan::{Batch, CacheWarning, Plan, PlanCache, TensorPlan};
 #[cfg(feature = "simulator")]
 pub use simt;
 pub use strategy::Strategy;

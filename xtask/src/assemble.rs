@@ -26,12 +26,13 @@ const WHEEL: &str = "nvidia-cuda-nvcc==13.5.37";
 /// The chip that some code is built anew for.
 const HOPPER: &str = "sm_90";
 
-/// That code: the family, more features of the kernel crate, and the cubin's name. In place nothing is lost by `evict_last`,
-/// so there that is the chip's only code.
-pub const BUILT_FOR_HOPPER: [(&str, &[&str], &str); 3] = [
+/// That code: the family, more features of the kernel crate, and the cubin's name. In place, and with more than two
+/// axes, nothing is lost by `evict_last`, so there that is the chip's only code.
+pub const BUILT_FOR_HOPPER: [(&str, &[&str], &str); 4] = [
     ("fast", &[], "fast"),
     ("fast", &["evict_last"], "fast_evict_last"),
     ("in_place", &["evict_last"], "in_place"),
+    ("tensor", &["evict_last"], "tensor"),
 ];
 
 /// Assembles every family for every chip; writes the cubins or compares them with what ships.

@@ -28,6 +28,9 @@ pub unsafe trait Params: Copy + Send + Sync + 'static {
     }
 }
 
+// SAFETY: an array has no padding, and its elements are made of `u64` fields only.
+unsafe impl<P: Params, const N: usize> Params for [P; N] {}
+
 /// Declares structures of parameters.
 macro_rules! params {
     ($(

@@ -14,11 +14,14 @@ pub enum Family {
     InPlace,
     /// The kernels of the texts, for blocks of many shapes.
     Study,
+    /// The kernels that move arrays of any rank.
+    Tensor,
 }
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 4] = [Family::Classic, Family::Fast, Family::InPlace, Family::Study];
+    pub const ALL: [Family; 5] =
+        [Family::Classic, Family::Fast, Family::InPlace, Family::Study, Family::Tensor];
 
     /// The family's name: a feature of the kernel crate, and the stem of the files that ship.
     pub const fn name(self) -> &'static str {
@@ -27,6 +30,7 @@ impl Family {
             Family::Fast => "fast",
             Family::InPlace => "in_place",
             Family::Study => "study",
+            Family::Tensor => "tensor",
         }
     }
 }

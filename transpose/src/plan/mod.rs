@@ -7,9 +7,11 @@ pub(crate) mod classic;
 pub(crate) mod fast;
 mod measure;
 mod problem;
+mod tensor;
 
 pub use measure::{CacheWarning, PlanCache};
 pub use problem::Batch;
+pub use tensor::TensorPlan;
 
 use crate::device::Device;
 use crate::facts::GRID_LIMIT;

@@ -439,6 +439,7 @@ impl TensorLayout {
     }
 
     /// The offsets of all elements, in row-major order of their indices.
+    #[cfg(test)]
     pub(crate) fn offsets(&self) -> impl Iterator<Item = usize> + use<> {
         let layout = *self;
         (0..self.len()).map(move |index| {

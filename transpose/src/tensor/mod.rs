@@ -5,8 +5,10 @@
 //! | `layout` | shape, strides and offset: pure arithmetic |
 //! | `view` | views on device memory |
 //! | `owned` | the tensor that owns its memory |
+//! | `moving` | the methods that move elements |
 
 mod layout;
+mod moving;
 mod owned;
 mod view;
 

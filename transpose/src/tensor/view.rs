@@ -213,20 +213,18 @@ impl<'a, T: Pod> TensorView<'a, T> {
 
     /// The elements, in row-major order. Waits for queued work.
     ///
+    /// Elements that do not lie together are brought together on the device first, in memory that is given back after.
+    ///
     /// # Errors
-    /// [`Error::HostMemory`], and what the device reports.
+    /// [`Error::HostMemory`], [`Error::OutOfMemory`], and what the device reports.
     pub fn to_host(&self) -> Result<Vec<T>> {
-        let range = self.layout.range();
-        let memory = self.memory + (range.start * size_of::<T>()) as u64;
-        let layout = Layout::contiguous(1, range.len(), size_of::<T>())?;
-        // SAFETY: all of the range lies inside memory that is borrowed as long as the view.
-        let stretch =
-            unsafe { MatrixView::whole(Memory::new(self.device, memory, range.len()), layout) }
-                .to_host()?;
-        if self.is_contiguous() {
-            return Ok(stretch);
+        if !self.is_contiguous() {
+            return self.to_tensor()?.to_host();
         }
-        Ok(self.layout.offsets().map(|offset| stretch[offset - range.start]).collect())
+        let layout = Layout::contiguous(1, self.len(), size_of::<T>())?;
+        // SAFETY: the elements lie inside memory that is borrowed as long as the view.
+        let memory = unsafe { Memory::new(self.device, self.address(), layout.extent()) };
+        MatrixView::whole(memory, layout).to_host()
     }
 
     /// The same elements, repeated to another shape: shapes are aligned at their last axes, and along axes of length 1, or that

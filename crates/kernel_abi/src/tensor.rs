@@ -1,0 +1,176 @@
+//! The kernels that move arrays of any rank: parameters, tiles, and rows of the table.
+//!
+//! All count in *words*: the widest pieces that elements, strides and both memories' alignments are multiples of. Strides may be
+//! negative: a field holds the two's complement, and what is computed with it wraps.
+
+use crate::fast::VECTOR;
+use crate::{params, table, Width};
+
+/// Threads of a block.
+pub const THREADS: u32 = 256;
+
+/// The shape of a block.
+pub const BLOCK: [u32; 3] = [THREADS, 1, 1];
+
+/// The most axes of a move: as many as a tensor has, and one more for elements of several words.
+pub const MOST_AXES: usize = 17;
+
+/// The most axes that blocks of [`TILES`] are counted along.
+pub const MOST_BLOCK_AXES: usize = 10;
+
+/// The most axes that a run is made of.
+pub const MOST_RUN_AXES: usize = 4;
+
+/// Words that a thread of [`WORDS`] moves.
+pub const WORDS_OF_THREAD: u32 = 4;
+
+params! {
+    /// An axis whose index is the remainder of a division.
+    Axis {
+        /// The [`divisor`] that is the number of indices.
+        divisor,
+        /// Words of the source from one index to the next.
+        src,
+        /// Words of the destination from one index to the next.
+        dst,
+    }
+
+    /// An axis of a run, but for the slowest.
+    RunAxis {
+        /// The [`divisor`] that is the number of indices.
+        divisor,
+        /// Words from one index to the next on the other side: where it is no run.
+        stride,
+    }
+
+    /// What lies together on one side, and is found on the other by dividing an index. A tile takes some indices of the slowest
+    /// axis, so that what is left of a tile at the end is a prefix of it.
+    Run {
+        /// The axes but for the slowest, the fastest first.
+        inner: [RunAxis; MOST_RUN_AXES - 1],
+        /// Words from one index of the slowest axis to the next on the other side.
+        outer,
+        /// Words of a tile.
+        tile,
+        /// Words of all tiles together.
+        all,
+        /// Which of the axes of blocks steps from tile to tile; none if it is [`MOST_BLOCK_AXES`].
+        axis,
+    }
+
+    /// For [`WORDS`].
+    Words {
+        /// The axes, the destination's fastest first.
+        axes: [Axis; MOST_AXES],
+        /// How many there are.
+        count,
+        /// Words to move.
+        words,
+    }
+
+    /// For [`TILES`].
+    Tiles {
+        /// The axes that blocks are counted along, first the one that changes fastest.
+        blocks: [Axis; MOST_BLOCK_AXES],
+        /// How many there are.
+        count,
+        /// What lies together in the destination: rows of a tile.
+        rows: Run,
+        /// What lies together in the source: columns of a tile.
+        cols: Run,
+        /// The [`divisor`] that is a tile's vectors of a row, the last one perhaps in part.
+        row_vectors: u64,
+        /// The [`divisor`] that is a tile's vectors of a column.
+        col_vectors: u64,
+        /// Bytes from one column of the transposed tile to the next: a multiple of 128.
+        pitch: u64,
+        /// Bytes of the transposed tile. Two tables follow it in shared memory: for each row where it starts in the source, and for each
+        /// column where it starts in the destination, 64 bits each.
+        tile: u64,
+        /// Whether all rows of all tiles start on a vector of the source; 0 or 1.
+        src_vectors: u64,
+        /// How the destination's columns are stored: as vectors, on which they all start (0), or a word a lane, `1 << lanes` lanes a column.
+        lanes: u64,
+    }
+}
+
+/// A number to divide by, packed: itself, and in the upper half 2³² / `number`, rounded up; 0 there for 1.
+///
+/// It is below 2³¹, and so is what is divided by it.
+pub const fn divisor(number: u32) -> u64 {
+    let magic = if number <= 1 { 0 } else { (1u64 << 32).div_ceil(number as u64) };
+    number as u64 | magic << 32
+}
+
+/// How [`TILES`] shares out a tile.
+#[derive(Clone, Copy, Debug)]
+pub struct TileShape {
+    /// Rows of a micro-block: what a thread loads one vector each of, and transposes.
+    pub block_rows: u32,
+    /// Micro-blocks of a thread.
+    pub micro_blocks: u32,
+}
+
+impl TileShape {
+    /// That of a word.
+    pub const fn of(width: Width) -> Self {
+        let (block_rows, micro_blocks) = match width {
+            Width::B1 | Width::B2 | Width::B4 => (4, 1),
+            Width::B8 => (2, 2),
+            Width::B16 => (1, 4),
+        };
+        TileShape { block_rows, micro_blocks }
+    }
+
+    /// Micro-blocks of a tile.
+    pub const fn most_micro_blocks(&self) -> u32 {
+        THREADS * self.micro_blocks
+    }
+
+    /// Words of a vector.
+    pub const fn vector(width: Width) -> u32 {
+        VECTOR / width.bytes() as u32
+    }
+}
+
+table! { TENSOR of Tensor:
+    /// Any move: a word a thread at a time, in the destination's order.
+    WORDS = "words" takes Words {
+        1: exactly BLOCK, 2: exactly BLOCK, 4: exactly BLOCK, 8: exactly BLOCK, 16: exactly BLOCK
+    }
+    /// Moves whose fastest axis changes: tiles of what lies together in the source by what lies together in the destination.
+    TILES = "tiles" takes Tiles {
+        1: exactly BLOCK, 2: exactly BLOCK, 4: exactly BLOCK, 8: exactly BLOCK, 16: exactly BLOCK
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::divisor;
+
+    /// What the kernels do with a divisor.
+    fn divide(n: u32, divisor: u64) -> (u32, u32) {
+        let (number, magic) = (divisor as u32, (divisor >> 32) as u32);
+        if magic == 0 {
+            return (n, 0);
+        }
+        let quotient = ((u64::from(n) * u64::from(magic)) >> 32) as u32;
+        let remainder = n.wrapping_sub(quotient.wrapping_mul(number));
+        if (remainder as i32) < 0 {
+            (quotient - 1, remainder.wrapping_add(number))
+        } else {
+            (quotient, remainder)
+        }
+    }
+
+    #[test]
+    fn divisors_divide() {
+        let most = i32::MAX as u32;
+        for number in (1..300).chain([1000, 65537, most / 2, most - 1, most]) {
+            let packed = divisor(number);
+            for n in (0..3000).chain([most / 3, most - 1, most, most / number * number]) {
+                assert_eq!(divide(n, packed), (n / number, n % number), "{n} / {number}");
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The kernels that move arrays of any rank.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `words` | any move: a word a thread at a time, in the destination's order |
+//! | `tiles` | moves whose fastest axis changes: through a transposed tile, as `micro` of `fast` does |
+//! | `micro_block` | what a thread transposes in registers, for each word |
+//! | `axes` | indices and offsets out of a number, by division |
+
+pub mod axes;
+pub mod micro_block;
+#[path = "../fast/shared.rs"]
+pub mod shared;
+pub mod tiles;
+pub mod words;
+
+/// Defines an entry point: its row of the table and its parameters, and a body.
+macro_rules! tensor_entry {
+    ($doc:literal, $row:ident: $params_type:ident, $name:ident: $element:ty, |$src:ident, $dst:ident, $params:ident| $body:expr) => {
+        #[doc = $doc]
+        ///
+        /// # Safety
+        /// - `src` is readable at every word that the parameters lead to, and `dst` is writable at every one; nothing else accesses
+        ///   the latter during the launch, and no two indices lead to one of them;
+        /// - both are aligned to the word's width;
+        /// - the parameters, the grid and the dynamic shared memory are those that the kernel's plan gives.
+        #[cuda_std::kernel]
+        pub unsafe fn $name(
+            $src: *const $element,
+            $dst: *mut $element,
+            $params: kernel_abi::tensor::$params_type,
+        ) {
+            $crate::declare! { tensor::$row: kernel_abi::tensor::$params_type, $name: $element }
+            $crate::launch::begin();
+            // SAFETY: the caller's obligations.
+            unsafe { $body }
+        }
+    };
+}
+use tensor_entry;

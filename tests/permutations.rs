@@ -1,0 +1,301 @@
+//! Moves of tensors against a loop over all indices: every order of axes, strides of every kind, on the simulator and on a GPU.
+
+use proptest::prelude::*;
+use transpose::{Device, DeviceMatrix, DeviceTensor, Error, TensorLayout, TensorPlan, TensorView};
+use transpose_tests::{Element, on_both_devices};
+
+on_both_devices! {
+    every_order_of_up_to_four_axes,
+    every_element,
+    gaps_and_odd_starts,
+    runs_of_several_axes,
+    long_axes,
+    steps_and_mirrors,
+    repeated_elements,
+    many_axes,
+    random_moves,
+    matrices_and_copies,
+    what_does_not_fit_is_refused,
+}
+
+/// Every order of `rank` axes.
+fn orders(rank: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..rank {
+        all = all
+            .iter()
+            .flat_map(|order: &Vec<usize>| {
+                let left = (0..rank).filter(move |axis| !order.contains(axis));
+                left.map(move |axis| [order.as_slice(), &[axis]].concat())
+            })
+            .collect();
+    }
+    all
+}
+
+/// The offsets of a layout's elements, in row-major order of their indices.
+fn offsets(layout: &TensorLayout) -> Vec<usize> {
+    let mut all = vec![layout.offset()];
+    for (&length, &stride) in layout.shape().iter().zip(layout.strides()) {
+        let along = |&start: &usize| {
+            (0..length as isize).map(move |index| start.wrapping_add_signed(index * stride))
+        };
+        all = all.iter().flat_map(along).collect();
+    }
+    all
+}
+
+/// Moves between two layouts in memories of their own, every way that there is, and compares all of the destination's memory.
+fn check<T: Element>(device: &Device, src: &TensorLayout, dst: &TensorLayout) {
+    let (from, to) = (offsets(src), offsets(dst));
+    let len = |offsets: &[usize]| offsets.iter().max().map_or(0, |last| last + 1) + 5;
+    let host: Vec<T> = (0..len(&from)).map(|index| T::scrambled(index, 1)).collect();
+    let canaries: Vec<T> = (0..len(&to)).map(|index| T::scrambled(index, 2)).collect();
+    let (mut before, mut expected) = (canaries.clone(), canaries);
+    for (&from, &to) in from.iter().zip(&to) {
+        expected[to] = host[from];
+        before[to] = complement(host[from]);
+    }
+    let memory = DeviceTensor::from_host(device, &[host.len()], &host).unwrap();
+    let mut target = DeviceTensor::from_host(device, &[before.len()], &before).unwrap();
+    let source = memory.window(src).unwrap();
+    let plans = TensorPlan::candidates(source, target.window_mut(dst).unwrap()).unwrap();
+    for plan in plans {
+        target.copy_from_host(&before).unwrap();
+        plan.run(source, target.window_mut(dst).unwrap())
+            .unwrap_or_else(|error| panic!("{plan}: {error}"));
+        let actual = target.to_host().unwrap();
+        if let Some(at) = (0..actual.len()).find(|&at| actual[at] != expected[at]) {
+            panic!("{plan}: {:?} at {at}, not {:?}", actual[at], expected[at]);
+        }
+    }
+    assert!(memory.to_host().unwrap() == host, "the source has changed");
+}
+
+/// The element with every bit flipped.
+fn complement<T: Element>(element: T) -> T {
+    let mut bytes = bytemuck::bytes_of(&element).to_vec();
+    bytes.iter_mut().for_each(|byte| *byte = !*byte);
+    bytemuck::pod_read_unaligned(&bytes)
+}
+
+/// Moves a tensor without gaps whose axes come in another order to one without gaps.
+fn check_order<T: Element>(device: &Device, shape: &[usize], order: &[usize]) {
+    let size = size_of::<T>();
+    let src = TensorLayout::contiguous(shape, size).unwrap().permute_axes(order).unwrap();
+    let dst = TensorLayout::contiguous(src.shape(), size).unwrap();
+    check::<T>(device, &src, &dst);
+}
+
+fn every_order_of_up_to_four_axes(device: &Device) {
+    for rank in 0..=4 {
+        for order in orders(rank) {
+            check_order::<u32>(device, &[7, 6, 5, 9][..rank], &order);
+            check_order::<u32>(device, &[3, 16, 4, 20][..rank], &order);
+            check_order::<u8>(device, &[7, 5, 6, 17][..rank], &order);
+            check_order::<u64>(device, &[2, 33, 3, 12][..rank], &order);
+        }
+    }
+}
+
+fn every_element(device: &Device) {
+    fn check_orders<T: Element>(device: &Device) {
+        for order in [[2, 1, 0], [0, 2, 1], [1, 2, 0], [1, 0, 2]] {
+            check_order::<T>(device, &[19, 7, 34], &order);
+            check_order::<T>(device, &[16, 2, 48], &order);
+        }
+    }
+    check_orders::<u8>(device);
+    check_orders::<u16>(device);
+    check_orders::<u32>(device);
+    check_orders::<u64>(device);
+    check_orders::<u128>(device);
+    check_orders::<[u8; 3]>(device);
+    check_orders::<[u8; 5]>(device);
+    check_orders::<[u16; 3]>(device);
+    check_orders::<[u32; 3]>(device);
+    check_orders::<[u64; 6]>(device);
+    check_order::<[u8; 0]>(device, &[19, 7, 34], &[2, 1, 0]);
+}
+
+/// A layout of `shape` whose axes are `slack` longer than they need be, from element `offset` on.
+fn loose(shape: &[usize], slack: usize, offset: usize) -> TensorLayout {
+    let mut strides = vec![0; shape.len()];
+    let mut stride = 1;
+    for axis in (0..shape.len()).rev() {
+        strides[axis] = stride;
+        stride *= (shape[axis] + slack) as isize;
+    }
+    TensorLayout::strided(shape, &strides, offset, 16).unwrap()
+}
+
+fn gaps_and_odd_starts(device: &Device) {
+    fn check_loose<T: Element>(device: &Device) {
+        for order in [[2, 0, 1], [2, 1, 0], [0, 2, 1], [1, 0, 2]] {
+            for (slack, offset) in [(0, 1), (1, 0), (4, 4), (8, 3)] {
+                let shape = [12, 5, 40];
+                let src = loose(&shape, slack, offset).permute_axes(&order).unwrap();
+                let tight = loose(src.shape(), 0, 0);
+                check::<T>(device, &src, &tight);
+                let (reversed, tight) = (loose(src.shape(), slack, offset), loose(&shape, 0, 0));
+                check::<T>(device, &tight.permute_axes(&order).unwrap(), &reversed);
+                check::<T>(device, &src, &reversed);
+            }
+        }
+    }
+    check_loose::<u8>(device);
+    check_loose::<u16>(device);
+    check_loose::<u32>(device);
+    check_loose::<u64>(device);
+    check_loose::<u128>(device);
+    check_loose::<[u8; 3]>(device);
+}
+
+/// Axes so short that a tile's run is made of several, whole and cut.
+fn runs_of_several_axes(device: &Device) {
+    for order in [[4, 3, 2, 1, 0], [3, 2, 1, 4, 0], [2, 0, 4, 1, 3], [1, 3, 0, 4, 2]] {
+        check_order::<u32>(device, &[10, 4, 6, 4, 12], &order);
+        check_order::<u16>(device, &[15, 3, 5, 3, 16], &order);
+        check_order::<u64>(device, &[5, 5, 4, 3, 6], &order);
+    }
+    for order in [[5, 4, 3, 2, 1, 0], [3, 2, 0, 5, 1, 4], [3, 2, 5, 1, 0, 4]] {
+        check_order::<u32>(device, &[8, 3, 5, 3, 4, 8], &order);
+        check_order::<u8>(device, &[8, 3, 5, 3, 4, 8], &order);
+    }
+}
+
+/// Several tiles along each axis.
+fn long_axes(device: &Device) {
+    check_order::<u32>(device, &[300, 3, 290], &[2, 1, 0]);
+    check_order::<u8>(device, &[300, 2, 280], &[2, 1, 0]);
+    check_order::<u16>(device, &[260, 2, 201], &[2, 1, 0]);
+    check_order::<u128>(device, &[80, 3, 90], &[2, 1, 0]);
+    check_order::<u64>(device, &[2, 3000, 4], &[2, 0, 1]);
+    check_order::<u32>(device, &[3, 3000, 5], &[2, 0, 1]);
+}
+
+fn steps_and_mirrors(device: &Device) {
+    let whole = TensorLayout::contiguous(&[9, 14, 33], 4).unwrap();
+    for step in [-3, -1, 2, 5] {
+        for axis in 0..3 {
+            for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+                let some = whole.slice(axis, 1.., step).unwrap().permute_axes(&order).unwrap();
+                let dst = TensorLayout::contiguous(some.shape(), 4).unwrap();
+                check::<u32>(device, &some, &dst);
+                check::<u32>(device, &dst, &some);
+                check::<[u8; 3]>(device, &some, &some.slice(0, .., -1).unwrap());
+            }
+        }
+    }
+}
+
+fn repeated_elements(device: &Device) {
+    let row = TensorLayout::contiguous(&[37], 2).unwrap();
+    for src in [
+        row.broadcast(&[20, 37]).unwrap(),
+        row.broadcast(&[20, 37]).unwrap().t(),
+        row.insert_axis(1).unwrap().broadcast(&[3, 37, 5]).unwrap(),
+        row.index_axis(0, 3).unwrap().broadcast(&[6, 50]).unwrap(),
+    ] {
+        let dst = TensorLayout::contiguous(src.shape(), 2).unwrap();
+        check::<u16>(device, &src, &dst);
+        check::<u16>(device, &src, &loose(src.shape(), 3, 1));
+    }
+}
+
+/// As many axes as there may be, none of which lies together with another.
+fn many_axes(device: &Device) {
+    let reversed: Vec<usize> = (0..11).rev().collect();
+    check_order::<u32>(device, &[2; 11], &reversed);
+    let mut order: Vec<usize> = (0..16).rev().collect();
+    let shape: Vec<usize> = (0..16).map(|axis| 1 + usize::from(axis % 2 == 0)).collect();
+    check_order::<[u8; 3]>(device, &shape, &order);
+    order.swap(3, 8);
+    // Gaps keep sixteen axes apart.
+    let src = TensorLayout::strided(&[2; 10], &[1 << 10; 10].map(|s: isize| s), 0, 1);
+    assert!(src.is_ok_and(|layout| !layout.is_injective()));
+    let strides: Vec<isize> = (0..12).map(|axis| 3isize.pow(axis)).collect();
+    let src = TensorLayout::strided(&[2; 12], &strides, 0, 1).unwrap();
+    let dst = TensorLayout::contiguous(&[2; 12], 1).unwrap();
+    check::<u8>(device, &src, &dst);
+    check::<u8>(device, &dst, &src);
+}
+
+fn random_moves(device: &Device) {
+    let axis = (1..=6usize, 0..3usize, prop_oneof![4 => Just(1isize), 1 => Just(-1), 1 => Just(2)]);
+    let axes = proptest::collection::vec((axis.clone(), axis), 1..=8);
+    let case = (axes, 0..1000u32, 0..8usize, 0..4usize);
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(120) };
+    proptest!(config, |((axes, seed, offset, element) in case)| {
+        // No more than some thousand elements.
+        let mut left = 4000;
+        let axes: Vec<_> = axes.into_iter().map(|(mut src, dst)| {
+            src.0 = src.0.min(left);
+            left /= src.0;
+            (src, dst)
+        }).collect();
+        let order = {
+            let mut order: Vec<usize> = (0..axes.len()).collect();
+            order.sort_by_key(|&axis| (seed + 1).wrapping_mul(0x9e37_79b9).rotate_left(5 * axis as u32));
+            order
+        };
+        let laid_out = |order: &[usize], side: &dyn Fn(usize) -> (usize, usize, isize)| {
+            let mut strides = vec![0; axes.len()];
+            let (mut stride, mut start) = (1, offset);
+            for &axis in order.iter().rev() {
+                let (length, slack, step) = side(axis);
+                strides[axis] = stride * step;
+                if step < 0 {
+                    start += (length - 1) * stride as usize;
+                }
+                stride *= (length + slack) as isize * step.abs();
+            }
+            let shape: Vec<usize> = axes.iter().map(|(src, _)| src.0).collect();
+            TensorLayout::strided(&shape, &strides, start, 8).unwrap()
+        };
+        let straight: Vec<usize> = (0..axes.len()).collect();
+        let src = laid_out(&order, &|axis| axes[axis].0);
+        let dst = laid_out(&straight, &|axis| (axes[axis].0.0, axes[axis].1.1, axes[axis].1.2));
+        match element {
+            0 => check::<u8>(device, &src, &dst),
+            1 => check::<u16>(device, &src, &dst),
+            2 => check::<u32>(device, &src, &dst),
+            _ => check::<u64>(device, &src, &dst),
+        }
+    });
+}
+
+/// What has a faster way goes it.
+fn matrices_and_copies(device: &Device) {
+    let names = |src: TensorView<'_, u32>| {
+        let mut dst = DeviceTensor::<u32>::zeroed(device, src.shape()).unwrap();
+        TensorPlan::new(src, &mut dst).unwrap().kernel_names()
+    };
+    let tensor = DeviceTensor::<u32>::zeroed(device, &[4, 64, 8, 16]).unwrap();
+    let view = tensor.view();
+    assert!(names(view).is_empty());
+    assert!(names(view.t().t()).is_empty());
+    assert_eq!(names(view.permute_axes(&[0, 2, 3, 1]).unwrap()), ["micro_b4"]);
+    assert_eq!(names(view.permute_axes(&[1, 0, 2, 3]).unwrap()), ["words_b16"]);
+    let tensor = DeviceTensor::<u32>::zeroed(device, &[32, 48, 40]).unwrap();
+    assert_eq!(names(tensor.view().t()), ["tiles_b4"]);
+    assert_eq!(names(tensor.view().slice(2, .., 2).unwrap()), ["words_b4"]);
+    let matrix = DeviceMatrix::<u32>::zeroed(device, 200, 300).unwrap();
+    let tensor = DeviceTensor::from(matrix);
+    assert_eq!(names(tensor.view().t()), ["micro_b4"]);
+    assert_eq!(tensor.transposed().unwrap().shape(), [300, 200]);
+}
+
+fn what_does_not_fit_is_refused(device: &Device) {
+    let src = DeviceTensor::<u32>::zeroed(device, &[4, 6]).unwrap();
+    let mut dst = DeviceTensor::<u32>::zeroed(device, &[4, 6]).unwrap();
+    assert!(matches!(src.view().t().copy_into(&mut dst), Err(Error::TensorShapeMismatch { .. })));
+    assert!(matches!(src.permuted(&[0, 0]), Err(Error::NotAPermutation { .. })));
+    let plan = TensorPlan::new(&src, &mut dst).unwrap();
+    let columns = src.view().slice(1, ..3, 1).unwrap();
+    let other = plan.run(columns, dst.view_mut().slice(1, 3.., 1).unwrap());
+    assert!(matches!(other, Err(Error::PlanMismatch { .. })), "{other:?}");
+    let elsewhere = Device::simulated();
+    let mut dst = DeviceTensor::<u32>::zeroed(&elsewhere, &[4, 6]).unwrap();
+    assert!(matches!(src.copy_into(&mut dst), Err(Error::DeviceMismatch { .. })));
+}

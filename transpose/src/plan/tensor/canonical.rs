@@ -1,0 +1,253 @@
+//! A move in canonical form: few axes, in words, whatever it was asked for as.
+
+use crate::kernels::{Width, width_dividing};
+use crate::plan::problem::{VECTOR, alignment};
+use crate::tensor::TensorLayout;
+use kernel_abi::tensor::MOST_AXES;
+use std::fmt;
+
+/// The element, both layouts, and how both memories are aligned: all that a plan depends on beside the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TensorProblem {
+    pub element_bytes: usize,
+    pub src: TensorLayout,
+    pub dst: TensorLayout,
+    /// The largest power of two, up to [`VECTOR`], that divides the address of the source's element `[0, …, 0]`.
+    pub src_align: usize,
+    /// The same of the destination.
+    pub dst_align: usize,
+}
+
+impl TensorProblem {
+    /// Whether a plan made for this problem can be run on the other: whether they are the same but for where their memories start, and
+    /// an alignment that is better than planned for.
+    pub fn serves(&self, other: &Self) -> bool {
+        let same = |a: &TensorLayout, b: &TensorLayout| {
+            (a.shape(), a.strides()) == (b.shape(), b.strides())
+        };
+        self.element_bytes == other.element_bytes
+            && same(&self.src, &other.src)
+            && same(&self.dst, &other.dst)
+            && other.src_align >= self.src_align
+            && other.dst_align >= self.dst_align
+    }
+}
+
+impl fmt::Display for TensorProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TensorProblem { element_bytes, src, dst, src_align, dst_align } = self;
+        write!(
+            f,
+            "{:?} elements of {element_bytes} bytes, {:?} apart, to {:?} apart, \
+             addresses aligned to {src_align} and {dst_align} bytes",
+            src.shape(),
+            src.strides(),
+            dst.strides()
+        )
+    }
+}
+
+/// An axis: how many indices, and how far they are apart on either side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Axis {
+    pub length: usize,
+    pub src: isize,
+    pub dst: isize,
+}
+
+/// A move, brought to the fewest axes that it has.
+///
+/// - Elements are an axis of bytes like any other. What lies together on both sides is one axis; an axis of one index is none.
+/// - The destination's strides are positive and the axes in their order, the fastest first.
+/// - Lengths and strides count words, the widest that all of them and both addresses are multiples of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Canonical {
+    axes: [Axis; MOST_AXES],
+    count: usize,
+    /// The word that lengths and strides count.
+    pub word: Width,
+    /// Bytes from the source's element `[0, …, 0]`, and from the destination's, to where the move starts.
+    pub starts: [isize; 2],
+    /// Bytes, up to [`VECTOR`], that divide the addresses there.
+    pub aligned: [usize; 2],
+}
+
+impl Canonical {
+    /// That of a problem with elements.
+    pub fn of(problem: &TensorProblem) -> Self {
+        let TensorProblem { element_bytes, src, dst, .. } = problem;
+        let bytes = *element_bytes as isize;
+        let mut axes = [Axis::default(); MOST_AXES];
+        axes[0] = Axis { length: *element_bytes, src: 1, dst: 1 };
+        let mut count = usize::from(*element_bytes > 1);
+        let mut starts = [0, 0];
+        for (axis, &length) in src.shape().iter().enumerate() {
+            if length == 1 {
+                continue;
+            }
+            let (src, dst) = (src.strides()[axis] * bytes, dst.strides()[axis] * bytes);
+            let mut axis = Axis { length, src, dst };
+            if dst < 0 {
+                starts[0] += (length as isize - 1) * src;
+                starts[1] += (length as isize - 1) * dst;
+                axis = Axis { length, src: -src, dst: -dst };
+            }
+            axes[count] = axis;
+            count += 1;
+        }
+        let aligned = [(problem.src_align, starts[0]), (problem.dst_align, starts[1])]
+            .map(|(align, start)| align.min(alignment(start.unsigned_abs() as u64)));
+        axes[..count].sort_unstable_by_key(|axis| axis.dst);
+        let mut canonical = Canonical { axes, count, word: Width::B1, starts, aligned };
+        canonical.join();
+        canonical.widen();
+        canonical
+    }
+
+    /// The axes, the destination's fastest first.
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes[..self.count]
+    }
+
+    /// Words to move.
+    pub fn words(&self) -> usize {
+        self.axes().iter().map(|axis| axis.length).product()
+    }
+
+    /// Bytes of a word.
+    pub fn word_bytes(&self) -> usize {
+        self.word.bytes()
+    }
+
+    /// Words that lie together on both sides wherever one does.
+    pub fn run(&self) -> usize {
+        match self.axes() {
+            [Axis { length, src: 1, dst: 1 }, ..] => *length,
+            _ => 1,
+        }
+    }
+
+    /// Makes one axis of neighbours that lie together on both sides.
+    fn join(&mut self) {
+        let mut kept = 0;
+        for next in 1..self.count {
+            let (inner, outer) = (self.axes[kept], self.axes[next]);
+            let length = inner.length as isize;
+            if (inner.src * length, inner.dst * length) == (outer.src, outer.dst) {
+                self.axes[kept].length *= outer.length;
+            } else {
+                kept += 1;
+                self.axes[kept] = outer;
+            }
+        }
+        self.count = self.count.min(kept + 1);
+    }
+
+    /// Counts in the widest words that there are.
+    fn widen(&mut self) {
+        let run = self.run();
+        let strides = self.axes().iter().filter(|axis| (axis.src, axis.dst) != (1, 1));
+        let strides = strides.flat_map(|axis| [axis.src, axis.dst]).map(isize::unsigned_abs);
+        self.word = width_dividing(strides.chain(self.aligned).chain([run]));
+        let bytes = self.word.bytes() as isize;
+        if bytes == 1 {
+            return;
+        }
+        for axis in &mut self.axes[1..self.count] {
+            (axis.src, axis.dst) = (axis.src / bytes, axis.dst / bytes);
+        }
+        self.axes[0].length /= bytes as usize;
+        if self.axes[0].length == 1 {
+            self.axes.copy_within(1.., 0);
+            self.count -= 1;
+        }
+    }
+}
+
+/// Bytes that divide the distance between what starts along any of these axes, on one side, and its address: up to [`VECTOR`] of the
+/// address, more of the strides.
+pub(super) fn starts_on(
+    address: usize,
+    strides: impl Iterator<Item = isize>,
+    word_bytes: usize,
+    most: usize,
+) -> usize {
+    let all = strides.fold(0, |all, stride| all | (stride.unsigned_abs() * word_bytes));
+    let strides = if all == 0 { most } else { 1 << all.trailing_zeros().min(usize::BITS - 2) };
+    // What is as well aligned as is ever asked for most likely is better aligned than that.
+    let address = if address >= VECTOR { most } else { address };
+    strides.min(address).min(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(bytes: usize, src: &TensorLayout, dst: &TensorLayout, align: usize) -> Canonical {
+        let (src, dst) = (*src, *dst);
+        Canonical::of(&TensorProblem {
+            element_bytes: bytes,
+            src,
+            dst,
+            src_align: align,
+            dst_align: align,
+        })
+    }
+
+    fn axis(length: usize, src: isize, dst: isize) -> Axis {
+        Axis { length, src, dst }
+    }
+
+    #[test]
+    fn what_lies_together_is_one_axis() {
+        let src = TensorLayout::contiguous(&[4, 5, 6, 7], 4).unwrap();
+        // A contiguous copy is one axis, in the widest words.
+        let copy = canonical(4, &src, &src, 16);
+        assert_eq!((copy.axes(), copy.word), ([axis(210, 1, 1)].as_slice(), Width::B16));
+        // Channels first to channels last: two axes and a batch.
+        let dst = TensorLayout::contiguous(&[4, 6, 7, 5], 4).unwrap();
+        let turned = canonical(4, &src.permute_axes(&[0, 2, 3, 1]).unwrap(), &dst, 16);
+        let expected = [axis(5, 42, 1), axis(42, 1, 5), axis(4, 210, 210)];
+        assert_eq!((turned.axes(), turned.word), (expected.as_slice(), Width::B4));
+        // The innermost axis stays: it joins the element.
+        let dst = TensorLayout::contiguous(&[5, 4, 6, 7], 4).unwrap();
+        let outer = canonical(4, &src.permute_axes(&[1, 0, 2, 3]).unwrap(), &dst, 16);
+        let expected = [axis(21, 1, 1), axis(4, 105, 21), axis(5, 21, 84)];
+        assert_eq!((outer.axes(), outer.word, outer.run()), (expected.as_slice(), Width::B8, 21));
+    }
+
+    #[test]
+    fn words_divide_everything() {
+        let src = TensorLayout::contiguous(&[8, 6], 12).unwrap();
+        let dst = TensorLayout::contiguous(&[6, 8], 12).unwrap();
+        let turned = canonical(12, &src.t(), &dst, 16);
+        let expected = [axis(3, 1, 1), axis(8, 18, 3), axis(6, 3, 24)];
+        assert_eq!((turned.axes(), turned.word), (expected.as_slice(), Width::B4));
+        assert_eq!(canonical(12, &src.t(), &dst, 2).word, Width::B2);
+        let bytes = TensorLayout::contiguous(&[8, 6], 1).unwrap();
+        let steps = bytes.slice(1, .., 2).unwrap();
+        let dst = TensorLayout::contiguous(&[8, 3], 1).unwrap();
+        assert_eq!(canonical(1, &steps, &dst, 16).axes(), [axis(24, 2, 1)]);
+    }
+
+    #[test]
+    fn the_destination_decides_the_direction() {
+        let src = TensorLayout::contiguous(&[10, 4], 8).unwrap();
+        let backwards = src.slice(0, .., -1).unwrap();
+        let both = canonical(8, &backwards, &backwards, 16);
+        assert_eq!((both.axes(), both.starts), ([axis(20, 1, 1)].as_slice(), [-288, -288]));
+        let one = canonical(8, &src, &backwards, 16);
+        assert_eq!(one.axes(), [axis(2, 1, 1), axis(10, -2, 2)]);
+        assert_eq!((one.starts, one.aligned), ([288, -288], [16, 16]));
+    }
+
+    #[test]
+    fn a_single_element_has_no_axes() {
+        let one = TensorLayout::contiguous(&[1, 1, 1], 8).unwrap();
+        let canonical = canonical(8, &one, &one, 16);
+        assert_eq!(
+            (canonical.axes(), canonical.word, canonical.words()),
+            ([].as_slice(), Width::B8, 1)
+        );
+    }
+}

@@ -1,0 +1,261 @@
+//! Planning moves of arrays of any rank: pure arithmetic.
+//!
+//! A move is brought to [canonical form](canonical), and goes one of four ways:
+//!
+//! | what it then is | how it goes |
+//! |---|---|
+//! | one stretch of memory | the driver copies it |
+//! | the transpose of a matrix, or of a batch of them | as [`Plan`] has it |
+//! | the fastest axis changes | `tiles`, through a transposed tile, if the [model](model) says so |
+//! | anything else | `words`, a word a thread at a time |
+
+mod canonical;
+mod model;
+mod tiles;
+mod words;
+
+use super::problem::{Batch, Problem, alignment};
+use super::{Plan, Strategy};
+use crate::kernels;
+use crate::launch::{Fields, Launch};
+use crate::layout::Layout;
+use crate::tensor::{TensorView, TensorViewMut};
+use crate::{Error, Facts, Result};
+use bytemuck::Pod;
+use canonical::{Axis, Canonical, TensorProblem};
+use kernel_abi::tensor::{BLOCK, RunAxis};
+use kernel_abi::{Kernel, Params, Width};
+use std::fmt;
+
+/// The move of one tensor to another, checked, that only waits to be run.
+///
+/// ```
+/// use transpose::{Device, DeviceTensor, TensorPlan};
+/// # fn main() -> transpose::Result<()> {
+/// let device = Device::simulated();
+/// let src = DeviceTensor::from_host(&device, &[2, 3, 2], &(0..12).collect::<Vec<u32>>())?;
+/// let mut dst = DeviceTensor::zeroed(&device, &[2, 2, 3])?;
+/// let permuted = src.view().permute_axes(&[2, 0, 1])?;
+/// let plan = TensorPlan::new(permuted, &mut dst)?;
+/// plan.run(permuted, &mut dst)?;
+/// assert_eq!(dst.to_host()?, [0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct TensorPlan {
+    problem: TensorProblem,
+    /// Bytes from each side's element `[0, …, 0]` to the address that launches are given.
+    starts: [isize; 2],
+    way: Way,
+}
+
+/// How a move goes.
+#[derive(Clone, Debug)]
+enum Way {
+    /// As one stretch of so many bytes.
+    Copy(usize),
+    /// By kernels.
+    Launches(Vec<Launch>),
+}
+
+impl TensorPlan {
+    /// Plans the move of tensors laid out like `src` to ones laid out like `dst`, at addresses aligned no worse. Nothing is launched.
+    ///
+    /// # Errors
+    /// [`Error::TensorShapeMismatch`] for different shapes.
+    pub fn new<'s, 'd, T: Pod>(
+        src: impl Into<TensorView<'s, T>>,
+        dst: impl Into<TensorViewMut<'d, T>>,
+    ) -> Result<Self> {
+        let src = src.into();
+        let problem = problem(&src, &dst.into())?;
+        let mut ways = ways(&problem, src.device().facts());
+        Ok(ways.swap_remove(0))
+    }
+
+    /// Every way that the move can go, the one of [`new`](Self::new) first.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn candidates<'s, 'd, T: Pod>(
+        src: impl Into<TensorView<'s, T>>,
+        dst: impl Into<TensorViewMut<'d, T>>,
+    ) -> Result<Vec<Self>> {
+        let src = src.into();
+        Ok(ways(&problem(&src, &dst.into())?, src.device().facts()))
+    }
+
+    /// The names of the kernels that the plan launches, in order; none where the driver copies.
+    pub fn kernel_names(&self) -> Vec<&'static str> {
+        match &self.way {
+            Way::Copy(_) => Vec::new(),
+            Way::Launches(launches) => launches.iter().map(|launch| launch.entry.name).collect(),
+        }
+    }
+
+    /// Moves `src` to `dst`, both laid out as the plan was made for.
+    ///
+    /// The work is queued on the tensors' device; reading a tensor back waits for it.
+    ///
+    /// # Errors
+    /// [`Error::PlanMismatch`] for other layouts, [`Error::TensorShapeMismatch`], [`Error::DeviceMismatch`] for tensors on two devices,
+    /// and what the device reports.
+    pub fn run<'s, 'd, T: Pod>(
+        &self,
+        src: impl Into<TensorView<'s, T>>,
+        dst: impl Into<TensorViewMut<'d, T>>,
+    ) -> Result<()> {
+        let (src, dst) = (src.into(), dst.into());
+        let actual = problem(&src, &dst)?;
+        if !self.problem.serves(&actual) {
+            let (planned, actual) = (self.problem.to_string(), actual.to_string());
+            return Err(Error::PlanMismatch { planned, actual });
+        }
+        let device = src.device();
+        if !device.is_same(dst.device()) {
+            let (src, dst) = (device.to_string(), dst.device().to_string());
+            return Err(Error::DeviceMismatch { src, dst });
+        }
+        let [from, to] = [(src.address(), 0), (dst.address(), 1)]
+            .map(|(address, side)| address.wrapping_add_signed(self.starts[side] as i64));
+        match &self.way {
+            // SAFETY: all elements of both views, which lie in live memory, of which that of `dst` is borrowed exclusively.
+            Way::Copy(bytes) => unsafe { device.copy(from, to, *bytes) },
+            Way::Launches(launches) => launches.iter().try_for_each(|launch| {
+                // SAFETY: the plan was made for these layouts, whose elements lie in live memory, and for no addresses less
+                // aligned; `dst` is borrowed exclusively, and no two indices lead to one of its elements.
+                unsafe { device.launch(launch, [from, to]) }
+            }),
+        }
+    }
+}
+
+/// What the plan will do: the kernels by name, with their grids.
+impl fmt::Display for TensorPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.problem)?;
+        match &self.way {
+            Way::Copy(bytes) => write!(f, " a copy of {bytes} bytes"),
+            Way::Launches(launches) => launches.iter().try_for_each(|launch| {
+                write!(
+                    f,
+                    " {} on {:?} blocks of {:?} threads",
+                    launch.entry.name, launch.grid, launch.block
+                )
+            }),
+        }
+    }
+}
+
+/// The problem of a source and a destination of the same shape.
+fn problem<T: Pod>(src: &TensorView<'_, T>, dst: &TensorViewMut<'_, T>) -> Result<TensorProblem> {
+    if src.shape() != dst.shape() {
+        let (src, dst) = (src.shape().to_vec(), dst.shape().to_vec());
+        return Err(Error::TensorShapeMismatch { src, dst });
+    }
+    Ok(TensorProblem {
+        element_bytes: size_of::<T>(),
+        src: *src.layout(),
+        dst: *dst.layout(),
+        src_align: alignment(src.address()),
+        dst_align: alignment(dst.address()),
+    })
+}
+
+/// Bytes of elements that are moved as they are, rather than as a matrix's.
+const LONG_ELEMENT: usize = 128;
+
+/// Every way to solve a problem, the best first.
+fn ways(problem: &TensorProblem, facts: &Facts) -> Vec<TensorPlan> {
+    let plan = |starts, way| TensorPlan { problem: *problem, starts, way };
+    if problem.src.is_empty() || problem.element_bytes == 0 {
+        return vec![plan([0, 0], Way::Launches(Vec::new()))];
+    }
+    let canonical = Canonical::of(problem);
+    let starts = canonical.starts;
+    if canonical.words() == canonical.run() {
+        let bytes = canonical.words() * canonical.word_bytes();
+        return vec![plan(starts, Way::Copy(bytes))];
+    }
+    let words = words::launches(&canonical);
+    let mut ways = match tiles::best(&canonical) {
+        Some((cost, tiles)) if cost < cost_of_words(&canonical) => vec![vec![tiles], words],
+        Some((_, tiles)) => vec![words, vec![tiles]],
+        None => vec![words],
+    };
+    if let Some(matrix) = matrix(&canonical, facts) {
+        // Long elements are moved by `words` as fast, and with more loads in flight than `elements` has.
+        let long = canonical.run() * canonical.word_bytes() >= LONG_ELEMENT;
+        let first = if long && canonical.word == Width::B16 { ways.len() } else { 0 };
+        ways.insert(first, matrix);
+    }
+    ways.into_iter().map(|launches| plan(starts, Way::Launches(launches))).collect()
+}
+
+/// What the model says of `words`.
+fn cost_of_words(canonical: &Canonical) -> f64 {
+    let bytes = canonical.word_bytes();
+    let src_bytes = match canonical.axes() {
+        [Axis { length, src: 1, .. }, ..] => model::sectors(length * bytes, bytes) / *length as f64,
+        [Axis { src, .. }, ..] => {
+            src.unsigned_abs().saturating_mul(bytes).min(model::SECTOR) as f64
+        }
+        [] => bytes as f64,
+    };
+    let axes = canonical.axes().len();
+    model::WEIGHTS.words(canonical.word, canonical.words(), axes, src_bytes)
+}
+
+/// The launches of [`Plan`] for a move that is the transpose of matrices.
+fn matrix(canonical: &Canonical, facts: &Facts) -> Option<Vec<Launch>> {
+    let tuple = canonical.run();
+    let axes = if tuple > 1 { &canonical.axes()[1..] } else { canonical.axes() };
+    let (rows, cols, apart) = match *axes {
+        [rows, cols] => (rows, cols, Axis { length: 1, src: 0, dst: 0 }),
+        [rows, cols, apart] => (rows, cols, apart),
+        _ => return None,
+    };
+    let elements = |words: isize| {
+        usize::try_from(words).ok().filter(|words| words % tuple == 0).map(|words| words / tuple)
+    };
+    if elements(rows.dst) != Some(1) || elements(cols.src) != Some(1) {
+        return None;
+    }
+    let bytes = tuple * canonical.word_bytes();
+    let src = Layout::new(rows.length, cols.length, elements(rows.src)?, bytes).ok()?;
+    let dst = Layout::new(cols.length, rows.length, elements(cols.dst)?, bytes).ok()?;
+    let batch = Batch {
+        count: apart.length,
+        src_stride: elements(apart.src)?,
+        dst_stride: elements(apart.dst)?,
+    };
+    let [from, to] = canonical.aligned;
+    let problem =
+        Problem::of_layouts(bytes, src.aligned_to(from), dst.aligned_to(to), batch).ok()?;
+    Some(Plan::of_problem(problem, Strategy::Auto, facts).ok()?.launches)
+}
+
+/// A launch of a kernel that moves arrays of any rank, so many words further on either side.
+fn launch<P: Params>(
+    kernel: &Kernel<P>,
+    canonical: &Canonical,
+    blocks: usize,
+    shared: usize,
+    offsets: [isize; 2],
+    params: &P,
+) -> Launch {
+    Launch {
+        entry: kernels::entry(kernel, canonical.word).expect("the kernels exist for every word"),
+        grid: [blocks as u32, 1, 1],
+        block: BLOCK,
+        dynamic_shared_bytes: shared as u32,
+        at_once: 0,
+        evict_last: true,
+        cooperative: false,
+        offsets: offsets.map(|words| (words * canonical.word_bytes() as isize) as u64),
+        params: Fields::of(params),
+    }
+}
+
+const _: () = assert!(size_of::<RunAxis>() == 16);

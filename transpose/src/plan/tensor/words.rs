@@ -1,0 +1,110 @@
+//! The planner of `words`, which serves every move.
+
+use super::canonical::{Axis, Canonical};
+use super::launch;
+use crate::launch::Launch;
+use kernel_abi::tensor::{
+    Axis as Divided, MOST_AXES, THREADS, WORDS, WORDS_OF_THREAD, Words, divisor,
+};
+
+/// Words of a block.
+const OF_BLOCK: usize = (THREADS * WORDS_OF_THREAD) as usize;
+
+/// Words of a launch: every thread's number, those past the end included, is below what a kernel divides.
+const MOST_WORDS: usize = (1 << 31) - OF_BLOCK;
+
+/// The launches that move words one by one, no more than `most` each.
+pub(super) fn launches(canonical: &Canonical) -> Vec<Launch> {
+    in_parts(canonical, MOST_WORDS)
+}
+
+/// The same, for any limit.
+fn in_parts(canonical: &Canonical, most: usize) -> Vec<Launch> {
+    let axes = canonical.axes();
+    // The fastest axes that one launch has whole, and how many indices of the next.
+    let (mut whole, mut inner) = (0, 1);
+    while whole < axes.len() && inner * axes[whole].length <= most {
+        inner *= axes[whole].length;
+        whole += 1;
+    }
+    let cut = most / inner;
+    // Axes that no launch has whole: counted here, the first of them in steps of `cut`.
+    let mut launches = Vec::new();
+    let mut index = vec![0; axes.len() - whole];
+    loop {
+        let mut part = axes[..whole].to_vec();
+        let mut offsets = [0isize; 2];
+        for (at, axis) in index.iter().zip(&axes[whole..]) {
+            offsets[0] += *at as isize * axis.src;
+            offsets[1] += *at as isize * axis.dst;
+        }
+        if let (Some(axis), Some(at)) = (axes.get(whole), index.first()) {
+            part.push(Axis { length: cut.min(axis.length - at), ..*axis });
+        }
+        launches.push(one(canonical, &part, offsets));
+        let mut step = cut;
+        let next = index.iter_mut().zip(&axes[whole..]).any(|(at, axis)| {
+            *at += std::mem::replace(&mut step, 1);
+            let more = *at < axis.length;
+            if !more {
+                *at = 0;
+            }
+            more
+        });
+        if !next {
+            return launches;
+        }
+    }
+}
+
+/// One launch, of these axes, that starts so many words further.
+fn one(canonical: &Canonical, axes: &[Axis], offsets: [isize; 2]) -> Launch {
+    let words: usize = axes.iter().map(|axis| axis.length).product();
+    let mut divided = [Divided { divisor: divisor(1), src: 0, dst: 0 }; MOST_AXES];
+    for (divided, axis) in divided.iter_mut().zip(axes) {
+        *divided = Divided {
+            divisor: divisor(axis.length as u32),
+            src: axis.src as u64,
+            dst: axis.dst as u64,
+        };
+    }
+    let params = Words { axes: divided, count: axes.len() as u64, words: words as u64 };
+    launch(&WORDS, canonical, words.div_ceil(OF_BLOCK), 0, offsets, &params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::canonical::TensorProblem;
+    use super::*;
+    use crate::tensor::TensorLayout;
+
+    /// Every word is moved by one launch, whatever a launch may have.
+    #[test]
+    fn parts_are_all_of_it() {
+        let src = TensorLayout::contiguous(&[3, 4, 5, 7], 4).unwrap();
+        let dst = TensorLayout::contiguous(&[7, 5, 4, 3], 4).unwrap();
+        let problem =
+            TensorProblem { element_bytes: 4, src: src.t(), dst, src_align: 16, dst_align: 16 };
+        let canonical = Canonical::of(&problem);
+        for most in [1, 2, 3, 4, 11, 12, 30, 59, 60, 100, 420, 1000] {
+            let mut moved = vec![None; 420];
+            for launch in in_parts(&canonical, most) {
+                let params: Words = launch.params.to().unwrap();
+                assert!(params.words as usize <= most);
+                for number in 0..params.words {
+                    let [mut from, mut to] = launch.offsets.map(|bytes| bytes / 4);
+                    let mut rest = number;
+                    for axis in &params.axes[..params.count as usize] {
+                        let length = u64::from(axis.divisor as u32);
+                        from += rest % length * axis.src;
+                        to += rest % length * axis.dst;
+                        rest /= length;
+                    }
+                    assert_eq!(moved[to as usize].replace(from), None, "moved twice");
+                }
+            }
+            let expected = src.t().offsets().map(|from| Some(from as u64));
+            assert!(moved.into_iter().eq(expected), "{most} words a launch");
+        }
+    }
+}
