@@ -14,8 +14,10 @@
 //! | `global` | vectors of global memory |
 //! | `launch` | launches that overlap, and registers |
 //! | `matrices` | source and destination: addresses, shape, leading dimensions, edges |
+//! | `micro_block` | what a thread transposes in registers |
 //! | `multiply` | the high half of a product |
 //! | `opaque` | keeping the compiler from computing early what is needed late |
+//! | `shared` | accesses to shared memory as wide as they are needed |
 //! | `tile` | a tile in shared memory |
 //! | `walk` | which tile a block takes |
 //! | `warp` | what the lanes of a warp tell each other |
@@ -55,9 +57,13 @@ pub mod element;
 pub mod global;
 pub mod launch;
 pub mod matrices;
+#[cfg(any(feature = "fast", feature = "tensor"))]
+pub mod micro_block;
 pub mod multiply;
 #[cfg(any(feature = "fast", feature = "in_place", feature = "tensor"))]
 pub mod opaque;
+#[cfg(any(feature = "fast", feature = "tensor"))]
+pub mod shared;
 pub mod tile;
 pub mod walk;
 #[cfg(any(feature = "fast", feature = "in_place", feature = "tensor"))]

@@ -28,94 +28,15 @@
 //! at some distance from each other do, so for such matrices they are walked together
 //! ([`in_pairs`]); what is written stays long.
 
-use super::shared::{permute, store_u32, store_u32x2};
 use super::{per_vector, Extent, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
 use crate::launch::at_most_registers;
 use crate::matrices::Matrices;
+use crate::micro_block::MicroBlock;
 use crate::walk::in_pairs;
 use cuda_std::thread;
 use kernel_abi::{fast::MicroTile, Width};
-
-/// An element whose micro-blocks have `R` rows of one vector.
-pub trait MicroBlock<const R: usize>: Element {
-    /// Stores the columns of `block`, each `R` elements, to `at`, `at + pitch`, and so on.
-    ///
-    /// # Safety
-    /// The addresses are in the block's shared memory, aligned to a column's bytes (at most 16), and
-    /// accessed by no other thread before the next barrier.
-    unsafe fn store_columns(block: [B16; R], at: u32, pitch: u32);
-}
-
-impl MicroBlock<1> for B16 {
-    #[inline(always)]
-    unsafe fn store_columns([a]: [B16; 1], at: u32, _: u32) {
-        // SAFETY: the caller's obligations.
-        unsafe { a.store_shared(at) }
-    }
-}
-
-impl MicroBlock<2> for u64 {
-    #[inline(always)]
-    unsafe fn store_columns([a, b]: [B16; 2], at: u32, pitch: u32) {
-        // SAFETY: the caller's obligations.
-        unsafe {
-            B16(a.0, a.1, b.0, b.1).store_shared(at);
-            B16(a.2, a.3, b.2, b.3).store_shared(at + pitch);
-        }
-    }
-}
-
-impl MicroBlock<4> for u32 {
-    #[inline(always)]
-    unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
-        // SAFETY: the caller's obligations.
-        unsafe {
-            B16(a.0, b.0, c.0, d.0).store_shared(at);
-            B16(a.1, b.1, c.1, d.1).store_shared(at + pitch);
-            B16(a.2, b.2, c.2, d.2).store_shared(at + 2 * pitch);
-            B16(a.3, b.3, c.3, d.3).store_shared(at + 3 * pitch);
-        }
-    }
-}
-
-impl MicroBlock<4> for u16 {
-    #[inline(always)]
-    unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
-        // SAFETY: the caller's obligations.
-        let two_columns = |at: u32, a: u32, b: u32, c: u32, d: u32| unsafe {
-            store_u32x2(at, permute(a, b, 0x5410), permute(c, d, 0x5410));
-            store_u32x2(at + pitch, permute(a, b, 0x7632), permute(c, d, 0x7632));
-        };
-        two_columns(at, a.0, b.0, c.0, d.0);
-        two_columns(at + 2 * pitch, a.1, b.1, c.1, d.1);
-        two_columns(at + 4 * pitch, a.2, b.2, c.2, d.2);
-        two_columns(at + 6 * pitch, a.3, b.3, c.3, d.3);
-    }
-}
-
-impl MicroBlock<4> for u8 {
-    #[inline(always)]
-    unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
-        // Two rounds of interleaving: bytes to pairs, pairs to columns of four.
-        let four_columns = |at: u32, a: u32, b: u32, c: u32, d: u32| {
-            let (ab_low, ab_high) = (permute(a, b, 0x5140), permute(a, b, 0x7362));
-            let (cd_low, cd_high) = (permute(c, d, 0x5140), permute(c, d, 0x7362));
-            // SAFETY: the caller's obligations.
-            unsafe {
-                store_u32(at, permute(ab_low, cd_low, 0x5410));
-                store_u32(at + pitch, permute(ab_low, cd_low, 0x7632));
-                store_u32(at + 2 * pitch, permute(ab_high, cd_high, 0x5410));
-                store_u32(at + 3 * pitch, permute(ab_high, cd_high, 0x7632));
-            }
-        };
-        four_columns(at, a.0, b.0, c.0, d.0);
-        four_columns(at + 4 * pitch, a.1, b.1, c.1, d.1);
-        four_columns(at + 8 * pitch, a.2, b.2, c.2, d.2);
-        four_columns(at + 12 * pitch, a.3, b.3, c.3, d.3);
-    }
-}
 
 /// A tile in shared memory, transposed: `cols` rows of `rows` elements.
 #[derive(Clone, Copy)]

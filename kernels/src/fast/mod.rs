@@ -47,7 +47,6 @@ pub mod micro;
 pub mod pixels;
 pub mod row_staging;
 pub mod rows;
-pub mod shared;
 pub mod spans;
 pub mod staging;
 pub mod tall;
@@ -58,6 +57,7 @@ pub mod wide;
 
 use crate::element::Element;
 use crate::matrices::Matrices;
+pub use crate::shared;
 
 pub use kernel_abi::fast::{SECTOR, VECTOR};
 

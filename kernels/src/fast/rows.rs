@@ -15,12 +15,12 @@
 //! The last lane of a row has no next one: it loads for its neighbour, and has no columns of its own.
 
 use super::gather::Gather;
-use super::micro::MicroBlock;
 use super::spans::{slide, Destination, Spans, Transposed};
 use super::{per_vector, Extent, SECTOR, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::load_vector;
 use crate::matrices::Matrices;
+use crate::micro_block::MicroBlock;
 use crate::warp;
 use cuda_std::thread;
 use kernel_abi::{fast::RowsTile, Width};

@@ -4,14 +4,12 @@
 //! |---|---|
 //! | `words` | any move: a word a thread at a time, in the destination's order |
 //! | `tiles` | moves whose fastest axis changes: through a transposed tile, as `micro` of `fast` does |
-//! | `micro_block` | what a thread transposes in registers, for each word |
+//! | `vector` | vectors out of single words |
 //! | `axes` | indices and offsets out of a number, by division |
 
 pub mod axes;
-pub mod micro_block;
-#[path = "../fast/shared.rs"]
-pub mod shared;
 pub mod tiles;
+pub mod vector;
 pub mod words;
 
 /// Defines an entry point: its row of the table and its parameters, and a body.

@@ -19,10 +19,11 @@
 //! 8`: eight neighbouring threads store to eight different groups of banks, and who reads a column meets each of its vectors once.
 
 use super::axes::{divide, elsewhere, steps, unrolled};
-use super::micro_block::{MicroBlock, Word};
 use super::tensor_entry;
+use super::vector::Word;
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
+use crate::micro_block::MicroBlock;
 use core::marker::PhantomData;
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;

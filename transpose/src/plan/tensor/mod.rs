@@ -23,7 +23,7 @@ use crate::tensor::{TensorView, TensorViewMut};
 use crate::{Error, Facts, Result};
 use bytemuck::Pod;
 use canonical::{Axis, Canonical, TensorProblem};
-use kernel_abi::tensor::{BLOCK, RunAxis};
+use kernel_abi::tensor::BLOCK;
 use kernel_abi::{Kernel, Params, Width};
 use std::fmt;
 
@@ -250,12 +250,10 @@ fn launch<P: Params>(
         grid: [blocks as u32, 1, 1],
         block: BLOCK,
         dynamic_shared_bytes: shared as u32,
-        at_once: 0,
+        blocks_per_multiprocessor: 0,
         evict_last: true,
         cooperative: false,
         offsets: offsets.map(|words| (words * canonical.word_bytes() as isize) as u64),
         params: Fields::of(params),
     }
 }
-
-const _: () = assert!(size_of::<RunAxis>() == 16);

@@ -6,8 +6,8 @@ use super::model::{SECTOR, WEIGHTS, sectors};
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{
-    Axis as Divided, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Run, RunAxis, THREADS, TILES,
-    TileShape, Tiles, divisor,
+    Axis as Divided, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Run, RunAxis, TILES, TileShape,
+    Tiles, divisor,
 };
 
 /// The words that runs of a tile are tried with, about.
@@ -256,5 +256,3 @@ fn lanes(words: usize) -> u64 {
 fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
-
-const _: () = assert!(THREADS.is_multiple_of(32));

@@ -1,4 +1,4 @@
-//! Accesses to shared memory as wide as the fast kernels need them, and byte permutation.
+//! Accesses to shared memory as wide as they are needed, and byte permutation.
 
 use crate::element::B16;
 #[cfg(target_arch = "nvptx64")]

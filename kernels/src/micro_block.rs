@@ -1,53 +1,9 @@
-//! What a thread transposes in registers, for each word.
+//! What a thread transposes in registers: one vector of each of up to four rows.
+//!
+//! For elements of 4 bytes and more that means giving the registers other names, for smaller ones a few byte permutations.
 
-use super::shared::{permute, store_pair, store_u32};
 use crate::element::{Element, B16};
-
-/// A word that vectors are made of.
-pub trait Word: Element {
-    /// The vector of the words that `word` gives for 0, 1, …
-    fn vector(word: impl Fn(u32) -> Self) -> B16;
-}
-
-impl Word for B16 {
-    #[inline(always)]
-    fn vector(word: impl Fn(u32) -> Self) -> B16 {
-        word(0)
-    }
-}
-
-impl Word for u64 {
-    #[inline(always)]
-    fn vector(word: impl Fn(u32) -> Self) -> B16 {
-        B16::from_double_words([word(0), word(1)])
-    }
-}
-
-impl Word for u32 {
-    #[inline(always)]
-    fn vector(word: impl Fn(u32) -> Self) -> B16 {
-        B16(word(0), word(1), word(2), word(3))
-    }
-}
-
-impl Word for u16 {
-    #[inline(always)]
-    fn vector(word: impl Fn(u32) -> Self) -> B16 {
-        let pair = |i: u32| word(i) as u32 | (word(i + 1) as u32) << 16;
-        B16(pair(0), pair(2), pair(4), pair(6))
-    }
-}
-
-impl Word for u8 {
-    #[inline(always)]
-    fn vector(word: impl Fn(u32) -> Self) -> B16 {
-        let four = |i: u32| {
-            let byte = |j: u32| (word(i + j) as u32) << (8 * j);
-            byte(0) | byte(1) | byte(2) | byte(3)
-        };
-        B16(four(0), four(4), four(8), four(12))
-    }
-}
+use crate::shared::{permute, store_u32, store_u32x2};
 
 /// An element whose micro-blocks have `R` rows of one vector.
 pub trait MicroBlock<const R: usize>: Element {
@@ -96,8 +52,8 @@ impl MicroBlock<4> for u16 {
     unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
         // SAFETY: the caller's obligations.
         let two_columns = |at: u32, a: u32, b: u32, c: u32, d: u32| unsafe {
-            store_pair(at, permute(a, b, 0x5410), permute(c, d, 0x5410));
-            store_pair(at + pitch, permute(a, b, 0x7632), permute(c, d, 0x7632));
+            store_u32x2(at, permute(a, b, 0x5410), permute(c, d, 0x5410));
+            store_u32x2(at + pitch, permute(a, b, 0x7632), permute(c, d, 0x7632));
         };
         two_columns(at, a.0, b.0, c.0, d.0);
         two_columns(at + 2 * pitch, a.1, b.1, c.1, d.1);
@@ -109,7 +65,7 @@ impl MicroBlock<4> for u16 {
 impl MicroBlock<4> for u8 {
     #[inline(always)]
     unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
-        // Two rounds of interleaving: bytes to pairs, pairs to words.
+        // Two rounds of interleaving: bytes to pairs, pairs to columns of four.
         let four_columns = |at: u32, a: u32, b: u32, c: u32, d: u32| {
             let (ab_low, ab_high) = (permute(a, b, 0x5140), permute(a, b, 0x7362));
             let (cd_low, cd_high) = (permute(c, d, 0x5140), permute(c, d, 0x7362));
