@@ -6,7 +6,10 @@
 
 use std::collections::HashSet;
 
-const PTX: &str = include_str!("../transpose/ptx/in_place.ptx");
+const PTX: [&str; 2] = [
+    include_str!("../transpose/ptx/in_place.ptx"),
+    include_str!("../transpose/ptx/in_place_studies.ptx"),
+];
 
 const BLOCK_BARRIER: &str = "bar.sync";
 const WARP_BARRIER: &str = "bar.warp.sync";
@@ -19,7 +22,7 @@ struct Kernel<'p> {
 
 /// All kernels whose names begin so.
 fn kernels(stem: &str) -> Vec<Kernel<'static>> {
-    let entries = PTX.split(".entry ").skip(1).filter_map(|text| {
+    let entries = PTX.iter().flat_map(|ptx| ptx.split(".entry ").skip(1)).filter_map(|text| {
         let (name, rest) = text.split_once('(')?;
         let (_, body) = rest.split_once("\n{")?;
         let (body, _) = body.split_once("\n}")?;

@@ -39,11 +39,12 @@ pub fn begin() {
 }
 
 /// The numbers in a [`Block`], as constants that assembly can have for operands: threads along x, y and z, and whether exactly so
-/// many, or the most threads in all and zeros.
+/// many, or the most threads in all and zeros. All are zero if nothing is said.
 pub const fn numbers(block: Block) -> ([u32; 3], bool) {
     match block {
         Block::Exactly(threads) => (threads, true),
         Block::AtMost(threads) => ([threads, 0, 0], false),
+        Block::Within(_) => ([0; 3], false),
     }
 }
 
@@ -57,7 +58,7 @@ pub fn runs_in<const X: u32, const Y: u32, const Z: u32, const EXACTLY: bool>() 
         if EXACTLY {
             asm!("//@entry .reqntid {x}, {y}, {z}", x = const X, y = const Y, z = const Z,
                 options(nomem, nostack, preserves_flags));
-        } else {
+        } else if X > 0 {
             asm!("//@entry .maxntid {x}", x = const X, options(nomem, nostack, preserves_flags));
         }
     }

@@ -30,7 +30,15 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 #![cfg_attr(
-    all(target_arch = "nvptx64", any(feature = "fast", feature = "in_place", feature = "tensor")),
+    all(
+        target_arch = "nvptx64",
+        any(
+            feature = "fast",
+            feature = "in_place",
+            feature = "in_place_studies",
+            feature = "tensor"
+        )
+    ),
     feature(link_llvm_intrinsics)
 )]
 // The intrinsics that are declared under their LLVM names are in `warp`.
@@ -47,26 +55,42 @@
         feature = "fast",
         feature = "study",
         feature = "in_place",
+        feature = "in_place_studies",
         feature = "tensor"
     )),
     allow(unused_macros, unused_imports)
 )]
 
 pub mod element;
-#[cfg(any(feature = "fast", feature = "in_place", feature = "tensor"))]
+#[cfg(any(
+    feature = "fast",
+    feature = "in_place",
+    feature = "in_place_studies",
+    feature = "tensor"
+))]
 pub mod global;
 pub mod launch;
 pub mod matrices;
 #[cfg(any(feature = "fast", feature = "tensor"))]
 pub mod micro_block;
 pub mod multiply;
-#[cfg(any(feature = "fast", feature = "in_place", feature = "tensor"))]
+#[cfg(any(
+    feature = "fast",
+    feature = "in_place",
+    feature = "in_place_studies",
+    feature = "tensor"
+))]
 pub mod opaque;
 #[cfg(any(feature = "fast", feature = "tensor"))]
 pub mod shared;
 pub mod tile;
 pub mod walk;
-#[cfg(any(feature = "fast", feature = "in_place", feature = "tensor"))]
+#[cfg(any(
+    feature = "fast",
+    feature = "in_place",
+    feature = "in_place_studies",
+    feature = "tensor"
+))]
 pub mod warp;
 
 #[cfg(feature = "classic")]
@@ -78,7 +102,7 @@ pub mod study;
 #[cfg(feature = "tensor")]
 pub mod tensor;
 
-#[cfg(feature = "in_place")]
+#[cfg(any(feature = "in_place", feature = "in_place_studies"))]
 pub mod in_place;
 
 pub use kernel_abi::classic::{BLOCK_ROWS, TILE};

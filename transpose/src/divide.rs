@@ -4,8 +4,20 @@
 //! divides by a number that it is given by multiplying with `⌈2⁶⁴ / divisor⌉`, taking the high half,
 //! and correcting by one where that is too much.
 
+use kernel_abi::in_place::{Divisor, Divisor32};
+
+/// A number, not 0, as kernels divide 64-bit numbers by it.
+pub(crate) fn divisor(number: usize) -> Divisor {
+    Divisor { divisor: number as u64, magic: magic(number) }
+}
+
+/// A number, not 0 and below 2³¹, as kernels divide 32-bit numbers by it.
+pub(crate) fn divisor32(number: usize) -> Divisor32 {
+    Divisor32 { divisor: number as u64, magic: magic32(number) }
+}
+
 /// `⌈2⁶⁴ / divisor⌉`, or 0 for a divisor of 1. The divisor is not 0.
-pub(crate) fn magic(divisor: usize) -> u64 {
+fn magic(divisor: usize) -> u64 {
     let divisor = divisor.max(1) as u128;
     // For 1 the multiplier would be 2⁶⁴, which wraps to the 0 that the kernels know.
     (1u128 << 64).div_ceil(divisor) as u64

@@ -77,26 +77,42 @@ static TENSOR: Image = Image::packed(
     ],
 );
 
-/// The image of a family of the library's.
-const fn image(family: Family) -> &'static Image {
+#[cfg(feature = "in_place_studies")]
+static IN_PLACE_STUDIES: Image = Image::packed(
+    "in_place_studies",
+    ptx!("in_place_studies"),
+    &[
+        code!(7 5, "in_place_studies.sm_75"),
+        code!(8 0, "in_place_studies.sm_80"),
+        code!(9 0, "in_place_studies.sm_90", waits: true, evict_last: true),
+        code!(10 0, "in_place_studies.sm_100"),
+        code!(12 0, "in_place_studies.sm_120"),
+    ],
+);
+
+/// The image of a family, if this library has it.
+const fn image(family: Family) -> Option<&'static Image> {
     match family {
-        Family::Classic => &CLASSIC,
-        Family::Fast => &FAST,
-        Family::InPlace => &IN_PLACE,
-        Family::Tensor => &TENSOR,
-        Family::Study => {
-            panic!("crates/study has the kernels of the texts, and launches them itself")
-        }
+        Family::Classic => Some(&CLASSIC),
+        Family::Fast => Some(&FAST),
+        Family::InPlace => Some(&IN_PLACE),
+        Family::Tensor => Some(&TENSOR),
+        #[cfg(feature = "in_place_studies")]
+        Family::InPlaceStudies => Some(&IN_PLACE_STUDIES),
+        #[cfg(not(feature = "in_place_studies"))]
+        Family::InPlaceStudies => None,
+        // crates/study has the kernels of the texts, and launches them itself.
+        Family::Study => None,
     }
 }
 
 /// The entry point of a kernel for elements of `width`.
 ///
 /// # Errors
-/// [`Error::ElementSize`] for a width that the kernel does not exist for.
+/// [`Error::ElementSize`] for a width that the kernel does not exist for here.
 pub(crate) fn entry<P: Params>(kernel: &Kernel<P>, width: Width) -> Result<EntryPoint> {
-    let entry = kernel.entry(width).ok_or(Error::ElementSize { bytes: width.bytes() })?;
-    Ok(image(entry.family).entry(entry.name))
+    let entry = kernel.entry(width).and_then(|entry| Some(image(entry.family)?.entry(entry.name)));
+    entry.ok_or(Error::ElementSize { bytes: width.bytes() })
 }
 
 /// The width of an element that is one word of its kernels.
@@ -111,75 +127,6 @@ pub(crate) fn width_of_bytes(bytes: usize) -> Result<Width> {
 pub(crate) fn width_dividing(bytes: impl IntoIterator<Item = usize>) -> Width {
     let all = bytes.into_iter().fold(16, |all, bytes| all | bytes);
     Width::ALL[(all.trailing_zeros() as usize).min(4)]
-}
-
-/// A list of the entry points of one kernel, narrowest element first.
-macro_rules! entry_names {
-    ($stem:literal) => {
-        [
-            concat!($stem, "_b1"),
-            concat!($stem, "_b2"),
-            concat!($stem, "_b4"),
-            concat!($stem, "_b8"),
-            concat!($stem, "_b16"),
-        ]
-    };
-}
-
-/// A kernel that works inside a matrix's own memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InPlaceKernel {
-    Square,
-    SquareTuples,
-    Panel,
-    PanelTuples,
-    Permute,
-    PermuteShort,
-    PermuteShortest,
-    Leaders,
-    LeadersShort,
-    Carry,
-    Fused,
-    Flags,
-    Cycle,
-    Rows,
-    StageRows,
-    Columns,
-}
-
-impl InPlaceKernel {
-    /// The entry point for elements of `width`.
-    pub fn entry(self, width: Width) -> EntryPoint {
-        let names = match self {
-            InPlaceKernel::Square => entry_names!("square"),
-            InPlaceKernel::SquareTuples => entry_names!("square_tuples"),
-            InPlaceKernel::Panel => entry_names!("panel"),
-            InPlaceKernel::PanelTuples => entry_names!("panel_tuples"),
-            InPlaceKernel::Permute => entry_names!("permute"),
-            InPlaceKernel::PermuteShort => entry_names!("permute_short"),
-            InPlaceKernel::PermuteShortest => entry_names!("permute_shortest"),
-            InPlaceKernel::Leaders => entry_names!("leaders"),
-            InPlaceKernel::LeadersShort => entry_names!("leaders_short"),
-            InPlaceKernel::Carry => entry_names!("carry"),
-            InPlaceKernel::Fused => entry_names!("fused"),
-            InPlaceKernel::Flags => entry_names!("flags"),
-            InPlaceKernel::Cycle => entry_names!("cycle"),
-            InPlaceKernel::Rows => entry_names!("rows"),
-            InPlaceKernel::StageRows => entry_names!("stage_rows"),
-            InPlaceKernel::Columns => entry_names!("columns"),
-        };
-        in_place(names[width as usize])
-    }
-
-    /// The `Square` kernel that accesses 16 bytes at a time.
-    pub fn wide_square(width: Width) -> EntryPoint {
-        in_place(entry_names!("square_wide")[width as usize])
-    }
-}
-
-/// An entry point of the kernels that work in place.
-const fn in_place(name: &'static str) -> EntryPoint {
-    IN_PLACE.entry(name)
 }
 
 #[cfg(test)]
@@ -199,8 +146,7 @@ mod tests {
 
     #[test]
     fn machine_code_is_of_its_chip_and_has_every_kernel() {
-        for family in [Family::Classic, Family::Fast, Family::InPlace, Family::Tensor] {
-            let image = image(family);
+        for image in Family::ALL.into_iter().filter_map(image) {
             let ptx = image.ptx();
             let kernels: Vec<_> = entry_points(&ptx).collect();
             assert!(!kernels.is_empty());
@@ -235,13 +181,16 @@ mod tests {
     /// The table and the PTX have the same entry points, and the PTX says what blocks the table names.
     #[test]
     fn the_ptx_is_what_the_table_says() {
-        let tables: [(Family, &[&[Entry]]); 3] = [
+        let tables: [(Family, &[&[Entry]]); 5] = [
             (Family::Classic, kernel_abi::classic::CLASSIC),
             (Family::Fast, kernel_abi::fast::FAST),
+            (Family::InPlace, kernel_abi::in_place::IN_PLACE),
+            (Family::InPlaceStudies, kernel_abi::in_place::STUDIES),
             (Family::Tensor, kernel_abi::tensor::TENSOR),
         ];
         for (family, kernels) in tables {
-            let ptx = image(family).ptx();
+            let Some(image) = image(family) else { continue };
+            let ptx = image.ptx();
             let built: HashSet<_> = entry_points(&ptx).collect();
             let entries = kernels.iter().flat_map(|entries| entries.iter());
             let named: HashSet<_> = entries.clone().map(|entry| entry.name).collect();
@@ -250,6 +199,7 @@ mod tests {
                 let directive = match entry.block {
                     Block::Exactly([x, y, z]) => format!(".reqntid {x}, {y}, {z}\n"),
                     Block::AtMost(threads) => format!(".maxntid {threads}\n"),
+                    Block::Within(_) => String::new(),
                 };
                 let (_, rest) =
                     ptx.split_once(&format!(".entry {}(", entry.name)).expect("it is built");

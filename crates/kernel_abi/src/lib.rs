@@ -20,6 +20,7 @@
 
 pub mod classic;
 pub mod fast;
+pub mod in_place;
 mod params;
 pub mod study;
 mod table;

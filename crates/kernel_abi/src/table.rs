@@ -12,6 +12,8 @@ pub enum Family {
     Fast,
     /// The kernels that work inside a matrix's own memory.
     InPlace,
+    /// Those of them that run only where a caller asks for them.
+    InPlaceStudies,
     /// The kernels of the texts, for blocks of many shapes.
     Study,
     /// The kernels that move arrays of any rank.
@@ -20,8 +22,14 @@ pub enum Family {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 5] =
-        [Family::Classic, Family::Fast, Family::InPlace, Family::Study, Family::Tensor];
+    pub const ALL: [Family; 6] = [
+        Family::Classic,
+        Family::Fast,
+        Family::InPlace,
+        Family::InPlaceStudies,
+        Family::Study,
+        Family::Tensor,
+    ];
 
     /// The family's name: a feature of the kernel crate, and the stem of the files that ship.
     pub const fn name(self) -> &'static str {
@@ -29,6 +37,7 @@ impl Family {
             Family::Classic => "classic",
             Family::Fast => "fast",
             Family::InPlace => "in_place",
+            Family::InPlaceStudies => "in_place_studies",
             Family::Study => "study",
             Family::Tensor => "tensor",
         }
@@ -42,6 +51,9 @@ pub enum Block {
     Exactly([u32; 3]),
     /// No more threads than this: `.maxntid`.
     AtMost(u32),
+    /// No more threads than this, which the host sees to and the PTX does not say: for kernels that the assembler gives more
+    /// registers, and spills some of, if it knows.
+    Within(u32),
 }
 
 impl Block {
@@ -49,7 +61,7 @@ impl Block {
     pub const fn allows(self, [x, y, z]: [u32; 3]) -> bool {
         match self {
             Block::Exactly(shape) => shape[0] == x && shape[1] == y && shape[2] == z,
-            Block::AtMost(threads) => {
+            Block::AtMost(threads) | Block::Within(threads) => {
                 let all = x as u64 * y as u64 * z as u64;
                 0 < all && all <= threads as u64
             }
@@ -143,7 +155,7 @@ const fn same(a: &str, b: &str) -> bool {
 /// Declares the rows of a family, and `$all`, the entry points of all of them.
 ///
 /// A row is a constant, the kernel's name, its parameters, and for each width the block of its entry point:
-/// `exactly [x, y, z]` threads, or `at_most` so many.
+/// `exactly [x, y, z]` threads, `at_most` so many, or `within` so many.
 macro_rules! table {
     ($all:ident of $family:ident: $(
         $(#[$doc:meta])*
@@ -171,6 +183,7 @@ macro_rules! table {
     };
     (@block exactly $threads:expr) => { crate::Block::Exactly($threads) };
     (@block at_most $threads:expr) => { crate::Block::AtMost($threads) };
+    (@block within $threads:expr) => { crate::Block::Within($threads) };
 }
 pub(crate) use table;
 
@@ -200,5 +213,6 @@ mod tests {
         assert!(Block::AtMost(256).allows([32, 8, 1]));
         assert!(!Block::AtMost(256).allows([257, 1, 1]) && !Block::AtMost(256).allows([0, 1, 1]));
         assert!(!Block::AtMost(1).allows([1 << 16, 1 << 16, 1]));
+        assert!(Block::Within(64).allows([64, 1, 1]) && !Block::Within(64).allows([65, 1, 1]));
     }
 }

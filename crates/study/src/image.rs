@@ -46,6 +46,7 @@ mod tests {
             let directive = match block {
                 Block::Exactly([x, y, z]) => format!(".reqntid {x}, {y}, {z}\n"),
                 Block::AtMost(threads) => format!(".maxntid {threads}\n"),
+                Block::Within(_) => String::new(),
             };
             let (_, rest) = ptx.split_once(&format!(".entry {name}(")).expect("it is built");
             let (head, _) = rest.split_once("\n{").expect("it has a body");

@@ -8,28 +8,29 @@
 //! was taken before. Source: Sung et
 //! al. (PPoPP 2014), section 5.2.1, where it is called local memory tiling.
 
-use super::permute::{each_start, Layer, Slots, Words};
+use super::slots::{each_start, Cycles, Layer};
 use super::strong::{claim, Strong};
 use crate::element::B16;
 use crate::tile::shared_address;
 use crate::warp::broadcast;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::{thread, warp};
+use kernel_abi::in_place::Slots;
 
 /// Moves what is unmoved.
 ///
 /// # Safety
 /// The obligations of the entry points.
 #[inline(always)]
-unsafe fn carry<E: Strong>(matrix: *mut E, flags: *mut u32, words: Words) {
+unsafe fn carry<E: Strong>(matrix: *mut E, flags: *mut u32, params: Slots) {
     // SAFETY: the launch has dynamic shared memory for two pieces per warp.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
-    let bytes = words.piece as u32 * size_of::<E>() as u32;
+    let bytes = params.piece as u32 * size_of::<E>() as u32;
     let own = base + thread::thread_idx_x() / 32 * 2 * bytes;
     // SAFETY: the caller's obligations; a start lies in its layer.
     unsafe {
-        each_start(matrix, flags, words, |slots, layer, slot| {
-            follow(slots, layer, slot, own, bytes)
+        each_start(matrix, flags, params, |cycles, layer, slot| {
+            follow(cycles, layer, slot, own, bytes)
         })
     }
 }
@@ -39,18 +40,24 @@ unsafe fn carry<E: Strong>(matrix: *mut E, flags: *mut u32, words: Words) {
 /// # Safety
 /// The obligations of the entry points; all lanes of a warp agree on the arguments.
 #[inline(always)]
-unsafe fn follow<E: Strong>(slots: &Slots, layer: &Layer<E>, start: u32, buffer: u32, bytes: u32) {
+unsafe fn follow<E: Strong>(
+    cycles: &Cycles,
+    layer: &Layer<E>,
+    start: u32,
+    buffer: u32,
+    bytes: u32,
+) {
     let (mut held, mut other) = (buffer, buffer + bytes);
     let mut slot = start;
     // SAFETY: the caller's obligations.
-    let mut owned = unsafe { take(slots, layer, slot, held) };
+    let mut owned = unsafe { take(cycles, layer, slot, held) };
     while owned {
-        slot = slots.next(slot);
+        slot = cycles.next(slot);
         // SAFETY: the caller's obligations; the place is taken before it is stored to, and the lane wrote
         // what it loads.
         unsafe {
-            owned = take(slots, layer, slot, other);
-            let to = layer.start.add(slots.offset(slot));
+            owned = take(cycles, layer, slot, other);
+            let to = layer.start.add(cycles.offset(slot));
             in_turns(
                 layer.length,
                 |at| E::load_shared(held + at * size_of::<E>() as u32),
@@ -66,10 +73,10 @@ unsafe fn follow<E: Strong>(slots: &Slots, layer: &Layer<E>, start: u32, buffer:
 /// # Safety
 /// Those of [`follow`]; the buffer is this warp's.
 #[inline(always)]
-unsafe fn take<E: Strong>(slots: &Slots, layer: &Layer<E>, slot: u32, buffer: u32) -> bool {
+unsafe fn take<E: Strong>(cycles: &Cycles, layer: &Layer<E>, slot: u32, buffer: u32) -> bool {
     // SAFETY: the caller's obligations; the whole warp is here.
     unsafe {
-        let from = layer.start.add(slots.offset(slot));
+        let from = layer.start.add(cycles.offset(slot));
         in_turns(
             layer.length,
             |at| E::load_strong(from.add(at as usize)),
@@ -105,8 +112,8 @@ fn in_turns<E: Strong>(length: u32, load: impl Fn(u32) -> E, store: impl Fn(u32,
     }
 }
 
-super::permute::slot_entries! {
+crate::in_place::in_place_entries! {
     "Moves super-elements along the cycles of their transposition, through shared memory.",
-    carry =>
+    CARRY: Slots, carry =>
         carry_b1: u8; carry_b2: u16; carry_b4: u32; carry_b8: u64; carry_b16: B16
 }

@@ -7,25 +7,13 @@
 use super::divide::Divisor;
 use crate::element::{Element, B16};
 use cuda_std::thread;
+use kernel_abi::in_place::Cycle;
 
-/// What the host says about the matrix.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Words {
-    /// Rows of the matrix.
-    pub rows: u64,
-    /// Its columns.
-    pub cols: u64,
-    /// The multiplier of `cols`.
-    pub cols_magic: u64,
-}
-
-impl Words {
-    #[inline(always)]
-    fn next(&self, k: u64) -> u64 {
-        let (row, col) = Divisor { divisor: self.cols, magic: self.cols_magic }.divide(k);
-        col * self.rows + row
-    }
+/// Where the element at `k` goes.
+#[inline(always)]
+fn next(params: &Cycle, k: u64) -> u64 {
+    let (row, col) = Divisor::from(params.cols).divide(k);
+    col * params.rows + row
 }
 
 /// Moves the cycles whose lowest index falls to this thread.
@@ -33,20 +21,20 @@ impl Words {
 /// # Safety
 /// The obligations of the entry points.
 #[inline(always)]
-unsafe fn cycle<E: Element>(matrix: *mut E, _: *mut u32, words: Words) {
+unsafe fn cycle<E: Element>(matrix: *mut E, _: *mut u32, params: Cycle) {
     let threads = thread::grid_dim_x() as u64 * thread::block_dim_x() as u64;
     let mut k =
         thread::block_idx_x() as u64 * thread::block_dim_x() as u64 + thread::thread_idx_x() as u64;
-    while k < words.rows * words.cols {
-        let mut at = words.next(k);
+    while k < params.rows * params.cols.divisor {
+        let mut at = next(&params, k);
         while at > k {
-            at = words.next(at);
+            at = next(&params, at);
         }
         if at == k {
             // SAFETY: inside the matrix; the cycle is this thread's alone.
             let mut held = unsafe { E::load(matrix.add(k as usize)) };
             loop {
-                at = words.next(at);
+                at = next(&params, at);
                 // SAFETY: as above.
                 let next = unsafe { E::load(matrix.add(at as usize)) };
                 // SAFETY: as above.
@@ -63,6 +51,6 @@ unsafe fn cycle<E: Element>(matrix: *mut E, _: *mut u32, words: Words) {
 
 crate::in_place::in_place_entries! {
     "Moves elements along the cycles of the transposition, a thread per cycle.",
-    cycle of Words { rows, cols, cols_magic } =>
+    CYCLE: Cycle, cycle =>
         cycle_b1: u8; cycle_b2: u16; cycle_b4: u32; cycle_b8: u64; cycle_b16: B16
 }

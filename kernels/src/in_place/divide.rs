@@ -4,6 +4,7 @@
 //! host computes `magic = ⌈2⁶⁴ / divisor⌉`; then `⌊n · magic / 2⁶⁴⌋` is the quotient or one more.
 
 use crate::multiply;
+use kernel_abi::in_place as abi;
 
 /// A divisor and its multiplier; a divisor of 1 has the multiplier 0.
 #[derive(Clone, Copy)]
@@ -12,6 +13,13 @@ pub struct Divisor {
     pub divisor: u64,
     /// `⌈2⁶⁴ / divisor⌉`, or 0 for a divisor of 1.
     pub magic: u64,
+}
+
+impl From<abi::Divisor> for Divisor {
+    #[inline(always)]
+    fn from(abi::Divisor { divisor, magic }: abi::Divisor) -> Self {
+        Divisor { divisor, magic }
+    }
 }
 
 impl Divisor {
@@ -40,13 +48,14 @@ pub struct Divisor32 {
     pub magic: u32,
 }
 
-impl Divisor32 {
-    /// The divisor and its 32-bit multiplier as a kernel is given them.
+impl From<abi::Divisor32> for Divisor32 {
     #[inline(always)]
-    pub fn new(divisor: u64, magic: u64) -> Self {
+    fn from(abi::Divisor32 { divisor, magic }: abi::Divisor32) -> Self {
         Divisor32 { divisor: divisor as u32, magic: magic as u32 }
     }
+}
 
+impl Divisor32 {
     /// Quotient and remainder of `n`.
     #[inline(always)]
     pub fn divide(self, n: u32) -> (u32, u32) {

@@ -20,34 +20,17 @@ use crate::element::{Element, B16};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::thread;
-
-/// What the host says about the tiles.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Words {
-    /// Rows of a tile.
-    pub rows: u64,
-    /// Columns of a tile.
-    pub cols: u64,
-    /// The multiplier of `cols`.
-    pub cols_magic: u64,
-    /// log2 of the spreading factor, 0 to 5.
-    pub spread: u64,
-    /// 1 to leave every 33rd word empty.
-    pub padding: u64,
-    /// Words of flags.
-    pub flag_words: u64,
-}
+use kernel_abi::in_place::Flags;
 
 /// The flags of a tile in shared memory.
 #[derive(Clone, Copy)]
-struct Flags {
+struct Bits {
     base: u32,
     spread: u32,
     padding: bool,
 }
 
-impl Flags {
+impl Bits {
     /// Sets the flag of an element and says whether it was clear.
     ///
     /// # Safety
@@ -67,21 +50,21 @@ impl Flags {
 /// # Safety
 /// The obligations of the entry points.
 #[inline(always)]
-unsafe fn flags<E: Strong>(matrix: *mut E, _: *mut u32, words: Words) {
-    let (rows, elements) = (words.rows as u32, (words.rows * words.cols) as u32);
+unsafe fn flags<E: Strong>(matrix: *mut E, _: *mut u32, params: Flags) {
+    let (rows, elements) = (params.rows as u32, (params.rows * params.cols.divisor) as u32);
     // SAFETY: the launch has dynamic shared memory for the flags.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
-    let flags = Flags { base, spread: words.spread as u32, padding: words.padding != 0 };
+    let flags = Bits { base, spread: params.spread as u32, padding: params.padding != 0 };
     let (own, threads) = (thread::thread_idx_x(), thread::block_dim_x());
     let mut word = own;
-    while word < words.flag_words as u32 {
+    while word < params.flag_words as u32 {
         // SAFETY: inside the flags; each word is written by one thread.
         unsafe { 0u32.store_shared(base + word * 4) };
         word += threads;
     }
     thread::sync_threads();
 
-    let cols = Divisor { divisor: words.cols, magic: words.cols_magic };
+    let cols = Divisor::from(params.cols);
     let next = |k: u32| {
         let (row, col) = cols.divide(k as u64);
         col as u32 * rows + row as u32
@@ -111,6 +94,6 @@ unsafe fn flags<E: Strong>(matrix: *mut E, _: *mut u32, words: Words) {
 
 crate::in_place::in_place_entries! {
     "Transposes each tile along its cycles, with flags in shared memory.",
-    flags of Words { rows, cols, cols_magic, spread, padding, flag_words } =>
+    FLAGS: Flags, flags =>
         flags_b1: u8; flags_b2: u16; flags_b4: u32; flags_b8: u64; flags_b16: B16
 }

@@ -14,26 +14,7 @@ use crate::element::{Element, B16};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::thread;
-
-/// What the host says about the tiles.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Words {
-    /// Rows of tiles.
-    pub rows: u64,
-    /// Columns of tiles.
-    pub cols: u64,
-    /// The multiplier of `cols`.
-    pub cols_magic: u64,
-    /// Rows of a tile.
-    pub tile_rows: u64,
-    /// Columns of a tile.
-    pub tile_cols: u64,
-    /// The multiplier of `tile_rows`.
-    pub tile_rows_magic: u64,
-    /// Elements from one row of the tile in shared memory to the next.
-    pub pitch: u64,
-}
+use kernel_abi::in_place::Fused;
 
 /// Bytes in front of the two tiles: the mailbox.
 const MAILBOX: u32 = 16;
@@ -59,14 +40,12 @@ unsafe fn ask(mailbox: u32, answer: impl FnOnce() -> bool) -> bool {
 /// # Safety
 /// The obligations of the entry points.
 #[inline(always)]
-unsafe fn fused<E: Strong>(matrix: *mut E, flags: *mut u32, words: Words) {
-    let Words { rows, tile_rows, tile_cols, .. } = words;
-    let (tiles, elements) = (rows * words.cols, tile_rows * tile_cols);
-    let (cols, per_col) = (
-        Divisor { divisor: words.cols, magic: words.cols_magic },
-        Divisor { divisor: tile_rows, magic: words.tile_rows_magic },
-    );
-    let pitch = words.pitch as u32;
+unsafe fn fused<E: Strong>(matrix: *mut E, flags: *mut u32, params: Fused) {
+    let Fused { rows, tile_cols, .. } = params;
+    let (cols, per_col) = (Divisor::from(params.cols), Divisor::from(params.tile_rows));
+    let tile_rows = per_col.divisor;
+    let (tiles, elements) = (rows * cols.divisor, tile_rows * tile_cols);
+    let pitch = params.pitch as u32;
     // SAFETY: the launch has dynamic shared memory for the mailbox and two tiles.
     let mailbox = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let buffer_bytes = tile_rows as u32 * pitch * size_of::<E>() as u32;
@@ -137,6 +116,6 @@ unsafe fn fused<E: Strong>(matrix: *mut E, flags: *mut u32, words: Words) {
 
 crate::in_place::in_place_entries! {
     "Moves tiles along the cycles of their transposition and transposes each.",
-    fused of Words { rows, cols, cols_magic, tile_rows, tile_cols, tile_rows_magic, pitch } =>
+    FUSED: Fused, fused =>
         fused_b1: u8; fused_b2: u16; fused_b4: u32; fused_b8: u64; fused_b16: B16
 }

@@ -6,13 +6,18 @@
 //! flags, no fences, nothing read in vain. It goes from one cycle to the next without waiting, so that
 //! as much is in flight where cycles have two places as where they have twenty.
 //!
-//! Slots, pieces and words are those of `permute`, which serves cycles of any length.
+//! Nothing is ordered between threads: the warp whose lane found a cycle's lowest slot is the only one that accesses
+//! the cycle, and an element of a piece is the same lane's in every place. So a lane loads and stores the same elements alone, and
+//! its program order has the load of a place before the store to it. Votes and shuffles only pass numbers of slots.
+//!
+//! `permute` serves cycles of any length.
 
 use super::divide::Divisor32;
-use super::permute::{Layer, Slots, Words};
+use super::slots::{each_element, Cycles, Layer};
 use crate::element::{Element, B16};
 use crate::warp::{ballot, shuffle};
 use cuda_std::thread;
+use kernel_abi::in_place::Slots;
 
 /// Moves the cycles whose lowest slots fall to this warp.
 ///
@@ -22,25 +27,25 @@ use cuda_std::thread;
 unsafe fn leaders<E: Element, const ELEMENTS: usize, const STEPS: usize>(
     matrix: *mut E,
     flags: *mut u32,
-    words: Words,
+    params: Slots,
 ) {
-    let arithmetic = Slots::new(&words);
-    let slots = Divisor32::new(words.rows * words.cols, words.slots_magic);
+    let cycles = Cycles::new(&params);
+    let slots = Divisor32::from(params.slots);
     let lane = thread::thread_idx_x() & 31;
     let warps_per_block = thread::block_dim_x() / 32;
     let warps = thread::grid_dim_x() * warps_per_block;
     let own = thread::block_idx_x() * warps_per_block + thread::thread_idx_x() / 32;
-    let units = slots.divisor * (words.pieces * words.instances) as u32;
+    let units = slots.divisor * (params.pieces * params.instances) as u32;
     // The lowest slots of cycles are low: each warp looks at some low ones and some high ones.
     let mut unit = lane * warps + own;
     while unit - lane * warps < units {
         let (layer, slot) = slots.divide(unit.min(units - 1));
-        let mut place = arithmetic.next(slot);
+        let mut place = cycles.next(slot);
         while place > slot {
-            place = arithmetic.next(place);
+            place = cycles.next(place);
         }
         // A slot that is its own cycle stays where it is.
-        let leads = unit < units && place == slot && arithmetic.next(slot) != slot;
+        let leads = unit < units && place == slot && cycles.next(slot) != slot;
         // SAFETY: the whole warp is here.
         let mut leading = unsafe { ballot(leads) };
         while leading != 0 {
@@ -50,8 +55,8 @@ unsafe fn leaders<E: Element, const ELEMENTS: usize, const STEPS: usize>(
                 let number = shuffle(layer, leading.trailing_zeros());
                 let starts = leading & ballot(layer == number);
                 leading &= !starts;
-                let layer = Layer::of(matrix, flags, &words, number as u64);
-                follow::<E, ELEMENTS, STEPS>(&arithmetic, &layer, slot, starts);
+                let layer = Layer::of(matrix, flags, &params, number as u64);
+                follow::<E, ELEMENTS, STEPS>(&cycles, &layer, slot, starts);
             }
         }
         unit += warps * 32;
@@ -66,7 +71,7 @@ unsafe fn leaders<E: Element, const ELEMENTS: usize, const STEPS: usize>(
 /// warp's.
 #[inline(always)]
 unsafe fn follow<E: Element, const ELEMENTS: usize, const STEPS: usize>(
-    slots: &Slots,
+    cycles: &Cycles,
     layer: &Layer<E>,
     own: u32,
     mut starts: u32,
@@ -92,8 +97,8 @@ unsafe fn follow<E: Element, const ELEMENTS: usize, const STEPS: usize>(
                     slot = start;
                 }
                 // SAFETY: the caller's obligations.
-                unsafe { load(layer, slots.offset(slot), &mut held[STEP]) };
-                slot = slots.next(slot);
+                unsafe { load(layer, cycles.offset(slot), &mut held[STEP]) };
+                slot = cycles.next(slot);
                 targets[STEP] = slot;
                 count = STEP + 1;
                 is_open = slot != start;
@@ -101,12 +106,12 @@ unsafe fn follow<E: Element, const ELEMENTS: usize, const STEPS: usize>(
         });
         if carrying {
             // SAFETY: the caller's obligations; what stood there has been read.
-            unsafe { store(layer, slots.offset(carried_to), &carried) };
+            unsafe { store(layer, cycles.offset(carried_to), &carried) };
         }
         crate::unroll!(STEP in [0 1 2 3 4 5 6 7] {
             if STEP < STEPS && STEP < count && (STEP + 1 < STEPS || !is_open) {
                 // SAFETY: as above.
-                unsafe { store(layer, slots.offset(targets[STEP]), &held[STEP]) };
+                unsafe { store(layer, cycles.offset(targets[STEP]), &held[STEP]) };
             }
         });
         if !is_open && starts == 0 {
@@ -134,13 +139,9 @@ unsafe fn load<E: Element, const ELEMENTS: usize>(
     offset: usize,
     held: &mut [E; ELEMENTS],
 ) {
-    let lane = thread::thread_idx_x() & 31;
-    crate::unroll!(K in [0 1 2 3 4 5 6 7] {
-        let position = lane + 32 * K as u32;
-        if K < ELEMENTS && position < layer.length {
-            // SAFETY: inside the piece.
-            held[K] = unsafe { E::load(layer.start.add(offset + position as usize)) };
-        }
+    each_element::<ELEMENTS>(layer.length, |k, position| {
+        // SAFETY: inside the piece; the same lane stores there, later.
+        held[k] = unsafe { E::load(layer.start.add(offset + position)) };
     });
 }
 
@@ -154,26 +155,22 @@ unsafe fn store<E: Element, const ELEMENTS: usize>(
     offset: usize,
     held: &[E; ELEMENTS],
 ) {
-    let lane = thread::thread_idx_x() & 31;
-    crate::unroll!(K in [0 1 2 3 4 5 6 7] {
-        let position = lane + 32 * K as u32;
-        if K < ELEMENTS && position < layer.length {
-            // SAFETY: inside the piece.
-            unsafe { held[K].store(layer.start.add(offset + position as usize)) };
-        }
+    each_element::<ELEMENTS>(layer.length, |k, position| {
+        // SAFETY: inside the piece; the same lane has loaded what stood there.
+        unsafe { held[k].store(layer.start.add(offset + position)) };
     });
 }
 
-super::permute::slot_entries! {
+crate::in_place::in_place_entries! {
     "Moves super-elements along the short cycles of their transposition, four steps at a time.",
-    leaders =>
+    LEADERS: Slots, leaders =>
         leaders_b1: u8, 8, 4; leaders_b2: u16, 8, 4; leaders_b4: u32, 8, 4; leaders_b8: u64, 8, 4;
         leaders_b16: B16, 4, 4
 }
 
-super::permute::slot_entries! {
+crate::in_place::in_place_entries! {
     "Moves shorter super-elements along short cycles, eight steps at a time.",
-    leaders =>
+    LEADERS_SHORT: Slots, leaders =>
         leaders_short_b1: u8, 2, 8; leaders_short_b2: u16, 2, 8; leaders_short_b4: u32, 2, 8;
         leaders_short_b8: u64, 2, 8; leaders_short_b16: B16, 1, 8
 }

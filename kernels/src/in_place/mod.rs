@@ -16,53 +16,77 @@
 //! | `rows`, `columns` | rows and columns of the C2R/R2C decomposition | as `panel` |
 //! | `staged` | rows of it that are too long for the chip | what is written is another memory |
 //!
-//! `docs/in-place.md` explains the algorithms they are the steps of.
+//! `slots` has what `permute`, `carry` and `leaders` share, `strong` and `group` why the order of accesses is enough.
+//! `docs/in-place.md` explains the algorithms that they are the steps of.
 //!
-//! Every entry takes the matrix, scratch memory, and a structure of 64-bit words that the host computed.
+//! `carry`, `fused`, `flags` and `cycle` run only where a caller asks for them: they are a family of their own,
+//! `in_place_studies`, and a feature of this crate.
+//!
+//! Every entry takes the matrix, scratch memory, and a structure of parameters that the host computed.
 
+#[cfg(feature = "in_place_studies")]
 pub mod carry;
+#[cfg(feature = "in_place")]
 pub mod columns;
+#[cfg(feature = "in_place_studies")]
 pub mod cycle;
 pub mod divide;
+#[cfg(feature = "in_place_studies")]
 pub mod flags;
+#[cfg(feature = "in_place_studies")]
 pub mod fused;
+#[cfg(feature = "in_place")]
 pub mod group;
+#[cfg(feature = "in_place")]
 pub mod leaders;
+#[cfg(feature = "in_place")]
 pub mod lines;
+#[cfg(feature = "in_place")]
 pub mod packed;
+#[cfg(feature = "in_place")]
 pub mod panel;
+#[cfg(feature = "in_place")]
 pub mod permute;
+#[cfg(feature = "in_place")]
 pub mod rows;
+pub mod slots;
+#[cfg(feature = "in_place")]
 pub mod square;
+#[cfg(feature = "in_place")]
 pub mod square_tuples;
+#[cfg(feature = "in_place")]
 pub mod staged;
 pub mod strong;
 pub mod sweep;
 pub mod unroll;
 
-/// Defines one entry point per element width: the two addresses, then `$words` by value, whose fields are all
-/// 64 bits wide and stand in the order named.
+/// Defines one entry point per element width: its row of the table and its parameters.
 macro_rules! in_place_entries {
-    ($doc:literal, $kernel:ident of $words:ident $fields:tt => $($name:ident: $element:ty $(, $constant:literal)*);+ $(;)?) => {
-        $($crate::in_place::in_place_entry! { $doc, $kernel of $words $fields => $name: $element $(, $constant)* })+
+    ($doc:literal, $row:ident: $params:ident, $kernel:ident => $($name:ident: $element:ty $(, $constant:literal)*);+ $(;)?) => {
+        $($crate::in_place::in_place_entry! { $doc, $row: $params, $kernel => $name: $element $(, $constant)* })+
     };
 }
 
 /// Defines one entry point of [`in_place_entries!`].
 macro_rules! in_place_entry {
-    ($doc:literal, $kernel:ident of $words:ident { $($field:ident),* } => $name:ident: $element:ty $(, $constant:literal)*) => {
+    ($doc:literal, $row:ident: $params:ident, $kernel:ident => $name:ident: $element:ty $(, $constant:literal)*) => {
         #[doc = $doc]
         ///
         /// # Safety
-        /// - `matrix` and `scratch` are aligned, readable and writable wherever the words lead,
+        /// - `matrix` and `scratch` are aligned, readable and writable wherever the parameters lead,
         ///   and nothing but this launch accesses them;
-        /// - the words are those that the host's planner computes for this kernel, and the launch
+        /// - the parameters are those that the host's planner computes for this kernel, and the launch
         ///   has the block, the grid and the dynamic shared memory that belong to them.
         #[cuda_std::kernel]
-        pub unsafe fn $name(matrix: *mut $element, scratch: *mut u32, words: $words) {
+        pub unsafe fn $name(
+            matrix: *mut $element,
+            scratch: *mut u32,
+            params: kernel_abi::in_place::$params,
+        ) {
+            $crate::declare! { in_place::$row: kernel_abi::in_place::$params, $name: $element }
             $crate::launch::begin();
             // SAFETY: the caller's obligations are those of the generic kernel.
-            unsafe { $kernel::<$element $(, $constant)*>(matrix, scratch, words) }
+            unsafe { $kernel::<$element $(, $constant)*>(matrix, scratch, params) }
         }
     };
 }

@@ -15,8 +15,7 @@ use crate::global::{load_vector, store_vector};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::{gpu_only, thread};
-
-pub use super::square::Words;
+use kernel_abi::in_place::Square;
 
 /// Words of a column of the tile, and 16-byte pieces of a row times four.
 const COLUMN_WORDS: u32 = 32;
@@ -68,11 +67,11 @@ impl Block for [u32; 2] {
 /// # Safety
 /// The obligations of the entry points; rows begin at multiples of 16 bytes and have whole ones.
 #[inline(always)]
-unsafe fn packed<E: Element, const R: usize>(matrix: *mut E, _: *mut u32, words: Words)
+unsafe fn packed<E: Element, const R: usize>(matrix: *mut E, _: *mut u32, params: Square)
 where
     [u32; R]: Block,
 {
-    let Some((upper, has_mirror)) = tiles(words.tiles, words.apart) else { return };
+    let Some((upper, has_mirror)) = tiles(params.tiles, params.apart) else { return };
     // SAFETY: the launch has dynamic shared memory for two tiles.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let side = COLUMN_WORDS * R as u32;
@@ -84,12 +83,12 @@ where
         base + (tile * side * 33 + col * 33 + word) * 4
     };
     let inside = |tile: (u64, u64), row: u32| {
-        tile.0 * side as u64 + (row as u64) < words.side
-            && tile.1 * side as u64 + ((piece * per_piece) as u64) < words.side
+        tile.0 * side as u64 + (row as u64) < params.side
+            && tile.1 * side as u64 + ((piece * per_piece) as u64) < params.side
     };
     let place = |tile: (u64, u64), row: u32| {
         let col = tile.1 * side as u64 + (piece * per_piece) as u64;
-        let index = (tile.0 * side as u64 + row as u64) * words.ld + col;
+        let index = (tile.0 * side as u64 + row as u64) * params.ld + col;
         // SAFETY: inside the matrix, as `inside` is asked first.
         unsafe { matrix.add(index as usize) as u64 }
     };
@@ -150,5 +149,5 @@ where
 
 crate::in_place::in_place_entries! {
     "Transposes a square matrix of narrow elements by 16-byte accesses.",
-    packed of Words { side, ld, tiles, apart } => square_wide_b1: u8, 4; square_wide_b2: u16, 2
+    SQUARE_WIDE: Square, packed => square_wide_b1: u8, 4; square_wide_b2: u16, 2
 }

@@ -24,45 +24,7 @@ use crate::opaque::{lane_again, opaque};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::thread;
-
-/// What the host says about the panels.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Words {
-    /// Rows of a panel: elements of a slot.
-    pub length: u64,
-    /// Elements of a row: slots of a panel.
-    pub lines: u64,
-    /// The multiplier of the words of a row.
-    pub lines_magic: u64,
-    /// Slots between two gaps.
-    pub period: u64,
-    /// The multiplier of `period`.
-    pub period_magic: u64,
-    /// Elements left out after every period.
-    pub gap: u64,
-    /// Number of panels.
-    pub panels: u64,
-    /// Rows of a tile.
-    pub tile_length: u64,
-    /// Columns of a tile.
-    pub tile_lines: u64,
-    /// Words from one segment of the tile in shared memory to the next.
-    pub pitch: u64,
-    /// [`TO_ROWS`], [`PADDED`], [`GROUPED`].
-    pub mode: u64,
-    /// Words of an element.
-    pub tuple: u64,
-    /// The 32-bit multiplier of `tuple`.
-    pub tuple_magic: u64,
-}
-
-/// Slots become rows; otherwise rows become slots.
-const TO_ROWS: u64 = 1;
-/// One word in 32 of shared memory stays empty.
-const PADDED: u64 = 2;
-/// Blocks wait for each other.
-const GROUPED: u64 = 4;
+use kernel_abi::in_place::{self, Panels, GROUPED, PADDED, TO_ROWS};
 
 /// The words of an element: one, unless there are `MANY`.
 #[derive(Clone, Copy)]
@@ -131,13 +93,13 @@ impl<const MANY: bool> Held<MANY> {
 /// # Safety
 /// The obligations of the entry points.
 #[inline(always)]
-unsafe fn panel<E: Element, const TUPLES: bool>(matrix: *mut E, scratch: *mut u32, words: Words) {
+unsafe fn panel<E: Element, const TUPLES: bool>(matrix: *mut E, scratch: *mut u32, params: Panels) {
     // Two blocks of 512 threads at a time, on all chips. For other elements the assembler sees to that by itself, where
     // it is possible.
     if size_of::<E>() == 4 && !TUPLES {
         never_more_registers::<64>();
     }
-    let Words { length, lines, tile_length, tile_lines, mode, .. } = words;
+    let Panels { length, lines, tile_length, tile_lines, mode, .. } = params;
     // SAFETY: the launch has dynamic shared memory for a tile.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let tiles_along = (lines as u32).div_ceil(tile_lines as u32);
@@ -145,9 +107,9 @@ unsafe fn panel<E: Element, const TUPLES: bool>(matrix: *mut E, scratch: *mut u3
     let group = Group { counters: scratch, parts, waits: mode & GROUPED != 0 };
     // SAFETY: all threads are here; the launch is cooperative if blocks wait. The other obligations are the caller's.
     unsafe {
-        group.each_part(words.panels as u32, base, |order, part| {
+        group.each_part(params.panels.divisor as u32, base, |order, part| {
             let place = (part / tiles_along, part % tiles_along);
-            tile::<E, TUPLES>(matrix, base, group, &words, order, place)
+            tile::<E, TUPLES>(matrix, base, group, &params, order, place)
         })
     }
 }
@@ -161,21 +123,25 @@ unsafe fn tile<E: Element, const TUPLES: bool>(
     matrix: *mut E,
     base: u32,
     group: Group,
-    words: &Words,
+    params: &Panels,
     order: u32,
     (down, along): (u32, u32),
 ) {
-    let Words { gap, panels, .. } = *words;
+    let (gap, panels) = (params.gap, params.panels.divisor);
     // Nothing of what follows from these is computed before the first tile and kept for all.
     let again = |word: u64| opaque(word as u32) as u64;
-    let (length, lines) = (again(words.length), again(words.lines));
-    let (tile_length, tile_lines) = (again(words.tile_length), again(words.tile_lines));
-    let mode = again(words.mode);
+    let (length, lines) = (again(params.length), again(params.lines));
+    let (tile_length, tile_lines) = (again(params.tile_length), again(params.tile_lines));
+    let mode = again(params.mode);
     let to_rows = mode & TO_ROWS != 0;
     let padded = mode & PADDED != 0;
-    let tuple = Tuple::<TUPLES>(Divisor32::new(again(words.tuple), again(words.tuple_magic)));
+    let tuple = in_place::Divisor32 {
+        divisor: again(params.tuple.divisor),
+        magic: again(params.tuple.magic),
+    };
+    let tuple = Tuple::<TUPLES>(tuple.into());
     let k = tuple.words();
-    let held = Held { base, pitch: words.pitch as u32, padded, by_slots: to_rows, tuple };
+    let held = Held { base, pitch: params.pitch as u32, padded, by_slots: to_rows, tuple };
     // Slots reach into the next panel's rows: the last panel goes first, or, backwards, last.
     let descending = gap != 0 && !to_rows;
     let panel = if descending { panels as u32 - 1 - order } else { order } as u64;
@@ -192,16 +158,12 @@ unsafe fn tile<E: Element, const TUPLES: bool>(
         start: unsafe { matrix.add((first_row * k) as usize) },
         first: panel * lines + first_line as u64,
         length: length * k as u64,
-        period: Divisor { divisor: words.period, magic: words.period_magic },
+        period: params.panels.into(),
         gap: gap * k as u64,
         held,
     };
     // Tiles as wide as the panel are one stretch of memory.
-    let stretch = Stretch {
-        start: rows.start,
-        line: Divisor { divisor: lines * k as u64, magic: words.lines_magic },
-        held,
-    };
+    let stretch = Stretch { start: rows.start, line: params.row.into(), held };
     let whole_rows = tile_lines == lines;
     let (row_words, slot_words) = (tile_cols * k, tile_rows * k);
     let all_words = tile_rows * row_words;
@@ -362,16 +324,14 @@ impl<E: Element, const MANY: bool> Stretch<E, MANY> {
 
 crate::in_place::in_place_entries! {
     "Turns the rows of panels into slots, or slots into rows.",
-    panel of Words { length, lines, lines_magic, period, period_magic, gap, panels, tile_length,
-        tile_lines, pitch, mode, tuple, tuple_magic } =>
+    PANEL: Panels, panel =>
         panel_b1: u8, false; panel_b2: u16, false; panel_b4: u32, false; panel_b8: u64, false;
         panel_b16: B16, false
 }
 
 crate::in_place::in_place_entries! {
     "Does the same with elements of several words.",
-    panel of Words { length, lines, lines_magic, period, period_magic, gap, panels, tile_length,
-        tile_lines, pitch, mode, tuple, tuple_magic } =>
+    PANEL_TUPLES: Panels, panel =>
         panel_tuples_b1: u8, true; panel_tuples_b2: u16, true; panel_tuples_b4: u32, true;
         panel_tuples_b8: u64, true; panel_tuples_b16: B16, true
 }

@@ -1,11 +1,6 @@
 //! Super-elements moved along cycles: transpositions 100!, 0100! and 1000!, by PTTWAC.
 //!
-//! The slots of an instance are a row-major `rows × cols` matrix of super-elements of `length`
-//! elements; slot `a · cols + b` moves to slot `b · rows + a`. Slots lie as in `panel`: after every
-//! `period` of them `gap` elements are left out.
-//!
-//! A warp moves a super-element, or a *piece* of one: pieces are permuted independently of
-//! each other. Any warp may start anywhere in a cycle, because a flag per piece settles who moves
+//! A warp moves a super-element, or a piece of one (see `slots`). Any warp may start anywhere in a cycle, because a flag per piece settles who moves
 //! it. Whoever sets the flag of a place owns what stood there, provided that it was read before:
 //!
 //! ```text
@@ -31,114 +26,12 @@
 //! latency. The flags of the next steps are looked at in advance, so that little is read in vain where
 //! a cycle has been cut.
 
-use super::divide::Divisor32;
+use super::slots::{each_element, each_start, Cycles, Layer};
 use super::strong::{claim_if, is_clear, Strong};
 use crate::element::B16;
-use crate::warp::{ballot, broadcast};
+use crate::warp::ballot;
 use cuda_std::{thread, warp};
-
-/// What the host says about the slots.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Words {
-    /// Rows of the matrix of slots.
-    pub rows: u64,
-    /// Its columns.
-    pub cols: u64,
-    /// The 32-bit multiplier of `cols`.
-    pub cols_magic: u64,
-    /// Elements of a slot.
-    pub length: u64,
-    /// Elements of a piece; the last piece of a slot may be shorter.
-    pub piece: u64,
-    /// Pieces of a slot.
-    pub pieces: u64,
-    /// Slots between two gaps.
-    pub period: u64,
-    /// The 32-bit multiplier of `period`.
-    pub period_magic: u64,
-    /// Elements left out after every period.
-    pub gap: u64,
-    /// Matrices of slots, one after the other, all permuted alike.
-    pub instances: u64,
-    /// A number without a common divisor with the number of words of flags.
-    pub scramble: u64,
-    /// The 32-bit multiplier of `rows · cols`.
-    pub slots_magic: u64,
-}
-
-/// The arithmetic of slots, whose numbers fit 32 bits.
-#[derive(Clone, Copy)]
-pub struct Slots {
-    rows: u32,
-    cols: Divisor32,
-    length: u32,
-    period: Divisor32,
-    gap: u32,
-}
-
-impl Slots {
-    /// The arithmetic of a launch.
-    #[inline(always)]
-    pub fn new(words: &Words) -> Self {
-        Slots {
-            rows: words.rows as u32,
-            cols: Divisor32::new(words.cols, words.cols_magic),
-            length: words.length as u32,
-            period: Divisor32::new(words.period, words.period_magic),
-            gap: words.gap as u32,
-        }
-    }
-
-    /// The slot that a slot's content goes to.
-    #[inline(always)]
-    pub fn next(&self, slot: u32) -> u32 {
-        let (row, col) = self.cols.divide(slot);
-        col * self.rows + row
-    }
-
-    /// Where a slot begins, in elements.
-    #[inline(always)]
-    pub fn offset(&self, slot: u32) -> usize {
-        let elements = slot as u64 * self.length as u64;
-        if self.gap == 0 {
-            return elements as usize;
-        }
-        (elements + self.period.divide(slot).0 as u64 * self.gap as u64) as usize
-    }
-}
-
-/// The pieces of one number in one instance.
-pub struct Layer<E> {
-    /// The piece of slot 0.
-    pub start: *mut E,
-    /// Elements of the piece.
-    pub length: u32,
-    /// The flags of all layers.
-    pub flags: *mut u32,
-    /// The flag of slot 0.
-    pub first_flag: u64,
-}
-
-impl<E> Layer<E> {
-    /// The layer of a number.
-    ///
-    /// # Safety
-    /// The obligations of the entry points; there is such a layer.
-    #[inline(always)]
-    pub unsafe fn of(matrix: *mut E, flags: *mut u32, words: &Words, number: u64) -> Self {
-        let slots = words.rows * words.cols;
-        let (instance, piece) = (number / words.pieces, number % words.pieces);
-        let start = instance * slots * words.length + piece * words.piece;
-        Layer {
-            // SAFETY: the caller's obligations.
-            start: unsafe { matrix.add(start as usize) },
-            length: words.piece.min(words.length - piece * words.piece) as u32,
-            flags,
-            first_flag: number * slots,
-        }
-    }
-}
+use kernel_abi::in_place::Slots;
 
 /// Moves what is unmoved, through registers.
 ///
@@ -148,61 +41,13 @@ impl<E> Layer<E> {
 unsafe fn permute<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
     matrix: *mut E,
     flags: *mut u32,
-    words: Words,
+    params: Slots,
 ) {
     // SAFETY: the caller's obligations; a start lies in its layer, and is clear.
     unsafe {
-        each_start(matrix, flags, words, |slots, layer, slot| {
-            follow::<E, ELEMENTS, STEPS>(slots, layer, slot)
+        each_start(matrix, flags, params, |cycles, layer, slot| {
+            follow::<E, ELEMENTS, STEPS>(cycles, layer, slot)
         })
-    }
-}
-
-/// Calls `follow` with the slots, the layer and a place to start from, wherever a flag is clear.
-///
-/// # Safety
-/// The obligations of the entry points.
-#[inline(always)]
-pub unsafe fn each_start<E>(
-    matrix: *mut E,
-    flags: *mut u32,
-    words: Words,
-    follow: impl Fn(&Slots, &Layer<E>, u32),
-) {
-    let slots = words.rows * words.cols;
-    let arithmetic = Slots::new(&words);
-    let units = slots * words.pieces * words.instances;
-    let flag_words = units.div_ceil(32);
-    let warps_per_block = thread::block_dim_x() as u64 / 32;
-    let warps = thread::grid_dim_x() as u64 * warps_per_block;
-    let own = thread::block_idx_x() as u64 * warps_per_block + thread::thread_idx_x() as u64 / 32;
-    // The words of flags are taken in a scrambled order: places at equal distances would be mapped to
-    // places at equal distances, and the cycles cut into many short pieces. Warps beyond the words
-    // share some, and start at different bits.
-    let sharers = (warps / flag_words).max(1);
-    let turn = if sharers > 1 { own / flag_words * 32 / (sharers + 1) } else { 0 } as u32 & 31;
-    let mut index = if sharers > 1 { own % flag_words } else { own };
-    while index < flag_words {
-        let word = index * words.scramble % flag_words;
-        let valid = if units - word * 32 >= 32 { u32::MAX } else { (1 << (units - word * 32)) - 1 };
-        loop {
-            // A hint, as `is_clear` is. After `follow` the bit is set, and seen by all lanes.
-            // SAFETY: the word is inside the flags.
-            let clear = !unsafe { u32::load_strong(flags.add(word as usize)) } & valid;
-            // Lanes may have read different states of the word: all follow the first lane's.
-            // SAFETY: the whole warp is here.
-            let clear = unsafe { broadcast(clear) };
-            if clear == 0 {
-                break;
-            }
-            let bit = (clear.rotate_right(turn).trailing_zeros() + turn) & 31;
-            let unit = word * 32 + bit as u64;
-            let (layer, slot) = (unit / slots, unit % slots);
-            // SAFETY: the caller's obligations.
-            let layer = unsafe { Layer::of(matrix, flags, &words, layer) };
-            follow(&arithmetic, &layer, slot as u32);
-        }
-        index += warps;
     }
 }
 
@@ -211,12 +56,12 @@ pub unsafe fn each_start<E>(
 /// # Safety
 /// All lanes of a warp call it together; `start` lies in the layer.
 #[inline(always)]
-unsafe fn look_ahead<E>(slots: &Slots, layer: &Layer<E>, start: u32, steps: u32) -> u32 {
+unsafe fn look_ahead<E>(cycles: &Cycles, layer: &Layer<E>, start: u32, steps: u32) -> u32 {
     let lane = thread::thread_idx_x() & 31;
     let mut place = start;
     let mut step = 0;
     while step < lane && step < steps {
-        place = slots.next(place);
+        place = cycles.next(place);
         step += 1;
     }
     // SAFETY: the flag of a slot of the layer; all lanes are here.
@@ -235,7 +80,7 @@ unsafe fn look_ahead<E>(slots: &Slots, layer: &Layer<E>, start: u32, steps: u32)
 /// The obligations of the entry points; all lanes of a warp agree on the arguments.
 #[inline(always)]
 unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
-    slots: &Slots,
+    cycles: &Cycles,
     layer: &Layer<E>,
     start: u32,
 ) {
@@ -245,7 +90,7 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
     let mut slot = start;
     // The places, of those that come, which nobody owned when last looked at: only they are read.
     // SAFETY: all lanes are here; the flags of slots of the layer.
-    let mut promising = unsafe { look_ahead(slots, layer, start, STEPS as u32) };
+    let mut promising = unsafe { look_ahead(cycles, layer, start, STEPS as u32) };
     loop {
         let mut places = [slot; STEPS];
         let mut held = [[E::ANY; ELEMENTS]; STEPS];
@@ -258,9 +103,9 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
                 }
                 if promising >> STEP & 1 != 0 {
                     // SAFETY: the caller's obligations.
-                    unsafe { load(layer, slots.offset(slot), lane, &mut held[STEP]) };
+                    unsafe { load(layer, cycles.offset(slot), &mut held[STEP]) };
                 }
-                slot = slots.next(slot);
+                slot = cycles.next(slot);
             }
         });
         // The places of the next round are looked at by other lanes while the flags are set.
@@ -270,7 +115,7 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
                 if lane == (STEPS + STEP) as u32 {
                     mine = ahead;
                 }
-                ahead = slots.next(ahead);
+                ahead = cycles.next(ahead);
             }
         });
         // Where something may be stored, and be it known to belong to somebody else.
@@ -298,12 +143,12 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
         let owned = free & !(u32::MAX << STEPS);
         if carrying {
             // SAFETY: the caller's obligations; the place was claimed and a barrier stands between.
-            unsafe { store(layer, slots.offset(places[0]), lane, &carried) };
+            unsafe { store(layer, cycles.offset(places[0]), &carried) };
         }
         crate::unroll!(STEP in [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {
             if STEP < STEPS && owned >> (STEP - 1) & 1 != 0 {
                 // SAFETY: as above.
-                unsafe { store(layer, slots.offset(places[STEP]), lane, &held[STEP - 1]) };
+                unsafe { store(layer, cycles.offset(places[STEP]), &held[STEP - 1]) };
             }
         });
         if owned >> (STEPS - 1) & 1 == 0 {
@@ -323,15 +168,11 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
 unsafe fn load<E: Strong, const ELEMENTS: usize>(
     layer: &Layer<E>,
     offset: usize,
-    lane: u32,
     held: &mut [E; ELEMENTS],
 ) {
-    crate::unroll!(K in [0 1 2 3 4 5 6 7] {
-        let position = lane + 32 * K as u32;
-        if K < ELEMENTS && position < layer.length {
-            // SAFETY: inside the piece.
-            held[K] = unsafe { E::load_strong(layer.start.add(offset + position as usize)) };
-        }
+    each_element::<ELEMENTS>(layer.length, |k, position| {
+        // SAFETY: inside the piece.
+        held[k] = unsafe { E::load_strong(layer.start.add(offset + position)) };
     });
 }
 
@@ -343,48 +184,31 @@ unsafe fn load<E: Strong, const ELEMENTS: usize>(
 unsafe fn store<E: Strong, const ELEMENTS: usize>(
     layer: &Layer<E>,
     offset: usize,
-    lane: u32,
     held: &[E; ELEMENTS],
 ) {
-    crate::unroll!(K in [0 1 2 3 4 5 6 7] {
-        let position = lane + 32 * K as u32;
-        if K < ELEMENTS && position < layer.length {
-            // SAFETY: inside the piece.
-            unsafe { held[K].store_strong(layer.start.add(offset + position as usize)) };
-        }
+    each_element::<ELEMENTS>(layer.length, |k, position| {
+        // SAFETY: inside the piece.
+        unsafe { held[k].store_strong(layer.start.add(offset + position)) };
     });
 }
 
-/// Defines the entry points of a kernel that moves slots: one list of what the host says about them.
-macro_rules! slot_entries {
-    ($doc:literal, $kernel:ident => $($entries:tt)*) => {
-        crate::in_place::in_place_entries! {
-            $doc,
-            $kernel of Words { rows, cols, cols_magic, length, piece, pieces, period, period_magic,
-                gap, instances, scramble, slots_magic } =>
-            $($entries)*
-        }
-    };
-}
-pub(super) use slot_entries;
-
-slot_entries! {
+crate::in_place::in_place_entries! {
     "Moves super-elements along the cycles of their transposition, four steps at a time.",
-    permute =>
+    PERMUTE: Slots, permute =>
         permute_b1: u8, 8, 4; permute_b2: u16, 8, 4; permute_b4: u32, 8, 4; permute_b8: u64, 8, 4;
         permute_b16: B16, 4, 4
 }
 
-slot_entries! {
+crate::in_place::in_place_entries! {
     "Moves shorter super-elements along cycles, eight steps at a time.",
-    permute =>
+    PERMUTE_SHORT: Slots, permute =>
         permute_short_b1: u8, 4, 8; permute_short_b2: u16, 4, 8; permute_short_b4: u32, 4, 8;
         permute_short_b8: u64, 4, 8; permute_short_b16: B16, 2, 8
 }
 
-slot_entries! {
+crate::in_place::in_place_entries! {
     "Moves the shortest super-elements along cycles, sixteen steps at a time.",
-    permute =>
+    PERMUTE_SHORTEST: Slots, permute =>
         permute_shortest_b1: u8, 2, 16; permute_shortest_b2: u16, 2, 16;
         permute_shortest_b4: u32, 2, 16; permute_shortest_b8: u64, 2, 16;
         permute_shortest_b16: B16, 1, 16

@@ -11,20 +11,7 @@ use crate::tile::shared_address;
 use crate::walk::in_pairs;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::thread;
-
-/// What the host says about the matrix.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Words {
-    /// Rows and columns.
-    pub side: u64,
-    /// Elements from one row to the next.
-    pub ld: u64,
-    /// Tiles along a side.
-    pub tiles: u64,
-    /// How far apart rows of tiles are that take turns; a power of two, or 0.
-    pub apart: u64,
-}
+use kernel_abi::in_place::{Square, SQUARE_THREADS};
 
 /// `LANES` neighbours of a row, moved by one access.
 pub trait Neighbours<const LANES: usize>: Element {
@@ -86,13 +73,10 @@ neighbours!(u32, 4, |vector| vector.u32s(), |elements| B16::from_u32s(elements))
 neighbours!(u64, 2, |vector| vector.u64s(), |elements| B16::from_u64s(elements));
 neighbours!(B16, 1, |vector| [vector], |elements| elements[0]);
 
-/// The threads of a block.
-const THREADS: u32 = 256;
-
 /// Exchanges the two tiles of this block.
 ///
 /// # Safety
-/// The obligations of the entry points. `STEPS` is `TILE² / VECTOR / THREADS`.
+/// The obligations of the entry points. `STEPS` is `TILE² / VECTOR / SQUARE_THREADS`.
 #[allow(clippy::needless_range_loop)] // With iterators the arrays go to local memory.
 #[inline(always)]
 unsafe fn square<
@@ -103,9 +87,9 @@ unsafe fn square<
 >(
     matrix: *mut E,
     _: *mut u32,
-    words: Words,
+    params: Square,
 ) {
-    let Some((upper, has_mirror)) = tiles(words.tiles, words.apart) else { return };
+    let Some((upper, has_mirror)) = tiles(params.tiles, params.apart) else { return };
     // SAFETY: the launch has dynamic shared memory for two tiles.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let pitch = TILE + 1;
@@ -115,15 +99,15 @@ unsafe fn square<
     let vectors = TILE / VECTOR as u32;
     let col = thread::thread_idx_x() % vectors * VECTOR as u32;
     let first_row = thread::thread_idx_x() / vectors;
-    let step_rows = THREADS / vectors;
+    let step_rows = SQUARE_THREADS / vectors;
     let inside = |tile: (u64, u64), row: u32| {
-        tile.0 * TILE as u64 + (row as u64) < words.side
-            && tile.1 * TILE as u64 + (col as u64) < words.side
+        tile.0 * TILE as u64 + (row as u64) < params.side
+            && tile.1 * TILE as u64 + (col as u64) < params.side
     };
     let place = |tile: (u64, u64), row: u32| {
         let row = tile.0 * TILE as u64 + row as u64;
         // SAFETY: inside the matrix, as `inside` is asked first.
-        unsafe { matrix.add((row * words.ld + tile.1 * TILE as u64 + col as u64) as usize) }
+        unsafe { matrix.add((row * params.ld + tile.1 * TILE as u64 + col as u64) as usize) }
     };
     let mirror = (upper.1, upper.0);
 
@@ -206,14 +190,14 @@ fn fold(side: u64, apart: u32) -> Option<(u64, u64)> {
 
 crate::in_place::in_place_entries! {
     "Transposes a square matrix, element by element.",
-    square of Words { side, ld, tiles, apart } =>
+    SQUARE: Square, square =>
         square_b1: u8, 32, 1, 4; square_b2: u16, 32, 1, 4; square_b4: u32, 32, 1, 4;
-        square_b8: u64, 32, 1, 4; square_b16: B16, 32, 1, 4
+        square_b8: u64, 32, 1, 4
 }
 
 crate::in_place::in_place_entries! {
     "Transposes a square matrix by 16-byte accesses.",
-    square of Words { side, ld, tiles, apart } =>
+    SQUARE_WIDE: Square, square =>
         square_wide_b4: u32, 64, 4, 4; square_wide_b8: u64, 32, 2, 2;
         square_wide_b16: B16, 32, 1, 4
 }

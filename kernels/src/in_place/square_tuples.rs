@@ -10,28 +10,7 @@ use crate::element::{Element, B16};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::thread;
-
-/// What the host says about the matrix.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Words {
-    /// Rows and columns.
-    pub side: u64,
-    /// Elements from one row to the next.
-    pub ld: u64,
-    /// Tiles along a side.
-    pub tiles: u64,
-    /// How far apart rows of tiles are that take turns; a power of two, or 0.
-    pub apart: u64,
-    /// Rows and columns of a tile.
-    pub tile: u64,
-    /// Words from one row of a tile in shared memory to the next.
-    pub pitch: u64,
-    /// Words of an element.
-    pub tuple: u64,
-    /// The 32-bit multiplier of `tuple`.
-    pub tuple_magic: u64,
-}
+use kernel_abi::in_place::SquareTuples;
 
 /// A tile of the matrix, and one in shared memory that has its content, or will have.
 struct Tile<E> {
@@ -70,17 +49,18 @@ impl<E> Lines<E> for Tile<E> {
 /// # Safety
 /// The obligations of the entry points.
 #[inline(always)]
-unsafe fn square_tuples<E: Element>(matrix: *mut E, _: *mut u32, words: Words) {
-    let Some((upper, has_mirror)) = tiles(words.tiles, words.apart) else { return };
+unsafe fn square_tuples<E: Element>(matrix: *mut E, _: *mut u32, params: SquareTuples) {
+    let square = params.square;
+    let Some((upper, has_mirror)) = tiles(square.tiles, square.apart) else { return };
     // SAFETY: the launch has dynamic shared memory for two tiles.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
-    let tuple = Divisor32::new(words.tuple, words.tuple_magic);
-    let (ld, pitch) = (words.ld * words.tuple, words.pitch as u32);
-    let tile_bytes = words.tile as u32 * pitch * size_of::<E>() as u32;
-    let length = |tile: u64| words.tile.min(words.side - tile * words.tile) as u32;
+    let tuple = Divisor32::from(params.tuple);
+    let (ld, pitch) = (square.ld * params.tuple.divisor, params.pitch as u32);
+    let tile_bytes = params.tile as u32 * pitch * size_of::<E>() as u32;
+    let length = |tile: u64| params.tile.min(square.side - tile * params.tile) as u32;
     let (rows, cols) = (length(upper.0), length(upper.1));
     let at = |(row, col): (u64, u64), held: u32, crosswise: bool| {
-        let index = (row * words.ld + col) * words.tile * words.tuple;
+        let index = (row * square.ld + col) * params.tile * params.tuple.divisor;
         // SAFETY: inside the matrix.
         Tile { start: unsafe { matrix.add(index as usize) }, ld, held, pitch, tuple, crosswise }
     };
@@ -103,7 +83,7 @@ unsafe fn square_tuples<E: Element>(matrix: *mut E, _: *mut u32, words: Words) {
 
 crate::in_place::in_place_entries! {
     "Transposes a square matrix of elements of several words.",
-    square_tuples of Words { side, ld, tiles, apart, tile, pitch, tuple, tuple_magic } =>
+    SQUARE_TUPLES: SquareTuples, square_tuples =>
         square_tuples_b1: u8; square_tuples_b2: u16; square_tuples_b4: u32; square_tuples_b8: u64;
         square_tuples_b16: B16
 }

@@ -1,66 +1,21 @@
 //! Rows that are too long for the chip: shuffled into scratch memory, from where the host copies them
 //! back. The permutation is that of `rows`; a launch takes as many rows as the scratch memory holds.
 
-use super::rows;
+use super::rows::source;
 use super::sweep::sweep;
 use crate::element::{Element, B16};
 use cuda_std::thread;
-
-/// What the host says about the rows.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct RowWords {
-    /// As for `rows`.
-    pub rows: u64,
-    /// As for `rows`.
-    pub rows_magic: u64,
-    /// As for `rows`.
-    pub cols: u64,
-    /// As for `rows`.
-    pub cols_magic: u64,
-    /// As for `rows`.
-    pub common: u64,
-    /// As for `rows`.
-    pub common_magic: u64,
-    /// As for `rows`.
-    pub wide: u64,
-    /// As for `rows`.
-    pub wide_magic: u64,
-    /// As for `rows`.
-    pub inverse: u64,
-    /// The first row that is taken; the grid has a row of blocks for each.
-    pub first: u64,
-    /// 1 for R2C.
-    pub backwards: u64,
-}
-
-/// Elements that a block moves.
-const CHUNK: u64 = 2048;
+use kernel_abi::in_place::{StagedRows, CHUNK};
 
 /// Shuffles a part of a row into the scratch memory.
 ///
 /// # Safety
 /// The obligations of the entry points.
 #[inline(always)]
-unsafe fn stage_rows<E: Element>(matrix: *mut E, scratch: *mut u32, words: RowWords) {
-    let RowWords { rows, rows_magic, cols, cols_magic, common, common_magic, .. } = words;
-    let RowWords { wide, wide_magic, inverse, backwards, .. } = words;
-    let block_rows = 1;
-    let shuffle = rows::Words {
-        rows,
-        rows_magic,
-        cols,
-        cols_magic,
-        common,
-        common_magic,
-        wide,
-        wide_magic,
-        inverse,
-        block_rows,
-        backwards,
-    };
+unsafe fn stage_rows<E: Element>(matrix: *mut E, scratch: *mut u32, params: StagedRows) {
+    let (shuffle, cols) = (params.shuffle, params.shuffle.cols.divisor);
     let held = thread::block_idx_y() as u64;
-    let row = words.first + held;
+    let row = params.first + held;
     let first = thread::block_idx_x() as u64 * CHUNK;
     // SAFETY: the caller's obligations: the row is inside the matrix, its copy in the scratch memory.
     let (from, to) = unsafe {
@@ -71,7 +26,7 @@ unsafe fn stage_rows<E: Element>(matrix: *mut E, scratch: *mut u32, words: RowWo
         CHUNK.min(cols - first) as u32,
         thread::block_dim_x().trailing_zeros(),
         // SAFETY: a source is a column of the row.
-        |_, at| unsafe { E::load(from.add(shuffle.source(row, first + at as u64) as usize)) },
+        |_, at| unsafe { E::load(from.add(source(&shuffle, row, first + at as u64) as usize)) },
         // SAFETY: inside the part.
         |_, at, element| unsafe { element.store(to.add(at as usize)) },
     );
@@ -79,8 +34,7 @@ unsafe fn stage_rows<E: Element>(matrix: *mut E, scratch: *mut u32, words: RowWo
 
 crate::in_place::in_place_entries! {
     "Shuffles rows as the C2R and R2C decompositions do, into the scratch memory.",
-    stage_rows of RowWords { rows, rows_magic, cols, cols_magic, common, common_magic, wide, wide_magic,
-        inverse, first, backwards } =>
+    STAGE_ROWS: StagedRows, stage_rows =>
         stage_rows_b1: u8; stage_rows_b2: u16; stage_rows_b4: u32; stage_rows_b8: u64;
         stage_rows_b16: B16
 }

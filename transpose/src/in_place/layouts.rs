@@ -13,7 +13,7 @@ use super::launches::Slots;
 use super::options::InPlaceOptions;
 use super::recipe::Recipe;
 use super::shape::{Shape, scratch_limit};
-use super::stages;
+use super::{stages, studies};
 use crate::facts::Facts;
 use crate::layout::Layout;
 use crate::{Error, Result};
@@ -40,6 +40,14 @@ fn tiles(count: usize, width: usize, what: &'static str) -> Result<usize> {
 }
 
 impl Conversion {
+    /// The elementary transposition that it is.
+    fn name(self) -> &'static str {
+        match self {
+            Conversion::AosToAsta { .. } | Conversion::AstaToAos { .. } => "010!",
+            Conversion::SoaToAsta { .. } | Conversion::AstaToSoa { .. } => "100!",
+        }
+    }
+
     /// The layout afterwards, and the steps.
     pub fn recipe(
         self,
@@ -47,6 +55,9 @@ impl Conversion {
         facts: &Facts,
         options: &InPlaceOptions,
     ) -> Result<(Layout, Recipe)> {
+        if let Some(reason) = studies::conversion_refusal(options) {
+            return Err(not_served(self.name(), shape, reason));
+        }
         let Shape { rows, cols, .. } = *shape;
         let mut recipe = Recipe::default();
         let result = match self {

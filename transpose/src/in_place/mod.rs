@@ -13,6 +13,7 @@
 //! | `launches` | each kernel's words, block, grid and shared memory |
 //! | `recipe` | steps, and running them |
 //! | `layouts` | arrays of structures and their conversions |
+//! | `studies` | what is there only with the feature `in_place_studies` |
 //! | `shape`, `options` | what is transposed, and what a caller may choose |
 //! | `methods` | what matrices offer of all this |
 
@@ -28,6 +29,7 @@ mod plan;
 mod recipe;
 mod shape;
 mod stages;
+mod studies;
 mod tiles;
 
 pub use cycles::census;

@@ -17,12 +17,14 @@ pub enum InPlace {
     ThreeStage,
     /// 0100!, 0010!, 1000!, 0100!, by Gustavson, Karlsson and Kågström: four passes.
     FourStage,
-    /// The same with the middle two as one: three passes.
+    /// The same with the middle two as one: three passes. With the feature `in_place_studies`; without it,
+    /// [`Error::NotServed`].
     FourStageFused,
     /// Row and column permutations, by Catanzaro, Keller and Garland: two or three passes, one more
     /// if rows are too long for the chip; any shape whose columns fit on it, a few at a time.
     Decomposed,
-    /// A thread per cycle: the baseline that the others are measured against. Any shape, slowly.
+    /// A thread per cycle: the baseline that the others are measured against. Any shape, slowly. With the feature
+    /// `in_place_studies`; without it, [`Error::NotServed`].
     CycleFollowing,
     /// The fastest one known for the shape and the element.
     #[default]
@@ -89,7 +91,7 @@ pub struct InPlaceOptions {
     pub max_group: Option<usize>,
     /// Transposes tiles along their cycles with flags in shared memory (PTTWAC), and with this
     /// spreading factor (a power of two up to 32) and padding. Otherwise whole tiles are held on
-    /// chip (BS).
+    /// chip (BS). With the feature `in_place_studies`.
     pub flags: Option<(usize, bool)>,
     /// Where a warp keeps the super-element that it moves along a cycle.
     pub carry: Carry,
@@ -104,6 +106,6 @@ pub enum Carry {
     /// In registers, several steps of the cycle at a time; long ones in pieces.
     #[default]
     Registers,
-    /// In shared memory, a step at a time, as long as it is.
+    /// In shared memory, a step at a time, as long as it is. With the feature `in_place_studies`.
     SharedMemory,
 }

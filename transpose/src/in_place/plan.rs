@@ -5,6 +5,7 @@ use super::options::{InPlace, InPlaceOptions};
 use super::recipe::Recipe;
 use super::shape::{Shape, scratch_limit};
 use super::stages::{self, Stages};
+use super::studies;
 use super::{decomposed, launches, panels};
 use crate::device::{Buffer, Device};
 use crate::facts::Facts;
@@ -250,6 +251,9 @@ fn choose(
     if rows != cols || algorithm != InPlace::Square && algorithm != InPlace::Auto {
         contiguous(shape)?;
     }
+    if let Some(reason) = studies::refusal(algorithm, options) {
+        return Err(refuse(reason));
+    }
     if shape.stays() {
         let algorithm = if algorithm == InPlace::Auto { InPlace::Square } else { algorithm };
         return Ok((algorithm, Recipe::default()));
@@ -339,9 +343,10 @@ fn candidates(shape: &Shape, algorithm: InPlace, facts: &Facts) -> Vec<(usize, u
 mod tests {
     use super::{InPlace, InPlaceOptions, InPlacePlan};
     use crate::in_place::recipe::Step;
-    use crate::kernels::{InPlaceKernel, Width};
+    use crate::kernels::{self, Width};
     use crate::launch::Launch;
     use crate::{Device, DeviceMatrix, Error};
+    use kernel_abi::in_place::SQUARE_WIDE;
 
     /// Plans of several steps for a small matrix, by every algorithm that has some.
     fn plans(matrix: &DeviceMatrix<u32>) -> Vec<InPlacePlan> {
@@ -356,7 +361,7 @@ mod tests {
     /// A launch that every device refuses: it asks for more shared memory than there is.
     fn impossible() -> Step {
         Step::Launch(Launch {
-            entry: InPlaceKernel::Cycle.entry(Width::B4),
+            entry: kernels::entry(&SQUARE_WIDE, Width::B4).unwrap(),
             grid: [1; 3],
             block: [32, 1, 1],
             dynamic_shared_bytes: u32::MAX,

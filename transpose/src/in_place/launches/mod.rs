@@ -21,8 +21,9 @@ pub(super) use slots::Slots;
 pub(super) use square::square;
 pub(super) use tiles::{cycles, flags, fused, fused_shared_bytes};
 
-use crate::kernels::{InPlaceKernel, Width};
-use crate::launch::Launch;
+use crate::kernels::{self, Width};
+use crate::launch::{Fields, Launch};
+use kernel_abi::{Kernel, Params};
 
 /// Bytes of a bank-conflict-free row of banks: shared memory's width.
 const BANKS_BYTES: usize = 128;
@@ -35,23 +36,20 @@ pub(super) fn flag_bytes(flags: usize) -> usize {
     flags.div_ceil(32) * WORD
 }
 
-fn launch<const N: usize>(
-    kernel: InPlaceKernel,
+/// A launch of a kernel in a grid of so many blocks along x and y, each of so many threads and bytes of shared memory.
+fn launch<P: Params>(
+    kernel: &Kernel<P>,
     width: Width,
     grid: [usize; 2],
     threads: usize,
     shared: usize,
-    words: [usize; N],
-    magics: [(usize, u64); 4],
+    params: P,
 ) -> Launch {
-    let mut words = words.map(|word| word as u64);
-    for (index, magic) in magics {
-        if index < N {
-            words[index] = magic;
-        }
-    }
+    // The kernels in place exist for every width; only `SQUARE` leaves the widest to `SQUARE_WIDE`. Nothing is planned with
+    // those that this library is built without.
+    let entry = kernels::entry(kernel, width).expect("a kernel that there is");
     Launch {
-        entry: kernel.entry(width),
+        entry,
         grid: [grid[0] as u32, grid[1] as u32, 1],
         block: [threads as u32, 1, 1],
         dynamic_shared_bytes: shared as u32,
@@ -59,12 +57,9 @@ fn launch<const N: usize>(
         cooperative: false,
         evict_last: false,
         offsets: [0, 0],
-        params: words.into(),
+        params: Fields::of(&params),
     }
 }
-
-/// No magic number.
-const NONE: (usize, u64) = (usize::MAX, 0);
 
 /// log2 of the threads along a segment, for the fewest idle ones.
 fn along(length: usize, threads: usize) -> usize {

@@ -1,10 +1,11 @@
 //! Panels of rows, held on chip by one block or by several together.
 
 use super::pitch::tuple_pitch;
-use super::{BANKS_BYTES, NONE, WORD, launch};
-use crate::divide::{magic, magic32};
-use crate::kernels::{InPlaceKernel, Width};
+use super::{BANKS_BYTES, WORD, launch};
+use crate::divide::{divisor, divisor32};
+use crate::kernels::Width;
 use crate::launch::Launch;
+use kernel_abi::in_place::{self as abi, GROUPED, PADDED, PANEL, PANEL_TUPLES, TO_ROWS};
 
 /// Panels whose rows become slots, or the reverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,31 +87,22 @@ impl Panels {
         let (pitch, padded, _) = self.held(width);
         let threads =
             (tile_length * tile_lines * tuple / 8).next_multiple_of(32).clamp(32, self.threads);
-        let mode =
-            usize::from(self.to_rows) | usize::from(padded) << 1 | usize::from(self.waits()) << 2;
-        let launch = launch(
-            if tuple == 1 { InPlaceKernel::Panel } else { InPlaceKernel::PanelTuples },
-            width,
-            [panels * self.parts(), 1],
-            threads,
-            self.shared_bytes(width),
-            [
-                length,
-                lines,
-                0,
-                panels,
-                0,
-                gap,
-                panels,
-                tile_length,
-                tile_lines,
-                pitch,
-                mode,
-                tuple,
-                0,
-            ],
-            [(2, magic(lines * tuple)), (4, magic(panels)), (12, magic32(tuple)), NONE],
-        );
+        let set = |bit, is: bool| if is { bit } else { 0 };
+        let params = abi::Panels {
+            length: length as u64,
+            lines: lines as u64,
+            row: divisor(lines * tuple),
+            panels: divisor(panels),
+            gap: gap as u64,
+            tile_length: tile_length as u64,
+            tile_lines: tile_lines as u64,
+            pitch: pitch as u64,
+            mode: set(TO_ROWS, self.to_rows) | set(PADDED, padded) | set(GROUPED, self.waits()),
+            tuple: divisor32(tuple),
+        };
+        let kernel = if tuple == 1 { &PANEL } else { &PANEL_TUPLES };
+        let blocks = panels * self.parts();
+        let launch = launch(kernel, width, [blocks, 1], threads, self.shared_bytes(width), params);
         Launch { cooperative: self.waits(), ..launch }
     }
 }

@@ -1,27 +1,30 @@
 //! The row and column permutations of the decomposition.
 
 use super::{WORD, along, launch, threads_for};
-use crate::divide::magic;
+use crate::divide::divisor;
 use crate::in_place::decomposition::Decomposition;
-use crate::kernels::{InPlaceKernel, Width};
+use crate::kernels::Width;
 use crate::launch::Launch;
+use kernel_abi::in_place::{
+    self as abi, ALONG, BACKWARDS, CHUNK, COLUMNS, HOLDING_THREADS, ROWS, Rows, SHUFFLE,
+    STAGE_ROWS, STAGING_THREADS, Shuffle, StagedRows,
+};
+
+/// The most threads of a block that holds what it moves.
+const THREADS: usize = HOLDING_THREADS as usize;
 
 /// The row shuffle of the decomposition, so many rows to a block.
 pub fn shuffle_rows(d: &Decomposition, block_rows: usize, backwards: bool, width: Width) -> Launch {
     let elements = block_rows * d.cols;
     launch(
-        InPlaceKernel::Rows,
+        &ROWS,
         width,
         [d.rows.div_ceil(block_rows), 1],
-        threads_for(elements, 512),
+        threads_for(elements, THREADS),
         elements * width.bytes(),
-        row_words(d, block_rows, backwards),
-        row_magics(d),
+        Rows { shuffle: shuffle(d, backwards), block_rows: block_rows as u64 },
     )
 }
-
-/// Elements of a row that a block stages (`CHUNK` of the kernel).
-const CHUNK: usize = 2048;
 
 /// The row shuffle into the scratch memory, for so many rows from `first` on.
 pub fn stage_rows(
@@ -31,26 +34,25 @@ pub fn stage_rows(
     width: Width,
 ) -> Launch {
     launch(
-        InPlaceKernel::StageRows,
+        &STAGE_ROWS,
         width,
-        [d.cols.div_ceil(CHUNK), count],
-        256,
+        [d.cols.div_ceil(CHUNK as usize), count],
+        STAGING_THREADS as usize,
         0,
-        row_words(d, first, backwards),
-        row_magics(d),
+        StagedRows { shuffle: shuffle(d, backwards), first: first as u64 },
     )
 }
 
-/// What the kernels of the row shuffle are told: the permutation, and `rows`, which is the rows of a block
-/// to one and the first row to the other.
-fn row_words(d: &Decomposition, rows: usize, backwards: bool) -> [usize; 11] {
-    let inverse = d.tall_inverse;
-    [d.rows, 0, d.cols, 0, d.common, 0, d.wide, 0, inverse, rows, usize::from(backwards)]
-}
-
-/// The multipliers among those words.
-fn row_magics(d: &Decomposition) -> [(usize, u64); 4] {
-    [(1, magic(d.rows)), (3, magic(d.cols)), (5, magic(d.common)), (7, magic(d.wide))]
+/// The permutation of the rows.
+fn shuffle(d: &Decomposition, backwards: bool) -> Shuffle {
+    Shuffle {
+        rows: divisor(d.rows),
+        cols: divisor(d.cols),
+        common: divisor(d.common),
+        wide: divisor(d.wide),
+        inverse: d.tall_inverse as u64,
+        backwards: u64::from(backwards),
+    }
 }
 
 /// A column permutation of the decomposition.
@@ -75,35 +77,25 @@ impl Columns {
     pub fn launch(&self, d: &Decomposition, width: Width) -> Launch {
         let Columns { strip, part_rows, .. } = *self;
         // Two blocks are to run on a multiprocessor, and elements of 16 bytes take more registers than leave room for 512 threads each.
-        let most = if width == Width::B16 { 256 } else { 512 };
+        let most = if width == Width::B16 { THREADS / 2 } else { THREADS };
         let threads = threads_for(part_rows * strip, most);
         let held = (part_rows + strip - 1) * strip * width.bytes();
-        let mode = usize::from(self.shuffle)
-            | usize::from(self.backwards) << 1
-            | along(strip, threads) << 8;
-        let launch = launch(
-            InPlaceKernel::Columns,
-            width,
-            [d.cols.div_ceil(strip) * d.rows.div_ceil(part_rows), 1],
-            threads,
-            held.max(WORD),
-            [
-                d.rows,
-                0,
-                d.cols,
-                strip,
-                part_rows,
-                d.common,
-                0,
-                d.tall,
-                0,
-                d.wide,
-                0,
-                d.wide_inverse,
-                mode,
-            ],
-            [(1, magic(d.rows)), (6, magic(d.common)), (8, magic(d.tall)), (10, magic(d.wide))],
-        );
+        let set = |bit, is: bool| if is { bit } else { 0 };
+        let params = abi::Columns {
+            rows: divisor(d.rows),
+            cols: d.cols as u64,
+            strip: strip as u64,
+            part_rows: part_rows as u64,
+            common: divisor(d.common),
+            tall: divisor(d.tall),
+            wide: divisor(d.wide),
+            inverse: d.wide_inverse as u64,
+            mode: set(SHUFFLE, self.shuffle)
+                | set(BACKWARDS, self.backwards)
+                | (along(strip, threads) as u64) << ALONG,
+        };
+        let blocks = d.cols.div_ceil(strip) * d.rows.div_ceil(part_rows);
+        let launch = launch(&COLUMNS, width, [blocks, 1], threads, held.max(WORD), params);
         Launch { cooperative: part_rows < d.rows, ..launch }
     }
 }

@@ -1,13 +1,18 @@
 //! Super-elements that move along cycles, by whichever kernel suits their length and the cycles'.
 
-use super::{NONE, flag_bytes, launch};
-use crate::divide::magic32;
+use super::{flag_bytes, launch};
+use crate::divide::divisor32;
 use crate::facts::Facts;
 use crate::in_place::cycles::cycle;
 use crate::in_place::decomposition::gcd;
 use crate::in_place::options::{Carry, InPlaceOptions};
-use crate::kernels::{InPlaceKernel, Width, width_dividing};
+use crate::kernels::{Width, width_dividing};
 use crate::launch::Launch;
+use kernel_abi::Kernel;
+use kernel_abi::in_place::{
+    self as abi, CARRY, LEADERS, LEADERS_SHORT, MOVING_THREADS, PERMUTE, PERMUTE_SHORT,
+    PERMUTE_SHORTEST,
+};
 
 /// Cycles up to this length are short: a lane may walk them to find their lowest place.
 const SHORT_CYCLE: usize = 64;
@@ -111,12 +116,12 @@ impl Slots {
         let (pieces, piece) = self.pieces(width);
         // As many bytes in flight with short pieces as with long ones.
         let kernel = match piece.div_ceil(8 * lane_words(width)) {
-            0 | 1 => InPlaceKernel::PermuteShortest,
-            2 => InPlaceKernel::PermuteShort,
-            _ => InPlaceKernel::Permute,
+            0 | 1 => &PERMUTE_SHORTEST,
+            2 => &PERMUTE_SHORT,
+            _ => &PERMUTE,
         };
         let units = self.units(pieces);
-        let threads = if facts.in_turn { 32 } else { 128 };
+        let threads = if facts.in_turn { 32 } else { MOVING_THREADS as usize };
         // As many as their registers leave room for.
         let per_multiprocessor = if width.bytes() < 8 { 5 } else { 4 };
         let most = if facts.in_turn { 1 } else { per_multiprocessor * facts.multiprocessors };
@@ -129,11 +134,11 @@ impl Slots {
     fn by_leaders(&self, width: Width, facts: &Facts) -> Launch {
         let (pieces, piece) = self.pieces(width);
         let kernel = match piece.div_ceil(8 * lane_words(width)) {
-            0 | 1 => InPlaceKernel::LeadersShort,
-            _ => InPlaceKernel::Leaders,
+            0 | 1 => &LEADERS_SHORT,
+            _ => &LEADERS,
         };
         let blocks = self.units(pieces).div_ceil(128).clamp(1, 16 * facts.multiprocessors);
-        self.moving(kernel, width, [blocks, 128, 0], (pieces, piece))
+        self.moving(kernel, width, [blocks, MOVING_THREADS as usize, 0], (pieces, piece))
     }
 
     /// Cycles of any length, by one step at a time; two pieces of any length to a warp.
@@ -153,7 +158,7 @@ impl Slots {
         let most = if facts.in_turn { 1 } else { per_multiprocessor * facts.multiprocessors };
         let blocks = units.div_ceil(4 * warps).clamp(1, most);
         let blocks = [blocks, 32 * warps, shared];
-        (self.moving(InPlaceKernel::Carry, width, blocks, (pieces, piece)), flag_bytes(units))
+        (self.moving(&CARRY, width, blocks, (pieces, piece)), flag_bytes(units))
     }
 
     /// The most words of a slot of which a block can hold two times as many.
@@ -169,32 +174,24 @@ impl Slots {
     /// A launch of so many blocks, of so many threads and bytes of shared memory.
     fn moving(
         &self,
-        kernel: InPlaceKernel,
+        kernel: &Kernel<abi::Slots>,
         width: Width,
         [blocks, threads, shared]: [usize; 3],
         (pieces, piece): (usize, usize),
     ) -> Launch {
-        let words = [
-            self.rows,
-            self.cols,
-            0,
-            self.length,
-            piece,
-            pieces,
-            self.period,
-            0,
-            self.gap,
-            self.instances,
-            scramble(self.units(pieces).div_ceil(32)),
-            0,
-        ];
-        let magics = [
-            (2, magic32(self.cols)),
-            (7, magic32(self.period)),
-            (11, magic32(self.rows * self.cols)),
-            NONE,
-        ];
-        launch(kernel, width, [blocks, 1], threads, shared, words, magics)
+        let params = abi::Slots {
+            rows: self.rows as u64,
+            cols: divisor32(self.cols),
+            length: self.length as u64,
+            piece: piece as u64,
+            pieces: pieces as u64,
+            period: divisor32(self.period),
+            gap: self.gap as u64,
+            instances: self.instances as u64,
+            slots: divisor32(self.rows * self.cols),
+            scramble: scramble(self.units(pieces).div_ceil(32)) as u64,
+        };
+        launch(kernel, width, [blocks, 1], threads, shared, params)
     }
 }
 
@@ -210,8 +207,7 @@ fn lane_words(width: Width) -> usize {
 
 #[cfg(all(test, feature = "simulator"))]
 mod tests {
-    use super::{Slots, flag_bytes, gcd, scramble, short_cycle};
-    use crate::{Carry, Device, InPlaceOptions};
+    use super::{flag_bytes, gcd, scramble, short_cycle};
 
     #[test]
     fn scrambled_words_are_all_words() {
@@ -222,8 +218,12 @@ mod tests {
         assert_eq!(flag_bytes(33), 8);
     }
 
+    #[cfg(all(feature = "simulator", feature = "in_place_studies"))]
     #[test]
     fn carried_super_elements_fit_the_room() {
+        use super::Slots;
+        use crate::{Carry, Device, InPlaceOptions};
+
         let facts = Device::simulated().facts().clone();
         for bytes in 0..200 {
             let carry = Carry::SharedMemory;

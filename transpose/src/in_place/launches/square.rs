@@ -1,13 +1,19 @@
 //! Square matrices: tiles mirrored at the diagonal change places.
 
+use super::launch;
 use super::pitch::tuple_pitch;
-use super::{NONE, launch};
-use crate::divide::magic32;
+use crate::divide::divisor32;
 use crate::facts::Facts;
 use crate::far_rows::tiles_apart;
 use crate::in_place::shape::Shape;
-use crate::kernels::{InPlaceKernel, Width};
+use crate::kernels::Width;
 use crate::launch::Launch;
+use kernel_abi::in_place::{
+    SQUARE, SQUARE_THREADS, SQUARE_TUPLES, SQUARE_WIDE, Square, SquareTuples,
+};
+
+/// Threads of a block.
+const THREADS: usize = SQUARE_THREADS as usize;
 
 /// A square matrix, tiles exchanged across the diagonal. `None` if not even two elements fit on chip.
 pub fn square(shape: &Shape, facts: &Facts) -> Option<Launch> {
@@ -25,14 +31,22 @@ pub fn square(shape: &Shape, facts: &Facts) -> Option<Launch> {
         (true, Width::B4) => (64, 64 * 65 * 4),
         _ => (32, 32 * 33 * bytes),
     };
-    let tiles = side.div_ceil(tile);
+    let kernel = if wide { &SQUARE_WIDE } else { &SQUARE };
+    let (grid, square) = tiled(shape, tile);
+    Some(launch(kernel, width, grid, THREADS, 2 * held, square))
+}
+
+/// The grid, and the matrix in such tiles.
+fn tiled(shape: &Shape, tile: usize) -> ([usize; 2], Square) {
+    let tiles = shape.rows.div_ceil(tile);
     let apart = apart(shape, tile, tiles);
-    let (grid, words) = (grid(tiles, apart), [side, ld, tiles, apart]);
-    let mut launch = launch(InPlaceKernel::Square, width, grid, 256, 2 * held, words, [NONE; 4]);
-    if wide {
-        launch.entry = InPlaceKernel::wide_square(width);
-    }
-    Some(launch)
+    let square = Square {
+        side: shape.rows as u64,
+        ld: shape.ld as u64,
+        tiles: tiles as u64,
+        apart: apart as u64,
+    };
+    (grid(tiles, apart), square)
 }
 
 /// Rows a multiple of so many bytes apart meet in few of the memory's banks.
@@ -58,23 +72,16 @@ const TUPLE_TILES_BYTES: usize = 40 << 10;
 
 /// A square matrix of elements of several words.
 fn square_tuples(shape: &Shape, facts: &Facts) -> Option<Launch> {
-    let Shape { rows: side, ld, width, tuple, .. } = *shape;
+    let Shape { width, tuple, .. } = *shape;
     let mut tile = 64;
     while tile > 1 && 2 * tile * tile * shape.element_bytes() > TUPLE_TILES_BYTES {
         tile /= 2;
     }
     let pitch = tuple_pitch(tile * tuple, tuple, width);
     let shared = 2 * tile * pitch * width.bytes();
-    let tiles = side.div_ceil(tile);
-    let apart = apart(shape, tile, tiles);
-    let launch = launch(
-        InPlaceKernel::SquareTuples,
-        width,
-        grid(tiles, apart),
-        256,
-        shared,
-        [side, ld, tiles, apart, tile, pitch, tuple, 0],
-        [(7, magic32(tuple)), NONE, NONE, NONE],
-    );
+    let (grid, square) = tiled(shape, tile);
+    let (tile, pitch) = (tile as u64, pitch as u64);
+    let params = SquareTuples { square, tile, pitch, tuple: divisor32(tuple) };
+    let launch = launch(&SQUARE_TUPLES, width, grid, THREADS, shared, params);
     (shared <= facts.block_shared).then_some(launch)
 }

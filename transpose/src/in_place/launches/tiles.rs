@@ -1,10 +1,14 @@
 //! Tiles and single elements that move along cycles.
 
-use super::{NONE, WORD, flag_bytes, launch, threads_for};
-use crate::divide::magic;
+use super::{WORD, flag_bytes, launch, threads_for};
+use crate::divide::divisor;
 use crate::facts::Facts;
-use crate::kernels::{InPlaceKernel, Width};
+use crate::kernels::Width;
 use crate::launch::Launch;
+use kernel_abi::in_place::{CYCLE, Cycle, FLAGS, FUSED, Flags, Fused, STUDY_THREADS};
+
+/// The most threads of a block.
+const THREADS: usize = STUDY_THREADS as usize;
 
 /// Tiles of consecutive memory, `count` of them, each transposed by its cycles.
 pub fn flags(
@@ -16,18 +20,17 @@ pub fn flags(
     width: Width,
     facts: &Facts,
 ) -> Launch {
-    let threads = if facts.in_turn { 1 } else { threads_for(rows * cols, 256) };
+    let threads = if facts.in_turn { 1 } else { threads_for(rows * cols, THREADS) };
     let words = (rows * cols * spread).div_ceil(32);
     let words = if padding { words + words / 32 } else { words };
-    launch(
-        InPlaceKernel::Flags,
-        width,
-        [count, 1],
-        threads,
-        words * WORD,
-        [rows, cols, 0, spread.ilog2() as usize, usize::from(padding), words],
-        [(2, magic(cols)), NONE, NONE, NONE],
-    )
+    let params = Flags {
+        rows: rows as u64,
+        cols: divisor(cols),
+        spread: u64::from(spread.ilog2()),
+        padding: u64::from(padding),
+        flag_words: words as u64,
+    };
+    launch(&FLAGS, width, [count, 1], threads, words * WORD, params)
 }
 
 /// The bytes of shared memory that [`fused`] takes.
@@ -47,29 +50,22 @@ pub fn fused(
     let per_multiprocessor = (facts.multiprocessor_shared / (shared + 1024)).clamp(1, 8);
     let most = if facts.in_turn { 1 } else { facts.multiprocessors * per_multiprocessor };
     let blocks = most.min(rows * cols);
-    let launch = launch(
-        InPlaceKernel::Fused,
-        width,
-        [blocks, 1],
-        threads_for(tile_rows * tile_cols, 256),
-        shared,
-        [rows, cols, 0, tile_rows, tile_cols, 0, tile_cols | 1],
-        [(2, magic(cols)), (5, magic(tile_rows)), NONE, NONE],
-    );
+    let params = Fused {
+        rows: rows as u64,
+        cols: divisor(cols),
+        tile_rows: divisor(tile_rows),
+        tile_cols: tile_cols as u64,
+        pitch: (tile_cols | 1) as u64,
+    };
+    let threads = threads_for(tile_rows * tile_cols, THREADS);
+    let launch = launch(&FUSED, width, [blocks, 1], threads, shared, params);
     (launch, flag_bytes(rows * cols))
 }
 
 /// Elements moved along cycles, a thread per cycle.
 pub fn cycles(rows: usize, cols: usize, width: Width, facts: &Facts) -> Launch {
-    let threads = if facts.in_turn { 1 } else { 256 };
+    let threads = if facts.in_turn { 1 } else { THREADS };
     let blocks = (rows * cols).div_ceil(threads).min(facts.multiprocessors * 64);
-    launch(
-        InPlaceKernel::Cycle,
-        width,
-        [blocks, 1],
-        threads,
-        0,
-        [rows, cols, 0],
-        [(2, magic(cols)), NONE, NONE, NONE],
-    )
+    let params = Cycle { rows: rows as u64, cols: divisor(cols) };
+    launch(&CYCLE, width, [blocks, 1], threads, 0, params)
 }
