@@ -24,7 +24,8 @@ const PARTS: [&str; 9] = [
 ];
 
 /// The tests that run kernels of those families.
-const TESTS: [&str; 5] = ["fast_paths", "in_place", "lifetimes", "permutations", "transposes"];
+const TESTS: [&str; 6] =
+    ["fast_paths", "in_place", "lifetimes", "memory_order", "permutations", "transposes"];
 
 /// Runs the tests on that PTX.
 pub fn simulate() -> Result<()> {
