@@ -14,9 +14,10 @@
 //! One division finds a vector's first element; the others are found by stepping. Elements of 1 and 2 bytes are moved by
 //! [`batch_narrow`](super::batch_narrow).
 
+use super::edges::Extent;
 use super::gather::{store_vector, Gather};
 use super::staging::Staging;
-use super::{past_sector, per_vector, Extent, VECTOR};
+use super::{past_sector, per_vector, VECTOR};
 use crate::element::B16;
 use crate::matrices::Matrices;
 use cuda_std::thread;

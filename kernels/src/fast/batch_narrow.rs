@@ -14,9 +14,10 @@
 //! Where no number of threads does that, places are found anew for each vector, from each to the next.
 
 use super::batch::batch_entries;
+use super::edges::Extent;
 use super::gather::{store_vector, Gather};
 use super::staging::Staging;
-use super::{past_sector, per_vector, Extent, SECTOR, VECTOR};
+use super::{past_sector, per_vector, SECTOR, VECTOR};
 use crate::matrices::Matrices;
 use crate::opaque::opaque;
 use cuda_std::thread;

@@ -1,5 +1,6 @@
 //! Gathering a vector out of shared memory, element by element.
 
+use super::edges::store_each;
 use super::shared::{load_u16, load_u32, load_u32x4, load_u8, permute};
 use crate::element::{Element, B16};
 use crate::global;
@@ -121,11 +122,6 @@ pub unsafe fn store_vector<E: Gather>(
         unsafe { global::store_vector(to, E::gather(next)) };
         return;
     }
-    for i in 0..count {
-        if ((row + i as i64) as u64) < end {
-            let to = to.wrapping_add((i * size_of::<E>() as u32) as u64);
-            // SAFETY: the caller's obligations; element `row + i` is in the row.
-            unsafe { E::pick(at(i)).store(to as *mut E) };
-        }
-    }
+    // SAFETY: the caller's obligations.
+    unsafe { store_each(to, row, end, |byte| E::pick(at(byte / size_of::<E>() as u32))) };
 }

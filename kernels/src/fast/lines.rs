@@ -24,8 +24,9 @@
 //! row moves those on, to where they meet the first ones least (`gap`).
 
 use super::band::Band;
+use super::edges::{store_each, Extent};
 use super::gather::Gather;
-use super::{per_vector, Extent, SECTOR, VECTOR};
+use super::{per_vector, SECTOR, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
 use crate::launch::at_most_registers;
@@ -139,13 +140,10 @@ impl<const GAP: u32> StagedRows<GAP> {
                 // SAFETY: the vector is readable, its place this thread's, and both aligned.
                 unsafe { load_vector(from).store_shared(to) };
             } else if self.has(&walk) {
-                for byte in (0..VECTOR).step_by(size_of::<E>()) {
-                    let from = from + byte as u64;
-                    if extent.holds(from) {
-                        // SAFETY: the element is readable, and its place is this thread's.
-                        unsafe { E::load(from as *const E).store_shared(to + byte) };
-                    }
-                }
+                // SAFETY: the extent is readable, and the places are this thread's.
+                unsafe {
+                    extent.load_each(from, |byte, element: E| element.store_shared(to + byte))
+                };
             }
             walk.step(self);
         }
@@ -319,15 +317,13 @@ unsafe fn store<E: Gather, const GAP: u32>(
             unsafe { store_vector(to, E::gather(next)) };
         } else {
             let first = opaque(number * per);
-            for i in 0..per {
-                if ((element + i as i64) as u64) < rows * cols {
-                    let (col, row) = place(first + i);
-                    // SAFETY: the element is in the destination and was loaded.
-                    unsafe {
-                        E::pick(staged.row(row) + col * size).store((to as *mut E).add(i as usize));
-                    }
-                }
-            }
+            let get = |byte: u32| {
+                let (col, row) = place(first + byte / size);
+                // SAFETY: the element was loaded.
+                unsafe { E::pick(staged.row(row) + col * size) }
+            };
+            // SAFETY: the vector is aligned; its elements in the destination were loaded.
+            unsafe { store_each(to, element, rows * cols, get) };
         }
         for at in &mut at[..per as usize] {
             *at = at.wrapping_add(step);

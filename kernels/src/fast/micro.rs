@@ -28,7 +28,8 @@
 //! at some distance from each other do, so for such matrices they are walked together
 //! ([`in_pairs`]); what is written stays long.
 
-use super::{per_vector, Extent, VECTOR};
+use super::edges::{store_each, Extent};
+use super::{per_vector, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
 use crate::launch::at_most_registers;
@@ -179,9 +180,11 @@ unsafe fn load_last_vector<E: Element, const ROW_VECTORS: u32, const ROWS: u32>(
         let from = matrices.src as u64
             + ((row + (rows - 1) as u64) * matrices.src_ld + col + j as u64)
                 * size_of::<E>() as u64;
-        if extent.holds(from) {
-            // SAFETY: the element is inside the source; only this thread stores to its place now.
-            unsafe { E::load(from as *const E).store_shared(tile.address(rows - 1, j)) };
+        // SAFETY: the source is readable; only this thread stores to the element's place now.
+        unsafe {
+            if let Some(element) = extent.load::<E>(from) {
+                element.store_shared(tile.address(rows - 1, j));
+            }
         }
         j += per_vector::<E>();
     }
@@ -226,13 +229,13 @@ unsafe fn store<
                 }
             }
         }
-    } else {
+    } else if row < place.rows {
         for col in (first..place.cols.min(steps * step)).step_by(step as usize) {
-            for i in row..place.rows {
-                // SAFETY: the element is inside the destination.
-                unsafe {
-                    E::load_shared(tile.address(i, col)).store(to(col).add((i - row) as usize))
-                };
+            // SAFETY: the destination's row has `place.rows` elements from the tile's first on.
+            unsafe {
+                store_each(to(col) as u64, row as i64, place.rows as u64, |byte| {
+                    E::load_shared(tile.address(row, col) + byte)
+                });
             }
         }
     }

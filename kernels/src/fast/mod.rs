@@ -40,6 +40,7 @@
 pub mod band;
 pub mod batch;
 pub mod batch_narrow;
+pub mod edges;
 pub mod elements;
 pub mod gather;
 pub mod lines;
@@ -82,38 +83,5 @@ pub fn most_early<E: Element>(matrices: &Matrices<E>) -> u64 {
         0
     } else {
         (SECTOR / size - 1) as u64
-    }
-}
-
-/// A source of which single vectors may be loaded without leaving it.
-///
-/// A vector may hold bytes of the matrix and bytes before its first or behind its last: such a
-/// vector is not loaded as one, for what is out there may not be readable.
-#[derive(Clone, Copy)]
-pub struct Extent {
-    /// The first byte.
-    pub first: u64,
-    /// One past the last byte.
-    pub end: u64,
-}
-
-impl Extent {
-    /// From the first byte of a `rows × cols` matrix to its last.
-    #[inline(always)]
-    pub fn of<E>(matrix: *const E, rows: u64, cols: u64, ld: u64) -> Self {
-        let first = matrix as u64;
-        Extent { first, end: first + ((rows - 1) * ld + cols) * size_of::<E>() as u64 }
-    }
-
-    /// Whether all 16 bytes at `address` are inside.
-    #[inline(always)]
-    pub fn holds_vector(self, address: u64) -> bool {
-        address >= self.first && address + VECTOR as u64 <= self.end
-    }
-
-    /// Whether the byte at `address` is inside.
-    #[inline(always)]
-    pub fn holds(self, address: u64) -> bool {
-        address >= self.first && address < self.end
     }
 }

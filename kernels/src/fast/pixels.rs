@@ -19,6 +19,7 @@
 //! and those of the next group meet no bank twice. Rows of the transposed tile lie a multiple of all banks apart; vector
 //! `k` of row `c` is kept at `k ^ (c / M) mod 8`.
 
+use super::edges::{store_each, Extent};
 use super::shared::{load_u32, store_u32};
 use super::triples::{Packet, Triple, PACKET};
 use super::VECTOR;
@@ -60,8 +61,8 @@ struct Tile<E, const M: usize> {
     /// How many rows and bytes of a row of the source are in the tile and to the right of and below it.
     rows: u64,
     row_bytes: u64,
-    /// One past the source's last byte.
-    src_end: u64,
+    /// The source.
+    extent: Extent,
     element: core::marker::PhantomData<E>,
 }
 
@@ -91,7 +92,7 @@ impl<E: Triple<M>, const M: usize> Tile<E, M> {
             dst_stride: dst_ld * size,
             rows: rows - row,
             row_bytes: cols * size - col * triple,
-            src_end: src as u64 + ((rows - 1) * src_ld + cols) * size,
+            extent: Extent::of(src, rows, cols, src_ld),
             element: core::marker::PhantomData,
         }
     }
@@ -136,14 +137,13 @@ impl<E: Triple<M>, const M: usize> Tile<E, M> {
             let inside = (row as u64) < self.rows && ((vector * VECTOR) as u64) < self.row_bytes;
             // SAFETY: the vector, or the element, is inside the source and aligned, its place this thread's.
             unsafe {
-                if inside && from + VECTOR as u64 <= self.src_end {
+                if inside && self.extent.holds_vector(from) {
                     load_vector(from).store_shared(to);
                 } else {
                     B16::ANY.store_shared(to);
-                    let mut byte = 0;
-                    while inside && from + (byte as u64) < self.src_end {
-                        E::load((from + byte as u64) as *const E).store_shared(to + byte);
-                        byte += Self::SIZE;
+                    if inside {
+                        self.extent
+                            .load_each(from, |byte, element: E| element.store_shared(to + byte));
                     }
                 }
             }
@@ -228,19 +228,14 @@ impl<E: Triple<M>, const M: usize> Tile<E, M> {
             let (col, vector) = (number / Self::DST_VECTORS, number % Self::DST_VECTORS);
             let to = self.dst + col as u64 * self.dst_stride + (vector * VECTOR) as u64;
             let at = self.place(col, vector);
-            let mut byte = 0;
             // SAFETY: the vector, or the element, is inside the destination and aligned.
             unsafe {
                 if (col as u64) < cols && ((vector + 1) * VECTOR) as u64 <= dst_row_bytes {
                     store_vector(to, B16::load_shared(at));
-                    byte = VECTOR;
-                }
-                while byte < VECTOR
-                    && (col as u64) < cols
-                    && ((vector * VECTOR + byte) as u64) < dst_row_bytes
-                {
-                    E::load_shared(at + byte).store((to + byte as u64) as *mut E);
-                    byte += Self::SIZE;
+                } else if (col as u64) < cols {
+                    let size = Self::SIZE;
+                    let (first, end) = (vector * VECTOR / size, dst_row_bytes / size as u64);
+                    store_each(to, first as i64, end, |byte| E::load_shared(at + byte));
                 }
             }
             number += THREADS;

@@ -14,9 +14,10 @@
 //!
 //! The last lane of a row has no next one: it loads for its neighbour, and has no columns of its own.
 
+use super::edges::Extent;
 use super::gather::Gather;
 use super::spans::{slide, Destination, Spans, Transposed};
-use super::{per_vector, Extent, SECTOR, VECTOR};
+use super::{per_vector, SECTOR, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::load_vector;
 use crate::matrices::Matrices;
@@ -153,16 +154,20 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
         }
         let vector = if is_first { first } else { last };
         let from = vector + (t % per_vector::<E>() * Self::SIZE) as u64;
-        if !extent.holds(from) || extent.holds_vector(vector) {
+        if extent.holds_vector(vector) {
             return;
         }
-        let offset = (from - extent.first) / Self::SIZE as u64;
+        let offset = from.wrapping_sub(extent.first) / Self::SIZE as u64;
         let row = (offset / matrices.src_ld) as i64 - self.row;
         let col = (offset % matrices.src_ld).wrapping_sub(self.col);
         if (row as u64) < ROWS as u64 && col < Self::COLS as u64 {
             let at = self.transposed.address(col as u32, row as u32 * Self::SIZE);
-            // SAFETY: the element is inside the source; its place is this thread's.
-            unsafe { E::load(from as *const E).store_shared(at) };
+            // SAFETY: the source is readable; the element's place is this thread's.
+            unsafe {
+                if let Some(element) = extent.load::<E>(from) {
+                    element.store_shared(at);
+                }
+            }
         }
     }
 

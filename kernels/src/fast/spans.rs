@@ -9,6 +9,7 @@
 //! row. Threads that stand side by side store to rows `GROUP` apart, and would all meet there. Vector `k` of
 //! row `c` is therefore kept at `k ^ (c / GROUP) mod 8`.
 
+use super::edges::store_each;
 use super::gather::Gather;
 use super::shared::permute;
 use super::{SECTOR, VECTOR};
@@ -140,14 +141,8 @@ impl<const PITCH: u32, const GROUP: u32> Transposed<PITCH, GROUP> {
     #[inline(always)]
     unsafe fn store_inside<E: Gather>(self, row: u32, byte: u32, offset: i64, to: u64, end: u64) {
         let (row, byte) = (opaque(row), opaque(byte));
-        let mut i = 0;
-        while i < VECTOR {
-            if ((offset + i as i64) as u64) < end {
-                let to = to.wrapping_add(i as u64);
-                // SAFETY: the caller's obligations.
-                unsafe { E::pick(self.address(row, byte + i)).store(to as *mut E) };
-            }
-            i += size_of::<E>() as u32;
-        }
+        let (first, end) = (offset / size_of::<E>() as i64, end / size_of::<E>() as u64);
+        // SAFETY: the caller's obligations.
+        unsafe { store_each(to, first, end, |i| E::pick(self.address(row, byte + i))) };
     }
 }

@@ -4,8 +4,9 @@
 //! meets few banks if `n` is even, and one if `n` is a multiple of 32. So in a buffer with `GAPS` four bytes
 //! are left out behind each 128: then steps of any small `n` meet most banks.
 
+use super::edges::Extent;
 use super::shared::store_u32x4;
-use super::{Extent, VECTOR};
+use super::VECTOR;
 use crate::element::{Element, B16};
 use crate::global::load_vector;
 use cuda_std::thread;
@@ -71,19 +72,11 @@ impl<const GAPS: bool> Staging<GAPS> {
         let mut number = thread::thread_idx_x();
         while number < count {
             if !extent.holds_vector(vector(number)) {
-                let mut byte = 0;
-                while byte < VECTOR {
-                    let from = vector(number) + byte as u64;
-                    if extent.holds(from) {
-                        // SAFETY: the element is readable, and its place is this thread's.
-                        unsafe {
-                            store_element(
-                                E::load(from as *const E),
-                                self.address(number * VECTOR + byte),
-                            );
-                        }
-                    }
-                    byte += size_of::<E>() as u32;
+                // SAFETY: the extent is readable, and the places are this thread's.
+                unsafe {
+                    extent.load_each(vector(number), |byte, element: E| {
+                        store_element(element, self.address(number * VECTOR + byte));
+                    });
                 }
             }
             number += threads;

@@ -12,9 +12,10 @@
 //!
 //! Single bytes are gathered in another order: see [`tall_bytes`](super::tall_bytes).
 
+use super::edges::Extent;
 use super::gather::{store_vector, Gather};
 use super::staging::Staging;
-use super::{most_early, past_sector, per_vector, Extent, VECTOR};
+use super::{most_early, past_sector, per_vector, VECTOR};
 use crate::element::B16;
 use crate::matrices::Matrices;
 use cuda_std::thread;

@@ -22,9 +22,10 @@
 //! rows are whole vectors: those are in other bank words. And where nearly any two vectors start differently far (an odd
 //! `dst_ld`) and rows are whole bank words, a lane takes the four `u32` of a vector in an order of its own instead.
 
+use super::edges::{store_each, Extent};
 use super::shared::{load_u8, permute};
 use super::staging::Staging;
-use super::{most_early, past_sector, Extent, SECTOR, VECTOR};
+use super::{most_early, past_sector, SECTOR, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::store_vector;
 use crate::launch::at_most_registers;
@@ -165,13 +166,9 @@ unsafe fn store<const SPACED: bool, const FOURS: bool>(
             }
         } else {
             let first = opaque(first);
-            for i in 0..VECTOR {
-                if ((row + i as i64) as u64) < rows {
-                    let from = first.wrapping_add(i.wrapping_mul(pitch));
-                    // SAFETY: the row was loaded; the byte is in the destination's row.
-                    unsafe { u8::load_shared(from).store(to.wrapping_add(i as u64) as *mut u8) };
-                }
-            }
+            let at = |byte: u32| first.wrapping_add(byte.wrapping_mul(pitch));
+            // SAFETY: the vector is aligned; its rows were loaded.
+            unsafe { store_each(to, row, rows, |byte| u8::load_shared(at(byte))) };
         }
         group += groups;
         number += numbers;

@@ -16,10 +16,11 @@
 //! ```
 
 use super::band::Band;
+use super::edges::{store_each, Extent};
 use super::gather::Gather;
 use super::shared::load_u32x4;
 use super::staging::{store_element, Staging};
-use super::{per_vector, Extent, VECTOR};
+use super::{per_vector, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
 use crate::matrices::Matrices;
@@ -104,14 +105,8 @@ unsafe fn transpose<E: Scatter>(matrices: Matrices<E>, band_cols: u32, base: u32
             // SAFETY: the vector is in the destination and aligned; it was scattered to.
             unsafe { store_vector(to, load_u32x4(at)) };
         } else {
-            for i in 0..per_vector::<E>() {
-                if ((element + i as i64) as u64) < rows * cols {
-                    // SAFETY: the element is in the destination and was scattered to.
-                    unsafe {
-                        E::pick(at + i * size as u32).store((to as *mut E).add(i as usize));
-                    }
-                }
-            }
+            // SAFETY: the vector is aligned; its elements in the destination were scattered to.
+            unsafe { store_each(to, element, rows * cols, |byte| E::pick(at + byte)) };
         }
         number += thread::block_dim_x();
     }
@@ -184,10 +179,15 @@ impl Columns {
         let Place { row, from, col } = at;
         // SAFETY: the caller's obligations; each element has a place of its own.
         unsafe {
-            if !self.extent.holds_vector(from) {
-                scatter_inside::<E>(self.extent, from, |i| self.place::<E>(row, col + i as i32));
+            let place = |i: u32| self.place::<E>(row, col + i as i32);
+            if self.extent.holds_vector(from) {
+                E::scatter(vector, place);
             } else {
-                E::scatter(vector, |i| self.place::<E>(row, col + i as i32));
+                self.extent.load_each(from, |byte, element: E| {
+                    if let Some(at) = place(byte / size_of::<E>() as u32) {
+                        store_element(element, at);
+                    }
+                });
             }
         }
     }
@@ -242,21 +242,6 @@ unsafe fn load<E: Scatter>(
             columns.scatter::<E>(place, vector);
         }
         place = next();
-    }
-}
-
-/// Loads and stores those elements of a vector that are inside the source, one by one.
-///
-/// # Safety
-/// `extent` is readable; the places are as [`Scatter::scatter`] demands.
-#[inline(always)]
-unsafe fn scatter_inside<E: Scatter>(extent: Extent, from: u64, at: impl Fn(u32) -> Option<u32>) {
-    for i in 0..per_vector::<E>() {
-        let from = from + (i * size_of::<E>() as u32) as u64;
-        if let (true, Some(at)) = (extent.holds(from), at(i)) {
-            // SAFETY: the element is readable; its place is its own.
-            unsafe { store_element(E::load(from as *const E), at) };
-        }
     }
 }
 
