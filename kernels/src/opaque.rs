@@ -29,3 +29,17 @@ pub fn opaque(value: u32) -> u32 {
 pub fn lane_again() -> u32 {
     cuda_std::warp::lane_id()
 }
+
+/// A 64-bit value itself, of which the compiler knows nothing more: what is computed from it is not taken apart into what it was
+/// computed from.
+#[gpu_only]
+#[inline(always)]
+pub fn opaque_u64(value: u64) -> u64 {
+    let same: u64;
+    // SAFETY: a copy of a register. Not pure, so that it stays where it is.
+    unsafe {
+        asm!("mov.u64 {same}, {value};", same = out(reg64) same, value = in(reg64) value,
+            options(nomem, nostack, preserves_flags));
+    }
+    same
+}
