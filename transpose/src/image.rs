@@ -1,11 +1,15 @@
 //! Images: kernels as they ship. PTX, which every chip's driver can compile, and machine code, which some need not.
 //!
 //! An image is data in the program. A device loads it when the first of its kernels is launched. PTX and machine code
-//! are LZ4 blocks behind the number of bytes that they expand to (32 bits, little-endian); a program expands no more
-//! than it runs. Expanding 0.4 MB of machine code takes 0.1 ms.
+//! are packed, and a program expands no more than it runs. What is packed is either a Zstandard frame, or the number of bytes that it expands
+//! to (32 bits, little-endian) and an LZ4 block. The first is smaller by 40 %, for the kernels of an image are alike and LZ4 does not
+//! look far enough back; the second expands ten times as fast: 0.5 MB of machine code, which the first transpose of a program
+//! waits for, in 0.1 ms instead of 2 ms.
 
+use ruzstd::decoding::StreamingDecoder;
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
+use std::io::Read;
 
 /// No part of an image expands to more bytes than this.
 const LARGEST: usize = 16 << 20;
@@ -92,7 +96,7 @@ impl Image {
 
 impl MachineCode {
     /// The ELF file; `None` if it is damaged.
-    pub(crate) fn expanded(&self) -> Option<Vec<u8>> {
+    pub fn expanded(&self) -> Option<Vec<u8>> {
         expanded(self.packed)
     }
 }
@@ -121,6 +125,14 @@ impl Hash for EntryPoint {
 
 /// What was packed: `None` if it is damaged.
 fn expanded(packed: &[u8]) -> Option<Vec<u8>> {
+    // As the length of an LZ4 block this would be more than any part has.
+    const ZSTANDARD: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
+    if packed.starts_with(&ZSTANDARD) {
+        let mut bytes = Vec::new();
+        let frame = StreamingDecoder::new(packed).ok()?;
+        frame.take(LARGEST as u64 + 1).read_to_end(&mut bytes).ok()?;
+        return Some(bytes).filter(|bytes| bytes.len() <= LARGEST);
+    }
     let (bytes, block) = lz4_flex::block::uncompressed_size(packed).ok()?;
     if bytes > LARGEST {
         return None;

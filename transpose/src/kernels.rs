@@ -16,15 +16,15 @@ macro_rules! code {
             capability: ($major, $minor),
             waits: $waits,
             evict_last: $evict_last,
-            packed: include_bytes!(concat!("../cubin/", $file, ".cubin.lz4")),
+            packed: include_bytes!(concat!("../cubin/", $file)),
         }
     };
 }
 
-/// The PTX of a family, packed by the build script.
+/// The PTX of a family, packed.
 macro_rules! ptx {
     ($family:literal) => {
-        include_bytes!(concat!(env!("OUT_DIR"), "/", $family, ".ptx.lz4"))
+        include_bytes!(concat!("../ptx/", $family, ".ptx.zst"))
     };
 }
 
@@ -32,11 +32,11 @@ static CLASSIC: Image = Image::packed(
     "classic",
     ptx!("classic"),
     &[
-        code!(7 5, "classic.sm_75"),
-        code!(8 0, "classic.sm_80"),
-        code!(9 0, "classic.sm_90"),
-        code!(10 0, "classic.sm_100"),
-        code!(12 0, "classic.sm_120"),
+        code!(7 5, "classic.sm_75.cubin.lz4"),
+        code!(8 0, "classic.sm_80.cubin.lz4"),
+        code!(9 0, "classic.sm_90.cubin.lz4"),
+        code!(10 0, "classic.sm_100.cubin.lz4"),
+        code!(12 0, "classic.sm_120.cubin.lz4"),
     ],
 );
 
@@ -44,12 +44,12 @@ static FAST: Image = Image::packed(
     "fast",
     ptx!("fast"),
     &[
-        code!(7 5, "fast.sm_75"),
-        code!(8 0, "fast.sm_80"),
-        code!(9 0, "fast.sm_90", waits: true, evict_last: false),
-        code!(9 0, "fast_evict_last.sm_90", waits: true, evict_last: true),
-        code!(10 0, "fast.sm_100"),
-        code!(12 0, "fast.sm_120"),
+        code!(7 5, "fast.sm_75.cubin.lz4"),
+        code!(8 0, "fast.sm_80.cubin.lz4"),
+        code!(9 0, "fast.sm_90.cubin.lz4", waits: true, evict_last: false),
+        code!(9 0, "fast_evict_last.sm_90.cubin.lz4", waits: true, evict_last: true),
+        code!(10 0, "fast.sm_100.cubin.lz4"),
+        code!(12 0, "fast.sm_120.cubin.lz4"),
     ],
 );
 
@@ -57,11 +57,11 @@ static IN_PLACE: Image = Image::packed(
     "in_place",
     ptx!("in_place"),
     &[
-        code!(7 5, "in_place.sm_75"),
-        code!(8 0, "in_place.sm_80"),
-        code!(9 0, "in_place.sm_90", waits: true, evict_last: true),
-        code!(10 0, "in_place.sm_100"),
-        code!(12 0, "in_place.sm_120"),
+        code!(7 5, "in_place.sm_75.cubin.zst"),
+        code!(8 0, "in_place.sm_80.cubin.zst"),
+        code!(9 0, "in_place.sm_90.cubin.zst", waits: true, evict_last: true),
+        code!(10 0, "in_place.sm_100.cubin.zst"),
+        code!(12 0, "in_place.sm_120.cubin.zst"),
     ],
 );
 
@@ -69,11 +69,11 @@ static TENSOR: Image = Image::packed(
     "tensor",
     ptx!("tensor"),
     &[
-        code!(7 5, "tensor.sm_75"),
-        code!(8 0, "tensor.sm_80"),
-        code!(9 0, "tensor.sm_90", waits: true, evict_last: true),
-        code!(10 0, "tensor.sm_100"),
-        code!(12 0, "tensor.sm_120"),
+        code!(7 5, "tensor.sm_75.cubin.lz4"),
+        code!(8 0, "tensor.sm_80.cubin.lz4"),
+        code!(9 0, "tensor.sm_90.cubin.lz4", waits: true, evict_last: true),
+        code!(10 0, "tensor.sm_100.cubin.lz4"),
+        code!(12 0, "tensor.sm_120.cubin.lz4"),
     ],
 );
 
@@ -82,11 +82,11 @@ static IN_PLACE_STUDIES: Image = Image::packed(
     "in_place_studies",
     ptx!("in_place_studies"),
     &[
-        code!(7 5, "in_place_studies.sm_75"),
-        code!(8 0, "in_place_studies.sm_80"),
-        code!(9 0, "in_place_studies.sm_90", waits: true, evict_last: true),
-        code!(10 0, "in_place_studies.sm_100"),
-        code!(12 0, "in_place_studies.sm_120"),
+        code!(7 5, "in_place_studies.sm_75.cubin.zst"),
+        code!(8 0, "in_place_studies.sm_80.cubin.zst"),
+        code!(9 0, "in_place_studies.sm_90.cubin.zst", waits: true, evict_last: true),
+        code!(10 0, "in_place_studies.sm_100.cubin.zst"),
+        code!(12 0, "in_place_studies.sm_120.cubin.zst"),
     ],
 );
 

@@ -5,13 +5,12 @@
 //!
 //! `ptxas` is taken from the variable `PTXAS`, from the path, or from its wheel on PyPI. Its version is
 //! recorded beside the cubins: another version may choose other instructions, so only the
-//! recorded one is compared with, byte for byte. The cubins ship as LZ4 blocks, and are compared as they were
+//! recorded one is compared with, byte for byte. The cubins ship packed, and are compared as they were
 //! before: a compressor may choose too.
 
 use crate::command::{output, run};
-use crate::{paths, ptx};
+use crate::{pack, paths, ptx};
 use anyhow::{Context, Result, bail, ensure};
-use lz4::block::CompressionMode::HIGHCOMPRESSION;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -113,7 +112,7 @@ impl Source {
     }
 }
 
-/// A cubin in the repository: the number of its bytes, 32 bits, and an LZ4 block.
+/// A cubin in the repository, packed.
 struct Shipped(PathBuf);
 
 impl Shipped {
@@ -130,19 +129,14 @@ impl Shipped {
         }
     }
 
-    /// As strict as the library: a file that it would not expand is an error here.
     fn read(&self) -> Result<Vec<u8>> {
-        let path = || self.0.display().to_string();
-        let file = fs::read(&self.0).with_context(path)?;
-        let cubin = lz4::block::decompress(&file, None).with_context(path)?;
-        let bytes = u32::try_from(cubin.len())?.to_le_bytes();
-        ensure!(file.starts_with(&bytes), "{} is damaged: a wrong length", path());
-        Ok(cubin)
+        let file = fs::read(&self.0).with_context(|| self.0.display().to_string())?;
+        pack::unpack(&self.0, &file)
     }
 
     fn write(&self, cubin: &[u8]) -> Result<()> {
-        let block = lz4::block::compress(cubin, Some(HIGHCOMPRESSION(12)), true)?;
-        fs::write(&self.0, block).with_context(|| self.0.display().to_string())
+        let file = pack::pack(&self.0, cubin)?;
+        fs::write(&self.0, file).with_context(|| self.0.display().to_string())
     }
 }
 

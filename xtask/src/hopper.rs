@@ -6,7 +6,7 @@
 use crate::assemble::BUILT_FOR_HOPPER;
 use crate::command::{cargo, run};
 use crate::copy::{copy_all, fresh_folder};
-use crate::{paths, ptx};
+use crate::{pack, paths, ptx};
 use anyhow::Result;
 use std::fs;
 
@@ -36,7 +36,8 @@ pub fn simulate() -> Result<()> {
     // Of a family that is built in two ways, the one with more features comes last, and is what stays.
     for (family, features, _) in BUILT_FOR_HOPPER {
         let (built, _) = ptx::for_hopper(family, features)?;
-        fs::copy(built, copy.join("transpose/ptx").join(format!("{family}.ptx")))?;
+        let packed = copy.join("transpose/ptx").join(format!("{family}.ptx.zst"));
+        fs::write(&packed, pack::pack(&packed, &fs::read(built)?)?)?;
     }
     let tests = TESTS.iter().flat_map(|test| ["--test", test]);
     run(cargo()

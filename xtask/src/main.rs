@@ -6,6 +6,7 @@ mod command;
 mod copy;
 mod downstream;
 mod hopper;
+mod pack;
 mod paths;
 mod ptx;
 mod published;

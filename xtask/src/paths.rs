@@ -26,9 +26,17 @@ pub fn shipped_ptx(family: &str) -> PathBuf {
     home(family).join("ptx").join(format!("{family}.ptx"))
 }
 
-/// The machine code of a family for a chip, compressed, as it ships.
+/// The PTX of a family, packed, as programs have it.
+pub fn packed_ptx(family: &str) -> PathBuf {
+    home(family).join("ptx").join(format!("{family}.ptx.zst"))
+}
+
+/// The machine code of a family for a chip, packed, as it ships: so that it expands quickly if a program's first launch is
+/// likely to be one of these kernels, else so that it is small.
 pub fn shipped_cubin(family: &str, chip: &str) -> PathBuf {
-    home(family).join("cubin").join(format!("{family}.{chip}.cubin.lz4"))
+    let quick = ["classic", "fast", "fast_evict_last", "tensor"].contains(&family);
+    let format = if quick { "lz4" } else { "zst" };
+    home(family).join("cubin").join(format!("{family}.{chip}.cubin.{format}"))
 }
 
 /// The record of the assembler that the cubins come from.

@@ -4,7 +4,7 @@
 //! program loads no more than it uses. The first lines of a file record the compiler: another
 //! compiler may choose other instructions, so only the recorded one is compared with, byte for byte.
 
-use crate::paths;
+use crate::{pack, paths};
 use anyhow::{Context, Result, bail};
 use cuda_builder::{BuildReport, CudaBuilder, NvvmArch};
 use similar::TextDiff;
@@ -24,6 +24,8 @@ pub fn ptx(check_only: bool, only: Option<&str>) -> Result<()> {
 
 fn write(family: &str) -> Result<()> {
     let (ptx, report) = build(family)?;
+    let packed = paths::packed_ptx(family);
+    fs::write(&packed, pack::pack(&packed, ptx.as_bytes())?)?;
     fs::write(paths::shipped_ptx(family), ptx)?;
     println!("{family}: {} kernels, {}", report.entries.len(), report.toolchain.version);
     Ok(())
@@ -32,6 +34,11 @@ fn write(family: &str) -> Result<()> {
 fn check(family: &str) -> Result<()> {
     let path = paths::shipped_ptx(family);
     let shipped = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let packed = paths::packed_ptx(family);
+    let file = fs::read(&packed).with_context(|| packed.display().to_string())?;
+    if pack::unpack(&packed, &file)? != shipped.as_bytes() {
+        bail!("{} is not {}; run `cargo xtask ptx`", packed.display(), path.display());
+    }
     let (built, report) = build(family)?;
     if !shipped.starts_with(&header(family, &report)) {
         return compare_entries(family, &shipped, &report);

@@ -4,7 +4,7 @@ use transpose::raw::{Image, MachineCode};
 
 /// Their PTX and machine code.
 pub(crate) static STUDY: Image =
-    Image::packed("study", include_bytes!(concat!(env!("OUT_DIR"), "/study.ptx.lz4")), CODE);
+    Image::packed("study", include_bytes!("../ptx/study.ptx.zst"), CODE);
 
 /// A file of machine code.
 macro_rules! code {
@@ -13,7 +13,7 @@ macro_rules! code {
             capability: ($major, $minor),
             waits: false,
             evict_last: false,
-            packed: include_bytes!(concat!("../cubin/study.", $chip, ".cubin.lz4")),
+            packed: include_bytes!(concat!("../cubin/study.", $chip, ".cubin.zst")),
         }
     };
 }
@@ -56,8 +56,9 @@ mod tests {
 
     #[test]
     fn machine_code_is_of_its_chip_and_has_every_kernel() {
-        for MachineCode { capability: (major, minor), packed, .. } in CODE {
-            let code = lz4_flex::block::decompress_size_prepended(packed).expect("it is intact");
+        for code in CODE {
+            let (major, minor) = code.capability;
+            let code = code.expanded().expect("it is intact");
             let strings: HashSet<_> = code.split(|&byte| byte == 0).collect();
             let option = format!("-arch sm_{major}{minor} ");
             assert!(strings.iter().any(|string| string.ends_with(option.as_bytes())), "{option}");
