@@ -130,6 +130,13 @@ pub enum Error {
         extent: usize,
     },
 
+    /// A transpose that takes more blocks than a launch of any kernel may have.
+    #[error("no kernel has a grid that covers {problem}")]
+    NoGrid {
+        /// What was to be transposed: its shape, layouts and elements.
+        problem: String,
+    },
+
     /// An array with more axes than any tensor has.
     #[error("{axes} axes are more than the {most} that a tensor may have")]
     TooManyAxes {

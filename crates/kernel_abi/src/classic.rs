@@ -1,4 +1,6 @@
 //! The classic ladder: a block of 32 × 8 threads moves a tile of 32 × 32 elements.
+//!
+//! Any grid that covers the matrix will do: blocks past its ends move nothing.
 
 use crate::{params, table};
 

@@ -89,6 +89,8 @@ pub struct Kernel<P> {
     pub name: &'static str,
     /// The entry points, narrowest element first.
     pub entries: &'static [Entry],
+    /// The blocks along x and y that these parameters take, for words of a width, if the row says.
+    grid: Option<fn(&P, Width) -> [u64; 2]>,
     params: PhantomData<fn(P)>,
 }
 
@@ -102,8 +104,18 @@ impl<P> Copy for Kernel<P> {}
 
 impl<P: Params> Kernel<P> {
     /// A row of the table.
-    pub(crate) const fn new(name: &'static str, entries: &'static [Entry]) -> Self {
-        Kernel { name, entries, params: PhantomData }
+    pub(crate) const fn new(
+        name: &'static str,
+        entries: &'static [Entry],
+        grid: Option<fn(&P, Width) -> [u64; 2]>,
+    ) -> Self {
+        Kernel { name, entries, grid, params: PhantomData }
+    }
+
+    /// The blocks along x and y that move what the parameters describe, for words of a width: neither fewer nor more.
+    /// `None` of a kernel whose row does not say.
+    pub fn grid(&self, params: &P, width: Width) -> Option<[u64; 2]> {
+        self.grid.map(|grid| grid(params, width))
     }
 
     /// The entry point for elements of a width, if the kernel has one.
@@ -155,11 +167,12 @@ const fn same(a: &str, b: &str) -> bool {
 /// Declares the rows of a family, and `$all`, the entry points of all of them.
 ///
 /// A row is a constant, the kernel's name, its parameters, and for each width the block of its entry point:
-/// `exactly [x, y, z]` threads, `at_most` so many, or `within` so many.
+/// `exactly [x, y, z]` threads, `at_most` so many, or `within` so many. After the parameters may stand the function that
+/// says how many blocks they take ([`Kernel::grid`](crate::Kernel::grid)).
 macro_rules! table {
     ($all:ident of $family:ident: $(
         $(#[$doc:meta])*
-        $row:ident = $name:literal takes $params:ty {
+        $row:ident = $name:literal takes $params:ty $(, in $grid:path)? {
             $( $width:literal: $block:ident $threads:expr ),+ $(,)?
         }
     )+) => {
@@ -175,12 +188,14 @@ macro_rules! table {
                     },
                     block: table!(@block $block $threads),
                 }
-            ),+ ] });
+            ),+ ] }, table!(@grid $($grid)?));
         )+
 
         /// The entry points of each kernel of the family.
         pub const $all: &[&[crate::Entry]] = &[ $( $row.entries ),+ ];
     };
+    (@grid) => { None };
+    (@grid $grid:path) => { Some($grid) };
     (@block exactly $threads:expr) => { crate::Block::Exactly($threads) };
     (@block at_most $threads:expr) => { crate::Block::AtMost($threads) };
     (@block within $threads:expr) => { crate::Block::Within($threads) };

@@ -264,7 +264,7 @@ pub(super) fn recipe(
     let packed = Layout { rows: gap, cols: lines, ld: lines };
     if panels.to_rows {
         if gap > 0 {
-            for mut launch in out_of_place(shape, strided, packed) {
+            for mut launch in out_of_place(shape, strided, packed)? {
                 launch.offsets[0] += (done * bytes) as u64;
                 launch.offsets[1] += saved as u64;
                 recipe.steps.push(Step::Launch(launch));
@@ -286,7 +286,7 @@ pub(super) fn recipe(
         recipe.pass_together(panel_launch, panels.parts(), counters);
         recipe.pass(permute_launch, flags);
         if gap > 0 {
-            for mut launch in out_of_place(shape, packed, strided) {
+            for mut launch in out_of_place(shape, packed, strided)? {
                 launch.offsets[0] += saved as u64;
                 launch.offsets[1] += (done * bytes) as u64;
                 recipe.steps.push(Step::FromScratch(launch));
@@ -297,7 +297,7 @@ pub(super) fn recipe(
 }
 
 /// The launches that transpose between the matrix and the scratch memory.
-fn out_of_place(shape: &Shape, src: Layout, dst: Layout) -> Vec<Launch> {
+fn out_of_place(shape: &Shape, src: Layout, dst: Layout) -> Result<Vec<Launch>> {
     let element_bytes = shape.element_bytes();
     let align = shape.width.bytes();
     let (src_align, dst_align) = (align, align);

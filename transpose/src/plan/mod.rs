@@ -246,8 +246,7 @@ impl Plan {
             Strategy::Padded => &classic_kernels::PADDED,
             Strategy::Diagonal => &classic_kernels::DIAGONAL,
             Strategy::Auto => {
-                let launches = fast::launches(&problem, GRID_LIMIT, tuning(facts));
-                debug_assert!(problem.is_empty() || !launches.is_empty(), "{problem}");
+                let launches = fast::launches(&problem, GRID_LIMIT, tuning(facts))?;
                 return Ok(Plan { problem, launches });
             }
         };
@@ -405,6 +404,62 @@ mod tests {
             let to = Layout::contiguous(1, most + 1, bytes).unwrap();
             let refused = Plan::for_layouts(bytes, beyond, to, Strategy::Auto, &facts);
             assert!(matches!(refused, Err(Error::SizeOverflow { .. })));
+        }
+    }
+
+    /// The kernels whose rows of the table do not say how many blocks they take mask any grid: blocks past the ends leave alone what lies
+    /// around the destination.
+    #[test]
+    fn blocks_past_the_ends_do_nothing() {
+        const STRATEGIES: [Strategy; 4] =
+            [Strategy::Naive, Strategy::Tiled, Strategy::Padded, Strategy::Diagonal];
+        for strategy in STRATEGIES {
+            let plan = |src: MatrixView<'_, u32>, dst: MatrixViewMut<'_, u32>| {
+                vec![Plan::new(src, dst, strategy).unwrap()]
+            };
+            past_the_ends(|n| n as u32, plan, &[[1, 0, 0], [0, 1, 0], [0, 0, 1], [3, 2, 1]]);
+        }
+        let elements = |src: MatrixView<'_, [u32; 3]>, dst: MatrixViewMut<'_, [u32; 3]>| {
+            let plans = Plan::candidates(src, dst).unwrap().into_iter();
+            plans.filter(|plan| plan.kernel_names() == ["elements_b4"]).collect()
+        };
+        past_the_ends(|n| [n as u32; 3], elements, &[[1, 0, 0], [0, 1, 0], [3, 2, 0]]);
+    }
+
+    /// Runs plans with so many blocks more along x, y and z, and looks at all of the matrix whose window is the destination.
+    fn past_the_ends<T: Pod + PartialEq + fmt::Debug>(
+        element: impl Fn(usize) -> T,
+        plans: impl Fn(MatrixView<'_, T>, MatrixViewMut<'_, T>) -> Vec<Plan>,
+        more: &[[u32; 3]],
+    ) {
+        const ROWS: usize = 70;
+        const COLS: usize = 37;
+        const AROUND: usize = 40;
+        let device = Device::simulated();
+        let source: Vec<T> = (0..ROWS * COLS).map(&element).collect();
+        let src = DeviceMatrix::from_host(&device, ROWS, COLS, &source).unwrap();
+        let (rows, cols) = (COLS + 2 * AROUND, ROWS + 2 * AROUND);
+        let canaries = vec![element(1 << 20); rows * cols];
+        let mut expected = canaries.clone();
+        for (n, &element) in source.iter().enumerate() {
+            expected[(AROUND + n % COLS) * cols + AROUND + n / COLS] = element;
+        }
+        let mut dst = DeviceMatrix::from_host(&device, rows, cols, &canaries).unwrap();
+        let window = dst.window_mut(AROUND * cols + AROUND, COLS, ROWS, cols).unwrap();
+        let address = window.address;
+        let plans = plans(src.view(), window);
+        assert!(!plans.is_empty());
+        for plan in plans {
+            for more in more {
+                dst.copy_from_host(&canaries).unwrap();
+                for mut launch in plan.launches.iter().copied() {
+                    (0..3).for_each(|axis| launch.grid[axis] += more[axis]);
+                    // SAFETY: the kernel masks what is outside the matrices that it is told of, which is what is tested; all of
+                    // what lies around them is in live buffers or found by the simulator.
+                    unsafe { device.launch(&launch, [src.view().address, address]).unwrap() };
+                }
+                assert!(dst.to_host().unwrap() == expected, "{plan} {more:?}");
+            }
         }
     }
 }

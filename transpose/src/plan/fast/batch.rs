@@ -37,14 +37,13 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     // A destination that starts on a vector mostly starts on a sector.
     let likely = if task.problem.dst_align == VECTOR { 0 } else { extra };
     let (rounds, band) = rounds(task, likely)?;
-    let blocks = (batch.count * each + task.sector() - 1).div_ceil(band * each);
     let block = Block { threads: rounds.threads, shared: staging_bytes((band + extra) * bytes) };
-    if blocks > task.limit[0] || block.shared > MOST_SHARED {
+    if block.shared > MOST_SHARED {
         return None;
     }
     let params =
         |matrices| Batch { matrices, count: batch.count as u64, band_matrices: band as u64 };
-    Some(vec![task.launch(&BATCH, [blocks, 1], block, task.everything(), params)?])
+    Some(vec![task.launch(&BATCH, block, task.everything(), params)?])
 }
 
 /// How many matrices a block moves that loads `early` more: the first choice whose rounds of loads are nearly

@@ -23,13 +23,9 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     if src.rows > threads as usize {
         return None;
     }
-    let blocks = (src.len() + task.sector() - 1).div_ceil(band * src.rows);
     let shared = shared_bytes(src.rows, band * task.word_bytes(), gap(task));
     let block = Block { threads, shared };
-    task.in_layers(&LINES, [blocks, 1], block, |matrices| ColumnBand {
-        matrices,
-        band_cols: band as u64,
-    })
+    task.in_layers(&LINES, block, |matrices| ColumnBand { matrices, band_cols: band as u64 })
 }
 
 /// The bands if each can be a single round of loads. For elements of 1 and 2 bytes that is a full round, of whole vectors of

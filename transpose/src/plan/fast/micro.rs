@@ -23,13 +23,10 @@ fn in_pairs(task: &Task<'_>, apart: usize) -> Option<Vec<Launch>> {
         return None;
     }
     let tile = MicroTile::of(task.word);
-    let rows_of_tiles = task.problem.src.rows.div_ceil(tile.rows as usize);
     let across = [tile_cols(task), (2 * apart).max(1)];
-    let mut launches =
-        task.in_tiles(&MICRO, rows_of_tiles, across, Block::of(tile.block()), |matrices| Micro {
-            matrices,
-            apart: apart as u64,
-        })?;
+    let mut launches = task.in_tiles(&MICRO, across, Block::of(tile.block()), |matrices| {
+        Micro { matrices, apart: apart as u64 }
+    })?;
     let blocks_per_multiprocessor = blocks_per_multiprocessor(task);
     launches
         .iter_mut()

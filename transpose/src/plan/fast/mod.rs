@@ -28,6 +28,7 @@ mod wide;
 
 use super::problem::Problem;
 use crate::launch::Launch;
+use crate::{Error, Result};
 use task::Task;
 pub(crate) use tuning::Tuning;
 
@@ -55,16 +56,20 @@ const OF_MANY_WORDS: [(&str, Planner); 4] = [
 
 /// The launches that transpose a problem the fastest way that is known. `limit` is what a grid
 /// may have along x, y and z.
+///
+/// # Errors
+/// [`Error::NoGrid`] if all grids of no kernel cover the problem. Every problem of up to 4 TiB has one within
+/// [`GRID_LIMIT`](crate::facts::GRID_LIMIT): that of `elements`.
 pub(crate) fn launches(
     problem: &Problem,
     limit: [usize; 3],
     tuning: &'static Tuning,
-) -> Vec<Launch> {
+) -> Result<Vec<Launch>> {
     if problem.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    // `elements` serves every problem.
-    choice::best(&Task::new(problem, limit, tuning)).unwrap_or_default()
+    let launches = choice::best(&Task::new(problem, limit, tuning));
+    launches.ok_or_else(|| Error::NoGrid { problem: problem.to_string() })
 }
 
 /// The launches of every kernel that can serve a problem, each by the name of the kernel.
@@ -90,7 +95,7 @@ mod tests {
     use kernel_abi::fast::{Batch as BatchParams, ColumnBand, Micro, RowBand};
 
     fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
-        super::launches(problem, limit, Tuning::of((9, 0)))
+        super::launches(problem, limit, Tuning::of((9, 0))).expect("a grid covers it")
     }
 
     fn candidates(problem: &Problem, limit: [usize; 3]) -> Vec<(&'static str, Vec<Launch>)> {
@@ -392,5 +397,23 @@ mod tests {
         let last = launches.last().unwrap();
         assert_eq!(last.offsets[0], (4 * (1 << 20) + 768) * 4);
         assert_eq!(last.offsets[1], (4 * (1 << 20) + 768 * 256) * 4);
+    }
+
+    /// A problem that no kernel has a grid for is refused, and nothing is planned that moves less.
+    #[test]
+    fn what_no_grid_covers_is_refused() {
+        let refused = |problem: &Problem, limit| {
+            let launches = super::launches(problem, limit, Tuning::of((9, 0)));
+            matches!(launches, Err(Error::NoGrid { .. }))
+        };
+        for element in [1, 2, 3, 4, 5, 8, 16, 500] {
+            for (rows, cols) in [(1 << 20, 1 << 10), (1 << 30, 3), (1 << 32, 1)] {
+                let problem = problem(element, rows, cols);
+                assert!(refused(&problem, [1, 1, 1]), "{problem}");
+                assert!(!refused(&problem, GRID_LIMIT), "{problem}");
+            }
+            assert!(!refused(&problem(element, 0, 1 << 40), [1, 1, 1]));
+            assert!(!refused(&problem(element, 1, 1), [1, 1, 1]));
+        }
     }
 }

@@ -9,8 +9,7 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     if task.tuple != 3 || task.word_bytes() > 2 || !task.aligned {
         return None;
     }
-    let rows_of_tiles = task.problem.src.rows.div_ceil(PixelsTile::ROWS as usize);
     let tile_cols = PixelsTile::ROW_VECTORS as usize * VECTOR / task.problem.element_bytes;
     let block = Block::of(PixelsTile::BLOCK);
-    task.in_tiles(&PIXELS, rows_of_tiles, [tile_cols, 1], block, |matrices| Plain { matrices })
+    task.in_tiles(&PIXELS, [tile_cols, 1], block, |matrices| Plain { matrices })
 }

@@ -7,11 +7,9 @@ use kernel_abi::fast::{Plain, ROWS, RowsTile};
 /// The launches, for words of up to 8 bytes.
 pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     let tile = RowsTile::of(task.word)?;
-    let [rows, cols] = span(task)?;
-    // A span may start up to a sector early, so the last one may end that much too early.
-    let rows_of_tiles = (task.problem.src.rows + task.sector() - 1).div_ceil(rows);
+    let [_, cols] = span(task)?;
     let block = Block::of(tile.block());
-    task.in_tiles(&ROWS, rows_of_tiles, [cols, 1], block, |matrices| Plain { matrices })
+    task.in_tiles(&ROWS, [cols, 1], block, |matrices| Plain { matrices })
 }
 
 /// The rows of a tile's spans, and its columns.

@@ -35,12 +35,8 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
         }
         (target.threads, rows)
     };
-    let blocks = (src.rows + task.sector() - 1).div_ceil(band);
     let block = Block { threads, shared: shared(band) };
-    task.in_layers(&TALL, [blocks, 1], block, |matrices| RowBand {
-        matrices,
-        band_rows: band as u64,
-    })
+    task.in_layers(&TALL, block, |matrices| RowBand { matrices, band_rows: band as u64 })
 }
 
 /// The bands of 2-byte elements in longer rows, which it makes a difference to, if they can be full rounds: whole

@@ -1,6 +1,7 @@
 //! A problem in words, and what the launches of all kernels have in common.
 
 use super::tuning::Tuning;
+use crate::image::EntryPoint;
 use crate::kernels;
 use crate::launch::{Fields, Launch};
 use crate::plan::problem::{Batch, Problem};
@@ -107,7 +108,7 @@ impl<'a> Task<'a> {
     }
 
     /// The matrices as the kernels are told of them, `cols` elements of each row.
-    fn batched(&self, cols: usize) -> Batched {
+    pub fn batched(&self, cols: usize) -> Batched {
         let Problem { src, dst, batch, .. } = self.problem;
         let Batch { src_stride, dst_stride, .. } = *batch;
         let words = |elements: usize| (elements * self.tuple) as u64;
@@ -121,17 +122,18 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// Launches that cover all columns in tiles of `tile_cols`, whole groups of `group` tiles to each launch: as many blocks along y as
-    /// there are tiles, `rows_of_tiles` along x.
+    /// Launches that cover all columns in tiles of `tile_cols`, whole groups of `group` tiles to each launch.
     pub fn in_tiles<P: Params>(
         &self,
         kernel: &Kernel<P>,
-        rows_of_tiles: usize,
         [tile_cols, group]: [usize; 2],
         block: Block,
         params: impl Fn(Batched) -> P,
     ) -> Option<Vec<Launch>> {
         let most = self.limit[1] / group * group * tile_cols;
+        if most == 0 {
+            return None;
+        }
         let all = self.problem.src.cols;
         let slabs = self.layers().flat_map(|layer| {
             (0..all).step_by(most).map(move |first_col| Slab {
@@ -140,30 +142,25 @@ impl<'a> Task<'a> {
                 ..layer
             })
         });
-        let launch = |slab: Slab| {
-            let y = slab.cols.div_ceil(tile_cols).next_multiple_of(group);
-            self.launch(kernel, [rows_of_tiles, y], block, slab, &params)
-        };
-        slabs.map(launch).collect()
+        slabs.map(|slab| self.launch(kernel, block, slab, &params)).collect()
     }
 
-    /// Launches of `grid` blocks for each layer, which moves whole matrices; `None` if that is more than a grid has, or takes more
-    /// shared memory than a block may have.
+    /// Launches that each move whole matrices; `None` if that takes more blocks than a grid has, or more shared memory than a block
+    /// may have.
     pub fn in_layers<P: Params>(
         &self,
         kernel: &Kernel<P>,
-        grid: [usize; 2],
         block: Block,
         params: impl Fn(Batched) -> P,
     ) -> Option<Vec<Launch>> {
-        if grid[0] > self.limit[0] || grid[1] > self.limit[1] || block.shared > BLOCK_SHARED {
+        if block.shared > BLOCK_SHARED {
             return None;
         }
-        self.layers().map(|slab| self.launch(kernel, grid, block, slab, &params)).collect()
+        self.layers().map(|slab| self.launch(kernel, block, slab, &params)).collect()
     }
 
     /// The matrices in slabs of as many as a grid has layers.
-    fn layers(&self) -> impl Iterator<Item = Slab> + use<> {
+    pub fn layers(&self) -> impl Iterator<Item = Slab> + use<> {
         let (count, most) = (self.problem.batch.count, self.limit[2]);
         let cols = self.problem.src.cols;
         (0..count).step_by(most).map(move |first_matrix| Slab {
@@ -174,27 +171,43 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// A single launch; `None` if the kernel does not exist for the word, or a grid has not as many blocks.
+    /// A single launch of the blocks that the kernel's row of the table says; `None` if the kernel does not exist for the word, or a grid
+    /// has not as many blocks.
     pub fn launch<P: Params>(
         &self,
         kernel: &Kernel<P>,
-        [x, y]: [usize; 2],
         block: Block,
         slab: Slab,
         params: impl Fn(Batched) -> P,
     ) -> Option<Launch> {
+        let entry = kernels::entry(kernel, self.word).ok()?;
+        let params = params(self.batched(slab.cols));
+        let grid = kernel.grid(&params, self.word)?;
+        self.of_blocks(entry, grid, block, slab, &params)
+    }
+
+    /// A single launch of so many blocks along x and y: as many as the kernel's row of the table says, or any that cover the slab if it
+    /// does not. `None` if a grid has not as many blocks.
+    pub fn of_blocks<P: Params>(
+        &self,
+        entry: EntryPoint,
+        [x, y]: [u64; 2],
+        block: Block,
+        slab: Slab,
+        params: &P,
+    ) -> Option<Launch> {
         let Problem { dst, batch, element_bytes, .. } = self.problem;
-        let Slab { first_matrix, matrices, first_col, cols } = slab;
+        let Slab { first_matrix, matrices, first_col, .. } = slab;
         let offsets = [
             first_matrix * batch.src_stride + first_col,
             first_matrix * batch.dst_stride + first_col * dst.ld,
         ];
-        let grid = [x, y, matrices];
-        if grid.iter().zip(self.limit).any(|(&blocks, limit)| blocks > limit) {
+        let grid = [x, y, matrices as u64];
+        if grid.iter().zip(self.limit).any(|(&blocks, limit)| blocks > limit as u64) {
             return None;
         }
         Some(Launch {
-            entry: kernels::entry(kernel, self.word).ok()?,
+            entry,
             grid: grid.map(|n| n as u32),
             block: [block.threads, 1, 1],
             dynamic_shared_bytes: block.shared as u32,
@@ -202,7 +215,7 @@ impl<'a> Task<'a> {
             evict_last: self.leaves_the_cache(),
             cooperative: false,
             offsets: offsets.map(|n| (n * element_bytes) as u64),
-            params: Fields::of(&params(self.batched(cols))),
+            params: Fields::of(params),
         })
     }
 

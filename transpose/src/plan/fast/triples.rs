@@ -1,6 +1,6 @@
 //! `triples`: triples of 1-byte or 2-byte words in rows that start anywhere.
 
-use super::task::{Block, SECTOR, Task};
+use super::task::{Block, Task};
 use crate::launch::Launch;
 use kernel_abi::fast::{Plain, TRIPLES, TriplesTile};
 
@@ -10,9 +10,7 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
         return None;
     }
     let bytes = 3 * task.word_bytes();
-    let span = TriplesTile::SPAN as usize;
-    let rows_of_tiles = (task.problem.src.rows * bytes + SECTOR - 1).div_ceil(span);
     let tile_cols = (TriplesTile::PACKETS * TriplesTile::PACKET) as usize / bytes;
     let block = Block::of(TriplesTile::BLOCK);
-    task.in_tiles(&TRIPLES, rows_of_tiles, [tile_cols, 1], block, |matrices| Plain { matrices })
+    task.in_tiles(&TRIPLES, [tile_cols, 1], block, |matrices| Plain { matrices })
 }

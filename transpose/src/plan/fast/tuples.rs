@@ -22,9 +22,8 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     if tile_cols == 0 || span == 0 {
         return None;
     }
-    let rows_of_tiles = (task.problem.src.rows * tuple + align - 1).div_ceil(span);
     let block = Block::of(tile.block());
-    task.in_tiles(&TUPLES, rows_of_tiles, [tile_cols, 1], block, |matrices| Tuples {
+    task.in_tiles(&TUPLES, [tile_cols, 1], block, |matrices| Tuples {
         matrices,
         tuple: tuple as u64,
         tuple_magic: magic32(tuple),

@@ -24,10 +24,6 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     let long = usize::from(col_bytes > SHORT_COL);
     let (target, step) = (TARGETS[long], [CACHE_LINE, SECTOR][long] / task.word_bytes());
     let band = (target.bytes / col_bytes / step).max(1) * step;
-    let blocks = (src.len() + task.sector() - 1).div_ceil(band * src.rows);
     let block = Block { threads: target.threads, shared: staging_bytes(band * col_bytes) };
-    task.in_layers(&WIDE, [blocks, 1], block, |matrices| ColumnBand {
-        matrices,
-        band_cols: band as u64,
-    })
+    task.in_layers(&WIDE, block, |matrices| ColumnBand { matrices, band_cols: band as u64 })
 }
