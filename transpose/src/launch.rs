@@ -45,7 +45,6 @@ impl Fields {
     }
 
     /// The parameters, if a kernel's that these are the fields of has as many.
-    #[cfg(test)]
     pub fn to<P: Params>(self) -> Option<P> {
         P::from_fields(&self)
     }

@@ -3,14 +3,14 @@
 //! All count in *words*: the widest pieces that elements, strides and both memories' alignments are multiples of. Strides may be
 //! negative: a field holds the two's complement, and what is computed with it wraps.
 
-use crate::fast::VECTOR;
+use crate::fast::{VECTOR, WARP};
 use crate::{params, table, Width};
 
-/// Threads of a block.
-pub const THREADS: u32 = 256;
+/// Threads of a block of [`WORDS`].
+pub const WORDS_THREADS: u32 = 256;
 
-/// The shape of a block.
-pub const BLOCK: [u32; 3] = [THREADS, 1, 1];
+/// Threads that a block of [`TILES`] has at most: whole warps, as many as its tile has work for.
+pub const MOST_TILES_THREADS: u32 = 512;
 
 /// The most axes of a move: as many as a tensor has, and one more for elements of several words.
 pub const MOST_AXES: usize = 17;
@@ -122,9 +122,9 @@ impl TileShape {
         TileShape { block_rows, micro_blocks }
     }
 
-    /// Micro-blocks of a tile.
-    pub const fn most_micro_blocks(&self) -> u32 {
-        THREADS * self.micro_blocks
+    /// Threads of a block whose tile has so many micro-blocks.
+    pub const fn threads(&self, micro_blocks: usize) -> usize {
+        micro_blocks.div_ceil(self.micro_blocks as usize).next_multiple_of(WARP as usize)
     }
 
     /// Words of a vector.
@@ -136,11 +136,11 @@ impl TileShape {
 table! { TENSOR of Tensor:
     /// Any move: a word a thread at a time, in the destination's order.
     WORDS = "words" takes Words {
-        1: exactly BLOCK, 2: exactly BLOCK, 4: exactly BLOCK, 8: exactly BLOCK, 16: exactly BLOCK
+        1: exactly [WORDS_THREADS, 1, 1], 2: exactly [WORDS_THREADS, 1, 1], 4: exactly [WORDS_THREADS, 1, 1], 8: exactly [WORDS_THREADS, 1, 1], 16: exactly [WORDS_THREADS, 1, 1]
     }
     /// Moves whose fastest axis changes: tiles of what lies together in the source by what lies together in the destination.
     TILES = "tiles" takes Tiles {
-        1: exactly BLOCK, 2: exactly BLOCK, 4: exactly BLOCK, 8: exactly BLOCK, 16: exactly BLOCK
+        1: at_most MOST_TILES_THREADS, 2: at_most MOST_TILES_THREADS, 4: at_most MOST_TILES_THREADS, 8: at_most MOST_TILES_THREADS, 16: at_most MOST_TILES_THREADS
     }
 }
 

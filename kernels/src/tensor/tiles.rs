@@ -23,11 +23,12 @@ use super::tensor_entry;
 use super::vector::Word;
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
+use crate::launch::at_most_registers;
 use crate::micro_block::MicroBlock;
 use core::marker::PhantomData;
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
-use kernel_abi::tensor::{Run, TileShape, Tiles, MOST_BLOCK_AXES, THREADS};
+use kernel_abi::tensor::{Run, TileShape, Tiles, MOST_BLOCK_AXES};
 use kernel_abi::Width;
 
 /// Vectors that a thread loads: all of its micro-blocks.
@@ -132,7 +133,7 @@ impl Offsets {
             unsafe {
                 words.wrapping_mul(size_of::<E>() as u64).store_shared(base + index * Self::BYTES);
             }
-            index += THREADS;
+            index += thread::block_dim_x();
         }
         Offsets { rows: base, cols: base + rows * Self::BYTES }
     }
@@ -202,7 +203,7 @@ unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>(
     };
     let place_of = |k: usize| {
         let (group, vector) =
-            divide(thread::thread_idx_x() + k as u32 * THREADS, params.row_vectors);
+            divide(thread::thread_idx_x() + k as u32 * thread::block_dim_x(), params.row_vectors);
         (group * R as u32, vector)
     };
     const { assert!(R * BLOCKS == LOADS) };
@@ -287,7 +288,7 @@ unsafe fn store_vectors<E: Element>(
                 }
             }
         }
-        number += THREADS;
+        number += thread::block_dim_x();
     }
 }
 
@@ -318,7 +319,7 @@ unsafe fn store_words<E: Element>(
             }
             row += 1 << lanes;
         }
-        col += THREADS >> lanes;
+        col += thread::block_dim_x() >> lanes;
     }
 }
 
@@ -329,6 +330,7 @@ macro_rules! tiles {
             "Moves tiles of what lies together in the source by what lies together in the destination.",
             TILES: Tiles, $name: $element, |src, dst, params| {
                 const SHAPE: TileShape = TileShape::of(Width::$width);
+                at_most_registers::<32>();
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let base = crate::tile::shared_address(memory);
                 move_tile::<

@@ -8,7 +8,7 @@ use super::axes::{divide, steps, unrolled};
 use super::tensor_entry;
 use crate::element::{Element, B16};
 use cuda_std::thread;
-use kernel_abi::tensor::{Words, MOST_AXES, THREADS, WORDS_OF_THREAD};
+use kernel_abi::tensor::{Words, MOST_AXES, WORDS_OF_THREAD, WORDS_THREADS};
 
 /// Words of a thread.
 const EACH: usize = WORDS_OF_THREAD as usize;
@@ -19,8 +19,8 @@ const EACH: usize = WORDS_OF_THREAD as usize;
 /// Those of the entry points.
 #[inline(always)]
 unsafe fn move_words<E: Element>(src: *const E, dst: *mut E, params: &Words) {
-    let first = thread::block_idx_x() * (THREADS * WORDS_OF_THREAD) + thread::thread_idx_x();
-    let number = |k: usize| first + k as u32 * THREADS;
+    let first = thread::block_idx_x() * (WORDS_THREADS * WORDS_OF_THREAD) + thread::thread_idx_x();
+    let number = |k: usize| first + k as u32 * WORDS_THREADS;
     let mut rest = [number(0), number(1), number(2), number(3)];
     let (mut from, mut to) = ([0u64; EACH], [0u64; EACH]);
     unrolled! { AXIS in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16] of params.count => {

@@ -19,11 +19,10 @@ use super::{Plan, Strategy};
 use crate::kernels;
 use crate::launch::{Fields, Launch};
 use crate::layout::Layout;
-use crate::tensor::{TensorView, TensorViewMut};
+use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use crate::{Error, Facts, Result};
 use bytemuck::Pod;
 use canonical::{Axis, Canonical, TensorProblem};
-use kernel_abi::tensor::BLOCK;
 use kernel_abi::{Kernel, Params, Width};
 use std::fmt;
 
@@ -70,11 +69,48 @@ impl TensorPlan {
     ) -> Result<Self> {
         let src = src.into();
         let problem = problem(&src, &dst.into())?;
-        let mut ways = ways(&problem, src.device().facts());
+        let mut ways = ways(&problem, src.device().facts(), 1);
         Ok(ways.swap_remove(0))
     }
 
-    /// Every way that the move can go, the one of [`new`](Self::new) first.
+    /// Plans like [`new`](Self::new), for a device that is like `facts` and tensors that need not exist: of elements of `element_bytes`
+    /// bytes, laid out like `src` and `dst` in memory that a device allocates.
+    ///
+    /// ```
+    /// use transpose::{Device, TensorLayout, TensorPlan};
+    /// # fn main() -> transpose::Result<()> {
+    /// let src = TensorLayout::contiguous(&[48, 28, 28, 48, 28], 4)?.t();
+    /// let dst = TensorLayout::contiguous(src.shape(), 4)?;
+    /// let plan = TensorPlan::for_layouts(4, &src, &dst, Device::simulated().facts())?;
+    /// assert_eq!(plan.kernel_names(), ["tiles_b4"]);
+    /// println!("{plan}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), [`Error::TensorOverlap`] for a destination in which an element has two indices, and
+    /// [`Error::TensorSizeOverflow`] for layouts that are too long for elements of that size.
+    pub fn for_layouts(
+        element_bytes: usize,
+        src: &TensorLayout,
+        dst: &TensorLayout,
+        facts: &Facts,
+    ) -> Result<Self> {
+        let of_this_size = |layout: &TensorLayout| {
+            let (shape, strides) = (layout.shape(), layout.strides());
+            TensorLayout::strided(shape, strides, layout.offset(), element_bytes)
+        };
+        let (src, dst) = (of_this_size(src)?, of_this_size(dst)?);
+        require_same_shape(&src, &dst)?;
+        dst.require_injective()?;
+        let align = |layout: &TensorLayout| alignment((layout.offset() * element_bytes) as u64);
+        let (src_align, dst_align) = (align(&src), align(&dst));
+        let problem = TensorProblem { element_bytes, src, dst, src_align, dst_align };
+        Ok(ways(&problem, facts, 1).swap_remove(0))
+    }
+
+    /// The ways that the move can go, the one of [`new`](Self::new) first: each kernel, with tiles of the few shapes that promise most.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -83,7 +119,7 @@ impl TensorPlan {
         dst: impl Into<TensorViewMut<'d, T>>,
     ) -> Result<Vec<Self>> {
         let src = src.into();
-        Ok(ways(&problem(&src, &dst.into())?, src.device().facts()))
+        Ok(ways(&problem(&src, &dst.into())?, src.device().facts(), SHAPES))
     }
 
     /// The names of the kernels that the plan launches, in order; none where the driver copies.
@@ -131,7 +167,7 @@ impl TensorPlan {
     }
 }
 
-/// What the plan will do: the kernels by name, with their grids.
+/// What the plan will do: the kernels by name, with their grids, and the tiles that they move.
 impl fmt::Display for TensorPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.problem)?;
@@ -142,7 +178,8 @@ impl fmt::Display for TensorPlan {
                     f,
                     " {} on {:?} blocks of {:?} threads",
                     launch.entry.name, launch.grid, launch.block
-                )
+                )?;
+                tiles::describe(launch).map_or(Ok(()), |tiles| write!(f, ", {tiles}"))
             }),
         }
     }
@@ -150,10 +187,7 @@ impl fmt::Display for TensorPlan {
 
 /// The problem of a source and a destination of the same shape.
 fn problem<T: Pod>(src: &TensorView<'_, T>, dst: &TensorViewMut<'_, T>) -> Result<TensorProblem> {
-    if src.shape() != dst.shape() {
-        let (src, dst) = (src.shape().to_vec(), dst.shape().to_vec());
-        return Err(Error::TensorShapeMismatch { src, dst });
-    }
+    require_same_shape(src.layout(), dst.layout())?;
     Ok(TensorProblem {
         element_bytes: size_of::<T>(),
         src: *src.layout(),
@@ -163,11 +197,22 @@ fn problem<T: Pod>(src: &TensorView<'_, T>, dst: &TensorViewMut<'_, T>) -> Resul
     })
 }
 
+/// How many shapes of tile are candidates.
+const SHAPES: usize = 6;
+
 /// Bytes of elements that are moved as they are, rather than as a matrix's.
 const LONG_ELEMENT: usize = 128;
 
-/// Every way to solve a problem, the best first.
-fn ways(problem: &TensorProblem, facts: &Facts) -> Vec<TensorPlan> {
+/// Whether one can be copied to the other.
+fn require_same_shape(src: &TensorLayout, dst: &TensorLayout) -> Result<()> {
+    if src.shape() == dst.shape() {
+        return Ok(());
+    }
+    Err(Error::TensorShapeMismatch { src: src.shape().to_vec(), dst: dst.shape().to_vec() })
+}
+
+/// Every way to solve a problem, the best first; of those by tiles the `most` best.
+fn ways(problem: &TensorProblem, facts: &Facts, most: usize) -> Vec<TensorPlan> {
     let plan = |starts, way| TensorPlan { problem: *problem, starts, way };
     if problem.src.is_empty() || problem.element_bytes == 0 {
         return vec![plan([0, 0], Way::Launches(Vec::new()))];
@@ -178,12 +223,11 @@ fn ways(problem: &TensorProblem, facts: &Facts) -> Vec<TensorPlan> {
         let bytes = canonical.words() * canonical.word_bytes();
         return vec![plan(starts, Way::Copy(bytes))];
     }
-    let words = words::launches(&canonical);
-    let mut ways = match tiles::best(&canonical) {
-        Some((cost, tiles)) if cost < cost_of_words(&canonical) => vec![vec![tiles], words],
-        Some((_, tiles)) => vec![words, vec![tiles]],
-        None => vec![words],
-    };
+    let words = cost_of_words(&canonical);
+    let tiles = tiles::best(&canonical, most);
+    let cheaper = tiles.partition_point(|&(cost, _)| cost < words);
+    let mut ways: Vec<_> = tiles.into_iter().map(|(_, launch)| vec![launch]).collect();
+    ways.insert(cheaper, words::launches(&canonical));
     if let Some(matrix) = matrix(&canonical, facts) {
         // Long elements are moved by `words` as fast, and with more loads in flight than `elements` has.
         let long = canonical.run() * canonical.word_bytes() >= LONG_ELEMENT;
@@ -236,20 +280,27 @@ fn matrix(canonical: &Canonical, facts: &Facts) -> Option<Vec<Launch>> {
     Some(Plan::of_problem(problem, Strategy::Auto, facts).ok()?.launches)
 }
 
+/// What a launch asks of a multiprocessor.
+struct Block {
+    threads: u32,
+    /// Bytes of dynamic shared memory.
+    shared: usize,
+}
+
 /// A launch of a kernel that moves arrays of any rank, so many words further on either side.
 fn launch<P: Params>(
     kernel: &Kernel<P>,
     canonical: &Canonical,
     blocks: usize,
-    shared: usize,
+    block: Block,
     offsets: [isize; 2],
     params: &P,
 ) -> Launch {
     Launch {
         entry: kernels::entry(kernel, canonical.word).expect("the kernels exist for every word"),
         grid: [blocks as u32, 1, 1],
-        block: BLOCK,
-        dynamic_shared_bytes: shared as u32,
+        block: [block.threads, 1, 1],
+        dynamic_shared_bytes: block.shared as u32,
         blocks_per_multiprocessor: 0,
         evict_last: true,
         cooperative: false,

@@ -1,17 +1,17 @@
 //! The planner of `tiles`: which axes lie together on either side, and how much of them a tile has.
 
 use super::canonical::{Axis, Canonical, starts_on};
-use super::launch;
-use super::model::{SECTOR, WEIGHTS, sectors};
+use super::model::{SECTOR, Tally, WEIGHTS, sectors};
+use super::{Block, launch};
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{
-    Axis as Divided, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Run, RunAxis, TILES, TileShape,
-    Tiles, divisor,
+    Axis as Divided, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, MOST_TILES_THREADS, Run, RunAxis,
+    TILES, TileShape, Tiles, divisor,
 };
 
 /// The words that runs of a tile are tried with, about.
-const TRIED: [usize; 10] = [16, 24, 32, 48, 64, 96, 128, 256, 512, 1024];
+const TRIED: [usize; 13] = [16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 512, 1024];
 
 /// Bytes of shared memory that a tile may take.
 const MOST_SHARED: usize = 48 << 10;
@@ -31,6 +31,8 @@ struct Cut {
     words: usize,
     all: usize,
     tiles: usize,
+    /// Bytes, up to a sector's, that a tile's part of it starts on a multiple of wherever it lies.
+    aligned: usize,
 }
 
 impl Cut {
@@ -44,82 +46,117 @@ impl Cut {
         self.axes[self.count - 1]
     }
 
-    /// Bytes of sectors that all tiles' parts of it lie in, each starting on a multiple of `aligned` bytes.
-    fn sectors(&self, word_bytes: usize, aligned: usize) -> f64 {
+    /// The axes as bits.
+    fn bits(&self) -> u32 {
+        self.axes().iter().fold(0, |bits, axis| bits | 1 << axis)
+    }
+
+    /// Bytes of sectors that all tiles' parts of it lie in.
+    fn sectors(&self, word_bytes: usize) -> f64 {
         let last = self.all - (self.tiles - 1) * self.words;
-        let whole = (self.tiles - 1) as f64 * sectors(self.words * word_bytes, aligned);
-        whole + sectors(last * word_bytes, aligned)
+        let whole = (self.tiles - 1) as f64 * sectors(self.words * word_bytes, self.aligned);
+        whole + sectors(last * word_bytes, self.aligned)
+    }
+}
+
+/// What lies together on one side, and where a tile's part of it starts.
+struct Side {
+    /// Bytes that the address is known to be a multiple of.
+    address: usize,
+    /// An axis's stride there.
+    stride: fn(&Axis) -> isize,
+}
+
+impl Side {
+    /// The ways to cut what lies together.
+    fn cuts(&self, canonical: &Canonical) -> Vec<Cut> {
+        let axes = canonical.axes();
+        let sector = SECTOR / canonical.word_bytes();
+        let mut cuts: Vec<Cut> = Vec::with_capacity(2 * TRIED.len());
+        let mut run = [0; MOST_RUN_AXES];
+        let mut inner = 1usize;
+        for count in 1..=MOST_RUN_AXES {
+            let next = axes.iter().position(|axis| (self.stride)(axis) == inner as isize);
+            let Some(next) = next.filter(|next| !run[..count - 1].contains(next)) else { break };
+            run[count - 1] = next;
+            let length = axes[next].length;
+            let Some(all) = inner.checked_mul(length).filter(|&all| all < TOO_MANY) else { break };
+            for tried in TRIED.into_iter().filter(|&tried| tried >= inner) {
+                // As few tiles as that makes, of about the same length, in whole sectors if that is not much more.
+                let indices = length.div_ceil(length.div_ceil((tried / inner).min(length)));
+                let whole = indices.next_multiple_of(sector / gcd(inner, sector)).min(length);
+                let indices = if inner * whole <= tried + sector { whole } else { indices };
+                let (words, tiles) = (inner * indices, length.div_ceil(indices));
+                let cut = Cut { axes: run, count, indices, words, all, tiles, aligned: 0 };
+                if cuts.last().is_none_or(|last| (last.words, last.count) != (words, count)) {
+                    cuts.push(Cut { aligned: self.aligned(canonical, &cut), ..cut });
+                }
+            }
+            inner = all;
+        }
+        cuts
+    }
+
+    /// Bytes, up to a sector's, that a tile's part of a cut starts on a multiple of, wherever it lies.
+    fn aligned(&self, canonical: &Canonical, cut: &Cut) -> usize {
+        let others = canonical.axes().iter().enumerate();
+        let others = others.filter(|(number, _)| !cut.axes().contains(number));
+        let step = (cut.tiles > 1).then_some(cut.words as isize);
+        let strides = others.map(|(_, axis)| (self.stride)(axis)).chain(step);
+        starts_on(self.address, strides, canonical.word_bytes(), SECTOR)
     }
 }
 
 /// A choice of what a tile has, and what it costs.
 #[derive(Clone, Copy)]
 struct Choice {
+    /// What lies together in the destination: rows of a tile.
     rows: Cut,
+    /// What lies together in the source: columns of a tile.
     cols: Cut,
     cost: f64,
 }
 
-/// The launch that moves tiles, and its cost; `None` where the fastest axis is the same on both sides or has no neighbours on one, or
-/// where there are more axes than the kernel takes.
-pub(super) fn best(canonical: &Canonical) -> Option<(f64, Launch)> {
-    let rows = cuts(canonical, |axis| axis.dst);
-    let cols = cuts(canonical, |axis| axis.src);
+/// The `most` cheapest launches that move tiles, and their costs, cheapest first. There are none where the fastest axis is the same on
+/// both sides or has no neighbours on one, or where there are more axes than the kernel takes.
+pub(super) fn best(canonical: &Canonical, most: usize) -> Vec<(f64, Launch)> {
+    let [src, dst] = canonical.aligned;
+    let rows = Side { address: dst, stride: |axis| axis.dst }.cuts(canonical);
+    let cols = Side { address: src, stride: |axis| axis.src }.cuts(canonical);
     let pairs = rows.iter().flat_map(|rows| cols.iter().map(move |cols| (rows, cols)));
     let choices = pairs.filter_map(|(rows, cols)| choice(canonical, rows, cols));
-    let best = choices.min_by(|a, b| a.cost.total_cmp(&b.cost))?;
-    Some((best.cost, launch_of(canonical, &best)?))
-}
-
-/// The ways to cut what lies together on a side.
-fn cuts(canonical: &Canonical, stride: impl Fn(&Axis) -> isize) -> Vec<Cut> {
-    let axes = canonical.axes();
-    let sector = SECTOR / canonical.word_bytes();
-    let mut cuts: Vec<Cut> = Vec::new();
-    let mut run = [0; MOST_RUN_AXES];
-    let mut inner = 1usize;
-    for count in 1..=MOST_RUN_AXES {
-        let next = axes.iter().position(|axis| stride(axis) == inner as isize);
-        let Some(next) = next.filter(|next| !run[..count - 1].contains(next)) else { break };
-        run[count - 1] = next;
-        let length = axes[next].length;
-        let Some(all) = inner.checked_mul(length).filter(|&all| all < TOO_MANY) else { break };
-        for tried in TRIED.iter().filter(|&&tried| tried >= inner) {
-            // As few tiles as that makes, of about the same length, in whole sectors if it can be.
-            let tiles = length.div_ceil((tried / inner).min(length));
-            let indices = length.div_ceil(tiles);
-            let whole = indices.next_multiple_of(sector / gcd(inner, sector)).min(length);
-            let indices = if inner * whole <= tried + sector { whole } else { indices };
-            let (words, tiles) = (inner * indices, length.div_ceil(indices));
-            let cut = Cut { axes: run, count, indices, words, all, tiles };
-            if !cuts.contains(&cut) {
-                cuts.push(cut);
-            }
-        }
-        inner = all;
+    let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
+    for choice in choices {
+        let at = best.partition_point(|better| better.cost <= choice.cost);
+        best.insert(at, choice);
+        best.truncate(most);
     }
-    cuts
+    let launches = best.iter().map(|choice| Some((choice.cost, launch_of(canonical, choice)?)));
+    launches.collect::<Option<_>>().unwrap_or_default()
 }
 
 /// What a tile of these would cost, if there can be one.
 fn choice(canonical: &Canonical, rows: &Cut, cols: &Cut) -> Option<Choice> {
-    if rows.axes().iter().any(|axis| cols.axes().contains(axis)) {
+    if rows.bits() & cols.bits() != 0 {
         return None;
     }
     let size = Size::of(canonical, rows, cols);
-    if size.micro_blocks > size.most || size.shared > MOST_SHARED {
+    if size.threads > MOST_TILES_THREADS as usize || size.shared > MOST_SHARED {
         return None;
     }
     let word = canonical.word_bytes();
-    let others = canonical.words() as f64 / (rows.all as f64 * cols.all as f64);
-    let [src, dst] = aligned(canonical, rows, cols, SECTOR);
-    let loaded = rows.all as f64 * cols.sectors(word, src);
-    let stored = cols.all as f64 * rows.sectors(word, dst);
-    let moved = others * (loaded + stored);
-    let tiles = others * rows.tiles as f64 * cols.tiles as f64;
-    let single = [src, dst].iter().filter(|&&aligned| aligned < VECTOR).count();
-    let singles = single as f64 * canonical.words() as f64;
-    Some(Choice { rows: *rows, cols: *cols, cost: WEIGHTS.tiles(moved, tiles, singles) })
+    let words = canonical.words() as f64;
+    let others = words / (rows.all as f64 * cols.all as f64);
+    let each_row = others * rows.all as f64;
+    let each_col = others * cols.all as f64;
+    let single = [rows, cols].iter().filter(|cut| cut.aligned < VECTOR).count();
+    let cost = WEIGHTS.tiles(&Tally {
+        moved: each_row * cols.sectors(word) + each_col * rows.sectors(word),
+        pieces: each_row * cols.tiles as f64 + each_col * rows.tiles as f64,
+        blocks: others * rows.tiles as f64 * cols.tiles as f64,
+        singles: single as f64 * words,
+    });
+    Some(Choice { rows: *rows, cols: *cols, cost })
 }
 
 /// What a tile takes of a block.
@@ -128,9 +165,7 @@ struct Size {
     row_vectors: usize,
     /// Vectors of a column, the last perhaps in part.
     col_vectors: usize,
-    /// Micro-blocks, and how many there may be.
-    micro_blocks: usize,
-    most: usize,
+    threads: usize,
     /// Bytes from a column to the next.
     pitch: usize,
     /// Bytes of the transposed tile, and of shared memory, the tables included.
@@ -152,8 +187,7 @@ impl Size {
         Size {
             row_vectors,
             col_vectors: rows.words.div_ceil(vector),
-            micro_blocks: groups * row_vectors,
-            most: shape.most_micro_blocks() as usize,
+            threads: shape.threads(groups * row_vectors),
             pitch,
             tile,
             shared: tile + tables,
@@ -165,13 +199,14 @@ impl Size {
 fn block_axes(canonical: &Canonical, rows: &Cut, cols: &Cut) -> (Vec<Axis>, [usize; 2]) {
     let mut axes: Vec<(Axis, Option<usize>)> = Vec::with_capacity(MOST_AXES);
     for (number, axis) in canonical.axes().iter().enumerate() {
-        let cut = [rows, cols].into_iter().position(|cut| cut.axes().contains(&number));
-        match cut.map(|which| (which, [rows, cols][which])) {
+        let which = [rows, cols].into_iter().position(|cut| cut.axes().contains(&number));
+        let cut = which.map(|which| [rows, cols][which]);
+        match cut {
             None => axes.push((*axis, None)),
-            Some((which, cut)) if cut.slowest() == number && cut.tiles > 1 => {
+            Some(cut) if cut.slowest() == number && cut.tiles > 1 => {
                 let by = cut.indices as isize;
                 let steps = Axis { length: cut.tiles, src: axis.src * by, dst: axis.dst * by };
-                axes.push((steps, Some(which)));
+                axes.push((steps, which));
             }
             Some(_) => {}
         }
@@ -181,18 +216,6 @@ fn block_axes(canonical: &Canonical, rows: &Cut, cols: &Cut) -> (Vec<Axis>, [usi
         |which| axes.iter().position(|&(_, w)| w == Some(which)).unwrap_or(MOST_BLOCK_AXES);
     let steps = [number(0), number(1)];
     (axes.into_iter().map(|(axis, _)| axis).collect(), steps)
-}
-
-/// Bytes, up to `most`, that all rows of all tiles start on a multiple of in the source, and all columns in the destination.
-fn aligned(canonical: &Canonical, rows: &Cut, cols: &Cut, most: usize) -> [usize; 2] {
-    let (blocks, _) = block_axes(canonical, rows, cols);
-    let of = |cut: &Cut, address, stride: fn(&Axis) -> isize| {
-        let within = cut.axes().iter().map(|&number| stride(&canonical.axes()[number]));
-        let strides = within.chain(blocks.iter().map(stride));
-        starts_on(address, strides, canonical.word_bytes(), most)
-    };
-    let [src, dst] = canonical.aligned;
-    [of(rows, src, |axis| axis.src), of(cols, dst, |axis| axis.dst)]
 }
 
 /// The launch of a choice.
@@ -212,7 +235,6 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
         };
     }
     let size = Size::of(canonical, rows, cols);
-    let [src, dst] = aligned(canonical, rows, cols, VECTOR);
     let params = Tiles {
         blocks: divided,
         count: axes.len() as u64,
@@ -222,10 +244,23 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
         col_vectors: divisor(size.col_vectors as u32),
         pitch: size.pitch as u64,
         tile: size.tile as u64,
-        src_vectors: u64::from(src == VECTOR),
-        lanes: if dst == VECTOR { 0 } else { lanes(rows.words) },
+        src_vectors: u64::from(cols.aligned >= VECTOR),
+        lanes: if rows.aligned >= VECTOR { 0 } else { lanes(rows.words) },
     };
-    Some(launch(&TILES, canonical, blocks, size.shared, [0, 0], &params))
+    let block = Block { threads: size.threads as u32, shared: size.shared };
+    Some(launch(&TILES, canonical, blocks, block, [0, 0], &params))
+}
+
+/// What a launch of the kernel moves at a time; `None` for one of another kernel.
+pub(super) fn describe(launch: &Launch) -> Option<String> {
+    if !TILES.entries.iter().any(|entry| entry.name == launch.entry.name) {
+        return None;
+    }
+    let Tiles { rows, cols, src_vectors, lanes, .. } = launch.params.to()?;
+    let by = |vectors: bool| if vectors { "vectors" } else { "words" };
+    let (loaded, stored) = (by(src_vectors != 0), by(lanes == 0));
+    let (rows, cols) = (rows.tile, cols.tile);
+    Some(format!("tiles of {rows} rows of {cols} words, loaded by {loaded}, stored by {stored}"))
 }
 
 /// A run as the kernel is told of it: `stride` is that of the other side.

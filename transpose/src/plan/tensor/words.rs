@@ -1,14 +1,14 @@
 //! The planner of `words`, which serves every move.
 
 use super::canonical::{Axis, Canonical};
-use super::launch;
+use super::{Block, launch};
 use crate::launch::Launch;
 use kernel_abi::tensor::{
-    Axis as Divided, MOST_AXES, THREADS, WORDS, WORDS_OF_THREAD, Words, divisor,
+    Axis as Divided, MOST_AXES, WORDS, WORDS_OF_THREAD, WORDS_THREADS, Words, divisor,
 };
 
 /// Words of a block.
-const OF_BLOCK: usize = (THREADS * WORDS_OF_THREAD) as usize;
+const OF_BLOCK: usize = (WORDS_THREADS * WORDS_OF_THREAD) as usize;
 
 /// Words of a launch: every thread's number, those past the end included, is below what a kernel divides.
 const MOST_WORDS: usize = (1 << 31) - OF_BLOCK;
@@ -69,7 +69,8 @@ fn one(canonical: &Canonical, axes: &[Axis], offsets: [isize; 2]) -> Launch {
         };
     }
     let params = Words { axes: divided, count: axes.len() as u64, words: words as u64 };
-    launch(&WORDS, canonical, words.div_ceil(OF_BLOCK), 0, offsets, &params)
+    let block = Block { threads: WORDS_THREADS, shared: 0 };
+    launch(&WORDS, canonical, words.div_ceil(OF_BLOCK), block, offsets, &params)
 }
 
 #[cfg(test)]
