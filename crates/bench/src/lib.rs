@@ -8,6 +8,7 @@ pub mod in_place;
 pub mod kernels;
 pub mod output;
 pub mod peers;
+pub mod permutations;
 pub mod profile;
 pub mod progress;
 pub mod race;

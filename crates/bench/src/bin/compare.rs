@@ -12,6 +12,7 @@ use bench::output::Files;
 use bench::peers::{self, Peers};
 use bench::race::{Contestant, Pairs};
 use bench::svg::{Bar, bar_chart};
+use bench::verify::scrambled;
 use bench::with_element;
 use bytemuck::Pod;
 use clap::Parser;
@@ -225,20 +226,6 @@ fn names(plan: &Plan) -> String {
     let mut names = plan.kernel_names();
     names.dedup();
     names.join("+")
-}
-
-/// Elements that all differ from their neighbours.
-fn scrambled<T: Pod + Send>(len: usize) -> Vec<T> {
-    let mut host = vec![T::zeroed(); len];
-    bytemuck::cast_slice_mut::<T, u8>(&mut host).par_chunks_mut(1 << 20).enumerate().for_each(
-        |(chunk, bytes)| {
-            for (index, byte) in bytes.iter_mut().enumerate() {
-                let n = ((chunk << 20) + index) as u64;
-                *byte = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
-            }
-        },
-    );
-    host
 }
 
 /// Whether all matrices of a case are transposed in `dst`.

@@ -41,7 +41,7 @@ pub struct Cutensor {
     stream: Pointer,
 }
 
-/// The transpose of a contiguous matrix, planned. Never destroyed either.
+/// The permutation of a contiguous array, planned. Never destroyed either.
 pub struct Permutation<'a> {
     cutensor: &'a Cutensor,
     permute: Symbol<'a, Permute>,
@@ -73,13 +73,14 @@ impl Cutensor {
         }
     }
 
-    /// Plans the transpose of a contiguous `rows × cols` matrix, its elements taken for floating-point numbers: halves, singles,
-    /// doubles, or complex doubles. `None` for elements of other sizes, or if cuTENSOR refuses.
-    pub fn transpose(
+    /// Plans the permutation of a contiguous row-major array, axis `i` of the result being axis `axes[i]` of it, its elements
+    /// taken for floating-point numbers: halves, singles, doubles, or complex doubles. `None` for elements of other sizes, or if
+    /// cuTENSOR refuses.
+    pub fn permutation(
         &self,
         element_bytes: usize,
-        rows: usize,
-        cols: usize,
+        shape: &[usize],
+        axes: &[usize],
     ) -> Option<Permutation<'_>> {
         let (data_type, compute, one) = match element_bytes {
             2 => (2, "CUTENSOR_COMPUTE_DESC_32F", single(1.0)),
@@ -88,25 +89,27 @@ impl Cutensor {
             16 => (5, "CUTENSOR_COMPUTE_DESC_64F", [1.0, 0.0]),
             _ => return None,
         };
-        let (rows, cols) = (i64::try_from(rows).ok()?, i64::try_from(cols).ok()?);
-        let src = self.tensor([rows, cols], data_type)?;
-        let dst = self.tensor([cols, rows], data_type)?;
-        let plan = self.plan(src, dst, compute)?;
+        let lengths: Vec<i64> = shape.iter().map(|&length| length as i64).collect();
+        let permuted: Vec<i64> = axes.iter().map(|&axis| lengths[axis]).collect();
+        let (src, dst) = (self.tensor(&lengths, data_type)?, self.tensor(&permuted, data_type)?);
+        let axes: Vec<i32> = axes.iter().map(|&axis| axis as i32).collect();
+        let plan = self.plan(src, dst, &axes, compute)?;
         Some(Permutation { cutensor: self, permute: self.function(b"cutensorPermute")?, plan, one })
     }
 
-    /// Describes a contiguous row-major matrix.
-    fn tensor(&self, shape: [i64; 2], data_type: c_int) -> Option<Pointer> {
+    /// Describes a contiguous row-major array.
+    fn tensor(&self, shape: &[i64], data_type: c_int) -> Option<Pointer> {
         const ALIGNMENT: u32 = 256;
         let create = self.function::<CreateTensor>(b"cutensorCreateTensorDescriptor")?;
-        let strides = [shape[1], 1];
+        let strides: Vec<i64> =
+            (1..=shape.len()).map(|axis| shape[axis..].iter().product()).collect();
         made(|tensor| {
-            // SAFETY: the function has this signature, and reads two lengths and two strides.
+            // SAFETY: the function has this signature, and reads as many lengths and strides as it is told.
             unsafe {
                 create(
                     self.handle,
                     tensor,
-                    2,
+                    shape.len() as u32,
                     shape.as_ptr(),
                     strides.as_ptr(),
                     data_type,
@@ -116,19 +119,19 @@ impl Cutensor {
         })
     }
 
-    /// Plans the permutation of one matrix to another that has the modes in the other order.
-    fn plan(&self, src: Pointer, dst: Pointer, compute: &str) -> Option<Pointer> {
+    /// Plans the permutation of one array to another, mode `i` of which is mode `axes[i]` of it.
+    fn plan(&self, src: Pointer, dst: Pointer, axes: &[i32], compute: &str) -> Option<Pointer> {
         const IDENTITY: c_int = 1;
         const DEFAULT_ALGORITHM: c_int = -1;
-        let (src_modes, dst_modes) = ([0, 1], [1, 0]);
+        let modes: Vec<i32> = (0..axes.len() as i32).collect();
         let permutation = self.function::<CreatePermutation>(b"cutensorCreatePermutation")?;
         let preference = self.function::<CreatePreference>(b"cutensorCreatePlanPreference")?;
         let plan = self.function::<CreatePlan>(b"cutensorCreatePlan")?;
         // SAFETY: the symbol is a variable of the library that holds a pointer.
         let compute = unsafe { **self.library.get::<*const Pointer>(compute.as_bytes()).ok()? };
-        let (src_modes, dst_modes) = (src_modes.as_ptr(), dst_modes.as_ptr());
-        // SAFETY: the functions have these signatures; the pointers are those that the library made, and two modes
-        // are read for each matrix.
+        let (src_modes, dst_modes) = (modes.as_ptr(), axes.as_ptr());
+        // SAFETY: the functions have these signatures; the pointers are those that the library made, and as many modes
+        // are read as the array has axes.
         unsafe {
             let operation = made(|made| {
                 permutation(self.handle, made, src, src_modes, IDENTITY, dst, dst_modes, compute)
@@ -145,7 +148,7 @@ impl Cutensor {
 }
 
 impl Permutation<'_> {
-    /// Queues the transpose; whether cuTENSOR took it. The matrices have the shape that was planned.
+    /// Queues the permutation; whether cuTENSOR took it. The matrices are as large as the array that was planned.
     pub fn run<T: Pod>(&self, src: &DeviceMatrix<T>, dst: &mut DeviceMatrix<T>) -> bool {
         let (src, dst) = (src.device_address() as *const c_void, dst.device_address() as Pointer);
         let one = self.one.as_ptr().cast();

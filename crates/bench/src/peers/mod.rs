@@ -45,14 +45,21 @@ impl Peers {
             };
             contestants.push((0, Box::new(transpose)));
         }
-        let planned = self.cutensor.as_ref().and_then(|c| c.transpose(size_of::<T>(), rows, cols));
-        if let Some(permutation) = planned {
-            let transpose = move |src: &DeviceMatrix<T>, dst: &mut DeviceMatrix<T>| {
-                let _ = permutation.run(src, dst);
-                Ok(())
-            };
-            contestants.push((1, Box::new(transpose)));
-        }
+        contestants.extend(self.permutation(&[rows, cols], &[1, 0]).map(|permute| (1, permute)));
         contestants
+    }
+
+    /// cuTENSOR's way to bring the axes of a contiguous row-major array into another order, axis `i` of the result being axis
+    /// `axes[i]` of it; `None` where it has none.
+    pub fn permutation<T: Pod>(
+        &self,
+        shape: &[usize],
+        axes: &[usize],
+    ) -> Option<Contestant<'_, T>> {
+        let permutation = self.cutensor.as_ref()?.permutation(size_of::<T>(), shape, axes)?;
+        Some(Box::new(move |src, dst| {
+            let _ = permutation.run(src, dst);
+            Ok(())
+        }))
     }
 }
