@@ -19,7 +19,7 @@
 //! | `elements` | elements of hundreds of bytes | nowhere: each is moved by itself |
 //!
 //! `staging` and `row_staging` are the two staging buffers, `spans` is the transposed tile, `band` the columns that a block of `wide`
-//! or `lines` moves; `gather`, `shared` and [`global`](crate::global) are the accesses that all of them are made of.
+//! or `lines` moves, `edges` moves vectors that are partly outside; `gather`, `shared` and [`global`](crate::global) are the accesses that all of them are made of.
 //! `docs/architecture.md` explains the words.
 //!
 //! # Spans
