@@ -69,8 +69,7 @@ impl TensorPlan {
     ) -> Result<Self> {
         let src = src.into();
         let problem = problem(&src, &dst.into())?;
-        let mut ways = ways(&problem, src.device().facts(), 1);
-        Ok(ways.swap_remove(0))
+        Ok(best(&problem, src.device().facts()))
     }
 
     /// Plans like [`new`](Self::new), for a device that is like `facts` and tensors that need not exist: of elements of `element_bytes`
@@ -107,7 +106,7 @@ impl TensorPlan {
         let align = |layout: &TensorLayout| alignment((layout.offset() * element_bytes) as u64);
         let (src_align, dst_align) = (align(&src), align(&dst));
         let problem = TensorProblem { element_bytes, src, dst, src_align, dst_align };
-        Ok(ways(&problem, facts, 1).swap_remove(0))
+        Ok(best(&problem, facts))
     }
 
     /// The ways that the move can go, the one of [`new`](Self::new) first: each kernel, with tiles of the few shapes that promise most.
@@ -119,7 +118,9 @@ impl TensorPlan {
         dst: impl Into<TensorViewMut<'d, T>>,
     ) -> Result<Vec<Self>> {
         let src = src.into();
-        Ok(ways(&problem(&src, &dst.into())?, src.device().facts(), SHAPES))
+        let problem = problem(&src, &dst.into())?;
+        let ways = Ways::of(&problem, src.device().facts());
+        Ok(ways.map_or_else(|plan| vec![*plan], Ways::all))
     }
 
     /// The names of the kernels that the plan launches, in order; none where the driver copies.
@@ -203,6 +204,9 @@ const SHAPES: usize = 6;
 /// Bytes of elements that are moved as they are, rather than as a matrix's.
 const LONG_ELEMENT: usize = 128;
 
+/// Fewer rows, or columns, of elements of several words are few.
+const FEW: usize = 32;
+
 /// Whether one can be copied to the other.
 fn require_same_shape(src: &TensorLayout, dst: &TensorLayout) -> Result<()> {
     if src.shape() == dst.shape() {
@@ -211,30 +215,78 @@ fn require_same_shape(src: &TensorLayout, dst: &TensorLayout) -> Result<()> {
     Err(Error::TensorShapeMismatch { src: src.shape().to_vec(), dst: dst.shape().to_vec() })
 }
 
-/// Every way to solve a problem, the best first; of those by tiles the `most` best.
-fn ways(problem: &TensorProblem, facts: &Facts, most: usize) -> Vec<TensorPlan> {
-    let plan = |starts, way| TensorPlan { problem: *problem, starts, way };
-    if problem.src.is_empty() || problem.element_bytes == 0 {
-        return vec![plan([0, 0], Way::Launches(Vec::new()))];
+/// A move, and how it may go.
+struct Ways<'a> {
+    problem: &'a TensorProblem,
+    facts: &'a Facts,
+    canonical: Canonical,
+}
+
+impl<'a> Ways<'a> {
+    /// Those of a problem; the plan itself where nothing is left to choose.
+    fn of(problem: &'a TensorProblem, facts: &'a Facts) -> Result<Self, Box<TensorPlan>> {
+        let plan = |starts, way| Box::new(TensorPlan { problem: *problem, starts, way });
+        if problem.src.is_empty() || problem.element_bytes == 0 {
+            return Err(plan([0, 0], Way::Launches(Vec::new())));
+        }
+        let canonical = Canonical::of(problem);
+        if canonical.words() == canonical.run() {
+            let bytes = canonical.words() * canonical.word_bytes();
+            return Err(plan(canonical.starts, Way::Copy(bytes)));
+        }
+        Ok(Ways { problem, facts, canonical })
     }
-    let canonical = Canonical::of(problem);
-    let starts = canonical.starts;
-    if canonical.words() == canonical.run() {
-        let bytes = canonical.words() * canonical.word_bytes();
-        return vec![plan(starts, Way::Copy(bytes))];
+
+    /// The plan that launches these.
+    fn plan(&self, launches: Vec<Launch>) -> TensorPlan {
+        let (problem, starts) = (*self.problem, self.canonical.starts);
+        TensorPlan { problem, starts, way: Way::Launches(launches) }
     }
-    let words = cost_of_words(&canonical);
-    let tiles = tiles::best(&canonical, most);
-    let cheaper = tiles.partition_point(|&(cost, _)| cost < words);
-    let mut ways: Vec<_> = tiles.into_iter().map(|(_, launch)| vec![launch]).collect();
-    ways.insert(cheaper, words::launches(&canonical));
-    if let Some(matrix) = matrix(&canonical, facts) {
-        // Long elements are moved by `words` as fast, and with more loads in flight than `elements` has.
-        let long = canonical.run() * canonical.word_bytes() >= LONG_ELEMENT;
-        let first = if long && canonical.word == Width::B16 { ways.len() } else { 0 };
-        ways.insert(first, matrix);
+
+    /// Whether elements of several words are better moved by `words` than as a matrix's: long ones, as fast, and with more loads in flight than
+    /// `elements` has; and those of few rows or columns, which leave the tiles of the other kernels nearly empty.
+    fn better_by_words(&self) -> bool {
+        let Canonical { word, .. } = self.canonical;
+        let tuple = self.canonical.run();
+        let long = word == Width::B16 && tuple * word.bytes() >= LONG_ELEMENT;
+        let few = self.canonical.axes().iter().skip(1).take(2).any(|axis| axis.length < FEW);
+        tuple > 1 && (long || few)
     }
-    ways.into_iter().map(|launches| plan(starts, Way::Launches(launches))).collect()
+
+    /// The launches of `words` and of the `most` best by tiles, in the order of what the model says of them.
+    fn by_model(&self, most: usize) -> Vec<Vec<Launch>> {
+        let words = cost_of_words(&self.canonical);
+        let tiles = tiles::best(&self.canonical, most);
+        let cheaper = tiles.partition_point(|&(cost, _)| cost < words);
+        let mut all: Vec<_> = tiles.into_iter().map(|(_, launch)| vec![launch]).collect();
+        if cheaper == 0 || most > 1 {
+            all.insert(cheaper, words::launches(&self.canonical));
+        }
+        all
+    }
+
+    /// The best way.
+    fn best(self) -> TensorPlan {
+        let matrix =
+            if self.better_by_words() { None } else { matrix(&self.canonical, self.facts) };
+        let launches = matrix.unwrap_or_else(|| self.by_model(1).swap_remove(0));
+        self.plan(launches)
+    }
+
+    /// Every way, the best first.
+    fn all(self) -> Vec<TensorPlan> {
+        let mut ways = self.by_model(SHAPES);
+        if let Some(matrix) = matrix(&self.canonical, self.facts) {
+            let at = if self.better_by_words() { ways.len() } else { 0 };
+            ways.insert(at, matrix);
+        }
+        ways.into_iter().map(|launches| self.plan(launches)).collect()
+    }
+}
+
+/// The best plan for a problem.
+fn best(problem: &TensorProblem, facts: &Facts) -> TensorPlan {
+    Ways::of(problem, facts).map_or_else(|plan| *plan, Ways::best)
 }
 
 /// What the model says of `words`.

@@ -1,6 +1,6 @@
 //! Moves arrays of more than two axes: an image's channels to the front, and a mirrored part of it.
 //!
-//! `cargo run --release --example permute`
+//! `cargo run --release --example axes`
 
 use transpose::{Device, DeviceTensor, Result, TensorPlan};
 
