@@ -239,14 +239,14 @@ fn many_panels(device: &Device) {
             assert!(check_widths(device, shape, InPlace::TwoStage, &options));
         }
     }
-    // Several pieces to a super-element.
+    // Several chunks to a super-element.
     for shape in [(1500, 9), (9, 1500)] {
         let options = InPlaceOptions { tile: Some((700, 0)), ..InPlaceOptions::default() };
         assert!(check_widths(device, shape, InPlace::TwoStage, &options));
     }
 }
 
-/// 100! one step at a time: lengths with and without a relation to a warp, in one piece and in several.
+/// 100! one step at a time: lengths with and without a relation to a warp, in one chunk and in several.
 fn carried_through_shared_memory(device: &Device) {
     let carried = InPlaceOptions { carry: Carry::SharedMemory, ..InPlaceOptions::default() };
     for width in [1, 3, 16, 31, 32, 45, 64, 100, 129] {
@@ -296,7 +296,7 @@ fn short_cycles(device: &Device) {
         assert!(check_with::<u16>(device, (2 * side, side), algorithm, &tiny));
         assert!(check_with::<[u8; 3]>(device, (side, side), algorithm, &tiny));
     }
-    // And super-elements of several pieces.
+    // And super-elements of several chunks.
     let side = if device.is_gpu() { 256 } else { 24 };
     let options = InPlaceOptions { tile: Some((4090, 0)), ..InPlaceOptions::default() };
     for shape in [(side * 4090, side), (side, side * 4090)] {

@@ -131,7 +131,7 @@ fn threads_claim_elements() {
 
 /// One lane claims for the others: what they load is loaded before, what they store is stored after.
 #[test]
-fn warps_claim_pieces() {
+fn warps_claim_chunks() {
     for stem in ["permute", "permute_short", "permute_shortest", "carry"] {
         for kernel in kernels(stem) {
             kernel.is_strong();

@@ -29,7 +29,7 @@ fn cases(is_gpu: bool) -> Vec<Case> {
         let options = InPlaceOptions { flags: Some(flags), ..default };
         add(InPlace::ThreeStage, options, &[(48, 40), (40, 48), (72, 90)]);
     }
-    // `permute`: every length and alignment, and places of several pieces.
+    // `permute`: every length and alignment, and places of several chunks.
     for length in [1, 3, 8, 31, 60] {
         add(InPlace::TwoStage, tile(length, 0), &[(61, 13), (13, 61), (187, 35)]);
     }

@@ -51,7 +51,7 @@ params! {
         /// Rows of a panel: elements of a slot.
         length,
         /// Elements of a row: slots of a panel.
-        lines,
+        width,
         /// Words of a row.
         row: Divisor,
         /// Panels, and slots between two gaps.
@@ -61,7 +61,7 @@ params! {
         /// Rows of a tile.
         tile_length,
         /// Columns of a tile.
-        tile_lines,
+        tile_width,
         /// Words from one segment of the tile in shared memory to the next.
         pitch,
         /// [`TO_ROWS`], [`PADDED`], [`GROUPED`].
@@ -70,7 +70,7 @@ params! {
         tuple: Divisor32,
     }
 
-    /// Slots that move along the cycles of their transposition, in pieces. For [`PERMUTE`] and its like.
+    /// Slots that move along the cycles of their transposition, in chunks. For [`PERMUTE`] and its like.
     Slots {
         /// Rows of the matrix of slots.
         rows,
@@ -78,10 +78,10 @@ params! {
         cols: Divisor32,
         /// Elements of a slot.
         length,
-        /// Elements of a piece; the last piece of a slot may be shorter.
-        piece,
-        /// Pieces of a slot.
-        pieces,
+        /// Elements of a chunk; the last chunk of a slot may be shorter.
+        chunk,
+        /// Chunks of a slot.
+        chunks,
         /// Slots between two gaps.
         period: Divisor32,
         /// Elements left out after every period.
@@ -103,7 +103,7 @@ params! {
         /// `c`, the greatest common divisor of both.
         common: Divisor,
         /// `b = cols / c`.
-        wide: Divisor,
+        cols_per_c: Divisor,
         /// The inverse of `rows / c` modulo `b`.
         inverse,
         /// 1 for R2C.
@@ -139,9 +139,9 @@ params! {
         /// `c`, the greatest common divisor of rows and columns.
         common: Divisor,
         /// `a = rows / c`.
-        tall: Divisor,
+        rows_per_c: Divisor,
         /// `b = cols / c`.
-        wide: Divisor,
+        cols_per_c: Divisor,
         /// The inverse of `b` modulo `a`.
         inverse,
         /// [`SHUFFLE`], [`BACKWARDS`], and from bit [`ALONG`] log2 of the threads along a strip's row.
@@ -192,7 +192,7 @@ pub const PADDED: u64 = 2;
 /// Blocks wait for each other.
 pub const GROUPED: u64 = 4;
 
-/// Columns are shuffled; otherwise turned.
+/// Columns are shuffled; otherwise rotated.
 pub const SHUFFLE: u64 = 1;
 /// The inverse.
 pub const BACKWARDS: u64 = 2;
@@ -200,7 +200,7 @@ pub const BACKWARDS: u64 = 2;
 pub const ALONG: u32 = 8;
 
 /// Elements of a row that a block of [`STAGE_ROWS`] moves.
-pub const CHUNK: u64 = 2048;
+pub const STAGED_ELEMENTS: u64 = 2048;
 
 /// Threads of the blocks that exchange two tiles.
 pub const SQUARE_THREADS: u32 = 256;
@@ -209,7 +209,7 @@ const SQUARE_BLOCK: [u32; 3] = [SQUARE_THREADS, 1, 1];
 /// The most threads of a block that holds what it moves in shared memory.
 pub const HOLDING_THREADS: u32 = 512;
 
-/// Threads of the blocks whose warps move pieces along cycles; fewer where one warp does everything.
+/// Threads of the blocks whose warps move chunks along cycles; fewer where one warp does everything.
 pub const MOVING_THREADS: u32 = 128;
 
 /// Threads of the blocks that stage rows.

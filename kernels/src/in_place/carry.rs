@@ -1,6 +1,6 @@
 //! Super-elements moved along cycles through shared memory: 100!, one step at a time.
 //!
-//! As in `permute` a warp moves a super-element, or a piece of one, and flags say who moves what. But
+//! As in `permute` a warp moves a super-element, or a chunk of one, and flags say who moves what. But
 //! it keeps what it carries in shared memory and not in registers, so that the length may be any
 //! that the chip holds. A lane reads only what it wrote itself there, so nobody waits for that.
 //!
@@ -23,9 +23,9 @@ use kernel_abi::in_place::Slots;
 /// The obligations of the entry points.
 #[inline(always)]
 unsafe fn carry<E: Strong>(matrix: *mut E, flags: *mut u32, params: Slots) {
-    // SAFETY: the launch has dynamic shared memory for two pieces per warp.
+    // SAFETY: the launch has dynamic shared memory for two chunks per warp.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
-    let bytes = params.piece as u32 * size_of::<E>() as u32;
+    let bytes = params.chunk as u32 * size_of::<E>() as u32;
     let own = base + thread::thread_idx_x() / 32 * 2 * bytes;
     // SAFETY: the caller's obligations; a start lies in its layer.
     unsafe {
@@ -68,7 +68,7 @@ unsafe fn follow<E: Strong>(
     }
 }
 
-/// Reads a piece into shared memory, then sets its flag. Says whether it is this warp's to move.
+/// Reads a chunk into shared memory, then sets its flag. Says whether it is this warp's to move.
 ///
 /// # Safety
 /// Those of [`follow`]; the buffer is this warp's.
@@ -92,7 +92,7 @@ unsafe fn take<E: Strong>(cycles: &Cycles, layer: &Layer<E>, slot: u32, buffer: 
     }
 }
 
-/// Moves the elements of a piece, each lane every 32nd, four of them at a time.
+/// Moves the elements of a chunk, each lane every 32nd, four of them at a time.
 #[inline(always)]
 fn in_turns<E: Strong>(length: u32, load: impl Fn(u32) -> E, store: impl Fn(u32, E)) {
     let mut first = thread::thread_idx_x() & 31;

@@ -4,13 +4,13 @@
 //! consecutive rows, by several (see `group`). With `a = rows / c`, `b = cols / c` for
 //! `c = gcd(rows, cols)`, column `j` of the result is one of
 //!
-//! - turn: `A'[i][j] = A[(i + ⌊j / b⌋) mod rows][j]`, or its inverse;
+//! - rotation: `A'[i][j] = A[(i + ⌊j / b⌋) mod rows][j]`, or its inverse;
 //! - shuffle: `A'[i][j] = A[(q(i) + j) mod rows][j]`, or its inverse.
 //!
-//! Neighbouring columns differ by a turn of one row at most, so the strip moves almost as
-//! whole rows: the element `(i + d(j), j)`, with `d` the turn within the strip, goes to row
+//! Neighbouring columns differ by a rotation of one row at most, so the strip moves almost as
+//! whole rows: the element `(i + d(j), j)`, with `d` the rotation within the strip, goes to row
 //! `to(i)`, the same for all columns of the strip. A part also loads the few rows beyond its end
-//! that the turns within the strip reach.
+//! that the rotations within the strip reach.
 
 use super::divide::Divisor;
 use super::group::Group;
@@ -24,23 +24,23 @@ use kernel_abi::in_place::{Columns, ALONG, BACKWARDS, SHUFFLE};
 #[inline(always)]
 fn target(params: &Columns, row: u64, col: u64) -> u64 {
     let (rows, common) = (Divisor::from(params.rows), Divisor::from(params.common));
-    let tall = Divisor::from(params.tall);
-    let turned = rows.divide(row + rows.divisor - rows.divide(turn(params, col)).1).1;
+    let rows_per_c = Divisor::from(params.rows_per_c);
+    let rotated = rows.divide(row + rows.divisor - rows.divide(rotation(params, col)).1).1;
     if params.mode & SHUFFLE == 0 {
-        return turned;
+        return rotated;
     }
-    let block = common.divide((common.divisor - 1) * turned).1;
-    let within = tall.divide(common.divide(common.divisor - 1 + turned).0).1;
-    block * tall.divisor + tall.divide(within * params.inverse).1
+    let block = common.divide((common.divisor - 1) * rotated).1;
+    let within = rows_per_c.divide(common.divide(common.divisor - 1 + rotated).0).1;
+    block * rows_per_c.divisor + rows_per_c.divide(within * params.inverse).1
 }
 
-/// How far a column is turned.
+/// How far a column is rotated.
 #[inline(always)]
-fn turn(params: &Columns, col: u64) -> u64 {
+fn rotation(params: &Columns, col: u64) -> u64 {
     if params.mode & SHUFFLE != 0 {
         col
     } else {
-        Divisor::from(params.wide).divide(col).0
+        Divisor::from(params.cols_per_c).divide(col).0
     }
 }
 
@@ -85,8 +85,8 @@ unsafe fn part_of_strip<E: Element>(
     let part_rows = part_rows.min(rows - first_row) as u32;
     let backwards = params.mode & BACKWARDS != 0;
 
-    let first_turn = turn(params, first_col);
-    let reach = (turn(params, first_col + width as u64 - 1) - first_turn) as u32;
+    let first_rotation = rotation(params, first_col);
+    let reach = (rotation(params, first_col + width as u64 - 1) - first_rotation) as u32;
     // Forwards the strip is loaded in order and stored permuted; backwards the other way round.
     let load_row = |k: u32| {
         if backwards {
@@ -105,11 +105,11 @@ unsafe fn part_of_strip<E: Element>(
         }
     };
     let held_row = |k: u32, x: u32| {
-        let turn = (turn(params, first_col + x as u64) - first_turn) as u32;
+        let rotation = (rotation(params, first_col + x as u64) - first_rotation) as u32;
         if backwards {
-            k + reach - turn
+            k + reach - rotation
         } else {
-            k + turn
+            k + rotation
         }
     };
     let address = |k: u32, x: u32| base + (k * width + x) * size_of::<E>() as u32;

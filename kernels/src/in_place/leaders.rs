@@ -7,7 +7,7 @@
 //! as much is in flight where cycles have two places as where they have twenty.
 //!
 //! Nothing is ordered between threads: the warp whose lane found a cycle's lowest slot is the only one that accesses
-//! the cycle, and an element of a piece is the same lane's in every place. So a lane loads and stores the same elements alone, and
+//! the cycle, and an element of a chunk is the same lane's in every place. So a lane loads and stores the same elements alone, and
 //! its program order has the load of a place before the store to it. Votes and shuffles only pass numbers of slots.
 //!
 //! `permute` serves cycles of any length.
@@ -35,7 +35,7 @@ unsafe fn leaders<E: Element, const ELEMENTS: usize, const STEPS: usize>(
     let warps_per_block = thread::block_dim_x() / 32;
     let warps = thread::grid_dim_x() * warps_per_block;
     let own = thread::block_idx_x() * warps_per_block + thread::thread_idx_x() / 32;
-    let units = slots.divisor * (params.pieces * params.instances) as u32;
+    let units = slots.divisor * (params.chunks * params.instances) as u32;
     // The lowest slots of cycles are low: each warp looks at some low ones and some high ones.
     let mut unit = lane * warps + own;
     while unit - lane * warps < units {
@@ -129,7 +129,7 @@ unsafe fn follow<E: Element, const ELEMENTS: usize, const STEPS: usize>(
     }
 }
 
-/// Loads a lane's elements of a piece.
+/// Loads a lane's elements of a chunk.
 ///
 /// # Safety
 /// The obligations of the entry points.
@@ -140,12 +140,12 @@ unsafe fn load<E: Element, const ELEMENTS: usize>(
     held: &mut [E; ELEMENTS],
 ) {
     each_element::<ELEMENTS>(layer.length, |k, position| {
-        // SAFETY: inside the piece; the same lane stores there, later.
+        // SAFETY: inside the chunk; the same lane stores there, later.
         held[k] = unsafe { E::load(layer.start.add(offset + position)) };
     });
 }
 
-/// Stores a lane's elements of a piece.
+/// Stores a lane's elements of a chunk.
 ///
 /// # Safety
 /// The obligations of the entry points.
@@ -156,7 +156,7 @@ unsafe fn store<E: Element, const ELEMENTS: usize>(
     held: &[E; ELEMENTS],
 ) {
     each_element::<ELEMENTS>(layer.length, |k, position| {
-        // SAFETY: inside the piece; the same lane has loaded what stood there.
+        // SAFETY: inside the chunk; the same lane has loaded what stood there.
         unsafe { held[k].store(layer.start.add(offset + position)) };
     });
 }

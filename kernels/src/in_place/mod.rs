@@ -40,7 +40,6 @@ pub mod group;
 #[cfg(feature = "in_place")]
 pub mod leaders;
 #[cfg(feature = "in_place")]
-pub mod lines;
 #[cfg(feature = "in_place")]
 pub mod packed;
 #[cfg(feature = "in_place")]
@@ -49,6 +48,7 @@ pub mod panel;
 pub mod permute;
 #[cfg(feature = "in_place")]
 pub mod rows;
+pub mod segments;
 pub mod slots;
 #[cfg(feature = "in_place")]
 pub mod square;

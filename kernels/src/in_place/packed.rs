@@ -17,7 +17,7 @@ use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::{gpu_only, thread};
 use kernel_abi::in_place::Square;
 
-/// Words of a column of the tile, and 16-byte pieces of a row times four.
+/// Words of a column of the tile, and vectors of a row times four.
 const COLUMN_WORDS: u32 = 32;
 
 /// Four of the eight bytes of two words, as the digits of `selector` number them.
@@ -75,19 +75,19 @@ where
     // SAFETY: the launch has dynamic shared memory for two tiles.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let side = COLUMN_WORDS * R as u32;
-    let per_piece = 4 * R as u32;
-    let (piece, line) = (thread::thread_idx_x() & 7, thread::thread_idx_x() >> 3);
+    let per_vector = 4 * R as u32;
+    let (vector, line) = (thread::thread_idx_x() & 7, thread::thread_idx_x() >> 3);
     let mirror = (upper.1, upper.0);
     let address = |tile: u32, col: u32, word: u32| {
-        let word = (word + col / per_piece * 4) & 31;
+        let word = (word + col / per_vector * 4) & 31;
         base + (tile * side * 33 + col * 33 + word) * 4
     };
     let inside = |tile: (u64, u64), row: u32| {
         tile.0 * side as u64 + (row as u64) < params.side
-            && tile.1 * side as u64 + ((piece * per_piece) as u64) < params.side
+            && tile.1 * side as u64 + ((vector * per_vector) as u64) < params.side
     };
     let place = |tile: (u64, u64), row: u32| {
-        let col = tile.1 * side as u64 + (piece * per_piece) as u64;
+        let col = tile.1 * side as u64 + (vector * per_vector) as u64;
         let index = (tile.0 * side as u64 + row as u64) * params.ld + col;
         // SAFETY: inside the matrix, as `inside` is asked first.
         unsafe { matrix.add(index as usize) as u64 }
@@ -121,7 +121,7 @@ where
         let block = block.transposed();
         crate::unroll!(K in [0 1 2 3] {
             if K < R {
-                let col = piece * per_piece + (WORD * R + K) as u32;
+                let col = vector * per_vector + (WORD * R + K) as u32;
                 // SAFETY: inside the tile; each place once, and a barrier follows.
                 unsafe { block[K].store_shared(address(TILE as u32, col, line)) };
             }
@@ -132,7 +132,7 @@ where
     let store = |tile: u32, target: (u64, u64), row: u32| unsafe {
         let mut words = [0; 4];
         for (k, word) in words.iter_mut().enumerate() {
-            *word = u32::load_shared(address(tile, row, piece * 4 + k as u32));
+            *word = u32::load_shared(address(tile, row, vector * 4 + k as u32));
         }
         store_vector(place(target, row), B16::from_u32s(words))
     };

@@ -1,6 +1,6 @@
 //! A panel transposed on chip: its rows become slots, or its slots rows.
 //!
-//! A *panel* is `length` rows of `lines` elements; transposed, it is `lines` *slots* of `length`
+//! A *panel* is `length` rows of `width` elements; transposed, it is `width` *slots* of `length`
 //! elements each. The rows follow each other without a gap. Slots do too, but after every `period`
 //! of them `gap` elements are left out: that is where the rows go which no panel holds.
 //!
@@ -17,7 +17,7 @@
 
 use super::divide::{Divisor, Divisor32};
 use super::group::Group;
-use super::lines::{self, Lines};
+use super::segments::{self, Segments};
 use crate::element::{Element, B16};
 use crate::launch::never_more_registers;
 use crate::opaque::{lane_again, opaque};
@@ -99,10 +99,10 @@ unsafe fn panel<E: Element, const TUPLES: bool>(matrix: *mut E, scratch: *mut u3
     if size_of::<E>() == 4 && !TUPLES {
         never_more_registers::<64>();
     }
-    let Panels { length, lines, tile_length, tile_lines, mode, .. } = params;
+    let Panels { length, width, tile_length, tile_width, mode, .. } = params;
     // SAFETY: the launch has dynamic shared memory for a tile.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
-    let tiles_along = (lines as u32).div_ceil(tile_lines as u32);
+    let tiles_along = (width as u32).div_ceil(tile_width as u32);
     let parts = tiles_along * (length as u32).div_ceil(tile_length as u32);
     let group = Group { counters: scratch, parts, waits: mode & GROUPED != 0 };
     // SAFETY: all threads are here; the launch is cooperative if blocks wait. The other obligations are the caller's.
@@ -130,8 +130,8 @@ unsafe fn tile<E: Element, const TUPLES: bool>(
     let (gap, panels) = (params.gap, params.panels.divisor);
     // Nothing of what follows from these is computed before the first tile and kept for all.
     let again = |word: u64| opaque(word as u32) as u64;
-    let (length, lines) = (again(params.length), again(params.lines));
-    let (tile_length, tile_lines) = (again(params.tile_length), again(params.tile_lines));
+    let (length, width) = (again(params.length), again(params.width));
+    let (tile_length, tile_width) = (again(params.tile_length), again(params.tile_width));
     let mode = again(params.mode);
     let to_rows = mode & TO_ROWS != 0;
     let padded = mode & PADDED != 0;
@@ -147,16 +147,16 @@ unsafe fn tile<E: Element, const TUPLES: bool>(
     let panel = if descending { panels as u32 - 1 - order } else { order } as u64;
 
     let first_row = down * tile_length as u32;
-    let first_line = along * tile_lines as u32;
+    let first_col = along * tile_width as u32;
     let tile_rows = (length as u32 - first_row).min(tile_length as u32);
-    let tile_cols = (lines as u32 - first_line).min(tile_lines as u32);
-    let start = ((panel * length + first_row as u64) * lines + first_line as u64) * k as u64;
+    let tile_cols = (width as u32 - first_col).min(tile_width as u32);
+    let start = ((panel * length + first_row as u64) * width + first_col as u64) * k as u64;
     // SAFETY: the caller's obligations.
-    let rows = Rows { start: unsafe { matrix.add(start as usize) }, pitch: lines * k as u64, held };
+    let rows = Rows { start: unsafe { matrix.add(start as usize) }, pitch: width * k as u64, held };
     let slots = Slots {
         // SAFETY: the caller's obligations.
         start: unsafe { matrix.add((first_row * k) as usize) },
-        first: panel * lines + first_line as u64,
+        first: panel * width + first_col as u64,
         length: length * k as u64,
         period: params.panels.into(),
         gap: gap * k as u64,
@@ -164,7 +164,7 @@ unsafe fn tile<E: Element, const TUPLES: bool>(
     };
     // Tiles as wide as the panel are one stretch of memory.
     let stretch = Stretch { start: rows.start, line: params.row.into(), held };
-    let whole_rows = tile_lines == lines;
+    let whole_rows = tile_width == width;
     let (row_words, slot_words) = (tile_cols * k, tile_rows * k);
     let all_words = tile_rows * row_words;
     let steps = held.steps::<E>();
@@ -173,21 +173,21 @@ unsafe fn tile<E: Element, const TUPLES: bool>(
     // is written once before the barrier of `loaded`.
     unsafe {
         if to_rows {
-            lines::load(tile_cols, slot_words, steps.slots, &slots);
+            segments::load(tile_cols, slot_words, steps.slots, &slots);
             group.loaded(order, gap != 0);
             if whole_rows {
                 stretch.store(all_words);
             } else {
-                lines::store(tile_rows, row_words, steps.rows, &rows);
+                segments::store(tile_rows, row_words, steps.rows, &rows);
             }
         } else {
             if whole_rows {
                 stretch.load(all_words);
             } else {
-                lines::load(tile_rows, row_words, steps.rows, &rows);
+                segments::load(tile_rows, row_words, steps.rows, &rows);
             }
             group.loaded(order, gap != 0);
-            lines::store(tile_cols, slot_words, steps.slots, &slots);
+            segments::store(tile_cols, slot_words, steps.slots, &slots);
         }
     }
 }
@@ -200,18 +200,18 @@ struct Rows<E, const MANY: bool> {
     held: Held<MANY>,
 }
 
-impl<E, const MANY: bool> Lines<E> for Rows<E, MANY> {
+impl<E, const MANY: bool> Segments<E> for Rows<E, MANY> {
     const REGULAR: bool = !MANY;
 
     #[inline(always)]
-    fn global(&self, line: u32) -> *mut E {
-        self.start.wrapping_add(line as usize * self.pitch as usize)
+    fn global(&self, segment: u32) -> *mut E {
+        self.start.wrapping_add(segment as usize * self.pitch as usize)
     }
 
     #[inline(always)]
-    fn shared(&self, line: u32, position: u32) -> u32 {
+    fn shared(&self, segment: u32, position: u32) -> u32 {
         let (slot, word) = self.held.tuple.split(position);
-        self.held.address::<E>(line, slot, word)
+        self.held.address::<E>(segment, slot, word)
     }
 }
 
@@ -227,24 +227,24 @@ struct Slots<E, const MANY: bool> {
     held: Held<MANY>,
 }
 
-impl<E, const MANY: bool> Lines<E> for Slots<E, MANY> {
+impl<E, const MANY: bool> Segments<E> for Slots<E, MANY> {
     const REGULAR: bool = !MANY;
 
     #[inline(always)]
-    fn global(&self, line: u32) -> *mut E {
-        let slot = self.first + line as u64;
+    fn global(&self, segment: u32) -> *mut E {
+        let slot = self.first + segment as u64;
         let gaps = if self.gap == 0 { 0 } else { self.period.divide(slot).0 * self.gap };
         self.start.wrapping_add((slot * self.length + gaps) as usize)
     }
 
     #[inline(always)]
-    fn shared(&self, line: u32, position: u32) -> u32 {
+    fn shared(&self, segment: u32, position: u32) -> u32 {
         let (row, word) = self.held.tuple.split(position);
-        self.held.address::<E>(row, line, word)
+        self.held.address::<E>(row, segment, word)
     }
 }
 
-/// Whole rows of the panel as one line, cut into lines of [`CUT`] words for the warps.
+/// Whole rows of the panel as one stretch, cut into segments of [`CUT`] words for the warps.
 struct Stretch<E, const MANY: bool> {
     start: *mut E,
     /// Divides by the words of a row.
@@ -259,7 +259,7 @@ impl<E: Element, const MANY: bool> Stretch<E, MANY> {
     /// Loads a stretch; it is held as it is.
     ///
     /// # Safety
-    /// As for [`lines::load`].
+    /// As for [`segments::load`].
     #[inline(always)]
     unsafe fn load(&self, elements: u32) {
         // SAFETY: the caller's obligations.
@@ -275,7 +275,7 @@ impl<E: Element, const MANY: bool> Stretch<E, MANY> {
     /// Stores a stretch, taken across the slots that are held.
     ///
     /// # Safety
-    /// As for [`lines::store`].
+    /// As for [`segments::store`].
     #[inline(always)]
     unsafe fn store(&self, elements: u32) {
         // SAFETY: the caller's obligations.
@@ -309,8 +309,8 @@ impl<E: Element, const MANY: bool> Stretch<E, MANY> {
                     held[K] = load(at + K as u32 * 32);
                 }
             });
-            // SAFETY: which lines are moved is the same for all lanes of a warp.
-            unsafe { lines::all_in_flight() };
+            // SAFETY: which segments are moved is the same for all lanes of a warp.
+            unsafe { segments::all_in_flight() };
             let at = first + lane_again();
             crate::unroll!(K in [0 1 2 3 4 5 6 7] {
                 if at + K as u32 * 32 < elements {

@@ -1,6 +1,6 @@
 //! Super-elements moved along cycles: transpositions 100!, 0100! and 1000!, by PTTWAC.
 //!
-//! A warp moves a super-element, or a piece of one (see `slots`). Any warp may start anywhere in a cycle, because a flag per piece settles who moves
+//! A warp moves a super-element, or a chunk of one (see `slots`). Any warp may start anywhere in a cycle, because a flag per chunk settles who moves
 //! it. Whoever sets the flag of a place owns what stood there, provided that it was read before:
 //!
 //! ```text
@@ -160,7 +160,7 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
     }
 }
 
-/// Loads a lane's elements of a piece.
+/// Loads a lane's elements of a chunk.
 ///
 /// # Safety
 /// The obligations of the entry points.
@@ -171,12 +171,12 @@ unsafe fn load<E: Strong, const ELEMENTS: usize>(
     held: &mut [E; ELEMENTS],
 ) {
     each_element::<ELEMENTS>(layer.length, |k, position| {
-        // SAFETY: inside the piece.
+        // SAFETY: inside the chunk.
         held[k] = unsafe { E::load_strong(layer.start.add(offset + position)) };
     });
 }
 
-/// Stores a lane's elements of a piece.
+/// Stores a lane's elements of a chunk.
 ///
 /// # Safety
 /// The obligations of the entry points.
@@ -187,7 +187,7 @@ unsafe fn store<E: Strong, const ELEMENTS: usize>(
     held: &[E; ELEMENTS],
 ) {
     each_element::<ELEMENTS>(layer.length, |k, position| {
-        // SAFETY: inside the piece.
+        // SAFETY: inside the chunk.
         unsafe { held[k].store_strong(layer.start.add(offset + position)) };
     });
 }

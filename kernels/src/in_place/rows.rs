@@ -22,17 +22,17 @@ use kernel_abi::in_place::{Rows, Shuffle};
 #[inline(always)]
 pub fn source(shuffle: &Shuffle, row: u64, col: u64) -> u64 {
     let (rows, cols) = (Divisor::from(shuffle.rows), Divisor::from(shuffle.cols));
-    let (common, wide) = (Divisor::from(shuffle.common), Divisor::from(shuffle.wide));
+    let (common, cols_per_c) = (Divisor::from(shuffle.common), Divisor::from(shuffle.cols_per_c));
     if shuffle.backwards != 0 {
-        let turned = rows.divide(row + wide.divide(col).0).1;
-        return cols.divide(turned + col * rows.divisor).1;
+        let rotated = rows.divide(row + cols_per_c.divide(col).0).1;
+        return cols.divide(rotated + col * rows.divisor).1;
     }
     let beyond = row + common.divisor > rows.divisor + common.divide(col).1;
     let f = col + row * (cols.divisor - 1) + if beyond { rows.divisor } else { 0 };
     let (quotient, remainder) = common.divide(f);
     // Reduced first: the product of two numbers below `b` cannot overflow.
-    let quotient = wide.divide(quotient).1;
-    wide.divide(shuffle.inverse * quotient).1 + remainder * wide.divisor
+    let quotient = cols_per_c.divide(quotient).1;
+    cols_per_c.divide(shuffle.inverse * quotient).1 + remainder * cols_per_c.divisor
 }
 
 /// Shuffles the rows of this block.

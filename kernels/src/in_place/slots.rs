@@ -1,9 +1,9 @@
-//! Slots that move along the cycles of their transposition, and their pieces: what `permute`, `leaders` and `carry` share.
+//! Slots that move along the cycles of their transposition, and their chunks: what `permute`, `leaders` and `carry` share.
 //!
 //! The slots of an instance are a row-major `rows × cols` matrix of super-elements of `length`
 //! elements; slot `a · cols + b` moves to slot `b · rows + a`. Slots lie as in `panel`: after every
-//! `period` of them `gap` elements are left out. A warp moves a slot, or a *piece* of one: pieces are permuted
-//! independently of each other. The pieces of one number in one instance are a *layer*.
+//! `period` of them `gap` elements are left out. A warp moves a slot, or a *chunk* of one: chunks are permuted
+//! independently of each other. The chunks of one number in one instance are a *layer*.
 
 use super::divide::Divisor32;
 use super::strong::Strong;
@@ -52,11 +52,11 @@ impl Cycles {
     }
 }
 
-/// The pieces of one number in one instance.
+/// The chunks of one number in one instance.
 pub struct Layer<E> {
-    /// The piece of slot 0.
+    /// The chunk of slot 0.
     pub start: *mut E,
-    /// Elements of the piece.
+    /// Elements of the chunk.
     pub length: u32,
     /// The flags of all layers.
     pub flags: *mut u32,
@@ -72,12 +72,12 @@ impl<E> Layer<E> {
     #[inline(always)]
     pub unsafe fn of(matrix: *mut E, flags: *mut u32, params: &Slots, number: u64) -> Self {
         let slots = params.slots.divisor;
-        let (instance, piece) = (number / params.pieces, number % params.pieces);
-        let start = instance * slots * params.length + piece * params.piece;
+        let (instance, chunk) = (number / params.chunks, number % params.chunks);
+        let start = instance * slots * params.length + chunk * params.chunk;
         Layer {
             // SAFETY: the caller's obligations.
             start: unsafe { matrix.add(start as usize) },
-            length: params.piece.min(params.length - piece * params.piece) as u32,
+            length: params.chunk.min(params.length - chunk * params.chunk) as u32,
             flags,
             first_flag: number * slots,
         }
@@ -97,7 +97,7 @@ pub unsafe fn each_start<E>(
 ) {
     let slots = params.slots.divisor;
     let cycles = Cycles::new(&params);
-    let units = slots * params.pieces * params.instances;
+    let units = slots * params.chunks * params.instances;
     let flag_words = units.div_ceil(32);
     let warps_per_block = thread::block_dim_x() as u64 / 32;
     let warps = thread::grid_dim_x() as u64 * warps_per_block;
@@ -132,8 +132,8 @@ pub unsafe fn each_start<E>(
     }
 }
 
-/// Calls `access` with the number and the position of each element of a piece that is this lane's: every 32nd, `ELEMENTS` at
-/// most. In all kernels an element of a piece is the same lane's wherever the piece is.
+/// Calls `access` with the number and the position of each element of a chunk that is this lane's: every 32nd, `ELEMENTS` at
+/// most. In all kernels an element of a chunk is the same lane's wherever the chunk is.
 #[inline(always)]
 pub fn each_element<const ELEMENTS: usize>(length: u32, mut access: impl FnMut(usize, usize)) {
     let lane = thread::thread_idx_x() & 31;

@@ -4,7 +4,7 @@
 //! in shared memory is as long as the host found to be free of bank conflicts.
 
 use super::divide::Divisor32;
-use super::lines::{self, Lines};
+use super::segments::{self, Segments};
 use super::square::tiles;
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
@@ -24,21 +24,21 @@ struct Tile<E> {
     crosswise: bool,
 }
 
-impl<E> Lines<E> for Tile<E> {
+impl<E> Segments<E> for Tile<E> {
     const REGULAR: bool = false;
 
     #[inline(always)]
-    fn global(&self, line: u32) -> *mut E {
-        self.start.wrapping_add(line as usize * self.ld as usize)
+    fn global(&self, segment: u32) -> *mut E {
+        self.start.wrapping_add(segment as usize * self.ld as usize)
     }
 
     #[inline(always)]
-    fn shared(&self, line: u32, position: u32) -> u32 {
+    fn shared(&self, segment: u32, position: u32) -> u32 {
         let index = if self.crosswise {
             let (row, word) = self.tuple.divide(position);
-            row * self.pitch + line * self.tuple.divisor + word
+            row * self.pitch + segment * self.tuple.divisor + word
         } else {
-            line * self.pitch + position
+            segment * self.pitch + position
         };
         self.held + index * size_of::<E>() as u32
     }
@@ -69,14 +69,14 @@ unsafe fn square_tuples<E: Element>(matrix: *mut E, _: *mut u32, params: SquareT
     // SAFETY: the tiles are inside the matrix and this block's alone; both have been loaded before
     // either is overwritten.
     unsafe {
-        lines::load(rows, row_words, 0, &at(upper, base, false));
+        segments::load(rows, row_words, 0, &at(upper, base, false));
         if has_mirror {
-            lines::load(cols, col_words, 0, &at(mirror, base + tile_bytes, false));
+            segments::load(cols, col_words, 0, &at(mirror, base + tile_bytes, false));
         }
         thread::sync_threads();
-        lines::store(cols, col_words, 0, &at(mirror, base, true));
+        segments::store(cols, col_words, 0, &at(mirror, base, true));
         if has_mirror {
-            lines::store(rows, row_words, 0, &at(upper, base + tile_bytes, true));
+            segments::store(rows, row_words, 0, &at(upper, base + tile_bytes, true));
         }
     }
 }

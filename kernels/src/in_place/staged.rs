@@ -5,7 +5,7 @@ use super::rows::source;
 use super::sweep::sweep;
 use crate::element::{Element, B16};
 use cuda_std::thread;
-use kernel_abi::in_place::{StagedRows, CHUNK};
+use kernel_abi::in_place::{StagedRows, STAGED_ELEMENTS};
 
 /// Shuffles a part of a row into the scratch memory.
 ///
@@ -16,14 +16,14 @@ unsafe fn stage_rows<E: Element>(matrix: *mut E, scratch: *mut u32, params: Stag
     let (shuffle, cols) = (params.shuffle, params.shuffle.cols.divisor);
     let held = thread::block_idx_y() as u64;
     let row = params.first + held;
-    let first = thread::block_idx_x() as u64 * CHUNK;
+    let first = thread::block_idx_x() as u64 * STAGED_ELEMENTS;
     // SAFETY: the caller's obligations: the row is inside the matrix, its copy in the scratch memory.
     let (from, to) = unsafe {
         (matrix.add((row * cols) as usize), scratch.cast::<E>().add((held * cols + first) as usize))
     };
     sweep(
         1,
-        CHUNK.min(cols - first) as u32,
+        STAGED_ELEMENTS.min(cols - first) as u32,
         thread::block_dim_x().trailing_zeros(),
         // SAFETY: a source is a column of the row.
         |_, at| unsafe { E::load(from.add(source(&shuffle, row, first + at as u64) as usize)) },

@@ -4,7 +4,7 @@
 //! afterwards, by a flag, whether what it loaded counts.
 //!
 //! # The rule
-//! A *place* is what moves as one: an element (`flags`), a piece of a super-element (`permute`, `carry`) or
+//! A *place* is what moves as one: an element (`flags`), a chunk of a super-element (`permute`, `carry`) or
 //! a tile (`fused`). It has a flag, a bit that is clear at first and that only [`claim`] sets. A *party* is
 //! what moves a place: a thread, a warp, a block. The party whose claim sets the flag of a place owns what
 //! stood there, and stores it to the next place of the cycle. With every place that it comes to, a party does

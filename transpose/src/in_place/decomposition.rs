@@ -3,7 +3,7 @@
 //! Catanzaro, Keller and Garland, "A Decomposition for In-place Matrix Transposition" (PPoPP 2014).
 //! With `c = gcd(rows, cols)`, `a = rows / c` and `b = cols / c`, C2R is
 //!
-//! 1. if `c > 1`, turn columns: `A'[i][j] = A[(i + ⌊j / b⌋) mod rows][j]`. Then no two elements of
+//! 1. if `c > 1`, rotate columns: `A'[i][j] = A[(i + ⌊j / b⌋) mod rows][j]`. Then no two elements of
 //!    a row belong to one column;
 //! 2. shuffle rows: `A'[i][j] = A[i][row_source(i, j)]`;
 //! 3. shuffle columns: `A'[i][j] = A[(q(i) + j) mod rows][j]`, `q(i) = (i·cols − ⌊i / a⌋) mod rows`.
@@ -36,21 +36,30 @@ pub(super) struct Decomposition {
     /// `c`
     pub common: usize,
     /// `a`
-    pub tall: usize,
+    pub rows_per_c: usize,
     /// `b`
-    pub wide: usize,
+    pub cols_per_c: usize,
     /// The inverse of `a` modulo `b`.
-    pub tall_inverse: usize,
+    pub rows_per_c_inverse: usize,
     /// The inverse of `b` modulo `a`.
-    pub wide_inverse: usize,
+    pub cols_per_c_inverse: usize,
 }
 
 impl Decomposition {
     pub fn new(rows: usize, cols: usize) -> Self {
         let common = gcd(rows, cols);
-        let (tall, wide) = (rows / common, cols / common);
-        let (tall_inverse, wide_inverse) = (inverse(tall, wide), inverse(wide, tall));
-        Decomposition { rows, cols, common, tall, wide, tall_inverse, wide_inverse }
+        let (rows_per_c, cols_per_c) = (rows / common, cols / common);
+        let (rows_per_c_inverse, cols_per_c_inverse) =
+            (inverse(rows_per_c, cols_per_c), inverse(cols_per_c, rows_per_c));
+        Decomposition {
+            rows,
+            cols,
+            common,
+            rows_per_c,
+            cols_per_c,
+            rows_per_c_inverse,
+            cols_per_c_inverse,
+        }
     }
 }
 
@@ -60,9 +69,9 @@ mod tests {
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     impl Decomposition {
-        /// The row that a turned column takes its row `i` from.
-        fn turned(&self, i: usize, j: usize) -> usize {
-            (i + j / self.wide) % self.rows
+        /// The row that a rotated column takes its row `i` from.
+        fn rotated(&self, i: usize, j: usize) -> usize {
+            (i + j / self.cols_per_c) % self.rows
         }
 
         /// The column that row `i` takes its element `j` from, C2R.
@@ -71,24 +80,25 @@ mod tests {
             let f = j as u128
                 + i as u128 * (self.cols as u128 - 1)
                 + if beyond { self.rows as u128 } else { 0 };
-            let (c, b) = (self.common as u128, self.wide as u128);
-            ((self.tall_inverse as u128 * (f / c) % b) + f % c * b) as usize
+            let (c, b) = (self.common as u128, self.cols_per_c as u128);
+            ((self.rows_per_c_inverse as u128 * (f / c) % b) + f % c * b) as usize
         }
 
         /// The same, R2C.
         fn row_source_back(&self, i: usize, j: usize) -> usize {
-            ((self.turned(i, j) as u128 + j as u128 * self.rows as u128) % self.cols as u128)
+            ((self.rotated(i, j) as u128 + j as u128 * self.rows as u128) % self.cols as u128)
                 as usize
         }
 
         fn q(&self, i: usize) -> usize {
-            ((i as u128 * self.cols as u128 - (i / self.tall) as u128) % self.rows as u128) as usize
+            ((i as u128 * self.cols as u128 - (i / self.rows_per_c) as u128) % self.rows as u128)
+                as usize
         }
 
         fn q_inverse(&self, i: usize) -> usize {
-            let (c, a) = (self.common as u128, self.tall as u128);
+            let (c, a) = (self.common as u128, self.rows_per_c as u128);
             let i = i as u128;
-            (((c - 1) * i % c) * a + i.div_ceil(c) * self.wide_inverse as u128 % a) as usize
+            (((c - 1) * i % c) * a + i.div_ceil(c) * self.cols_per_c_inverse as u128 % a) as usize
         }
 
         fn gather(&self, data: &mut [usize], from: impl Fn(usize, usize) -> (usize, usize)) {
@@ -102,7 +112,7 @@ mod tests {
         }
 
         fn c2r(&self, data: &mut [usize]) {
-            self.gather(data, |i, j| (self.turned(i, j), j));
+            self.gather(data, |i, j| (self.rotated(i, j), j));
             self.gather(data, |i, j| (i, self.row_source(i, j)));
             self.gather(data, |i, j| ((self.q(i) + j) % self.rows, j));
         }
@@ -111,7 +121,9 @@ mod tests {
             let back = |i: usize, j: usize| (i + self.rows - j % self.rows) % self.rows;
             self.gather(data, |i, j| (self.q_inverse(back(i, j)), j));
             self.gather(data, |i, j| (i, self.row_source_back(i, j)));
-            self.gather(data, |i, j| ((i + self.rows - j / self.wide % self.rows) % self.rows, j));
+            self.gather(data, |i, j| {
+                ((i + self.rows - j / self.cols_per_c % self.rows) % self.rows, j)
+            });
         }
     }
 

@@ -103,7 +103,7 @@ pub struct InPlaceOptions {
 /// Where a warp keeps the super-element that it moves along a cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carry {
-    /// In registers, several steps of the cycle at a time; long ones in pieces.
+    /// In registers, several steps of the cycle at a time; long ones in chunks.
     #[default]
     Registers,
     /// In shared memory, a step at a time, as long as it is. With the feature `in_place_studies`.

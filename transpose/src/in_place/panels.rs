@@ -71,22 +71,22 @@ impl OnChip {
         (free && blocks > self.group).then_some(OnChip { group: blocks, ..self })
     }
 
-    /// The tile of a `length × lines` panel that one block holds.
-    fn tile(&self, length: usize, lines: usize, bytes: usize) -> (usize, usize) {
+    /// The tile of a `length × width` panel that one block holds.
+    fn tile(&self, length: usize, width: usize, bytes: usize) -> (usize, usize) {
         // A pitch of one more, or one word of padding in 32, and the alignment to banks.
         let elements = (self.tile / bytes * 30 / 32).max(1);
-        if length * lines <= elements {
-            return (length, lines);
+        if length * width <= elements {
+            return (length, width);
         }
         let segment = SEGMENT_BYTES.div_ceil(bytes).min(elements);
-        let tile_lines = (elements / length).max(segment).min(lines);
-        let tile_lines = lines.div_ceil(lines.div_ceil(tile_lines));
+        let tile_width = (elements / length).max(segment).min(width);
+        let tile_width = width.div_ceil(width.div_ceil(tile_width));
         // Whole sectors, if that leaves some.
         let sector = (32 / bytes).max(1);
-        let tile_lines =
-            if tile_lines > 4 * sector { tile_lines / sector * sector } else { tile_lines };
-        let tile_length = (elements / tile_lines).clamp(1, length);
-        (length.div_ceil(length.div_ceil(tile_length)), tile_lines)
+        let tile_width =
+            if tile_width > 4 * sector { tile_width / sector * sector } else { tile_width };
+        let tile_length = (elements / tile_width).clamp(1, length);
+        (length.div_ceil(length.div_ceil(tile_length)), tile_width)
     }
 }
 
@@ -111,11 +111,11 @@ fn choose_for(
     let (long, short) = (shape.rows.max(shape.cols), shape.rows.min(shape.cols));
     let to_rows = shape.rows < shape.cols;
     let panels = |length: usize| {
-        let (tile_length, tile_lines) = on_chip.tile(length, short, shape.element_bytes());
+        let (tile_length, tile_width) = on_chip.tile(length, short, shape.element_bytes());
         let (panels, gap) = (long / length, long % length);
-        let lines = short;
+        let width = short;
         let (threads, tuple) = (512, shape.tuple);
-        Panels { length, lines, panels, gap, to_rows, tile_length, tile_lines, threads, tuple }
+        Panels { length, width, panels, gap, to_rows, tile_length, tile_width, threads, tuple }
     };
     if options.tile.is_none()
         && let Some(whole) = in_one_pass(on_chip, shape, facts, options)
@@ -162,28 +162,28 @@ fn in_one_pass(
     facts: &Facts,
     options: &InPlaceOptions,
 ) -> Option<Panels> {
-    let (length, lines) = (shape.rows.max(shape.cols), shape.rows.min(shape.cols));
-    let panel = |(tile_length, tile_lines), threads| Panels {
+    let (length, width) = (shape.rows.max(shape.cols), shape.rows.min(shape.cols));
+    let panel = |(tile_length, tile_width), threads| Panels {
         length,
-        lines,
+        width,
         panels: 1,
         gap: 0,
         to_rows: shape.rows < shape.cols,
         tile_length,
-        tile_lines,
+        tile_width,
         threads,
         tuple: shape.tuple,
     };
     if !facts.side_by_side || options.on_chip_bytes.is_some() || options.max_group.is_some() {
-        let whole = panel(on_chip.tile(length, lines, shape.element_bytes()), 512);
+        let whole = panel(on_chip.tile(length, width, shape.element_bytes()), 512);
         return (whole.parts() == 1).then_some(whole);
     }
-    let bytes = length * lines * shape.element_bytes() * 32 / 30;
+    let bytes = length * width * shape.element_bytes() * 32 / 30;
     (1..=4).rev().find_map(|per_multiprocessor| {
         let room = facts.multiprocessor_shared / per_multiprocessor - 1024;
         let blocks = facts.multiprocessors * per_multiprocessor;
         let tile = (bytes / blocks * 17 / 16).max(4 << 10).min(facts.block_shared);
-        let tile = OnChip { tile, ..*on_chip }.tile(length, lines, shape.element_bytes());
+        let tile = OnChip { tile, ..*on_chip }.tile(length, width, shape.element_bytes());
         let threads = (MULTIPROCESSOR_THREADS / per_multiprocessor / 32 * 32).min(512);
         let whole = panel(tile, threads);
         let shared = whole.shared_bytes(shape.width);
@@ -218,7 +218,7 @@ fn cost(panels: &Panels, shape: &Shape) -> f64 {
 /// The bytes of scratch memory for counters, flags and what is saved.
 fn scratch(panels: &Panels, shape: &Shape, facts: &Facts, options: &InPlaceOptions) -> usize {
     let flags = slots(panels).launch(shape.element_bytes(), facts, options).1;
-    coordination(panels, flags) + panels.gap * panels.lines * shape.element_bytes()
+    coordination(panels, flags) + panels.gap * panels.width * shape.element_bytes()
 }
 
 /// Where the saved rows begin: behind counters and flags.
@@ -228,8 +228,8 @@ fn coordination(panels: &Panels, flags: usize) -> usize {
 
 /// The super-elements that the second pass (or, for wide matrices, the first) moves.
 fn slots(panels: &Panels) -> Slots {
-    let Panels { length, lines, panels, gap, to_rows, .. } = *panels;
-    let (rows, cols) = if to_rows { (lines, panels) } else { (panels, lines) };
+    let Panels { length, width, panels, gap, to_rows, .. } = *panels;
+    let (rows, cols) = if to_rows { (width, panels) } else { (panels, width) };
     Slots { rows, cols, length, period: panels, gap, instances: 1 }
 }
 
@@ -240,7 +240,7 @@ pub(super) fn recipe(
     facts: &Facts,
     options: &InPlaceOptions,
 ) -> Result<Recipe> {
-    let mut recipe = Recipe { tile: Some((panels.length, panels.lines)), ..Recipe::default() };
+    let mut recipe = Recipe { tile: Some((panels.length, panels.width)), ..Recipe::default() };
     let panel_launch = panels.launch(shape.width);
     let counters = panels.counter_bytes();
     if panels.panels == 1 && panels.gap == 0 {
@@ -254,14 +254,14 @@ pub(super) fn recipe(
     }
     let saved = coordination(panels, flags);
     let bytes = shape.element_bytes();
-    let (gap, lines) = (panels.gap, panels.lines);
+    let (gap, width) = (panels.gap, panels.width);
     let done = panels.length * panels.panels;
-    recipe.scratch = saved + gap * lines * bytes;
-    let gap_bytes = gap * lines * bytes;
+    recipe.scratch = saved + gap * width * bytes;
+    let gap_bytes = gap * width * bytes;
     // The elements behind the panels, in the order in which they are contiguous.
-    let contiguous = done * lines * bytes;
-    let strided = Layout { rows: lines, cols: gap, ld: done + gap };
-    let packed = Layout { rows: gap, cols: lines, ld: lines };
+    let contiguous = done * width * bytes;
+    let strided = Layout { rows: width, cols: gap, ld: done + gap };
+    let packed = Layout { rows: gap, cols: width, ld: width };
     if panels.to_rows {
         if gap > 0 {
             for mut launch in out_of_place(shape, strided, packed)? {

@@ -333,7 +333,7 @@ fn candidates(shape: &Shape, algorithm: InPlace, facts: &Facts) -> Vec<(usize, u
             // Panels of half, the same and twice the length that the estimate prefers.
             let chosen = panels::choose(shape, facts, &options).map(|(panels, _)| panels);
             let around = |length: usize| [length, length / 2, length * 2, length / 4];
-            chosen.into_iter().flat_map(|p| around(p.length).map(|m| (m.max(1), p.lines))).collect()
+            chosen.into_iter().flat_map(|p| around(p.length).map(|m| (m.max(1), p.width))).collect()
         }
         _ => Vec::new(),
     }

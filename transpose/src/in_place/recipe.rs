@@ -157,16 +157,16 @@ mod tests {
 
     /// 40 panels of 20 tiles each.
     fn panels(tile_length: usize) -> Panels {
-        let (length, lines, panels) = (100, 64, 40);
-        let (gap, to_rows, tile_lines, threads, tuple) = (0, false, 16, 512, 1);
-        Panels { length, lines, panels, gap, to_rows, tile_length, tile_lines, threads, tuple }
+        let (length, width, panels) = (100, 64, 40);
+        let (gap, to_rows, tile_width, threads, tuple) = (0, false, 16, 512, 1);
+        Panels { length, width, panels, gap, to_rows, tile_length, tile_width, threads, tuple }
     }
 
     #[test]
     fn only_blocks_that_wait_are_launched_together() {
         let launch = panels(20).launch(Width::B4);
         assert!(launch.cooperative && panels(20).parts() == 20);
-        let alone = Panels { tile_length: 100, tile_lines: 64, ..panels(100) };
+        let alone = Panels { tile_length: 100, tile_width: 64, ..panels(100) };
         assert!(!alone.launch(Width::B4).cooperative && alone.parts() == 1);
         let beside = Panels { gap: 3, ..alone };
         assert!(beside.launch(Width::B4).cooperative);
@@ -183,7 +183,7 @@ mod tests {
         let simulated = Device::simulated();
         let facts = Facts { in_turn: true, ..simulated.facts().clone() };
         let device = simulated.with_facts(facts).unwrap();
-        let gap = Panels { gap: 3, tile_length: 100, tile_lines: 64, ..panels(100) };
+        let gap = Panels { gap: 3, tile_length: 100, tile_width: 64, ..panels(100) };
         for (panels, fits) in [(panels(20), false), (gap, true)] {
             let mut recipe = Recipe::default();
             recipe.pass_together(panels.launch(Width::B4), panels.parts(), 0);

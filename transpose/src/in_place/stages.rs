@@ -94,12 +94,12 @@ pub(super) fn tile_fits(
 fn whole_tiles(rows: usize, cols: usize, count: usize, shape: &Shape) -> Panels {
     Panels {
         length: rows,
-        lines: cols,
+        width: cols,
         panels: count,
         gap: 0,
         to_rows: false,
         tile_length: rows,
-        tile_lines: cols,
+        tile_width: cols,
         threads: 512,
         tuple: shape.tuple,
     }

@@ -13,14 +13,14 @@ pub struct Panels {
     /// Rows of a panel: elements of a slot.
     pub length: usize,
     /// Elements of a row: slots of a panel.
-    pub lines: usize,
+    pub width: usize,
     pub panels: usize,
     /// Elements left out after every `panels` slots.
     pub gap: usize,
     /// Slots become rows.
     pub to_rows: bool,
     pub tile_length: usize,
-    pub tile_lines: usize,
+    pub tile_width: usize,
     /// The most threads of a block, a multiple of 32.
     pub threads: usize,
     /// Words of an element.
@@ -30,7 +30,7 @@ pub struct Panels {
 impl Panels {
     /// The blocks that hold a panel together.
     pub fn parts(&self) -> usize {
-        self.length.div_ceil(self.tile_length) * self.lines.div_ceil(self.tile_lines)
+        self.length.div_ceil(self.tile_length) * self.width.div_ceil(self.tile_width)
     }
 
     /// Whether blocks wait for each other. Then they take tiles by tickets, and any number of blocks from
@@ -46,10 +46,10 @@ impl Panels {
 
     /// Words from one segment in shared memory to the next, whether they are padded, and the words
     /// that a tile takes.
-    fn held(&self, width: Width) -> (usize, bool, usize) {
-        let (row, slot) = (self.tile_lines * self.tuple, self.tile_length * self.tuple);
-        let whole_rows = self.tile_lines == self.lines;
-        let banks = BANKS_BYTES / (width.bytes()).max(4);
+    fn held(&self, word: Width) -> (usize, bool, usize) {
+        let (row, slot) = (self.tile_width * self.tuple, self.tile_length * self.tuple);
+        let whole_rows = self.tile_width == self.width;
+        let banks = BANKS_BYTES / (word.bytes()).max(4);
         match (self.to_rows, whole_rows) {
             // One segment, read with a stride of a row.
             (false, true) => {
@@ -59,50 +59,50 @@ impl Panels {
             }
             (to_rows, _) if self.tuple > 1 => {
                 let (segment, segments) =
-                    if to_rows { (slot, self.tile_lines) } else { (row, self.tile_length) };
-                let pitch = tuple_pitch(segment, self.tuple, width);
+                    if to_rows { (slot, self.tile_width) } else { (row, self.tile_length) };
+                let pitch = tuple_pitch(segment, self.tuple, word);
                 (pitch, false, pitch * segments)
             }
             (false, false) => {
-                let pitch = self.tile_lines | 1;
+                let pitch = self.tile_width | 1;
                 (pitch, false, pitch * self.tile_length)
             }
             // Neighbours in a row of the result are `pitch` apart, neighbours in a column 1.
             (true, _) => {
-                let step = banks.div_ceil(self.lines) % banks;
+                let step = banks.div_ceil(self.width) % banks;
                 let pitch = self.tile_length + (banks + step - self.tile_length % banks) % banks;
-                let pitch = if self.lines < banks { pitch } else { self.tile_length | 1 };
-                (pitch, false, pitch * self.tile_lines)
+                let pitch = if self.width < banks { pitch } else { self.tile_length | 1 };
+                (pitch, false, pitch * self.tile_width)
             }
         }
     }
 
     /// The bytes of shared memory that a tile takes.
-    pub fn shared_bytes(&self, width: Width) -> usize {
-        (self.held(width).2 * width.bytes()).max(WORD)
+    pub fn shared_bytes(&self, word: Width) -> usize {
+        (self.held(word).2 * word.bytes()).max(WORD)
     }
 
-    pub fn launch(&self, width: Width) -> Launch {
-        let Panels { length, lines, panels, gap, tile_length, tile_lines, tuple, .. } = *self;
-        let (pitch, padded, _) = self.held(width);
+    pub fn launch(&self, word: Width) -> Launch {
+        let Panels { length, width, panels, gap, tile_length, tile_width, tuple, .. } = *self;
+        let (pitch, padded, _) = self.held(word);
         let threads =
-            (tile_length * tile_lines * tuple / 8).next_multiple_of(32).clamp(32, self.threads);
+            (tile_length * tile_width * tuple / 8).next_multiple_of(32).clamp(32, self.threads);
         let set = |bit, is: bool| if is { bit } else { 0 };
         let params = abi::Panels {
             length: length as u64,
-            lines: lines as u64,
-            row: divisor(lines * tuple),
+            width: width as u64,
+            row: divisor(width * tuple),
             panels: divisor(panels),
             gap: gap as u64,
             tile_length: tile_length as u64,
-            tile_lines: tile_lines as u64,
+            tile_width: tile_width as u64,
             pitch: pitch as u64,
             mode: set(TO_ROWS, self.to_rows) | set(PADDED, padded) | set(GROUPED, self.waits()),
             tuple: divisor32(tuple),
         };
         let kernel = if tuple == 1 { &PANEL } else { &PANEL_TUPLES };
         let blocks = panels * self.parts();
-        let launch = launch(kernel, width, [blocks, 1], threads, self.shared_bytes(width), params);
+        let launch = launch(kernel, word, [blocks, 1], threads, self.shared_bytes(word), params);
         Launch { cooperative: self.waits(), ..launch }
     }
 }

@@ -6,8 +6,8 @@ use crate::in_place::decomposition::Decomposition;
 use crate::kernels::Width;
 use crate::launch::Launch;
 use kernel_abi::in_place::{
-    self as abi, ALONG, BACKWARDS, CHUNK, COLUMNS, HOLDING_THREADS, ROWS, Rows, SHUFFLE,
-    STAGE_ROWS, STAGING_THREADS, Shuffle, StagedRows,
+    self as abi, ALONG, BACKWARDS, COLUMNS, HOLDING_THREADS, ROWS, Rows, SHUFFLE, STAGE_ROWS,
+    STAGED_ELEMENTS, STAGING_THREADS, Shuffle, StagedRows,
 };
 
 /// The most threads of a block that holds what it moves.
@@ -36,7 +36,7 @@ pub fn stage_rows(
     launch(
         &STAGE_ROWS,
         width,
-        [d.cols.div_ceil(CHUNK as usize), count],
+        [d.cols.div_ceil(STAGED_ELEMENTS as usize), count],
         STAGING_THREADS as usize,
         0,
         StagedRows { shuffle: shuffle(d, backwards), first: first as u64 },
@@ -49,8 +49,8 @@ fn shuffle(d: &Decomposition, backwards: bool) -> Shuffle {
         rows: divisor(d.rows),
         cols: divisor(d.cols),
         common: divisor(d.common),
-        wide: divisor(d.wide),
-        inverse: d.tall_inverse as u64,
+        cols_per_c: divisor(d.cols_per_c),
+        inverse: d.rows_per_c_inverse as u64,
         backwards: u64::from(backwards),
     }
 }
@@ -58,7 +58,7 @@ fn shuffle(d: &Decomposition, backwards: bool) -> Shuffle {
 /// A column permutation of the decomposition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// Shuffle; otherwise turn.
+    /// Shuffle; otherwise rotate.
     pub shuffle: bool,
     /// The inverse.
     pub backwards: bool,
@@ -87,9 +87,9 @@ impl Columns {
             strip: strip as u64,
             part_rows: part_rows as u64,
             common: divisor(d.common),
-            tall: divisor(d.tall),
-            wide: divisor(d.wide),
-            inverse: d.wide_inverse as u64,
+            rows_per_c: divisor(d.rows_per_c),
+            cols_per_c: divisor(d.cols_per_c),
+            inverse: d.cols_per_c_inverse as u64,
             mode: set(SHUFFLE, self.shuffle)
                 | set(BACKWARDS, self.backwards)
                 | (along(strip, threads) as u64) << ALONG,

@@ -66,7 +66,7 @@ impl Slots {
         }
         let (words, width) = self.in_words(element_bytes);
         let carried = options.carry == Carry::SharedMemory;
-        (carried && words.carried_piece(width, facts, options) == 0)
+        (carried && words.carried_chunk(width, facts, options) == 0)
             .then_some("two words of a super-element do not fit on chip")
     }
 
@@ -96,52 +96,52 @@ impl Slots {
 
     /// Whether one warp to a cycle leaves nobody idle.
     fn has_many_short_cycles(&self, width: Width, facts: &Facts) -> bool {
-        let units = self.units(self.pieces(width).0);
+        let units = self.units(self.chunks(width).0);
         let many = |length| units / length >= CYCLES_EACH * facts.multiprocessors;
         units < 1 << 31 && short_cycle(self.rows, self.cols).is_some_and(many)
     }
 
-    /// The pieces that a slot of so many words is cut into for the registers of a warp, and the words
+    /// The chunks that a slot of so many words is cut into for the registers of a warp, and the words
     /// of one.
-    fn pieces(&self, width: Width) -> (usize, usize) {
+    fn chunks(&self, width: Width) -> (usize, usize) {
         let most = 32 * lane_words(width);
-        let pieces = self.length.div_ceil(most);
-        let piece = self.length.div_ceil(pieces);
-        let piece = if pieces > 1 { piece.next_multiple_of(32) } else { piece };
-        (self.length.div_ceil(piece), piece)
+        let chunks = self.length.div_ceil(most);
+        let chunk = self.length.div_ceil(chunks);
+        let chunk = if chunks > 1 { chunk.next_multiple_of(32) } else { chunk };
+        (self.length.div_ceil(chunk), chunk)
     }
 
-    /// Long cycles, a flag to each piece.
+    /// Long cycles, a flag to each chunk.
     fn through_registers(&self, width: Width, facts: &Facts) -> (Launch, usize) {
-        let (pieces, piece) = self.pieces(width);
-        // As many bytes in flight with short pieces as with long ones.
-        let kernel = match piece.div_ceil(8 * lane_words(width)) {
+        let (chunks, chunk) = self.chunks(width);
+        // As many bytes in flight with short chunks as with long ones.
+        let kernel = match chunk.div_ceil(8 * lane_words(width)) {
             0 | 1 => &PERMUTE_SHORTEST,
             2 => &PERMUTE_SHORT,
             _ => &PERMUTE,
         };
-        let units = self.units(pieces);
+        let units = self.units(chunks);
         let threads = if facts.in_turn { 32 } else { MOVING_THREADS as usize };
         // As many as their registers leave room for.
         let per_multiprocessor = if width.bytes() < 8 { 5 } else { 4 };
         let most = if facts.in_turn { 1 } else { per_multiprocessor * facts.multiprocessors };
-        // A few pieces to a warp: those that find theirs moved already cost little.
+        // A few chunks to a warp: those that find theirs moved already cost little.
         let blocks = units.div_ceil(threads / 8).clamp(1, most);
-        (self.moving(kernel, width, [blocks, threads, 0], (pieces, piece)), flag_bytes(units))
+        (self.moving(kernel, width, [blocks, threads, 0], (chunks, chunk)), flag_bytes(units))
     }
 
     /// Short cycles, each moved by one warp.
     fn by_leaders(&self, width: Width, facts: &Facts) -> Launch {
-        let (pieces, piece) = self.pieces(width);
-        let kernel = match piece.div_ceil(8 * lane_words(width)) {
+        let (chunks, chunk) = self.chunks(width);
+        let kernel = match chunk.div_ceil(8 * lane_words(width)) {
             0 | 1 => &LEADERS_SHORT,
             _ => &LEADERS,
         };
-        let blocks = self.units(pieces).div_ceil(128).clamp(1, 16 * facts.multiprocessors);
-        self.moving(kernel, width, [blocks, MOVING_THREADS as usize, 0], (pieces, piece))
+        let blocks = self.units(chunks).div_ceil(128).clamp(1, 16 * facts.multiprocessors);
+        self.moving(kernel, width, [blocks, MOVING_THREADS as usize, 0], (chunks, chunk))
     }
 
-    /// Cycles of any length, by one step at a time; two pieces of any length to a warp.
+    /// Cycles of any length, by one step at a time; two chunks of any length to a warp.
     fn through_shared_memory(
         &self,
         width: Width,
@@ -149,26 +149,26 @@ impl Slots {
         options: &InPlaceOptions,
     ) -> (Launch, usize) {
         let (bytes, room) = (width.bytes(), carrying_room(facts, options));
-        let pieces = self.length.div_ceil(self.carried_piece(width, facts, options));
-        let piece = self.length.div_ceil(pieces);
-        let warps = if facts.in_turn { 1 } else { (room / (2 * piece * bytes)).clamp(1, 4) };
-        let shared = warps * 2 * piece * bytes;
-        let units = self.units(pieces);
+        let chunks = self.length.div_ceil(self.carried_chunk(width, facts, options));
+        let chunk = self.length.div_ceil(chunks);
+        let warps = if facts.in_turn { 1 } else { (room / (2 * chunk * bytes)).clamp(1, 4) };
+        let shared = warps * 2 * chunk * bytes;
+        let units = self.units(chunks);
         let per_multiprocessor = (facts.multiprocessor_shared / (shared + 1024)).clamp(1, 16);
         let most = if facts.in_turn { 1 } else { per_multiprocessor * facts.multiprocessors };
         let blocks = units.div_ceil(4 * warps).clamp(1, most);
         let blocks = [blocks, 32 * warps, shared];
-        (self.moving(&CARRY, width, blocks, (pieces, piece)), flag_bytes(units))
+        (self.moving(&CARRY, width, blocks, (chunks, chunk)), flag_bytes(units))
     }
 
     /// The most words of a slot of which a block can hold two times as many.
-    fn carried_piece(&self, width: Width, facts: &Facts, options: &InPlaceOptions) -> usize {
+    fn carried_chunk(&self, width: Width, facts: &Facts, options: &InPlaceOptions) -> usize {
         (carrying_room(facts, options) / (2 * width.bytes())).min(self.length)
     }
 
     /// What is moved along cycles by itself.
-    fn units(&self, pieces: usize) -> usize {
-        self.rows * self.cols * pieces * self.instances
+    fn units(&self, chunks: usize) -> usize {
+        self.rows * self.cols * chunks * self.instances
     }
 
     /// A launch of so many blocks, of so many threads and bytes of shared memory.
@@ -177,19 +177,19 @@ impl Slots {
         kernel: &Kernel<abi::Slots>,
         width: Width,
         [blocks, threads, shared]: [usize; 3],
-        (pieces, piece): (usize, usize),
+        (chunks, chunk): (usize, usize),
     ) -> Launch {
         let params = abi::Slots {
             rows: self.rows as u64,
             cols: divisor32(self.cols),
             length: self.length as u64,
-            piece: piece as u64,
-            pieces: pieces as u64,
+            chunk: chunk as u64,
+            chunks: chunks as u64,
             period: divisor32(self.period),
             gap: self.gap as u64,
             instances: self.instances as u64,
             slots: divisor32(self.rows * self.cols),
-            scramble: scramble(self.units(pieces).div_ceil(32)) as u64,
+            scramble: scramble(self.units(chunks).div_ceil(32)) as u64,
         };
         launch(kernel, width, [blocks, 1], threads, shared, params)
     }
