@@ -7,23 +7,15 @@
 use std::sync::atomic::{Ordering, fence};
 
 use crate::alu::join;
-use crate::block::Cta;
+use crate::cta::{At, Cta};
 use crate::findings::{Finding, Space, Touched};
 use crate::isa::{Access, Atomic, AtomicOp, Reg, SHARED_WINDOW, SHARED_WINDOW_BYTES, Slot, Window};
 use crate::local::{Bad, low_mask};
 use crate::memory::{Allocation, find, lock};
 use crate::registers::{Doubles, LANES, Registers, Words, lanes};
-use crate::watch::Motion;
+use crate::trace::Motion;
 
 type Buffer = [Words; 4];
-
-/// The instruction at hand and who executes it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct At {
-    pub pc: u32,
-    pub warp: u32,
-    pub mask: u32,
-}
 
 /// Calls a method generic over the bytes of an access.
 macro_rules! with_bytes {

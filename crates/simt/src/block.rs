@@ -1,82 +1,13 @@
 //! Runs one block: its warps in turn, its barriers, its shared memory.
 
-use crate::access::At;
+use crate::cta::{At, BarrierState, Cta};
 use crate::findings::{Finding, FindingKind, Site};
 use crate::isa::{BarrierReduce, Op};
-use crate::launch::Launch;
-use crate::local::Local;
-use crate::memory::Allocation;
 use crate::paths::{State, Wait};
 use crate::registers::LANES;
-use crate::report::Findings;
 use crate::warp::{Pause, Warp};
-use crate::watch::Watch;
-
-/// One of a block's 16 barriers.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct BarrierState {
-    /// Threads that arrived, and the same with partial warps counted as whole ones.
-    arrived: u32,
-    counted: u32,
-    /// Threads to wait for, where the instruction says.
-    expected: Option<u32>,
-    votes: u32,
-    voters: u32,
-}
-
-impl BarrierState {
-    pub(crate) fn arrive(&mut self, expected: Option<u32>, arrived: u32, counted: u32) {
-        self.arrived += arrived;
-        self.counted += counted;
-        self.expected = self.expected.or(expected);
-    }
-
-    /// Adds the votes of a reducing barrier.
-    pub(crate) fn reduce(&mut self, ayes: u32, mask: u32) {
-        self.votes += (ayes & mask).count_ones();
-        self.voters += mask.count_ones();
-    }
-
-    fn is_complete(&self, live: u32) -> bool {
-        self.arrived > 0
-            && match self.expected {
-                Some(expected) => self.counted >= expected,
-                None => self.arrived >= live,
-            }
-    }
-}
-
-/// The block that a worker executes, and what it keeps from block to block.
-pub(crate) struct Cta<'k> {
-    pub launch: &'k Launch<'k>,
-    /// Index of the block, as `%ctaid` and counted row by row.
-    pub block: [u32; 3],
-    pub linear: u64,
-    pub shared: Local,
-    pub barriers: [BarrierState; 16],
-    pub live_threads: u32,
-    /// The allocation that was touched last.
-    pub allocation: &'k Allocation,
-    pub findings: Findings,
-    /// Present where anything is to be observed.
-    pub watch: Option<Box<Watch>>,
-}
 
 impl<'k> Cta<'k> {
-    pub(crate) fn new(launch: &'k Launch<'k>) -> Cta<'k> {
-        Cta {
-            launch,
-            block: [0; 3],
-            linear: 0,
-            shared: Local::default(),
-            barriers: Default::default(),
-            live_threads: 0,
-            allocation: launch.nothing,
-            findings: Findings::new(launch.findings_limit),
-            watch: None,
-        }
-    }
-
     /// Runs block number `linear` to its end.
     pub(crate) fn run<const WATCH: bool>(
         &mut self,

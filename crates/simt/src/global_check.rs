@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCs
 
 use crate::clocks::Clocks;
 use crate::memory::{Table, find, join_adjacent};
-use crate::watch::Motion;
+use crate::trace::Motion;
 
 type Cells = OnceLock<Option<Box<[AtomicU64]>>>;
 

@@ -562,3 +562,15 @@ pub(crate) const EXIT: u32 = u32::MAX;
 pub(crate) const SHARED_WINDOW: u64 = 0xffff_ff00_0000_0000;
 /// Size of that window.
 pub(crate) const SHARED_WINDOW_BYTES: u64 = 1 << 32;
+
+impl Program {
+    /// The narrowest access of a kernel that can touch the state space of `window`.
+    pub(crate) fn narrowest_access(&self, window: Window) -> u32 {
+        let touches = |of: Window| of == window || of == Window::Generic;
+        let accesses = self.accesses.iter().filter(|access| touches(access.window));
+        let atomics = self.atomics.iter().filter(|atomic| touches(atomic.window));
+        let widths =
+            accesses.map(|a| u32::from(a.bytes)).chain(atomics.map(|a| u32::from(a.bytes)));
+        widths.min().unwrap_or(4)
+    }
+}

@@ -10,7 +10,7 @@
 //! order that a kernel makes from them (flags, locks) is not seen.
 
 use crate::clocks::Clocks;
-use crate::watch::Motion;
+use crate::trace::Motion;
 
 /// Who made an access, when, and by which instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

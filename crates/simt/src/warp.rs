@@ -1,8 +1,8 @@
 //! Runs one warp until it ends or has to wait.
 
-use crate::access::{self, At};
+use crate::access;
 use crate::alu;
-use crate::block::Cta;
+use crate::cta::{At, Cta};
 use crate::exchange;
 use crate::findings::{Finding, FindingKind};
 use crate::isa::{Barrier, Init, Inst, Op, Program, Special, W};

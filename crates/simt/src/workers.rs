@@ -8,8 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::Error;
-use crate::block::Cta;
 use crate::counters::Tally;
+use crate::cta::Cta;
 use crate::findings::{Fault, Finding};
 use crate::launch::Launch;
 use crate::memory::lock;
