@@ -18,6 +18,7 @@
 //! | `multiply` | the high half of a product |
 //! | `opaque` | keeping the compiler from computing early what is needed late |
 //! | `shared` | accesses to shared memory as wide as they are needed |
+//! | `slide` | bytes that start anywhere, out of aligned ones |
 //! | `tile` | a tile in shared memory |
 //! | `walk` | which tile a block takes |
 //! | `warp` | what the lanes of a warp tell each other |
@@ -83,6 +84,8 @@ pub mod multiply;
 pub mod opaque;
 #[cfg(any(feature = "fast", feature = "tensor"))]
 pub mod shared;
+#[cfg(any(feature = "fast", feature = "tensor"))]
+pub mod slide;
 pub mod tile;
 pub mod walk;
 #[cfg(any(

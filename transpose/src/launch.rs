@@ -4,7 +4,7 @@ use crate::image::EntryPoint;
 use kernel_abi::Params;
 
 /// The most 64-bit fields that a kernel's parameters have.
-pub(crate) const MAX_FIELDS: usize = 57;
+pub(crate) const MAX_FIELDS: usize = 59;
 
 /// One kernel over one grid.
 ///

@@ -9,9 +9,6 @@ use crate::{params, table, Width};
 /// Threads of a block of [`WORDS`].
 pub const WORDS_THREADS: u32 = 256;
 
-/// Threads that a block of [`TILES`] has at most: whole warps, as many as its tile has work for.
-pub const MOST_TILES_THREADS: u32 = 512;
-
 /// The most axes of a move: as many as a tensor has, and one more for elements of several words.
 pub const MOST_AXES: usize = 17;
 
@@ -87,11 +84,28 @@ params! {
         /// Bytes of the transposed tile. Two tables follow it in shared memory: for each row where it starts in the source, and for each
         /// column where it starts in the destination, 64 bits each.
         tile: u64,
-        /// Whether all rows of all tiles start on a vector of the source; 0 or 1.
-        src_vectors: u64,
-        /// How the destination's columns are stored: as vectors, on which they all start (0), or a word a lane, `1 << lanes` lanes a column.
+        /// How rows are loaded: a [`Loading`].
+        loading: u64,
+        /// Bytes from the address that the kernel is given to the lowest word of the source: what lies between it and the highest may be
+        /// loaded with the words.
+        lowest: u64,
+        /// Bytes from the lowest word to behind the highest.
+        reach: u64,
+        /// How columns are stored: as vectors, on which they all start (0), or word by word, `1 << lanes` lanes a column; words of less
+        /// than 4 bytes several at a time.
         lanes: u64,
     }
+}
+
+/// How [`TILES`] loads rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loading {
+    /// Word by word: rows start anywhere.
+    Words,
+    /// As vectors: all rows of all tiles start on one.
+    Vectors,
+    /// As vectors out of two vectors each: rows start anywhere.
+    Slid,
 }
 
 /// A number to divide by, packed: itself, and in the upper half 2³² / `number`, rounded up; 0 there for 1.
@@ -122,6 +136,15 @@ impl TileShape {
         TileShape { block_rows, micro_blocks }
     }
 
+    /// Threads that a block has at most: whole warps, as many as its tile has work for. With more of 16 bytes, the assembler would spill.
+    pub const fn most_threads(width: Width) -> u32 {
+        if width as u8 == Width::B16 as u8 {
+            256
+        } else {
+            512
+        }
+    }
+
     /// Threads of a block whose tile has so many micro-blocks.
     pub const fn threads(&self, micro_blocks: usize) -> usize {
         micro_blocks.div_ceil(self.micro_blocks as usize).next_multiple_of(WARP as usize)
@@ -140,7 +163,7 @@ table! { TENSOR of Tensor:
     }
     /// Moves whose fastest axis changes: tiles of what lies together in the source by what lies together in the destination.
     TILES = "tiles" takes Tiles {
-        1: at_most MOST_TILES_THREADS, 2: at_most MOST_TILES_THREADS, 4: at_most MOST_TILES_THREADS, 8: at_most MOST_TILES_THREADS, 16: at_most MOST_TILES_THREADS
+        1: at_most TileShape::most_threads(Width::B1), 2: at_most TileShape::most_threads(Width::B2), 4: at_most TileShape::most_threads(Width::B4), 8: at_most TileShape::most_threads(Width::B8), 16: at_most TileShape::most_threads(Width::B16)
     }
 }
 

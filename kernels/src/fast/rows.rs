@@ -16,13 +16,14 @@
 
 use super::edges::Extent;
 use super::gather::Gather;
-use super::spans::{slide, Destination, Spans, Transposed};
+use super::spans::{Destination, Spans, Transposed};
 use super::{per_vector, SECTOR, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::load_vector;
 use crate::matrices::Matrices;
 use crate::micro_block::MicroBlock;
 use crate::opaque::opaque_u64;
+use crate::slide::slide;
 use crate::warp;
 use cuda_std::thread;
 use kernel_abi::{fast::RowsTile, Width};

@@ -18,9 +18,10 @@
 use super::gather::Gather;
 use super::row_staging::{RowStaging, ToStaging};
 use super::shared::{load_u32, permute, store_u32};
-use super::spans::{slide_u32, Destination, Spans, Transposed};
+use super::spans::{Destination, Spans, Transposed};
 use super::{SECTOR, VECTOR};
 use crate::matrices::Matrices;
+use crate::slide::slide_u32;
 use cuda_std::thread;
 use kernel_abi::fast::TriplesTile;
 

@@ -12,7 +12,8 @@
 //!
 //! # Rows that start anywhere
 //! Where rows do not all start on a vector, the words of a thread's vector are not neighbours but as far apart as a row has vectors:
-//! the threads of a warp then load neighbouring words. Where columns do not, each lane stores a word.
+//! the threads of a warp then load neighbouring words. Where columns do not, each lane stores a word. Words of less than 4 bytes would be
+//! too many: a thread slides its vector out of two, and a lane stores 4 bytes.
 //!
 //! # Banks
 //! The tile's columns are a multiple of 128 bytes apart. Vector `k` of the columns that the `v`-th thread of a row has is kept at `k ^ v mod
@@ -23,12 +24,13 @@ use super::tensor_entry;
 use super::vector::Word;
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
-use crate::launch::at_most_registers;
 use crate::micro_block::MicroBlock;
+use crate::shared::load_u32;
+use crate::slide::{slide, slide_u32};
 use core::marker::PhantomData;
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
-use kernel_abi::tensor::{Run, TileShape, Tiles, MOST_BLOCK_AXES};
+use kernel_abi::tensor::{Loading, Run, TileShape, Tiles, MOST_BLOCK_AXES};
 use kernel_abi::Width;
 
 /// Vectors that a thread loads: all of its micro-blocks.
@@ -165,17 +167,40 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
     unsafe {
         let offsets = Offsets::fill::<E>(params, base + params.tile as u32);
         let place = Place::of_block(params);
-        let bytes = |words: u64| words.wrapping_mul(size_of::<E>() as u64);
-        let (src, dst) = (src as u64, dst as u64);
         thread::sync_threads();
-        load::<E, R, BLOCKS>(src.wrapping_add(bytes(place.from)), params, offsets, tile, place);
+        let source = Source {
+            tile: src.wrapping_add(place.from as usize),
+            first: (src as u64).wrapping_add(params.lowest),
+            reach: params.reach,
+        };
+        load::<E, R, BLOCKS>(source, params, offsets, tile, place);
         thread::sync_threads();
-        let dst = dst.wrapping_add(bytes(place.to));
-        if params.lanes == 0 {
+        let dst = dst.wrapping_add(place.to as usize);
+        if size_of::<E>() == VECTOR as usize || params.lanes == 0 {
             store_vectors(dst, params, offsets, tile, place);
         } else {
             store_words(dst, params, offsets, tile, place);
         }
+    }
+}
+
+/// The source: what may be loaded of it.
+#[derive(Clone, Copy)]
+struct Source<E> {
+    /// Where the tile starts.
+    tile: *const E,
+    /// The lowest word's address.
+    first: u64,
+    /// Bytes from there to behind the highest word.
+    reach: u64,
+}
+
+impl<E> Source<E> {
+    /// Whether the `bytes` bytes at `address` lie between the lowest word and the highest.
+    #[inline(always)]
+    fn holds(&self, address: u64, bytes: u32) -> bool {
+        let past = address.wrapping_sub(self.first);
+        past < self.reach && past + bytes as u64 <= self.reach
     }
 }
 
@@ -185,25 +210,25 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
 /// Those of [`move_tile`]; a barrier separates this from what filled the tables.
 #[inline(always)]
 unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>(
-    src: u64,
+    source: Source<E>,
     params: &Tiles,
     offsets: Offsets,
     tile: Tile<E>,
     place: Place,
 ) {
-    let size = size_of::<E>() as u32;
-    let (vectors, aligned) = (params.row_vectors as u32, params.src_vectors != 0);
+    let loading = params.loading as u32;
+    let (by_words, slid) = (loading == Loading::Words as u32, loading == Loading::Slid as u32);
     // The first word of a thread's vector of a row, and how far the next is from it.
     let spread = |vector: u32| {
-        if aligned {
-            (vector * per_vector::<E>(), 1)
+        if by_words {
+            (vector, params.row_vectors as u32)
         } else {
-            (vector, vectors)
+            (vector * per_vector::<E>(), 1)
         }
     };
     let place_of = |k: usize| {
-        let (group, vector) =
-            divide(thread::thread_idx_x() + k as u32 * thread::block_dim_x(), params.row_vectors);
+        let number = thread::thread_idx_x() + k as u32 * thread::block_dim_x();
+        let (group, vector) = divide(number, params.row_vectors);
         (group * R as u32, vector)
     };
     const { assert!(R * BLOCKS == LOADS) };
@@ -212,17 +237,24 @@ unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>(
         let (first_row, vector) = place_of(LOAD / R);
         let row = first_row + (LOAD % R) as u32;
         let (first, step) = spread(vector);
-        if row < place.rows {
-            // SAFETY: words of the source, and an aligned vector where all rows start on one.
+        if row < place.rows && first < place.cols {
+            // SAFETY: an entry of the table; words of the source, and aligned vectors of what lies between its words.
             held[LOAD] = unsafe {
-                let from = src.wrapping_add(Offsets::of(offsets.rows, row));
-                let from = from.wrapping_add((first * size) as u64);
-                if aligned && first + per_vector::<E>() <= place.cols {
-                    load_vector(from)
+                let from = source.tile.wrapping_byte_add(Offsets::of(offsets.rows, row) as usize);
+                let from = from.wrapping_add(first as usize);
+                let past = from as u64 as u32 % VECTOR;
+                let aligned = from as u64 - past as u64;
+                // A word of 16 bytes is a vector.
+                if size_of::<E>() == VECTOR as usize {
+                    load_vector(from as u64)
+                } else if !by_words && past == 0 && source.holds(aligned, VECTOR) {
+                    load_vector(aligned)
+                } else if size_of::<E>() < 4 && slid && source.holds(aligned, 2 * VECTOR) {
+                    slide::<E>(load_vector(aligned), load_vector(aligned + VECTOR as u64), past)
                 } else {
                     E::vector(|j| {
                         if first + j * step < place.cols {
-                            E::load(from.wrapping_add((j * step * size) as u64) as *const E)
+                            E::load(from.wrapping_add((j * step) as usize))
                         } else {
                             E::ANY
                         }
@@ -248,10 +280,10 @@ unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>(
 /// The thread of each row that has loaded a column.
 #[inline(always)]
 fn loader<E>(params: &Tiles, col: u32) -> u32 {
-    if params.src_vectors != 0 {
-        col / per_vector::<E>()
-    } else {
+    if params.loading as u32 == Loading::Words as u32 {
         divide(col, params.row_vectors).1
+    } else {
+        col / per_vector::<E>()
     }
 }
 
@@ -261,7 +293,7 @@ fn loader<E>(params: &Tiles, col: u32) -> u32 {
 /// Those of [`move_tile`], and that a barrier separates this from [`load`].
 #[inline(always)]
 unsafe fn store_vectors<E: Element>(
-    dst: u64,
+    dst: *mut E,
     params: &Tiles,
     offsets: Offsets,
     tile: Tile<E>,
@@ -275,16 +307,16 @@ unsafe fn store_vectors<E: Element>(
         }
         let row = vector * per_vector::<E>();
         let from = tile.address(row, col, loader::<E>(params, col));
-        // SAFETY: words of the destination, and a whole vector where there is one.
+        // SAFETY: a column that there is, words of the destination, and a whole vector where there is one.
         unsafe {
-            let to = dst.wrapping_add(Offsets::of(offsets.cols, col));
-            let to = to.wrapping_add((row * size_of::<E>() as u32) as u64);
+            let to = dst.wrapping_byte_add(Offsets::of(offsets.cols, col) as usize);
+            let to = to.wrapping_add(row as usize);
             if row + per_vector::<E>() <= place.rows {
-                store_vector(to, B16::load_shared(from));
+                store_vector(to as u64, B16::load_shared(from));
             } else if row < place.rows {
                 for i in 0..place.rows - row {
                     let word = E::load_shared(from + i * size_of::<E>() as u32);
-                    word.store((to as *mut E).wrapping_add(i as usize));
+                    word.store(to.wrapping_add(i as usize));
                 }
             }
         }
@@ -292,34 +324,80 @@ unsafe fn store_vectors<E: Element>(
     }
 }
 
-/// Stores a transposed tile, a word a lane.
+/// Stores a transposed tile word by word: words of less than 4 bytes as many at a time as are 4 bytes of the destination.
 ///
 /// # Safety
 /// As [`store_vectors`].
 #[inline(always)]
 unsafe fn store_words<E: Element>(
-    dst: u64,
+    dst: *mut E,
     params: &Tiles,
     offsets: Offsets,
     tile: Tile<E>,
     place: Place,
 ) {
     let lanes = params.lanes as u32;
-    let (lane, mut col) =
-        (thread::thread_idx_x() & ((1 << lanes) - 1), thread::thread_idx_x() >> lanes);
+    let (lane, mut col) = (thread::thread_idx_x() % (1 << lanes), thread::thread_idx_x() >> lanes);
     while col < place.cols {
-        // SAFETY: a column that there is.
-        let to = unsafe { dst.wrapping_add(Offsets::of(offsets.cols, col)) as *mut E };
-        let vector = loader::<E>(params, col);
-        let mut row = lane;
-        while row < place.rows {
-            // SAFETY: a word of the destination, which no other thread has.
-            unsafe {
-                E::load_shared(tile.address(row, col, vector)).store(to.wrapping_add(row as usize));
+        // SAFETY: a column that there is, and its place in the destination, which no other threads have.
+        unsafe {
+            let to = dst.wrapping_byte_add(Offsets::of(offsets.cols, col) as usize);
+            let vector = loader::<E>(params, col);
+            if size_of::<E>() < 4 {
+                store_column_of_narrow(to, tile, col, vector, place.rows, [lane, 1 << lanes]);
+            } else {
+                let mut row = lane;
+                while row < place.rows {
+                    let word = E::load_shared(tile.address(row, col, vector));
+                    word.store(to.wrapping_add(row as usize));
+                    row += 1 << lanes;
+                }
             }
-            row += 1 << lanes;
         }
         col += thread::block_dim_x() >> lanes;
+    }
+}
+
+/// Stores the first `rows` words of a column to `to`, of which each `step`-th 4 bytes, from the `lane`-th on, are this thread's.
+///
+/// # Safety
+/// As [`store_vectors`]; the column is one of the tile's, which thread `vector` of each row has loaded.
+#[inline(always)]
+unsafe fn store_column_of_narrow<E: Element>(
+    to: *mut E,
+    tile: Tile<E>,
+    col: u32,
+    vector: u32,
+    rows: u32,
+    [lane, step]: [u32; 2],
+) {
+    let size = size_of::<E>() as u32;
+    let word = |byte: u32| tile.address(byte / size, col, vector);
+    // The 4 bytes of the destination that the column starts in may have begun before it.
+    let before = to as u64 as u32 % 4;
+    let end = before + rows * size;
+    let mut unit = lane * 4;
+    while unit < end {
+        // SAFETY: the caller's obligations.
+        unsafe {
+            if unit >= before && unit + 4 <= end {
+                let byte = unit - before;
+                let low = load_u32(word(byte - byte % 4));
+                // Bytes that are needed only where there are such.
+                let high =
+                    if byte.is_multiple_of(4) { low } else { load_u32(word(byte - byte % 4 + 4)) };
+                let at = to.wrapping_byte_add(byte as usize) as *mut u32;
+                at.write(slide_u32(low, high, byte));
+            } else {
+                let mut byte = unit.max(before);
+                while byte < end.min(unit + 4) {
+                    let at = to.wrapping_byte_add((byte - before) as usize);
+                    E::load_shared(word(byte - before)).store(at);
+                    byte += size;
+                }
+            }
+        }
+        unit += step * 4;
     }
 }
 
@@ -330,7 +408,6 @@ macro_rules! tiles {
             "Moves tiles of what lies together in the source by what lies together in the destination.",
             TILES: Tiles, $name: $element, |src, dst, params| {
                 const SHAPE: TileShape = TileShape::of(Width::$width);
-                at_most_registers::<32>();
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let base = crate::tile::shared_address(memory);
                 move_tile::<

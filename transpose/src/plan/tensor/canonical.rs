@@ -127,6 +127,17 @@ impl Canonical {
         }
     }
 
+    /// Bytes from where the move starts to the source's lowest word, and from there to behind the highest.
+    pub fn source_range(&self) -> (isize, usize) {
+        let (mut below, mut above) = (0, 1);
+        for axis in self.axes() {
+            let far = (axis.length as isize - 1) * axis.src;
+            if far < 0 { below += far } else { above += far }
+        }
+        let bytes = self.word.bytes() as isize;
+        (below * bytes, ((above - below) * bytes) as usize)
+    }
+
     /// Makes one axis of neighbours that lie together on both sides.
     fn join(&mut self) {
         let mut kept = 0;

@@ -5,9 +5,10 @@ use super::model::{SECTOR, Tally, WEIGHTS, sectors};
 use super::{Block, launch};
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
+use kernel_abi::Width;
 use kernel_abi::tensor::{
-    Axis as Divided, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, MOST_TILES_THREADS, Run, RunAxis,
-    TILES, TileShape, Tiles, divisor,
+    Axis as Divided, Loading, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Run, RunAxis, TILES,
+    TileShape, Tiles, divisor,
 };
 
 /// The words that runs of a tile are tried with, about.
@@ -141,7 +142,8 @@ fn choice(canonical: &Canonical, rows: &Cut, cols: &Cut) -> Option<Choice> {
         return None;
     }
     let size = Size::of(canonical, rows, cols);
-    if size.threads > MOST_TILES_THREADS as usize || size.shared > MOST_SHARED {
+    if size.threads > TileShape::most_threads(canonical.word) as usize || size.shared > MOST_SHARED
+    {
         return None;
     }
     let word = canonical.word_bytes();
@@ -235,6 +237,7 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
         };
     }
     let size = Size::of(canonical, rows, cols);
+    let (lowest, reach) = canonical.source_range();
     let params = Tiles {
         blocks: divided,
         count: axes.len() as u64,
@@ -244,8 +247,10 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
         col_vectors: divisor(size.col_vectors as u32),
         pitch: size.pitch as u64,
         tile: size.tile as u64,
-        src_vectors: u64::from(cols.aligned >= VECTOR),
-        lanes: if rows.aligned >= VECTOR { 0 } else { lanes(rows.words) },
+        loading: loading(canonical.word, cols.aligned) as u64,
+        lowest: lowest as u64,
+        reach: reach as u64,
+        lanes: if rows.aligned >= VECTOR { 0 } else { lanes(rows.words, canonical.word_bytes()) },
     };
     let block = Block { threads: size.threads as u32, shared: size.shared };
     Some(launch(&TILES, canonical, blocks, block, [0, 0], &params))
@@ -256,9 +261,13 @@ pub(super) fn describe(launch: &Launch) -> Option<String> {
     if !TILES.entries.iter().any(|entry| entry.name == launch.entry.name) {
         return None;
     }
-    let Tiles { rows, cols, src_vectors, lanes, .. } = launch.params.to()?;
-    let by = |vectors: bool| if vectors { "vectors" } else { "words" };
-    let (loaded, stored) = (by(src_vectors != 0), by(lanes == 0));
+    let Tiles { rows, cols, loading, lanes, .. } = launch.params.to()?;
+    let loaded = match loading {
+        loading if loading == Loading::Vectors as u64 => "vectors",
+        loading if loading == Loading::Slid as u64 => "slid vectors",
+        _ => "words",
+    };
+    let stored = if lanes == 0 { "vectors" } else { "words" };
     let (rows, cols) = (rows.tile, cols.tile);
     Some(format!("tiles of {rows} rows of {cols} words, loaded by {loaded}, stored by {stored}"))
 }
@@ -280,9 +289,20 @@ fn run(canonical: &Canonical, cut: &Cut, stride: fn(&Axis) -> isize, axis: usize
     }
 }
 
-/// How many lanes store a column of so many words, as a power of two: as many as leave the fewest without a word.
-fn lanes(words: usize) -> u64 {
-    let idle = |lanes: u32| words.next_multiple_of(1 << lanes);
+/// How rows are loaded that start on a multiple of so many bytes.
+fn loading(word: Width, aligned: usize) -> Loading {
+    match word {
+        _ if aligned >= VECTOR => Loading::Vectors,
+        Width::B1 | Width::B2 => Loading::Slid,
+        _ => Loading::Words,
+    }
+}
+
+/// How many lanes store a column of so many words, as a power of two: as many as leave the fewest idle. A lane stores 4 bytes at least, and
+/// columns may start within 4 bytes.
+fn lanes(words: usize, word_bytes: usize) -> u64 {
+    let pieces = if word_bytes < 4 { (words * word_bytes).div_ceil(4) + 1 } else { words };
+    let idle = |lanes: u32| pieces.next_multiple_of(1 << lanes);
     // Of equals the first is taken, which has the most lanes.
     [5, 4, 3].into_iter().min_by_key(|&lanes| idle(lanes)).map_or(5, u64::from)
 }
