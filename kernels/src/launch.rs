@@ -74,7 +74,8 @@ pub fn at_most_registers<const REGISTERS: u32>() {
     }
 }
 
-/// The same on every chip: for kernels of which so many blocks must run at a time that no more are left.
+/// Has the assembler give each thread of the kernel that calls this no more than `REGISTERS`, on every chip: for kernels of which so
+/// many blocks must run at a time that no more registers are left.
 #[gpu_only]
 #[inline(always)]
 pub fn never_more_registers<const REGISTERS: u32>() {

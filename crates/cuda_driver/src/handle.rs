@@ -18,7 +18,7 @@ macro_rules! handles {
 
         // SAFETY: the driver takes its names from any thread; nothing is reached through the pointer here.
         unsafe impl Send for $name {}
-        // SAFETY: as above.
+        // SAFETY: a name is copied, and nothing is reached through the pointer.
         unsafe impl Sync for $name {}
     )* };
 }

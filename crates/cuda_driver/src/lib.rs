@@ -130,7 +130,7 @@ pub use version::DriverVersion;
 /// any number of times.
 ///
 /// # Errors
-/// As for [`Driver::get`].
+/// Those of [`Driver::get`].
 pub fn available() -> Result<DriverVersion, Error> {
     Driver::get()?.version()
 }

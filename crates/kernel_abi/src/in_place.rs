@@ -14,7 +14,7 @@ params! {
         magic,
     }
 
-    /// The same for 32-bit numbers.
+    /// A number that does not change in a launch, to divide 32-bit numbers by.
     Divisor32 {
         /// The number, not 0 and below 2³¹.
         divisor,
@@ -224,11 +224,11 @@ table! { IN_PLACE of InPlace:
     SQUARE = "square" takes Square {
         1: exactly SQUARE_BLOCK, 2: exactly SQUARE_BLOCK, 4: exactly SQUARE_BLOCK, 8: exactly SQUARE_BLOCK
     }
-    /// The same by accesses of 16 bytes.
+    /// Exchanges two tiles of a square matrix by accesses of 16 bytes.
     SQUARE_WIDE = "square_wide" takes Square {
         1: exactly SQUARE_BLOCK, 2: exactly SQUARE_BLOCK, 4: exactly SQUARE_BLOCK, 8: exactly SQUARE_BLOCK, 16: exactly SQUARE_BLOCK
     }
-    /// The same with elements of several words.
+    /// Exchanges two tiles of a square matrix whose elements have several words.
     SQUARE_TUPLES = "square_tuples" takes SquareTuples {
         1: exactly SQUARE_BLOCK, 2: exactly SQUARE_BLOCK, 4: exactly SQUARE_BLOCK, 8: exactly SQUARE_BLOCK, 16: exactly SQUARE_BLOCK
     }
@@ -236,7 +236,7 @@ table! { IN_PLACE of InPlace:
     PANEL = "panel" takes Panels {
         1: within HOLDING_THREADS, 2: within HOLDING_THREADS, 4: within HOLDING_THREADS, 8: within HOLDING_THREADS, 16: within HOLDING_THREADS
     }
-    /// The same with elements of several words.
+    /// Turns the rows of panels into slots, or slots into rows, of elements of several words.
     PANEL_TUPLES = "panel_tuples" takes Panels {
         1: within HOLDING_THREADS, 2: within HOLDING_THREADS, 4: within HOLDING_THREADS, 8: within HOLDING_THREADS, 16: within HOLDING_THREADS
     }
@@ -244,11 +244,11 @@ table! { IN_PLACE of InPlace:
     PERMUTE = "permute" takes Slots {
         1: within MOVING_THREADS, 2: within MOVING_THREADS, 4: within MOVING_THREADS, 8: within MOVING_THREADS, 16: within MOVING_THREADS
     }
-    /// The same with shorter ones, eight steps at a time.
+    /// Moves shorter super-elements along the cycles of their transposition, eight steps at a time.
     PERMUTE_SHORT = "permute_short" takes Slots {
         1: within MOVING_THREADS, 2: within MOVING_THREADS, 4: within MOVING_THREADS, 8: within MOVING_THREADS, 16: within MOVING_THREADS
     }
-    /// The same with the shortest, sixteen steps at a time.
+    /// Moves the shortest super-elements along the cycles of their transposition, sixteen steps at a time.
     PERMUTE_SHORTEST = "permute_shortest" takes Slots {
         1: within MOVING_THREADS, 2: within MOVING_THREADS, 4: within MOVING_THREADS, 8: within MOVING_THREADS, 16: within MOVING_THREADS
     }
@@ -256,7 +256,7 @@ table! { IN_PLACE of InPlace:
     LEADERS = "leaders" takes Slots {
         1: within MOVING_THREADS, 2: within MOVING_THREADS, 4: within MOVING_THREADS, 8: within MOVING_THREADS, 16: within MOVING_THREADS
     }
-    /// The same with shorter ones.
+    /// Moves shorter super-elements along short cycles, a warp to a cycle.
     LEADERS_SHORT = "leaders_short" takes Slots {
         1: within MOVING_THREADS, 2: within MOVING_THREADS, 4: within MOVING_THREADS, 8: within MOVING_THREADS, 16: within MOVING_THREADS
     }

@@ -35,9 +35,9 @@ unsafe fn cycle<E: Element>(matrix: *mut E, _: *mut u32, params: Cycle) {
             let mut held = unsafe { E::load(matrix.add(k as usize)) };
             loop {
                 at = next(&params, at);
-                // SAFETY: as above.
+                // SAFETY: inside the matrix; the cycle is this thread's alone.
                 let next = unsafe { E::load(matrix.add(at as usize)) };
-                // SAFETY: as above.
+                // SAFETY: inside the matrix; the cycle is this thread's alone.
                 unsafe { held.store(matrix.add(at as usize)) };
                 held = next;
                 if at == k {

@@ -39,7 +39,7 @@ impl Divisor {
     }
 }
 
-/// The same for numbers of 32 bits, at a third of the instructions.
+/// A divisor of numbers of 32 bits, at a third of the instructions of [`Divisor`].
 #[derive(Clone, Copy)]
 pub struct Divisor32 {
     /// The divisor, not 0 and below 2³¹.

@@ -82,7 +82,7 @@ unsafe fn flags<E: Strong>(matrix: *mut E, _: *mut u32, params: Flags) {
             at = next(at);
             // SAFETY: inside the tile.
             let found = unsafe { E::load_strong(tile.add(at as usize)) };
-            // SAFETY: as above.
+            // SAFETY: the flag of an element of the tile.
             owned = unsafe { flags.claim(at) };
             // SAFETY: inside the tile, and claimed before: what stood there has been read by its owner.
             unsafe { held.store_strong(tile.add(at as usize)) };

@@ -103,7 +103,7 @@ unsafe fn fused<E: Strong>(matrix: *mut E, flags: *mut u32, params: Fused) {
             let (row, col) = cols.divide(tile);
             tile = col * rows + row;
             load(tile, other);
-            // SAFETY: as above.
+            // SAFETY: all threads are here; the flag of a tile.
             owned = unsafe { ask(mailbox, || claim(flags, tile)) };
             store(tile, buffer);
             // The next tile is loaded into the buffer that others may still be reading.

@@ -110,7 +110,7 @@ unsafe fn follow<E: Element, const ELEMENTS: usize, const STEPS: usize>(
         }
         crate::unroll!(STEP in [0 1 2 3 4 5 6 7] {
             if STEP < STEPS && STEP < count && (STEP + 1 < STEPS || !is_open) {
-                // SAFETY: as above.
+                // SAFETY: the caller's obligations; what stood there has been read.
                 unsafe { store(layer, cycles.offset(targets[STEP]), &held[STEP]) };
             }
         });

@@ -259,7 +259,7 @@ impl<E: Element, const MANY: bool> Stretch<E, MANY> {
     /// Loads a stretch; it is held as it is.
     ///
     /// # Safety
-    /// As for [`segments::load`].
+    /// The obligations of [`segments::load`].
     #[inline(always)]
     unsafe fn load(&self, elements: u32) {
         // SAFETY: the caller's obligations.
@@ -275,7 +275,7 @@ impl<E: Element, const MANY: bool> Stretch<E, MANY> {
     /// Stores a stretch, taken across the slots that are held.
     ///
     /// # Safety
-    /// As for [`segments::store`].
+    /// The obligations of [`segments::store`].
     #[inline(always)]
     unsafe fn store(&self, elements: u32) {
         // SAFETY: the caller's obligations.

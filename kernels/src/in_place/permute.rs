@@ -131,7 +131,7 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
                 free = unsafe { claim_if(promising >> lane & 1 != 0, layer.flags, flag) };
             }
         } else if lane < 2 * STEPS as u32 {
-            // SAFETY: as above.
+            // SAFETY: the flag of a slot of the layer.
             free = unsafe { is_clear(layer.flags, flag) };
         }
         // SAFETY: the whole warp is here.
@@ -147,7 +147,7 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
         }
         crate::unroll!(STEP in [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {
             if STEP < STEPS && owned >> (STEP - 1) & 1 != 0 {
-                // SAFETY: as above.
+                // SAFETY: the caller's obligations; the place was claimed and a barrier stands between.
                 unsafe { store(layer, cycles.offset(places[STEP]), &held[STEP - 1]) };
             }
         });

@@ -48,11 +48,11 @@ pub unsafe fn store<E: Element>(segments: u32, length: u32, step: u32, of: &impl
 /// Elements that a thread has in flight.
 const IN_FLIGHT: usize = 16;
 
-/// The same for elements that take more registers: of 8 bytes, and of 1 and 2, for which the
+/// Elements of 8 bytes that a thread has in flight, and of 1 and 2 bytes: they take more registers, the narrow ones because the
 /// compiler takes more. Blocks that wait for each other are planned with at most 64 per thread.
 const FEWER_IN_FLIGHT: usize = 8;
 
-/// The same for elements of 16 bytes.
+/// Elements of 16 bytes that a thread has in flight.
 const FEWEST_IN_FLIGHT: usize = 6;
 
 /// Chooses by the length how many elements of how many segments a thread moves at a time.

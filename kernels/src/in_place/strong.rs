@@ -30,7 +30,7 @@
 //!   and B an *acquire pattern*, so A synchronizes with B. Together L, A, B, S are in base causality order, and because
 //!   L and S access one address by the generic *proxy*, in *causality order*. By the axiom "Causality" L does not read
 //!   from S: it reads what stood there before the launch.
-//! - **A load L of the owner and the store S** of the same party: as before, with A for B.
+//! - **A load L of the owner and the store S** of the same party: A alone stands between them, as release and acquire stand there.
 //! - **A load of a party that does not own the place and the store S**: they race. Both are strong, of one width,
 //!   of a scope that has both threads, so they are morally strong and this is no *data-race*. What was
 //!   loaded is thrown away, because the claim found the flag set.
@@ -140,7 +140,7 @@ pub unsafe fn claim(flags: *mut u32, index: u64) -> bool {
 /// place that somebody else is known to own.
 ///
 /// # Safety
-/// As for [`claim`].
+/// The obligations of [`claim`].
 #[inline(always)]
 pub unsafe fn claim_if(wanted: bool, flags: *mut u32, index: u64) -> bool {
     let bit = u32::from(wanted) << (index & 31);
@@ -151,7 +151,7 @@ pub unsafe fn claim_if(wanted: bool, flags: *mut u32, index: u64) -> bool {
 /// Whether bit `index` of an array of flags in global memory is clear, at some time. A hint: it orders nothing.
 ///
 /// # Safety
-/// As for [`claim`].
+/// The obligations of [`claim`].
 #[inline(always)]
 pub unsafe fn is_clear(flags: *mut u32, index: u64) -> bool {
     // SAFETY: the caller's obligation.
@@ -215,7 +215,7 @@ pub unsafe fn fetch_add(counter: *mut u32, value: u32) -> u32 {
 /// Adds 1 to a counter in global memory and returns what it held: a number that nobody else gets. It orders nothing.
 ///
 /// # Safety
-/// As for [`fetch_add`].
+/// The obligations of [`fetch_add`].
 #[gpu_only]
 #[inline(always)]
 pub unsafe fn take_number(counter: *mut u32) -> u32 {

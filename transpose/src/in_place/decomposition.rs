@@ -84,7 +84,7 @@ mod tests {
             ((self.rows_per_c_inverse as u128 * (f / c) % b) + f % c * b) as usize
         }
 
-        /// The same, R2C.
+        /// The column from which R2C takes element `j` of row `i`.
         fn row_source_back(&self, i: usize, j: usize) -> usize {
             ((self.rotated(i, j) as u128 + j as u128 * self.rows as u128) % self.cols as u128)
                 as usize

@@ -17,7 +17,7 @@ pub enum InPlace {
     ThreeStage,
     /// 0100!, 0010!, 1000!, 0100!, by Gustavson, Karlsson and Kågström: four passes.
     FourStage,
-    /// The same with the middle two as one: three passes. With the feature `in_place_studies`; without it,
+    /// [`FourStage`](Self::FourStage) with the middle two stages as one: three passes. With the feature `in_place_studies`; without it,
     /// [`Error::NotServed`].
     FourStageFused,
     /// Row and column permutations, by Catanzaro, Keller and Garland: two or three passes, one more

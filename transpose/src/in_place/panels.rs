@@ -64,7 +64,7 @@ impl OnChip {
         OnChip { tile, group }
     }
 
-    /// The same with all of the chip for one panel at a time: for rows so long that it takes that.
+    /// Tiles of that size, with all of the chip for one panel at a time: for rows so long that it takes that.
     fn for_one_panel(self, facts: &Facts, options: &InPlaceOptions) -> Option<Self> {
         let blocks = facts.multiprocessors * (facts.multiprocessor_shared / (self.tile + 1024));
         let free = facts.side_by_side && options.max_group.is_none();

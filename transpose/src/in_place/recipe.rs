@@ -16,7 +16,7 @@ pub(super) enum Step {
     Restore { scratch: usize, matrix: usize, bytes: usize },
     /// Launches a kernel that takes the matrix and the scratch memory.
     Launch(Launch),
-    /// The same with a kernel whose blocks wait for each other: at least so many of them, and no more than run at a time.
+    /// Launches a kernel whose blocks wait for each other: at least so many of them, and no more than run at a time.
     Together(Launch, usize),
     /// Launches a kernel that takes the scratch memory and the matrix.
     FromScratch(Launch),
@@ -54,7 +54,7 @@ impl Recipe {
         self.step_of_pass(Step::Launch(launch), zeroed);
     }
 
-    /// The same with a launch whose blocks take parts of wholes by tickets, if it is one: at least so many blocks.
+    /// Adds a launch that reads and writes the whole matrix and whose blocks take parts of wholes by tickets, if it is one: at least so many blocks.
     pub fn pass_together(&mut self, launch: Launch, parts: usize, zeroed: usize) {
         match launch.cooperative {
             true => self.step_of_pass(Step::Together(launch, parts), zeroed),
@@ -137,7 +137,7 @@ impl Recipe {
             (Step::Launch(launch) | Step::Together(launch, _), _) => unsafe {
                 device.launch(launch, [matrix.address(), address])
             },
-            // SAFETY: as above.
+            // SAFETY: the recipe was made for the matrix's shape and for as much scratch memory; the matrix is borrowed exclusively.
             (Step::FromScratch(launch), _) => unsafe {
                 device.launch(launch, [address, matrix.address()])
             },

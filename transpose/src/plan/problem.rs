@@ -41,7 +41,7 @@ pub(crate) struct Problem {
     pub dst: Layout,
     /// The largest power of two, up to [`VECTOR`], that divides the source's address.
     pub src_align: usize,
-    /// The same of the destination.
+    /// The largest power of two, up to [`VECTOR`], that divides the destination's address.
     pub dst_align: usize,
     pub batch: Batch,
 }

@@ -48,10 +48,13 @@ fn launch<P: Params>(
     // The kernels in place exist for every width; only `SQUARE` leaves the widest to `SQUARE_WIDE`. Nothing is planned with
     // those that this library is built without.
     let entry = kernels::entry(kernel, width).expect("a kernel that there is");
+    let block = [threads as u32, 1, 1];
+    // Some rows name their blocks to the host alone, so neither driver nor simulator would refuse another.
+    debug_assert!(kernel.entry(width).is_some_and(|row| row.block.allows(block)), "{block:?}");
     Launch {
         entry,
         grid: [grid[0] as u32, grid[1] as u32, 1],
-        block: [threads as u32, 1, 1],
+        block,
         dynamic_shared_bytes: shared as u32,
         blocks_per_multiprocessor: 0,
         cooperative: false,
