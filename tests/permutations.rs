@@ -16,6 +16,7 @@ on_both_devices! {
     many_axes,
     random_moves,
     matrices_and_copies,
+    measured_plans,
     what_does_not_fit_is_refused,
 }
 
@@ -265,6 +266,24 @@ fn random_moves(device: &Device) {
             _ => check::<u64>(device, &src, &dst),
         }
     });
+}
+
+/// Whatever is measured to be fastest moves what it should.
+fn measured_plans(device: &Device) {
+    for (shape, order) in
+        [([40, 6, 50], [2, 1, 0]), ([40, 6, 50], [1, 0, 2]), ([9, 6, 50], [0, 2, 1])]
+    {
+        let host: Vec<u16> =
+            (0..shape.iter().product()).map(|index| u16::scrambled(index, 1)).collect();
+        let src = DeviceTensor::from_host(device, &shape, &host).unwrap();
+        let src = src.view().permute_axes(&order).unwrap();
+        let mut dst = DeviceTensor::zeroed(device, src.shape()).unwrap();
+        let plan = TensorPlan::measure(src, &mut dst).unwrap();
+        dst = DeviceTensor::zeroed(device, src.shape()).unwrap();
+        plan.run(src, &mut dst).unwrap();
+        let expected: Vec<u16> = offsets(src.layout()).into_iter().map(|at| host[at]).collect();
+        assert_eq!(dst.to_host().unwrap(), expected);
+    }
 }
 
 /// What has a faster way goes it.

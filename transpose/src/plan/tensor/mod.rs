@@ -25,6 +25,7 @@ use bytemuck::Pod;
 use canonical::{Axis, Canonical, TensorProblem};
 use kernel_abi::{Kernel, Params, Width};
 use std::fmt;
+use std::time::Duration;
 
 /// The move of one tensor to another, checked, that only waits to be run.
 ///
@@ -121,6 +122,36 @@ impl TensorPlan {
         let problem = problem(&src, &dst.into())?;
         let ways = Ways::of(&problem, src.device().facts());
         Ok(ways.map_or_else(|plan| vec![*plan], Ways::all))
+    }
+
+    /// Plans like [`new`](Self::new), by measuring: each of the [`candidates`](Self::candidates) is run a few times, and the fastest is
+    /// taken. What `dst` holds is lost. On the simulator, whose times mean nothing, this is [`new`](Self::new).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) and [`run`](Self::run).
+    pub fn measure<'s, 'd, T: Pod>(
+        src: impl Into<TensorView<'s, T>>,
+        dst: impl Into<TensorViewMut<'d, T>>,
+    ) -> Result<Self> {
+        /// Runs of each candidate that count, after one that does not.
+        const RUNS: usize = 5;
+        let (src, mut dst) = (src.into(), dst.into());
+        let mut fastest: Option<(Duration, Self)> = None;
+        for plan in Self::candidates(src, dst.reborrow())? {
+            plan.run(src, dst.reborrow())?;
+            let mut best = Duration::MAX;
+            for _ in 0..RUNS {
+                match src.device().time(|| plan.run(src, dst.reborrow()))? {
+                    Some(time) => best = best.min(time),
+                    None => return Ok(plan),
+                }
+            }
+            if fastest.as_ref().is_none_or(|(fastest, _)| best < *fastest) {
+                fastest = Some((best, plan));
+            }
+        }
+        let (_, plan) = fastest.expect("there is always a way");
+        Ok(plan)
     }
 
     /// The names of the kernels that the plan launches, in order; none where the driver copies.
