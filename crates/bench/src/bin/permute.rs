@@ -26,7 +26,7 @@ struct Arguments {
     /// The length of each axis, the last one the fastest.
     #[arg(long, value_delimiter = ',', requires = "axes")]
     shape: Vec<usize>,
-    /// Axis i of the result is axis AXES[i] of the array.
+    /// For each axis of the result, which axis of the array it is.
     #[arg(long, value_delimiter = ',', requires = "shape")]
     axes: Vec<usize>,
     /// A list of permutations.
