@@ -20,6 +20,9 @@
 //! as `rows × cols`. Every transpose is out of place unless its name says otherwise, and moves
 //! elements bit for bit.
 //!
+//! A [`DeviceTensor`] has up to 16 axes, the last one the fastest; a matrix is one of two. [`TensorView::permuted`] and
+//! [`TensorView::copy_into`] move; what only changes shape and strides moves nothing.
+//!
 //! # Order and safety
 //! Calls queue their work on the [`Device`] and may return before it is done. All work on a
 //! device is done in the order of the calls, so a program sees the result it would see
