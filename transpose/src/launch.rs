@@ -2,15 +2,16 @@
 
 use crate::image::EntryPoint;
 use kernel_abi::Params;
+use smallvec::SmallVec;
 
-/// The most 64-bit fields that a kernel's parameters have.
-pub(crate) const MAX_FIELDS: usize = 59;
+/// As many 64-bit fields as the parameters of most kernels have: so many need no allocation.
+const FEW: usize = 14;
 
 /// One kernel over one grid.
 ///
 /// Every kernel takes two addresses, which are known only when a plan is run (source and
 /// destination, or matrix and scratch memory), and then its parameters, which the plan knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Launch {
     pub entry: EntryPoint,
     pub grid: [u32; 3],
@@ -29,33 +30,29 @@ pub(crate) struct Launch {
 }
 
 /// The parameters of any kernel: their 64-bit fields, in their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fields {
-    fields: [u64; MAX_FIELDS],
-    len: usize,
-}
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fields(SmallVec<[u64; FEW]>);
 
 impl Fields {
     /// The fields of a kernel's parameters.
     pub fn of<P: Params>(params: &P) -> Self {
-        const { assert!(P::FIELDS <= MAX_FIELDS) };
-        let mut fields = [0; MAX_FIELDS];
-        fields[..P::FIELDS].copy_from_slice(params.fields());
-        Fields { fields, len: P::FIELDS }
+        if P::FIELDS > FEW {
+            return Fields(SmallVec::from_slice(params.fields()));
+        }
+        let mut few = [0; FEW];
+        few[..P::FIELDS].copy_from_slice(params.fields());
+        Fields(SmallVec::from_buf_and_len(few, P::FIELDS))
     }
 
     /// The parameters, if a kernel's that these are the fields of has as many.
-    pub fn to<P: Params>(self) -> Option<P> {
-        P::from_fields(&self)
+    pub fn to<P: Params>(&self) -> Option<P> {
+        P::from_fields(self)
     }
 }
 
 impl<const N: usize> From<[u64; N]> for Fields {
     fn from(given: [u64; N]) -> Self {
-        const { assert!(N <= MAX_FIELDS) };
-        let mut fields = [0; MAX_FIELDS];
-        fields[..N].copy_from_slice(&given);
-        Fields { fields, len: N }
+        Fields(SmallVec::from_slice(&given))
     }
 }
 
@@ -63,7 +60,7 @@ impl std::ops::Deref for Fields {
     type Target = [u64];
 
     fn deref(&self) -> &[u64] {
-        &self.fields[..self.len]
+        &self.0
     }
 }
 

@@ -188,7 +188,7 @@ mod tests {
             let mut recipe = Recipe::default();
             recipe.pass_together(panels.launch(Width::B4), panels.parts(), 0);
             assert_eq!(recipe.fit(&device).unwrap(), fits);
-            let Step::Together(launch, _) = recipe.steps[0] else { panic!() };
+            let Step::Together(launch, _) = &recipe.steps[0] else { panic!() };
             assert_eq!(launch.grid[0] == 1, fits);
         }
     }

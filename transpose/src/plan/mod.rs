@@ -452,7 +452,7 @@ mod tests {
         for plan in plans {
             for more in more {
                 dst.copy_from_host(&canaries).unwrap();
-                for mut launch in plan.launches.iter().copied() {
+                for mut launch in plan.launches.iter().cloned() {
                     (0..3).for_each(|axis| launch.grid[axis] += more[axis]);
                     // SAFETY: the kernel masks what is outside the matrices that it is told of, which is what is tested; all of
                     // what lies around them is in live buffers or found by the simulator.

@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn sectors_in_parts() {
         let of = |element, rows, cols| {
-            let launch = launches(&problem(element, rows, cols), GRID_LIMIT)[0];
+            let launch = &launches(&problem(element, rows, cols), GRID_LIMIT)[0];
             (launch.entry.name, launch.blocks_per_multiprocessor)
         };
         assert_eq!(of(1, 10000, 10000), ("rows_b1", 0));
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn far_rows_are_walked_in_pairs() {
         let walk = |problem: &Problem| {
-            let launch = launches(problem, GRID_LIMIT)[0];
+            let launch = &launches(problem, GRID_LIMIT)[0];
             (launch.params.to::<Micro>().unwrap().apart, launch.grid[1])
         };
         for (element, cols) in
@@ -267,7 +267,7 @@ mod tests {
         for (element, rows, cols) in
             [(1, 64, 1 << 24), (2, 1 << 24, 64), (4, 32, 1 << 24), (16, 24, 1 << 22)]
         {
-            let launch = launches(&problem(element, rows, cols), GRID_LIMIT)[0];
+            let launch = &launches(&problem(element, rows, cols), GRID_LIMIT)[0];
             assert!(
                 launch.entry.name.starts_with("micro") && launch.blocks_per_multiprocessor == 0
             );
@@ -281,9 +281,9 @@ mod tests {
             for past in [0, 1] {
                 for rows in 2..=most_rows[past] {
                     let problem = problem(element, rows, (1 << 20) + past);
-                    let launch = launches(&problem, GRID_LIMIT)[0];
+                    let launch = &launches(&problem, GRID_LIMIT)[0];
                     assert!(launch.entry.name.starts_with("lines"), "{problem}");
-                    let (threads, cols) = (launch.block[0] as usize, band(&launch));
+                    let (threads, cols) = (launch.block[0] as usize, band(launch));
                     assert_eq!(cols * element % 256, 0, "{problem}");
                     let vectors = rows * (cols * element / 16 + past);
                     assert!(threads * 12 <= vectors * 5 && vectors < threads * 4, "{problem}");
@@ -313,8 +313,8 @@ mod tests {
     #[test]
     fn bands_are_full_rounds() {
         let band_of = |problem: &Problem| {
-            let launch = launches(problem, GRID_LIMIT)[0];
-            (launch.entry.name, launch.block[0] as usize, band(&launch))
+            let launch = &launches(problem, GRID_LIMIT)[0];
+            (launch.entry.name, launch.block[0] as usize, band(launch))
         };
         for (element, name, lengths) in [
             (1, "lines_b1", [2, 3, 5, 8, 12, 20, 24, 32, 40, 48].as_slice()),
@@ -346,7 +346,7 @@ mod tests {
             let each = rows * cols;
             let batch = Batch { count: 1000, src_stride: each, dst_stride: each };
             let launch =
-                launches(&Problem { batch, ..problem(element, rows, cols) }, GRID_LIMIT)[0];
+                &launches(&Problem { batch, ..problem(element, rows, cols) }, GRID_LIMIT)[0];
             assert!(launch.entry.name.starts_with("batch"), "{}", launch.entry.name);
             (launch.block[0], launch.params.to::<BatchParams>().unwrap().band_matrices)
         };
