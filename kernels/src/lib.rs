@@ -10,6 +10,7 @@
 //!
 //! | file | what it is about |
 //! |---|---|
+//! | `divide` | division by a number that a launch does not change |
 //! | `element` | the five element widths and how each is moved |
 //! | `global` | vectors of global memory |
 //! | `launch` | launches that overlap, and registers |
@@ -62,6 +63,8 @@
     allow(unused_macros, unused_imports)
 )]
 
+#[cfg(any(feature = "in_place", feature = "in_place_studies", feature = "tensor"))]
+pub mod divide;
 pub mod element;
 #[cfg(any(
     feature = "fast",

@@ -16,6 +16,11 @@ pub(crate) fn divisor32(number: usize) -> Divisor32 {
     Divisor32 { divisor: number as u64, magic: magic32(number) }
 }
 
+/// A number, not 0 and below 2³¹, as the kernels of tensors divide by it: packed, itself and its multiplier in the upper half.
+pub(crate) fn packed_divisor(number: usize) -> u64 {
+    number as u64 | magic32(number) << 32
+}
+
 /// `⌈2⁶⁴ / divisor⌉`, or 0 for a divisor of 1. The divisor is not 0.
 fn magic(divisor: usize) -> u64 {
     let divisor = divisor.max(1) as u128;
@@ -31,10 +36,10 @@ pub(crate) fn magic32(divisor: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{magic, magic32};
+    use super::{magic, magic32, packed_divisor};
     use proptest::prelude::{prop_assert_eq, proptest};
 
-    /// What the kernels do, `kernels/src/in_place/divide.rs`.
+    /// What the kernels do, `kernels/src/divide.rs`.
     fn divide(n: u64, divisor: u64, magic: u64) -> (u64, u64) {
         if magic == 0 {
             return (n, 0);
@@ -68,6 +73,19 @@ mod tests {
             for n in 0..3000 {
                 let expected = (n / divisor, n % divisor);
                 assert_eq!(divide(n, divisor, magic(divisor as usize)), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn packed_divisors_divide() {
+        let most = i32::MAX as u32;
+        for number in (1..300).chain([1000, 65537, most / 2, most - 1, most]) {
+            let packed = packed_divisor(number as usize);
+            let (divisor, magic) = (packed as u32, (packed >> 32) as u32);
+            for n in (0..3000).chain([most / 3, most - 1, most, most / number * number]) {
+                let expected = (n / number, n % number);
+                assert_eq!(divide32(n, divisor, magic), expected, "{n} / {number}");
             }
         }
     }

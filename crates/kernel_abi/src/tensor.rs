@@ -2,6 +2,9 @@
 //!
 //! All count in *words*: the widest pieces that elements, strides and both memories' alignments are multiples of. Strides may be
 //! negative: a field holds the two's complement, and what is computed with it wraps.
+//!
+//! A *packed divisor* is a number below 2³¹, and in the upper half 2³² / number, rounded up; 0 there for 1. What is divided by it is below
+//! 2³¹.
 
 use crate::fast::{VECTOR, WARP};
 use crate::{params, table, Width};
@@ -24,7 +27,7 @@ pub const WORDS_OF_THREAD: u32 = 4;
 params! {
     /// An axis whose index is the remainder of a division.
     Axis {
-        /// The [`divisor`] that is the number of indices.
+        /// The number of indices, as a packed divisor.
         divisor,
         /// Words of the source from one index to the next.
         src,
@@ -34,7 +37,7 @@ params! {
 
     /// An axis of a run, but for the slowest.
     RunAxis {
-        /// The [`divisor`] that is the number of indices.
+        /// The number of indices, as a packed divisor.
         divisor,
         /// Words from one index to the next on the other side: where it is no run.
         stride,
@@ -75,9 +78,9 @@ params! {
         rows: Run,
         /// What lies together in the source: columns of a tile.
         cols: Run,
-        /// The [`divisor`] that is a tile's vectors of a row, the last one perhaps in part.
+        /// A tile's vectors of a row, the last one perhaps in part, as a packed divisor.
         row_vectors: u64,
-        /// The [`divisor`] that is a tile's vectors of a column.
+        /// A tile's vectors of a column, as a packed divisor.
         col_vectors: u64,
         /// Bytes from one column of the transposed tile to the next: a multiple of 128.
         pitch: u64,
@@ -106,14 +109,6 @@ pub enum Loading {
     Vectors,
     /// As vectors out of two vectors each: rows start anywhere.
     Slid,
-}
-
-/// A number to divide by, packed: itself, and in the upper half 2³² / `number`, rounded up; 0 there for 1.
-///
-/// It is below 2³¹, and so is what is divided by it.
-pub const fn divisor(number: u32) -> u64 {
-    let magic = if number <= 1 { 0 } else { (1u64 << 32).div_ceil(number as u64) };
-    number as u64 | magic << 32
 }
 
 /// How [`TILES`] shares out a tile.
@@ -164,36 +159,5 @@ table! { TENSOR of Tensor:
     /// Moves whose fastest axis changes: tiles of what lies together in the source by what lies together in the destination.
     TILES = "tiles" takes Tiles {
         1: at_most TileShape::most_threads(Width::B1), 2: at_most TileShape::most_threads(Width::B2), 4: at_most TileShape::most_threads(Width::B4), 8: at_most TileShape::most_threads(Width::B8), 16: at_most TileShape::most_threads(Width::B16)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::divisor;
-
-    /// What the kernels do with a divisor.
-    fn divide(n: u32, divisor: u64) -> (u32, u32) {
-        let (number, magic) = (divisor as u32, (divisor >> 32) as u32);
-        if magic == 0 {
-            return (n, 0);
-        }
-        let quotient = ((u64::from(n) * u64::from(magic)) >> 32) as u32;
-        let remainder = n.wrapping_sub(quotient.wrapping_mul(number));
-        if (remainder as i32) < 0 {
-            (quotient - 1, remainder.wrapping_add(number))
-        } else {
-            (quotient, remainder)
-        }
-    }
-
-    #[test]
-    fn divisors_divide() {
-        let most = i32::MAX as u32;
-        for number in (1..300).chain([1000, 65537, most / 2, most - 1, most]) {
-            let packed = divisor(number);
-            for n in (0..3000).chain([most / 3, most - 1, most, most / number * number]) {
-                assert_eq!(divide(n, packed), (n / number, n % number), "{n} / {number}");
-            }
-        }
     }
 }

@@ -12,9 +12,9 @@
 //! `to(i)`, the same for all columns of the strip. A part also loads the few rows beyond its end
 //! that the rotations within the strip reach.
 
-use super::divide::Divisor;
 use super::group::Group;
 use super::sweep::sweep;
+use crate::divide::Divisor;
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;

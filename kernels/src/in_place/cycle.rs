@@ -4,7 +4,7 @@
 //! `k`; if no index of it is below `k`, the thread is the one that moves the cycle. Source: Sung et
 //! al. (PPoPP 2014), section 4. Long cycles are moved by one thread, short ones found in vain.
 
-use super::divide::Divisor;
+use crate::divide::Divisor;
 use crate::element::{Element, B16};
 use cuda_std::thread;
 use kernel_abi::in_place::Cycle;

@@ -14,8 +14,8 @@
 //! leaves every 33rd word empty, so that strides of a power of two do not meet in one bank. Source:
 //! Sung et al. (PPoPP 2014), section 5.1, equations 2 and 3.
 
-use super::divide::Divisor;
 use super::strong::{fetch_or_shared, Strong};
+use crate::divide::Divisor;
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;

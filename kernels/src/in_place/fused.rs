@@ -7,9 +7,9 @@
 //! This is the rule of `strong`, with blocks for parties: [`ask`] is its steps 2 to 4 when it asks for a claim, and every tile that
 //! is stored to was claimed before.
 
-use super::divide::Divisor;
 use super::strong::{claim, is_clear, Strong};
 use super::sweep::sweep;
+use crate::divide::Divisor;
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;

@@ -12,8 +12,8 @@
 //!
 //! `permute` serves cycles of any length.
 
-use super::divide::Divisor32;
 use super::slots::{each_element, Cycles, Layer};
+use crate::divide::Divisor32;
 use crate::element::{Element, B16};
 use crate::warp::{ballot, shuffle};
 use cuda_std::thread;

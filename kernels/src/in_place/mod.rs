@@ -30,7 +30,6 @@ pub mod carry;
 pub mod columns;
 #[cfg(feature = "in_place_studies")]
 pub mod cycle;
-pub mod divide;
 #[cfg(feature = "in_place_studies")]
 pub mod flags;
 #[cfg(feature = "in_place_studies")]

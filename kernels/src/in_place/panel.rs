@@ -15,9 +15,9 @@
 //!
 //! An element that is not as wide as an access is a *tuple* of words, and moves word by word.
 
-use super::divide::{Divisor, Divisor32};
 use super::group::Group;
 use super::segments::{self, Segments};
+use crate::divide::{Divisor, Divisor32};
 use crate::element::{Element, B16};
 use crate::launch::never_more_registers;
 use crate::opaque::{lane_again, opaque};

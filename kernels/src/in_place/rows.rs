@@ -10,8 +10,8 @@
 //! Source: Catanzaro, Keller and Garland, "A Decomposition for In-place Matrix Transposition" (PPoPP
 //! 2014).
 
-use super::divide::Divisor;
 use super::sweep::sweep;
+use crate::divide::Divisor;
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;

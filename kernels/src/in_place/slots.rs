@@ -5,8 +5,8 @@
 //! `period` of them `gap` elements are left out. A warp moves a slot, or a *chunk* of one: chunks are permuted
 //! independently of each other. The chunks of one number in one instance are a *layer*.
 
-use super::divide::Divisor32;
 use super::strong::Strong;
+use crate::divide::Divisor32;
 use crate::warp::broadcast;
 use cuda_std::thread;
 use kernel_abi::in_place::Slots;

@@ -3,9 +3,9 @@
 //! As `square`, for elements of any number of words: each is moved word by word, and a row of a tile
 //! in shared memory is as long as the host found to be free of bank conflicts.
 
-use super::divide::Divisor32;
 use super::segments::{self, Segments};
 use super::square::tiles;
+use crate::divide::Divisor32;
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;

@@ -1,28 +1,14 @@
 //! Indices and offsets out of a number, by division.
 //!
-//! Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994): the host gives a divisor with
-//! `⌈2³² / divisor⌉` ([`kernel_abi::tensor::divisor`]).
-
-//!
 //! Parameters are read by constant indices only: a parameter whose place is computed would go through local memory.
 
-use crate::multiply;
+use crate::divide::Divisor32;
 use kernel_abi::tensor::{Run, MOST_RUN_AXES};
 
 /// Quotient and remainder of `n`, which is below 2³¹, by a packed divisor.
 #[inline(always)]
 pub fn divide(n: u32, divisor: u64) -> (u32, u32) {
-    let (divisor, magic) = (divisor as u32, (divisor >> 32) as u32);
-    if magic == 0 {
-        return (n, 0);
-    }
-    let quotient = multiply::high(n, magic);
-    let remainder = n.wrapping_sub(quotient.wrapping_mul(divisor));
-    if (remainder as i32) < 0 {
-        (quotient - 1, remainder.wrapping_add(divisor))
-    } else {
-        (quotient, remainder)
-    }
+    Divisor32::unpacked(divisor).divide(n)
 }
 
 /// `index` steps of `stride` words, which may be negative: a number to add, wrapping.

@@ -3,12 +3,13 @@
 use super::canonical::{Axis, Canonical, starts_on};
 use super::model::{SECTOR, Tally, WEIGHTS, sectors};
 use super::{Block, launch};
+use crate::divide::packed_divisor;
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
 use kernel_abi::Width;
 use kernel_abi::tensor::{
     Axis as Divided, Loading, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Run, RunAxis, TILES,
-    TileShape, Tiles, divisor,
+    TileShape, Tiles,
 };
 
 /// The words that runs of a tile are tried with, about.
@@ -228,10 +229,10 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
     if axes.len() > MOST_BLOCK_AXES || blocks >= TOO_MANY {
         return None;
     }
-    let mut divided = [Divided { divisor: divisor(1), src: 0, dst: 0 }; MOST_BLOCK_AXES];
+    let mut divided = [Divided { divisor: packed_divisor(1), src: 0, dst: 0 }; MOST_BLOCK_AXES];
     for (divided, axis) in divided.iter_mut().zip(&axes) {
         *divided = Divided {
-            divisor: divisor(axis.length as u32),
+            divisor: packed_divisor(axis.length),
             src: axis.src as u64,
             dst: axis.dst as u64,
         };
@@ -243,8 +244,8 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
         count: axes.len() as u64,
         rows: run(canonical, rows, |axis| axis.src, along_rows),
         cols: run(canonical, cols, |axis| axis.dst, along_cols),
-        row_vectors: divisor(size.row_vectors as u32),
-        col_vectors: divisor(size.col_vectors as u32),
+        row_vectors: packed_divisor(size.row_vectors),
+        col_vectors: packed_divisor(size.col_vectors),
         pitch: size.pitch as u64,
         tile: size.tile as u64,
         loading: loading(canonical.word, cols.aligned) as u64,
@@ -274,11 +275,11 @@ pub(super) fn describe(launch: &Launch) -> Option<String> {
 
 /// A run as the kernel is told of it: `stride` is that of the other side.
 fn run(canonical: &Canonical, cut: &Cut, stride: fn(&Axis) -> isize, axis: usize) -> Run {
-    let mut inner = [RunAxis { divisor: divisor(1), stride: 0 }; MOST_RUN_AXES - 1];
+    let mut inner = [RunAxis { divisor: packed_divisor(1), stride: 0 }; MOST_RUN_AXES - 1];
     let (slowest, faster) = cut.axes().split_last().expect("a run has an axis");
     for (inner, &number) in inner.iter_mut().zip(faster) {
         let axis = &canonical.axes()[number];
-        *inner = RunAxis { divisor: divisor(axis.length as u32), stride: stride(axis) as u64 };
+        *inner = RunAxis { divisor: packed_divisor(axis.length), stride: stride(axis) as u64 };
     }
     Run {
         inner,

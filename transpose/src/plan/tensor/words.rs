@@ -2,9 +2,10 @@
 
 use super::canonical::{Axis, Canonical};
 use super::{Block, launch};
+use crate::divide::packed_divisor;
 use crate::launch::Launch;
 use kernel_abi::tensor::{
-    Axis as Divided, MOST_AXES, WORDS, WORDS_OF_THREAD, WORDS_THREADS, Words, divisor,
+    Axis as Divided, MOST_AXES, WORDS, WORDS_OF_THREAD, WORDS_THREADS, Words,
 };
 
 /// Words of a block.
@@ -60,10 +61,10 @@ fn in_parts(canonical: &Canonical, most: usize) -> Vec<Launch> {
 /// One launch, of these axes, that starts so many words further.
 fn one(canonical: &Canonical, axes: &[Axis], offsets: [isize; 2]) -> Launch {
     let words: usize = axes.iter().map(|axis| axis.length).product();
-    let mut divided = [Divided { divisor: divisor(1), src: 0, dst: 0 }; MOST_AXES];
+    let mut divided = [Divided { divisor: packed_divisor(1), src: 0, dst: 0 }; MOST_AXES];
     for (divided, axis) in divided.iter_mut().zip(axes) {
         *divided = Divided {
-            divisor: divisor(axis.length as u32),
+            divisor: packed_divisor(axis.length),
             src: axis.src as u64,
             dst: axis.dst as u64,
         };

@@ -56,7 +56,13 @@ impl From<abi::Divisor32> for Divisor32 {
 }
 
 impl Divisor32 {
-    /// Quotient and remainder of `n`.
+    /// The divisor in the lower half of `packed`, its multiplier in the upper half.
+    #[inline(always)]
+    pub fn unpacked(packed: u64) -> Self {
+        Divisor32 { divisor: packed as u32, magic: (packed >> 32) as u32 }
+    }
+
+    /// Quotient and remainder of `n`, which is below 2³¹.
     #[inline(always)]
     pub fn divide(self, n: u32) -> (u32, u32) {
         if self.magic == 0 {
