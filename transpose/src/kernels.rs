@@ -5,89 +5,68 @@ use crate::{Error, Result};
 pub(crate) use kernel_abi::Width;
 use kernel_abi::{Family, Kernel, Params};
 
-/// A file of machine code: the compute capability, whether its kernels wait by themselves, whether they evict last what they load, and
-/// the file's name.
+/// A file of machine code: the compute capability, the file's name, whether its kernels wait by themselves, and whether they evict last
+/// what they load.
 macro_rules! code {
-    ($major:literal $minor:literal, $file:literal) => {
+    ($major:literal $minor:literal, $file:expr) => {
         code!($major $minor, $file, waits: false, evict_last: false)
     };
-    ($major:literal $minor:literal, $file:literal, waits: $waits:literal, evict_last: $evict_last:literal) => {
+    ($major:literal $minor:literal, $file:expr, waits: $waits:literal, evict_last: $evict_last:literal) => {
         MachineCode {
             capability: ($major, $minor),
             waits: $waits,
             evict_last: $evict_last,
-            packed: include_bytes!(concat!("../cubin/", $file)),
+            packed: include_bytes!($file),
         }
     };
 }
 
-/// The PTX of a family, packed.
-macro_rules! ptx {
-    ($family:literal) => {
-        include_bytes!(concat!("../ptx/", $family, ".ptx.zst"))
+/// The image of a family: its PTX, and its machine code, which is packed as the ending of the files says. What is made for compute
+/// capability 9.0 differs from family to family.
+macro_rules! image {
+    ($family:literal, $ending:literal, [$($hopper:expr),+]) => {
+        Image::packed(
+            $family,
+            include_bytes!(concat!("../ptx/", $family, ".ptx.zst")),
+            &[
+                code!(7 5, concat!("../cubin/", $family, ".sm_75.cubin.", $ending)),
+                code!(8 0, concat!("../cubin/", $family, ".sm_80.cubin.", $ending)),
+                $($hopper,)+
+                code!(10 0, concat!("../cubin/", $family, ".sm_100.cubin.", $ending)),
+                code!(12 0, concat!("../cubin/", $family, ".sm_120.cubin.", $ending)),
+            ],
+        )
     };
 }
 
-static CLASSIC: Image = Image::packed(
-    "classic",
-    ptx!("classic"),
-    &[
-        code!(7 5, "classic.sm_75.cubin.lz4"),
-        code!(8 0, "classic.sm_80.cubin.lz4"),
-        code!(9 0, "classic.sm_90.cubin.lz4"),
-        code!(10 0, "classic.sm_100.cubin.lz4"),
-        code!(12 0, "classic.sm_120.cubin.lz4"),
-    ],
-);
+static CLASSIC: Image = image!("classic", "lz4", [code!(9 0, "../cubin/classic.sm_90.cubin.lz4")]);
 
-static FAST: Image = Image::packed(
+static FAST: Image = image!(
     "fast",
-    ptx!("fast"),
-    &[
-        code!(7 5, "fast.sm_75.cubin.lz4"),
-        code!(8 0, "fast.sm_80.cubin.lz4"),
-        code!(9 0, "fast.sm_90.cubin.lz4", waits: true, evict_last: false),
-        code!(9 0, "fast_evict_last.sm_90.cubin.lz4", waits: true, evict_last: true),
-        code!(10 0, "fast.sm_100.cubin.lz4"),
-        code!(12 0, "fast.sm_120.cubin.lz4"),
-    ],
+    "lz4",
+    [
+        code!(9 0, "../cubin/fast.sm_90.cubin.lz4", waits: true, evict_last: false),
+        code!(9 0, "../cubin/fast_evict_last.sm_90.cubin.lz4", waits: true, evict_last: true)
+    ]
 );
 
-static IN_PLACE: Image = Image::packed(
+static IN_PLACE: Image = image!(
     "in_place",
-    ptx!("in_place"),
-    &[
-        code!(7 5, "in_place.sm_75.cubin.zst"),
-        code!(8 0, "in_place.sm_80.cubin.zst"),
-        code!(9 0, "in_place.sm_90.cubin.zst", waits: true, evict_last: true),
-        code!(10 0, "in_place.sm_100.cubin.zst"),
-        code!(12 0, "in_place.sm_120.cubin.zst"),
-    ],
+    "zst",
+    [code!(9 0, "../cubin/in_place.sm_90.cubin.zst", waits: true, evict_last: true)]
 );
 
-static TENSOR: Image = Image::packed(
+static TENSOR: Image = image!(
     "tensor",
-    ptx!("tensor"),
-    &[
-        code!(7 5, "tensor.sm_75.cubin.lz4"),
-        code!(8 0, "tensor.sm_80.cubin.lz4"),
-        code!(9 0, "tensor.sm_90.cubin.lz4", waits: true, evict_last: true),
-        code!(10 0, "tensor.sm_100.cubin.lz4"),
-        code!(12 0, "tensor.sm_120.cubin.lz4"),
-    ],
+    "lz4",
+    [code!(9 0, "../cubin/tensor.sm_90.cubin.lz4", waits: true, evict_last: true)]
 );
 
 #[cfg(feature = "in_place_studies")]
-static IN_PLACE_STUDIES: Image = Image::packed(
+static IN_PLACE_STUDIES: Image = image!(
     "in_place_studies",
-    ptx!("in_place_studies"),
-    &[
-        code!(7 5, "in_place_studies.sm_75.cubin.zst"),
-        code!(8 0, "in_place_studies.sm_80.cubin.zst"),
-        code!(9 0, "in_place_studies.sm_90.cubin.zst", waits: true, evict_last: true),
-        code!(10 0, "in_place_studies.sm_100.cubin.zst"),
-        code!(12 0, "in_place_studies.sm_120.cubin.zst"),
-    ],
+    "zst",
+    [code!(9 0, "../cubin/in_place_studies.sm_90.cubin.zst", waits: true, evict_last: true)]
 );
 
 /// The image of a family, if this library has it.
