@@ -139,7 +139,7 @@ fn memory_of_others(device: &Device) {
         (0..3).flat_map(|i| (0..4).map(move |j| 41 - 20 * i + 2 * j)).map(|at| host[at]).collect();
     assert_eq!(view.to_host().unwrap(), expected);
     let twice = TensorLayout::strided(&[3, 4], &[0, 2], 0, 4).unwrap();
-    // SAFETY: as above.
+    // SAFETY: the matrix lives until the end of this function, and the view is refused before anything is written.
     let refused =
         unsafe { TensorViewMut::<u32>::from_raw_parts(device, owner.device_address(), twice) };
     assert!(matches!(refused, Err(Error::TensorOverlap { .. })));

@@ -167,7 +167,7 @@ const fn same(a: &str, b: &str) -> bool {
 /// Declares the rows of a family, and `$all`, the entry points of all of them.
 ///
 /// A row is a constant, the kernel's name, its parameters, and for each width the block of its entry point:
-/// `exactly [x, y, z]` threads, `at_most` so many, or `within` so many. After the parameters may stand the function that
+/// `exactly [x, y, z]`, `at_most threads` or `within threads` ([`Block`](crate::Block)). After the parameters may stand the function that
 /// says how many blocks they take ([`Kernel::grid`](crate::Kernel::grid)).
 macro_rules! table {
     ($all:ident of $family:ident: $(

@@ -140,7 +140,7 @@ impl TileShape {
         }
     }
 
-    /// Threads of a block whose tile has so many micro-blocks.
+    /// Threads of a block whose tile has `micro_blocks` micro-blocks.
     pub const fn threads(&self, micro_blocks: usize) -> usize {
         micro_blocks.div_ceil(self.micro_blocks as usize).next_multiple_of(WARP as usize)
     }

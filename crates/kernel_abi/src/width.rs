@@ -19,7 +19,7 @@ impl Width {
     /// Every width, narrowest first.
     pub const ALL: [Width; 5] = [Width::B1, Width::B2, Width::B4, Width::B8, Width::B16];
 
-    /// The width of so many bytes, if it is one.
+    /// The width of `bytes` bytes, if they are 1, 2, 4, 8 or 16.
     pub const fn of_bytes(bytes: usize) -> Option<Self> {
         match bytes {
             1 => Some(Width::B1),

@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use transpose::simulator::{Launched, Observer};
 use transpose::{Device, DeviceMatrix, Strategy};
 
-/// The kernels that a thread sees itself launch on the device when it transposes so many times.
+/// The kernels that a thread sees itself launch on the device while it transposes a matrix `times` times.
 fn seen(device: &Device, strategy: Strategy, times: usize, meet: &Barrier) -> Vec<&'static str> {
     let matrix = DeviceMatrix::<u32>::zeroed(device, 64, 64).unwrap();
     let work = || {

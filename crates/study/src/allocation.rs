@@ -63,11 +63,11 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         // A failure would be one of earlier work, which later calls report.
         let _ = match self.kind {
-            // SAFETY: it came from this context, and nothing uses it any more.
+            // SAFETY: page-locked memory came from this context, and nothing uses it any more.
             MemoryKind::Pinned | MemoryKind::Mapped => unsafe {
                 self.context.free_host(self.host.as_ptr())
             },
-            // SAFETY: as above.
+            // SAFETY: unified memory came from this context, and nothing uses it any more.
             MemoryKind::Unified => unsafe { self.context.free(self.address) },
         };
     }

@@ -237,8 +237,8 @@ fn row(figures: &Figures) -> String {
     row
 }
 
-/// What a kernel does for so many words of 4 bytes: lanes' instructions for each, sectors of what there must be, and conflicts of what is
-/// accessed in shared memory.
+/// What a kernel does that moves `words` words of 4 bytes: instructions of lanes for a word, sectors over the fewest possible, and
+/// wavefronts in shared memory over the fewest possible.
 fn counted(kernel: &str, words: usize, counters: &Counters) -> String {
     let Counters { thread_instructions, global_load, global_store, .. } = counters;
     let instructions = *thread_instructions as f64 / words as f64;

@@ -52,7 +52,7 @@ impl Fast {
         let odd = ((rows - 1) | 1, (cols - 1) | 1);
         let [few_cols, few_rows, more_rows] = FEW;
         let long = |rows: usize| (rows, (all / rows).next_multiple_of(16));
-        // Leading dimensions are a multiple of so many bytes, 16 or none in particular.
+        // The number is what leading dimensions are a multiple of, in bytes: 16, or 1 where rows start anywhere.
         Ok(match self.name() {
             "micro" => auto::<T>(device, (rows, cols), 16, inspection)?,
             "rows" => auto::<T>(device, odd, 1, inspection)?,

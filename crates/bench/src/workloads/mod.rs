@@ -33,7 +33,7 @@ pub enum Workload {
     Study(Kernel),
     /// An algorithm that works in the matrix's own memory; it may take several launches.
     InPlace(InPlace),
-    /// The same, by kernels that it takes only if asked to, or for elements of several words.
+    /// An algorithm in place, by kernels that it takes only if asked to, or for elements of several words.
     Asked(Asked),
 }
 
