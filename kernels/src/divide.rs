@@ -2,6 +2,10 @@
 //!
 //! Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994). The
 //! host computes `magic = ⌈2⁶⁴ / divisor⌉`; then `⌊n · magic / 2⁶⁴⌋` is the quotient or one more.
+//!
+//! A product with a factor that a launch does not change, modulo such a divisor, takes no wider numbers: Shoup's
+//! `magic = ⌊2³² · factor / divisor⌋` (Harvey, "Faster arithmetic for number-theoretic transforms", 2014, section 2). Then
+//! `⌊n · magic / 2³²⌋` is the quotient `⌊n · factor / divisor⌋` or one less.
 
 use crate::multiply;
 use kernel_abi::in_place as abi;
@@ -76,4 +80,38 @@ impl Divisor32 {
             (quotient, remainder)
         }
     }
+}
+
+/// A factor of products modulo a divisor.
+#[derive(Clone, Copy)]
+pub struct Factor {
+    /// The factor, below the divisor.
+    pub factor: u32,
+    /// `⌊2³² · factor / divisor⌋`.
+    pub magic: u32,
+}
+
+impl From<abi::Factor> for Factor {
+    #[inline(always)]
+    fn from(abi::Factor { factor, magic }: abi::Factor) -> Self {
+        Factor { factor: factor as u32, magic: magic as u32 }
+    }
+}
+
+impl Factor {
+    /// The product with any `n`, modulo the divisor, which is below 2³¹.
+    #[inline(always)]
+    pub fn times(self, n: u32, divisor: u32) -> u32 {
+        let quotient = multiply::high(n, self.magic);
+        // Below twice the divisor: 32 bits hold it, whatever is lost of both products.
+        let rest = n.wrapping_mul(self.factor).wrapping_sub(quotient.wrapping_mul(divisor));
+        less_once(rest, divisor)
+    }
+}
+
+/// A number below twice the divisor, modulo the divisor.
+#[inline(always)]
+pub fn less_once(n: u32, divisor: u32) -> u32 {
+    // Where the difference is negative it is, as a number without a sign, the larger one.
+    n.min(n.wrapping_sub(divisor))
 }

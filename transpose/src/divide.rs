@@ -4,7 +4,7 @@
 //! divides by a number that it is given by multiplying with `⌈2⁶⁴ / divisor⌉`, taking the high half,
 //! and correcting by one where that is too much.
 
-use kernel_abi::in_place::{Divisor, Divisor32};
+use kernel_abi::in_place::{Divisor, Divisor32, Factor};
 
 /// A number, not 0, as kernels divide 64-bit numbers by it.
 pub(crate) fn divisor(number: usize) -> Divisor {
@@ -14,6 +14,12 @@ pub(crate) fn divisor(number: usize) -> Divisor {
 /// A number, not 0 and below 2³¹, as kernels divide 32-bit numbers by it.
 pub(crate) fn divisor32(number: usize) -> Divisor32 {
     Divisor32 { divisor: number as u64, magic: magic32(number) }
+}
+
+/// A number that kernels multiply 32-bit numbers by, modulo a divisor below 2³¹.
+pub(crate) fn factor(number: usize, divisor: usize) -> Factor {
+    let factor = (number % divisor) as u64;
+    Factor { factor, magic: (factor << 32) / divisor as u64 }
 }
 
 /// A number, not 0 and below 2³¹, as the kernels of tensors divide by it: packed, itself and its multiplier in the upper half.
@@ -36,7 +42,7 @@ pub(crate) fn magic32(divisor: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{magic, magic32, packed_divisor};
+    use super::{factor, magic, magic32, packed_divisor};
     use proptest::prelude::{prop_assert_eq, proptest};
 
     /// What the kernels do, `kernels/src/divide.rs`.
@@ -65,6 +71,15 @@ mod tests {
         } else {
             (quotient, remainder)
         }
+    }
+
+    /// The kernels' product modulo a divisor.
+    fn times(n: u32, number: u32, divisor: u32) -> u32 {
+        let by = factor(number as usize, divisor as usize);
+        let quotient = ((u64::from(n) * by.magic) >> 32) as u32;
+        let product = n.wrapping_mul(by.factor as u32);
+        let rest = product.wrapping_sub(quotient.wrapping_mul(divisor));
+        rest.min(rest.wrapping_sub(divisor))
     }
 
     #[test]
@@ -96,6 +111,14 @@ mod tests {
             for n in [n, n / divisor * divisor, (n / divisor * divisor).saturating_sub(1)] {
                 let magic = magic32(divisor as usize) as u32;
                 prop_assert_eq!(divide32(n, divisor, magic), (n / divisor, n % divisor));
+            }
+        }
+
+        #[test]
+        fn any_product_is_reduced(n in 0..=u32::MAX, number in 0..=u32::MAX, divisor in 1..1u32 << 31) {
+            for number in [number, divisor - 1] {
+                let expected = u64::from(n) * u64::from(number) % u64::from(divisor);
+                prop_assert_eq!(u64::from(times(n, number, divisor)), expected);
             }
         }
 

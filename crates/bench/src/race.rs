@@ -54,12 +54,27 @@ pub struct Pairs<T> {
     pairs: Vec<(DeviceMatrix<T>, DeviceMatrix<T>)>,
 }
 
+/// A pair with a copy of the source, and a destination of the same shape.
+fn copy<T: Pod>(
+    device: &Device,
+    (src, dst): &(DeviceMatrix<T>, DeviceMatrix<T>),
+) -> Result<(DeviceMatrix<T>, DeviceMatrix<T>)> {
+    let like = |matrix: &DeviceMatrix<T>| {
+        let (rows, cols) = matrix.shape();
+        DeviceMatrix::zeroed(device, rows, cols)
+    };
+    let mut copied = like(src)?;
+    src.copy_into(&mut copied)?;
+    Ok((copied, like(dst)?))
+}
+
 impl<T: Pod> Pairs<T> {
-    /// As many pairs as `pair` has to make to exceed the cache, each of `bytes` in all, and two at least; one
-    /// on a simulator, or where there is no memory for more.
+    /// The pair that `pair` makes, and as many copies of it as exceed the cache with it, each of `bytes` in all, and one at
+    /// least; none on a simulator, or where there is no memory for more. The copies are made on the device: the way from the host is
+    /// long.
     ///
     /// # Errors
-    /// Those of `pair`.
+    /// Those of `pair`, and what the device reports.
     pub fn new(
         device: &Device,
         bytes: usize,
@@ -67,7 +82,7 @@ impl<T: Pod> Pairs<T> {
     ) -> Result<Self> {
         let mut all = Self::one(device, &pair)?;
         while device.is_gpu() && all.pairs.len() < rotated(bytes, 64) {
-            match pair() {
+            match copy(device, &all.pairs[0]) {
                 Ok(more) => all.pairs.push(more),
                 Err(Error::OutOfMemory { .. }) => break,
                 Err(error) => return Err(error),

@@ -22,6 +22,14 @@ params! {
         magic,
     }
 
+    /// A factor that does not change in a launch, to multiply 32-bit numbers by, modulo a divisor.
+    Factor {
+        /// The factor, below the divisor.
+        factor,
+        /// 2³² · `factor` / divisor, rounded down.
+        magic,
+    }
+
     /// A square matrix. For [`SQUARE`] and [`SQUARE_WIDE`].
     Square {
         /// Rows and columns.
@@ -94,18 +102,20 @@ params! {
         scramble,
     }
 
-    /// The row permutation of the C2R and R2C decompositions.
+    /// The row permutation of the C2R and R2C decompositions. All numbers are below [`DECOMPOSED_SIDE`].
     Shuffle {
         /// Rows of the matrix.
-        rows: Divisor,
+        rows,
         /// Columns of the matrix.
-        cols: Divisor,
+        cols: Divisor32,
         /// `c`, the greatest common divisor of both.
-        common: Divisor,
+        common: Divisor32,
         /// `b = cols / c`.
-        cols_per_c: Divisor,
-        /// The inverse of `rows / c` modulo `b`.
-        inverse,
+        cols_per_c: Divisor32,
+        /// The inverse of `rows / c`, modulo `b`.
+        inverse: Factor,
+        /// The rows, modulo the columns.
+        rows_factor: Factor,
         /// 1 for R2C.
         backwards,
     }
@@ -126,10 +136,10 @@ params! {
         first,
     }
 
-    /// The column permutations of the C2R and R2C decompositions. For [`COLUMNS`].
+    /// The column permutations of the C2R and R2C decompositions. For [`COLUMNS`]. All numbers are below [`DECOMPOSED_SIDE`].
     Columns {
         /// Rows of the matrix.
-        rows: Divisor,
+        rows: Divisor32,
         /// Columns of the matrix.
         cols,
         /// Columns of a strip.
@@ -137,13 +147,13 @@ params! {
         /// Rows of a part.
         part_rows,
         /// `c`, the greatest common divisor of rows and columns.
-        common: Divisor,
+        common: Divisor32,
         /// `a = rows / c`.
-        rows_per_c: Divisor,
+        rows_per_c,
         /// `b = cols / c`.
-        cols_per_c: Divisor,
-        /// The inverse of `b` modulo `a`.
-        inverse,
+        cols_per_c: Divisor32,
+        /// The inverse of `b`, modulo `a`.
+        inverse: Factor,
         /// [`SHUFFLE`], [`BACKWARDS`], and from bit [`ALONG`] log2 of the threads along a strip's row.
         mode,
     }
@@ -198,6 +208,9 @@ pub const SHUFFLE: u64 = 1;
 pub const BACKWARDS: u64 = 2;
 /// The bit from which a number stands.
 pub const ALONG: u32 = 8;
+
+/// The decomposition serves sides below this: sums of three are computed in 31 bits.
+pub const DECOMPOSED_SIDE: u64 = 1 << 29;
 
 /// Elements of a row that a block of [`STAGE_ROWS`] moves.
 pub const STAGED_ELEMENTS: u64 = 2048;

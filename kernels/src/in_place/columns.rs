@@ -14,7 +14,7 @@
 
 use super::group::Group;
 use super::sweep::sweep;
-use crate::divide::Divisor;
+use crate::divide::{less_once, Divisor32, Factor};
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;
@@ -22,25 +22,28 @@ use kernel_abi::in_place::{Columns, ALONG, BACKWARDS, SHUFFLE};
 
 /// The row to which the strip that begins at `col` moves its row `row`.
 #[inline(always)]
-fn target(params: &Columns, row: u64, col: u64) -> u64 {
-    let (rows, common) = (Divisor::from(params.rows), Divisor::from(params.common));
-    let rows_per_c = Divisor::from(params.rows_per_c);
-    let rotated = rows.divide(row + rows.divisor - rows.divide(rotation(params, col)).1).1;
+fn target(params: &Columns, row: u32, col: u32) -> u32 {
+    let (rows, common) = (params.rows.divisor as u32, Divisor32::from(params.common));
+    // There are no more columns than rows, and columns are rotated by less than their number.
+    let rotated = less_once(row + (rows - rotation(params, col)), rows);
     if params.mode & SHUFFLE == 0 {
         return rotated;
     }
-    let block = common.divide((common.divisor - 1) * rotated).1;
-    let within = rows_per_c.divide(common.divide(common.divisor - 1 + rotated).0).1;
-    block * rows_per_c.divisor + rows_per_c.divide(within * params.inverse).1
+    // `(c − 1) · rotated mod c`, and `⌊(rotated + c − 1) / c⌋`, of which the product is wanted modulo `a`.
+    let (quotient, rest) = common.divide(rotated);
+    let (block, within) =
+        if rest == 0 { (0, quotient) } else { (common.divisor - rest, quotient + 1) };
+    let rows_per_c = params.rows_per_c as u32;
+    block * rows_per_c + Factor::from(params.inverse).times(within, rows_per_c)
 }
 
 /// How far a column is rotated.
 #[inline(always)]
-fn rotation(params: &Columns, col: u64) -> u64 {
+fn rotation(params: &Columns, col: u32) -> u32 {
     if params.mode & SHUFFLE != 0 {
         col
     } else {
-        Divisor::from(params.cols_per_c).divide(col).0
+        Divisor32::from(params.cols_per_c).divide(col).0
     }
 }
 
@@ -76,28 +79,28 @@ unsafe fn part_of_strip<E: Element>(
     number: u32,
     part: u32,
 ) {
-    let Columns { cols, strip, part_rows, .. } = *params;
-    let modulo = Divisor::from(params.rows);
+    let (cols, strip) = (params.cols as u32, params.strip as u32);
+    let (modulo, part_rows) = (Divisor32::from(params.rows), params.part_rows as u32);
     let rows = modulo.divisor;
-    let first_col = number as u64 * strip;
-    let width = strip.min(cols - first_col) as u32;
-    let first_row = part as u64 * part_rows;
-    let part_rows = part_rows.min(rows - first_row) as u32;
+    let first_col = number * strip;
+    let width = strip.min(cols - first_col);
+    let first_row = part * part_rows;
+    let part_rows = part_rows.min(rows - first_row);
     let backwards = params.mode & BACKWARDS != 0;
 
     let first_rotation = rotation(params, first_col);
-    let reach = (rotation(params, first_col + width as u64 - 1) - first_rotation) as u32;
+    let reach = rotation(params, first_col + width - 1) - first_rotation;
     // Forwards the strip is loaded in order and stored permuted; backwards the other way round.
     let load_row = |k: u32| {
         if backwards {
-            let row = modulo.divide(first_row + rows * 2 + k as u64 - reach as u64).1;
+            let row = modulo.divide(first_row + rows * 2 + k - reach).1;
             target(params, row, first_col)
         } else {
-            modulo.divide(first_row + k as u64).1
+            modulo.divide(first_row + k).1
         }
     };
     let store_row = |k: u32| {
-        let row = first_row + k as u64;
+        let row = first_row + k;
         if backwards {
             row
         } else {
@@ -105,7 +108,7 @@ unsafe fn part_of_strip<E: Element>(
         }
     };
     let held_row = |k: u32, x: u32| {
-        let rotation = (rotation(params, first_col + x as u64) - first_rotation) as u32;
+        let rotation = rotation(params, first_col + x) - first_rotation;
         if backwards {
             k + reach - rotation
         } else {
@@ -114,9 +117,9 @@ unsafe fn part_of_strip<E: Element>(
     };
     let address = |k: u32, x: u32| base + (k * width + x) * size_of::<E>() as u32;
     let along = params.mode as u32 >> ALONG;
-    let place = |row: u64, x: u32| {
+    let place = |row: u32, x: u32| {
         // SAFETY: inside the strip.
-        unsafe { matrix.add((row * cols + first_col + x as u64) as usize) }
+        unsafe { matrix.add((row as u64 * cols as u64 + (first_col + x) as u64) as usize) }
     };
     sweep(
         part_rows + reach,

@@ -16,7 +16,8 @@
 //! So some block does not wait. It stores what it has and takes the next ticket, which is a part of this whole. By and by all
 //! are taken, and loaded. A neighbour is lower, and loaded before.
 //!
-//! Where no block waits there is one to each part, and no ticket.
+//! Where there is a block to each part of all wholes, the block's number is its ticket, and there is no other: all parts are
+//! taken, whoever waits. Where no block waits it is so by the launch.
 //!
 //! # Why the count is enough
 //! In the terms of "Memory Consistency Model" in the PTX ISA. Elements are accessed by weak operations. Let L load an element
@@ -55,15 +56,16 @@ impl Group {
     /// - If blocks wait, the launch is cooperative and has `parts` blocks or more; else one block to each part.
     #[inline(always)]
     pub unsafe fn each_part(self, wholes: u32, mailbox: u32, work: impl Fn(u32, u32)) {
-        let mut part = if self.waits {
+        let one_each = !self.waits || thread::grid_dim_x() == wholes * self.parts;
+        let mut part = if one_each {
+            thread::block_idx_x()
+        } else {
             // SAFETY: all threads are here, and nothing is in shared memory.
             unsafe { self.next_part(mailbox) }
-        } else {
-            thread::block_idx_x()
         };
         while part / self.parts < wholes {
             work(part / self.parts, part % self.parts);
-            if !self.waits {
+            if one_each {
                 return;
             }
             // What was in shared memory is no longer needed. The ticket is taken only now, when the block can begin to load:

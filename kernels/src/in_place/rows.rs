@@ -11,7 +11,7 @@
 //! 2014).
 
 use super::sweep::sweep;
-use crate::divide::Divisor;
+use crate::divide::{less_once, Divisor32, Factor};
 use crate::element::{Element, B16};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;
@@ -20,19 +20,23 @@ use kernel_abi::in_place::{Rows, Shuffle};
 
 /// The column from which element `col` of row `row` comes.
 #[inline(always)]
-pub fn source(shuffle: &Shuffle, row: u64, col: u64) -> u64 {
-    let (rows, cols) = (Divisor::from(shuffle.rows), Divisor::from(shuffle.cols));
-    let (common, cols_per_c) = (Divisor::from(shuffle.common), Divisor::from(shuffle.cols_per_c));
+pub fn source(shuffle: &Shuffle, row: u32, col: u32) -> u32 {
+    let (rows, cols) = (shuffle.rows as u32, Divisor32::from(shuffle.cols));
+    let cols_per_c = Divisor32::from(shuffle.cols_per_c);
     if shuffle.backwards != 0 {
-        let rotated = rows.divide(row + cols_per_c.divide(col).0).1;
-        return cols.divide(rotated + col * rows.divisor).1;
+        let rotated = less_once(row + cols_per_c.divide(col).0, rows);
+        let across = Factor::from(shuffle.rows_factor).times(col, cols.divisor);
+        return cols.divide(rotated + across).1;
     }
-    let beyond = row + common.divisor > rows.divisor + common.divide(col).1;
-    let f = col + row * (cols.divisor - 1) + if beyond { rows.divisor } else { 0 };
-    let (quotient, remainder) = common.divide(f);
-    // Reduced first: the product of two numbers below `b` cannot overflow.
-    let quotient = cols_per_c.divide(quotient).1;
-    cols_per_c.divide(shuffle.inverse * quotient).1 + remainder * cols_per_c.divisor
+    let common = Divisor32::from(shuffle.common);
+    let beyond = row + common.divisor > rows + common.divide(col).1;
+    // Modulo `cols`, which is `b · c`: that changes neither `f mod c` nor `⌊f / c⌋ mod b`, and `cols − 1` is −1 there. A
+    // multiple of `cols` that is not below `rows` keeps it positive.
+    let above = rows + cols.divisor - cols.divide(rows).1;
+    let f = col + above - row + if beyond { rows } else { 0 };
+    let (quotient, remainder) = common.divide(cols.divide(f).1);
+    let inverse = Factor::from(shuffle.inverse);
+    inverse.times(quotient, cols_per_c.divisor) + remainder * cols_per_c.divisor
 }
 
 /// Shuffles the rows of this block.
@@ -41,15 +45,15 @@ pub fn source(shuffle: &Shuffle, row: u64, col: u64) -> u64 {
 /// The obligations of the entry points.
 #[inline(always)]
 unsafe fn shuffle_rows<E: Element>(matrix: *mut E, _: *mut u32, params: Rows) {
-    let (shuffle, cols) = (params.shuffle, Divisor::from(params.shuffle.cols));
+    let (shuffle, cols) = (params.shuffle, Divisor32::from(params.shuffle.cols));
     // SAFETY: the launch has dynamic shared memory for the rows.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let first = thread::block_idx_x() as u64 * params.block_rows;
-    let held = params.block_rows.min(shuffle.rows.divisor - first);
-    let elements = (held * cols.divisor) as u32;
+    let held = params.block_rows.min(shuffle.rows - first);
+    let elements = held as u32 * cols.divisor;
     let along = 5 + (thread::block_dim_x() / 32).trailing_zeros();
     // SAFETY: the caller's obligations; these rows are this block's alone.
-    let start = unsafe { matrix.add((first * cols.divisor) as usize) };
+    let start = unsafe { matrix.add((first * cols.divisor as u64) as usize) };
     let address = |index: u32| base + index * size_of::<E>() as u32;
     sweep(
         1,
@@ -66,10 +70,10 @@ unsafe fn shuffle_rows<E: Element>(matrix: *mut E, _: *mut u32, params: Rows) {
         elements,
         along,
         |_, at| {
-            let (row, col) = cols.divide(at as u64);
-            let from = row * cols.divisor + source(&shuffle, first + row, col);
+            let (row, col) = cols.divide(at);
+            let from = row * cols.divisor + source(&shuffle, first as u32 + row, col);
             // SAFETY: written before the barrier.
-            unsafe { E::load_shared(address(from as u32)) }
+            unsafe { E::load_shared(address(from)) }
         },
         // SAFETY: inside the rows, all of which have been read.
         |_, at, element| unsafe { element.store(start.add(at as usize)) },

@@ -26,7 +26,9 @@ unsafe fn stage_rows<E: Element>(matrix: *mut E, scratch: *mut u32, params: Stag
         STAGED_ELEMENTS.min(cols - first) as u32,
         thread::block_dim_x().trailing_zeros(),
         // SAFETY: a source is a column of the row.
-        |_, at| unsafe { E::load(from.add(source(&shuffle, row, first + at as u64) as usize)) },
+        |_, at| unsafe {
+            E::load(from.add(source(&shuffle, row as u32, first as u32 + at) as usize))
+        },
         // SAFETY: inside the part.
         |_, at, element| unsafe { element.store(to.add(at as usize)) },
     );

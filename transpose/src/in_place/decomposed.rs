@@ -11,6 +11,7 @@ use super::options::InPlaceOptions;
 use super::recipe::{Recipe, Step};
 use super::shape::Shape;
 use crate::facts::Facts;
+use kernel_abi::in_place::DECOMPOSED_SIDE;
 
 /// Bytes of a strip's row: whole sectors, so that nothing is moved in vain.
 const STRIP_BYTES: usize = 64;
@@ -26,12 +27,16 @@ fn staging_limit(shape: &Shape) -> usize {
     shape.rows * shape.cols * shape.element_bytes() / 200 + (1 << 20)
 }
 
-/// The steps, or `None` if strips are longer than the chip can hold.
+/// The steps, or `None` if strips are longer than the chip can hold, as all are whose length the kernels do not count to.
 pub(super) fn recipe(shape: &Shape, facts: &Facts, options: &InPlaceOptions) -> Option<Recipe> {
     let bytes = shape.element_bytes();
     let on_chip = facts.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX));
     let backwards = shape.rows < shape.cols;
-    let d = Decomposition::new(shape.rows.max(shape.cols), shape.rows.min(shape.cols));
+    let (long, short) = (shape.rows.max(shape.cols), shape.rows.min(shape.cols));
+    if long as u64 >= DECOMPOSED_SIDE {
+        return None;
+    }
+    let d = Decomposition::new(long, short);
     let (strip, part_rows) = strip(&d, bytes, on_chip, facts, options)?;
     let columns = |shuffle| Columns { shuffle, backwards, strip, part_rows };
 

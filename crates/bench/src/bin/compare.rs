@@ -237,7 +237,8 @@ fn is_transposed<T: PartialEq + Sync>(case: &Case, src: &[T], dst: &[T]) -> bool
         let dst = &dst[case.offset + number * batch.dst_stride..];
         (0..case.cols.div_ceil(BLOCK)).into_par_iter().all(|block| {
             let cols = block * BLOCK..case.cols.min((block + 1) * BLOCK);
-            (0..case.rows).step_by(BLOCK).all(|first| {
+            (0..case.rows.div_ceil(BLOCK)).into_par_iter().with_min_len(64).all(|number| {
+                let first = number * BLOCK;
                 cols.clone().all(|col| {
                     (first..case.rows.min(first + BLOCK))
                         .all(|row| src[row * case.src_ld() + col] == dst[col * case.dst_ld() + row])

@@ -1,7 +1,7 @@
 //! The row and column permutations of the decomposition.
 
 use super::{WORD, along, launch, threads_for};
-use crate::divide::divisor;
+use crate::divide::{divisor32, factor};
 use crate::in_place::decomposition::Decomposition;
 use crate::kernels::Width;
 use crate::launch::Launch;
@@ -46,11 +46,12 @@ pub fn stage_rows(
 /// The permutation of the rows.
 fn shuffle(d: &Decomposition, backwards: bool) -> Shuffle {
     Shuffle {
-        rows: divisor(d.rows),
-        cols: divisor(d.cols),
-        common: divisor(d.common),
-        cols_per_c: divisor(d.cols_per_c),
-        inverse: d.rows_per_c_inverse as u64,
+        rows: d.rows as u64,
+        cols: divisor32(d.cols),
+        common: divisor32(d.common),
+        cols_per_c: divisor32(d.cols_per_c),
+        inverse: factor(d.rows_per_c_inverse, d.cols_per_c),
+        rows_factor: factor(d.rows, d.cols),
         backwards: u64::from(backwards),
     }
 }
@@ -82,14 +83,14 @@ impl Columns {
         let held = (part_rows + strip - 1) * strip * width.bytes();
         let set = |bit, is: bool| if is { bit } else { 0 };
         let params = abi::Columns {
-            rows: divisor(d.rows),
+            rows: divisor32(d.rows),
             cols: d.cols as u64,
             strip: strip as u64,
             part_rows: part_rows as u64,
-            common: divisor(d.common),
-            rows_per_c: divisor(d.rows_per_c),
-            cols_per_c: divisor(d.cols_per_c),
-            inverse: d.cols_per_c_inverse as u64,
+            common: divisor32(d.common),
+            rows_per_c: d.rows_per_c as u64,
+            cols_per_c: divisor32(d.cols_per_c),
+            inverse: factor(d.cols_per_c_inverse, d.rows_per_c),
             mode: set(SHUFFLE, self.shuffle)
                 | set(BACKWARDS, self.backwards)
                 | (along(strip, threads) as u64) << ALONG,
