@@ -1,7 +1,8 @@
 //! The in-place kernels whose threads communicate, over and over: an order of accesses that is missing shows seldom.
 //!
 //! `cargo test --release --test stress -- --ignored --nocapture` repeats for `TRANSPOSE_STRESS_SECONDS`, 60 if that is
-//! not set, on a GPU, and says how often it did what. Several such processes at a time, and sanitizers
+//! not set, on a GPU, in `TRANSPOSE_STRESS_THREADS` threads, 2 if that is not set, each with a `Device::cuda(0)` of its own,
+//! and says how often it did what. Several such processes at a time, and sanitizers
 //! beside them, make the timing less regular. Otherwise each case is run once, on the simulator.
 
 use std::time::{Duration, Instant};
@@ -120,10 +121,10 @@ fn of<T: Element>(device: &Device) -> Vec<Box<dyn Repeat>> {
     running.map(|running| Box::new(running) as Box<dyn Repeat>).collect()
 }
 
-/// How long to repeat.
-fn time_limit() -> Duration {
-    let seconds = std::env::var("TRANSPOSE_STRESS_SECONDS").map(|text| text.parse());
-    Duration::from_secs_f64(seconds.map_or(60.0, |seconds| seconds.expect("a number of seconds")))
+/// A number from the environment.
+fn number(variable: &str, default: f64) -> f64 {
+    let number = std::env::var(variable).map(|text| text.parse());
+    number.map_or(default, |number| number.expect("a number"))
 }
 
 #[test]
@@ -137,14 +138,27 @@ fn once_on_the_simulator() {
 #[test]
 #[ignore = "takes a minute of a GPU, or TRANSPOSE_STRESS_SECONDS"]
 fn over_and_over_on_a_gpu() {
-    let Some(device) = transpose_tests::gpu() else { return };
+    if transpose_tests::gpu().is_none() {
+        return;
+    }
+    let limit = Duration::from_secs_f64(number("TRANSPOSE_STRESS_SECONDS", 60.0));
+    std::thread::scope(|scope| {
+        for _ in 0..number("TRANSPOSE_STRESS_THREADS", 2.0) as usize {
+            scope.spawn(|| repeat_for(limit));
+        }
+    });
+}
+
+/// Repeats all cases in turn, on a device of its own.
+fn repeat_for(limit: Duration) {
+    let device = Device::cuda(0).unwrap();
     let mut cases = of::<u8>(&device);
     cases.extend(of::<u16>(&device));
     cases.extend(of::<u32>(&device));
     cases.extend(of::<u64>(&device));
     cases.extend(of::<u128>(&device));
     cases.extend(of::<[u8; 3]>(&device));
-    let (start, limit) = (Instant::now(), time_limit());
+    let start = Instant::now();
     let (count, mut next) = (cases.len(), 0);
     while start.elapsed() < limit {
         cases[next % count].repeat(10);
