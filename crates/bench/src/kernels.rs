@@ -130,7 +130,7 @@ pub fn race<T: Pod>(
     let copy = |src: &DeviceMatrix<T>, dst: &mut DeviceMatrix<T>| {
         src.copy_into(dst.window_mut(0, 1, len, len)?)
     };
-    let mut contestants: Vec<Contestant<T>> = vec![Box::new(copy)];
+    let mut contestants: Vec<Contestant<DeviceMatrix<T>>> = vec![Box::new(copy)];
     for &run in runs {
         let (src, dst) = pairs.first();
         let plan = run.plan(src, dst)?;

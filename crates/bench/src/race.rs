@@ -44,14 +44,13 @@ impl Timing {
     }
 }
 
-/// One way to get from a source to a destination.
-pub type Contestant<'a, T> =
-    Box<dyn FnMut(&DeviceMatrix<T>, &mut DeviceMatrix<T>) -> Result<()> + 'a>;
+/// One way to get from a source to a destination, memories of type `M`.
+pub type Contestant<'a, M> = Box<dyn FnMut(&M, &mut M) -> Result<()> + 'a>;
 
 /// Sources and destinations of one shape, enough of them to exceed the L2 cache together.
-pub struct Pairs<T> {
+pub struct Pairs<M> {
     device: Device,
-    pairs: Vec<(DeviceMatrix<T>, DeviceMatrix<T>)>,
+    pairs: Vec<(M, M)>,
 }
 
 /// A pair with a copy of the source, and a destination of the same shape.
@@ -68,7 +67,7 @@ fn copy<T: Pod>(
     Ok((copied, like(dst)?))
 }
 
-impl<T: Pod> Pairs<T> {
+impl<T: Pod> Pairs<DeviceMatrix<T>> {
     /// The pair that `pair` makes, and as many copies of it as exceed the cache with it, each of `bytes` in all, and one at
     /// least; none on a simulator, or where there is no memory for more. The copies are made on the device: the way from the host is
     /// long.
@@ -99,11 +98,18 @@ impl<T: Pod> Pairs<T> {
         device: &Device,
         pair: impl Fn() -> Result<(DeviceMatrix<T>, DeviceMatrix<T>)>,
     ) -> Result<Self> {
-        Ok(Pairs { device: device.clone(), pairs: vec![pair()?] })
+        Ok(Pairs::of(device, vec![pair()?]))
+    }
+}
+
+impl<M> Pairs<M> {
+    /// These pairs, one at least.
+    pub fn of(device: &Device, pairs: Vec<(M, M)>) -> Self {
+        Pairs { device: device.clone(), pairs }
     }
 
     /// One of the pairs.
-    pub fn first(&mut self) -> (&DeviceMatrix<T>, &mut DeviceMatrix<T>) {
+    pub fn first(&mut self) -> (&M, &mut M) {
         let (src, dst) = &mut self.pairs[0];
         (src, dst)
     }
@@ -115,7 +121,7 @@ impl<T: Pod> Pairs<T> {
     /// What a contestant returns or the device reports.
     pub fn race(
         &mut self,
-        contestants: &mut [Contestant<'_, T>],
+        contestants: &mut [Contestant<'_, M>],
         turns: usize,
         launches_per_turn: usize,
     ) -> Result<Option<Vec<Timing>>> {
@@ -128,7 +134,7 @@ impl<T: Pod> Pairs<T> {
     /// As [`race`](Self::race).
     pub fn race_and_tell(
         &mut self,
-        contestants: &mut [Contestant<'_, T>],
+        contestants: &mut [Contestant<'_, M>],
         turns: usize,
         launches_per_turn: usize,
         told: &mut dyn FnMut(),

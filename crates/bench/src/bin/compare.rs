@@ -1,9 +1,10 @@
 //! The library's speed, beside a copy and beside what else there is:
-//! `cargo run --release --bin compare -- [--group GROUP] [--cpu] [--csv FILE] [--svg FILE]`
+//! `cargo run --release --bin compare -- [--group GROUP] [--cpu] [--csv FILE] [--svg FILE]`, or `--sweep SEED --count N`
 //!
 //! On each shape all contestants take turns: the driver's device-to-device copy of as many bytes, this
 //! library's `Auto` on a prepared plan, cuBLAS's `geam` if a libcublas can be opened, and cuTENSOR's permutation if a
 //! libcutensor can. With `--cpu` also a transpose on all cores of the host. Every result is compared with the source on the host.
+//! With `--sweep` shapes, strides and elements are random, and speeds are fractions of what the sectors allow that must move.
 
 use anyhow::{Result, ensure};
 use bench::cases::{Case, cases};
@@ -12,6 +13,7 @@ use bench::output::Files;
 use bench::peers::{self, Peers};
 use bench::race::{Contestant, Pairs};
 use bench::svg::{Bar, bar_chart};
+use bench::sweep;
 use bench::verify::scrambled;
 use bench::with_element;
 use bytemuck::Pod;
@@ -35,6 +37,15 @@ struct Arguments {
     /// Also transpose on the CPU.
     #[arg(long)]
     cpu: bool,
+    /// Instead, random moves of every kind, from this seed on.
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["group", "element", "cpu"])]
+    sweep: Option<u64>,
+    /// How many random moves.
+    #[arg(long, default_value_t = 200, requires = "sweep")]
+    count: usize,
+    /// Also time every other way that random moves can go.
+    #[arg(long, requires = "sweep")]
+    candidates: bool,
     #[command(flatten)]
     files: Files,
 }
@@ -67,6 +78,12 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let cases = arguments.cases()?;
     let device = DeviceChoice::Cuda.open()?;
+    if let Some(seed) = arguments.sweep {
+        let drawn = (seed, arguments.count);
+        let all = sweep::run(&device, drawn, arguments.candidates, arguments.turns)?;
+        let records: Vec<_> = all.iter().flat_map(sweep::Figures::records).collect();
+        return arguments.files.write(&sweep::HEADER, &records, || chart(&[]));
+    }
     let first = first_transpose(&device)?;
     let peers = Peers::open(&device);
     println!("first transpose on this device, kernels loaded: {:.2} ms", first.as_secs_f64() * 1e3);
@@ -180,7 +197,7 @@ fn measure<T: Pod + PartialEq + Send + Sync>(
         dst.window_mut(offset, cols, rows, case.dst_ld())?,
         case.batch(),
     )?;
-    let mut contestants: Vec<Contestant<T>> = vec![
+    let mut contestants: Vec<Contestant<DeviceMatrix<T>>> = vec![
         Box::new(|src, dst| {
             let count = case.elements();
             src.window(0, 1, count, count)?.copy_into(dst.window_mut(0, 1, count, count)?)

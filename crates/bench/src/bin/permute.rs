@@ -7,18 +7,15 @@
 
 use anyhow::{Result, ensure};
 use bench::device::DeviceChoice;
+use bench::moves::{Arena, Move};
 use bench::output::Files;
 use bench::peers::Peers;
 use bench::permutations::{Permutation, layouts, literature};
-use bench::race::{Contestant, Pairs};
 use bench::svg::{Bar, bar_chart};
-use bench::verify::{is_permuted, scrambled};
-use bench::with_element;
-use bytemuck::Pod;
 use clap::{Parser, ValueEnum};
 use profile::count;
 use transpose::simt::Counters;
-use transpose::{Device, DeviceMatrix, TensorLayout, TensorPlan, TensorView, TensorViewMut};
+use transpose::{Device, DeviceTensor, TensorLayout, TensorPlan};
 
 /// Compare the speed of permutations of axes with a copy's.
 #[derive(Parser)]
@@ -105,11 +102,15 @@ fn main() -> Result<()> {
         "{:>2} {:<36} {:<12} {:>8} {:>8} {:>7} {:>8}",
         "B", "shape and axes", "kernel", "memcpy", "GB/s", "of copy", "cuTENSOR"
     );
+    let sizes = || permutations.iter().map(Permutation::elements);
+    let largest = sizes().max().unwrap_or(0) * arguments.element.iter().max().unwrap_or(&1);
+    let least = sizes().min().unwrap_or(0) * arguments.element.iter().min().unwrap_or(&1);
+    let mut arena = Arena::new(&device, largest, least)?;
     let mut all = Vec::new();
     for &element in &arguments.element {
         let first = all.len();
         for permutation in &permutations {
-            let figures = measure_element(&device, permutation, element, &peers, &arguments)?;
+            let figures = measure(&mut arena, permutation, element, &peers, &arguments)?;
             println!("{}", row(&figures));
             all.push(figures);
         }
@@ -125,92 +126,42 @@ fn explain(device: &Device, permutations: &[Permutation], elements: &[usize]) ->
         for Permutation { shape, axes } in permutations {
             let src = TensorLayout::contiguous(shape, element)?.permute_axes(axes)?;
             let dst = TensorLayout::contiguous(src.shape(), element)?;
+            let bound = Move::new(element, &src, &dst)?.bound();
             println!("{}", TensorPlan::for_layouts(element, &src, &dst, device.facts())?);
+            println!("    its sectors allow {bound:.3} of a copy's speed");
         }
     }
     Ok(())
 }
 
 /// Measures a permutation of elements of a size.
-fn measure_element(
-    device: &Device,
+fn measure(
+    arena: &mut Arena,
     permutation: &Permutation,
     element: usize,
     peers: &Peers,
     arguments: &Arguments,
 ) -> Result<Figures> {
-    let measure = with_element!(element, T => measure::<T>, bytes => match bytes {
-        3 => measure::<[u8; 3]>,
-        6 => measure::<[u16; 3]>,
-        12 => measure::<[u32; 3]>,
-        24 => measure::<[u64; 3]>,
-        other => anyhow::bail!("elements are of 1, 2, 3, 4, 6, 8, 12, 16 or 24 bytes, not of {other}"),
-    });
-    measure(device, permutation, peers, arguments)
-}
-
-/// The array in a matrix's memory, its axes in the other order.
-fn source<'a, T: Pod>(
-    memory: &'a DeviceMatrix<T>,
-    Permutation { shape, axes }: &Permutation,
-) -> transpose::Result<TensorView<'a, T>> {
-    TensorView::from(memory).reshape(shape)?.permute_axes(axes)
-}
-
-/// The result in a matrix's memory.
-fn destination<'a, T: Pod>(
-    memory: &'a mut DeviceMatrix<T>,
-    Permutation { shape, axes }: &Permutation,
-) -> transpose::Result<TensorViewMut<'a, T>> {
-    let permuted: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
-    TensorViewMut::from(memory).reshape(&permuted)
-}
-
-fn measure<T: Pod + PartialEq + Send + Sync>(
-    device: &Device,
-    permutation: &Permutation,
-    peers: &Peers,
-    arguments: &Arguments,
-) -> Result<Figures> {
-    let len = permutation.elements();
-    let bytes = len * size_of::<T>();
-    let host = scrambled::<T>(len);
-    let mut pairs = Pairs::new(device, 2 * bytes, || {
-        Ok((DeviceMatrix::from_host(device, 1, len, &host)?, DeviceMatrix::zeroed(device, 1, len)?))
-    })?;
-    let (src, dst) = pairs.first();
-    let mut plans =
-        TensorPlan::candidates(source(src, permutation)?, destination(dst, permutation)?)?;
+    let Permutation { shape, axes } = permutation;
+    let of = Move::permutation(element, shape, axes)?;
+    let mut plans = arena.candidates(&of)?;
     if !arguments.candidates {
         plans.truncate(1);
     }
     let mut counts = Vec::new();
     for plan in &plans {
-        // What another way has written is no proof of this one.
-        dst.copy_from_host(&vec![T::zeroed(); len])?;
-        let counted =
-            count(device, || plan.run(source(src, permutation)?, destination(dst, permutation)?))?;
+        let counted = arena.verify(&of, plan, |device, run| count(device, run))?;
         counts.extend(counted.map(|counted| (kernel_of(plan), counted)));
-        let result = dst.to_host()?;
-        let Permutation { shape, axes } = permutation;
-        ensure!(is_permuted(&host, shape, axes, &result), "{plan}: wrong result");
     }
-    let mut contestants: Vec<Contestant<T>> = vec![Box::new(|src, dst| src.copy_into(dst))];
-    for plan in &plans {
-        contestants.push(Box::new(move |src, dst| {
-            plan.run(source(src, permutation)?, destination(dst, permutation)?)
-        }));
-    }
-    contestants.extend(peers.permutation(&permutation.shape, &permutation.axes));
-    let launches = (4_000_000_000 / (2 * bytes.max(1))).clamp(3, 50);
-    let timings = pairs.race(&mut contestants, arguments.turns, launches)?;
+    let cutensor = peers.permutation(element, shape, axes, DeviceTensor::device_address);
+    let timings = arena.race(&of, &plans, cutensor, arguments.turns)?;
     let speeds = timings.map(|timings| {
-        let speeds: Vec<f64> = timings.iter().map(|timing| timing.gb_per_s(bytes)).collect();
+        let speeds: Vec<f64> = timings.iter().map(|timing| timing.gb_per_s(of.bytes())).collect();
         let others = plans.iter().map(kernel_of).zip(speeds[1..].iter().copied()).skip(1);
         let cutensor = speeds.get(1 + plans.len()).copied();
         Speeds { copy: speeds[0], ours: speeds[1], cutensor, others: others.collect() }
     });
-    let (kernel, element) = (kernel_of(&plans[0]), size_of::<T>());
+    let kernel = kernel_of(&plans[0]);
     Ok(Figures { permutation: permutation.clone(), element, kernel, speeds, counts })
 }
 

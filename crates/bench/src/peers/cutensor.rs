@@ -1,10 +1,9 @@
 //! cuTENSOR's permutation, opened at run time where there is a libcutensor: NVIDIA's own library for moving
 //! elements from one order to another.
 
-use bytemuck::Pod;
 use libloading::{Library, Symbol};
 use std::ffi::{c_int, c_void};
-use transpose::{Device, DeviceMatrix};
+use transpose::Device;
 
 /// The name of the libraries of its second version, whose functions these are.
 const NAME: &str = "libcutensor.so.2";
@@ -148,9 +147,9 @@ impl Cutensor {
 }
 
 impl Permutation<'_> {
-    /// Queues the permutation; whether cuTENSOR took it. The matrices are as large as the array that was planned.
-    pub fn run<T: Pod>(&self, src: &DeviceMatrix<T>, dst: &mut DeviceMatrix<T>) -> bool {
-        let (src, dst) = (src.device_address() as *const c_void, dst.device_address() as Pointer);
+    /// Queues the permutation; whether cuTENSOR took it. At both addresses there is as much memory as the array that was planned.
+    pub fn run(&self, src: u64, dst: u64) -> bool {
+        let (src, dst) = (src as *const c_void, dst as Pointer);
         let one = self.one.as_ptr().cast();
         let Cutensor { handle, stream, .. } = self.cutensor;
         // SAFETY: the plan is of this handle, and the matrices are live, on the stream's device, and as large as

@@ -34,8 +34,12 @@ impl Peers {
 
     /// Their ways to transpose a contiguous `rows × cols` matrix, each with its number. A refusal of a launch shows as an
     /// absurd speed; elements and shapes that a peer refuses before it is not in the list for.
-    pub fn contestants<T: Pod>(&self, rows: usize, cols: usize) -> Vec<(usize, Contestant<'_, T>)> {
-        let mut contestants: Vec<(usize, Contestant<T>)> = Vec::new();
+    pub fn contestants<T: Pod>(
+        &self,
+        rows: usize,
+        cols: usize,
+    ) -> Vec<(usize, Contestant<'_, DeviceMatrix<T>>)> {
+        let mut contestants: Vec<(usize, Contestant<DeviceMatrix<T>>)> = Vec::new();
         if let Some(cublas) = &self.cublas
             && matches!(size_of::<T>(), 4 | 8)
         {
@@ -45,20 +49,24 @@ impl Peers {
             };
             contestants.push((0, Box::new(transpose)));
         }
-        contestants.extend(self.permutation(&[rows, cols], &[1, 0]).map(|permute| (1, permute)));
+        let permutation =
+            self.permutation(size_of::<T>(), &[rows, cols], &[1, 0], DeviceMatrix::device_address);
+        contestants.extend(permutation.map(|permute| (1, permute)));
         contestants
     }
 
     /// cuTENSOR's way to bring the axes of a contiguous row-major array into another order, axis `i` of the result being axis
-    /// `axes[i]` of it; `None` where it has none.
-    pub fn permutation<T: Pod>(
-        &self,
+    /// `axes[i]` of it; `None` where it has none. `address` is where a memory, of at least as many bytes as the array, begins.
+    pub fn permutation<'a, M: 'a>(
+        &'a self,
+        element_bytes: usize,
         shape: &[usize],
         axes: &[usize],
-    ) -> Option<Contestant<'_, T>> {
-        let permutation = self.cutensor.as_ref()?.permutation(size_of::<T>(), shape, axes)?;
+        address: fn(&M) -> u64,
+    ) -> Option<Contestant<'a, M>> {
+        let permutation = self.cutensor.as_ref()?.permutation(element_bytes, shape, axes)?;
         Some(Box::new(move |src, dst| {
-            let _ = permutation.run(src, dst);
+            let _ = permutation.run(address(src), address(dst));
             Ok(())
         }))
     }

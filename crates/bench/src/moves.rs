@@ -1,0 +1,307 @@
+//! Moves between two layouts: what they must move at least, how fast they are, and whether they moved that and nothing else.
+//!
+//! A layout counts bytes here, and its last axis is an element's: that is what the library makes of elements too, so one type serves
+//! elements of any size.
+
+use crate::race::{Contestant, Pairs, Timing, rotated};
+use anyhow::{Result, ensure};
+use rayon::prelude::*;
+use transpose::{Device, DeviceTensor, TensorLayout, TensorPlan};
+
+/// Bytes of a sector, the least that a GPU's memory moves.
+const SECTOR: usize = 32;
+
+/// What a destination holds before a move; no source has such a byte.
+const CANARY: u8 = 0xa5;
+
+/// The fewest pairs of memories that are rotated.
+const FEWEST_PAIRS: usize = 2;
+
+/// A move of elements from one layout to another of the same shape, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Bytes of an element, which the last axis of both layouts has.
+    pub element: usize,
+    /// Where elements come from.
+    pub src: TensorLayout,
+    /// Where they go to.
+    pub dst: TensorLayout,
+}
+
+impl Move {
+    /// The move between layouts of elements of so many bytes.
+    ///
+    /// # Errors
+    /// Layouts that are too long, or have too many axes.
+    pub fn new(element: usize, src: &TensorLayout, dst: &TensorLayout) -> Result<Self> {
+        Ok(Move { element, src: in_bytes(element, src)?, dst: in_bytes(element, dst)? })
+    }
+
+    /// The permutation of a contiguous array: axis `i` of the result is axis `axes[i]` of it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and axes that are no permutation.
+    pub fn permutation(element: usize, shape: &[usize], axes: &[usize]) -> Result<Self> {
+        let src = TensorLayout::contiguous(shape, element)?.permute_axes(axes)?;
+        Self::new(element, &src, &TensorLayout::contiguous(src.shape(), element)?)
+    }
+
+    /// Bytes that are moved.
+    pub fn bytes(&self) -> usize {
+        self.src.len()
+    }
+
+    /// The widest word, up to 16 bytes, that elements, strides and starts are multiples of.
+    pub fn word(&self) -> usize {
+        let strides = [&self.src, &self.dst].into_iter().flat_map(|layout| {
+            let axes = layout.shape().iter().zip(layout.strides()).rev().skip(1);
+            let strides =
+                axes.filter(|&(&length, _)| length > 1).map(|(_, stride)| stride.unsigned_abs());
+            strides.chain([layout.offset()])
+        });
+        let all = strides.fold(self.element, |all, number| all | number);
+        1 << all.trailing_zeros().min(4)
+    }
+
+    /// The fraction of a copy's speed that the sectors allow which hold elements: those of both sides must move.
+    pub fn bound(&self) -> f64 {
+        let sectors = sectors(&self.src) + sectors(&self.dst);
+        2.0 * self.bytes() as f64 / (sectors * SECTOR) as f64
+    }
+}
+
+/// A layout of elements as one of bytes.
+fn in_bytes(element: usize, layout: &TensorLayout) -> Result<TensorLayout> {
+    let shape: Vec<usize> = layout.shape().iter().copied().chain([element]).collect();
+    let strides = layout.strides().iter().map(|stride| stride * element as isize);
+    let strides: Vec<isize> = strides.chain([1]).collect();
+    Ok(TensorLayout::strided(&shape, &strides, layout.offset() * element, 1)?)
+}
+
+/// The sectors that hold bytes of a layout whose axes each step over all that those of smaller strides reach, in memory that starts on
+/// one.
+fn sectors(layout: &TensorLayout) -> usize {
+    let axes = layout.shape().iter().zip(layout.strides());
+    let mut axes: Vec<(usize, usize)> = axes
+        .filter(|&(&length, &stride)| length > 1 && stride != 0)
+        .map(|(&length, &stride)| (stride.unsigned_abs(), length))
+        .collect();
+    axes.sort_unstable();
+    // What lies together is one stretch.
+    let mut stretch = 1;
+    let together = axes.iter().take_while(|&&(stride, length)| {
+        let follows = stride == stretch;
+        stretch *= if follows { length } else { 1 };
+        follows
+    });
+    let together = together.count();
+    let apart = &axes[together..];
+    let first = layout.range().start;
+    // From the first sector of a stretch to its last.
+    let of = |number: usize| {
+        let (mut rest, mut start) = (number, first);
+        for &(stride, length) in apart {
+            start += rest % length * stride;
+            rest /= length;
+        }
+        (start / SECTOR, (start + stretch - 1) / SECTOR)
+    };
+    let stretches: usize = apart.iter().map(|&(_, length)| length).product();
+    let of_stretch = |number: usize| {
+        let (from, to) = of(number);
+        let begun = number > 0 && of(number - 1).1 == from;
+        to + 1 - from - usize::from(begun)
+    };
+    (0..stretches).into_par_iter().map(of_stretch).sum()
+}
+
+/// The byte that every source has in a place.
+fn pattern(place: usize) -> u8 {
+    let byte = ((place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
+    if byte == CANARY { !CANARY } else { byte }
+}
+
+/// Memory that moves are made in, one after the other.
+pub struct Arena {
+    device: Device,
+    pairs: Pairs<DeviceTensor<u8>>,
+    canaries: DeviceTensor<u8>,
+    capacity: usize,
+}
+
+impl Arena {
+    /// One for layouts of up to `capacity` bytes. Moves of `least` bytes find nothing of theirs in the L2 cache.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn new(device: &Device, capacity: usize, least: usize) -> Result<Self> {
+        let count = if device.is_gpu() { rotated(2 * least, 8).max(FEWEST_PAIRS) } else { 1 };
+        let host: Vec<u8> = (0..capacity).into_par_iter().map(pattern).collect();
+        let first = DeviceTensor::from_host(device, &[capacity], &host)?;
+        let mut pairs = Vec::new();
+        for _ in 1..count {
+            pairs.push((first.view().to_tensor()?, DeviceTensor::zeroed(device, &[capacity])?));
+        }
+        pairs.push((first, DeviceTensor::zeroed(device, &[capacity])?));
+        let canaries = DeviceTensor::from_host(device, &[capacity], &vec![CANARY; capacity])?;
+        Ok(Arena { device: device.clone(), pairs: Pairs::of(device, pairs), canaries, capacity })
+    }
+
+    /// Whether both layouts of a move have room.
+    pub fn holds(&self, of: &Move) -> bool {
+        of.src.range().end.max(of.dst.range().end) <= self.capacity
+    }
+
+    /// The ways that a move can go, the one first that the library takes by itself.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub fn candidates(&mut self, of: &Move) -> Result<Vec<TensorPlan>> {
+        let (src, dst) = self.pairs.first();
+        Ok(TensorPlan::candidates(src.window(&of.src)?, dst.window_mut(&of.dst)?)?)
+    }
+
+    /// Makes a move, and returns what `watched` does with it; an error if a byte of the destination is not what it should be, or a byte
+    /// beside them is not what it was.
+    ///
+    /// # Errors
+    /// That, and what the device reports.
+    pub fn verify<R>(
+        &mut self,
+        of: &Move,
+        plan: &TensorPlan,
+        watched: impl FnOnce(&Device, &dyn Fn() -> transpose::Result<()>) -> transpose::Result<R>,
+    ) -> Result<R> {
+        let range = of.dst.range();
+        let stretch = TensorLayout::strided(&[range.len()], &[1], range.start, 1)?;
+        let (src, dst) = self.pairs.first();
+        self.canaries.window(&stretch)?.copy_into(dst.window_mut(&stretch)?)?;
+        let memory = std::cell::RefCell::new(dst);
+        let run = || plan.run(src.window(&of.src)?, memory.borrow_mut().window_mut(&of.dst)?);
+        let seen = watched(&self.device, &run)?;
+        let result = memory.borrow().window(&stretch)?.to_host()?;
+        ensure!(is_moved(of, &result), "{plan}: wrong result");
+        let left = result.par_iter().filter(|&&byte| byte == CANARY).count();
+        ensure!(left + of.bytes() == result.len(), "{plan}: wrote beside its destination");
+        Ok(seen)
+    }
+
+    /// Times a copy of as many bytes, the plans, and `others`, on their turns: `None` on a device without a clock.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn race<'a>(
+        &mut self,
+        of: &'a Move,
+        plans: &'a [TensorPlan],
+        others: impl IntoIterator<Item = Contestant<'a, DeviceTensor<u8>>>,
+        turns: usize,
+    ) -> Result<Option<Vec<Timing>>> {
+        let stretch = TensorLayout::contiguous(&[of.bytes()], 1)?;
+        let mut contestants: Vec<Contestant<DeviceTensor<u8>>> = vec![Box::new(move |src, dst| {
+            src.window(&stretch)?.copy_into(dst.window_mut(&stretch)?)
+        })];
+        for plan in plans {
+            contestants.push(Box::new(|src, dst| {
+                plan.run(src.window(&of.src)?, dst.window_mut(&of.dst)?)
+            }));
+        }
+        contestants.extend(others);
+        let launches = (2_000_000_000 / (2 * of.bytes().max(1))).clamp(2, 50);
+        Ok(self.pairs.race(&mut contestants, turns, launches)?)
+    }
+}
+
+/// Whether every byte of the destination, of which the first is `result`'s, came from where it should.
+fn is_moved(of: &Move, result: &[u8]) -> bool {
+    let first = of.dst.range().start as isize;
+    let axes = of.src.shape().iter().zip(of.src.strides()).zip(of.dst.strides());
+    let mut axes: Vec<(usize, isize, isize)> = axes
+        .filter(|&((&length, _), _)| length > 1)
+        .map(|((&length, &src), &dst)| (length, src, dst))
+        .collect();
+    axes.sort_by_key(|&(_, _, dst)| dst.unsigned_abs());
+    let (inner, outer) =
+        axes.split_first().map_or(((1, 0, 0), &[][..]), |(&inner, outer)| (inner, outer));
+    let rows: usize = outer.iter().map(|&(length, _, _)| length).product();
+    (0..rows).into_par_iter().with_min_len(64).all(|row| {
+        let mut rest = row;
+        let (mut from, mut to) = (of.src.offset() as isize, of.dst.offset() as isize - first);
+        for &(length, src, dst) in outer {
+            let index = (rest % length) as isize;
+            rest /= length;
+            (from, to) = (from + index * src, to + index * dst);
+        }
+        (0..inner.0 as isize).all(|index| {
+            result[(to + index * inner.2) as usize] == pattern((from + index * inner.1) as usize)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A matrix with gaps on both sides that starts somewhere.
+    fn gappy(element: usize, rows: usize, cols: usize, ld: usize, start: usize) -> Move {
+        let src = TensorLayout::strided(&[cols, rows], &[1, ld as isize], start, element).unwrap();
+        let dst =
+            TensorLayout::strided(&[cols, rows], &[rows as isize + 3, 1], start, element).unwrap();
+        Move::new(element, &src, &dst).unwrap()
+    }
+
+    #[test]
+    fn the_bound_counts_sectors() {
+        let whole = Move::permutation(4, &[64, 128], &[1, 0]).unwrap();
+        assert_eq!((whole.bound(), whole.word(), whole.bytes()), (1.0, 4, 64 * 128 * 4));
+        // Rows of 8 bytes, 64 apart: a sector each; and two rows of 11 numbers of 4 bytes, 44 bytes apart.
+        let src = TensorLayout::strided(&[2, 11], &[1, 16], 0, 4).unwrap();
+        let dst = TensorLayout::contiguous(&[2, 11], 4).unwrap();
+        let few = Move::new(4, &src, &dst).unwrap();
+        assert_eq!(few.bound(), 2.0 * 88.0 / ((11.0 + 3.0) * 32.0));
+        // Each sector is counted once, and those of the gaps not at all.
+        for (element, ld, start) in [(1, 40, 0), (3, 50, 7), (4, 37, 1), (24, 39, 5)] {
+            let of = gappy(element, 20, 37, ld, start);
+            for layout in [of.src, of.dst] {
+                let mut seen = std::collections::HashSet::new();
+                for index in 0..layout.len() {
+                    let (mut rest, mut place) = (index, layout.offset() as isize);
+                    for (&length, &stride) in layout.shape().iter().zip(layout.strides()).rev() {
+                        place += (rest % length) as isize * stride;
+                        rest /= length;
+                    }
+                    seen.insert(place as usize / SECTOR);
+                }
+                assert_eq!(sectors(&layout), seen.len());
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_moves_are_seen() {
+        let device = Device::simulated();
+        let of = gappy(3, 20, 37, 41, 2);
+        let mut arena = Arena::new(&device, 4 << 10, 1).unwrap();
+        let plans = arena.candidates(&of).unwrap();
+        for plan in &plans {
+            arena.verify(&of, plan, |_, run| run()).unwrap();
+        }
+        // Of other rows, into other gaps, and nothing at all.
+        let elsewhere = Move { src: gappy(3, 20, 37, 41, 3).src, ..of.clone() };
+        let plan = arena.candidates(&elsewhere).unwrap().swap_remove(0);
+        let (src, dst) = arena.pairs.first();
+        plan.run(src.window(&elsewhere.src).unwrap(), dst.window_mut(&elsewhere.dst).unwrap())
+            .unwrap();
+        let start = of.dst.range().start;
+        assert!(!is_moved(&of, &dst.to_host().unwrap()[start..]));
+        assert!(is_moved(&elsewhere, &dst.to_host().unwrap()[start..]));
+        assert!(arena.verify(&of, &plans[0], |_, _| Ok(())).is_err());
+        let beside = |_: &Device, run: &dyn Fn() -> transpose::Result<()>| run();
+        let shorter = Move {
+            src: of.src.slice(1, ..19, 1).unwrap(),
+            dst: of.dst.slice(1, ..19, 1).unwrap(),
+            element: 3,
+        };
+        assert!(arena.verify(&shorter, &plans[0], beside).is_err());
+    }
+}

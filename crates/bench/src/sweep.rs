@@ -1,0 +1,331 @@
+//! Moves that nobody chose: random shapes, strides, starts and elements of every kind, each beside a copy and beside what its
+//! sectors allow.
+
+use crate::moves::{Arena, Move};
+use crate::progress;
+use crate::race::Contestant;
+use anyhow::{Result, ensure};
+use fastrand::Rng;
+use transpose::{Device, DeviceTensor, TensorLayout, TensorPlan};
+
+/// The kinds of moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The transpose of a matrix of few rows or columns.
+    Few,
+    /// That of any other.
+    Matrix,
+    /// That of a matrix of elements of a size that is no power of two.
+    Odd,
+    /// Those of many small matrices.
+    Batch,
+    /// An array of three to six axes, in another order.
+    Axes,
+}
+
+/// Each kind, its name, and how often it is drawn.
+const KINDS: [(Kind, &str, usize); 5] = [
+    (Kind::Few, "few", 6),
+    (Kind::Matrix, "matrix", 4),
+    (Kind::Odd, "odd", 2),
+    (Kind::Batch, "batch", 3),
+    (Kind::Axes, "axes", 5),
+];
+
+/// Elements of [`Kind::Odd`], in bytes.
+const ODD: [usize; 12] = [3, 5, 6, 7, 9, 10, 11, 12, 20, 36, 48, 100];
+
+/// A random move.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// What kind of move it is.
+    pub kind: &'static str,
+    /// Its shape, in elements; axes in the destination's order, the fastest last.
+    pub shape: Vec<usize>,
+    /// The move.
+    pub of: Move,
+}
+
+/// As many random moves as `count`, of around `bytes` bytes each, in memories of `capacity` bytes. They depend on nothing else.
+///
+/// # Errors
+/// None that is known of.
+pub fn drawn(seed: u64, count: usize, bytes: usize, capacity: usize) -> Result<Vec<Drawn>> {
+    let mut rng = Rng::with_seed(seed);
+    let mut all = Vec::with_capacity(count);
+    while all.len() < count {
+        let drawn = draw(&mut rng, bytes)?;
+        if drawn.of.src.range().end.max(drawn.of.dst.range().end) <= capacity {
+            all.push(drawn);
+        }
+    }
+    Ok(all)
+}
+
+/// A number between two, small ones as likely as ones of twice the size.
+fn log_uniform(rng: &mut Rng, least: usize, most: usize) -> usize {
+    let (least, most) = (least.max(1) as f64, most.max(least).max(1) as f64);
+    (least * (most / least).powf(rng.f64())).round() as usize
+}
+
+/// Half the time nothing, else some elements.
+fn slack(rng: &mut Rng) -> usize {
+    if rng.bool() { 0 } else { log_uniform(rng, 1, 40) }
+}
+
+fn draw(rng: &mut Rng, bytes: usize) -> Result<Drawn> {
+    let total: usize = KINDS.iter().map(|&(_, _, often)| often).sum();
+    let mut number = rng.usize(..total);
+    let &(kind, name, _) = KINDS
+        .iter()
+        .find(|&&(_, _, often)| {
+            let found = number < often;
+            number = number.wrapping_sub(often);
+            found
+        })
+        .expect("the number is below the sum");
+    let element = match kind {
+        Kind::Odd => ODD[rng.usize(..ODD.len())],
+        _ if rng.bool() => 1 << rng.usize(..5),
+        _ => rng.usize(1..=24),
+    };
+    let elements = (log_uniform(rng, bytes / 2, bytes * 2) / element).max(64);
+    // Axes of the source, the fastest last, and in which order the destination has them.
+    let (shape, axes) = match kind {
+        Kind::Few => {
+            let few = log_uniform(rng, 2, 64.min(elements / 4));
+            let shape = [few, elements / few];
+            (if rng.bool() { shape.to_vec() } else { vec![shape[1], shape[0]] }, vec![1, 0])
+        }
+        Kind::Matrix | Kind::Odd => {
+            let rows = log_uniform(rng, 2, (1 << 24).min(elements / 4));
+            (vec![rows, elements / rows], vec![1, 0])
+        }
+        Kind::Batch => {
+            let side = || 600.min(elements / 8).max(4);
+            let (rows, cols) = (log_uniform(rng, 4, side()), log_uniform(rng, 4, side()));
+            (vec![(elements / (rows * cols)).max(1), rows, cols], vec![0, 2, 1])
+        }
+        Kind::Axes => {
+            let rank = rng.usize(3..=6);
+            let mut shape = vec![2; rank];
+            // Random parts of the whole.
+            let mut cuts: Vec<f64> = (1..rank).map(|_| rng.f64()).collect();
+            cuts.extend([0.0, 1.0]);
+            cuts.sort_by(f64::total_cmp);
+            for (length, cut) in shape.iter_mut().zip(cuts.windows(2)) {
+                *length = (elements as f64).powf(cut[1] - cut[0]).round().max(2.0) as usize;
+            }
+            let mut axes: Vec<usize> = (0..rank).collect();
+            while axes.is_sorted() {
+                rng.shuffle(&mut axes);
+            }
+            (shape, axes)
+        }
+    };
+    let src = gappy(rng, &shape, element)?.permute_axes(&axes)?;
+    let dst = gappy(rng, src.shape(), element)?;
+    Ok(Drawn { kind: name, shape: src.shape().to_vec(), of: Move::new(element, &src, &dst)? })
+}
+
+/// An array with gaps behind its rows, or between its matrices, that starts somewhere.
+fn gappy(rng: &mut Rng, shape: &[usize], element: usize) -> Result<TensorLayout> {
+    let gap = (slack(rng), rng.usize(1..shape.len()));
+    let mut strides = vec![1isize; shape.len()];
+    for axis in (0..shape.len() - 1).rev() {
+        strides[axis] = strides[axis + 1] * shape[axis + 1] as isize;
+        if axis + 1 == gap.1 {
+            strides[axis] += gap.0 as isize;
+        }
+    }
+    Ok(TensorLayout::strided(shape, &strides, slack(rng), element)?)
+}
+
+/// What a move was found to do.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// The move.
+    pub drawn: Drawn,
+    /// Each way that it can go, that which the library takes first: what it is, and its speed in GB/s.
+    pub ways: Vec<(String, f64)>,
+    /// A copy's speed in GB/s.
+    pub copy: f64,
+    /// The fraction of a copy's speed that the sectors allow.
+    pub bound: f64,
+}
+
+impl Figures {
+    /// The speed as a fraction of what the sectors allow.
+    pub fn of_bound(&self) -> f64 {
+        self.ways[0].1 / self.copy / self.bound
+    }
+
+    /// A line for a table.
+    fn row(&self) -> String {
+        let Figures { drawn: Drawn { kind, shape, of }, ways, copy, bound } = self;
+        let (_, best) = ways.iter().max_by(|a, b| a.1.total_cmp(&b.1)).expect("there is a way");
+        format!(
+            "{kind:<7} {:>3} {:>2} {:<34} {copy:>7.0} {:>7.0} {:>7.3} {bound:>6.3} {:>8.3} {:>8.3}  {}",
+            of.element,
+            of.word(),
+            shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" × "),
+            ways[0].1,
+            ways[0].1 / copy,
+            self.of_bound(),
+            best / copy / bound,
+            ways[0].0,
+        )
+    }
+}
+
+/// The names of what [`Figures::records`] has.
+pub const HEADER: [&str; 14] = [
+    "kind",
+    "element_bytes",
+    "word_bytes",
+    "shape",
+    "src_strides",
+    "dst_strides",
+    "src_start",
+    "dst_start",
+    "way",
+    "what",
+    "memcpy_gb_s",
+    "gb_s",
+    "bound",
+    "of_bound",
+];
+
+impl Figures {
+    /// For each way a row of CSV; the library's choice is number 0.
+    pub fn records(&self) -> Vec<Vec<String>> {
+        let Figures { drawn: Drawn { kind, shape, of }, ways, copy, bound } = self;
+        let joined =
+            |numbers: &mut dyn Iterator<Item = String>| numbers.collect::<Vec<_>>().join(" ");
+        let strides = |layout: &TensorLayout| {
+            let count = layout.rank() - 1;
+            joined(&mut layout.strides()[..count].iter().map(ToString::to_string))
+        };
+        let record = |(number, (what, speed)): (usize, &(String, f64))| {
+            vec![
+                (*kind).to_owned(),
+                of.element.to_string(),
+                of.word().to_string(),
+                joined(&mut shape.iter().map(ToString::to_string)),
+                strides(&of.src),
+                strides(&of.dst),
+                of.src.offset().to_string(),
+                of.dst.offset().to_string(),
+                number.to_string(),
+                what.clone(),
+                format!("{copy:.1}"),
+                format!("{speed:.1}"),
+                format!("{bound:.4}"),
+                format!("{:.4}", speed / copy / bound),
+            ]
+        };
+        ways.iter().enumerate().map(record).collect()
+    }
+}
+
+/// Measures a move: the library's choice, or all ways if `every`.
+///
+/// # Errors
+/// A wrong result, and what the device reports.
+pub fn measure(arena: &mut Arena, drawn: Drawn, every: bool, turns: usize) -> Result<Figures> {
+    let mut plans = arena.candidates(&drawn.of)?;
+    if !every {
+        plans.truncate(1);
+    }
+    arena.verify(&drawn.of, &plans[0], |_, run| run())?;
+    let others = Vec::<Contestant<DeviceTensor<u8>>>::new();
+    let timings = arena.race(&drawn.of, &plans, others, turns)?;
+    let timings = timings.ok_or_else(|| anyhow::anyhow!("this device has no clock"))?;
+    let speeds: Vec<f64> = timings.iter().map(|timing| timing.gb_per_s(drawn.of.bytes())).collect();
+    let ways = plans.iter().map(what).zip(speeds[1..].iter().copied()).collect();
+    let bound = drawn.of.bound();
+    Ok(Figures { drawn, ways, copy: speeds[0], bound })
+}
+
+/// A plan in a few words.
+pub fn what(plan: &TensorPlan) -> String {
+    let said = plan.to_string();
+    let how = said.split_once(", addresses").and_then(|(_, rest)| rest.split_once(": "));
+    how.map_or(said.clone(), |(_, how)| how.to_owned())
+}
+
+/// Draws moves, measures them and prints how far below their bounds they stay, and the lowest `listed`.
+///
+/// # Errors
+/// A wrong result, and what the device reports.
+pub fn run(
+    device: &Device,
+    (seed, count): (u64, usize),
+    every: bool,
+    turns: usize,
+) -> Result<Vec<Figures>> {
+    const BYTES: usize = 96 << 20;
+    const CAPACITY: usize = 640 << 20;
+    const LISTED: usize = 20;
+    ensure!(count > 0, "a sweep of no problems measures nothing");
+    let mut arena = Arena::new(device, CAPACITY, BYTES / 2)?;
+    let bar = progress::bar(count);
+    let mut all = Vec::with_capacity(count);
+    for drawn in drawn(seed, count, BYTES, CAPACITY)? {
+        all.push(measure(&mut arena, drawn, every, turns)?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    all.sort_by(|a, b| a.of_bound().total_cmp(&b.of_bound()));
+    println!("seed {seed}: {count} random moves, each verified. The lowest:");
+    println!(
+        "{:<7} {:>3} {:>2} {:<34} {:>7} {:>7} {:>7} {:>6} {:>8} {:>8}",
+        "kind", "B", "W", "shape", "memcpy", "GB/s", "of copy", "bound", "of bound", "best way"
+    );
+    for figures in all.iter().take(LISTED) {
+        println!("{}", figures.row());
+    }
+    let narrow = |figures: &&Figures| figures.drawn.of.word() < 4;
+    summarize("words of 4 bytes and more", all.iter().filter(|figures| !narrow(figures)));
+    summarize("words of 1 and 2 bytes", all.iter().filter(narrow));
+    Ok(all)
+}
+
+/// The lowest, the 5th percentile and the mean of the fractions of the bound, in ascending order.
+fn summarize<'a>(name: &str, of: impl Iterator<Item = &'a Figures>) {
+    let fractions: Vec<f64> = of.map(Figures::of_bound).collect();
+    let Some(lowest) = fractions.first() else { return };
+    let fifth = fractions[fractions.len() / 20];
+    let mean = fractions.iter().sum::<f64>() / fractions.len() as f64;
+    let count = fractions.len();
+    println!(
+        "{name}, {count}: lowest {lowest:.3}, 5th percentile {fifth:.3}, mean {mean:.3} of the bound"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_draws_the_same_moves() {
+        let draw = |seed| drawn(seed, 200, 64 << 10, 1 << 20).unwrap();
+        let (first, again, other) = (draw(7), draw(7), draw(8));
+        let moves = |all: &[Drawn]| all.iter().map(|drawn| drawn.of.clone()).collect::<Vec<_>>();
+        assert!(moves(&first) == moves(&again) && moves(&first) != moves(&other));
+        for (_, name, _) in KINDS {
+            assert!(first.iter().any(|drawn| drawn.kind == name), "no {name}");
+        }
+    }
+
+    #[test]
+    fn every_way_of_random_moves_is_right() {
+        let device = Device::simulated();
+        let mut arena = Arena::new(&device, 64 << 10, 1).unwrap();
+        for Drawn { of, .. } in drawn(1, 60, 2 << 10, 64 << 10).unwrap() {
+            for plan in arena.candidates(&of).unwrap() {
+                arena.verify(&of, &plan, |_, run| run()).unwrap();
+            }
+        }
+    }
+}
