@@ -17,6 +17,7 @@ on_both_devices! {
     odd_elements,
     pixels_in_aligned_rows,
     large_elements,
+    nearly_empty_tiles,
     batches,
     random_cases,
     candidates,
@@ -38,6 +39,17 @@ fn check_kernel<T: Element>(device: &Device, kernel: &str, case: Case) {
             plan.evict_last(evict_last).run(src, dst).unwrap();
         });
     }
+}
+
+/// Large matrices of which the kernels that only know matrices would have little to do in each tile.
+fn nearly_empty_tiles(device: &Device) {
+    check_kernel::<u16>(device, "tiles", Case { dst_slack: 5, ..Case::tight(3, 700_001) });
+    check_kernel::<[u32; 3]>(device, "boxes", Case::tight(175_003, 2));
+    check_kernel::<[u8; 5]>(
+        device,
+        "boxes",
+        Case { src_offset: 3, dst_offset: 1, ..Case::tight(40, 21_001) },
+    );
 }
 
 /// The kernel for every element width. The sizes are in bytes of a row or column, so that each width

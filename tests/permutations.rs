@@ -292,19 +292,20 @@ fn matrices_and_copies(device: &Device) {
         let mut dst = DeviceTensor::<u32>::zeroed(device, src.shape()).unwrap();
         TensorPlan::new(src, &mut dst).unwrap().kernel_names()
     };
-    let tensor = DeviceTensor::<u32>::zeroed(device, &[4, 64, 8, 16]).unwrap();
+    // Enough blocks for every multiprocessor of a GPU.
+    let tensor = DeviceTensor::<u32>::zeroed(device, &[16, 256, 32, 32]).unwrap();
     let view = tensor.view();
     assert!(names(view).is_empty());
     assert!(names(view.t().t()).is_empty());
     assert_eq!(names(view.permute_axes(&[0, 2, 3, 1]).unwrap()), ["micro_b4"]);
     assert_eq!(names(view.permute_axes(&[1, 0, 2, 3]).unwrap()), ["words_b16"]);
-    let tensor = DeviceTensor::<u32>::zeroed(device, &[32, 48, 40]).unwrap();
+    let tensor = DeviceTensor::<u32>::zeroed(device, &[128, 160, 192]).unwrap();
     assert_eq!(names(tensor.view().t()), ["tiles_b4"]);
     assert_eq!(names(tensor.view().slice(2, .., 2).unwrap()), ["words_b4"]);
-    let matrix = DeviceMatrix::<u32>::zeroed(device, 200, 300).unwrap();
+    let matrix = DeviceMatrix::<u32>::zeroed(device, 2000, 3000).unwrap();
     let tensor = DeviceTensor::from(matrix);
     assert_eq!(names(tensor.view().t()), ["micro_b4"]);
-    assert_eq!(tensor.transposed().unwrap().shape(), [300, 200]);
+    assert_eq!(tensor.view().t().shape(), [3000, 2000]);
 }
 
 /// What tiles do on the simulator: no sector twice, few instructions, few conflicts. A GPU that copies 4.3 TB/s has time for 55 instructions of a

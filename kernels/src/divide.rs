@@ -43,12 +43,14 @@ impl Divisor {
     }
 }
 
-/// A divisor of numbers of 32 bits, at a third of the instructions of [`Divisor`].
+/// A divisor of numbers of 32 bits, at a quarter of the instructions of [`Divisor`].
+///
+/// Its multiplier is rounded down, so that there is one for the divisor 1 too: the quotient that it gives is right or one less.
 #[derive(Clone, Copy)]
 pub struct Divisor32 {
     /// The divisor, not 0 and below 2³¹.
     pub divisor: u32,
-    /// `⌈2³² / divisor⌉`, or 0 for a divisor of 1.
+    /// `⌊(2³² − 1) / divisor⌋`.
     pub magic: u32,
 }
 
@@ -66,19 +68,12 @@ impl Divisor32 {
         Divisor32 { divisor: packed as u32, magic: (packed >> 32) as u32 }
     }
 
-    /// Quotient and remainder of `n`, which is below 2³¹.
+    /// Quotient and remainder of any `n`.
     #[inline(always)]
     pub fn divide(self, n: u32) -> (u32, u32) {
-        if self.magic == 0 {
-            return (n, 0);
-        }
         let quotient = multiply::high(n, self.magic);
-        let remainder = n.wrapping_sub(quotient.wrapping_mul(self.divisor));
-        if (remainder as i32) < 0 {
-            (quotient - 1, remainder.wrapping_add(self.divisor))
-        } else {
-            (quotient, remainder)
-        }
+        let rest = n.wrapping_sub(quotient.wrapping_mul(self.divisor));
+        (quotient + (rest >= self.divisor) as u32, less_once(rest, self.divisor))
     }
 }
 

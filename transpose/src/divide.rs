@@ -1,8 +1,8 @@
 //! Multipliers for division by invariant numbers.
 //!
 //! Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994): a kernel
-//! divides by a number that it is given by multiplying with `⌈2⁶⁴ / divisor⌉`, taking the high half,
-//! and correcting by one where that is too much.
+//! divides by a number that it is given by multiplying with `⌈2⁶⁴ / divisor⌉`, or `⌊(2³² − 1) / divisor⌋`, taking the high half,
+//! and correcting by one where that is too much, or too little.
 
 use kernel_abi::in_place::{Divisor, Divisor32, Factor};
 
@@ -34,10 +34,9 @@ fn magic(divisor: usize) -> u64 {
     (1u128 << 64).div_ceil(divisor) as u64
 }
 
-/// `⌈2³² / divisor⌉` for numbers of 32 bits, or 0 for a divisor of 1.
-pub(crate) fn magic32(divisor: usize) -> u64 {
-    let divisor = divisor.max(1) as u64;
-    if divisor == 1 { 0 } else { (1u64 << 32).div_ceil(divisor) }
+/// `⌊(2³² − 1) / divisor⌋` for numbers of 32 bits.
+fn magic32(divisor: usize) -> u64 {
+    u64::from(u32::MAX) / divisor.max(1) as u64
 }
 
 #[cfg(test)]
@@ -61,16 +60,9 @@ mod tests {
 
     /// The kernels' division of 32 bits.
     fn divide32(n: u32, divisor: u32, magic: u32) -> (u32, u32) {
-        if magic == 0 {
-            return (n, 0);
-        }
         let quotient = ((u64::from(n) * u64::from(magic)) >> 32) as u32;
-        let remainder = n.wrapping_sub(quotient.wrapping_mul(divisor));
-        if (remainder as i32) < 0 {
-            (quotient - 1, remainder.wrapping_add(divisor))
-        } else {
-            (quotient, remainder)
-        }
+        let rest = n.wrapping_sub(quotient.wrapping_mul(divisor));
+        (quotient + u32::from(rest >= divisor), rest.min(rest.wrapping_sub(divisor)))
     }
 
     /// The kernels' product modulo a divisor.
@@ -107,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_number_of_32_bits_divides(n in 0..1u32 << 31, divisor in 1..1u32 << 31) {
+        fn any_number_of_32_bits_divides(n in 0..=u32::MAX, divisor in 1..1u32 << 31) {
             for n in [n, n / divisor * divisor, (n / divisor * divisor).saturating_sub(1)] {
                 let magic = magic32(divisor as usize) as u32;
                 prop_assert_eq!(divide32(n, divisor, magic), (n / divisor, n % divisor));

@@ -39,48 +39,9 @@ pub fn is_transpose<T: PartialEq>(
         })
 }
 
-/// Whether `permuted` is the row-major array `original` of `shape`, axis `i` of it being axis `axes[i]` of the original.
-pub fn is_permuted<T: PartialEq + Sync>(
-    original: &[T],
-    shape: &[usize],
-    axes: &[usize],
-    permuted: &[T],
-) -> bool {
-    let stride = |axis: usize| shape[axis + 1..].iter().product::<usize>();
-    let steps: Vec<(usize, usize)> = axes.iter().map(|&axis| (shape[axis], stride(axis))).collect();
-    let Some((&(last, step), outer)) = steps.split_last() else { return original == permuted };
-    let row_is_right = |(number, row): (usize, &[T])| {
-        let mut rest = number;
-        let start: usize = outer
-            .iter()
-            .rev()
-            .map(|&(length, stride)| {
-                let index = rest % length;
-                rest /= length;
-                index * stride
-            })
-            .sum();
-        row.iter().enumerate().all(|(index, element)| *element == original[start + index * step])
-    };
-    original.len() == permuted.len()
-        && shape.iter().product::<usize>() == original.len()
-        && permuted.par_chunks(last.max(1)).enumerate().all(row_is_right)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{is_permuted, is_transpose};
-
-    #[test]
-    fn permutations_are_told_from_others() {
-        let original: Vec<u32> = (0..24).collect();
-        let permuted: Vec<u32> = (0..4)
-            .flat_map(|k| (0..2).flat_map(move |i| (0..3).map(move |j| (i * 3 + j) * 4 + k)))
-            .collect();
-        assert!(is_permuted(&original, &[2, 3, 4], &[2, 0, 1], &permuted));
-        assert!(!is_permuted(&original, &[2, 3, 4], &[2, 1, 0], &permuted));
-        assert!(!is_permuted(&original, &[2, 3, 4], &[2, 0, 1], &permuted[1..]));
-    }
+    use super::is_transpose;
 
     #[test]
     fn one_wrong_element_is_seen() {

@@ -18,7 +18,7 @@ params! {
     Divisor32 {
         /// The number, not 0 and below 2³¹.
         divisor,
-        /// 2³² / `divisor`, rounded up; 0 for 1.
+        /// (2³² − 1) / `divisor`, rounded down.
         magic,
     }
 

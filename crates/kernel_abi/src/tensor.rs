@@ -3,8 +3,7 @@
 //! All count in *words*: the widest pieces that elements, strides and both memories' alignments are multiples of. Strides may be
 //! negative: a field holds the two's complement, and what is computed with it wraps.
 //!
-//! A *packed divisor* is a number below 2³¹, and in the upper half 2³² / number, rounded up; 0 there for 1. What is divided by it is below
-//! 2³¹.
+//! A *packed divisor* is a number below 2³¹, and in the upper half (2³² − 1) / number, rounded down.
 
 use crate::fast::{VECTOR, WARP};
 use crate::{params, table, Width};
@@ -20,6 +19,15 @@ pub const MOST_BLOCK_AXES: usize = 10;
 
 /// The most axes that a run is made of.
 pub const MOST_RUN_AXES: usize = 4;
+
+/// The most axes that a number of [`BOXES`] is made of: of a stretch, of a place in one, or of a block's stretches.
+pub const MOST_DIGITS: usize = 4;
+
+/// Threads of a block of [`BOXES`].
+pub const BOX_THREADS: u32 = 256;
+
+/// Entries of the last table of [`BOXES`] before its first and behind its last.
+pub const BOX_PLACES_BESIDE: u32 = 8;
 
 /// Words that a thread of [`WORDS`] moves.
 pub const WORDS_OF_THREAD: u32 = 4;
@@ -100,6 +108,75 @@ params! {
     }
 }
 
+params! {
+    /// An axis of a box, as a digit of a number, and what each step along it adds.
+    Digit {
+        /// The number of indices, as a packed divisor.
+        divisor,
+        /// Words of the memory that the number counts stretches of.
+        outside,
+        /// Bytes in shared memory.
+        inside,
+    }
+
+    /// Numbers of a box that are made of digits, the first one the fastest.
+    Digits {
+        /// The digits.
+        digits: [Digit; MOST_DIGITS],
+        /// How many digits there are.
+        count,
+        /// How many of the numbers there are for each index of the axis that [`of`](Self::of) says.
+        each,
+        /// Of which of the axes that a box has a part of: the first, the second, or none.
+        of,
+    }
+
+    /// An axis of which each box has a part.
+    Part {
+        /// Which of the axes of blocks steps from part to part; none if it is [`MOST_BLOCK_AXES`].
+        axis,
+        /// Indices of a part.
+        part,
+        /// Indices of the axis.
+        all,
+    }
+
+    /// For [`BOXES`].
+    Boxes {
+        /// The axes that blocks are counted along, first the one that changes fastest.
+        blocks: [Axis; MOST_BLOCK_AXES],
+        /// How many there are.
+        count,
+        /// The axes that boxes have parts of.
+        parts: [Part; 2],
+        /// The source's stretches: where each starts.
+        sources: Digits,
+        /// The words of a stretch of the source; its digits are not needed.
+        source_words: Digits,
+        /// The destination's stretches: where each starts, and its first word in shared memory.
+        targets: Digits,
+        /// The words of a stretch of the destination: where each is in shared memory, beside its stretch's first.
+        target_words: Digits,
+        /// Vectors that a stretch of the source has at most, as a packed divisor.
+        vectors: u64,
+        /// Bytes in shared memory from one stretch of the source to the next, a multiple of 4 and no less than its vectors have.
+        pitch: u64,
+        /// Bytes of all of them. The tables follow.
+        image: u64,
+        /// Stretches of the source, stretches of the destination and words of one, of a whole box, for the places of the tables.
+        rows: u64,
+        /// Stretches of the destination.
+        cols: u64,
+        /// How many lanes store a stretch of the destination, as a power of two.
+        lanes: u64,
+        /// Bytes from the address that the kernel is given to the lowest word of the source: what lies between it and the highest may be
+        /// loaded with the words.
+        lowest: u64,
+        /// Bytes from the lowest word to behind the highest.
+        reach: u64,
+    }
+}
+
 /// How [`TILES`] loads rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loading {
@@ -159,5 +236,9 @@ table! { TENSOR of Tensor:
     /// Moves whose fastest axis changes: tiles of what lies together in the source by what lies together in the destination.
     TILES = "tiles" takes Tiles {
         1: at_most TileShape::most_threads(Width::B1), 2: at_most TileShape::most_threads(Width::B2), 4: at_most TileShape::most_threads(Width::B4), 8: at_most TileShape::most_threads(Width::B8), 16: at_most TileShape::most_threads(Width::B16)
+    }
+    /// Moves of elements of several words, or along short axes: boxes, held as they lie in the source and gathered word by word.
+    BOXES = "boxes" takes Boxes {
+        1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1], 4: exactly [BOX_THREADS, 1, 1], 8: exactly [BOX_THREADS, 1, 1], 16: exactly [BOX_THREADS, 1, 1]
     }
 }

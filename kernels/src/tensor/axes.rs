@@ -5,7 +5,7 @@
 use crate::divide::Divisor32;
 use kernel_abi::tensor::{Run, MOST_RUN_AXES};
 
-/// Quotient and remainder of `n`, which is below 2³¹, by a packed divisor.
+/// Quotient and remainder of `n` by a packed divisor.
 #[inline(always)]
 pub fn divide(n: u32, divisor: u64) -> (u32, u32) {
     Divisor32::unpacked(divisor).divide(n)

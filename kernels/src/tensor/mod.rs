@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `words` | any move: a word a thread at a time, in the destination's order |
 //! | `tiles` | moves whose fastest axis changes: through a transposed tile, as `micro` of `fast` does |
+//! | `boxes` | moves of elements of several words, and along short axes: gathered from a box in shared memory |
 //! | `vector` | vectors out of single words |
 //! | `axes` | indices and offsets out of a number, by division |
 
 pub mod axes;
+pub mod boxes;
 pub mod tiles;
 pub mod vector;
 pub mod words;

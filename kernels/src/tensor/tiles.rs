@@ -24,6 +24,7 @@ use super::tensor_entry;
 use super::vector::Word;
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
+use crate::launch::never_more_registers;
 use crate::micro_block::MicroBlock;
 use crate::shared::load_u32;
 use crate::slide::{slide, slide_u32};
@@ -408,6 +409,10 @@ macro_rules! tiles {
             "Moves tiles of what lies together in the source by what lies together in the destination.",
             TILES: Tiles, $name: $element, |src, dst, params| {
                 const SHAPE: TileShape = TileShape::of(Width::$width);
+                // Left to itself the assembler stops at 48, and spills.
+                if size_of::<$element>() == 16 {
+                    never_more_registers::<56>();
+                }
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let base = crate::tile::shared_address(memory);
                 move_tile::<

@@ -161,7 +161,7 @@ impl Plan {
         let estimate = Plan::new(src, dst.reborrow(), Strategy::Auto)?;
         let device = src.same_device(&dst)?;
         let problem = estimate.problem;
-        let candidates = fast::candidates(&problem, GRID_LIMIT, tuning(device.facts()));
+        let candidates = all_ways(&problem, device.facts());
         let known = cache.get(device.name(), &problem);
         if let Some((_, launches)) = candidates.iter().find(|(name, _)| known == Some(*name)) {
             return Ok(Plan { problem, launches: launches.clone() });
@@ -200,8 +200,7 @@ impl Plan {
     ) -> Result<Vec<Self>> {
         let src = src.into();
         let Plan { problem, .. } = Plan::new(src, dst, Strategy::Auto)?;
-        let tuning = tuning(src.device.facts());
-        let candidates = fast::candidates(&problem, GRID_LIMIT, tuning).into_iter();
+        let candidates = all_ways(&problem, src.device.facts()).into_iter();
         Ok(candidates.map(|(_, launches)| Plan { problem, launches }).collect())
     }
 
@@ -246,7 +245,8 @@ impl Plan {
             Strategy::Padded => &classic_kernels::PADDED,
             Strategy::Diagonal => &classic_kernels::DIAGONAL,
             Strategy::Auto => {
-                let launches = fast::launches(&problem, GRID_LIMIT, tuning(facts))?;
+                let launches = by_matrices(&problem, facts)?;
+                let launches = tensor::better(&problem, &launches, facts).unwrap_or(launches);
                 return Ok(Plan { problem, launches });
             }
         };
@@ -307,6 +307,22 @@ impl fmt::Display for Plan {
 }
 
 /// The numbers that plans for such a device are made by.
+/// The launches of the kernels that only know matrices.
+fn by_matrices(problem: &Problem, facts: &Facts) -> Result<Vec<Launch>> {
+    fast::launches(problem, GRID_LIMIT, tuning(facts))
+}
+
+/// Those launches for each kernel that can serve a problem, and of the kernels that serve any move, where those are expected to be faster.
+fn all_ways(problem: &Problem, facts: &Facts) -> Vec<(&'static str, Vec<Launch>)> {
+    let mut ways = fast::candidates(problem, GRID_LIMIT, tuning(facts));
+    let general = by_matrices(problem, facts)
+        .ok()
+        .and_then(|launches| tensor::better(problem, &launches, facts))
+        .and_then(|launches| Some((launches.first()?.entry.name, launches)));
+    ways.extend(general);
+    ways
+}
+
 fn tuning(facts: &Facts) -> &'static fast::Tuning {
     fast::Tuning::of(facts.compute_capability)
 }
@@ -342,6 +358,45 @@ pub(crate) fn require_same_shape<T: Pod>(
 mod tests {
     use super::*;
     use crate::{DeviceMatrix, Layout};
+
+    /// What would leave the tiles of matrices' kernels nearly empty is moved by the kernels of tensors; what would not, and what is small, is not.
+    #[test]
+    fn empty_tiles_are_avoided() {
+        let device = Device::simulated();
+        let family = |bytes: usize, rows: usize, cols: usize, slack: [usize; 2]| {
+            let src = Layout::new(rows, cols, cols + slack[0], bytes).unwrap();
+            let dst = Layout::new(cols, rows, rows + slack[1], bytes).unwrap();
+            let plan = Plan::for_layouts(bytes, src, dst, Strategy::Auto, device.facts()).unwrap();
+            plan.kernel_names()[0].split('_').next().unwrap().to_owned()
+        };
+        let general = ["tiles", "boxes", "words"];
+        for (bytes, rows, cols, slack) in [
+            (12, 8, 1392894, [0, 0]),
+            (6, 10, 3800981, [0, 0]),
+            (3, 4247555, 4, [0, 0]),
+            (24, 1856668, 2, [0, 0]),
+            (2, 3, 25642267, [0, 5]),
+            (4, 3372160, 2, [3, 0]),
+            (2, 16, 2187360, [0, 5]),
+            (4, 6311235, 9, [16, 0]),
+            (16, 8, 2631173, [1, 1]),
+        ] {
+            let kernel = family(bytes, rows, cols, slack);
+            assert!(general.contains(&kernel.as_str()), "{bytes}: {rows} × {cols}: {kernel}");
+        }
+        for (bytes, rows, cols, slack) in [
+            (4, 16384, 16384, [0, 0]),
+            (4, 16777216, 2, [0, 0]),
+            (1, 2, 16777216, [0, 0]),
+            (4, 10007, 9973, [0, 0]),
+            (3, 4096, 4096, [0, 0]),
+            (12, 4096, 4096, [0, 0]),
+            (12, 8, 1000, [0, 0]),
+        ] {
+            let kernel = family(bytes, rows, cols, slack);
+            assert!(!general.contains(&kernel.as_str()), "{bytes}: {rows} × {cols}: {kernel}");
+        }
+    }
 
     /// What is planned for layouts is what is planned for matrices that are laid out so.
     #[test]

@@ -146,6 +146,11 @@ impl Problem {
         (of(self.src_align, &self.src, src_stride), of(self.dst_align, &self.dst, dst_stride))
     }
 
+    /// Bytes to move.
+    pub fn bytes(&self) -> usize {
+        self.src.rows * self.src.cols * self.batch.count * self.element_bytes
+    }
+
     pub fn is_empty(&self) -> bool {
         self.src.is_empty() || self.batch.count == 0 || self.element_bytes == 0
     }

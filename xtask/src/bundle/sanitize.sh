@@ -7,23 +7,19 @@ here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?a folder for the reports}
 mkdir -p "$out"
 
-# The requests that the suite expects to be refused are no errors of kernels.
-check() {
-    timeout "${SECONDS_EACH:-600}" compute-sanitizer --tool "$1" --report-api-errors no --error-exitcode 9 \
-        "$programs/tests/$2" gpu:: --test-threads 1 > "$out/$1-$2.log" 2>&1
-    echo "$1 $2: exit $?, $(grep -h 'ERROR SUMMARY\|RACECHECK SUMMARY' "$out/$1-$2.log" | tail -n 1)"
-}
-for tool in memcheck racecheck initcheck synccheck; do
+# The requests that the suite expects to be refused are no errors of kernels. Each test is a process of its own, for some take long.
+export programs out
+check='
+    log=$out/$0-$1-${2#gpu::}.log
+    timeout "${SECONDS_EACH:-600}" compute-sanitizer --tool "$0" --report-api-errors no --error-exitcode 9 \
+        "$programs/tests/$1" "$2" --exact > "$log" 2>&1
+    echo "$0 $1 $2: exit $?, $(grep -h "ERROR SUMMARY\|RACECHECK SUMMARY" "$log" | tail -n 1)"
+'
+for tool in ${TOOLS:-memcheck racecheck initcheck synccheck}; do
     for test in "$programs"/tests/*; do
-        if "$test" --list 2> /dev/null | grep -q ^gpu::; then
-            check "$tool" "$(basename "$test")" &
-            # A few at a time: each wants a processor and memory of its own.
-            running=$((running + 1))
-            [ $((running % 14)) -eq 0 ] && wait
-        fi
+        "$test" --list 2> /dev/null | sed -n "s/^\(gpu::.*\): test\$/$tool $(basename "$test") \1/p"
     done
-done
-wait
+done | xargs -P "$(nproc)" -n 3 sh -c "$check"
 
 broken() {
     BROKEN=$2 timeout 60 compute-sanitizer --tool "$1" --error-exitcode 9 \

@@ -12,6 +12,7 @@ use bench::output::Files;
 use bench::peers::Peers;
 use bench::permutations::{Permutation, layouts, literature};
 use bench::svg::{Bar, bar_chart};
+use bench::sweep;
 use clap::{Parser, ValueEnum};
 use profile::count;
 use transpose::simt::Counters;
@@ -127,7 +128,11 @@ fn explain(device: &Device, permutations: &[Permutation], elements: &[usize]) ->
             let src = TensorLayout::contiguous(shape, element)?.permute_axes(axes)?;
             let dst = TensorLayout::contiguous(src.shape(), element)?;
             let bound = Move::new(element, &src, &dst)?.bound();
-            println!("{}", TensorPlan::for_layouts(element, &src, &dst, device.facts())?);
+            let plans = TensorPlan::candidates_for_layouts(element, &src, &dst, device.facts())?;
+            println!("{}", plans[0]);
+            for plan in &plans[1..] {
+                println!("    or {}", sweep::what(plan));
+            }
             println!("    its sectors allow {bound:.3} of a copy's speed");
         }
     }

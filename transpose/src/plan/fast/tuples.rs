@@ -1,7 +1,6 @@
 //! `tuples`: elements of any number of words, as long as some fit a tile's row.
 
 use super::task::{Block, Task, VECTOR, gcd};
-use crate::divide::magic32;
 use crate::launch::Launch;
 use kernel_abi::Width;
 use kernel_abi::fast::{TUPLES, Tuples, TuplesTile};
@@ -26,7 +25,8 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     task.in_tiles(&TUPLES, [tile_cols, 1], block, |matrices| Tuples {
         matrices,
         tuple: tuple as u64,
-        tuple_magic: magic32(tuple),
+        // Of the 2³² for 1 the kernel takes the lower half, which it knows.
+        tuple_magic: (1u64 << 32).div_ceil(tuple.max(1) as u64),
         tile_cols: tile_cols as u64,
         span: span as u64,
     })

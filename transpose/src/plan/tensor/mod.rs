@@ -1,21 +1,24 @@
 //! Planning moves of arrays of any rank: pure arithmetic.
 //!
-//! A move is brought to [canonical form](canonical), and goes one of four ways:
+//! A move is brought to [canonical form](canonical). One stretch of memory is copied by the driver; anything else goes the way of these
+//! that the [model](model) expects to be fastest:
 //!
-//! | what it then is | how it goes |
+//! | what it then is | how it may go |
 //! |---|---|
-//! | one stretch of memory | the driver copies it |
-//! | the transpose of a matrix, or of a batch of them | as [`Plan`] has it |
-//! | the fastest axis changes | `tiles`, through a transposed tile, if the [model](model) says so |
-//! | anything else | `words`, a word a thread at a time |
+//! | the transpose of a matrix, or of a batch of them | as [`Plan`](super::Plan) has it |
+//! | the fastest axis changes | `tiles`, through a transposed tile |
+//! | words lie together on either side | `boxes`, gathered from shared memory |
+//! | anything | `words`, a word a thread at a time |
 
+mod boxes;
 mod canonical;
+mod cuts;
 mod model;
 mod tiles;
 mod words;
 
 use super::problem::{Batch, Problem, alignment};
-use super::{Plan, Strategy};
+
 use crate::kernels;
 use crate::launch::{Fields, Launch};
 use crate::layout::Layout;
@@ -23,7 +26,7 @@ use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use crate::{Error, Facts, Result};
 use bytemuck::Pod;
 use canonical::{Axis, Canonical, TensorProblem};
-use kernel_abi::{Kernel, Params, Width};
+use kernel_abi::{Kernel, Params};
 use std::fmt;
 use std::time::Duration;
 
@@ -48,10 +51,24 @@ pub struct TensorPlan {
     /// Bytes from each side's element `[0, …, 0]` to the address that launches are given.
     starts: [isize; 2],
     way: Way,
+    /// The fraction of a copy's speed that the model expects.
+    expected: f64,
+}
+
+/// A way to go, and what the model says that it costs: bytes that a copy could have moved meanwhile.
+struct Estimated {
+    cost: f64,
+    launches: Vec<Launch>,
+}
+
+impl Estimated {
+    fn of((cost, launch): (f64, Launch)) -> Self {
+        Estimated { cost, launches: vec![launch] }
+    }
 }
 
 /// How a move goes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Way {
     /// As one stretch of so many bytes.
     Copy(usize),
@@ -97,17 +114,22 @@ impl TensorPlan {
         dst: &TensorLayout,
         facts: &Facts,
     ) -> Result<Self> {
-        let of_this_size = |layout: &TensorLayout| {
-            let (shape, strides) = (layout.shape(), layout.strides());
-            TensorLayout::strided(shape, strides, layout.offset(), element_bytes)
-        };
-        let (src, dst) = (of_this_size(src)?, of_this_size(dst)?);
-        require_same_shape(&src, &dst)?;
-        dst.require_injective()?;
-        let align = |layout: &TensorLayout| alignment((layout.offset() * element_bytes) as u64);
-        let (src_align, dst_align) = (align(&src), align(&dst));
-        let problem = TensorProblem { element_bytes, src, dst, src_align, dst_align };
+        let problem = problem_of_layouts(element_bytes, src, dst)?;
         Ok(best(&problem, facts))
+    }
+
+    /// Like [`candidates`](Self::candidates), for tensors that need not exist.
+    ///
+    /// # Errors
+    /// As [`for_layouts`](Self::for_layouts).
+    pub fn candidates_for_layouts(
+        element_bytes: usize,
+        src: &TensorLayout,
+        dst: &TensorLayout,
+        facts: &Facts,
+    ) -> Result<Vec<Self>> {
+        let problem = problem_of_layouts(element_bytes, src, dst)?;
+        Ok(Ways::of(&problem, facts).map_or_else(|plan| vec![*plan], Ways::candidates))
     }
 
     /// The ways that the move can go, the one of [`new`](Self::new) first: each kernel, with tiles of the few shapes that promise most.
@@ -121,7 +143,7 @@ impl TensorPlan {
         let src = src.into();
         let problem = problem(&src, &dst.into())?;
         let ways = Ways::of(&problem, src.device().facts());
-        Ok(ways.map_or_else(|plan| vec![*plan], Ways::all))
+        Ok(ways.map_or_else(|plan| vec![*plan], Ways::candidates))
     }
 
     /// Plans like [`new`](Self::new), by measuring: each of the [`candidates`](Self::candidates) is run a few times, and the fastest is
@@ -152,6 +174,11 @@ impl TensorPlan {
         }
         let (_, plan) = fastest.expect("there is always a way");
         Ok(plan)
+    }
+
+    /// The fraction of a device-to-device copy's speed that the library's model of a GPU expects of this plan. By that number it chooses.
+    pub fn expected(&self) -> f64 {
+        self.expected
     }
 
     /// The names of the kernels that the plan launches, in order; none where the driver copies.
@@ -211,9 +238,11 @@ impl fmt::Display for TensorPlan {
                     " {} on {:?} blocks of {:?} threads",
                     launch.entry.name, launch.grid, launch.block
                 )?;
-                tiles::describe(launch).map_or(Ok(()), |tiles| write!(f, ", {tiles}"))
+                let described = tiles::describe(launch).or_else(|| boxes::describe(launch));
+                described.map_or(Ok(()), |tiles| write!(f, ", {tiles}"))
             }),
-        }
+        }?;
+        write!(f, "; about {:.2} of a copy", self.expected)
     }
 }
 
@@ -229,14 +258,26 @@ fn problem<T: Pod>(src: &TensorView<'_, T>, dst: &TensorViewMut<'_, T>) -> Resul
     })
 }
 
+/// The problem of layouts in memory that a device allocates, of elements of so many bytes.
+fn problem_of_layouts(
+    element_bytes: usize,
+    src: &TensorLayout,
+    dst: &TensorLayout,
+) -> Result<TensorProblem> {
+    let of_this_size = |layout: &TensorLayout| {
+        let (shape, strides) = (layout.shape(), layout.strides());
+        TensorLayout::strided(shape, strides, layout.offset(), element_bytes)
+    };
+    let (src, dst) = (of_this_size(src)?, of_this_size(dst)?);
+    require_same_shape(&src, &dst)?;
+    dst.require_injective()?;
+    let align = |layout: &TensorLayout| alignment((layout.offset() * element_bytes) as u64);
+    let (src_align, dst_align) = (align(&src), align(&dst));
+    Ok(TensorProblem { element_bytes, src, dst, src_align, dst_align })
+}
+
 /// How many shapes of tile are candidates.
 const SHAPES: usize = 6;
-
-/// Bytes of elements that are moved as they are, rather than as a matrix's.
-const LONG_ELEMENT: usize = 128;
-
-/// Fewer rows, or columns, of elements of several words are few.
-const FEW: usize = 32;
 
 /// Whether one can be copied to the other.
 fn require_same_shape(src: &TensorLayout, dst: &TensorLayout) -> Result<()> {
@@ -256,7 +297,8 @@ struct Ways<'a> {
 impl<'a> Ways<'a> {
     /// Those of a problem; the plan itself where nothing is left to choose.
     fn of(problem: &'a TensorProblem, facts: &'a Facts) -> Result<Self, Box<TensorPlan>> {
-        let plan = |starts, way| Box::new(TensorPlan { problem: *problem, starts, way });
+        let plan =
+            |starts, way| Box::new(TensorPlan { problem: *problem, starts, way, expected: 1.0 });
         if problem.src.is_empty() || problem.element_bytes == 0 {
             return Err(plan([0, 0], Way::Launches(Vec::new())));
         }
@@ -268,70 +310,99 @@ impl<'a> Ways<'a> {
         Ok(Ways { problem, facts, canonical })
     }
 
-    /// The plan that launches these.
-    fn plan(&self, launches: Vec<Launch>) -> TensorPlan {
+    /// The plan that goes such a way.
+    fn plan(&self, Estimated { cost, launches }: Estimated) -> TensorPlan {
         let (problem, starts) = (*self.problem, self.canonical.starts);
-        TensorPlan { problem, starts, way: Way::Launches(launches) }
+        let expected = model::expected(&self.canonical, cost);
+        TensorPlan { problem, starts, way: Way::Launches(launches), expected }
     }
 
-    /// Whether elements of several words are better moved by `words` than as a matrix's: long ones, as fast, and with more loads in flight than
-    /// `elements` has; and those of few rows or columns, which leave the tiles of the other kernels nearly empty.
-    fn better_by_words(&self) -> bool {
-        let Canonical { word, .. } = self.canonical;
-        let tuple = self.canonical.run();
-        let long = word == Width::B16 && tuple * word.bytes() >= LONG_ELEMENT;
-        let few = self.canonical.axes().iter().skip(1).take(2).any(|axis| axis.length < FEW);
-        tuple > 1 && (long || few)
+    /// As a matrix's, if it is one.
+    fn as_matrix(&self) -> Option<Estimated> {
+        let launches = matrix(&self.canonical, self.facts)?;
+        let cost = model::cost_of_matrix(&self.canonical, self.facts, &launches);
+        Some(Estimated { cost, launches })
     }
 
-    /// The launches of `words` and of the `most` best by tiles, in the order of what the model says of them.
-    fn by_model(&self, most: usize) -> Vec<Vec<Launch>> {
-        let words = cost_of_words(&self.canonical);
-        let tiles = tiles::best(&self.canonical, most);
-        let cheaper = tiles.partition_point(|&(cost, _)| cost < words);
-        let mut all: Vec<_> = tiles.into_iter().map(|(_, launch)| vec![launch]).collect();
-        if cheaper == 0 || most > 1 {
-            all.insert(cheaper, words::launches(&self.canonical));
-        }
-        all
+    /// Word by word.
+    fn by_words(&self) -> Estimated {
+        let cost = words::cost(&self.canonical, self.facts);
+        Estimated { cost, launches: words::launches(&self.canonical) }
     }
 
-    /// The best way.
-    fn best(self) -> TensorPlan {
-        let matrix =
-            if self.better_by_words() { None } else { matrix(&self.canonical, self.facts) };
-        let launches = matrix.unwrap_or_else(|| self.by_model(1).swap_remove(0));
-        self.plan(launches)
+    /// In tiles, the `most` best.
+    fn in_tiles(&self, most: usize) -> impl Iterator<Item = Estimated> {
+        tiles::best(&self.canonical, self.facts, most).into_iter().map(Estimated::of)
     }
 
-    /// Every way, the best first.
-    fn all(self) -> Vec<TensorPlan> {
-        let mut ways = self.by_model(SHAPES);
-        if let Some(matrix) = matrix(&self.canonical, self.facts) {
-            let at = if self.better_by_words() { ways.len() } else { 0 };
-            ways.insert(at, matrix);
-        }
-        ways.into_iter().map(|launches| self.plan(launches)).collect()
+    /// In boxes, the `most` best.
+    fn in_boxes(&self, most: usize) -> impl Iterator<Item = Estimated> {
+        boxes::best(&self.canonical, self.facts, most).into_iter().map(Estimated::of)
+    }
+
+    /// The best way. What takes longer to plan is not looked at where nothing is left to gain.
+    fn best(&self) -> TensorPlan {
+        /// A way that costs so many times what its sectors cost is good enough.
+        const ENOUGH: f64 = 1.08;
+        let enough = model::fewest_sectors(&self.canonical) * ENOUGH;
+        let mut best = self.by_words();
+        let mut improve = |way: Option<Estimated>| {
+            if let Some(way) = way.filter(|way| way.cost < best.cost) {
+                best = way;
+            }
+            best.cost <= enough
+        };
+        let _ = improve(self.as_matrix())
+            || improve(self.in_tiles(1).next())
+            || improve(self.in_boxes(1).next());
+        self.plan(best)
+    }
+
+    /// The few best of every kind, the best first.
+    fn candidates(self) -> Vec<TensorPlan> {
+        let mut all: Vec<Estimated> = self.in_tiles(SHAPES).chain(self.in_boxes(SHAPES)).collect();
+        all.extend(self.as_matrix());
+        all.push(self.by_words());
+        all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        // What a plan takes is first, and it may have been content with less.
+        let taken = self.best();
+        let others = all.into_iter().map(|way| self.plan(way));
+        let others: Vec<_> = others.filter(|other| other.way != taken.way).collect();
+        std::iter::once(taken).chain(others).collect()
     }
 }
 
 /// The best plan for a problem.
 fn best(problem: &TensorProblem, facts: &Facts) -> TensorPlan {
-    Ways::of(problem, facts).map_or_else(|plan| *plan, Ways::best)
+    Ways::of(problem, facts).map_or_else(|plan| *plan, |ways| ways.best())
 }
 
-/// What the model says of `words`.
-fn cost_of_words(canonical: &Canonical) -> f64 {
-    let bytes = canonical.word_bytes();
-    let src_bytes = match canonical.axes() {
-        [Axis { length, src: 1, .. }, ..] => model::sectors(length * bytes, bytes) / *length as f64,
-        [Axis { src, .. }, ..] => {
-            src.unsigned_abs().saturating_mul(bytes).min(model::SECTOR) as f64
-        }
-        [] => bytes as f64,
+/// Launches of the kernels that serve any move, if the model expects them to transpose matrices in clearly less time than these launches do,
+/// whose tiles are nearly empty: few rows or columns between gaps, small matrices, elements of several words.
+pub(super) fn better(problem: &Problem, launches: &[Launch], facts: &Facts) -> Option<Vec<Launch>> {
+    /// How much less: a model errs.
+    const CLEARLY: f64 = 0.8;
+    /// Of fewer bytes a launch's latency is most of the time, and planning should be no more.
+    const LARGE: usize = 4 << 20;
+    let Problem { element_bytes, src, dst, src_align, dst_align, batch } = *problem;
+    let bytes = problem.bytes();
+    if bytes < LARGE || !model::is_nearly_empty(bytes as f64, launches) {
+        return None;
+    }
+    let stride = |elements: usize| isize::try_from(elements).ok();
+    let shape = [batch.count, src.cols, src.rows];
+    let layout = |strides: [usize; 3]| {
+        let [matrices, down, along] = strides.map(stride);
+        TensorLayout::strided(&shape, &[matrices?, down?, along?], 0, element_bytes).ok()
     };
-    let axes = canonical.axes().len();
-    model::WEIGHTS.words(canonical.word, canonical.words(), axes, src_bytes)
+    let src = layout([batch.src_stride, 1, src.ld])?;
+    let dst = layout([batch.dst_stride, dst.ld, 1])?;
+    let problem = TensorProblem { element_bytes, src, dst, src_align, dst_align };
+    let ways = Ways::of(&problem, facts).ok()?;
+    let cost = model::cost_of_matrix(&ways.canonical, facts, launches);
+    let general = [ways.in_tiles(1).next(), ways.in_boxes(1).next(), Some(ways.by_words())];
+    let best = general.into_iter().flatten().min_by(|a, b| a.cost.total_cmp(&b.cost))?;
+    (best.cost < cost * CLEARLY).then_some(best.launches)
 }
 
 /// The launches of [`Plan`] for a move that is the transpose of matrices.
@@ -360,7 +431,7 @@ fn matrix(canonical: &Canonical, facts: &Facts) -> Option<Vec<Launch>> {
     let [from, to] = canonical.aligned;
     let problem =
         Problem::of_layouts(bytes, src.aligned_to(from), dst.aligned_to(to), batch).ok()?;
-    Some(Plan::of_problem(problem, Strategy::Auto, facts).ok()?.launches)
+    super::by_matrices(&problem, facts).ok()
 }
 
 /// What a launch asks of a multiprocessor.

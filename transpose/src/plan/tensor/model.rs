@@ -1,5 +1,9 @@
 //! What a move costs, counted before it is made, in bytes that the memory could have moved meanwhile.
 
+use super::canonical::Canonical;
+use super::cuts::{Side, sectors_of_one};
+use crate::facts::Facts;
+use crate::launch::Launch;
 use kernel_abi::Width;
 
 /// Bytes of a sector.
@@ -9,53 +13,270 @@ pub(super) const SECTOR: usize = 32;
 pub(super) struct Tally {
     /// Bytes of sectors, on both sides.
     pub moved: f64,
-    /// Stretches of memory: rows of all tiles, and columns.
-    pub pieces: f64,
     /// Tiles.
     pub blocks: f64,
-    /// Words that are accessed one by one, on each side.
-    pub singles: f64,
+    /// Warps.
+    pub warps: f64,
+    /// Rows of all tiles.
+    pub rows: f64,
+    /// Columns of all tiles.
+    pub cols: f64,
+    /// Words that are loaded one by one.
+    pub loaded: f64,
+    /// Words that are stored one by one, and columns of them.
+    pub stored: [f64; 2],
 }
 
-/// The weights of what is counted. Those of pieces and blocks are from the speeds of seven shapes of tile in two axes (64 × 64 words of 4
-/// bytes reach 0.949 of a copy, 128 × 32 0.914, 32 × 64 0.878), the others estimates.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Weights {
-    /// What a stretch of memory costs beside its sectors.
-    piece: f64,
-    /// What a block costs beside what it moves: its start, and the time in which nothing hides its latencies.
-    block: f64,
-    /// What a lane's instruction costs: a chip that moves 4.3 TB/s issues 28 · 10¹² a second.
-    instruction: f64,
-    /// Instructions for each word of `words`, and more for each axis.
-    word: [f64; 2],
-    /// Instructions for each word of `tiles` that is accessed by itself, on one side.
-    single: f64,
+/// What moving in boxes takes.
+pub(super) struct BoxTally {
+    /// Bytes of sectors, on both sides.
+    pub moved: f64,
+    /// Boxes.
+    pub boxes: f64,
+    /// Bytes.
+    pub bytes: f64,
+    /// Of a box, its stretches on both sides.
+    pub stretches: f64,
+    /// Of a box, the vectors that threads load, and those that they have none of while others do.
+    pub vectors: f64,
+    /// Of a box, the units that lanes store, words or 4 bytes, and those that they have none of while others do.
+    pub units: f64,
+    /// Of a box, the entries of its tables.
+    pub entries: f64,
 }
 
-/// Those that plans are made by.
-pub(super) const WEIGHTS: Weights =
-    Weights { piece: 32.0, block: 1024.0, instruction: 0.15, word: [14.0, 11.0], single: 14.0 };
+/// What moving word by word takes.
+pub(super) struct WordTally {
+    /// Words.
+    pub words: f64,
+    /// Axes.
+    pub axes: f64,
+    /// Bytes of sectors of the source that a block loads for each word, beyond the word's own.
+    pub src: f64,
+    /// The same of the destination.
+    pub dst: f64,
+}
 
-impl Weights {
-    /// Moving `words` words one by one, along so many axes; each word of the source costs `src_bytes`.
-    pub fn words(&self, word: Width, words: usize, axes: usize, src_bytes: f64) -> f64 {
-        let moved = word.bytes() as f64 + src_bytes;
-        let issued = (self.word[0] + self.word[1] * axes as f64) * self.instruction;
-        words as f64 * moved.max(issued)
-    }
+/// The weights of what is counted, in bytes that a copy could have moved meanwhile: of words of 1, 2, 4, 8 and 16 bytes. They are the least
+/// squares of the relative errors over 9000 ways of 800 random moves, as an H200 timed them (`compare --sweep 1 --candidates`, to 4).
+struct Weights {
+    /// Of a row or a column of a tile, and of a tile, where all are loaded and stored by vectors. (Not by the random moves, of which few are
+    /// like that, but by the speeds of seven shapes of tile: 64 × 64 words of 4 bytes reach 0.949 of a copy, 128 × 32 0.914, 32 × 64 0.878. So
+    /// chosen, tiles of the 57 permutations of the literature reach 0.93 of a copy in the mean for 1 byte, where the others choose ones of 0.89.)
+    by_vectors: [f64; 2],
+    /// Of a byte of a sector, where tiles move it.
+    moved: [f64; 5],
+    /// Of a warp of `tiles`.
+    warp: [f64; 5],
+    /// Of a row of a tile.
+    row: [f64; 5],
+    /// Of a column of a tile.
+    col: [f64; 5],
+    /// Of a word that `tiles` loads by itself, or stores so.
+    loaded: [f64; 5],
+    stored: [f64; 5],
+    /// Of a column of such.
+    stored_col: [f64; 5],
+    /// Of a word of `words`.
+    word: [f64; 5],
+    /// Of a word of `words`, for each axis.
+    axis: [f64; 5],
+    /// Of a byte of a sector that `words` loads for a word beside it.
+    beside: [f64; 5],
+    /// Of a byte of a sector, where boxes move it.
+    box_moved: [f64; 5],
+    /// Of a box.
+    box_: f64,
+    /// Of a stretch of a box, on either side.
+    stretch: [f64; 5],
+    /// Of a vector that a thread loads, or has none of.
+    vector: [f64; 5],
+    /// Of a unit that a lane stores, or has none of.
+    unit: [f64; 5],
+    /// Of a byte.
+    byte: [f64; 5],
+    /// Of an entry of a box's tables.
+    entry: [f64; 5],
+}
 
-    /// Moving in tiles.
-    pub fn tiles(&self, Tally { moved, pieces, blocks, singles }: &Tally) -> f64 {
-        let issued = singles * self.single * self.instruction;
-        moved + pieces * self.piece + blocks * self.block + issued
+const WEIGHTS: Weights = Weights {
+    by_vectors: [32.0, 1024.0],
+    moved: [0.56, 0.60, 0.95, 0.98, 0.95],
+    warp: [1800.0, 1550.0, 350.0, 120.0, 110.0],
+    row: [5.7, 5.0, 3.0, 1.0, 5.0],
+    col: [26.0, 5.0, 5.0, 10.0, 3.0],
+    loaded: [0.17, 0.25, 0.1, 0.0, 0.0],
+    stored: [0.9, 1.8, 0.6, 0.6, 0.0],
+    stored_col: [128.0, 100.0, 42.0, 24.0, 0.0],
+    word: [2.7, 4.3, 7.9, 16.0, 32.5],
+    axis: [1.75, 1.25, 0.7, 0.1, 0.3],
+    beside: [0.4, 1.2, 1.6, 2.0, 2.4],
+    box_moved: [0.66, 1.35, 1.12, 0.96, 0.9],
+    box_: 7400.0,
+    stretch: [7.2, 9.3, 5.1, 3.8, 10.0],
+    vector: [9.6, 4.85, 6.85, 3.1, 4.3],
+    unit: [0.85, 0.23, 0.0, 0.0, 0.5],
+    byte: [1.58, 0.0, 0.0, 0.0, 0.0],
+    entry: [0.88, 0.91, 2.3, 0.5, 0.5],
+};
+
+/// The place of a word's size in tables.
+fn of_width(word: Width) -> usize {
+    word.bytes().trailing_zeros() as usize
+}
+
+/// What moving in tiles costs.
+pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
+    let (w, k) = (&WEIGHTS, of_width(word));
+    let Tally { moved, blocks, warps, rows, cols, loaded, stored: [stored, stored_cols] } = tally;
+    if loaded + stored == 0.0 {
+        return moved + (rows + cols) * w.by_vectors[0] + blocks * w.by_vectors[1];
     }
+    let cost = moved * w.moved[k]
+        + warps * w.warp[k]
+        + rows * w.row[k]
+        + cols * w.col[k]
+        + loaded * w.loaded[k]
+        + stored * w.stored[k]
+        + stored_cols * w.stored_col[k];
+    cost.max(*moved)
+}
+
+/// What moving in boxes costs.
+pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally) -> f64 {
+    let (w, k) = (&WEIGHTS, of_width(word));
+    let BoxTally { moved, boxes, bytes, stretches, vectors, units, entries } = tally;
+    let of_box = w.box_
+        + stretches * w.stretch[k]
+        + vectors * w.vector[k]
+        + units * w.unit[k]
+        + entries * w.entry[k];
+    (moved * w.box_moved[k] + bytes * w.byte[k] + boxes * of_box).max(*moved)
+}
+
+/// What moving word by word costs.
+pub(super) fn cost_of_words(word: Width, tally: &WordTally) -> f64 {
+    let (w, k) = (&WEIGHTS, of_width(word));
+    let WordTally { words, axes, src, dst } = tally;
+    let own = 2.0 * word.bytes() as f64;
+    let issued = w.word[k] + w.axis[k] * axes;
+    words * (issued.max(own) + src * w.beside[k] + 2.0 * dst)
 }
 
 /// Bytes of the sectors that `bytes` bytes lie in which start on a multiple of `aligned`, in the mean.
 pub(super) fn sectors(bytes: usize, aligned: usize) -> f64 {
     let aligned = aligned.min(SECTOR);
     (bytes.next_multiple_of(aligned) + SECTOR - aligned) as f64
+}
+
+/// How many times as long it takes where so many blocks leave multiprocessors idle.
+pub(super) fn idle(blocks: f64, facts: &Facts) -> f64 {
+    (facts.multiprocessors as f64 / blocks.max(1.0)).max(1.0)
+}
+
+/// The fraction of a copy's speed at such a cost.
+pub(super) fn expected(canonical: &Canonical, cost: f64) -> f64 {
+    2.0 * (canonical.words() * canonical.word_bytes()) as f64 / cost
+}
+
+/// Bytes of the sectors that have words of the move, on both sides.
+pub(super) fn fewest_sectors(canonical: &Canonical) -> f64 {
+    let words = canonical.words() as f64;
+    let side = |side: &Side| {
+        let (together, aligned) = side.together(canonical);
+        let nearest = side.nearest(canonical, together);
+        words / together as f64 * sectors_of_one(together, nearest, canonical.word_bytes(), aligned)
+    };
+    Side::both(canonical).iter().map(side).sum()
+}
+
+/// What the launches of a matrix's plan cost: as many threads as they have take their time, whether there is much for each to move or little.
+pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[Launch]) -> f64 {
+    let name = launches.first().map_or("", |launch| launch.entry.name);
+    let Efficiency { most, full, power, .. } = Efficiency::of(name);
+    let all: f64 = launches.iter().map(threads).sum();
+    let bytes = (canonical.words() * canonical.word_bytes()) as f64;
+    let filled = (bytes / all / full).min(1.0);
+    let cost = (fewest_sectors(canonical) / most).max(2.0 * bytes / (most * filled.powf(*power)));
+    let blocks = launches.iter().map(|launch| threads(launch) / f64::from(launch.block[0]));
+    cost * idle(blocks.sum(), facts)
+}
+
+/// Whether these launches of a matrix's plan leave each thread less than half of what it could move of so many bytes.
+pub(super) fn is_nearly_empty(bytes: f64, launches: &[Launch]) -> bool {
+    let name = launches.first().map_or("", |launch| launch.entry.name);
+    let Efficiency { full, most, .. } = Efficiency::of(name);
+    let all: f64 = launches.iter().map(threads).sum();
+    bytes / all < full / 2.0 || *most < 0.5
+}
+
+/// The threads of a launch.
+fn threads(launch: &Launch) -> f64 {
+    let product = |sizes: [u32; 3]| sizes.iter().map(|&size| f64::from(size)).product::<f64>();
+    product(launch.grid) * product(launch.block)
+}
+
+/// How fast a kernel of the other planners is, measured on 400 random moves on an H200.
+struct Efficiency {
+    /// Its name, with the bytes of its word.
+    kernel: &'static str,
+    /// The fraction of a copy's speed that it reaches at most.
+    most: f64,
+    /// The bytes that a thread moves there. With fewer it is slower, by this power of how many times fewer they are.
+    full: f64,
+    power: f64,
+}
+
+/// What has not been measured is taken to be good.
+const UNKNOWN: Efficiency = Efficiency { kernel: "", most: 1.0, full: 20.0, power: 1.0 };
+
+const EFFICIENCIES: [Efficiency; 34] = {
+    const fn of(kernel: &'static str, most: f64, full: f64, power: f64) -> Efficiency {
+        Efficiency { kernel, most, full, power }
+    }
+    [
+        of("tuples_b1", 0.47, 44.8, 1.0),
+        of("tuples_b2", 0.60, 48.0, 1.0),
+        of("tuples_b4", 0.98, 49.0, 1.0),
+        of("tuples_b8", 1.00, 40.0, 1.0),
+        of("tuples_b16", 1.00, 40.0, 1.0),
+        of("triples_b1", 0.90, 120.0, 1.0),
+        of("triples_b2", 0.98, 46.7, 1.0),
+        of("elements_b1", 0.09, 1.8, 1.0),
+        of("elements_b2", 0.20, 4.0, 1.0),
+        of("elements_b4", 0.57, 11.4, 1.0),
+        of("elements_b8", 0.85, 17.0, 1.0),
+        of("elements_b16", 0.93, 20.0, 1.0),
+        of("rows_b1", 0.92, 88.0, 1.7),
+        of("rows_b2", 0.92, 78.0, 1.6),
+        of("rows_b4", 1.00, 87.0, 1.0),
+        of("rows_b8", 1.03, 36.8, 1.0),
+        of("rows_b16", 1.03, 36.8, 1.0),
+        of("micro_b16", 1.03, 20.6, 1.0),
+        of("tall_b1", 1.00, 52.6, 1.0),
+        of("tall_b2", 1.02, 37.8, 1.0),
+        of("tall_b4", 1.02, 31.9, 1.0),
+        of("tall_b8", 1.03, 31.2, 1.0),
+        of("tall_b16", 1.03, 28.6, 1.0),
+        of("lines_b1", 1.02, 61.8, 1.0),
+        of("lines_b2", 1.05, 52.5, 1.0),
+        of("lines_b4", 1.05, 45.7, 1.0),
+        of("lines_b8", 1.05, 43.8, 1.0),
+        of("wide_b4", 1.03, 34.3, 1.0),
+        of("wide_b8", 1.03, 34.3, 1.0),
+        of("wide_b16", 1.03, 22.9, 1.0),
+        of("batch_b1", 1.00, 66.7, 1.0),
+        of("batch_b2", 1.00, 64.5, 1.0),
+        of("batch_b4", 1.05, 52.5, 1.0),
+        of("batch_b8", 1.05, 52.5, 1.0),
+    ]
+};
+
+impl Efficiency {
+    /// That of a kernel.
+    fn of(name: &str) -> &'static Self {
+        EFFICIENCIES.iter().find(|known| known.kernel == name).unwrap_or(&UNKNOWN)
+    }
 }
 
 #[cfg(test)]

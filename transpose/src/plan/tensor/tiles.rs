@@ -1,113 +1,25 @@
-//! The planner of `tiles`: which axes lie together on either side, and how much of them a tile has.
+//! The planner of `tiles`: how much of what lies together on either side a tile has.
 
-use super::canonical::{Axis, Canonical, starts_on};
-use super::model::{SECTOR, Tally, WEIGHTS, sectors};
+use super::canonical::{Axis, Canonical};
+use super::cuts::{Cut, Side};
+use super::model::{Tally, cost_of_tiles, idle};
 use super::{Block, launch};
 use crate::divide::packed_divisor;
+use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
 use kernel_abi::Width;
+use kernel_abi::fast::WARP;
 use kernel_abi::tensor::{
     Axis as Divided, Loading, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Run, RunAxis, TILES,
     TileShape, Tiles,
 };
-
-/// The words that runs of a tile are tried with, about.
-const TRIED: [usize; 13] = [16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 512, 1024];
 
 /// Bytes of shared memory that a tile may take.
 const MOST_SHARED: usize = 48 << 10;
 
 /// More than kernels can divide.
 const TOO_MANY: usize = 1 << 31;
-
-/// What lies together on one side: some axes, and of the slowest of them so many indices for each tile.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Cut {
-    /// The axes, by their numbers, the fastest first.
-    axes: [usize; MOST_RUN_AXES],
-    count: usize,
-    /// Indices of the slowest axis that a tile has.
-    indices: usize,
-    /// Words of a tile, of all tiles together, and how many tiles.
-    words: usize,
-    all: usize,
-    tiles: usize,
-    /// Bytes, up to a sector's, that a tile's part of it starts on a multiple of wherever it lies.
-    aligned: usize,
-}
-
-impl Cut {
-    /// Its axes.
-    fn axes(&self) -> &[usize] {
-        &self.axes[..self.count]
-    }
-
-    /// The slowest of them, which tiles have a part of.
-    fn slowest(&self) -> usize {
-        self.axes[self.count - 1]
-    }
-
-    /// The axes as bits.
-    fn bits(&self) -> u32 {
-        self.axes().iter().fold(0, |bits, axis| bits | 1 << axis)
-    }
-
-    /// Bytes of sectors that all tiles' parts of it lie in.
-    fn sectors(&self, word_bytes: usize) -> f64 {
-        let last = self.all - (self.tiles - 1) * self.words;
-        let whole = (self.tiles - 1) as f64 * sectors(self.words * word_bytes, self.aligned);
-        whole + sectors(last * word_bytes, self.aligned)
-    }
-}
-
-/// What lies together on one side, and where a tile's part of it starts.
-struct Side {
-    /// Bytes that the address is known to be a multiple of.
-    address: usize,
-    /// An axis's stride there.
-    stride: fn(&Axis) -> isize,
-}
-
-impl Side {
-    /// The ways to cut what lies together.
-    fn cuts(&self, canonical: &Canonical) -> Vec<Cut> {
-        let axes = canonical.axes();
-        let sector = SECTOR / canonical.word_bytes();
-        let mut cuts: Vec<Cut> = Vec::with_capacity(2 * TRIED.len());
-        let mut run = [0; MOST_RUN_AXES];
-        let mut inner = 1usize;
-        for count in 1..=MOST_RUN_AXES {
-            let next = axes.iter().position(|axis| (self.stride)(axis) == inner as isize);
-            let Some(next) = next.filter(|next| !run[..count - 1].contains(next)) else { break };
-            run[count - 1] = next;
-            let length = axes[next].length;
-            let Some(all) = inner.checked_mul(length).filter(|&all| all < TOO_MANY) else { break };
-            for tried in TRIED.into_iter().filter(|&tried| tried >= inner) {
-                // As few tiles as that makes, of about the same length, in whole sectors if that is not much more.
-                let indices = length.div_ceil(length.div_ceil((tried / inner).min(length)));
-                let whole = indices.next_multiple_of(sector / gcd(inner, sector)).min(length);
-                let indices = if inner * whole <= tried + sector { whole } else { indices };
-                let (words, tiles) = (inner * indices, length.div_ceil(indices));
-                let cut = Cut { axes: run, count, indices, words, all, tiles, aligned: 0 };
-                if cuts.last().is_none_or(|last| (last.words, last.count) != (words, count)) {
-                    cuts.push(Cut { aligned: self.aligned(canonical, &cut), ..cut });
-                }
-            }
-            inner = all;
-        }
-        cuts
-    }
-
-    /// Bytes, up to a sector's, that a tile's part of a cut starts on a multiple of, wherever it lies.
-    fn aligned(&self, canonical: &Canonical, cut: &Cut) -> usize {
-        let others = canonical.axes().iter().enumerate();
-        let others = others.filter(|(number, _)| !cut.axes().contains(number));
-        let step = (cut.tiles > 1).then_some(cut.words as isize);
-        let strides = others.map(|(_, axis)| (self.stride)(axis)).chain(step);
-        starts_on(self.address, strides, canonical.word_bytes(), SECTOR)
-    }
-}
 
 /// A choice of what a tile has, and what it costs.
 #[derive(Clone, Copy)]
@@ -121,12 +33,11 @@ struct Choice {
 
 /// The `most` cheapest launches that move tiles, and their costs, cheapest first. There are none where the fastest axis is the same on
 /// both sides or has no neighbours on one, or where there are more axes than the kernel takes.
-pub(super) fn best(canonical: &Canonical, most: usize) -> Vec<(f64, Launch)> {
-    let [src, dst] = canonical.aligned;
-    let rows = Side { address: dst, stride: |axis| axis.dst }.cuts(canonical);
-    let cols = Side { address: src, stride: |axis| axis.src }.cuts(canonical);
+pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f64, Launch)> {
+    let [from, to] = Side::both(canonical);
+    let (rows, cols) = (to.cuts(canonical), from.cuts(canonical));
     let pairs = rows.iter().flat_map(|rows| cols.iter().map(move |cols| (rows, cols)));
-    let choices = pairs.filter_map(|(rows, cols)| choice(canonical, rows, cols));
+    let choices = pairs.filter_map(|(rows, cols)| choice(canonical, facts, rows, cols));
     let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
     for choice in choices {
         let at = best.partition_point(|better| better.cost <= choice.cost);
@@ -138,7 +49,7 @@ pub(super) fn best(canonical: &Canonical, most: usize) -> Vec<(f64, Launch)> {
 }
 
 /// What a tile of these would cost, if there can be one.
-fn choice(canonical: &Canonical, rows: &Cut, cols: &Cut) -> Option<Choice> {
+fn choice(canonical: &Canonical, facts: &Facts, rows: &Cut, cols: &Cut) -> Option<Choice> {
     if rows.bits() & cols.bits() != 0 {
         return None;
     }
@@ -152,13 +63,19 @@ fn choice(canonical: &Canonical, rows: &Cut, cols: &Cut) -> Option<Choice> {
     let others = words / (rows.all as f64 * cols.all as f64);
     let each_row = others * rows.all as f64;
     let each_col = others * cols.all as f64;
-    let single = [rows, cols].iter().filter(|cut| cut.aligned < VECTOR).count();
-    let cost = WEIGHTS.tiles(&Tally {
+    let singly = |cut: &Cut, count: f64| if cut.aligned < VECTOR { count } else { 0.0 };
+    let (all_rows, all_cols) = (each_row * cols.tiles as f64, each_col * rows.tiles as f64);
+    let blocks = others * rows.tiles as f64 * cols.tiles as f64;
+    let tally = Tally {
         moved: each_row * cols.sectors(word) + each_col * rows.sectors(word),
-        pieces: each_row * cols.tiles as f64 + each_col * rows.tiles as f64,
-        blocks: others * rows.tiles as f64 * cols.tiles as f64,
-        singles: single as f64 * words,
-    });
+        blocks,
+        warps: blocks * (size.threads as f64 / f64::from(WARP)),
+        rows: all_rows,
+        cols: all_cols,
+        loaded: singly(cols, words),
+        stored: [singly(rows, words), singly(rows, all_cols)],
+    };
+    let cost = cost_of_tiles(canonical.word, &tally) * idle(blocks, facts);
     Some(Choice { rows: *rows, cols: *cols, cost })
 }
 
@@ -306,9 +223,4 @@ fn lanes(words: usize, word_bytes: usize) -> u64 {
     let idle = |lanes: u32| pieces.next_multiple_of(1 << lanes);
     // Of equals the first is taken, which has the most lanes.
     [5, 4, 3].into_iter().min_by_key(|&lanes| idle(lanes)).map_or(5, u64::from)
-}
-
-/// The greatest common divisor.
-fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -1,8 +1,10 @@
 //! The planner of `words`, which serves every move.
 
 use super::canonical::{Axis, Canonical};
+use super::model::{SECTOR, WordTally, cost_of_words, idle, sectors};
 use super::{Block, launch};
 use crate::divide::packed_divisor;
+use crate::facts::Facts;
 use crate::launch::Launch;
 use kernel_abi::tensor::{
     Axis as Divided, MOST_AXES, WORDS, WORDS_OF_THREAD, WORDS_THREADS, Words,
@@ -13,6 +15,45 @@ const OF_BLOCK: usize = (WORDS_THREADS * WORDS_OF_THREAD) as usize;
 
 /// Words of a launch: every thread's number, those past the end included, is below what a kernel divides.
 const MOST_WORDS: usize = (1 << 31) - OF_BLOCK;
+
+/// What the model says of moving words one by one.
+pub(super) fn cost(canonical: &Canonical, facts: &Facts) -> f64 {
+    let word = canonical.word_bytes() as f64;
+    let beside = |stride: fn(&Axis) -> isize| (block_bytes(canonical, stride) - word).max(0.0);
+    let tally = WordTally {
+        words: canonical.words() as f64,
+        axes: canonical.axes().len() as f64,
+        src: beside(|axis| axis.src),
+        dst: beside(|axis| axis.dst),
+    };
+    cost_of_words(canonical.word, &tally) * idle(tally.words / OF_BLOCK as f64, facts)
+}
+
+/// Bytes of the sectors that a block's words lie in on a side, for each word.
+fn block_bytes(canonical: &Canonical, stride: fn(&Axis) -> isize) -> f64 {
+    let mut left = OF_BLOCK;
+    let mut axes: Vec<(usize, usize)> = Vec::with_capacity(canonical.axes().len());
+    for axis in canonical.axes() {
+        let indices = axis.length.min(left);
+        axes.push((stride(axis).unsigned_abs(), indices));
+        left /= indices;
+        if left <= 1 {
+            break;
+        }
+    }
+    axes.sort_unstable();
+    let word = canonical.word_bytes();
+    let together = axes.iter().try_fold(1, |together, &(stride, indices)| {
+        if stride == together { Ok(together * indices) } else { Err(together) }
+    });
+    let together = together.unwrap_or_else(|together| together);
+    let nearest = axes.first().map_or(1, |&(stride, _)| stride.max(1));
+    if together == 1 && nearest > 1 {
+        // Words apart may share sectors yet.
+        return (nearest * word).min(SECTOR) as f64;
+    }
+    sectors(together * word, word) / together as f64
+}
 
 /// The launches that move words one by one, no more than `most` each.
 pub(super) fn launches(canonical: &Canonical) -> Vec<Launch> {

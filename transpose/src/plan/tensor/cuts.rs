@@ -1,0 +1,149 @@
+//! What lies together on one side of a move, and the ways to cut it into parts for tiles and boxes.
+
+use super::canonical::{Axis, Canonical, starts_on};
+use super::model::{SECTOR, sectors};
+use kernel_abi::tensor::MOST_RUN_AXES;
+
+/// The words that runs of a tile are tried with, about.
+const TRIED: [usize; 13] = [16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 512, 1024];
+
+/// More than kernels can divide.
+const TOO_MANY: usize = 1 << 31;
+
+/// What lies together on one side: some axes, and of the slowest of them so many indices for each tile.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cut {
+    /// The axes, by their numbers, the fastest first.
+    pub axes: [usize; MOST_RUN_AXES],
+    pub count: usize,
+    /// Indices of the slowest axis that a tile has.
+    pub indices: usize,
+    /// Words of a tile, of all tiles together, and how many tiles.
+    pub words: usize,
+    pub all: usize,
+    pub tiles: usize,
+    /// Bytes, up to a sector's, that a tile's part of it starts on a multiple of wherever it lies.
+    pub aligned: usize,
+    /// Words from it to the nearest other one on its side.
+    pub nearest: usize,
+}
+
+impl Cut {
+    /// Its axes.
+    pub fn axes(&self) -> &[usize] {
+        &self.axes[..self.count]
+    }
+
+    /// The slowest of them, which tiles have a part of.
+    pub fn slowest(&self) -> usize {
+        self.axes[self.count - 1]
+    }
+
+    /// The axes as bits.
+    pub fn bits(&self) -> u32 {
+        self.axes().iter().fold(0, |bits, axis| bits | 1 << axis)
+    }
+
+    /// Bytes of sectors that all tiles' parts of it lie in.
+    pub fn sectors(&self, word_bytes: usize) -> f64 {
+        if self.tiles == 1 {
+            return sectors_of_one(self.words, self.nearest, word_bytes, self.aligned);
+        }
+        let last = self.all - (self.tiles - 1) * self.words;
+        let whole = (self.tiles - 1) as f64 * sectors(self.words * word_bytes, self.aligned);
+        whole + sectors(last * word_bytes, self.aligned)
+    }
+}
+
+/// What lies together on one side, and where a tile's part of it starts.
+pub(super) struct Side {
+    /// Bytes that the address is known to be a multiple of.
+    pub address: usize,
+    /// An axis's stride there.
+    pub stride: fn(&Axis) -> isize,
+}
+
+impl Side {
+    /// The source's and the destination's.
+    pub fn both(canonical: &Canonical) -> [Self; 2] {
+        let [src, dst] = canonical.aligned;
+        [
+            Side { address: src, stride: |axis| axis.src },
+            Side { address: dst, stride: |axis| axis.dst },
+        ]
+    }
+
+    /// The ways to cut what lies together.
+    pub fn cuts(&self, canonical: &Canonical) -> Vec<Cut> {
+        let axes = canonical.axes();
+        let sector = SECTOR / canonical.word_bytes();
+        let mut cuts: Vec<Cut> = Vec::with_capacity(2 * TRIED.len());
+        let mut run = [0; MOST_RUN_AXES];
+        let mut inner = 1usize;
+        for count in 1..=MOST_RUN_AXES {
+            let next = axes.iter().position(|axis| (self.stride)(axis) == inner as isize);
+            let Some(next) = next.filter(|next| !run[..count - 1].contains(next)) else { break };
+            run[count - 1] = next;
+            let length = axes[next].length;
+            let Some(all) = inner.checked_mul(length).filter(|&all| all < TOO_MANY) else { break };
+            for tried in TRIED.into_iter().filter(|&tried| tried >= inner) {
+                // As few tiles as that makes, of about the same length, in whole sectors if that is not much more.
+                let indices = length.div_ceil(length.div_ceil((tried / inner).min(length)));
+                let whole = indices.next_multiple_of(sector / gcd(inner, sector)).min(length);
+                let indices = if inner * whole <= tried + sector { whole } else { indices };
+                let (words, tiles) = (inner * indices, length.div_ceil(indices));
+                let cut =
+                    Cut { axes: run, count, indices, words, all, tiles, aligned: 0, nearest: 0 };
+                if cuts.last().is_none_or(|last| (last.words, last.count) != (words, count)) {
+                    let aligned = self.aligned(canonical, &cut);
+                    cuts.push(Cut { aligned, nearest: self.nearest(canonical, all), ..cut });
+                }
+            }
+            inner = all;
+        }
+        cuts
+    }
+
+    /// Words from one stretch of so many to the nearest other.
+    pub fn nearest(&self, canonical: &Canonical, stretch: usize) -> usize {
+        let strides = canonical.axes().iter().map(|axis| (self.stride)(axis).unsigned_abs());
+        strides.filter(|&stride| stride >= stretch).min().unwrap_or(usize::MAX)
+    }
+
+    /// The words that lie together wherever one does, and bytes, up to a sector's, that where they start is a multiple of.
+    pub fn together(&self, canonical: &Canonical) -> (usize, usize) {
+        let axes = canonical.axes();
+        let mut together = 1;
+        while let Some(axis) = axes.iter().find(|axis| (self.stride)(axis) == together as isize) {
+            together *= axis.length;
+        }
+        let others =
+            axes.iter().map(self.stride).filter(|stride| stride.unsigned_abs() >= together);
+        (together, starts_on(self.address, others, canonical.word_bytes(), SECTOR))
+    }
+
+    /// Bytes, up to a sector's, that a tile's part of a cut starts on a multiple of, wherever it lies.
+    fn aligned(&self, canonical: &Canonical, cut: &Cut) -> usize {
+        let others = canonical.axes().iter().enumerate();
+        let others = others.filter(|(number, _)| !cut.axes().contains(number));
+        let step = (cut.tiles > 1).then_some(cut.words as isize);
+        let strides = others.map(|(_, axis)| (self.stride)(axis)).chain(step);
+        starts_on(self.address, strides, canonical.word_bytes(), SECTOR)
+    }
+}
+
+/// Bytes of sectors of a stretch of words, the nearest other one of which is so many words away: those that lie in the same sectors share them.
+pub(super) fn sectors_of_one(
+    words: usize,
+    nearest: usize,
+    word_bytes: usize,
+    aligned: usize,
+) -> f64 {
+    let bytes = nearest.max(words).saturating_mul(word_bytes) as f64;
+    sectors(words * word_bytes, aligned).min(bytes)
+}
+
+/// The greatest common divisor.
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
