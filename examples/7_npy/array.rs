@@ -1,27 +1,24 @@
-//! NumPy's `.npy` files as what a transpose needs: shape, element width, and bytes.
+//! NumPy's `.npy` files as what a permutation of axes needs: shape, element width, and bytes.
 //!
-//! Format: a header that `npyz` parses, then the elements. In C order row follows row; in Fortran
-//! order column follows column, which is the same as the rows of the transpose.
+//! Format: a header that `npyz` parses, then the elements: in C order with the last axis the fastest, in Fortran order with the first.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use npyz::{NpyHeader, Order};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-/// A two-dimensional array whose elements are opaque.
+/// An array whose elements are opaque.
 pub struct Array {
-    /// Rows of the array.
-    pub rows: usize,
-    /// Columns of the array.
-    pub cols: usize,
-    /// Whether column follows column in `bytes`.
+    /// The length of each axis.
+    pub shape: Vec<usize>,
+    /// Whether the first axis is the fastest in `bytes`, not the last.
     pub fortran: bool,
     /// Bytes of an element.
     pub element_bytes: usize,
     /// NumPy's description of the element, byte order included.
     pub descr: String,
-    /// The elements, `rows * cols * element_bytes` bytes.
+    /// The elements, as many times `element_bytes` bytes as the lengths of the axes multiply to.
     pub bytes: Vec<u8>,
 }
 
@@ -29,8 +26,7 @@ impl Array {
     /// Reads a file.
     ///
     /// # Errors
-    /// A file that cannot be read, is not `.npy`, is not two-dimensional, holds Python objects,
-    /// or does not have as many bytes as its header says.
+    /// A file that cannot be read, is not `.npy`, holds Python objects, or does not have as many bytes as its header says.
     pub fn read(path: &Path) -> Result<Self> {
         Self::parse(path).with_context(|| path.display().to_string())
     }
@@ -40,26 +36,38 @@ impl Array {
         let header = NpyHeader::from_reader(&mut file).context("not a .npy file")?;
         let dtype = header.dtype();
         ensure!(!dtype.uses_pickled_array(), "elements are Python objects, which have no bytes");
-        let &[rows, cols] = header.shape() else {
-            bail!("{} dimensions {:?}; two are needed", header.shape().len(), header.shape());
-        };
         let element_bytes = dtype.num_bytes().context("elements of no fixed size")?;
-        let (rows, cols) = (usize::try_from(rows)?, usize::try_from(cols)?);
-        let size = rows
-            .checked_mul(cols)
-            .and_then(|elements| elements.checked_mul(element_bytes))
+        let shape: Vec<usize> = header
+            .shape()
+            .iter()
+            .map(|&length| usize::try_from(length))
+            .collect::<Result<_, _>>()?;
+        let size = shape
+            .iter()
+            .try_fold(element_bytes, |size, &length| size.checked_mul(length))
             .filter(|&size| size <= isize::MAX as usize)
-            .with_context(|| format!("{rows} × {cols} × {element_bytes} bytes are too many"))?;
+            .with_context(|| format!("{shape:?} × {element_bytes} bytes are too many"))?;
         // Not `with_capacity(size)`: the header of a damaged file may claim any size.
         let mut bytes = Vec::new();
         file.take(size as u64).read_to_end(&mut bytes)?;
         let (found, descr) = (bytes.len(), dtype.descr());
-        ensure!(
-            found == size,
-            "truncated: {rows} × {cols} {descr} are {size} bytes, found {found}"
-        );
+        ensure!(found == size, "truncated: {shape:?} of {descr} are {size} bytes, found {found}");
         let fortran = header.order() == Order::Fortran;
-        Ok(Array { rows, cols, fortran, element_bytes, descr, bytes })
+        Ok(Array { shape, fortran, element_bytes, descr, bytes })
+    }
+
+    /// The lengths of the axes as they lie in `bytes`, the fastest last.
+    pub fn memory_shape(&self) -> Vec<usize> {
+        let mut shape = self.shape.clone();
+        if self.fortran {
+            shape.reverse();
+        }
+        shape
+    }
+
+    /// Which of those an axis of the array is.
+    pub fn memory_axis(&self, axis: usize) -> usize {
+        if self.fortran { self.shape.len() - 1 - axis } else { axis }
     }
 
     /// Writes the array. The file appears whole under its name or not at all.
@@ -88,9 +96,12 @@ impl Array {
     /// The header: magic, version, length, and a Python dictionary padded to 64 bytes.
     fn header(&self) -> Vec<u8> {
         let fortran = if self.fortran { "True" } else { "False" };
+        // A Python tuple: a comma behind every length, which one alone needs.
+        let shape: String = self.shape.iter().map(|length| format!("{length}, ")).collect();
         let mut text = format!(
-            "{{'descr': {}, 'fortran_order': {fortran}, 'shape': ({}, {}), }}",
-            self.descr, self.rows, self.cols
+            "{{'descr': {}, 'fortran_order': {fortran}, 'shape': ({}), }}",
+            self.descr,
+            shape.trim_end()
         );
         // Version 2 has a four-byte length and, with version 3, allows UTF-8 in field names.
         let version: u8 = if text.is_ascii() { 2 } else { 3 };
