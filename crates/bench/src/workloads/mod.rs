@@ -5,6 +5,7 @@
 
 mod asked;
 mod fast;
+mod tensor;
 
 use crate::kernels::Run;
 use crate::with_element;
@@ -16,6 +17,7 @@ pub use fast::Fast;
 use std::fmt;
 use std::str::FromStr;
 use study::Kernel;
+pub use tensor::Tensor;
 use transpose::{
     Device, DeviceMatrix, InPlace, InPlaceOptions, MatrixView, MatrixViewMut, Plan, Strategy,
 };
@@ -29,6 +31,8 @@ pub enum Workload {
     Classic(Strategy),
     /// A kernel that [`Strategy::Auto`] chooses between.
     Fast(Fast),
+    /// A kernel that moves arrays of any rank.
+    Tensor(Tensor),
     /// A kernel of the texts, in the blocks that its text runs it in.
     Study(Kernel),
     /// An algorithm that works in the matrix's own memory; it may take several launches.
@@ -45,6 +49,7 @@ impl Workload {
         std::iter::once(Workload::Copy)
             .chain(strategies.map(Workload::Classic))
             .chain(Fast::all().map(Workload::Fast))
+            .chain(Tensor::ALL.map(Workload::Tensor))
             .chain(Kernel::ALL.iter().copied().filter(is_no_strategy).map(Workload::Study))
             .chain(in_place.map(Workload::InPlace))
             .chain(Asked::ALL.map(Workload::Asked))
@@ -57,6 +62,7 @@ impl Workload {
             Workload::Copy => "copy",
             Workload::Classic(strategy) => strategy.name(),
             Workload::Fast(kernel) => kernel.name(),
+            Workload::Tensor(kernel) => kernel.name(),
             Workload::Study(kernel) => kernel.name(),
             Workload::InPlace(algorithm) => algorithm.name(),
             Workload::Asked(asked) => asked.name(),
@@ -116,6 +122,7 @@ impl Workload {
                 })?
             }
             Workload::Fast(kernel) => kernel.run::<T>(device, (rows, cols), inspection)?,
+            Workload::Tensor(kernel) => kernel.run::<T>(device, (rows, cols), inspection)?,
             Workload::Study(kernel) => {
                 let run = Run::new(kernel, kernel.default_block(), rows, cols, size_of::<T>())?;
                 let src = DeviceMatrix::<T>::zeroed(device, 1, all)?;
@@ -175,7 +182,7 @@ impl FromStr for Workload {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fast, Workload};
+    use super::{Fast, Tensor, Workload};
     use profile::Inspection;
     use transpose::Device;
 
@@ -188,6 +195,11 @@ mod tests {
                 let run =
                     Workload::Fast(kernel).run(&device, (384, 512), bytes, Inspection::default());
                 assert!(run.is_ok(), "{}: {}", kernel.name(), run.unwrap_err());
+            }
+        }
+        for kernel in Tensor::ALL.map(Workload::Tensor) {
+            for bytes in [1, 2, 4, 8, 16] {
+                kernel.run(&device, (384, 512), bytes, Inspection::default()).unwrap();
             }
         }
     }
