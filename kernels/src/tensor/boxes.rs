@@ -24,7 +24,7 @@ use super::tensor_entry;
 use super::vector::Word;
 use crate::element::{Element, B16};
 use crate::global::load_vector;
-use crate::launch::at_most_registers;
+use crate::launch::never_more_registers;
 use crate::shared::{load_u16, load_u8, permute};
 use crate::slide::slide;
 use cuda_std::thread;
@@ -35,6 +35,10 @@ use kernel_abi::tensor::{
 
 /// Vectors that a thread has in flight.
 const IN_FLIGHT: usize = 4;
+
+/// Where a vector goes that there is not, and what is added to the place of one that is loaded word by word: places are multiples of 4.
+const NOTHING: u32 = u32::MAX;
+const SINGLY: u32 = 1;
 
 /// The bytes that a lane stores at a time.
 const fn unit<E>() -> u32 {
@@ -230,9 +234,10 @@ unsafe fn load<E: Word>(src: *const E, params: &Boxes, tables: Tables, base: u32
     let all = place.sources * params.vectors as u32;
     let mut first = thread::thread_idx_x();
     while first < all {
+        // What is loaded is not looked at before all of it is on its way.
         let mut held = [B16::ANY; IN_FLIGHT];
-        // Where each is held; 0, which is in no image, if there is none.
-        let mut places = [0u32; IN_FLIGHT];
+        let mut from = [0u64; IN_FLIGHT];
+        let mut to = [NOTHING; IN_FLIGHT];
         unrolled! { K in [0 1 2 3] of IN_FLIGHT => {
             let number = first + K as u32 * BOX_THREADS;
             // Of a block's last vectors no thread has one: then no warp does anything.
@@ -240,48 +245,61 @@ unsafe fn load<E: Word>(src: *const E, params: &Boxes, tables: Tables, base: u32
                 if number < all { divide(number, params.vectors) } else { (0, stretch) };
             let at = vector * VECTOR;
             if at < stretch {
-                places[K] = base + row * params.pitch as u32 + at + 1;
-                // SAFETY: an entry of the table; words of the source, and aligned vectors of what lies between its words.
-                held[K] = unsafe {
+                to[K] = base + row * params.pitch as u32 + at;
+                // SAFETY: an entry of the table; aligned vectors of what lies between the source's words.
+                unsafe {
                     let offset = u64::load_shared(tables.sources + row * Tables::OFFSET);
-                    let from = start.wrapping_byte_add((offset + at as u64) as usize);
-                    let past = from as u64 as u32 % VECTOR;
-                    let aligned = from as u64 - past as u64;
-                    if size == VECTOR {
-                        load_vector(from as u64)
-                    } else if holds(aligned, 2 * VECTOR) {
-                        let low = load_vector(aligned);
-                        let high =
-                            if past == 0 { low } else { load_vector(aligned + VECTOR as u64) };
-                        slide::<E>(low, high, past)
+                    from[K] = (start as u64).wrapping_add(offset).wrapping_add(at as u64);
+                    let aligned = from[K] & !(VECTOR as u64 - 1);
+                    if size == VECTOR || holds(aligned, 2 * VECTOR) {
+                        held[K] = load_vector(aligned);
                     } else {
+                        to[K] |= SINGLY;
+                    }
+                }
+            }
+        } }
+        unrolled! { K in [0 1 2 3] of IN_FLIGHT => {
+            if to[K] != NOTHING {
+                let past = from[K] as u32 % VECTOR;
+                // SAFETY: the vector behind a loaded one is inside the source too; words of the source; the image has the stretch's vectors, and
+                // this is this thread's.
+                unsafe {
+                    let vector = if to[K] & SINGLY != 0 {
+                        let at = (to[K] - SINGLY - base) % params.pitch as u32;
                         E::vector(|j| {
                             if at + j * size < stretch {
-                                E::load(from.wrapping_add(j as usize))
+                                E::load((from[K] as *const E).wrapping_add(j as usize))
                             } else {
                                 E::ANY
                             }
                         })
-                    }
-                };
-            }
-        } }
-        unrolled! { K in [0 1 2 3] of IN_FLIGHT => {
-            if places[K] != 0 {
-                // SAFETY: the image has the stretch's vectors, and this is this thread's.
-                unsafe { hold(held[K], places[K] - 1) }
+                    } else if past == 0 {
+                        held[K]
+                    } else {
+                        let behind = load_vector(from[K] - past as u64 + VECTOR as u64);
+                        slide::<E>(held[K], behind, past)
+                    };
+                    hold(vector, to[K] & !SINGLY, params.pitch as u32);
+                }
             }
         } }
         first += IN_FLIGHT as u32 * BOX_THREADS;
     }
 }
 
-/// Stores a vector to shared memory by 4 bytes, in an order in which lanes meet no bank twice.
+/// Stores a vector to shared memory: at once where all stretches start on one, else by 4 bytes, in an order in which lanes meet no bank twice.
 ///
 /// # Safety
-/// The 16 bytes from `address` on, a multiple of 4, are shared memory that no other thread accesses before the next barrier.
+/// The 16 bytes from `address` on, a multiple of 4 and of 16 if `pitch` is, are shared memory that no other thread accesses before the next
+/// barrier.
 #[inline(always)]
-unsafe fn hold(vector: B16, address: u32) {
+unsafe fn hold(vector: B16, address: u32, pitch: u32) {
+    if pitch.is_multiple_of(VECTOR) {
+        // SAFETY: the caller's obligations.
+        unsafe { vector.store_shared(address) }
+        return;
+    }
     let turn = (thread::thread_idx_x() >> 3) & 3;
     let B16(a, b, c, d) = vector;
     let (a, b, c, d) = if turn & 1 == 0 { (a, b, c, d) } else { (b, c, d, a) };
@@ -298,8 +316,7 @@ unsafe fn hold(vector: B16, address: u32) {
 
 /// Stores the stretches of the destination.
 ///
-/// A thread has the same units of some stretches. Where their words are in shared memory is looked up once for all that start alike on a unit,
-/// which neighbours do that are a multiple of 4 apart.
+/// A thread has the same units of some stretches. Where their words are in shared memory is looked up once for all that start alike on a unit.
 ///
 /// # Safety
 /// Those of [`move_box`], and that a barrier separates this from [`load`].
@@ -308,29 +325,65 @@ unsafe fn gather<E: Element>(dst: *mut E, params: &Boxes, tables: Tables, place:
     let size = size_of::<E>() as u32;
     let lanes = params.lanes as u32;
     let bytes = place.target_words * size;
+    let first = thread::thread_idx_x() >> lanes;
+    let every = BOX_THREADS >> lanes;
+    if first >= place.targets {
+        return;
+    }
+    // One digit: each step is as long as the others.
+    let even = params.targets.count <= 1;
+    let digit = &params.targets.digits[0];
+    let step = steps(every, digit.outside).wrapping_mul(size as u64);
+    let even = even && (size >= 4 || step.is_multiple_of(unit::<E>() as u64));
     let mut at = (thread::thread_idx_x() & ((1 << lanes) - 1)) * unit::<E>();
     // Those that start inside a unit have one more.
     while at < bytes + unit::<E>() {
-        let (mut looked_up, mut places) = (u32::MAX, Places([0; 4]));
-        let mut target = thread::thread_idx_x() >> lanes;
-        while target < place.targets {
-            // SAFETY: entries of the tables, words of the image, and of the destination, which no other thread has.
-            unsafe {
+        // SAFETY: entries of the tables, words of the image, and of the destination, which no other thread has.
+        unsafe {
+            let stretch = |target: u32| {
                 let start = u32::load_shared(tables.starts + target * 4);
                 let offset = u64::load_shared(tables.targets + target * Tables::OFFSET);
-                let to = dst.wrapping_byte_add(offset as usize);
-                // The unit of the destination that the stretch starts in may have begun before it.
-                let before = to as u64 as u32 % unit::<E>();
-                if before != looked_up {
-                    looked_up = before;
-                    places = Places::of::<E>(tables, at.wrapping_sub(before));
+                (start, dst.wrapping_byte_add(offset as usize))
+            };
+            let (mut start, mut to) = stretch(first);
+            let mut before = before(to);
+            let mut places = Places::of::<E>(tables, at.wrapping_sub(before));
+            let mut target = first;
+            if even {
+                while target < place.targets {
+                    store_unit(to, start, places, at.wrapping_sub(before), bytes);
+                    target += every;
+                    start += every * digit.inside as u32;
+                    to = to.wrapping_byte_add(step as usize);
                 }
-                let from = at.wrapping_sub(before);
-                store_unit(to, start, places, from, bytes);
+            } else {
+                loop {
+                    store_unit(to, start, places, at.wrapping_sub(before), bytes);
+                    target += every;
+                    if target >= place.targets {
+                        break;
+                    }
+                    (start, to) = stretch(target);
+                    let now = self::before(to);
+                    if now != before {
+                        before = now;
+                        places = Places::of::<E>(tables, at.wrapping_sub(before));
+                    }
+                }
             }
-            target += BOX_THREADS >> lanes;
         }
         at += unit::<E>() << lanes;
+    }
+}
+
+/// How far a stretch of the destination starts behind a unit.
+#[inline(always)]
+fn before<E>(to: *mut E) -> u32 {
+    // A word of 4 bytes or more is a unit.
+    if size_of::<E>() >= 4 {
+        0
+    } else {
+        to as u64 as u32 % unit::<E>()
     }
 }
 
@@ -415,7 +468,7 @@ macro_rules! boxes {
         tensor_entry! {
             "Moves boxes, held as they lie in the source and gathered word by word.",
             BOXES: Boxes, $name: $element, |src, dst, params| {
-                at_most_registers::<40>();
+                never_more_registers::<56>();
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let base = crate::tile::shared_address(memory);
                 move_box::<$element>(src, dst, &params, base)
