@@ -2,7 +2,9 @@
 
 use profile::count;
 use proptest::prelude::*;
-use transpose::{Device, DeviceMatrix, DeviceTensor, Error, TensorLayout, TensorPlan, TensorView};
+use transpose::{
+    Device, DeviceMatrix, DeviceTensor, Error, TensorLayout, TensorPlan, TensorView, copy_all,
+};
 use transpose_tests::{Element, on_both_devices};
 
 on_both_devices! {
@@ -18,6 +20,7 @@ on_both_devices! {
     matrices_and_copies,
     measured_plans,
     what_does_not_fit_is_refused,
+    all_or_none,
 }
 
 /// Every order of `rank` axes.
@@ -306,6 +309,42 @@ fn matrices_and_copies(device: &Device) {
     let tensor = DeviceTensor::from(matrix);
     assert_eq!(names(tensor.view().t()), ["micro_b4"]);
     assert_eq!(tensor.view().t().shape(), [3000, 2000]);
+}
+
+/// Several tensors in one call, of different shapes; and none of them if one does not fit.
+fn all_or_none(device: &Device) {
+    let shapes = [[6, 50], [1, 7], [0, 3], [33, 2]];
+    let hosts = shapes.map(|[rows, cols]| {
+        (0..rows * cols).map(|index| u32::scrambled(index, 1)).collect::<Vec<_>>()
+    });
+    let sources: Vec<_> = shapes
+        .iter()
+        .zip(&hosts)
+        .map(|(shape, host)| DeviceTensor::from_host(device, shape, host).unwrap())
+        .collect();
+    let mut targets: Vec<_> = shapes
+        .iter()
+        .map(|&[rows, cols]| DeviceTensor::<u32>::zeroed(device, &[cols, rows]).unwrap())
+        .collect();
+    let pairs = |last: TensorLayout| {
+        let mut pairs: Vec<_> = sources.iter().map(|source| source.view().t()).collect();
+        pairs[3] = sources[3].window(&last).unwrap();
+        pairs
+    };
+    let moves = |sources, targets: &mut [DeviceTensor<u32>]| {
+        let targets = targets.iter_mut().map(DeviceTensor::view_mut);
+        copy_all(std::iter::zip::<Vec<_>, _>(sources, targets))
+    };
+    let last = *sources[3].view().layout();
+    let refused = moves(pairs(last), &mut targets);
+    assert!(matches!(refused, Err(Error::TensorShapeMismatch { .. })), "{refused:?}");
+    assert!(targets.iter().all(|target| target.to_host().unwrap().iter().all(|&word| word == 0)));
+    moves(pairs(last.t()), &mut targets).unwrap();
+    for ((&[rows, cols], host), target) in shapes.iter().zip(&hosts).zip(&targets) {
+        let expected: Vec<u32> =
+            (0..rows * cols).map(|at| host[at % rows.max(1) * cols + at / rows.max(1)]).collect();
+        assert_eq!(target.to_host().unwrap(), expected);
+    }
 }
 
 /// What tiles do on the simulator: no sector twice, few instructions, few conflicts. A GPU that copies 4.3 TB/s has time for 55 instructions of a

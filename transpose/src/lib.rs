@@ -69,7 +69,7 @@ pub use plan::{Batch, CacheWarning, Plan, PlanCache, TensorPlan};
 #[cfg(feature = "simulator")]
 pub use simt;
 pub use strategy::Strategy;
-pub use tensor::{DeviceTensor, MOST_AXES, TensorLayout, TensorView, TensorViewMut};
+pub use tensor::{DeviceTensor, MOST_AXES, TensorLayout, TensorView, TensorViewMut, copy_all};
 pub use view::{MatrixView, MatrixViewMut};
 
 /// The samples of the guide are tests.

@@ -13,5 +13,6 @@ mod owned;
 mod view;
 
 pub use layout::{MOST_AXES, TensorLayout};
+pub use moving::copy_all;
 pub use owned::DeviceTensor;
 pub use view::{TensorView, TensorViewMut};

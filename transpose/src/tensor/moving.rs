@@ -101,3 +101,37 @@ impl<T: Pod> DeviceTensor<T> {
         self.view().copy_into(dst)
     }
 }
+
+/// Copies several tensors of any shapes and strides, each to a destination of its shape: all or, if one of them cannot be copied to its
+/// destination, none.
+///
+/// All moves are planned and checked before the first is queued. They go one after the other, and are on the way when this returns.
+///
+/// ```
+/// use transpose::{Device, DeviceTensor, copy_all};
+/// # fn main() -> transpose::Result<()> {
+/// let device = Device::simulated();
+/// let weights = DeviceTensor::from_host(&device, &[2, 3], &[1u8, 2, 3, 4, 5, 6])?;
+/// let bias = DeviceTensor::from_host(&device, &[3], &[7u8, 8, 9])?;
+/// // Both into one buffer, the weights transposed.
+/// let mut packed = DeviceTensor::zeroed(&device, &[9])?;
+/// let (left, right) = packed.view_mut().split_at(0, 6)?;
+/// copy_all([(weights.view().t(), left.reshape(&[3, 2])?), (bias.view(), right)])?;
+/// assert_eq!(packed.to_host()?, [1, 4, 2, 5, 3, 6, 7, 8, 9]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Error::TensorShapeMismatch`](crate::Error::TensorShapeMismatch) and [`Error::DeviceMismatch`](crate::Error::DeviceMismatch), before anything is
+/// moved, and what the device reports.
+pub fn copy_all<'s, 'd, T: Pod>(
+    moves: impl IntoIterator<Item = (TensorView<'s, T>, TensorViewMut<'d, T>)>,
+) -> Result<()> {
+    let mut planned = Vec::new();
+    for (src, mut dst) in moves {
+        src.require_device_of(&dst)?;
+        planned.push((TensorPlan::new(src, dst.reborrow())?, src, dst));
+    }
+    planned.into_iter().try_for_each(|(plan, src, dst)| plan.run(src, dst))
+}

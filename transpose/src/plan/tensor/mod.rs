@@ -207,11 +207,7 @@ impl TensorPlan {
             let (planned, actual) = (self.problem.to_string(), actual.to_string());
             return Err(Error::PlanMismatch { planned, actual });
         }
-        let device = src.device();
-        if !device.is_same(dst.device()) {
-            let (src, dst) = (device.to_string(), dst.device().to_string());
-            return Err(Error::DeviceMismatch { src, dst });
-        }
+        let device = src.require_device_of(&dst)?;
         let [from, to] = [(src.address(), 0), (dst.address(), 1)]
             .map(|(address, side)| address.wrapping_add_signed(self.starts[side] as i64));
         match &self.way {
