@@ -276,7 +276,8 @@ impl Held {
         let taken = (together << 5u32.saturating_sub(lanes)).div_ceil(4).clamp(1, BANKS);
         let row = (src.words * word).div_ceil(VECTOR) * VECTOR / 4;
         let pitches = (row..row + BANKS).filter(|pitch| (pitch * 4).is_multiple_of(unit));
-        let best = pitches.min_by_key(|&pitch| overlap(pitch, taken) * BANKS + pitch - row);
+        let free = pitches.clone().find(|&pitch| overlap(pitch, taken) == 0);
+        let best = free.or_else(|| pitches.min_by_key(|&pitch| overlap(pitch, taken)));
         let pitch = if src.count > 1 { best.unwrap_or(row) } else { row } * 4;
         Held { lanes, pitch, image: (src.count * pitch).next_multiple_of(8) }
     }
