@@ -48,13 +48,13 @@ fn permuted(device: &Device, array: Array, axes: &[usize]) -> Result<Array> {
     let Array { shape, element_bytes, .. } = &array;
     let rank = shape.len();
     let whole: Vec<usize> = array.memory_shape().into_iter().chain([*element_bytes]).collect();
-    let tensor = DeviceTensor::from_host(device, &whole, &array.bytes)?;
     ensure!(
         axes.len() == rank && (0..rank).all(|axis| axes.contains(&axis)),
         "{axes:?} is no order of {rank} axes: each from 0 on is named once"
     );
     let order: Vec<usize> =
         axes.iter().map(|&axis| array.memory_axis(axis)).chain([rank]).collect();
+    let tensor = DeviceTensor::from_host(device, &whole, &array.bytes)?;
     let bytes = tensor.permuted(&order)?.to_host()?;
     let shape = axes.iter().map(|&axis| shape[axis]).collect();
     Ok(Array { shape, fortran: false, bytes, ..array })

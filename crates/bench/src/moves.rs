@@ -14,9 +14,6 @@ const SECTOR: usize = 32;
 /// What a destination holds before a move; no source has such a byte.
 const CANARY: u8 = 0xa5;
 
-/// The fewest pairs of memories that are rotated.
-const FEWEST_PAIRS: usize = 2;
-
 /// A move of elements from one layout to another of the same shape, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
@@ -126,7 +123,6 @@ pub struct Arena {
     device: Device,
     pairs: Pairs<DeviceTensor<u8>>,
     canaries: DeviceTensor<u8>,
-    capacity: usize,
 }
 
 impl Arena {
@@ -135,7 +131,7 @@ impl Arena {
     /// # Errors
     /// What the device reports.
     pub fn new(device: &Device, capacity: usize, least: usize) -> Result<Self> {
-        let count = if device.is_gpu() { rotated(2 * least, 8).max(FEWEST_PAIRS) } else { 1 };
+        let count = if device.is_gpu() { rotated(2 * least, 8) } else { 1 };
         let host: Vec<u8> = (0..capacity).into_par_iter().map(pattern).collect();
         let first = DeviceTensor::from_host(device, &[capacity], &host)?;
         let mut pairs = Vec::new();
@@ -144,12 +140,7 @@ impl Arena {
         }
         pairs.push((first, DeviceTensor::zeroed(device, &[capacity])?));
         let canaries = DeviceTensor::from_host(device, &[capacity], &vec![CANARY; capacity])?;
-        Ok(Arena { device: device.clone(), pairs: Pairs::of(device, pairs), canaries, capacity })
-    }
-
-    /// Whether both layouts of a move have room.
-    pub fn holds(&self, of: &Move) -> bool {
-        of.src.range().end.max(of.dst.range().end) <= self.capacity
+        Ok(Arena { device: device.clone(), pairs: Pairs::of(device, pairs), canaries })
     }
 
     /// The ways that a move can go, the one first that the library takes by itself.

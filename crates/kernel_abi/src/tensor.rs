@@ -163,9 +163,9 @@ params! {
         pitch: u64,
         /// Bytes of all of them. The tables follow.
         image: u64,
-        /// Stretches of the source, stretches of the destination and words of one, of a whole box, for the places of the tables.
+        /// Stretches of the source that a whole box has: entries of the first table.
         rows: u64,
-        /// Stretches of the destination.
+        /// Stretches of the destination that a whole box has: entries of the second table and of the third.
         cols: u64,
         /// How many lanes store a stretch of the destination, as a power of two.
         lanes: u64,

@@ -1,16 +1,16 @@
 //! The planner of `boxes`: which part of which axes a box has, and how its words are numbered on either side.
 
-use super::canonical::{Axis, Canonical, starts_on};
+use super::canonical::{Axis, Canonical, divided, starts_on};
 use super::cuts::{Cut, Side, sectors_of_one};
 use super::model::{BoxTally, SECTOR, cost_of_boxes, idle};
-use super::{Block, launch};
+use super::{Block, launch, params_of};
 use crate::divide::packed_divisor;
 use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{
-    Axis as Divided, BOX_PLACES_BESIDE, BOX_THREADS, BOXES, Boxes, Digit, Digits, MOST_AXES,
-    MOST_BLOCK_AXES, MOST_DIGITS, Part,
+    BOX_PLACES_BESIDE, BOX_THREADS, BOXES, Boxes, Digit, Digits, MOST_AXES, MOST_BLOCK_AXES,
+    MOST_DIGITS, Part,
 };
 
 /// Bytes of shared memory that stretches of a box may take.
@@ -39,12 +39,12 @@ struct Tile {
 
 /// Axes by their numbers, at most as many as a number has digits.
 #[derive(Clone, Copy, Default)]
-struct Some4 {
+struct FewAxes {
     axes: [usize; MOST_DIGITS],
     count: usize,
 }
 
-impl Some4 {
+impl FewAxes {
     fn axes(&self) -> &[usize] {
         &self.axes[..self.count]
     }
@@ -60,13 +60,13 @@ impl Some4 {
 #[derive(Clone, Copy)]
 struct Stretches {
     /// The axes of a stretch, the fastest first.
-    within: Some4,
+    within: FewAxes,
     /// Words of a stretch.
     words: usize,
     /// Words that lie together, of stretches that do.
     together: usize,
     /// The axes that tell stretches apart, the one that boxes have parts of last.
-    apart: Some4,
+    apart: FewAxes,
     /// How many stretches.
     count: usize,
     /// Bytes, up to a sector's, that all stretches of all boxes start on a multiple of.
@@ -111,7 +111,7 @@ impl Tile {
     /// Its stretches of no more than `most` words on the side of an address and strides; `None` if they have too many axes.
     fn stretches(&self, canonical: &Canonical, side: &Side, most: usize) -> Option<Stretches> {
         let stride = side.stride;
-        let (mut within, mut words) = (Some4::default(), 1usize);
+        let (mut within, mut words) = (FewAxes::default(), 1usize);
         let (mut together, mut ended) = (1usize, false);
         let next = |together: usize| {
             self.axes(canonical)
@@ -128,7 +128,7 @@ impl Tile {
                 break;
             }
         }
-        let mut apart = Some4::default();
+        let mut apart = FewAxes::default();
         for whole in [true, false] {
             for (number, axis, indices) in self.axes(canonical) {
                 let is_whole = indices == axis.length;
@@ -310,27 +310,24 @@ fn overlap(pitch: usize, taken: usize) -> usize {
 /// The launch of a choice.
 fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
     let Choice { tile, src, dst, .. } = choice;
-    let mut blocks = [Divided { divisor: packed_divisor(1), src: 0, dst: 0 }; MOST_BLOCK_AXES];
+    let mut blocks: Vec<Axis> = Vec::with_capacity(MOST_BLOCK_AXES);
     let mut parts = [Part { axis: MOST_BLOCK_AXES as u64, part: 1, all: 1 }; 2];
     let mut numbers = [usize::MAX; 2];
-    let (mut count, mut partial, mut grid) = (0, 0, 1usize);
+    let (mut partial, mut grid) = (0, 1usize);
     for (number, axis, indices) in tile.axes(canonical) {
         if indices == axis.length {
             continue;
         }
         let length = axis.length.div_ceil(indices);
-        *blocks.get_mut(count)? = Divided {
-            divisor: packed_divisor(length),
-            src: (axis.src * indices as isize) as u64,
-            dst: (axis.dst * indices as isize) as u64,
-        };
         if indices > 1 {
+            let axis_of_blocks = blocks.len() as u64;
             *parts.get_mut(partial)? =
-                Part { axis: count as u64, part: indices as u64, all: axis.length as u64 };
+                Part { axis: axis_of_blocks, part: indices as u64, all: axis.length as u64 };
             numbers[partial] = number;
             partial += 1;
         }
-        count += 1;
+        let step = indices as isize;
+        blocks.push(Axis { length, src: axis.src * step, dst: axis.dst * step });
         grid = grid.checked_mul(length).filter(|&grid| grid < TOO_MANY)?;
     }
     let held = Held::of(canonical, tile, src, dst);
@@ -343,7 +340,7 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
         let in_stretch = before(src.within.axes()).map(|words| words * word);
         in_stretch.or_else(|| before(src.apart.axes()).map(|rows| rows * held.pitch)).unwrap_or(0)
     };
-    let digits = |axes: &Some4, outside: fn(&Axis) -> isize| {
+    let digits = |axes: &FewAxes, outside: fn(&Axis) -> isize| {
         let mut digits = [Digit { divisor: packed_divisor(1), outside: 0, inside: 0 }; MOST_DIGITS];
         let mut counted = Digits { digits, count: axes.count as u64, each: 1, of: NONE };
         for (digit, &number) in digits.iter_mut().zip(axes.axes()) {
@@ -361,8 +358,8 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
     };
     let (lowest, reach) = canonical.source_range();
     let params = Boxes {
-        blocks,
-        count: count as u64,
+        blocks: divided(&blocks)?,
+        count: blocks.len() as u64,
         parts,
         sources: digits(&src.apart, |axis| axis.src),
         source_words: digits(&src.within, |axis| axis.src),
@@ -385,11 +382,8 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
 
 /// What a launch of the kernel moves at a time; `None` for one of another kernel.
 pub(super) fn describe(launch: &Launch) -> Option<String> {
-    if !BOXES.entries.iter().any(|entry| entry.name == launch.entry.name) {
-        return None;
-    }
     let Boxes { rows, cols, source_words, target_words, parts, lanes, pitch, .. } =
-        launch.params.to()?;
+        params_of(&BOXES, launch)?;
     let words =
         |digits: &Digits| digits.each * parts.get(digits.of as usize).map_or(1, |part| part.part);
     Some(format!(

@@ -1,9 +1,10 @@
 //! A move in canonical form: few axes, in words, whatever it was asked for as.
 
+use crate::divide::packed_divisor;
 use crate::kernels::{Width, width_dividing};
 use crate::plan::problem::{VECTOR, alignment};
 use crate::tensor::TensorLayout;
-use kernel_abi::tensor::MOST_AXES;
+use kernel_abi::tensor::{Axis as Divided, MOST_AXES};
 use std::fmt;
 
 /// The element, both layouts, and how both memories are aligned: all that a plan depends on beside the device.
@@ -53,6 +54,21 @@ pub(super) struct Axis {
     pub length: usize,
     pub src: isize,
     pub dst: isize,
+}
+
+impl Axis {
+    /// As kernels take it that find an axis's index by division.
+    fn divided(self) -> Divided {
+        let Axis { length, src, dst } = self;
+        Divided { divisor: packed_divisor(length), src: src as u64, dst: dst as u64 }
+    }
+}
+
+/// As many axes as a kernel takes, these first: the others have one index. `None` if there are more of them.
+pub(super) fn divided<const N: usize>(axes: &[Axis]) -> Option<[Divided; N]> {
+    let mut all = [Axis { length: 1, src: 0, dst: 0 }; N];
+    all.get_mut(..axes.len())?.copy_from_slice(axes);
+    Some(all.map(Axis::divided))
 }
 
 /// A move, brought to the fewest axes that it has.

@@ -430,6 +430,12 @@ fn matrix(canonical: &Canonical, facts: &Facts) -> Option<Vec<Launch>> {
     super::by_matrices(&problem, facts).ok()
 }
 
+/// The parameters of a launch, if it is one of this kernel.
+fn params_of<P: Params>(kernel: &Kernel<P>, launch: &Launch) -> Option<P> {
+    let is_of_it = kernel.entries.iter().any(|entry| entry.name == launch.entry.name);
+    is_of_it.then(|| launch.params.to())?
+}
+
 /// What a launch asks of a multiprocessor.
 struct Block {
     threads: u32,

@@ -57,8 +57,9 @@ pub(super) struct WordTally {
     pub dst: f64,
 }
 
-/// The weights of what is counted, in bytes that a copy could have moved meanwhile: of words of 1, 2, 4, 8 and 16 bytes. They are the least
-/// squares of the relative errors over 9000 ways of 800 random moves, as an H200 timed them (`compare --sweep 1 --candidates`, to 4).
+/// The weights of what is counted, in bytes that a copy could have moved meanwhile: of words of 1, 2, 4, 8 and 16 bytes. They are
+/// near the least squares of the relative errors over the ways of random moves, as an H200 timed them (`compare --sweep 1 --candidates`, to 4), rounded
+/// between two fits: of seeds 1 and 2, and of seeds 3 and 4; those of boxes are of the latter.
 struct Weights {
     /// Of a row or a column of a tile, and of a tile, where all are loaded and stored by vectors. (Not by the random moves, of which few are
     /// like that, but by the speeds of seven shapes of tile: 64 × 64 words of 4 bytes reach 0.949 of a copy, 128 × 32 0.914, 32 × 64 0.878. So

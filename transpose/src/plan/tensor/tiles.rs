@@ -1,9 +1,9 @@
 //! The planner of `tiles`: how much of what lies together on either side a tile has.
 
-use super::canonical::{Axis, Canonical};
+use super::canonical::{Axis, Canonical, divided};
 use super::cuts::{Cut, Side};
 use super::model::{Tally, cost_of_tiles, idle};
-use super::{Block, launch};
+use super::{Block, launch, params_of};
 use crate::divide::packed_divisor;
 use crate::facts::Facts;
 use crate::launch::Launch;
@@ -11,8 +11,7 @@ use crate::plan::problem::VECTOR;
 use kernel_abi::Width;
 use kernel_abi::fast::WARP;
 use kernel_abi::tensor::{
-    Axis as Divided, Loading, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Run, RunAxis, TILES,
-    TileShape, Tiles,
+    Loading, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Run, RunAxis, TILES, TileShape, Tiles,
 };
 
 /// Bytes of shared memory that a tile may take.
@@ -143,21 +142,13 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
     let Choice { rows, cols, .. } = choice;
     let (axes, [along_rows, along_cols]) = block_axes(canonical, rows, cols);
     let blocks = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
-    if axes.len() > MOST_BLOCK_AXES || blocks >= TOO_MANY {
+    if blocks >= TOO_MANY {
         return None;
-    }
-    let mut divided = [Divided { divisor: packed_divisor(1), src: 0, dst: 0 }; MOST_BLOCK_AXES];
-    for (divided, axis) in divided.iter_mut().zip(&axes) {
-        *divided = Divided {
-            divisor: packed_divisor(axis.length),
-            src: axis.src as u64,
-            dst: axis.dst as u64,
-        };
     }
     let size = Size::of(canonical, rows, cols);
     let (lowest, reach) = canonical.source_range();
     let params = Tiles {
-        blocks: divided,
+        blocks: divided(&axes)?,
         count: axes.len() as u64,
         rows: run(canonical, rows, |axis| axis.src, along_rows),
         cols: run(canonical, cols, |axis| axis.dst, along_cols),
@@ -176,10 +167,7 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
 
 /// What a launch of the kernel moves at a time; `None` for one of another kernel.
 pub(super) fn describe(launch: &Launch) -> Option<String> {
-    if !TILES.entries.iter().any(|entry| entry.name == launch.entry.name) {
-        return None;
-    }
-    let Tiles { rows, cols, loading, lanes, .. } = launch.params.to()?;
+    let Tiles { rows, cols, loading, lanes, .. } = params_of(&TILES, launch)?;
     let loaded = match loading {
         loading if loading == Loading::Vectors as u64 => "vectors",
         loading if loading == Loading::Slid as u64 => "slid vectors",

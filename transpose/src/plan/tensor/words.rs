@@ -1,14 +1,11 @@
 //! The planner of `words`, which serves every move.
 
-use super::canonical::{Axis, Canonical};
+use super::canonical::{Axis, Canonical, divided};
 use super::model::{SECTOR, WordTally, cost_of_words, idle, sectors};
 use super::{Block, launch};
-use crate::divide::packed_divisor;
 use crate::facts::Facts;
 use crate::launch::Launch;
-use kernel_abi::tensor::{
-    Axis as Divided, MOST_AXES, WORDS, WORDS_OF_THREAD, WORDS_THREADS, Words,
-};
+use kernel_abi::tensor::{WORDS, WORDS_OF_THREAD, WORDS_THREADS, Words};
 
 /// Words of a block.
 const OF_BLOCK: usize = (WORDS_THREADS * WORDS_OF_THREAD) as usize;
@@ -102,14 +99,7 @@ fn in_parts(canonical: &Canonical, most: usize) -> Vec<Launch> {
 /// One launch, of these axes, that starts so many words further.
 fn one(canonical: &Canonical, axes: &[Axis], offsets: [isize; 2]) -> Launch {
     let words: usize = axes.iter().map(|axis| axis.length).product();
-    let mut divided = [Divided { divisor: packed_divisor(1), src: 0, dst: 0 }; MOST_AXES];
-    for (divided, axis) in divided.iter_mut().zip(axes) {
-        *divided = Divided {
-            divisor: packed_divisor(axis.length),
-            src: axis.src as u64,
-            dst: axis.dst as u64,
-        };
-    }
+    let divided = divided(axes).expect("the kernel takes as many axes as a move has");
     let params = Words { axes: divided, count: axes.len() as u64, words: words as u64 };
     let block = Block { threads: WORDS_THREADS, shared: 0 };
     launch(&WORDS, canonical, words.div_ceil(OF_BLOCK), block, offsets, &params)
