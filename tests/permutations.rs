@@ -13,6 +13,7 @@ on_both_devices! {
     gaps_and_odd_starts,
     runs_of_several_axes,
     long_axes,
+    blocks_of_several_boxes,
     steps_and_mirrors,
     repeated_elements,
     many_axes,
@@ -178,6 +179,31 @@ fn long_axes(device: &Device) {
     check_order::<u128>(device, &[80, 3, 90], &[2, 1, 0]);
     check_order::<u64>(device, &[2, 3000, 4], &[2, 0, 1]);
     check_order::<u32>(device, &[3, 3000, 5], &[2, 0, 1]);
+}
+
+/// A block moves several boxes where there are many more than run at a time: as on a device of one multiprocessor.
+fn blocks_of_several_boxes(device: &Device) {
+    let mut facts = device.facts().clone();
+    facts.multiprocessors = 1;
+    let small = device.with_facts(facts).unwrap();
+    for order in [[1, 0, 2], [2, 1, 0]] {
+        check_order::<[u8; 3]>(&small, &[97, 310, 3], &order);
+        check_order::<[u16; 5]>(&small, &[97, 150, 3], &order);
+        check_order::<[u32; 3]>(&small, &[97, 150, 3], &order);
+    }
+    let src = loose(&[40, 7, 211], 2, 3).permute_axes(&[0, 2, 1]).unwrap();
+    let dst = loose(src.shape(), 1, 5);
+    check::<[u8; 7]>(&small, &src, &dst);
+    let plans = TensorPlan::candidates_for_layouts(7, &src, &dst, small.facts()).unwrap();
+    let before = |plan: &str, what: &str| -> Option<usize> {
+        let number = plan.split(what).next()?.rsplit([' ', '[']).next()?;
+        number.parse().ok()
+    };
+    let shares = |plan: &TensorPlan| {
+        let plan = plan.to_string();
+        before(&plan, " boxes of") > before(&plan, ", 1, 1] blocks")
+    };
+    assert!(plans.iter().any(shares), "{}", plans[0]);
 }
 
 fn steps_and_mirrors(device: &Device) {

@@ -26,9 +26,6 @@ pub const MOST_DIGITS: usize = 4;
 /// Threads of a block of [`BOXES`].
 pub const BOX_THREADS: u32 = 256;
 
-/// Entries of the last table of [`BOXES`] before its first and behind its last.
-pub const BOX_PLACES_BESIDE: u32 = 8;
-
 /// Words that a thread of [`WORDS`] moves.
 pub const WORDS_OF_THREAD: u32 = 4;
 
@@ -117,6 +114,8 @@ params! {
         outside,
         /// Bytes in shared memory.
         inside,
+        /// Bytes that it moves where a stretch of the source starts, modulo 16: none if it leads to no other stretch.
+        skew,
     }
 
     /// Numbers of a box that are made of digits, the first one the fastest.
@@ -133,8 +132,6 @@ params! {
 
     /// An axis of which each box has a part.
     Part {
-        /// Which of the axes of blocks steps from part to part; none if it is [`MOST_BLOCK_AXES`].
-        axis,
         /// Indices of a part.
         part,
         /// Indices of the axis.
@@ -143,10 +140,13 @@ params! {
 
     /// For [`BOXES`].
     Boxes {
-        /// The axes that blocks are counted along, first the one that changes fastest.
+        /// The axes that boxes are counted along: first those that boxes have parts of, two even if there are fewer; the first changes
+        /// fastest.
         blocks: [Axis; MOST_BLOCK_AXES],
         /// How many there are.
         count,
+        /// How many boxes.
+        boxes: u64,
         /// The axes that boxes have parts of.
         parts: [Part; 2],
         /// The source's stretches: where each starts.
@@ -159,16 +159,20 @@ params! {
         target_words: Digits,
         /// Vectors that a stretch of the source has at most, as a packed divisor.
         vectors: u64,
-        /// Bytes in shared memory from one stretch of the source to the next, a multiple of 4 and no less than its vectors have.
+        /// Bytes in shared memory from one stretch of the source to the next: a multiple of 4, and no less than its vectors have, and one
+        /// vector more for each but one of what moves where stretches start: axes that the destination's stretches have, axes that they have
+        /// not, and boxes.
         pitch: u64,
         /// Bytes of all of them. The tables follow.
         image: u64,
-        /// Stretches of the source that a whole box has: entries of the first table.
+        /// Stretches of the source that a whole box has: entries of the first two tables.
         rows: u64,
-        /// Stretches of the destination that a whole box has: entries of the second table and of the third.
+        /// Stretches of the destination that a whole box has: entries of the third table and of the fourth.
         cols: u64,
         /// How many lanes store a stretch of the destination, as a power of two.
         lanes: u64,
+        /// Bytes of a unit that stretches of the destination start behind, at most.
+        ahead: u64,
         /// Bytes from the address that the kernel is given to the lowest word of the source: what lies between it and the highest may be
         /// loaded with the words.
         lowest: u64,

@@ -4,9 +4,6 @@ use super::canonical::{Axis, Canonical, starts_on};
 use super::model::{SECTOR, sectors};
 use kernel_abi::tensor::MOST_RUN_AXES;
 
-/// The words that runs of a tile are tried with, about.
-const TRIED: [usize; 13] = [16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 512, 1024];
-
 /// More than kernels can divide.
 const TOO_MANY: usize = 1 << 31;
 
@@ -73,11 +70,11 @@ impl Side {
         ]
     }
 
-    /// The ways to cut what lies together.
-    pub fn cuts(&self, canonical: &Canonical) -> Vec<Cut> {
+    /// The ways to cut what lies together into parts of about so many words, ascending.
+    pub fn cuts(&self, canonical: &Canonical, tried: &[usize]) -> Vec<Cut> {
         let axes = canonical.axes();
         let sector = SECTOR / canonical.word_bytes();
-        let mut cuts: Vec<Cut> = Vec::with_capacity(2 * TRIED.len());
+        let mut cuts: Vec<Cut> = Vec::with_capacity(2 * tried.len());
         let mut run = [0; MOST_RUN_AXES];
         let mut inner = 1usize;
         for count in 1..=MOST_RUN_AXES {
@@ -86,7 +83,7 @@ impl Side {
             run[count - 1] = next;
             let length = axes[next].length;
             let Some(all) = inner.checked_mul(length).filter(|&all| all < TOO_MANY) else { break };
-            for tried in TRIED.into_iter().filter(|&tried| tried >= inner) {
+            for &tried in tried.iter().filter(|&&tried| tried >= inner) {
                 // As few tiles as that makes, of about the same length, in whole sectors if that is not much more.
                 let indices = length.div_ceil(length.div_ceil((tried / inner).min(length)));
                 let whole = indices.next_multiple_of(sector / gcd(inner, sector)).min(length);

@@ -29,19 +29,21 @@ pub(super) struct Tally {
 
 /// What moving in boxes takes.
 pub(super) struct BoxTally {
-    /// Bytes of sectors, on both sides.
+    /// Bytes of sectors, on both sides, those that two boxes have parts of once for each.
     pub moved: f64,
+    /// Sectors of the destination that a box stores a part of, and nothing else of the box's lies in.
+    pub in_part: f64,
     /// Boxes.
     pub boxes: f64,
-    /// Bytes.
-    pub bytes: f64,
-    /// Of a box, its stretches on both sides.
-    pub stretches: f64,
-    /// Of a box, the vectors that threads load, and those that they have none of while others do.
-    pub vectors: f64,
-    /// Of a box, the units that lanes store, words or 4 bytes, and those that they have none of while others do.
-    pub units: f64,
-    /// Of a box, the entries of its tables.
+    /// Bytes of shared memory of a block.
+    pub shared: f64,
+    /// Of a box, instructions that warps issue to load it.
+    pub loaded: f64,
+    /// Of a box, instructions that warps issue to store it, but for ends.
+    pub gathered: f64,
+    /// Of a box, stretches of the destination that start or end inside a unit.
+    pub ends: f64,
+    /// Of a box, the entries of its tables, those of several boxes of a block once.
     pub entries: f64,
 }
 
@@ -59,12 +61,12 @@ pub(super) struct WordTally {
 
 /// The weights of what is counted, in bytes that a copy could have moved meanwhile: of words of 1, 2, 4, 8 and 16 bytes. They are
 /// near the least squares of the relative errors over the ways of random moves, as an H200 timed them (`compare --sweep 1 --candidates`, to 4), rounded
-/// between two fits: of seeds 1 and 2, and of seeds 3 and 4; those of boxes are of the latter.
+/// between two fits: of seeds 1 and 2, and of seeds 3 and 4; those of boxes are of seeds 7 and 11.
 struct Weights {
-    /// Of a row or a column of a tile, and of a tile, where all are loaded and stored by vectors. (Not by the random moves, of which few are
-    /// like that, but by the speeds of seven shapes of tile: 64 × 64 words of 4 bytes reach 0.949 of a copy, 128 × 32 0.914, 32 × 64 0.878. So
+    /// Of a byte of a sector, of a row or a column of a tile, and of a tile, where all are loaded and stored by vectors. (Not by the random moves, of
+    /// which few are like that, but by the speeds of seven shapes of tile: of 64 × 64, 128 × 32 and 32 × 64 words of 4 bytes the first is fastest. So
     /// chosen, tiles of the 57 permutations of the literature reach 0.93 of a copy in the mean for 1 byte, where the others choose ones of 0.89.)
-    by_vectors: [f64; 2],
+    by_vectors: [f64; 3],
     /// Of a byte of a sector, where tiles move it.
     moved: [f64; 5],
     /// Of a warp of `tiles`.
@@ -84,24 +86,24 @@ struct Weights {
     axis: [f64; 5],
     /// Of a byte of a sector that `words` loads for a word beside it.
     beside: [f64; 5],
-    /// Of a byte of a sector, where boxes move it.
+    /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first.
     box_moved: [f64; 5],
+    box_crowded: [f64; 5],
+    /// Of a sector that a box stores a part of: it is loaded, changed, and stored again.
+    in_part: [f64; 5],
     /// Of a box.
-    box_: f64,
-    /// Of a stretch of a box, on either side.
-    stretch: [f64; 5],
-    /// Of a vector that a thread loads, or has none of.
-    vector: [f64; 5],
-    /// Of a unit that a lane stores, or has none of.
-    unit: [f64; 5],
-    /// Of a byte.
-    byte: [f64; 5],
+    box_: [f64; 5],
+    /// Of an instruction that loads or stores a box.
+    load: [f64; 5],
+    gather: [f64; 5],
+    /// Of a stretch that starts or ends inside a unit.
+    end: [f64; 5],
     /// Of an entry of a box's tables.
     entry: [f64; 5],
 }
 
 const WEIGHTS: Weights = Weights {
-    by_vectors: [32.0, 1024.0],
+    by_vectors: [0.92, 29.4, 942.0],
     moved: [0.56, 0.60, 0.95, 0.98, 0.95],
     warp: [1800.0, 1550.0, 350.0, 120.0, 110.0],
     row: [5.7, 5.0, 3.0, 1.0, 5.0],
@@ -112,13 +114,14 @@ const WEIGHTS: Weights = Weights {
     word: [2.7, 4.3, 7.9, 16.0, 32.5],
     axis: [1.75, 1.25, 0.7, 0.1, 0.3],
     beside: [0.4, 1.2, 1.6, 2.0, 2.4],
-    box_moved: [0.66, 1.35, 1.12, 0.96, 0.9],
-    box_: 7400.0,
-    stretch: [7.2, 9.3, 5.1, 3.8, 10.0],
-    vector: [9.6, 4.85, 6.85, 3.1, 4.3],
-    unit: [0.85, 0.23, 0.0, 0.0, 0.5],
-    byte: [1.58, 0.0, 0.0, 0.0, 0.0],
-    entry: [0.88, 0.91, 2.3, 0.5, 0.5],
+    box_moved: [0.83, 0.70, 0.44, 0.59, 0.47],
+    box_crowded: [0.36, 0.18, 0.18, 0.16, 0.19],
+    in_part: [68.0, 29.0, 64.0, 47.0, 46.0],
+    box_: [6800.0, 6400.0, 5800.0, 6100.0, 5100.0],
+    load: [0.0, 0.2, 1.7, 1.3, 5.6],
+    gather: [2.9, 3.5, 3.8, 1.9, 2.7],
+    end: [101.0, 116.0, 0.0, 0.0, 0.0],
+    entry: [0.0, 0.0, 4.6, 9.5, 7.2],
 };
 
 /// The place of a word's size in tables.
@@ -131,7 +134,8 @@ pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
     let (w, k) = (&WEIGHTS, of_width(word));
     let Tally { moved, blocks, warps, rows, cols, loaded, stored: [stored, stored_cols] } = tally;
     if loaded + stored == 0.0 {
-        return moved + (rows + cols) * w.by_vectors[0] + blocks * w.by_vectors[1];
+        let cost = moved * w.by_vectors[0] + (rows + cols) * w.by_vectors[1];
+        return (cost + blocks * w.by_vectors[2]).max(*moved);
     }
     let cost = moved * w.moved[k]
         + warps * w.warp[k]
@@ -143,16 +147,26 @@ pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
     cost.max(*moved)
 }
 
+/// Bytes of shared memory above which blocks of boxes are slower.
+const CROWDED: f64 = (16 << 10) as f64;
+
+/// What boxes cost at least for each byte of a sector: they were never seen to be much faster.
+const BEST: f64 = 1.08;
+
 /// What moving in boxes costs.
 pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally) -> f64 {
     let (w, k) = (&WEIGHTS, of_width(word));
-    let BoxTally { moved, boxes, bytes, stretches, vectors, units, entries } = tally;
-    let of_box = w.box_
-        + stretches * w.stretch[k]
-        + vectors * w.vector[k]
-        + units * w.unit[k]
+    let BoxTally { moved, in_part, boxes, shared, loaded, gathered, ends, entries } = tally;
+    let crowded = (shared / CROWDED - 1.0).max(0.0);
+    let of_box = w.box_[k]
+        + loaded * w.load[k]
+        + gathered * w.gather[k]
+        + ends * w.end[k]
         + entries * w.entry[k];
-    (moved * w.box_moved[k] + bytes * w.byte[k] + boxes * of_box).max(*moved)
+    let cost = moved * (w.box_moved[k] + crowded * w.box_crowded[k])
+        + in_part * w.in_part[k]
+        + boxes * of_box;
+    cost.max(moved * BEST)
 }
 
 /// What moving word by word costs.
@@ -168,6 +182,19 @@ pub(super) fn cost_of_words(word: Width, tally: &WordTally) -> f64 {
 pub(super) fn sectors(bytes: usize, aligned: usize) -> f64 {
     let aligned = aligned.min(SECTOR);
     (bytes.next_multiple_of(aligned) + SECTOR - aligned) as f64
+}
+
+/// The sectors of which `bytes` bytes that start on a multiple of `aligned` have only a part, in the mean: at most two.
+pub(super) fn sectors_in_part(bytes: usize, aligned: usize) -> f64 {
+    let aligned = aligned.min(SECTOR);
+    let inside = 1.0 - aligned as f64 / SECTOR as f64;
+    // The end is where a start can be if the bytes are a multiple of that too; if starts are on sectors and they are not, it is inside one.
+    let ends_inside = if bytes.is_multiple_of(aligned) && aligned < SECTOR {
+        inside
+    } else {
+        f64::from(u8::from(!bytes.is_multiple_of(SECTOR)))
+    };
+    inside + ends_inside
 }
 
 /// How many times as long it takes where so many blocks leave multiprocessors idle.

@@ -17,6 +17,9 @@ use kernel_abi::tensor::{
 /// Bytes of shared memory that a tile may take.
 const MOST_SHARED: usize = 48 << 10;
 
+/// The words that rows and columns of a tile are tried with, about.
+const TRIED: [usize; 13] = [16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 512, 1024];
+
 /// More than kernels can divide.
 const TOO_MANY: usize = 1 << 31;
 
@@ -34,7 +37,7 @@ struct Choice {
 /// both sides or has no neighbours on one, or where there are more axes than the kernel takes.
 pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f64, Launch)> {
     let [from, to] = Side::both(canonical);
-    let (rows, cols) = (to.cuts(canonical), from.cuts(canonical));
+    let (rows, cols) = (to.cuts(canonical, &TRIED), from.cuts(canonical, &TRIED));
     let pairs = rows.iter().flat_map(|rows| cols.iter().map(move |cols| (rows, cols)));
     let choices = pairs.filter_map(|(rows, cols)| choice(canonical, facts, rows, cols));
     let mut best: Vec<Choice> = Vec::with_capacity(most + 1);

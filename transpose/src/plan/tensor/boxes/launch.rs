@@ -1,0 +1,137 @@
+//! The launch that moves boxes.
+
+use super::super::canonical::{Axis, Canonical, divided};
+use super::super::{Block, launch, params_of};
+use super::held::Held;
+use super::tile::{FewAxes, Stretches, Tile};
+use crate::divide::packed_divisor;
+use crate::facts::Facts;
+use crate::launch::Launch;
+use crate::plan::problem::VECTOR;
+use kernel_abi::tensor::{
+    BOX_THREADS, BOXES, Boxes, Digit, Digits, MOST_BLOCK_AXES, MOST_DIGITS, Part,
+};
+
+/// More than kernels can divide.
+const TOO_MANY: usize = 1 << 31;
+
+/// Axes that boxes have parts of.
+const PARTS: usize = 2;
+
+/// None of them.
+const NONE: u64 = PARTS as u64;
+
+/// The launch that moves such boxes; `None` where there are more axes, or parts of axes, than the kernel takes.
+pub(super) fn launch_of(
+    canonical: &Canonical,
+    facts: &Facts,
+    tile: &Tile,
+    [src, dst]: [&Stretches; 2],
+) -> Option<Launch> {
+    // First the axes that boxes have parts of.
+    let whole = Axis { length: 1, src: 0, dst: 0 };
+    let mut blocks: Vec<Axis> = Vec::with_capacity(MOST_BLOCK_AXES);
+    blocks.extend([whole; PARTS]);
+    let mut parts = [Part { part: 1, all: 1 }; PARTS];
+    let mut numbers = [usize::MAX; PARTS];
+    let (mut in_part, mut boxes) = (0, 1usize);
+    for (number, axis, indices) in tile.axes(canonical).filter(|(_, axis, has)| *has < axis.length)
+    {
+        let (length, step) = (axis.length.div_ceil(indices), indices as isize);
+        let block = Axis { length, src: axis.src * step, dst: axis.dst * step };
+        if indices > 1 {
+            *parts.get_mut(in_part)? = Part { part: indices as u64, all: axis.length as u64 };
+            (blocks[in_part], numbers[in_part]) = (block, number);
+            in_part += 1;
+        } else {
+            blocks.push(block);
+        }
+        boxes = boxes.checked_mul(length).filter(|&boxes| boxes < TOO_MANY)?;
+    }
+    let held = Held::of(canonical, tile, src, dst);
+    let word = canonical.word_bytes();
+    let unit = word.max(4);
+    // What an axis adds to where a stretch of the source starts, if it leads from one to another.
+    let skew = |number: usize| {
+        let bytes = canonical.axes()[number].src * word as isize;
+        if src.apart.axes().contains(&number) { bytes as u64 % VECTOR as u64 } else { 0 }
+    };
+    let digits = |axes: &FewAxes, outside: fn(&Axis) -> isize, skew: &dyn Fn(usize) -> u64| {
+        let none = Digit { divisor: packed_divisor(1), outside: 0, inside: 0, skew: 0 };
+        let mut digits = [none; MOST_DIGITS];
+        let mut counted = Digits { digits, count: axes.count as u64, each: 1, of: NONE };
+        for (digit, &number) in digits.iter_mut().zip(axes.axes()) {
+            *digit = Digit {
+                divisor: packed_divisor(tile.indices[number]),
+                outside: outside(&canonical.axes()[number]) as u64,
+                inside: held.step(tile, src, number, word) as u64,
+                skew: skew(number),
+            };
+            match numbers.iter().position(|&part| part == number) {
+                Some(part) => counted.of = part as u64,
+                None => counted.each *= tile.indices[number] as u64,
+            }
+        }
+        Digits { digits, ..counted }
+    };
+    // As far as places of words say it.
+    let in_places =
+        |number: usize| if dst.within.axes().contains(&number) { skew(number) } else { 0 };
+    let (lowest, reach) = canonical.source_range();
+    let params = Boxes {
+        blocks: divided(&blocks)?,
+        count: blocks.len() as u64,
+        boxes: boxes as u64,
+        parts,
+        sources: digits(&src.apart, |axis| axis.src, &in_places),
+        source_words: digits(&src.within, |axis| axis.src, &skew),
+        targets: digits(&dst.apart, |axis| axis.dst, &skew),
+        target_words: digits(&dst.within, |axis| axis.dst, &skew),
+        vectors: packed_divisor(src.vectors(word)),
+        pitch: held.pitch as u64,
+        image: held.image as u64,
+        rows: src.count as u64,
+        cols: dst.count as u64,
+        lanes: u64::from(held.lanes),
+        ahead: (unit - dst.starts.min(unit)) as u64,
+        lowest: lowest as u64,
+        reach: reach as u64,
+    };
+    let block = Block { threads: BOX_THREADS, shared: shared_bytes(&held, src, dst) };
+    let turns = turns(boxes, block.shared, facts);
+    Some(launch(&BOXES, canonical, boxes.div_ceil(turns), block, [0, 0], &params))
+}
+
+/// Bytes of a block's shared memory: of the image, and of the tables behind it.
+pub(super) fn shared_bytes(held: &Held, src: &Stretches, dst: &Stretches) -> usize {
+    held.image + (src.count + dst.count) * 12 + dst.words * 2
+}
+
+/// The boxes that a block moves. What tables say is the same for all boxes: a block fills them for several, as long as there are many more
+/// blocks than run at a time.
+pub(super) fn turns(boxes: usize, shared: usize, facts: &Facts) -> usize {
+    /// How many times as many blocks there are at least as run at a time, if there are enough boxes. (As many blocks as run at a time, each
+    /// with its share of the boxes, took 1.2 times as long, though they issued fewer instructions.)
+    const WAVES: usize = 8;
+    /// Boxes of a block, at most.
+    const MOST: usize = 8;
+    let beside = (facts.multiprocessor_shared / shared).clamp(1, 5);
+    (boxes / (facts.multiprocessors * beside * WAVES)).clamp(1, MOST)
+}
+
+/// What a launch of the kernel moves at a time; `None` for one of another kernel.
+pub(in super::super) fn describe(launch: &Launch) -> Option<String> {
+    let Boxes {
+        boxes, rows, cols, source_words, targets, target_words, parts, lanes, pitch, ..
+    } = params_of(&BOXES, launch)?;
+    let words =
+        |digits: &Digits| digits.each * parts.get(digits.of as usize).map_or(1, |part| part.part);
+    let evenly = targets.count <= 1 && targets.digits[0].skew == 0;
+    Some(format!(
+        "{boxes} boxes of {rows} stretches of {} words, {pitch} bytes apart, to {cols} of {}{}, {} lanes each",
+        words(&source_words),
+        words(&target_words),
+        if evenly { " evenly" } else { "" },
+        1 << lanes
+    ))
+}

@@ -1,0 +1,166 @@
+//! A box, and its words as either side has them.
+
+use super::super::canonical::{Axis, Canonical, starts_on};
+use super::super::cuts::{Cut, Side};
+use super::super::model::SECTOR;
+use crate::plan::problem::VECTOR;
+use kernel_abi::tensor::{MOST_AXES, MOST_DIGITS};
+
+/// Bytes of shared memory that stretches of a box may take.
+pub(super) const MOST_IMAGE: usize = 32 << 10;
+
+/// The most stretches on either side.
+pub(super) const MOST_STRETCHES: usize = 1024;
+
+/// A box: of each axis some indices, in canonical order.
+#[derive(Clone, Copy)]
+pub(super) struct Tile {
+    pub indices: [usize; MOST_AXES],
+}
+
+impl Tile {
+    /// The smallest that has both cuts, and as much of another axis as there is room for; `None` if it is too large.
+    pub fn of(canonical: &Canonical, cuts: [&Cut; 2]) -> Option<Self> {
+        let mut indices = [1; MOST_AXES];
+        for cut in cuts {
+            for &axis in cut.axes() {
+                let has =
+                    if axis == cut.slowest() { cut.indices } else { canonical.axes()[axis].length };
+                indices[axis] = has.max(indices[axis]);
+            }
+        }
+        let tile = Tile { indices };
+        let words = tile.words(canonical);
+        // Stretches are no shorter than the cuts.
+        let shorter = cuts[0].words.min(cuts[1].words);
+        let most = (MOST_IMAGE / canonical.word_bytes()).min(MOST_STRETCHES * shorter);
+        (words <= most).then(|| tile.filled(canonical, most / words))
+    }
+
+    /// With up to so many indices of one more axis, if it has all of those that it has more than one of.
+    fn filled(mut self, canonical: &Canonical, most: usize) -> Self {
+        let is_in_part =
+            |(_, axis, indices): (usize, &Axis, usize)| indices > 1 && indices < axis.length;
+        if most < 2 || self.axes(canonical).any(is_in_part) {
+            return self;
+        }
+        let others = self.axes(canonical).filter(|&(_, axis, indices)| indices < axis.length);
+        let stride = |axis: &Axis| axis.src.unsigned_abs().min(axis.dst.unsigned_abs());
+        if let Some((number, axis, _)) = others.min_by_key(|(_, axis, _)| stride(axis)) {
+            self.indices[number] = axis.length.div_ceil(axis.length.div_ceil(most));
+        }
+        self
+    }
+
+    /// All axes, each with its number and how many of its indices the box has.
+    pub fn axes<'a>(
+        &'a self,
+        canonical: &'a Canonical,
+    ) -> impl Iterator<Item = (usize, &'a Axis, usize)> {
+        let axes = canonical.axes().iter().enumerate();
+        axes.map(|(number, axis)| (number, axis, self.indices[number]))
+    }
+
+    pub fn words(&self, canonical: &Canonical) -> usize {
+        self.axes(canonical).map(|(_, _, indices)| indices).product()
+    }
+
+    /// How many it takes to have everything.
+    pub fn count(&self, canonical: &Canonical) -> usize {
+        self.axes(canonical).map(|(_, axis, indices)| axis.length.div_ceil(indices)).product()
+    }
+
+    /// Its stretches of no more than `most` words on the side of an address and strides; `None` if they have too many axes.
+    pub fn stretches(&self, canonical: &Canonical, side: &Side, most: usize) -> Option<Stretches> {
+        let stride = side.stride;
+        let (mut within, mut words) = (FewAxes::default(), 1usize);
+        let (mut together, mut ended) = (1usize, false);
+        let next = |together: usize| {
+            self.axes(canonical)
+                .find(|&(_, axis, indices)| indices > 1 && stride(axis) == together as isize)
+        };
+        while let Some((number, axis, indices)) = next(together) {
+            together *= indices;
+            ended |= together > most;
+            if !ended {
+                within.push(number)?;
+                words = together;
+            }
+            if indices < axis.length {
+                break;
+            }
+        }
+        let mut apart = FewAxes::default();
+        let mut in_part = 0;
+        for whole in [true, false] {
+            for (number, axis, indices) in self.axes(canonical) {
+                let is_whole = indices == axis.length;
+                if indices > 1 && is_whole == whole && !within.axes().contains(&number) {
+                    apart.push(number)?;
+                    in_part += usize::from(!whole);
+                }
+            }
+        }
+        // The last digit of a number may have fewer indices in a part at the end, the others not.
+        if in_part > 1 {
+            return None;
+        }
+        let count = apart.axes().iter().map(|&number| self.indices[number]).product();
+        // Where axes lie together, what follows starts where they end.
+        let steps = self.axes(canonical).filter_map(|(_, axis, indices)| {
+            match indices > 1 && stride(axis).unsigned_abs() < together {
+                true => (indices < axis.length).then_some(stride(axis) * indices as isize),
+                false => Some(stride(axis)),
+            }
+        });
+        let aligned = starts_on(side.address, steps, canonical.word_bytes(), SECTOR);
+        let apart_by = apart.axes().iter().map(|&number| stride(&canonical.axes()[number]));
+        let starts = starts_on(aligned, apart_by, canonical.word_bytes(), VECTOR);
+        Some(Stretches { within, words, together, apart, count, aligned, starts })
+    }
+}
+
+/// Axes by their numbers, at most as many as a number has digits.
+#[derive(Clone, Copy, Default)]
+pub(super) struct FewAxes {
+    pub axes: [usize; MOST_DIGITS],
+    pub count: usize,
+}
+
+impl FewAxes {
+    pub fn axes(&self) -> &[usize] {
+        &self.axes[..self.count]
+    }
+
+    pub fn push(&mut self, axis: usize) -> Option<()> {
+        *self.axes.get_mut(self.count)? = axis;
+        self.count += 1;
+        Some(())
+    }
+}
+
+/// A box's words as one side has them: stretches, and the axes that number them.
+#[derive(Clone, Copy)]
+pub(super) struct Stretches {
+    /// The axes of a stretch, the fastest first.
+    pub within: FewAxes,
+    /// Words of a stretch.
+    pub words: usize,
+    /// Words that lie together, of stretches that do.
+    pub together: usize,
+    /// The axes that tell stretches apart, the one that boxes have parts of last.
+    pub apart: FewAxes,
+    /// How many stretches.
+    pub count: usize,
+    /// Bytes, up to a sector's, that what lies together starts on a multiple of in all boxes.
+    pub aligned: usize,
+    /// Bytes, up to a vector's, that each stretch starts on a multiple of.
+    pub starts: usize,
+}
+
+impl Stretches {
+    /// The vectors that one has words in, at most.
+    pub fn vectors(&self, word: usize) -> usize {
+        (self.words * word + VECTOR - self.starts).div_ceil(VECTOR)
+    }
+}
