@@ -128,22 +128,20 @@ fn least_pitch(canonical: &Canonical, tile: &Tile, src: &Stretches, dst: &Stretc
 /// A pitch of `row` units of 4 bytes, a multiple of `unit`, or somewhat more: with which what a warp stores lies in different banks, if there is
 /// one; one of whole vectors, which are held at once, rather than another.
 fn best_pitch(row: usize, taken: usize, unit: usize) -> usize {
-    let pitches = |step: usize| (row..row + BANKS).step_by(step);
-    let free = |step: usize| pitches(step).find(|&pitch| overlap(pitch, taken) == 0);
-    let least = || pitches(unit).min_by_key(|&pitch| overlap(pitch, taken));
-    free(VECTOR / 4).or_else(|| free(unit)).or_else(least).unwrap_or(row)
+    let free = |step: usize| (row..row + BANKS).step_by(step).find(|&pitch| is_free(pitch, taken));
+    free(VECTOR / 4).or_else(|| free(unit)).unwrap_or(row)
 }
 
-/// How many of the banks that 32 / `taken` stretches, `pitch` words apart, have `taken` neighbouring words in are taken more than once.
-fn overlap(pitch: usize, taken: usize) -> usize {
+/// Whether 32 / `taken` stretches, `pitch` words apart, have `taken` neighbouring words each in different banks.
+fn is_free(pitch: usize, taken: usize) -> bool {
     let words = u32::MAX >> (BANKS - taken);
-    let (mut seen, mut twice) = (0u32, 0);
-    for stretch in 0..BANKS / taken {
+    let mut seen = 0u32;
+    (0..BANKS / taken).all(|stretch| {
         let mask = words.rotate_left((stretch * pitch % BANKS) as u32);
-        twice += (seen & mask).count_ones();
+        let is_free = seen & mask == 0;
         seen |= mask;
-    }
-    twice as usize
+        is_free
+    })
 }
 
 /// How a box's stretches of the destination are shared out.

@@ -18,17 +18,8 @@ use tile::{MOST_IMAGE, MOST_STRETCHES, Stretches, Tile};
 const MOST_PLACES: usize = 2048;
 
 /// The bytes that lie together on either side of a box are tried with, about.
-const TRIED: [usize; 13] =
-    [32, 64, 96, 128, 192, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10];
-
-/// A choice of box, and what it costs.
-#[derive(Clone, Copy)]
-struct Choice {
-    tile: Tile,
-    src: Stretches,
-    dst: Stretches,
-    cost: f64,
-}
+const TRIED: [usize; 11] =
+    [32, 64, 128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10];
 
 /// The `most` cheapest launches that move boxes, and their costs, cheapest first; none where one side has no neighbours, or where there
 /// are more axes than the kernel takes.
@@ -38,72 +29,97 @@ pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f6
     let sides = Side::both(canonical);
     let tried = TRIED.map(|bytes| bytes / canonical.word_bytes());
     let [sources, targets] = sides.each_ref().map(|side| side.cuts(canonical, &tried));
-    let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
+    let mut best: Vec<(f64, Choice)> = Vec::with_capacity(most + 1);
     for target in &targets {
         let tiles = sources.iter().rev().filter_map(|source| Tile::of(canonical, [source, target]));
-        let choices = tiles.filter_map(|tile| choice(canonical, facts, tile, &sides));
+        let choices = tiles.filter_map(|tile| Choice::of(canonical, tile, &sides));
         for choice in choices.take(LARGEST) {
-            if !best.iter().any(|other| other.tile.indices == choice.tile.indices) {
-                let at = best.partition_point(|better| better.cost <= choice.cost);
-                best.insert(at, choice);
+            let limit = if best.len() < most { f64::INFINITY } else { best[most - 1].0 };
+            let Some(cost) = choice.cost_below(limit, canonical, facts, &sides) else { continue };
+            if !best.iter().any(|(_, other)| other.tile.indices == choice.tile.indices) {
+                let at = best.partition_point(|&(better, _)| better <= cost);
+                best.insert(at, (cost, choice));
                 best.truncate(most);
             }
         }
     }
-    let launches = best.iter().map(|Choice { tile, src, dst, cost }| {
+    let launches = best.iter().map(|(cost, Choice { tile, src, dst, .. })| {
         Some((*cost, launch_of(canonical, facts, tile, [src, dst])?))
     });
     launches.flatten().collect()
 }
 
-/// What a box would cost, if there can be one.
-fn choice(
-    canonical: &Canonical,
-    facts: &Facts,
+/// A choice of box.
+struct Choice {
     tile: Tile,
-    [from, to]: &[Side; 2],
-) -> Option<Choice> {
-    let word = canonical.word_bytes();
-    let src = tile.stretches(canonical, from, usize::MAX)?;
-    let dst = tile.stretches(canonical, to, MOST_PLACES)?;
-    if src.count.max(dst.count) > MOST_STRETCHES {
-        return None;
+    src: Stretches,
+    dst: Stretches,
+    held: Held,
+}
+
+impl Choice {
+    /// That of this tile, if there can be one.
+    fn of(canonical: &Canonical, tile: Tile, [from, to]: &[Side; 2]) -> Option<Self> {
+        let src = tile.stretches(canonical, from, usize::MAX)?;
+        let dst = tile.stretches(canonical, to, MOST_PLACES)?;
+        if src.count.max(dst.count) > MOST_STRETCHES {
+            return None;
+        }
+        let held = Held::of(canonical, &tile, &src, &dst);
+        (held.image <= MOST_IMAGE).then_some(Choice { tile, src, dst, held })
     }
-    let held = Held::of(canonical, &tile, &src, &dst);
-    if held.image > MOST_IMAGE {
-        return None;
+
+    /// What it costs, if that is less than `limit`.
+    fn cost_below(
+        &self,
+        limit: f64,
+        canonical: &Canonical,
+        facts: &Facts,
+        sides: &[Side; 2],
+    ) -> Option<f64> {
+        let mut tally = self.tally(canonical, facts, sides);
+        let cost =
+            |tally: &BoxTally| cost_of_boxes(canonical.word, tally) * idle(tally.boxes, facts);
+        if cost(&tally) >= limit {
+            return None;
+        }
+        // Counting what lies in one bank takes longer than all the rest.
+        let Choice { tile, src, dst, held } = self;
+        tally.gathered = held.gathered(tile, [src, dst], canonical.word_bytes());
+        Some(cost(&tally)).filter(|&cost| cost < limit)
     }
-    let all = canonical.words() as f64;
-    let boxes = tile.count(canonical) as f64;
-    let (sources, targets) = (all / src.together as f64, all / dst.together as f64);
-    // Stretches share sectors with others of their box: those of other boxes are moved at another time.
-    let nearest = |stretches: &Stretches, side: &Side| {
-        let inside = tile.axes(canonical).filter(|&(_, _, indices)| indices > 1);
-        let strides = inside.map(|(_, axis, _)| (side.stride)(axis).unsigned_abs());
-        strides.filter(|&stride| stride >= stretches.together).min().unwrap_or(usize::MAX)
-    };
-    let of_one = |stretches: &Stretches, side: &Side| {
-        sectors_of_one(stretches.together, nearest(stretches, side), word, stretches.aligned)
-    };
-    let (bytes, gap) = (dst.together * word, nearest(&dst, to).saturating_sub(dst.together));
-    let is_alone = gap.saturating_mul(word) >= SECTOR;
-    let shared = shared_bytes(&held, &src, &dst);
-    let entries = (src.count + dst.count + dst.words) as f64;
-    let has_ends = dst.starts < 4 || !(dst.words * word).is_multiple_of(4);
-    let tally = BoxTally {
-        moved: sources * of_one(&src, from) + targets * of_one(&dst, to),
-        in_part: if is_alone { targets * sectors_in_part(bytes, dst.aligned) } else { 0.0 },
-        boxes,
-        shared: shared as f64,
-        loaded: held.loaded(word, &src),
-        gathered: held.gathered(&tile, [&src, &dst], word),
-        ends: if has_ends { dst.count as f64 } else { 0.0 },
-        entries: entries / turns(boxes as usize, shared, facts) as f64,
-    };
-    Some(Choice {
-        tile,
-        src,
-        dst,
-        cost: cost_of_boxes(canonical.word, &tally) * idle(boxes, facts),
-    })
+
+    /// What it takes, as if no two words that a warp asks for at a time were in one bank.
+    fn tally(&self, canonical: &Canonical, facts: &Facts, [from, to]: &[Side; 2]) -> BoxTally {
+        let Choice { tile, src, dst, held } = self;
+        let word = canonical.word_bytes();
+        let all = canonical.words() as f64;
+        let boxes = tile.count(canonical);
+        let (sources, targets) = (all / src.together as f64, all / dst.together as f64);
+        // Stretches share sectors with others of their box: those of other boxes are moved at another time.
+        let nearest = |stretches: &Stretches, side: &Side| {
+            let inside = tile.axes(canonical).filter(|&(_, _, indices)| indices > 1);
+            let strides = inside.map(|(_, axis, _)| (side.stride)(axis).unsigned_abs());
+            strides.filter(|&stride| stride >= stretches.together).min().unwrap_or(usize::MAX)
+        };
+        let of_one = |stretches: &Stretches, nearest: usize| {
+            sectors_of_one(stretches.together, nearest, word, stretches.aligned)
+        };
+        let (next_source, next_target) = (nearest(src, from), nearest(dst, to));
+        let is_alone = (next_target - dst.together).saturating_mul(word) >= SECTOR;
+        let in_part = sectors_in_part(dst.together * word, dst.aligned);
+        let shared = shared_bytes(held, src, dst);
+        let entries = (src.count + dst.count + dst.words) as f64;
+        let has_ends = dst.starts < 4 || !(dst.words * word).is_multiple_of(4);
+        BoxTally {
+            moved: sources * of_one(src, next_source) + targets * of_one(dst, next_target),
+            in_part: if is_alone { targets * in_part } else { 0.0 },
+            boxes: boxes as f64,
+            shared: shared as f64,
+            loaded: held.loaded(word, src),
+            gathered: held.issued,
+            ends: if has_ends { dst.count as f64 } else { 0.0 },
+            entries: entries / turns(boxes, shared, facts) as f64,
+        }
+    }
 }
