@@ -19,10 +19,6 @@ pub(super) struct Cut {
     pub words: usize,
     pub all: usize,
     pub tiles: usize,
-    /// Bytes, up to a sector's, that a tile's part of it starts on a multiple of wherever it lies.
-    pub aligned: usize,
-    /// Words from it to the nearest other one on its side.
-    pub nearest: usize,
 }
 
 impl Cut {
@@ -40,14 +36,27 @@ impl Cut {
     pub fn bits(&self) -> u32 {
         self.axes().iter().fold(0, |bits, axis| bits | 1 << axis)
     }
+}
 
+/// A cut, and where its parts lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Placed {
+    pub cut: Cut,
+    /// Bytes, up to a sector's, that a tile's part of it starts on a multiple of wherever it lies.
+    pub aligned: usize,
+    /// Words from it to the nearest other one on its side.
+    pub nearest: usize,
+}
+
+impl Placed {
     /// Bytes of sectors that all tiles' parts of it lie in.
     pub fn sectors(&self, word_bytes: usize) -> f64 {
-        if self.tiles == 1 {
-            return sectors_of_one(self.words, self.nearest, word_bytes, self.aligned);
+        if self.cut.tiles == 1 {
+            return sectors_of_one(self.cut.words, self.nearest, word_bytes, self.aligned);
         }
-        let last = self.all - (self.tiles - 1) * self.words;
-        let whole = (self.tiles - 1) as f64 * sectors(self.words * word_bytes, self.aligned);
+        let last = self.cut.all - (self.cut.tiles - 1) * self.cut.words;
+        let whole =
+            (self.cut.tiles - 1) as f64 * sectors(self.cut.words * word_bytes, self.aligned);
         whole + sectors(last * word_bytes, self.aligned)
     }
 }
@@ -89,16 +98,23 @@ impl Side {
                 let whole = indices.next_multiple_of(sector / gcd(inner, sector)).min(length);
                 let indices = if inner * whole <= tried + sector { whole } else { indices };
                 let (words, tiles) = (inner * indices, length.div_ceil(indices));
-                let cut =
-                    Cut { axes: run, count, indices, words, all, tiles, aligned: 0, nearest: 0 };
                 if cuts.last().is_none_or(|last| (last.words, last.count) != (words, count)) {
-                    let aligned = self.aligned(canonical, &cut);
-                    cuts.push(Cut { aligned, nearest: self.nearest(canonical, all), ..cut });
+                    cuts.push(Cut { axes: run, count, indices, words, all, tiles });
                 }
             }
             inner = all;
         }
         cuts
+    }
+
+    /// The cuts, each with where its parts lie.
+    pub fn placed_cuts(&self, canonical: &Canonical, tried: &[usize]) -> Vec<Placed> {
+        let cuts = self.cuts(canonical, tried).into_iter();
+        let placed = |cut: Cut| {
+            let nearest = self.nearest(canonical, cut.all);
+            Placed { cut, aligned: self.aligned(canonical, &cut), nearest }
+        };
+        cuts.map(placed).collect()
     }
 
     /// Words from one stretch of so many to the nearest other.

@@ -1,7 +1,7 @@
 //! The planner of `tiles`: how much of what lies together on either side a tile has.
 
 use super::canonical::{Axis, Canonical, divided};
-use super::cuts::{Cut, Side};
+use super::cuts::{Cut, Placed, Side};
 use super::model::{Tally, cost_of_tiles, idle};
 use super::{Block, launch, params_of};
 use crate::divide::packed_divisor;
@@ -27,9 +27,9 @@ const TOO_MANY: usize = 1 << 31;
 #[derive(Clone, Copy)]
 struct Choice {
     /// What lies together in the destination: rows of a tile.
-    rows: Cut,
+    rows: Placed,
     /// What lies together in the source: columns of a tile.
-    cols: Cut,
+    cols: Placed,
     cost: f64,
 }
 
@@ -37,7 +37,7 @@ struct Choice {
 /// both sides or has no neighbours on one, or where there are more axes than the kernel takes.
 pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f64, Launch)> {
     let [from, to] = Side::both(canonical);
-    let (rows, cols) = (to.cuts(canonical, &TRIED), from.cuts(canonical, &TRIED));
+    let (rows, cols) = (to.placed_cuts(canonical, &TRIED), from.placed_cuts(canonical, &TRIED));
     let pairs = rows.iter().flat_map(|rows| cols.iter().map(move |cols| (rows, cols)));
     let choices = pairs.filter_map(|(rows, cols)| choice(canonical, facts, rows, cols));
     let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
@@ -51,23 +51,23 @@ pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f6
 }
 
 /// What a tile of these would cost, if there can be one.
-fn choice(canonical: &Canonical, facts: &Facts, rows: &Cut, cols: &Cut) -> Option<Choice> {
-    if rows.bits() & cols.bits() != 0 {
+fn choice(canonical: &Canonical, facts: &Facts, rows: &Placed, cols: &Placed) -> Option<Choice> {
+    if rows.cut.bits() & cols.cut.bits() != 0 {
         return None;
     }
-    let size = Size::of(canonical, rows, cols);
+    let size = Size::of(canonical, &rows.cut, &cols.cut);
     if size.threads > TileShape::most_threads(canonical.word) as usize || size.shared > MOST_SHARED
     {
         return None;
     }
     let word = canonical.word_bytes();
     let words = canonical.words() as f64;
-    let others = words / (rows.all as f64 * cols.all as f64);
-    let each_row = others * rows.all as f64;
-    let each_col = others * cols.all as f64;
-    let singly = |cut: &Cut, count: f64| if cut.aligned < VECTOR { count } else { 0.0 };
-    let (all_rows, all_cols) = (each_row * cols.tiles as f64, each_col * rows.tiles as f64);
-    let blocks = others * rows.tiles as f64 * cols.tiles as f64;
+    let others = words / (rows.cut.all as f64 * cols.cut.all as f64);
+    let each_row = others * rows.cut.all as f64;
+    let each_col = others * cols.cut.all as f64;
+    let singly = |placed: &Placed, count: f64| if placed.aligned < VECTOR { count } else { 0.0 };
+    let (all_rows, all_cols) = (each_row * cols.cut.tiles as f64, each_col * rows.cut.tiles as f64);
+    let blocks = others * rows.cut.tiles as f64 * cols.cut.tiles as f64;
     let tally = Tally {
         moved: each_row * cols.sectors(word) + each_col * rows.sectors(word),
         blocks,
@@ -143,18 +143,18 @@ fn block_axes(canonical: &Canonical, rows: &Cut, cols: &Cut) -> (Vec<Axis>, [usi
 /// The launch of a choice.
 fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
     let Choice { rows, cols, .. } = choice;
-    let (axes, [along_rows, along_cols]) = block_axes(canonical, rows, cols);
+    let (axes, [along_rows, along_cols]) = block_axes(canonical, &rows.cut, &cols.cut);
     let blocks = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
     if blocks >= TOO_MANY {
         return None;
     }
-    let size = Size::of(canonical, rows, cols);
+    let size = Size::of(canonical, &rows.cut, &cols.cut);
     let (lowest, reach) = canonical.source_range();
     let params = Tiles {
         blocks: divided(&axes)?,
         count: axes.len() as u64,
-        rows: run(canonical, rows, |axis| axis.src, along_rows),
-        cols: run(canonical, cols, |axis| axis.dst, along_cols),
+        rows: run(canonical, &rows.cut, |axis| axis.src, along_rows),
+        cols: run(canonical, &cols.cut, |axis| axis.dst, along_cols),
         row_vectors: packed_divisor(size.row_vectors),
         col_vectors: packed_divisor(size.col_vectors),
         pitch: size.pitch as u64,
@@ -162,7 +162,11 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
         loading: loading(canonical.word, cols.aligned) as u64,
         lowest: lowest as u64,
         reach: reach as u64,
-        lanes: if rows.aligned >= VECTOR { 0 } else { lanes(rows.words, canonical.word_bytes()) },
+        lanes: if rows.aligned >= VECTOR {
+            0
+        } else {
+            lanes(rows.cut.words, canonical.word_bytes())
+        },
     };
     let block = Block { threads: size.threads as u32, shared: size.shared };
     Some(launch(&TILES, canonical, blocks, block, [0, 0], &params))

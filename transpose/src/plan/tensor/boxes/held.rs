@@ -39,7 +39,7 @@ impl Held {
     pub fn step(&self, tile: &Tile, src: &Stretches, axis: usize, word: usize) -> usize {
         let before = |axes: &[usize]| -> Option<usize> {
             let place = axes.iter().position(|&other| other == axis)?;
-            Some(axes[..place].iter().map(|&axis| tile.indices[axis]).product())
+            Some(axes[..place].iter().map(|&axis| tile.has(axis)).product())
         };
         let in_stretch = before(src.within.axes()).map(|words| words * word);
         in_stretch.or_else(|| before(src.apart.axes()).map(|rows| rows * self.pitch)).unwrap_or(0)
@@ -50,7 +50,7 @@ impl Held {
         let steps = |axes: &FewAxes| {
             let mut steps = [(usize::MAX, 0); MOST_DIGITS];
             for (step, &axis) in steps.iter_mut().zip(axes.axes()) {
-                *step = (tile.indices[axis], self.step(tile, src, axis, word));
+                *step = (tile.has(axis), self.step(tile, src, axis, word));
             }
             steps
         };
@@ -104,7 +104,7 @@ fn together_in_both(tile: &Tile, src: &Stretches, dst: &Stretches) -> usize {
         if axis != other {
             break;
         }
-        together *= tile.indices[axis];
+        together *= tile.has(axis);
     }
     together
 }

@@ -62,14 +62,14 @@ pub(super) fn launch_of(
         let mut counted = Digits { digits, count: axes.count as u64, each: 1, of: NONE };
         for (digit, &number) in digits.iter_mut().zip(axes.axes()) {
             *digit = Digit {
-                divisor: packed_divisor(tile.indices[number]),
+                divisor: packed_divisor(tile.has(number)),
                 outside: outside(&canonical.axes()[number]) as u64,
                 inside: held.step(tile, src, number, word) as u64,
                 skew: skew(number),
             };
             match numbers.iter().position(|&part| part == number) {
                 Some(part) => counted.of = part as u64,
-                None => counted.each *= tile.indices[number] as u64,
+                None => counted.each *= tile.has(number) as u64,
             }
         }
         Digits { digits, ..counted }

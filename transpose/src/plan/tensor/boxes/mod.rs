@@ -36,7 +36,7 @@ pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f6
         for choice in choices.take(LARGEST) {
             let limit = if best.len() < most { f64::INFINITY } else { best[most - 1].0 };
             let Some(cost) = choice.cost_below(limit, canonical, facts, &sides) else { continue };
-            if !best.iter().any(|(_, other)| other.tile.indices == choice.tile.indices) {
+            if !best.iter().any(|(_, other)| other.tile == choice.tile) {
                 let at = best.partition_point(|&(better, _)| better <= cost);
                 best.insert(at, (cost, choice));
                 best.truncate(most);

@@ -13,9 +13,9 @@ pub(super) const MOST_IMAGE: usize = 32 << 10;
 pub(super) const MOST_STRETCHES: usize = 1024;
 
 /// A box: of each axis some indices, in canonical order.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tile {
-    pub indices: [usize; MOST_AXES],
+    indices: [u32; MOST_AXES],
 }
 
 impl Tile {
@@ -26,7 +26,8 @@ impl Tile {
             for &axis in cut.axes() {
                 let has =
                     if axis == cut.slowest() { cut.indices } else { canonical.axes()[axis].length };
-                indices[axis] = has.max(indices[axis]);
+                // No more than a cut has words.
+                indices[axis] = indices[axis].max(has as u32);
             }
         }
         let tile = Tile { indices };
@@ -47,9 +48,14 @@ impl Tile {
         let others = self.axes(canonical).filter(|&(_, axis, indices)| indices < axis.length);
         let stride = |axis: &Axis| axis.src.unsigned_abs().min(axis.dst.unsigned_abs());
         if let Some((number, axis, _)) = others.min_by_key(|(_, axis, _)| stride(axis)) {
-            self.indices[number] = axis.length.div_ceil(axis.length.div_ceil(most));
+            self.indices[number] = axis.length.div_ceil(axis.length.div_ceil(most)) as u32;
         }
         self
+    }
+
+    /// How many indices of an axis it has.
+    pub fn has(&self, axis: usize) -> usize {
+        self.indices[axis] as usize
     }
 
     /// All axes, each with its number and how many of its indices the box has.
@@ -58,7 +64,7 @@ impl Tile {
         canonical: &'a Canonical,
     ) -> impl Iterator<Item = (usize, &'a Axis, usize)> {
         let axes = canonical.axes().iter().enumerate();
-        axes.map(|(number, axis)| (number, axis, self.indices[number]))
+        axes.map(|(number, axis)| (number, axis, self.has(number)))
     }
 
     pub fn words(&self, canonical: &Canonical) -> usize {
@@ -105,7 +111,7 @@ impl Tile {
         if in_part > 1 {
             return None;
         }
-        let count = apart.axes().iter().map(|&number| self.indices[number]).product();
+        let count = apart.axes().iter().map(|&number| self.has(number)).product();
         // Where axes lie together, what follows starts where they end.
         let steps = self.axes(canonical).filter_map(|(_, axis, indices)| {
             match indices > 1 && stride(axis).unsigned_abs() < together {
