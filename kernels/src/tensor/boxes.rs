@@ -281,7 +281,7 @@ unsafe fn load<E: Element>(
         let start = box_from.wrapping_add(outside);
         let past = start as u32 % VECTOR;
         // Whole vectors of the skews' sum.
-        let skew = (entry + box_skew) / SKEWED & !(VECTOR - 1);
+        let skew = ((entry + box_skew) / SKEWED) & !(VECTOR - 1);
         let hold = base + entry % SKEWED + skew + at;
         (start - past as u64 + at as u64, if at < past + stretch { hold } else { NOTHING })
     };
