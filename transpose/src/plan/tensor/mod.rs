@@ -341,17 +341,17 @@ impl<'a> Ways<'a> {
         /// A way that costs so many times what its sectors cost is good enough.
         const ENOUGH: f64 = 1.08;
         let enough = model::fewest_sectors(&self.canonical) * ENOUGH;
-        let mut best = self.by_words();
+        let by_words = words::cost(&self.canonical, self.facts);
+        let mut best: Option<Estimated> = None;
         let mut improve = |way: Option<Estimated>| {
-            if let Some(way) = way.filter(|way| way.cost < best.cost) {
-                best = way;
-            }
-            best.cost <= enough
+            let cost = best.as_ref().map_or(by_words, |best| best.cost);
+            best = way.filter(|way| way.cost < cost).or(best.take());
+            best.as_ref().map_or(by_words, |best| best.cost) <= enough
         };
         let _ = improve(self.as_matrix())
             || improve(self.in_tiles(1).next())
             || improve(self.in_boxes(1).next());
-        self.plan(best)
+        self.plan(best.unwrap_or_else(|| self.by_words()))
     }
 
     /// The few best of every kind, the best first.
