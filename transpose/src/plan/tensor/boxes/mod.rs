@@ -33,6 +33,7 @@ pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f6
     for target in &targets {
         let tiles = sources.iter().rev().filter_map(|source| Tile::of(canonical, [source, target]));
         let choices = tiles.filter_map(|tile| Choice::of(canonical, tile, &sides));
+        let choices = choices.filter(|choice| choice.shared() <= facts.block_shared);
         for choice in choices.take(LARGEST) {
             let limit = if best.len() < most { f64::INFINITY } else { best[most - 1].0 };
             let Some(cost) = choice.cost_below(limit, canonical, facts, &sides) else { continue };
@@ -67,6 +68,11 @@ impl Choice {
         }
         let held = Held::of(canonical, &tile, &src, &dst);
         (held.image <= MOST_IMAGE).then_some(Choice { tile, src, dst, held })
+    }
+
+    /// Bytes of shared memory that a block takes.
+    fn shared(&self) -> usize {
+        shared_bytes(&self.held, &self.src, &self.dst)
     }
 
     /// What it costs, if that is less than `limit`.
@@ -108,7 +114,7 @@ impl Choice {
         let (next_source, next_target) = (nearest(src, from), nearest(dst, to));
         let is_alone = (next_target - dst.together).saturating_mul(word) >= SECTOR;
         let in_part = sectors_in_part(dst.together * word, dst.aligned);
-        let shared = shared_bytes(held, src, dst);
+        let shared = self.shared();
         let entries = (src.count + dst.count + dst.words) as f64;
         let has_ends = dst.starts < 4 || !(dst.words * word).is_multiple_of(4);
         BoxTally {
@@ -121,5 +127,30 @@ impl Choice {
             ends: if has_ends { dst.count as f64 } else { 0.0 },
             entries: entries / turns(boxes, shared, facts) as f64,
         }
+    }
+}
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use super::super::canonical::TensorProblem;
+    use super::*;
+    use crate::tensor::TensorLayout;
+
+    #[test]
+    fn no_more_shared_memory_than_a_block_may_have() {
+        let least = 48 << 10;
+        // Pairs of words with a gap behind each on both sides: as many stretches as there may be, of as few bytes as fit.
+        let shape = [3000, 300, 2];
+        let layout = |strides| TensorLayout::strided(&shape, strides, 0, 16).unwrap();
+        let (src, dst) = (layout(&[1200, 4, 1]), layout(&[4, 12_000, 1]));
+        let (src_align, dst_align) = (16, 16);
+        let problem = TensorProblem { element_bytes: 16, src, dst, src_align, dst_align };
+        let most = |block_shared: usize| {
+            let facts = Facts { block_shared, ..Facts::simulated() };
+            let launches = best(&Canonical::of(&problem), &facts, 100).into_iter();
+            launches.map(|(_, launch)| launch.dynamic_shared_bytes as usize).max()
+        };
+        assert!(most(227 << 10) > Some(least), "{:?}", most(227 << 10));
+        assert!(most(least) <= Some(least), "{:?}", most(least));
     }
 }
