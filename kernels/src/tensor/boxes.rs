@@ -100,7 +100,7 @@ impl Place {
     }
 }
 
-/// How many numbers there are of so many indices of both axes that boxes have parts of.
+/// How many numbers there are in a box that has `indices` of the two axes that boxes have parts of.
 #[inline(always)]
 fn count(digits: &Digits, indices: (u32, u32)) -> u32 {
     let times = match digits.of {
@@ -440,7 +440,7 @@ unsafe fn store_units<E: Element>(
         }
     } else {
         while at + unit::<E>() <= bytes {
-            // SAFETY: as above.
+            // SAFETY: entries of the tables, words of the image, and of the destination, which no other thread has.
             unsafe { store_each(tables, [first, every, targets], [at, bytes], &stretch) }
             at += next;
         }
@@ -550,7 +550,7 @@ fn ahead<E>(to: *mut E) -> u32 {
 struct Places([u32; 4]);
 
 impl Places {
-    /// Those of the unit so many bytes behind a stretch's start.
+    /// Those of the unit that starts `from` bytes behind a stretch's start.
     ///
     /// # Safety
     /// A barrier separates this from what filled the tables; the unit is inside the stretch.

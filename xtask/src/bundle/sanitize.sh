@@ -7,10 +7,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?a folder for the reports}
 mkdir -p "$out"
 
-# The requests that the suite expects to be refused are no errors of kernels. Each test is a process of its own, for some take long.
 export programs out
 # racecheck does not get through thousands of launches that nobody waits for between.
 export TRANSPOSE_TURNS=6
+# The requests that the suite expects to be refused are no errors of kernels. Each test is a process of its own, for some take long.
 check='
     log=$out/$0-$1-${2#gpu::}.log
     timeout "${SECONDS_EACH:-600}" compute-sanitizer --tool "$0" --report-api-errors no --error-exitcode 9 \

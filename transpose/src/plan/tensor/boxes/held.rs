@@ -171,7 +171,8 @@ impl Gather {
         all.min_by(|a, b| a.issued.total_cmp(&b.issued)).expect("there is one at least")
     }
 
-    /// Instructions that warps issue for stretches of so many units, with so many lanes to each: about as many as the machine code has.
+    /// Instructions that warps issue to store a box's stretches of `units` units with 2 to the power of `lanes` lanes to each, near those of the
+    /// machine code.
     fn issued(canonical: &Canonical, dst: &Stretches, units: usize, lanes: u32) -> f64 {
         let word = canonical.word_bytes();
         let every = BOX_THREADS as usize >> lanes;

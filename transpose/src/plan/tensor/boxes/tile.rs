@@ -38,7 +38,7 @@ impl Tile {
         (words <= most).then(|| tile.filled(canonical, most / words))
     }
 
-    /// With up to so many indices of one more axis, if it has all of those that it has more than one of.
+    /// With up to `most` indices of one more axis, if it has every index of each axis of which it has more than one.
     fn filled(mut self, canonical: &Canonical, most: usize) -> Self {
         let is_in_part =
             |(_, axis, indices): (usize, &Axis, usize)| indices > 1 && indices < axis.length;
