@@ -22,7 +22,15 @@ pub(crate) fn factor(number: usize, divisor: usize) -> Factor {
     Factor { factor, magic: (factor << 32) / divisor as u64 }
 }
 
-/// A number, not 0 and below 2³¹, as the kernels of tensors divide by it: packed, itself and its multiplier in the upper half.
+/// The first number that a kernel cannot divide by, or divide, as a packed one.
+pub(crate) const TOO_LARGE: usize = 1 << 31;
+
+/// The greatest common divisor.
+pub(crate) fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// A number, not 0 and below [`TOO_LARGE`], as the kernels of tensors divide by it: packed, itself and its multiplier in the upper half.
 pub(crate) fn packed_divisor(number: usize) -> u64 {
     number as u64 | magic32(number) << 32
 }

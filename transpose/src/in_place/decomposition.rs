@@ -11,10 +11,7 @@
 //! Read row by row, the memory then holds a `cols × rows` matrix: the transpose. R2C is the
 //! inverse, steps and all; for a `cols × rows` view of the memory it transposes as well.
 
-/// The greatest common divisor.
-pub(super) fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
+use crate::divide::gcd;
 
 /// The inverse of `x` modulo `modulus`, which have no common divisor; 0 for a modulus of 1.
 pub(super) fn inverse(x: usize, modulus: usize) -> usize {

@@ -306,13 +306,13 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The numbers that plans for such a device are made by.
 /// The launches of the kernels that only know matrices.
 fn by_matrices(problem: &Problem, facts: &Facts) -> Result<Vec<Launch>> {
     fast::launches(problem, GRID_LIMIT, tuning(facts))
 }
 
-/// Those launches for each kernel that can serve a problem, and of the kernels that serve any move, where those are expected to be faster.
+/// The launches of each kernel of matrices that can serve a problem, and those of the kernels that serve any move where they are expected to be
+/// faster.
 fn all_ways(problem: &Problem, facts: &Facts) -> Vec<(&'static str, Vec<Launch>)> {
     let mut ways = fast::candidates(problem, GRID_LIMIT, tuning(facts));
     let general = by_matrices(problem, facts)
@@ -323,6 +323,7 @@ fn all_ways(problem: &Problem, facts: &Facts) -> Vec<(&'static str, Vec<Launch>)
     ways
 }
 
+/// The numbers that plans for such a device are made by.
 fn tuning(facts: &Facts) -> &'static fast::Tuning {
     fast::Tuning::of(facts.compute_capability)
 }

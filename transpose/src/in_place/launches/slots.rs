@@ -2,9 +2,9 @@
 
 use super::{flag_bytes, launch};
 use crate::divide::divisor32;
+use crate::divide::gcd;
 use crate::facts::Facts;
 use crate::in_place::cycles::cycle;
-use crate::in_place::decomposition::gcd;
 use crate::in_place::options::{Carry, InPlaceOptions};
 use crate::kernels::{Width, width_dividing};
 use crate::launch::Launch;

@@ -1,7 +1,8 @@
 //! `batch`: many small matrices without gaps in or between them.
 
 use super::rounds::Rounds;
-use super::task::{Block, SECTOR, Task, VECTOR, gcd, staging_bytes};
+use super::task::{Block, SECTOR, Task, VECTOR, staging_bytes};
+use crate::divide::gcd;
 use crate::launch::Launch;
 use crate::plan::problem::Problem;
 use kernel_abi::fast::{BATCH, Batch};

@@ -231,8 +231,3 @@ pub(super) fn staging_bytes(bytes: usize) -> usize {
     let vectors = bytes + 2 * SECTOR;
     vectors + vectors.div_ceil(128) * 4
 }
-
-/// The greatest common divisor.
-pub(super) fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
-}

@@ -1,6 +1,7 @@
 //! `tuples`: elements of any number of words, as long as some fit a tile's row.
 
-use super::task::{Block, Task, VECTOR, gcd};
+use super::task::{Block, Task, VECTOR};
+use crate::divide::gcd;
 use crate::launch::Launch;
 use kernel_abi::Width;
 use kernel_abi::fast::{TUPLES, Tuples, TuplesTile};

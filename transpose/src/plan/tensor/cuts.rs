@@ -2,12 +2,10 @@
 
 use super::canonical::{Axis, Canonical, starts_on};
 use super::model::{SECTOR, sectors};
+use crate::divide::{TOO_LARGE, gcd};
 use kernel_abi::tensor::MOST_RUN_AXES;
 
-/// More than kernels can divide.
-const TOO_MANY: usize = 1 << 31;
-
-/// What lies together on one side: some axes, and of the slowest of them so many indices for each tile.
+/// What lies together on one side: some axes, and of the slowest of them as many indices as each tile has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cut {
     /// The axes, by their numbers, the fastest first.
@@ -79,7 +77,7 @@ impl Side {
         ]
     }
 
-    /// The ways to cut what lies together into parts of about so many words, ascending.
+    /// The ways to cut what lies together into parts of about as many words as each of the `tried` says, which ascend.
     pub fn cuts(&self, canonical: &Canonical, tried: &[usize]) -> Vec<Cut> {
         let axes = canonical.axes();
         let sector = SECTOR / canonical.word_bytes();
@@ -91,7 +89,7 @@ impl Side {
             let Some(next) = next.filter(|next| !run[..count - 1].contains(next)) else { break };
             run[count - 1] = next;
             let length = axes[next].length;
-            let Some(all) = inner.checked_mul(length).filter(|&all| all < TOO_MANY) else { break };
+            let Some(all) = inner.checked_mul(length).filter(|&all| all < TOO_LARGE) else { break };
             for &tried in tried.iter().filter(|&&tried| tried >= inner) {
                 // As few tiles as that makes, of about the same length, in whole sectors if that is not much more.
                 let indices = length.div_ceil(length.div_ceil((tried / inner).min(length)));
@@ -117,7 +115,7 @@ impl Side {
         cuts.map(placed).collect()
     }
 
-    /// Words from one stretch of so many to the nearest other.
+    /// Words from the start of one stretch of `stretch` words to that of the nearest other.
     pub fn nearest(&self, canonical: &Canonical, stretch: usize) -> usize {
         let strides = canonical.axes().iter().map(|axis| (self.stride)(axis).unsigned_abs());
         strides.filter(|&stride| stride >= stretch).min().unwrap_or(usize::MAX)
@@ -154,9 +152,4 @@ pub(super) fn sectors_of_one(
 ) -> f64 {
     let bytes = nearest.max(words).saturating_mul(word_bytes) as f64;
     sectors(words * word_bytes, aligned).min(bytes)
-}
-
-/// The greatest common divisor.
-fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -220,11 +220,9 @@ pub(super) fn fewest_sectors(canonical: &Canonical) -> f64 {
 
 /// What the launches of a matrix's plan cost: as many threads as they have take their time, whether there is much for each to move or little.
 pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[Launch]) -> f64 {
-    let name = launches.first().map_or("", |launch| launch.entry.name);
-    let Efficiency { most, full, power, .. } = Efficiency::of(name);
-    let all: f64 = launches.iter().map(threads).sum();
+    let Efficiency { most, full, power, .. } = Efficiency::of(launches);
     let bytes = (canonical.words() * canonical.word_bytes()) as f64;
-    let filled = (bytes / all / full).min(1.0);
+    let filled = (of_thread(bytes, launches) / full).min(1.0);
     let cost = (fewest_sectors(canonical) / most).max(2.0 * bytes / (most * filled.powf(*power)));
     let blocks = launches.iter().map(|launch| threads(launch) / f64::from(launch.block[0]));
     cost * idle(blocks.sum(), facts)
@@ -232,10 +230,13 @@ pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[L
 
 /// Whether these launches of a matrix's plan leave each thread less than half of what it could move of so many bytes.
 pub(super) fn is_nearly_empty(bytes: f64, launches: &[Launch]) -> bool {
-    let name = launches.first().map_or("", |launch| launch.entry.name);
-    let Efficiency { full, most, .. } = Efficiency::of(name);
-    let all: f64 = launches.iter().map(threads).sum();
-    bytes / all < full / 2.0 || *most < 0.5
+    let Efficiency { full, most, .. } = Efficiency::of(launches);
+    of_thread(bytes, launches) < full / 2.0 || *most < 0.5
+}
+
+/// What each thread of these launches moves of so many bytes.
+fn of_thread(bytes: f64, launches: &[Launch]) -> f64 {
+    bytes / launches.iter().map(threads).sum::<f64>()
 }
 
 /// The threads of a launch.
@@ -301,8 +302,9 @@ const EFFICIENCIES: [Efficiency; 34] = {
 };
 
 impl Efficiency {
-    /// That of a kernel.
-    fn of(name: &str) -> &'static Self {
+    /// That of the kernel that these launches start with.
+    fn of(launches: &[Launch]) -> &'static Self {
+        let name = launches.first().map_or("", |launch| launch.entry.name);
         EFFICIENCIES.iter().find(|known| known.kernel == name).unwrap_or(&UNKNOWN)
     }
 }

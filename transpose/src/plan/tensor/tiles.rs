@@ -4,7 +4,7 @@ use super::canonical::{Axis, Canonical, divided};
 use super::cuts::{Cut, Placed, Side};
 use super::model::{Tally, cost_of_tiles, idle};
 use super::{Block, launch, params_of};
-use crate::divide::packed_divisor;
+use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
@@ -19,9 +19,6 @@ const MOST_SHARED: usize = 48 << 10;
 
 /// The words that rows and columns of a tile are tried with, about.
 const TRIED: [usize; 13] = [16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 512, 1024];
-
-/// More than kernels can divide.
-const TOO_MANY: usize = 1 << 31;
 
 /// A choice of what a tile has, and what it costs.
 #[derive(Clone, Copy)]
@@ -145,7 +142,7 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
     let Choice { rows, cols, .. } = choice;
     let (axes, [along_rows, along_cols]) = block_axes(canonical, &rows.cut, &cols.cut);
     let blocks = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
-    if blocks >= TOO_MANY {
+    if blocks >= TOO_LARGE {
         return None;
     }
     let size = Size::of(canonical, &rows.cut, &cols.cut);

@@ -4,16 +4,13 @@ use super::super::canonical::{Axis, Canonical, divided};
 use super::super::{Block, launch, params_of};
 use super::held::Held;
 use super::tile::{FewAxes, Stretches, Tile};
-use crate::divide::packed_divisor;
+use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{
     BOX_THREADS, BOXES, Boxes, Digit, Digits, MOST_BLOCK_AXES, MOST_DIGITS, Part,
 };
-
-/// More than kernels can divide.
-const TOO_MANY: usize = 1 << 31;
 
 /// Axes that boxes have parts of.
 const PARTS: usize = 2;
@@ -27,6 +24,7 @@ pub(super) fn launch_of(
     facts: &Facts,
     tile: &Tile,
     [src, dst]: [&Stretches; 2],
+    held: &Held,
 ) -> Option<Launch> {
     // First the axes that boxes have parts of.
     let whole = Axis { length: 1, src: 0, dst: 0 };
@@ -46,9 +44,8 @@ pub(super) fn launch_of(
         } else {
             blocks.push(block);
         }
-        boxes = boxes.checked_mul(length).filter(|&boxes| boxes < TOO_MANY)?;
+        boxes = boxes.checked_mul(length).filter(|&boxes| boxes < TOO_LARGE)?;
     }
-    let held = Held::of(canonical, tile, src, dst);
     let word = canonical.word_bytes();
     let unit = word.max(4);
     // What an axis adds to where a stretch of the source starts, if it leads from one to another.
@@ -97,7 +94,7 @@ pub(super) fn launch_of(
         lowest: lowest as u64,
         reach: reach as u64,
     };
-    let block = Block { threads: BOX_THREADS, shared: shared_bytes(&held, src, dst) };
+    let block = Block { threads: BOX_THREADS, shared: shared_bytes(held, src, dst) };
     let turns = turns(boxes, block.shared, facts);
     Some(launch(&BOXES, canonical, boxes.div_ceil(turns), block, [0, 0], &params))
 }

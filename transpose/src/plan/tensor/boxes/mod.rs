@@ -44,8 +44,8 @@ pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f6
             }
         }
     }
-    let launches = best.iter().map(|(cost, Choice { tile, src, dst, .. })| {
-        Some((*cost, launch_of(canonical, facts, tile, [src, dst])?))
+    let launches = best.iter().map(|(cost, Choice { tile, src, dst, held })| {
+        Some((*cost, launch_of(canonical, facts, tile, [src, dst], held)?))
     });
     launches.flatten().collect()
 }
