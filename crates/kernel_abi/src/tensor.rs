@@ -26,6 +26,9 @@ pub const MOST_DIGITS: usize = 4;
 /// Threads of a block of [`BOXES`].
 pub const BOX_THREADS: u32 = 256;
 
+/// Boxes that a block of [`BOXES`] moves at most.
+pub const MOST_TURNS: u32 = 8;
+
 /// Words that a thread of [`WORDS`] moves.
 pub const WORDS_OF_THREAD: u32 = 4;
 
@@ -145,7 +148,7 @@ params! {
         blocks: [Axis; MOST_BLOCK_AXES],
         /// How many there are.
         count,
-        /// How many boxes.
+        /// How many boxes: at most [`MOST_TURNS`] for each block.
         boxes: u64,
         /// The axes that boxes have parts of.
         parts: [Part; 2],
@@ -155,20 +158,25 @@ params! {
         source_words: Digits,
         /// The destination's stretches: where each starts, and its first word in shared memory.
         targets: Digits,
-        /// The words of a stretch of the destination: where each is in shared memory, beside its stretch's first.
+        /// The words of a stretch of the destination, or its [runs](Self::run): where each is in shared memory, beside its stretch's first.
         target_words: Digits,
+        /// Bytes that lie together on both sides, and of which a unit of 4 bytes has at most two, as a packed divisor: stretches of the
+        /// destination are gathered run by run. 0 if they are gathered word by word.
+        run: u64,
         /// Vectors that a stretch of the source has at most, as a packed divisor.
         vectors: u64,
         /// Bytes in shared memory from one stretch of the source to the next: a multiple of 4, and no less than its vectors have, and one
         /// vector more for each but one of what moves where stretches start: axes that the destination's stretches have, axes that they have
         /// not, and boxes.
         pitch: u64,
-        /// Bytes of all of them. The tables follow.
+        /// Bytes of all of them, a multiple of 16. The tables follow.
         image: u64,
-        /// Stretches of the source that a whole box has: entries of the first two tables.
+        /// Stretches of the source that a whole box has: entries of the tables of these.
         rows: u64,
-        /// Stretches of the destination that a whole box has: entries of the third table and of the fourth.
+        /// Stretches of the destination that a whole box has: entries of the tables of these.
         cols: u64,
+        /// Words, or runs, of a stretch of the destination that a whole box has: entries of the last table.
+        places: u64,
         /// How many lanes store a stretch of the destination, as a power of two.
         lanes: u64,
         /// Bytes of a unit that stretches of the destination start behind, at most.

@@ -18,12 +18,20 @@ pub(super) struct Held {
     pub pitch: usize,
     /// Bytes of all of them.
     pub image: usize,
+    /// Words of a run, if stretches of the destination are gathered run by run; else 1.
+    pub run: usize,
 }
 
 impl Held {
-    pub fn of(canonical: &Canonical, tile: &Tile, src: &Stretches, dst: &Stretches) -> Self {
+    pub fn of(
+        canonical: &Canonical,
+        tile: &Tile,
+        src: &Stretches,
+        dst: &Stretches,
+        run: usize,
+    ) -> Self {
         let word = canonical.word_bytes();
-        let Gather { lanes, issued } = Gather::of(canonical, dst);
+        let Gather { lanes, issued } = Gather::of(canonical, dst, run);
         let row = least_pitch(canonical, tile, src, dst);
         let pitch = if src.count > 1 {
             let together = together_in_both(tile, src, dst) * word;
@@ -32,7 +40,7 @@ impl Held {
         } else {
             row
         } * 4;
-        Held { lanes, issued, pitch, image: (src.count * pitch).next_multiple_of(8) }
+        Held { lanes, issued, pitch, image: (src.count * pitch).next_multiple_of(VECTOR), run }
     }
 
     /// Bytes in shared memory from one index of an axis to the next.
@@ -154,7 +162,7 @@ struct Gather {
 
 impl Gather {
     /// That which takes the fewest instructions.
-    pub fn of(canonical: &Canonical, dst: &Stretches) -> Self {
+    pub fn of(canonical: &Canonical, dst: &Stretches, run: usize) -> Self {
         let word = canonical.word_bytes();
         // So many lanes at least that what the others of a warp need of a place lies beside it in a bank.
         let least = match word {
@@ -166,20 +174,27 @@ impl Gather {
         let most = units.next_power_of_two().trailing_zeros().min(BOX_THREADS.trailing_zeros());
         let all = (least.min(most)..=most).map(|lanes| {
             let wider = if lanes > least { WIDER } else { 1.0 };
-            Gather { lanes, issued: Self::issued(canonical, dst, units, lanes) * wider }
+            let issued = Self::issued(canonical, dst, units, lanes, run > 1);
+            Gather { lanes, issued: issued * wider }
         });
         all.min_by(|a, b| a.issued.total_cmp(&b.issued)).expect("there is one at least")
     }
 
     /// Instructions that warps issue to store a box's stretches of `units` units with 2 to the power of `lanes` lanes to each, near those of the
-    /// machine code.
-    fn issued(canonical: &Canonical, dst: &Stretches, units: usize, lanes: u32) -> f64 {
+    /// machine code: as if all warps issued as many as the one that has the most, for which the others wait.
+    fn issued(
+        canonical: &Canonical,
+        dst: &Stretches,
+        units: usize,
+        lanes: u32,
+        by_runs: bool,
+    ) -> f64 {
         let word = canonical.word_bytes();
         let every = BOX_THREADS as usize >> lanes;
-        // Threads look up places once for all stretches of theirs.
-        let groups = dst.count.min(every);
-        let (warps, stretches) = ((groups << lanes).div_ceil(32), dst.count as f64 / groups as f64);
+        let stretches = dst.count.div_ceil(every) as f64;
+        let rounds = units.div_ceil(1 << lanes) as f64;
         let each = match word {
+            _ if by_runs => BY_RUNS,
             1 => 20.0,
             2 => 16.0,
             _ => 12.0,
@@ -192,11 +207,18 @@ impl Gather {
             }
             _ => false,
         };
-        let each = if is_even { each } else { each + UNEVEN };
-        let rounds = units.div_ceil(1 << lanes);
-        (warps * rounds) as f64 * (LOOKED_UP + stretches * each)
+        let of_thread = match (by_runs, is_even) {
+            (true, _) => stretches * (rounds * each + UNEVEN),
+            // Threads look up places once for all stretches of theirs.
+            (false, true) => rounds * (LOOKED_UP + stretches * each),
+            (false, false) => rounds * (LOOKED_UP + stretches * (each + UNEVEN)),
+        };
+        of_thread * (BOX_THREADS / 32) as f64
     }
 }
+
+/// Instructions that store a unit of runs.
+const BY_RUNS: f64 = 36.0;
 
 /// Instructions that look up where the words of a unit are.
 const LOOKED_UP: f64 = 18.0;

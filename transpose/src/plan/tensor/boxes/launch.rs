@@ -9,7 +9,7 @@ use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{
-    BOX_THREADS, BOXES, Boxes, Digit, Digits, MOST_BLOCK_AXES, MOST_DIGITS, Part,
+    BOX_THREADS, BOXES, Boxes, Digit, Digits, MOST_BLOCK_AXES, MOST_DIGITS, MOST_TURNS, Part,
 };
 
 /// Axes that boxes have parts of.
@@ -53,24 +53,35 @@ pub(super) fn launch_of(
         let bytes = canonical.axes()[number].src * word as isize;
         if src.apart.axes().contains(&number) { bytes as u64 % VECTOR as u64 } else { 0 }
     };
-    let digits = |axes: &FewAxes, outside: fn(&Axis) -> isize, skew: &dyn Fn(usize) -> u64| {
+    let digits = |axes: &[usize], outside: fn(&Axis) -> isize, skew: &dyn Fn(usize) -> u64| {
         let none = Digit { divisor: packed_divisor(1), outside: 0, inside: 0, skew: 0 };
         let mut digits = [none; MOST_DIGITS];
-        let mut counted = Digits { digits, count: axes.count as u64, each: 1, of: NONE };
-        for (digit, &number) in digits.iter_mut().zip(axes.axes()) {
+        for (digit, &number) in digits.iter_mut().zip(axes) {
             *digit = Digit {
                 divisor: packed_divisor(tile.has(number)),
                 outside: outside(&canonical.axes()[number]) as u64,
                 inside: held.step(tile, src, number, word) as u64,
                 skew: skew(number),
             };
+        }
+        digits
+    };
+    // Numbers made of such digits, so many of which a box has as its indices of these axes say.
+    let counted = |axes: &[usize], of: &[usize], outside, skew: &dyn Fn(usize) -> u64| {
+        let (mut each, mut in_part) = (1, NONE);
+        for &number in of {
             match numbers.iter().position(|&part| part == number) {
-                Some(part) => counted.of = part as u64,
-                None => counted.each *= tile.has(number) as u64,
+                Some(part) => in_part = part as u64,
+                None => each *= tile.has(number) as u64,
             }
         }
-        Digits { digits, ..counted }
+        let count = axes.len() as u64;
+        Digits { digits: digits(axes, outside, skew), count, each, of: in_part }
     };
+    let all = |axes: &FewAxes, outside, skew: &dyn Fn(usize) -> u64| {
+        counted(axes.axes(), axes.axes(), outside, skew)
+    };
+    let places = &dst.within.axes()[usize::from(held.run > 1)..];
     // As far as places of words say it.
     let in_places =
         |number: usize| if dst.within.axes().contains(&number) { skew(number) } else { 0 };
@@ -80,15 +91,17 @@ pub(super) fn launch_of(
         count: blocks.len() as u64,
         boxes: boxes as u64,
         parts,
-        sources: digits(&src.apart, |axis| axis.src, &in_places),
-        source_words: digits(&src.within, |axis| axis.src, &skew),
-        targets: digits(&dst.apart, |axis| axis.dst, &skew),
-        target_words: digits(&dst.within, |axis| axis.dst, &skew),
+        sources: all(&src.apart, |axis| axis.src, &in_places),
+        source_words: all(&src.within, |axis| axis.src, &skew),
+        targets: all(&dst.apart, |axis| axis.dst, &skew),
+        target_words: counted(places, dst.within.axes(), |axis| axis.dst, &skew),
+        run: if held.run > 1 { packed_divisor(held.run * word) } else { 0 },
         vectors: packed_divisor(src.vectors(word)),
         pitch: held.pitch as u64,
         image: held.image as u64,
         rows: src.count as u64,
         cols: dst.count as u64,
+        places: (dst.words / held.run) as u64,
         lanes: u64::from(held.lanes),
         ahead: (unit - dst.starts.min(unit)) as u64,
         lowest: lowest as u64,
@@ -101,7 +114,13 @@ pub(super) fn launch_of(
 
 /// Bytes of a block's shared memory: of the image, and of the tables behind it.
 pub(super) fn shared_bytes(held: &Held, src: &Stretches, dst: &Stretches) -> usize {
-    held.image + (src.count + dst.count) * 12 + dst.words * 2
+    /// Of a box that a block moves: where it starts.
+    const BOX: usize = 32;
+    /// Of a stretch of the source, and of the destination.
+    const STRETCHES: [usize; 2] = [28, 12];
+    let boxes = MOST_TURNS as usize * BOX;
+    let stretches = src.count * STRETCHES[0] + dst.count * STRETCHES[1];
+    held.image + boxes + stretches + dst.words / held.run * 2
 }
 
 /// The boxes that a block moves. What tables say is the same for all boxes: a block fills them for several, as long as there are many more
@@ -110,25 +129,36 @@ pub(super) fn turns(boxes: usize, shared: usize, facts: &Facts) -> usize {
     /// How many times as many blocks there are at least as run at a time, if there are enough boxes. (As many blocks as run at a time, each
     /// with its share of the boxes, took 1.2 times as long, though they issued fewer instructions.)
     const WAVES: usize = 8;
-    /// Boxes of a block, at most.
-    const MOST: usize = 8;
     let beside = (facts.multiprocessor_shared / shared).clamp(1, 5);
-    (boxes / (facts.multiprocessors * beside * WAVES)).clamp(1, MOST)
+    (boxes / (facts.multiprocessors * beside * WAVES)).clamp(1, MOST_TURNS as usize)
 }
 
 /// What a launch of the kernel moves at a time; `None` for one of another kernel.
 pub(in super::super) fn describe(launch: &Launch) -> Option<String> {
     let Boxes {
-        boxes, rows, cols, source_words, targets, target_words, parts, lanes, pitch, ..
+        boxes,
+        rows,
+        cols,
+        source_words,
+        targets,
+        target_words,
+        parts,
+        run,
+        lanes,
+        pitch,
+        ..
     } = params_of(&BOXES, launch)?;
     let words =
         |digits: &Digits| digits.each * parts.get(digits.of as usize).map_or(1, |part| part.part);
-    let evenly = targets.count <= 1 && targets.digits[0].skew == 0;
+    let how = match (run as u32, targets.count <= 1 && targets.digits[0].skew == 0) {
+        (0, false) => String::new(),
+        (0, true) => " evenly".to_owned(),
+        (run, _) => format!(" by runs of {run} bytes"),
+    };
     Some(format!(
-        "{boxes} boxes of {rows} stretches of {} words, {pitch} bytes apart, to {cols} of {}{}, {} lanes each",
+        "{boxes} boxes of {rows} stretches of {} words, {pitch} bytes apart, to {cols} of {}{how}, {} lanes each",
         words(&source_words),
         words(&target_words),
-        if evenly { " evenly" } else { "" },
         1 << lanes
     ))
 }

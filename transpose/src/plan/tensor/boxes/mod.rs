@@ -14,7 +14,7 @@ pub(super) use launch::describe;
 use launch::{launch_of, shared_bytes, turns};
 use tile::{MOST_IMAGE, MOST_STRETCHES, Stretches, Tile};
 
-/// The most words of a stretch of the destination: each has an entry in a table. What is longer is several.
+/// The most words, or runs, of a stretch of the destination: each has an entry in a table. What is longer is several.
 const MOST_PLACES: usize = 2048;
 
 /// The bytes that lie together on either side of a box are tried with, about.
@@ -62,11 +62,11 @@ impl Choice {
     /// That of this tile, if there can be one.
     fn of(canonical: &Canonical, tile: Tile, [from, to]: &[Side; 2]) -> Option<Self> {
         let src = tile.stretches(canonical, from, usize::MAX)?;
-        let dst = tile.stretches(canonical, to, MOST_PLACES)?;
+        let (dst, run) = targets(canonical, &tile, to)?;
         if src.count.max(dst.count) > MOST_STRETCHES {
             return None;
         }
-        let held = Held::of(canonical, &tile, &src, &dst);
+        let held = Held::of(canonical, &tile, &src, &dst, run);
         (held.image <= MOST_IMAGE).then_some(Choice { tile, src, dst, held })
     }
 
@@ -115,7 +115,7 @@ impl Choice {
         let is_alone = (next_target - dst.together).saturating_mul(word) >= SECTOR;
         let in_part = sectors_in_part(dst.together * word, dst.aligned);
         let shared = self.shared();
-        let entries = (src.count + dst.count + dst.words) as f64;
+        let entries = (src.count + dst.count + dst.words / held.run) as f64;
         let has_ends = dst.starts < 4 || !(dst.words * word).is_multiple_of(4);
         BoxTally {
             moved: sources * of_one(src, next_source) + targets * of_one(dst, next_target),
@@ -127,6 +127,23 @@ impl Choice {
             ends: if has_ends { dst.count as f64 } else { 0.0 },
             entries: entries / turns(boxes, shared, facts) as f64,
         }
+    }
+}
+
+/// The destination's stretches of a box, and the words of the runs by which they are gathered: by runs if that makes them longer.
+fn targets(canonical: &Canonical, tile: &Tile, side: &Side) -> Option<(Stretches, usize)> {
+    let by_words = tile.stretches(canonical, side, MOST_PLACES);
+    // Units of 4 bytes have no more than two runs.
+    let run = if canonical.run() > 1 { tile.has(0) } else { 1 };
+    let bytes = run * canonical.word_bytes();
+    if canonical.word_bytes() >= 4 || bytes < 4 {
+        return by_words.map(|stretches| (stretches, 1));
+    }
+    let by_runs = tile.stretches(canonical, side, MOST_PLACES * run);
+    match (by_words, by_runs) {
+        (Some(words), Some(runs)) if words.words == runs.words => Some((words, 1)),
+        (words, None) => words.map(|stretches| (stretches, 1)),
+        (_, Some(runs)) => Some((runs, run)),
     }
 }
 

@@ -1,0 +1,319 @@
+//! Collects the words of a box's stretches of the destination from the image, and stores them.
+
+use super::place::Place;
+use super::tables::Tables;
+use crate::element::Element;
+use crate::shared::{load_u16, load_u32, load_u8, permute};
+use crate::tensor::axes::{divide, steps};
+use cuda_std::thread;
+use kernel_abi::tensor::{Boxes, BOX_THREADS};
+
+/// The bytes that a lane stores at a time.
+const fn unit<E>() -> u32 {
+    if size_of::<E>() < 4 {
+        4
+    } else {
+        size_of::<E>() as u32
+    }
+}
+
+/// Stores the stretches of the destination: by whole units, and what is before the first and behind the last.
+///
+/// # Safety
+/// Those of [`move_boxes`](super::move_boxes); `skew` is the box's; a barrier separates this from what loaded the image.
+#[inline(always)]
+pub unsafe fn gather<E: Element>(
+    dst: *mut E,
+    skew: u32,
+    params: &Boxes,
+    tables: Tables,
+    place: &Place,
+) {
+    let bytes = place.target_words * size_of::<E>() as u32;
+    let stretch = |target: u32| {
+        // SAFETY: entries of the tables.
+        unsafe {
+            let start = u32::load_shared(tables.starts + target * Tables::NARROW) + skew;
+            let offset = u64::load_shared(tables.targets + target * Tables::WIDE);
+            (start, dst.wrapping_byte_add(offset as usize))
+        }
+    };
+    // SAFETY: the caller's obligations.
+    unsafe {
+        if size_of::<E>() < 4 && params.run != 0 {
+            store_runs(params, tables, place.targets, bytes, stretch);
+        } else {
+            store_units(params, tables, place.targets, bytes, stretch);
+        }
+        let are_units = bytes.is_multiple_of(unit::<E>()) && params.ahead == 0;
+        if size_of::<E>() < 4 && !are_units {
+            store_ends(params, tables, place.targets, bytes, stretch);
+        }
+    }
+}
+
+/// Stores whole units out of runs.
+///
+/// # Safety
+/// Those of [`store_units`]; words are smaller than units, and stretches are gathered run by run.
+#[inline(always)]
+unsafe fn store_runs<E: Element>(
+    params: &Boxes,
+    tables: Tables,
+    targets: u32,
+    bytes: u32,
+    stretch: impl Fn(u32) -> (u32, *mut E),
+) {
+    let lanes = params.lanes as u32;
+    let first_unit = (thread::thread_idx_x() & ((1 << lanes) - 1)) * unit::<E>();
+    let mut target = thread::thread_idx_x() >> lanes;
+    while target < targets {
+        let (start, to) = stretch(target);
+        let mut at = ahead(to) + first_unit;
+        while at + unit::<E>() <= bytes {
+            // SAFETY: entries of the table, bytes of the image, and of the destination, which no other thread has; a unit is aligned.
+            unsafe {
+                let four = unit_of_runs(params.run, tables.places, at, start);
+                (to.wrapping_byte_add(at as usize) as *mut u32).write(four)
+            }
+            at += unit::<E>() << lanes;
+        }
+        target += BOX_THREADS >> lanes;
+    }
+}
+
+/// The 4 bytes from `at` on of a stretch that starts there in shared memory: what is left of a run, and the start of the next.
+///
+/// # Safety
+/// A barrier separates this from what filled the tables and the image; the bytes are inside the stretch.
+#[inline(always)]
+unsafe fn unit_of_runs(run: u64, places: u32, at: u32, start: u32) -> u32 {
+    let (number, past) = divide(at, run);
+    let left = run as u32 - past;
+    let entry = places + number * 2;
+    // SAFETY: the caller's obligations; a unit that a run leaves bytes of has them of the next.
+    unsafe {
+        let first = load_bytes(start + load_u16(entry) + past, left.min(4));
+        if left >= 4 {
+            return first;
+        }
+        let missing = (4 - left) * 8;
+        let second = load_bytes(start + load_u16(entry + 2), 4 - left);
+        (((second as u64) << 32 | (first << missing) as u64) >> missing) as u32
+    }
+}
+
+/// The first `count` of 4 bytes of shared memory, which may start anywhere; the others may be anything.
+///
+/// # Safety
+/// A barrier separates this from what stored the bytes; `count` is 1 to 4.
+#[inline(always)]
+unsafe fn load_bytes(address: u32, count: u32) -> u32 {
+    // SAFETY: words that have bytes of these.
+    unsafe {
+        let low = load_u32(address & !3);
+        let high = load_u32((address + count - 1) & !3);
+        permute(low, high, 0x3210 + (address & 3) * 0x1111)
+    }
+}
+
+/// Stores whole units. A thread has the same units of some stretches, and looks up once where their words are for all stretches that start
+/// alike on a unit.
+///
+/// # Safety
+/// Those of [`gather`]; `stretch` gives where a stretch's first word is in shared memory, and its first of `bytes` bytes of the destination.
+#[inline(always)]
+unsafe fn store_units<E: Element>(
+    params: &Boxes,
+    tables: Tables,
+    targets: u32,
+    bytes: u32,
+    stretch: impl Fn(u32) -> (u32, *mut E),
+) {
+    let lanes = params.lanes as u32;
+    let first = thread::thread_idx_x() >> lanes;
+    let every = BOX_THREADS >> lanes;
+    if first >= targets {
+        return;
+    }
+    // One digit: each step is as long as the others.
+    let digit = &params.targets.digits[0];
+    let step = steps(every, digit.outside).wrapping_mul(size_of::<E>() as u64);
+    let even = params.targets.count <= 1 && digit.skew == 0;
+    let even = even && step.is_multiple_of(unit::<E>() as u64);
+    let mut at = (thread::thread_idx_x() & ((1 << lanes) - 1)) * unit::<E>();
+    let next = unit::<E>() << lanes;
+    if even {
+        let (start, to) = stretch(first);
+        at += ahead(to);
+        while at + unit::<E>() <= bytes {
+            let to = (start, to.wrapping_byte_add(at as usize));
+            let inside = every * digit.inside as u32;
+            // SAFETY: entries of the table, words of the image, and of the destination, which no other thread has.
+            unsafe { store_evenly(tables, [first, every, targets], at, to, step, inside) }
+            at += next;
+        }
+    } else {
+        while at + unit::<E>() <= bytes {
+            // SAFETY: entries of the tables, words of the image, and of the destination, which no other thread has.
+            unsafe { store_each(tables, [first, every, targets], [at, bytes], &stretch) }
+            at += next;
+        }
+    }
+}
+
+/// Stores a unit of each of some stretches, which are `step` bytes apart in the destination, and `inside` bytes in shared memory. The first
+/// one's unit goes to `to`, and starts `at` bytes behind where it starts.
+///
+/// # Safety
+/// Those of [`store_units`].
+#[inline(always)]
+unsafe fn store_evenly<E: Element>(
+    tables: Tables,
+    [first, every, targets]: [u32; 3],
+    at: u32,
+    (mut start, mut to): (u32, *mut E),
+    step: u64,
+    inside: u32,
+) {
+    let mut target = first;
+    // SAFETY: the caller's obligations.
+    unsafe {
+        let places = Places::of::<E>(tables, at);
+        // By twos: of what a stretch takes, half is to count.
+        while target + every < targets {
+            places.store_unit(to, start);
+            places.store_unit(to.wrapping_byte_add(step as usize), start + inside);
+            target += 2 * every;
+            start += 2 * inside;
+            to = to.wrapping_byte_add(2 * step as usize);
+        }
+        if target < targets {
+            places.store_unit(to, start);
+        }
+    }
+}
+
+/// Stores a unit of each of some stretches.
+///
+/// # Safety
+/// Those of [`store_units`].
+#[inline(always)]
+unsafe fn store_each<E: Element>(
+    tables: Tables,
+    [first, every, targets]: [u32; 3],
+    [at, bytes]: [u32; 2],
+    stretch: &impl Fn(u32) -> (u32, *mut E),
+) {
+    let (mut places, mut known) = (Places([0; 4]), u32::MAX);
+    let mut target = first;
+    while target < targets {
+        let (start, to) = stretch(target);
+        let ahead = ahead(to);
+        let from = at + ahead;
+        if from + unit::<E>() <= bytes {
+            // SAFETY: the caller's obligations.
+            unsafe {
+                if ahead != known {
+                    (places, known) = (Places::of::<E>(tables, from), ahead);
+                }
+                places.store_unit(to.wrapping_byte_add(from as usize), start)
+            }
+        }
+        target += every;
+    }
+}
+
+/// Stores what stretches have before their first whole unit and behind their last, word by word: a thread one end of a stretch.
+///
+/// # Safety
+/// Those of [`store_units`]; words are smaller than units.
+#[inline(always)]
+unsafe fn store_ends<E: Element>(
+    params: &Boxes,
+    tables: Tables,
+    targets: u32,
+    bytes: u32,
+    stretch: impl Fn(u32) -> (u32, *mut E),
+) {
+    let size = size_of::<E>() as u32;
+    let mut number = thread::thread_idx_x();
+    while number < 2 * targets {
+        let (start, to) = stretch(number / 2);
+        let ahead = ahead(to).min(bytes);
+        let behind = ahead + (bytes - ahead) / unit::<E>() * unit::<E>();
+        let (mut at, end) = if number.is_multiple_of(2) { (0, ahead) } else { (behind, bytes) };
+        while at < end {
+            let (entry, past) =
+                if params.run == 0 { (at / size, 0) } else { divide(at, params.run) };
+            // SAFETY: an entry of the table, a word of the image, and of the destination, which no other thread has.
+            unsafe {
+                let place = load_u16(tables.places + entry * 2) + past;
+                E::load_shared(start + place).store(to.wrapping_byte_add(at as usize));
+            }
+            at += size;
+        }
+        number += BOX_THREADS;
+    }
+}
+
+/// The bytes of a stretch of the destination before its first whole unit.
+#[inline(always)]
+fn ahead<E>(to: *mut E) -> u32 {
+    // A word of 4 bytes or more is a unit.
+    if size_of::<E>() >= 4 {
+        0
+    } else {
+        (to as u64 as u32).wrapping_neg() % unit::<E>()
+    }
+}
+
+/// Where the words of a unit are in shared memory, from a stretch's start on.
+#[derive(Clone, Copy)]
+struct Places([u32; 4]);
+
+impl Places {
+    /// Those of the unit that starts `from` bytes behind a stretch's start.
+    ///
+    /// # Safety
+    /// A barrier separates this from what filled the tables; the unit is inside the stretch.
+    #[inline(always)]
+    unsafe fn of<E>(tables: Tables, from: u32) -> Self {
+        let size = size_of::<E>() as u32;
+        let entries = tables.places + from / size * 2;
+        let of = |i: u32| {
+            if i * size < unit::<E>() {
+                // SAFETY: the caller's obligations.
+                unsafe { load_u16(entries + i * 2) }
+            } else {
+                0
+            }
+        };
+        Places([of(0), of(1), of(2), of(3)])
+    }
+
+    /// Stores the unit of a stretch that starts there in shared memory.
+    ///
+    /// # Safety
+    /// All the words are the stretch's, and `to` is where they go, which no other thread stores to.
+    #[inline(always)]
+    unsafe fn store_unit<E: Element>(self, to: *mut E, start: u32) {
+        let Places([a, b, c, d]) = self;
+        // SAFETY: the caller's obligations; a unit is aligned.
+        unsafe {
+            match size_of::<E>() {
+                1 => {
+                    let (a, b) = (load_u8(start + a), load_u8(start + b));
+                    let (c, d) = (load_u8(start + c), load_u8(start + d));
+                    let four = permute(permute(a, b, 0x40), permute(c, d, 0x40), 0x5410);
+                    (to as *mut u32).write(four)
+                }
+                2 => {
+                    let (a, b) = (load_u16(start + a), load_u16(start + b));
+                    (to as *mut u32).write(permute(a, b, 0x5410))
+                }
+                _ => E::load_shared(start + a).store(to),
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Loads a box's stretches of the source, by whole vectors, into the image.
+
+use super::place::Place;
+use super::tables::{Stretch, Tables};
+use crate::element::{Element, B16};
+use crate::global::load_vector;
+use crate::tensor::axes::{divide, unrolled};
+use cuda_std::thread;
+use kernel_abi::fast::VECTOR;
+use kernel_abi::tensor::{Boxes, BOX_THREADS};
+
+/// Vectors that a thread has in flight.
+const IN_FLIGHT: usize = 4;
+
+/// Where a vector goes that there is not.
+const NOTHING: u32 = u32::MAX;
+
+/// Loads the stretches of the source into the image.
+///
+/// # Safety
+/// Those of [`move_boxes`](super::move_boxes); barriers separate this from what told where the stretches lie, and from what loaded what the
+/// image held.
+#[inline(always)]
+pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: &Place) {
+    let all = place.sources * params.vectors as u32;
+    // A vector's stretch, and how far from the first of the stretch it is.
+    let vector = |number: u32| {
+        let (row, vector) = divide(number, params.vectors);
+        // SAFETY: an entry of the table.
+        (unsafe { Stretch::load_shared(tables.stretch(row)) }, vector * VECTOR)
+    };
+    let mut all_inside = true;
+    let mut first = thread::thread_idx_x();
+    while first < all {
+        // What is loaded is not looked at before all of it is on its way.
+        let mut held = [B16::ANY; IN_FLIGHT];
+        let mut holds = [NOTHING; IN_FLIGHT];
+        unrolled! { K in [0 1 2 3] of IN_FLIGHT => {
+            let number = first + K as u32 * BOX_THREADS;
+            // Of a block's last vectors no thread has one: then no warp does anything.
+            if number < all {
+                let (stretch, at) = vector(number);
+                all_inside &= stretch.is_inside;
+                if at < stretch.end && stretch.is_inside {
+                    // SAFETY: a vector between the source's words.
+                    held[K] = unsafe { load_vector(stretch.from + at as u64) };
+                    holds[K] = stretch.hold + at;
+                }
+            }
+        } }
+        unrolled! { K in [0 1 2 3] of IN_FLIGHT => {
+            if holds[K] != NOTHING {
+                // SAFETY: the image has the stretch's vectors, and this is this thread's.
+                unsafe { hold(held[K], holds[K], params.pitch as u32) }
+            }
+        } }
+        first += IN_FLIGHT as u32 * BOX_THREADS;
+    }
+    if all_inside {
+        return;
+    }
+    // The stretches that the source starts and ends in.
+    let lowest = src.wrapping_add(params.lowest);
+    let words = [lowest, lowest.wrapping_add(params.reach)];
+    let mut number = thread::thread_idx_x();
+    while number < all {
+        let (stretch, at) = vector(number);
+        if !stretch.is_inside && at < stretch.end {
+            // SAFETY: this thread's vector of the image, and words between the source's.
+            unsafe {
+                let to = stretch.hold + at;
+                if size_of::<E>() < 4 {
+                    // Words of it are loaded with others from shared memory, 4 bytes at a time.
+                    hold(B16::ANY, to, params.pitch as u32);
+                }
+                load_singly::<E>(stretch.from + at as u64, words, to)
+            }
+        }
+        number += BOX_THREADS;
+    }
+}
+
+/// Loads the words of a vector that lie between two addresses.
+///
+/// # Safety
+/// `from` is an aligned vector's address; what lies between the addresses, both of words, is readable; the vector at `hold` in shared memory
+/// is this thread's.
+#[inline(always)]
+unsafe fn load_singly<E: Element>(from: u64, [lowest, highest]: [u64; 2], hold: u32) {
+    let mut address = from.max(lowest);
+    while address < highest.min(from + VECTOR as u64) {
+        // SAFETY: the caller's obligations.
+        unsafe { E::load(address as *const E).store_shared(hold + (address - from) as u32) }
+        address += size_of::<E>() as u64;
+    }
+}
+
+/// Stores a vector to shared memory: at once where all stretches start on one, else by 4 bytes, in an order in which lanes meet no bank twice.
+///
+/// # Safety
+/// The 16 bytes from `address` on, a multiple of 4 and of 16 if `pitch` is, are shared memory that no other thread accesses before the next
+/// barrier.
+#[inline(always)]
+unsafe fn hold(vector: B16, address: u32, pitch: u32) {
+    if pitch.is_multiple_of(VECTOR) {
+        // SAFETY: the caller's obligations.
+        unsafe { vector.store_shared(address) }
+        return;
+    }
+    let turn = (thread::thread_idx_x() >> 3) & 3;
+    let B16(a, b, c, d) = vector;
+    let (a, b, c, d) = if turn & 1 == 0 { (a, b, c, d) } else { (b, c, d, a) };
+    let (a, b, c, d) = if turn & 2 == 0 { (a, b, c, d) } else { (c, d, a, b) };
+    let store = |j: u32, word: u32| {
+        // SAFETY: the caller's obligations.
+        unsafe { word.store_shared(address + ((j + turn) & 3) * 4) }
+    };
+    store(0, a);
+    store(1, b);
+    store(2, c);
+    store(3, d);
+}

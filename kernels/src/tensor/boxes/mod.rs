@@ -1,0 +1,117 @@
+//! Moves of elements of several words, and along axes that are short: through a box in shared memory, gathered word by word.
+//!
+//! A box has some indices of a few axes. In the source it is some *stretches* of words that lie together, in the destination some others.
+//! A block loads its box's stretches of the source by vectors, holds them one after the other, each as it lies there, and then collects
+//! the words of each stretch of the destination:
+//!
+//! ```text
+//! word p of the destination's stretch h   =   image[start(h) + place(p)]
+//! ```
+//!
+//! An axis adds the same number of bytes to a word's place in the image for each step, whether `h` counts it or `p`. So one table for `h` and one
+//! for `p` say where every word is, whatever the axes are: elements of several words, a few columns, matrices of a batch.
+//!
+//! # Stretches that start anywhere
+//! Whole aligned vectors are loaded, those that a stretch starts and ends in as well, and held as they come: so each stretch starts as far behind
+//! a vector in the image as in the source, its *skew*, the address modulo 16. An axis adds to skews what it adds to addresses, and the tables
+//! say it: the part of a skew that is due to axes of `p` is in `place(p)`, that of axes of `h` in `start(h)`, and where the box starts adds a third. Each
+//! is below 16. Where their sum is not, the stretch's vectors are held one or two vectors further on, so that the sum is where it starts all the
+//! same.
+//!
+//! Words of less than 4 bytes are stored several at a time: 4 bytes of a lane, on a multiple of 4, out of 2 or 4 words. Where words lie
+//! together on both sides, in *runs* of 4 bytes and more, a table of runs serves as well as one of words, and is shorter, so that stretches may be
+//! longer. Then 4 bytes are what is left of a run and the start of the next, each of them cut out of two words of shared memory.
+//!
+//! # A block's boxes
+//! A block moves several boxes. What tables say is the same for all of them; where each box starts is found out once, by a lane for each. While a
+//! box is gathered, where the next one's stretches lie is worked out, so that the threads that load vectors look up an entry and no more.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `place` | where a box starts, and how many stretches it has |
+//! | `tables` | the tables in shared memory |
+//! | `load` | a box's stretches of the source, into the image |
+//! | `gather` | its stretches of the destination, out of the image |
+//!
+//! # Banks
+//! The lanes of a warp take `1 << lanes` neighbouring units of each of some neighbouring stretches. Stretches of the source are as far apart
+//! (`pitch`) as the units of a warp's stretches are long: so what a warp gathers lies in different banks, or in one word of them.
+
+mod gather;
+mod load;
+mod place;
+mod tables;
+
+use super::tensor_entry;
+use crate::element::{Element, B16};
+use crate::launch::never_more_registers;
+use cuda_std::thread;
+use gather::gather;
+use kernel_abi::fast::VECTOR;
+use kernel_abi::tensor::Boxes;
+use load::load;
+use place::Place;
+use tables::Tables;
+
+/// Moves a block's boxes: as many further on each as there are blocks, so that neighbours are moved at about the same time.
+///
+/// # Safety
+/// The obligations of the entry points; `base` is the shared-memory address of the image and the tables behind it.
+#[inline(always)]
+unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Boxes, base: u32) {
+    let tables = Tables::of(params, base);
+    let boxes = params.boxes as u32;
+    let from = |place: &Place| src.wrapping_add(place.from as usize) as u64;
+    // SAFETY: the caller's obligations, and the barriers between what is stored to shared memory and what is loaded from there, and between
+    // that and what is stored next: the stretches of the next box are told after all have loaded those of this one.
+    unsafe {
+        tables.fill::<E>(params, base);
+        thread::sync_threads();
+        let mut place = tables.place(0);
+        tables.tell_stretches::<E>(src as u64, from(&place), params, base, &place);
+        let (mut turn, mut number) = (0, thread::block_idx_x());
+        loop {
+            thread::sync_threads();
+            load::<E>(src as u64, params, tables, &place);
+            thread::sync_threads();
+            let this = place;
+            number += thread::grid_dim_x();
+            turn += 1;
+            if number < boxes {
+                place = tables.place(turn);
+                tables.tell_stretches::<E>(src as u64, from(&place), params, base, &place);
+            }
+            gather(
+                dst.wrapping_add(this.to as usize),
+                from(&this) as u32 % VECTOR,
+                params,
+                tables,
+                &this,
+            );
+            if number >= boxes {
+                return;
+            }
+        }
+    }
+}
+
+/// Defines one entry point.
+macro_rules! boxes {
+    ($name:ident: $element:ty) => {
+        tensor_entry! {
+            "Moves boxes, held as they lie in the source and gathered word by word.",
+            BOXES: Boxes, $name: $element, |src, dst, params| {
+                never_more_registers::<56>();
+                let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
+                let base = crate::tile::shared_address(memory);
+                move_boxes::<$element>(src, dst, &params, base)
+            }
+        }
+    };
+}
+
+boxes!(boxes_b1: u8);
+boxes!(boxes_b2: u16);
+boxes!(boxes_b4: u32);
+boxes!(boxes_b8: u64);
+boxes!(boxes_b16: B16);

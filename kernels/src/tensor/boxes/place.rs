@@ -1,0 +1,130 @@
+//! Where a box starts, and how many stretches it has on either side.
+
+use crate::element::Element;
+use crate::tensor::axes::{divide, steps, unrolled};
+use kernel_abi::fast::VECTOR;
+use kernel_abi::tensor::{Boxes, Digit, Digits, Part, MOST_BLOCK_AXES, MOST_DIGITS};
+
+/// A box: where it starts, and how many stretches it has.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// Words of the source before it.
+    pub from: u64,
+    /// Words of the destination before it.
+    pub to: u64,
+    /// Stretches of the source.
+    pub sources: u32,
+    /// Words of each.
+    pub source_words: u32,
+    /// Stretches of the destination.
+    pub targets: u32,
+    /// Words of each.
+    pub target_words: u32,
+}
+
+impl Place {
+    /// That of a box.
+    #[inline(always)]
+    pub fn of(params: &Boxes, number: u32) -> Self {
+        let (mut from, mut to) = (0u64, 0u64);
+        let mut indices = [1; MOST_BLOCK_AXES];
+        let mut rest = number;
+        unrolled! { AXIS in [0 1 2 3 4 5 6 7 8 9] of params.count => {
+            const { assert!(MOST_BLOCK_AXES == 10) };
+            let axis = &params.blocks[AXIS];
+            let (quotient, index) = divide(rest, axis.divisor);
+            from = from.wrapping_add(steps(index, axis.src));
+            to = to.wrapping_add(steps(index, axis.dst));
+            indices[AXIS] = index;
+            rest = quotient;
+        } }
+        let _ = rest;
+        let left = |part: &Part, index: u32| {
+            (part.all as u32 - index * part.part as u32).min(part.part as u32)
+        };
+        let [first, second] = &params.parts;
+        let indices = (left(first, indices[0]), left(second, indices[1]));
+        let count = |digits: &Digits| count(digits, indices);
+        Place {
+            from,
+            to,
+            sources: count(&params.sources),
+            source_words: count(&params.source_words),
+            targets: count(&params.targets),
+            target_words: count(&params.target_words),
+        }
+    }
+
+    /// Bytes in shared memory.
+    pub const BYTES: u32 = 32;
+
+    /// Stores it to shared memory.
+    ///
+    /// # Safety
+    /// The [`BYTES`](Self::BYTES) from `address` on, a multiple of 8, are this thread's until the next barrier.
+    #[inline(always)]
+    pub unsafe fn store_shared(self, address: u32) {
+        // SAFETY: the caller's obligations.
+        unsafe {
+            self.from.store_shared(address);
+            self.to.store_shared(address + 8);
+            self.sources.store_shared(address + 16);
+            self.source_words.store_shared(address + 20);
+            self.targets.store_shared(address + 24);
+            self.target_words.store_shared(address + 28);
+        }
+    }
+
+    /// That which was stored there.
+    ///
+    /// # Safety
+    /// A barrier separates this from what stored it.
+    #[inline(always)]
+    pub unsafe fn load_shared(address: u32) -> Self {
+        // SAFETY: the caller's obligations.
+        unsafe {
+            Place {
+                from: u64::load_shared(address),
+                to: u64::load_shared(address + 8),
+                sources: u32::load_shared(address + 16),
+                source_words: u32::load_shared(address + 20),
+                targets: u32::load_shared(address + 24),
+                target_words: u32::load_shared(address + 28),
+            }
+        }
+    }
+}
+
+/// How many numbers there are in a box that has `indices` of the two axes that boxes have parts of.
+#[inline(always)]
+fn count(digits: &Digits, indices: (u32, u32)) -> u32 {
+    let times = match digits.of {
+        0 => indices.0,
+        1 => indices.1,
+        _ => 1,
+    };
+    digits.each as u32 * times
+}
+
+/// What a number's digits add up to, each times what `of` says of it.
+#[inline(always)]
+pub fn sum(digits: &Digits, number: u32, of: impl Fn(&Digit) -> u64) -> u64 {
+    let (mut sum, mut rest) = (0u64, number);
+    unrolled! { DIGIT in [0 1 2 3] of digits.count => {
+        const { assert!(MOST_DIGITS == 4) };
+        let digit = &digits.digits[DIGIT];
+        // The last digit is what is left.
+        let is_last = DIGIT + 1 == digits.count as usize;
+        let (quotient, index) = if is_last { (0, rest) } else { divide(rest, digit.divisor) };
+        sum = sum.wrapping_add(steps(index, of(digit)));
+        rest = quotient;
+    } }
+    let _ = rest;
+    sum
+}
+
+/// How far behind a vector a stretch of the source starts, as far as these digits say.
+#[inline(always)]
+pub fn skew(digits: &Digits, number: u32) -> u32 {
+    sum(digits, number, |digit| digit.skew) as u32 % VECTOR
+}

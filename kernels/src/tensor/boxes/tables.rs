@@ -1,0 +1,198 @@
+//! The tables in shared memory that say where the words of a box are.
+
+use super::place::{skew, sum, Place};
+use crate::element::{Element, B16};
+use cuda_std::thread;
+use kernel_abi::fast::VECTOR;
+use kernel_abi::tensor::{Boxes, BOX_THREADS, MOST_TURNS};
+
+/// The tables in shared memory: for all boxes of a block, as what they say is beside where a box starts.
+#[derive(Clone, Copy)]
+pub struct Tables {
+    /// For each box of the block, where it starts.
+    boxes: u32,
+    /// For each stretch of the source, where the box that is loaded next has it: a [`Stretch`].
+    stretches: u32,
+    /// For each stretch of the source, bytes from where the box starts to it.
+    sources: u32,
+    /// For each stretch of the destination, bytes from where the box starts to it.
+    pub targets: u32,
+    /// For each stretch of the source, where it is in the image, and its skew but for the box's, [`SKEWED`] times.
+    holds: u32,
+    /// For each stretch of the destination, where its first word is in shared memory.
+    pub starts: u32,
+    /// For each word of such a stretch, or each run, bytes from there to the word, in 16 bits.
+    pub places: u32,
+}
+
+/// More than the image has bytes.
+const SKEWED: u32 = 1 << 16;
+
+impl Tables {
+    /// Bytes of an entry of `sources` and `targets`.
+    pub const WIDE: u32 = size_of::<u64>() as u32;
+
+    /// Bytes of an entry of `holds` and `starts`.
+    pub const NARROW: u32 = size_of::<u32>() as u32;
+
+    /// Where they are, behind the image.
+    #[inline(always)]
+    pub fn of(params: &Boxes, base: u32) -> Self {
+        let stretches = base + params.image as u32;
+        let boxes = stretches + params.rows as u32 * Stretch::BYTES;
+        let sources = boxes + MOST_TURNS * Place::BYTES;
+        let targets = sources + params.rows as u32 * Self::WIDE;
+        let holds = targets + params.cols as u32 * Self::WIDE;
+        let starts = holds + params.rows as u32 * Self::NARROW;
+        let places = starts + params.cols as u32 * Self::NARROW;
+        Tables { boxes, stretches, sources, targets, holds, starts, places }
+    }
+
+    /// Fills them. Boxes at an end have less of the last digit: theirs are the first entries.
+    ///
+    /// # Safety
+    /// There is shared memory for them, which nothing else uses; a barrier follows.
+    #[inline(always)]
+    pub unsafe fn fill<E>(self, params: &Boxes, base: u32) {
+        let bytes = |words: u64| words.wrapping_mul(size_of::<E>() as u64);
+        let turn = thread::thread_idx_x();
+        let number = thread::block_idx_x() + turn * thread::grid_dim_x();
+        if turn < MOST_TURNS && number < params.boxes as u32 {
+            // SAFETY: an entry that no other thread has.
+            unsafe { Place::of(params, number).store_shared(self.boxes + turn * Place::BYTES) }
+        }
+        // Each table in its own turn, so that the lanes of a warp do alike.
+        let mut number = thread::thread_idx_x();
+        while number < params.rows as u32 {
+            let outside = bytes(sum(&params.sources, number, |digit| digit.outside));
+            // The part that is in places, and the rest.
+            let in_places = skew(&params.sources, number);
+            let skews = in_places + (outside as u32).wrapping_sub(in_places) % VECTOR;
+            let hold = number * params.pitch as u32 + skews * SKEWED;
+            // SAFETY: entries that no other thread has.
+            unsafe {
+                outside.store_shared(self.sources + number * Self::WIDE);
+                hold.store_shared(self.holds + number * Self::NARROW);
+            }
+            number += BOX_THREADS;
+        }
+        // The warps that had the fewest of the sources begin.
+        let mut number = (BOX_THREADS - 1) - thread::thread_idx_x();
+        while number < params.cols as u32 {
+            let outside = bytes(sum(&params.targets, number, |digit| digit.outside));
+            let inside = sum(&params.targets, number, |digit| digit.inside) as u32;
+            // SAFETY: entries that no other thread has.
+            unsafe {
+                outside.store_shared(self.targets + number * Self::WIDE);
+                (base + inside + skew(&params.targets, number))
+                    .store_shared(self.starts + number * Self::NARROW);
+            }
+            number += BOX_THREADS;
+        }
+        let mut number = thread::thread_idx_x();
+        while number < params.places as u32 {
+            let inside = sum(&params.target_words, number, |digit| digit.inside) as u32;
+            let place = inside + skew(&params.target_words, number);
+            // SAFETY: an entry that no other thread has.
+            unsafe { (place as u16).store_shared(self.places + number * 2) }
+            number += BOX_THREADS;
+        }
+    }
+
+    /// Where the box starts that the block moves in such a turn.
+    ///
+    /// # Safety
+    /// A barrier separates this from [`fill`](Self::fill); there is such a box.
+    #[inline(always)]
+    pub unsafe fn place(self, turn: u32) -> Place {
+        // SAFETY: the caller's obligations.
+        unsafe { Place::load_shared(self.boxes + turn * Place::BYTES) }
+    }
+
+    /// Tells where a box's stretches of the source lie, and where they go in the image at `base`.
+    ///
+    /// # Safety
+    /// Barriers separate this from [`fill`](Self::fill), from what has loaded the stretches of the box before, and from what loads these.
+    #[inline(always)]
+    pub unsafe fn tell_stretches<E>(
+        self,
+        src: u64,
+        box_from: u64,
+        params: &Boxes,
+        base: u32,
+        place: &Place,
+    ) {
+        let bytes = place.source_words * size_of::<E>() as u32;
+        let lowest = src.wrapping_add(params.lowest);
+        let box_skew = box_from as u32 % VECTOR * SKEWED;
+        let mut number = thread::thread_idx_x();
+        while number < place.sources {
+            // SAFETY: entries of the tables, and one that no other thread has.
+            unsafe {
+                let hold = u32::load_shared(self.holds + number * Self::NARROW);
+                let outside = u64::load_shared(self.sources + number * Self::WIDE);
+                let start = box_from.wrapping_add(outside);
+                let past = start as u32 % VECTOR;
+                let from = start - past as u64;
+                // From the first vector's start to the last one's end.
+                let (end, reached) = (past + bytes, (past + bytes).next_multiple_of(VECTOR));
+                let is_inside = size_of::<E>() as u32 == VECTOR
+                    || from >= lowest && from + reached as u64 <= lowest.wrapping_add(params.reach);
+                // Whole vectors of the skews' sum.
+                let skew = ((hold + box_skew) / SKEWED) & !(VECTOR - 1);
+                let hold = base + hold % SKEWED + skew;
+                Stretch { from, hold, end, is_inside }.store_shared(self.stretch(number));
+            }
+            number += BOX_THREADS;
+        }
+    }
+
+    /// Where the entry of a stretch of the source is.
+    #[inline(always)]
+    pub fn stretch(self, number: u32) -> u32 {
+        self.stretches + number * Stretch::BYTES
+    }
+}
+
+/// A stretch of the source of a box.
+#[derive(Clone, Copy)]
+pub struct Stretch {
+    /// The address of the first vector that has words of it.
+    pub from: u64,
+    /// Where that goes in shared memory.
+    pub hold: u32,
+    /// Bytes from that vector's start to the stretch's end.
+    pub end: u32,
+    /// Whether all its vectors lie between the source's words.
+    pub is_inside: bool,
+}
+
+impl Stretch {
+    /// Bytes in shared memory.
+    const BYTES: u32 = 16;
+
+    /// The bit beside [`end`](Self::end) that says that vectors of it do not lie inside.
+    const OUTSIDE: u32 = 1 << 31;
+
+    /// # Safety
+    /// The 16 bytes from `address` on, a multiple of 16, are this thread's until the next barrier.
+    #[inline(always)]
+    unsafe fn store_shared(self, address: u32) {
+        let end = self.end | if self.is_inside { 0 } else { Self::OUTSIDE };
+        let entry = B16(self.from as u32, (self.from >> 32) as u32, self.hold, end);
+        // SAFETY: the caller's obligations.
+        unsafe { entry.store_shared(address) }
+    }
+
+    /// That which was stored there.
+    ///
+    /// # Safety
+    /// A barrier separates this from what stored it.
+    #[inline(always)]
+    pub unsafe fn load_shared(address: u32) -> Self {
+        // SAFETY: the caller's obligations.
+        let B16(low, high, hold, end) = unsafe { B16::load_shared(address) };
+        let from = low as u64 | (high as u64) << 32;
+        Stretch { from, hold, end: end & !Self::OUTSIDE, is_inside: end & Self::OUTSIDE == 0 }
+    }
+}
