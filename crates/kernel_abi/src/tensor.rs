@@ -117,8 +117,6 @@ params! {
         outside,
         /// Bytes in shared memory.
         inside,
-        /// Bytes that it moves where a stretch of the source starts, modulo 16: none if it leads to no other stretch.
-        skew,
     }
 
     /// Numbers of a box that are made of digits, the first one the fastest.
@@ -152,7 +150,8 @@ params! {
         boxes: u64,
         /// The axes that boxes have parts of.
         parts: [Part; 2],
-        /// The source's stretches: where each starts.
+        /// The source's stretches: where each starts, and its first word in shared memory. Steps along an axis are as many bytes there as in the
+        /// source, modulo 4 or a word, and modulo 16 if stretches are held [by vectors](Self::by_vectors); no two stretches have words of the same vector.
         sources: Digits,
         /// The words of a stretch of the source; its digits are not needed.
         source_words: Digits,
@@ -165,11 +164,9 @@ params! {
         run: u64,
         /// Vectors that a stretch of the source has at most, as a packed divisor.
         vectors: u64,
-        /// Bytes in shared memory from one stretch of the source to the next: a multiple of 4, and no less than its vectors have, and one
-        /// vector more for each but one of what moves where stretches start: axes that the destination's stretches have, axes that they have
-        /// not, and boxes.
-        pitch: u64,
-        /// Bytes of all of them, a multiple of 16. The tables follow.
+        /// Whether vectors go to shared memory at once (1), or by 4 bytes (0).
+        by_vectors: u64,
+        /// Bytes of shared memory for all of them, a multiple of 16. The tables follow.
         image: u64,
         /// Stretches of the source that a whole box has: entries of the tables of these.
         rows: u64,

@@ -139,8 +139,7 @@ unsafe fn store_units<E: Element>(
     // One digit: each step is as long as the others.
     let digit = &params.targets.digits[0];
     let step = steps(every, digit.outside).wrapping_mul(size_of::<E>() as u64);
-    let even = params.targets.count <= 1 && digit.skew == 0;
-    let even = even && step.is_multiple_of(unit::<E>() as u64);
+    let even = params.targets.count <= 1 && step.is_multiple_of(unit::<E>() as u64);
     let mut at = (thread::thread_idx_x() & ((1 << lanes) - 1)) * unit::<E>();
     let next = unit::<E>() << lanes;
     if even {

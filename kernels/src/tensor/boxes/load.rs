@@ -51,7 +51,7 @@ pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
         unrolled! { K in [0 1 2 3] of IN_FLIGHT => {
             if holds[K] != NOTHING {
                 // SAFETY: the image has the stretch's vectors, and this is this thread's.
-                unsafe { hold(held[K], holds[K], params.pitch as u32) }
+                unsafe { hold(held[K], holds[K], params.by_vectors) }
             }
         } }
         first += IN_FLIGHT as u32 * BOX_THREADS;
@@ -71,7 +71,7 @@ pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
                 let to = stretch.hold + at;
                 if size_of::<E>() < 4 {
                     // Words of it are loaded with others from shared memory, 4 bytes at a time.
-                    hold(B16::ANY, to, params.pitch as u32);
+                    hold(B16::ANY, to, params.by_vectors);
                 }
                 load_singly::<E>(stretch.from + at as u64, words, to)
             }
@@ -95,14 +95,14 @@ unsafe fn load_singly<E: Element>(from: u64, [lowest, highest]: [u64; 2], hold: 
     }
 }
 
-/// Stores a vector to shared memory: at once where all stretches start on one, else by 4 bytes, in an order in which lanes meet no bank twice.
+/// Stores a vector to shared memory: at once, or by 4 bytes, in an order in which lanes meet no bank twice.
 ///
 /// # Safety
-/// The 16 bytes from `address` on, a multiple of 4 and of 16 if `pitch` is, are shared memory that no other thread accesses before the next
-/// barrier.
+/// The 16 bytes from `address` on, a multiple of 4, and of 16 if it is stored at once, are shared memory that no other thread accesses before the
+/// next barrier.
 #[inline(always)]
-unsafe fn hold(vector: B16, address: u32, pitch: u32) {
-    if pitch.is_multiple_of(VECTOR) {
+unsafe fn hold(vector: B16, address: u32, at_once: u64) {
+    if at_once != 0 {
         // SAFETY: the caller's obligations.
         unsafe { vector.store_shared(address) }
         return;

@@ -12,11 +12,8 @@
 //! for `p` say where every word is, whatever the axes are: elements of several words, a few columns, matrices of a batch.
 //!
 //! # Stretches that start anywhere
-//! Whole aligned vectors are loaded, those that a stretch starts and ends in as well, and held as they come: so each stretch starts as far behind
-//! a vector in the image as in the source, its *skew*, the address modulo 16. An axis adds to skews what it adds to addresses, and the tables
-//! say it: the part of a skew that is due to axes of `p` is in `place(p)`, that of axes of `h` in `start(h)`, and where the box starts adds a third. Each
-//! is below 16. Where their sum is not, the stretch's vectors are held one or two vectors further on, so that the sum is where it starts all the
-//! same.
+//! Whole aligned vectors are loaded, those that a stretch starts and ends in as well, and held as they come. So that a vector of memory is one of
+//! shared memory, an axis adds to places in the image what it adds to addresses, modulo 16: the image is skewed as the memory is.
 //!
 //! Words of less than 4 bytes are stored several at a time: 4 bytes of a lane, on a multiple of 4, out of 2 or 4 words. Where words lie
 //! together on both sides, in *runs* of 4 bytes and more, a table of runs serves as well as one of words, and is shorter, so that stretches may be
@@ -34,8 +31,8 @@
 //! | `gather` | its stretches of the destination, out of the image |
 //!
 //! # Banks
-//! The lanes of a warp take `1 << lanes` neighbouring units of each of some neighbouring stretches. Stretches of the source are as far apart
-//! (`pitch`) as the units of a warp's stretches are long: so what a warp gathers lies in different banks, or in one word of them.
+//! The lanes of a warp take `1 << lanes` neighbouring units of each of some neighbouring stretches. How far apart an axis holds stretches of the source
+//! is the planner's choice, modulo 16 or at least modulo 4: so that as few as can be of what a warp gathers lie in one bank.
 
 mod gather;
 mod load;

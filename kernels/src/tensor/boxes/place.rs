@@ -2,7 +2,6 @@
 
 use crate::element::Element;
 use crate::tensor::axes::{divide, steps, unrolled};
-use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::{Boxes, Digit, Digits, Part, MOST_BLOCK_AXES, MOST_DIGITS};
 
 /// A box: where it starts, and how many stretches it has.
@@ -121,10 +120,4 @@ pub fn sum(digits: &Digits, number: u32, of: impl Fn(&Digit) -> u64) -> u64 {
     } }
     let _ = rest;
     sum
-}
-
-/// How far behind a vector a stretch of the source starts, as far as these digits say.
-#[inline(always)]
-pub fn skew(digits: &Digits, number: u32) -> u32 {
-    sum(digits, number, |digit| digit.skew) as u32 % VECTOR
 }

@@ -1,6 +1,6 @@
 //! The tables in shared memory that say where the words of a box are.
 
-use super::place::{skew, sum, Place};
+use super::place::{sum, Place};
 use crate::element::{Element, B16};
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
@@ -17,16 +17,13 @@ pub struct Tables {
     sources: u32,
     /// For each stretch of the destination, bytes from where the box starts to it.
     pub targets: u32,
-    /// For each stretch of the source, where it is in the image, and its skew but for the box's, [`SKEWED`] times.
+    /// For each stretch of the source, bytes from the image's first word to its own.
     holds: u32,
     /// For each stretch of the destination, where its first word is in shared memory.
     pub starts: u32,
     /// For each word of such a stretch, or each run, bytes from there to the word, in 16 bits.
     pub places: u32,
 }
-
-/// More than the image has bytes.
-const SKEWED: u32 = 1 << 16;
 
 impl Tables {
     /// Bytes of an entry of `sources` and `targets`.
@@ -65,14 +62,11 @@ impl Tables {
         let mut number = thread::thread_idx_x();
         while number < params.rows as u32 {
             let outside = bytes(sum(&params.sources, number, |digit| digit.outside));
-            // The part that is in places, and the rest.
-            let in_places = skew(&params.sources, number);
-            let skews = in_places + (outside as u32).wrapping_sub(in_places) % VECTOR;
-            let hold = number * params.pitch as u32 + skews * SKEWED;
+            let inside = sum(&params.sources, number, |digit| digit.inside) as u32;
             // SAFETY: entries that no other thread has.
             unsafe {
                 outside.store_shared(self.sources + number * Self::WIDE);
-                hold.store_shared(self.holds + number * Self::NARROW);
+                inside.store_shared(self.holds + number * Self::NARROW);
             }
             number += BOX_THREADS;
         }
@@ -84,15 +78,13 @@ impl Tables {
             // SAFETY: entries that no other thread has.
             unsafe {
                 outside.store_shared(self.targets + number * Self::WIDE);
-                (base + inside + skew(&params.targets, number))
-                    .store_shared(self.starts + number * Self::NARROW);
+                (base + inside).store_shared(self.starts + number * Self::NARROW);
             }
             number += BOX_THREADS;
         }
         let mut number = thread::thread_idx_x();
         while number < params.places as u32 {
-            let inside = sum(&params.target_words, number, |digit| digit.inside) as u32;
-            let place = inside + skew(&params.target_words, number);
+            let place = sum(&params.target_words, number, |digit| digit.inside);
             // SAFETY: an entry that no other thread has.
             unsafe { (place as u16).store_shared(self.places + number * 2) }
             number += BOX_THREADS;
@@ -124,12 +116,13 @@ impl Tables {
     ) {
         let bytes = place.source_words * size_of::<E>() as u32;
         let lowest = src.wrapping_add(params.lowest);
-        let box_skew = box_from as u32 % VECTOR * SKEWED;
+        // The image's first word lies behind a vector as the box's does.
+        let first = base + box_from as u32 % VECTOR;
         let mut number = thread::thread_idx_x();
         while number < place.sources {
             // SAFETY: entries of the tables, and one that no other thread has.
             unsafe {
-                let hold = u32::load_shared(self.holds + number * Self::NARROW);
+                let inside = u32::load_shared(self.holds + number * Self::NARROW);
                 let outside = u64::load_shared(self.sources + number * Self::WIDE);
                 let start = box_from.wrapping_add(outside);
                 let past = start as u32 % VECTOR;
@@ -138,9 +131,7 @@ impl Tables {
                 let (end, reached) = (past + bytes, (past + bytes).next_multiple_of(VECTOR));
                 let is_inside = size_of::<E>() as u32 == VECTOR
                     || from >= lowest && from + reached as u64 <= lowest.wrapping_add(params.reach);
-                // Whole vectors of the skews' sum.
-                let skew = ((hold + box_skew) / SKEWED) & !(VECTOR - 1);
-                let hold = base + hold % SKEWED + skew;
+                let hold = first + inside - past;
                 Stretch { from, hold, end, is_inside }.store_shared(self.stretch(number));
             }
             number += BOX_THREADS;

@@ -7,7 +7,6 @@ use super::tile::{FewAxes, Stretches, Tile};
 use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::facts::Facts;
 use crate::launch::Launch;
-use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{
     BOX_THREADS, BOXES, Boxes, Digit, Digits, MOST_BLOCK_AXES, MOST_DIGITS, MOST_TURNS, Part,
 };
@@ -48,26 +47,20 @@ pub(super) fn launch_of(
     }
     let word = canonical.word_bytes();
     let unit = word.max(4);
-    // What an axis adds to where a stretch of the source starts, if it leads from one to another.
-    let skew = |number: usize| {
-        let bytes = canonical.axes()[number].src * word as isize;
-        if src.apart.axes().contains(&number) { bytes as u64 % VECTOR as u64 } else { 0 }
-    };
-    let digits = |axes: &[usize], outside: fn(&Axis) -> isize, skew: &dyn Fn(usize) -> u64| {
-        let none = Digit { divisor: packed_divisor(1), outside: 0, inside: 0, skew: 0 };
+    let digits = |axes: &[usize], outside: fn(&Axis) -> isize| {
+        let none = Digit { divisor: packed_divisor(1), outside: 0, inside: 0 };
         let mut digits = [none; MOST_DIGITS];
         for (digit, &number) in digits.iter_mut().zip(axes) {
             *digit = Digit {
                 divisor: packed_divisor(tile.has(number)),
                 outside: outside(&canonical.axes()[number]) as u64,
                 inside: held.step(tile, src, number, word) as u64,
-                skew: skew(number),
             };
         }
         digits
     };
     // Numbers made of such digits, so many of which a box has as its indices of these axes say.
-    let counted = |axes: &[usize], of: &[usize], outside, skew: &dyn Fn(usize) -> u64| {
+    let counted = |axes: &[usize], of: &[usize], outside| {
         let (mut each, mut in_part) = (1, NONE);
         for &number in of {
             match numbers.iter().position(|&part| part == number) {
@@ -76,33 +69,28 @@ pub(super) fn launch_of(
             }
         }
         let count = axes.len() as u64;
-        Digits { digits: digits(axes, outside, skew), count, each, of: in_part }
+        Digits { digits: digits(axes, outside), count, each, of: in_part }
     };
-    let all = |axes: &FewAxes, outside, skew: &dyn Fn(usize) -> u64| {
-        counted(axes.axes(), axes.axes(), outside, skew)
-    };
+    let all = |axes: &FewAxes, outside| counted(axes.axes(), axes.axes(), outside);
     let places = &dst.within.axes()[usize::from(held.run > 1)..];
-    // As far as places of words say it.
-    let in_places =
-        |number: usize| if dst.within.axes().contains(&number) { skew(number) } else { 0 };
     let (lowest, reach) = canonical.source_range();
     let params = Boxes {
         blocks: divided(&blocks)?,
         count: blocks.len() as u64,
         boxes: boxes as u64,
         parts,
-        sources: all(&src.apart, |axis| axis.src, &in_places),
-        source_words: all(&src.within, |axis| axis.src, &skew),
-        targets: all(&dst.apart, |axis| axis.dst, &skew),
-        target_words: counted(places, dst.within.axes(), |axis| axis.dst, &skew),
+        sources: all(&src.apart, |axis| axis.src),
+        source_words: all(&src.within, |axis| axis.src),
+        targets: all(&dst.apart, |axis| axis.dst),
+        target_words: counted(places, dst.within.axes(), |axis| axis.dst),
         run: if held.run > 1 { packed_divisor(held.run * word) } else { 0 },
         vectors: packed_divisor(src.vectors(word)),
-        pitch: held.pitch as u64,
+        by_vectors: u64::from(held.by_vectors),
         image: held.image as u64,
         rows: src.count as u64,
         cols: dst.count as u64,
         places: (dst.words / held.run) as u64,
-        lanes: u64::from(held.lanes),
+        lanes: u64::from(held.share.lanes),
         ahead: (unit - dst.starts.min(unit)) as u64,
         lowest: lowest as u64,
         reach: reach as u64,
@@ -145,19 +133,20 @@ pub(in super::super) fn describe(launch: &Launch) -> Option<String> {
         parts,
         run,
         lanes,
-        pitch,
+        sources,
         ..
     } = params_of(&BOXES, launch)?;
     let words =
         |digits: &Digits| digits.each * parts.get(digits.of as usize).map_or(1, |part| part.part);
-    let how = match (run as u32, targets.count <= 1 && targets.digits[0].skew == 0) {
+    let how = match (run as u32, targets.count <= 1) {
         (0, false) => String::new(),
         (0, true) => " evenly".to_owned(),
         (run, _) => format!(" by runs of {run} bytes"),
     };
     Some(format!(
-        "{boxes} boxes of {rows} stretches of {} words, {pitch} bytes apart, to {cols} of {}{how}, {} lanes each",
+        "{boxes} boxes of {rows} stretches of {} words, {} bytes apart, to {cols} of {}{how}, {} lanes each",
         words(&source_words),
+        sources.digits[0].inside,
         words(&target_words),
         1 << lanes
     ))

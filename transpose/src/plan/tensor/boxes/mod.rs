@@ -2,6 +2,7 @@
 
 mod held;
 mod launch;
+mod share;
 mod tile;
 
 use super::canonical::Canonical;
@@ -34,7 +35,7 @@ pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f6
         let tiles = sources.iter().rev().filter_map(|source| Tile::of(canonical, [source, target]));
         let choices = tiles.filter_map(|tile| Choice::of(canonical, tile, &sides));
         let choices = choices.filter(|choice| choice.shared() <= facts.block_shared);
-        for choice in choices.take(LARGEST) {
+        for mut choice in choices.take(LARGEST) {
             let limit = if best.len() < most { f64::INFINITY } else { best[most - 1].0 };
             let Some(cost) = choice.cost_below(limit, canonical, facts, &sides) else { continue };
             if !best.iter().any(|(_, other)| other.tile == choice.tile) {
@@ -66,7 +67,7 @@ impl Choice {
         if src.count.max(dst.count) > MOST_STRETCHES {
             return None;
         }
-        let held = Held::of(canonical, &tile, &src, &dst, run);
+        let held = Held::of(canonical, &src, &dst, &tile, run);
         (held.image <= MOST_IMAGE).then_some(Choice { tile, src, dst, held })
     }
 
@@ -75,9 +76,9 @@ impl Choice {
         shared_bytes(&self.held, &self.src, &self.dst)
     }
 
-    /// What it costs, if that is less than `limit`.
+    /// What it costs, if that is less than `limit`; then its stretches are spread over the banks.
     fn cost_below(
-        &self,
+        &mut self,
         limit: f64,
         canonical: &Canonical,
         facts: &Facts,
@@ -91,8 +92,11 @@ impl Choice {
         }
         // Counting what lies in one bank takes longer than all the rest.
         let Choice { tile, src, dst, held } = self;
-        tally.gathered = held.gathered(tile, [src, dst], canonical.word_bytes());
-        Some(cost(&tally)).filter(|&cost| cost < limit)
+        tally.gathered = held.spread(canonical, tile, [src, dst]);
+        tally.loaded = held.loaded(canonical.word_bytes(), src);
+        let shared = self.shared();
+        tally.shared = shared as f64;
+        Some(cost(&tally)).filter(|&cost| cost < limit && shared <= facts.block_shared)
     }
 
     /// What it takes, as if no two words that a warp asks for at a time were in one bank.
@@ -123,20 +127,23 @@ impl Choice {
             boxes: boxes as f64,
             shared: shared as f64,
             loaded: held.loaded(word, src),
-            gathered: held.issued,
+            gathered: held.share.issued,
             ends: if has_ends { dst.count as f64 } else { 0.0 },
             entries: entries / turns(boxes, shared, facts) as f64,
         }
     }
 }
 
-/// The destination's stretches of a box, and the words of the runs by which they are gathered: by runs if that makes them longer.
+/// The destination's stretches of a box, and the words of the runs by which they are gathered: by runs if stretches are short otherwise.
 fn targets(canonical: &Canonical, tile: &Tile, side: &Side) -> Option<(Stretches, usize)> {
+    /// Bytes of a stretch with which gathering it word by word takes fewer instructions.
+    const LONG: usize = 256;
+    let word = canonical.word_bytes();
     let by_words = tile.stretches(canonical, side, MOST_PLACES);
-    // Units of 4 bytes have no more than two runs.
     let run = if canonical.run() > 1 { tile.has(0) } else { 1 };
-    let bytes = run * canonical.word_bytes();
-    if canonical.word_bytes() >= 4 || bytes < 4 {
+    let is_long = by_words.is_some_and(|stretches| stretches.words * word >= LONG);
+    // Units of 4 bytes have no more than two runs.
+    if is_long || word >= 4 || run * word < 4 {
         return by_words.map(|stretches| (stretches, 1));
     }
     let by_runs = tile.stretches(canonical, side, MOST_PLACES * run);

@@ -1,0 +1,82 @@
+//! Who stores what of a box: how many lanes a stretch of the destination has, and the instructions that it takes.
+
+use super::super::canonical::Canonical;
+use super::tile::Stretches;
+use kernel_abi::tensor::BOX_THREADS;
+
+/// How a box's stretches of the destination are shared out.
+pub(super) struct Share {
+    /// log2 of the lanes that store a stretch.
+    pub lanes: u32,
+    /// Instructions that warps issue to store all of them.
+    pub issued: f64,
+}
+
+impl Share {
+    /// That which takes the fewest instructions.
+    pub fn of(canonical: &Canonical, dst: &Stretches, run: usize) -> Self {
+        let word = canonical.word_bytes();
+        // So many lanes at least that what the others of a warp need of a place lies beside it in a bank.
+        let least = match word {
+            1 => 3,
+            2 => 4,
+            _ => 5,
+        };
+        let units = (dst.words * word).div_ceil(word.max(4));
+        let most = units.next_power_of_two().trailing_zeros().min(BOX_THREADS.trailing_zeros());
+        let all = (least.min(most)..=most).map(|lanes| {
+            let wider = if lanes > least { WIDER } else { 1.0 };
+            let issued = Self::issued(canonical, dst, units, lanes, run > 1);
+            Share { lanes, issued: issued * wider }
+        });
+        all.min_by(|a, b| a.issued.total_cmp(&b.issued)).expect("there is one at least")
+    }
+
+    /// Instructions that warps issue to store a box's stretches of `units` units with 2 to the power of `lanes` lanes to each, near those of the
+    /// machine code: as if all warps issued as many as the one that has the most, for which the others wait.
+    fn issued(
+        canonical: &Canonical,
+        dst: &Stretches,
+        units: usize,
+        lanes: u32,
+        by_runs: bool,
+    ) -> f64 {
+        let word = canonical.word_bytes();
+        let every = BOX_THREADS as usize >> lanes;
+        let stretches = dst.count.div_ceil(every) as f64;
+        let rounds = units.div_ceil(1 << lanes) as f64;
+        let each = match word {
+            _ if by_runs => BY_RUNS,
+            1 => 20.0,
+            2 => 16.0,
+            _ => 12.0,
+        };
+        // A thread's stretches are as far apart as each other, and start alike on a unit.
+        let is_even = match *dst.apart.axes() {
+            [] => true,
+            [axis] => {
+                (canonical.axes()[axis].dst as usize * word * every).is_multiple_of(word.max(4))
+            }
+            _ => false,
+        };
+        let of_thread = match (by_runs, is_even) {
+            (true, _) => stretches * (rounds * each + UNEVEN),
+            // Threads look up places once for all stretches of theirs.
+            (false, true) => rounds * (LOOKED_UP + stretches * each),
+            (false, false) => rounds * (LOOKED_UP + stretches * (each + UNEVEN)),
+        };
+        of_thread * (BOX_THREADS / 32) as f64
+    }
+}
+
+/// Instructions that store a unit of runs.
+const BY_RUNS: f64 = 36.0;
+
+/// Instructions that look up where the words of a unit are.
+const LOOKED_UP: f64 = 18.0;
+
+/// Instructions that look up where a stretch is.
+const UNEVEN: f64 = 14.0;
+
+/// How many times what it issues it costs to take more lanes to a stretch than the fewest: more words lie in one bank.
+const WIDER: f64 = 1.2;
