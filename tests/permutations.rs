@@ -12,6 +12,7 @@ on_both_devices! {
     every_element,
     gaps_and_odd_starts,
     runs_of_several_axes,
+    runs_of_narrow_words,
     long_axes,
     blocks_of_several_boxes,
     steps_and_mirrors,
@@ -168,6 +169,20 @@ fn runs_of_several_axes(device: &Device) {
     for order in [[5, 4, 3, 2, 1, 0], [3, 2, 0, 5, 1, 4], [3, 2, 5, 1, 0, 4]] {
         check_order::<u32>(device, &[8, 3, 5, 3, 4, 8], &order);
         check_order::<u8>(device, &[8, 3, 5, 3, 4, 8], &order);
+    }
+}
+
+/// Narrow words that lie together in runs on both sides, a few and thousands of them, wherever rows start: stretches are gathered run by run.
+fn runs_of_narrow_words(device: &Device) {
+    for run in [4, 5, 9, 23, 201, 2415, 20_003] {
+        // No more rows than it takes: whole ones and one that is cut.
+        let shape = if run < 1000 { [7, 11, run] } else { [2, 3, run] };
+        for (slack, offset) in [(0, 1), (1, 0), (17, 7)] {
+            let src = loose(&shape, slack, offset).permute_axes(&[1, 0, 2]).unwrap();
+            check::<u8>(device, &src, &loose(src.shape(), 0, 0));
+            check::<u8>(device, &src, &loose(src.shape(), 3, 2));
+            check::<u16>(device, &src, &loose(src.shape(), slack, offset));
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::element::Element;
 use crate::shared::{load_u16, load_u32, load_u8, permute};
 use crate::tensor::axes::{divide, steps};
 use cuda_std::thread;
+use kernel_abi::fast::SECTOR;
 use kernel_abi::tensor::{Boxes, BOX_THREADS};
 
 /// The bytes that a lane stores at a time.
@@ -52,7 +53,8 @@ pub unsafe fn gather<E: Element>(
     }
 }
 
-/// Stores whole units out of runs.
+/// Stores whole units out of runs. Where warps' stores meet is the start of a sector, wherever the stretch starts: a sector that is stored in two parts
+/// costs more than two.
 ///
 /// # Safety
 /// Those of [`store_units`]; words are smaller than units, and stretches are gathered run by run.
@@ -69,14 +71,17 @@ unsafe fn store_runs<E: Element>(
     let mut target = thread::thread_idx_x() >> lanes;
     while target < targets {
         let (start, to) = stretch(target);
-        let mut at = ahead(to) + first_unit;
-        while at + unit::<E>() <= bytes {
-            // SAFETY: entries of the table, bytes of the image, and of the destination, which no other thread has; a unit is aligned.
-            unsafe {
-                let four = unit_of_runs(params.run, tables.places, at, start);
-                (to.wrapping_byte_add(at as usize) as *mut u32).write(four)
+        // Counted from the start of the sector that the stretch starts in.
+        let mut at = first_unit as i32 - (to as u64 as u32 % SECTOR) as i32;
+        while at + unit::<E>() as i32 <= bytes as i32 {
+            if at >= 0 {
+                // SAFETY: entries of the table, bytes of the image, and of the destination, which no other thread has; a unit is aligned.
+                unsafe {
+                    let four = unit_of_runs(params.run, tables.places, at as u32, start);
+                    (to.wrapping_byte_add(at as usize) as *mut u32).write(four)
+                }
             }
-            at += unit::<E>() << lanes;
+            at += (unit::<E>() << lanes) as i32;
         }
         target += BOX_THREADS >> lanes;
     }

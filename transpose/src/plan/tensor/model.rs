@@ -43,6 +43,8 @@ pub(super) struct BoxTally {
     pub gathered: f64,
     /// Of a box, stretches of the destination that start or end inside a unit.
     pub ends: f64,
+    /// Of a box, how many times its stretches of the destination go on inside a sector, at another time.
+    pub joints: f64,
     /// Of a box, the entries of its tables, those of several boxes of a block once.
     pub entries: f64,
 }
@@ -61,7 +63,7 @@ pub(super) struct WordTally {
 
 /// The weights of what is counted, in bytes that a copy could have moved meanwhile: of words of 1, 2, 4, 8 and 16 bytes. They are
 /// near the least squares of the relative errors over the ways of random moves, as an H200 timed them (`compare --sweep 1 --candidates`, to 4), rounded
-/// between two fits: of seeds 1 and 2, and of seeds 3 and 4; those of boxes are of seeds 7 and 11.
+/// between two fits: of seeds 1 and 2, and of seeds 3 and 4; those of boxes are of seeds 22 and 24, and those of single words of 20 to 24.
 struct Weights {
     /// Of a byte of a sector, of a row or a column of a tile, and of a tile, where all are loaded and stored by vectors. (Not by the random moves, of
     /// which few are like that, but by the speeds of seven shapes of tile: of 64 × 64, 128 × 32 and 32 × 64 words of 4 bytes the first is fastest. So
@@ -98,6 +100,8 @@ struct Weights {
     gather: [f64; 5],
     /// Of a stretch that starts or ends inside a unit.
     end: [f64; 5],
+    /// Of a sector of a box that is stored in two parts.
+    joint: [f64; 5],
     /// Of an entry of a box's tables.
     entry: [f64; 5],
 }
@@ -111,17 +115,18 @@ const WEIGHTS: Weights = Weights {
     loaded: [0.17, 0.25, 0.1, 0.0, 0.0],
     stored: [0.9, 1.8, 0.6, 0.6, 0.0],
     stored_col: [128.0, 100.0, 42.0, 24.0, 0.0],
-    word: [2.7, 4.3, 7.9, 16.0, 32.5],
+    word: [2.7, 3.7, 6.8, 15.0, 30.0],
     axis: [1.75, 1.25, 0.7, 0.1, 0.3],
     beside: [0.4, 1.2, 1.6, 2.0, 2.4],
-    box_moved: [0.83, 0.70, 0.44, 0.59, 0.47],
-    box_crowded: [0.36, 0.18, 0.18, 0.16, 0.19],
-    in_part: [68.0, 29.0, 64.0, 47.0, 46.0],
-    box_: [6800.0, 6400.0, 5800.0, 6100.0, 5100.0],
-    load: [0.0, 0.2, 1.7, 1.3, 5.6],
-    gather: [2.9, 3.5, 3.8, 1.9, 2.7],
-    end: [101.0, 116.0, 0.0, 0.0, 0.0],
-    entry: [0.0, 0.0, 4.6, 9.5, 7.2],
+    box_moved: [0.75, 0.60, 0.75, 0.59, 0.57],
+    box_crowded: [0.11, 0.11, 0.11, 0.10, 0.12],
+    in_part: [25.0, 42.0, 32.0, 44.0, 15.0],
+    box_: [7500.0, 7400.0, 5600.0, 5200.0, 6200.0],
+    load: [0.0, 0.0, 0.0, 5.6, 6.9],
+    gather: [2.5, 2.8, 2.0, 2.0, 1.0],
+    end: [39.0, 23.0, 0.0, 0.0, 0.0],
+    joint: [47.0, 47.0, 43.0, 0.0, 20.0],
+    entry: [0.75, 2.9, 1.75, 0.7, 0.0],
 };
 
 /// The place of a word's size in tables.
@@ -156,12 +161,13 @@ const BEST: f64 = 1.08;
 /// What moving in boxes costs.
 pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally) -> f64 {
     let (w, k) = (&WEIGHTS, of_width(word));
-    let BoxTally { moved, in_part, boxes, shared, loaded, gathered, ends, entries } = tally;
+    let BoxTally { moved, in_part, boxes, shared, loaded, gathered, ends, joints, entries } = tally;
     let crowded = (shared / CROWDED - 1.0).max(0.0);
     let of_box = w.box_[k]
         + loaded * w.load[k]
         + gathered * w.gather[k]
         + ends * w.end[k]
+        + joints * w.joint[k]
         + entries * w.entry[k];
     let cost = moved * (w.box_moved[k] + crowded * w.box_crowded[k])
         + in_part * w.in_part[k]
@@ -218,10 +224,20 @@ pub(super) fn fewest_sectors(canonical: &Canonical) -> f64 {
     Side::both(canonical).iter().map(side).sum()
 }
 
+/// Bytes of an element beyond which `tuples` is slower, by this power of how many times as many they are.
+const TUPLE: f64 = 24.0;
+const SLOWER: f64 = 0.3;
+
 /// What the launches of a matrix's plan cost: as many threads as they have take their time, whether there is much for each to move or little.
 pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[Launch]) -> f64 {
-    let Efficiency { most, full, power, .. } = Efficiency::of(launches);
+    let Efficiency { kernel, most, full, power } = Efficiency::of(launches);
     let bytes = (canonical.words() * canonical.word_bytes()) as f64;
+    let most = if kernel.starts_with("tuples") {
+        let element = (canonical.run() * canonical.word_bytes()) as f64;
+        most * (TUPLE / element).min(1.0).powf(SLOWER)
+    } else {
+        *most
+    };
     let filled = (of_thread(bytes, launches) / full).min(1.0);
     let cost = (fewest_sectors(canonical) / most).max(2.0 * bytes / (most * filled.powf(*power)));
     let blocks = launches.iter().map(|launch| threads(launch) / f64::from(launch.block[0]));

@@ -13,6 +13,9 @@ const BANKS: usize = 32;
 /// Instructions that a multiprocessor issues while it loads a word of each bank.
 const MEANWHILE: f64 = 4.0;
 
+/// Distances between stretches that are tried. With as many, vectors apart, they start in all banks.
+const TRIED: usize = 8;
+
 /// How a box is held in shared memory.
 pub(super) struct Held {
     /// Who stores what of it.
@@ -81,13 +84,17 @@ impl Held {
         }
         let cost = |held: &Held| held.share.issued.max(waited(held)) + held.loaded(word, src);
         let (mut best, mut chosen) = (cost(self), (true, 0));
-        for (by_vectors, unit) in [(true, VECTOR), (false, word.max(4))] {
+        'all: for (by_vectors, unit) in [(true, VECTOR), (false, word.max(4))] {
             self.by_vectors = by_vectors;
-            for beside in (0..BANKS * 4).step_by(unit) {
-                self.space(canonical, src, tile, beside);
+            for number in 0..TRIED {
+                self.space(canonical, src, tile, number * unit);
                 let cost = cost(self);
                 if cost < best && self.image <= MOST_IMAGE {
-                    (best, chosen) = (cost, (by_vectors, beside));
+                    (best, chosen) = (cost, (by_vectors, number * unit));
+                }
+                // Nothing waits: what else there is takes no fewer instructions.
+                if best <= self.share.issued + self.loaded(word, src) {
+                    break 'all;
                 }
             }
         }
@@ -107,7 +114,7 @@ impl Held {
     pub fn loaded(&self, word: usize, src: &Stretches) -> f64 {
         let vectors = src.count * src.vectors(word);
         let warps = vectors.next_multiple_of(BOX_THREADS as usize) / 32;
-        let stretches = src.count.next_multiple_of(32) / 32;
+        let stretches = src.count.div_ceil(32);
         let held = if self.by_vectors { 4.0 } else { 22.0 };
         warps as f64 * (30.0 + held) + stretches as f64 * 40.0
     }

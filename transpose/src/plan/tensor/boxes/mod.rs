@@ -128,6 +128,7 @@ impl Choice {
             shared: shared as f64,
             loaded: held.loaded(word, src),
             gathered: held.share.issued,
+            joints: held.share.joints,
             ends: if has_ends { dst.count as f64 } else { 0.0 },
             entries: entries / turns(boxes, shared, facts) as f64,
         }

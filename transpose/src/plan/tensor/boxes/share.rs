@@ -10,10 +10,13 @@ pub(super) struct Share {
     pub lanes: u32,
     /// Instructions that warps issue to store all of them.
     pub issued: f64,
+    /// How many times a stretch goes on where its lanes have stored all that they store at a time: most likely inside a sector, which is stored in two
+    /// parts then.
+    pub joints: f64,
 }
 
 impl Share {
-    /// That which takes the fewest instructions.
+    /// That which takes the least time.
     pub fn of(canonical: &Canonical, dst: &Stretches, run: usize) -> Self {
         let word = canonical.word_bytes();
         // So many lanes at least that what the others of a warp need of a place lies beside it in a bank.
@@ -25,11 +28,13 @@ impl Share {
         let units = (dst.words * word).div_ceil(word.max(4));
         let most = units.next_power_of_two().trailing_zeros().min(BOX_THREADS.trailing_zeros());
         let all = (least.min(most)..=most).map(|lanes| {
-            let wider = if lanes > least { WIDER } else { 1.0 };
             let issued = Self::issued(canonical, dst, units, lanes, run > 1);
-            Share { lanes, issued: issued * wider }
+            // Runs are stored from sector to sector.
+            let joints = if run > 1 { 0 } else { dst.count * (units.div_ceil(1 << lanes) - 1) };
+            Share { lanes, issued, joints: joints as f64 }
         });
-        all.min_by(|a, b| a.issued.total_cmp(&b.issued)).expect("there is one at least")
+        let cost = |share: &Share| share.issued + share.joints * JOINT;
+        all.min_by(|a, b| cost(a).total_cmp(&cost(b))).expect("there is one at least")
     }
 
     /// Instructions that warps issue to store a box's stretches of `units` units with 2 to the power of `lanes` lanes to each, near those of the
@@ -78,5 +83,5 @@ const LOOKED_UP: f64 = 18.0;
 /// Instructions that look up where a stretch is.
 const UNEVEN: f64 = 14.0;
 
-/// How many times what it issues it costs to take more lanes to a stretch than the fewest: more words lie in one bank.
-const WIDER: f64 = 1.2;
+/// Instructions that take as long as storing a sector in two parts.
+const JOINT: f64 = 19.0;
