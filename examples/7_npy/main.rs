@@ -1,23 +1,33 @@
-//! Brings the axes of a NumPy file into another order: `cargo run --release --example npy -- IN.npy OUT.npy [--axes 2,0,1]`
+//! Brings the axes of a NumPy file into another order: `cargo run --release --bin npy -- IN.npy OUT.npy [--axes 2,0,1]`
 //!
 //! The elements are opaque: any dtype without Python objects, of any width, in either byte order, arrives bit for bit, and
 //! `numpy.load("OUT.npy")` equals `numpy.load("IN.npy").transpose(axes)`; without `--axes` that is `.T`, the reverse order.
+//!
+//! `literal` reads Python's literals, `dtype` and `header` what they say of an array, `array` the array; `target` writes files.
 
 mod array;
+mod dtype;
+mod header;
+mod literal;
+mod target;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use array::Array;
 use bytemuck::Pod;
-use clap::Parser;
-use std::path::PathBuf;
-use transpose::{Device, DeviceMatrix, DeviceTensor, Strategy};
+use clap::{Parser, ValueEnum};
+use header::{Header, tuple};
+use std::fs::File;
+use std::io::{Read, Write, stdin, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use transpose::{Device, DeviceMatrix, DeviceTensor, Error, Strategy};
 
 /// Write a NumPy array with its axes in another order.
 #[derive(Parser)]
 struct Arguments {
-    /// The .npy file to read.
+    /// The .npy file to read; `-` for standard input.
     input: PathBuf,
-    /// The .npy file to write.
+    /// The .npy file to write; `-` for standard output.
     output: PathBuf,
     /// For each axis of the result, which axis of the array it is; the reverse order without this.
     #[arg(long, value_delimiter = ',')]
@@ -25,27 +35,114 @@ struct Arguments {
     /// How to transpose an array of two axes: naive, tiled, padded, diagonal or auto.
     #[arg(long, default_value = "auto", conflicts_with = "axes")]
     strategy: Strategy,
-    /// Do without a GPU, even if there is one.
-    #[arg(long)]
-    simulated: bool,
+    /// Where to run: auto is the first GPU, or else the simulator.
+    #[arg(long, value_enum, default_value = "auto")]
+    device: DeviceChoice,
+    /// Say nothing but errors.
+    #[arg(long, short)]
+    quiet: bool,
+    /// Say what was tried to find a GPU.
+    #[arg(long, short)]
+    verbose: bool,
 }
 
-fn main() -> Result<()> {
-    let Arguments { input, output, axes, strategy, simulated } = Arguments::parse();
-    let array = Array::read(&input)?;
-    let rank = array.shape.len();
-    let axes = axes.unwrap_or_else(|| (0..rank).rev().collect());
-    let device = if simulated { Device::simulated() } else { Device::any().0 };
-    let permuted = match strategy {
+#[derive(Clone, Copy, ValueEnum)]
+enum DeviceChoice {
+    Auto,
+    Cuda,
+    Sim,
+}
+
+fn main() -> ExitCode {
+    // A reader that goes away ends the program, as it ends any other.
+    sigpipe::reset();
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            if arguments.verbose {
+                error.downcast_ref().iter().for_each(|error| print_attempts(error));
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let Arguments { input, output, .. } = arguments;
+    let array = read(input, arguments.quiet).with_context(|| name(input, "standard input"))?;
+    let rank = array.header.shape.len();
+    let axes = arguments.axes.clone().unwrap_or_else(|| (0..rank).rev().collect());
+    let device = open(arguments)?;
+    let before = tuple(&array.header.shape);
+    let array = match arguments.strategy {
         Strategy::Auto => permuted(&device, array, &axes)?,
         strategy => transposed(&device, array, strategy)?,
     };
-    permuted.write(&output)
+    let (output_name, header) = (name(output, "standard output"), &array.header);
+    write(output, &[&header.to_bytes(), &array.bytes]).context(output_name.clone())?;
+    if !arguments.quiet {
+        let descr = dtype::brief(&header.descr);
+        let (shape, bytes) = (tuple(&header.shape), array.bytes.len());
+        eprintln!("wrote {output_name}: {descr}, {before} to {shape}, {bytes} bytes of elements");
+    }
+    Ok(())
+}
+
+/// What a path is called in messages.
+fn name(path: &Path, dash: &str) -> String {
+    if path == Path::new("-") { dash.to_owned() } else { path.display().to_string() }
+}
+
+fn read(path: &Path, quiet: bool) -> Result<Array> {
+    let mut source: Box<dyn Read> = match path == Path::new("-") {
+        true => Box::new(stdin().lock()),
+        false => Box::new(File::open(path)?),
+    };
+    let array = Array::read(&mut source)?;
+    if !quiet && source.read(&mut [0])? > 0 {
+        eprintln!("something follows the array in {}; it is left out", name(path, "the input"));
+    }
+    Ok(array)
+}
+
+fn write(path: &Path, parts: &[&[u8]]) -> Result<()> {
+    if path != Path::new("-") {
+        return target::write(path, parts);
+    }
+    let mut output = stdout().lock();
+    parts.iter().try_for_each(|part| output.write_all(part))?;
+    Ok(output.flush()?)
+}
+
+fn open(arguments: &Arguments) -> Result<Device> {
+    Ok(match arguments.device {
+        DeviceChoice::Cuda => Device::cuda(0)?,
+        DeviceChoice::Sim => Device::simulated(),
+        DeviceChoice::Auto => {
+            let (device, no_gpu) = Device::any();
+            if let (Some(reason), false) = (no_gpu, arguments.quiet) {
+                eprintln!("no GPU ({reason}); the simulator runs the kernels on the CPU");
+                if arguments.verbose {
+                    print_attempts(&reason);
+                }
+            }
+            device
+        }
+    })
+}
+
+/// Says which files were tried as the driver.
+fn print_attempts(error: &Error) {
+    if let Error::NoDriver { attempts, .. } = error {
+        attempts.iter().for_each(|attempt| eprintln!("    {attempt}"));
+    }
 }
 
 /// The array with its axes in another order. The bytes of an element are one more axis, the fastest, which stays.
 fn permuted(device: &Device, array: Array, axes: &[usize]) -> Result<Array> {
-    let Array { shape, element_bytes, .. } = &array;
+    let Header { shape, element_bytes, .. } = &array.header;
     let rank = shape.len();
     let whole: Vec<usize> = array.memory_shape().into_iter().chain([*element_bytes]).collect();
     ensure!(
@@ -57,28 +154,26 @@ fn permuted(device: &Device, array: Array, axes: &[usize]) -> Result<Array> {
     let tensor = DeviceTensor::from_host(device, &whole, &array.bytes)?;
     let bytes = tensor.permuted(&order)?.to_host()?;
     let shape = axes.iter().map(|&axis| shape[axis]).collect();
-    Ok(Array { shape, fortran: false, bytes, ..array })
+    Ok(Array { header: Header { shape, fortran: false, ..array.header }, bytes })
 }
 
 /// The transpose of an array of two axes, by one of the strategies that only know elements of some widths.
 fn transposed(device: &Device, array: Array, strategy: Strategy) -> Result<Array> {
-    let &[rows, cols] = &array.shape[..] else {
-        bail!("{} dimensions {:?}: {strategy} transposes two", array.shape.len(), array.shape);
+    let &[rows, cols] = &array.header.shape[..] else {
+        bail!("an array of shape {}: {strategy} transposes two axes", tuple(&array.header.shape));
     };
-    let by_strategy = match array.element_bytes {
+    let by_strategy = match array.header.element_bytes {
         1 => by_strategy::<u8>,
         2 => by_strategy::<u16>,
         4 => by_strategy::<u32>,
         8 => by_strategy::<u64>,
         16 => by_strategy::<u128>,
-        bytes => {
-            bail!("elements of {bytes} bytes ({}): {strategy} moves 1, 2, 4, 8 and 16", array.descr)
-        }
+        bytes => bail!("elements of {bytes} bytes: {strategy} moves 1, 2, 4, 8 and 16"),
     };
     // In Fortran order the columns are what lies in rows, before the transpose and after it.
-    let (down, along) = if array.fortran { (cols, rows) } else { (rows, cols) };
+    let (down, along) = if array.header.fortran { (cols, rows) } else { (rows, cols) };
     let bytes = by_strategy(device, [down, along], &array.bytes, strategy)?;
-    Ok(Array { shape: vec![cols, rows], bytes, ..array })
+    Ok(Array { header: Header { shape: vec![cols, rows], ..array.header }, bytes })
 }
 
 /// The transpose of a row-major matrix of `T`, given and returned as bytes.

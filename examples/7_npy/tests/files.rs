@@ -1,0 +1,256 @@
+//! What the program does to files, standard input and standard output.
+#![cfg(unix)]
+
+use std::fs::{self, File, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+const NPY: &str = env!("CARGO_BIN_EXE_npy");
+
+/// A version 1 file as NumPy writes it.
+fn file(descr: &str, shape: &str, fortran: bool, data: &[u8]) -> Vec<u8> {
+    let fortran = if fortran { "True" } else { "False" };
+    let text = format!("{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}");
+    let padding = (10 + text.len() + 1).next_multiple_of(64) - 10 - text.len() - 1;
+    let text = format!("{text}{}\n", " ".repeat(padding));
+    [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes(), data].concat()
+}
+
+/// 2 × 3 bytes, and their transpose.
+fn matrix() -> [Vec<u8>; 2] {
+    [file("'|u1'", "(2, 3)", false, b"abcdef"), file("'|u1'", "(3, 2)", false, b"adbecf")]
+}
+
+/// A folder with `in.npy`, and what becomes of it.
+fn folder() -> (TempDir, Vec<u8>) {
+    let folder = tempfile::tempdir().unwrap();
+    let [original, transposed] = matrix();
+    fs::write(folder.path().join("in.npy"), original).unwrap();
+    (folder, transposed)
+}
+
+fn npy(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(NPY).current_dir(folder).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Runs the program on `in.npy`, and expects it to succeed.
+fn transposes(folder: &Path, target: &str) {
+    let output = npy(folder, &["in.npy", target]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains(&format!("wrote {target}: '|u1', (2, 3) to (3, 2), 6 bytes")));
+}
+
+/// Runs the program on `in.npy`, and expects it to say why not.
+fn refuses(folder: &Path, arguments: &[&str], why: &str) {
+    let output = npy(folder, arguments);
+    assert_eq!(output.status.code(), Some(1));
+    let said = said(&output);
+    assert!(said.lines().last().unwrap().starts_with("error: ") && said.contains(why), "{said}");
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_new_file_has_the_mode_of_any_new_file() {
+    let (folder, transposed) = folder();
+    transposes(folder.path(), "out.npy");
+    assert_eq!(fs::read(folder.path().join("out.npy")).unwrap(), transposed);
+    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().mode();
+    assert_eq!(mode("out.npy"), mode("in.npy"));
+    assert_eq!(names(folder.path()), ["in.npy", "out.npy"]);
+}
+
+#[test]
+fn a_file_that_is_replaced_keeps_its_mode() {
+    let (folder, transposed) = folder();
+    let target = folder.path().join("out.npy");
+    for mode in [0o600, 0o640, 0o755] {
+        fs::write(&target, "something longer than what is put in its place").unwrap();
+        fs::set_permissions(&target, Permissions::from_mode(mode)).unwrap();
+        transposes(folder.path(), "out.npy");
+        assert_eq!(fs::read(&target).unwrap(), transposed);
+        assert_eq!(fs::metadata(&target).unwrap().mode() & 0o7777, mode);
+    }
+    // Also if it is what was read.
+    transposes(folder.path(), "in.npy");
+    assert_eq!(fs::read(folder.path().join("in.npy")).unwrap(), transposed);
+}
+
+#[test]
+fn a_file_that_may_not_be_written_stays() {
+    const NOBODY: u32 = 65534;
+    let (folder, _) = folder();
+    let (target, program) = (folder.path().join("out.npy"), folder.path().join("npy"));
+    fs::write(&target, "precious").unwrap();
+    fs::set_permissions(&target, Permissions::from_mode(0o444)).unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+    fs::copy(NPY, &program).unwrap();
+    let mut command = Command::new(&program);
+    command.current_dir(folder.path()).args(["in.npy", "out.npy"]);
+    if fs::metadata(&target).unwrap().uid() == 0 {
+        // Nobody refuses root anything.
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("out.npy: Permission denied"), "{}", said(&output));
+    assert_eq!(fs::read(&target).unwrap(), b"precious");
+    assert_eq!(names(folder.path()), ["in.npy", "npy", "out.npy"]);
+}
+
+#[test]
+fn links_are_followed() {
+    let (folder, transposed) = folder();
+    let there = folder.path().join("there");
+    fs::create_dir(&there).unwrap();
+    fs::write(there.join("real.npy"), "old").unwrap();
+    symlink("there/real.npy", folder.path().join("out.npy")).unwrap();
+    transposes(folder.path(), "out.npy");
+    assert!(folder.path().join("out.npy").is_symlink());
+    assert_eq!(fs::read(there.join("real.npy")).unwrap(), transposed);
+    assert_eq!(names(&there), ["real.npy"]);
+
+    symlink("nowhere.npy", folder.path().join("dangling.npy")).unwrap();
+    refuses(folder.path(), &["in.npy", "dangling.npy"], "a link that leads nowhere");
+}
+
+#[test]
+fn pipes_and_devices_are_written_to() {
+    let (folder, transposed) = folder();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read(pipe).unwrap()
+    });
+    transposes(folder.path(), "pipe");
+    assert_eq!(reader.join().unwrap(), transposed);
+    assert_eq!(names(folder.path()), ["in.npy", "pipe"]);
+
+    let device = fs::metadata("/dev/null").unwrap();
+    transposes(folder.path(), "/dev/null");
+    let after = fs::metadata("/dev/null").unwrap();
+    assert_eq!((device.ino(), device.mode()), (after.ino(), after.mode()));
+    if Path::new("/dev/full").exists() {
+        refuses(folder.path(), &["in.npy", "/dev/full"], "/dev/full: No space left");
+    }
+    refuses(folder.path(), &["in.npy", "."], "is a folder");
+    refuses(folder.path(), &["in.npy", "nowhere/out.npy"], "nowhere");
+}
+
+#[test]
+fn a_dash_is_standard_input_and_output() {
+    let (folder, transposed) = folder();
+    let mut child = Command::new(NPY)
+        .args(["-", "-", "--quiet"])
+        .stdin(File::open(folder.path().join("in.npy")).unwrap())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut out).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", said(&output));
+    assert_eq!(out, transposed);
+    // `--device` and what is read stand in messages.
+    let output = npy(folder.path(), &["-", "-", "--device", "sim"]);
+    assert_eq!(
+        said(&output),
+        "error: standard input: not a .npy file: it has no header: failed to fill whole buffer\n"
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = vec![7; 1 << 20];
+    fs::write(folder.path().join("in.npy"), file("'|u1'", "(1024, 1024)", false, &data)).unwrap();
+    let mut child = Command::new(NPY)
+        .current_dir(folder.path())
+        .args(["in.npy", "-", "--quiet"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdout.take().unwrap().read_exact(&mut [0; 10]).unwrap();
+    let output = child.wait_with_output().unwrap();
+    const SIGPIPE: i32 = 13;
+    assert_eq!(output.status.signal(), Some(SIGPIPE));
+    assert!(output.stderr.is_empty(), "{}", said(&output));
+}
+
+#[test]
+fn axes_orders_and_strategies() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |original: &[u8], arguments: &[&str]| {
+        fs::write(folder.path().join("in.npy"), original).unwrap();
+        let output = npy(folder.path(), &[&["in.npy", "out.npy", "--quiet"], arguments].concat());
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", said(&output));
+        fs::read(folder.path().join("out.npy")).unwrap()
+    };
+    let cube = file("'|V3'", "(2, 2, 1)", false, b"aaabbbcccddd");
+    assert_eq!(out(&cube, &[]), file("'|V3'", "(1, 2, 2)", false, b"aaacccbbbddd"));
+    assert_eq!(
+        out(&cube, &["--axes", "0,2,1"]),
+        file("'|V3'", "(2, 1, 2)", false, b"aaabbbcccddd")
+    );
+    // An array in Fortran order comes out in C order, which is how its transpose lies already.
+    let fortran = file("'<u2'", "(3, 2)", true, b"aabbccddeeff");
+    assert_eq!(out(&fortran, &[]), file("'<u2'", "(2, 3)", false, b"aabbccddeeff"));
+    assert_eq!(out(&fortran, &["--axes", "0,1"]), file("'<u2'", "(3, 2)", false, b"aaddbbeeccff"));
+    // Strategies keep the order.
+    let tiled = file("'<u2'", "(2, 3)", true, b"aaddbbeeccff");
+    assert_eq!(out(&fortran, &["--strategy", "tiled"]), tiled);
+    for empty in ["(0, 5)", "()", "(7,)"] {
+        let data = if empty == "(0, 5)" {
+            0
+        } else if empty == "()" {
+            4
+        } else {
+            28
+        };
+        let original = file("'<f4'", empty, false, &vec![1; data]);
+        let shape = if empty == "(0, 5)" { "(5, 0)" } else { empty };
+        assert_eq!(out(&original, &[]), file("'<f4'", shape, false, &vec![1; data]));
+    }
+    assert_eq!(out(&file("'|V0'", "(2, 3)", false, b""), &[]), file("'|V0'", "(3, 2)", false, b""));
+
+    fs::write(folder.path().join("in.npy"), &cube).unwrap();
+    refuses(folder.path(), &["in.npy", "o", "--axes", "0,1"], "is no order of 3 axes");
+    refuses(folder.path(), &["in.npy", "o", "--axes", "0,1,1"], "is no order of 3 axes");
+    refuses(folder.path(), &["in.npy", "o", "--strategy", "tiled"], "transposes two axes");
+    refuses(folder.path(), &["nothing.npy", "o"], "nothing.npy: No such file");
+    fs::write(folder.path().join("in.npy"), &cube[..cube.len() - 1]).unwrap();
+    refuses(
+        folder.path(),
+        &["in.npy", "o"],
+        "truncated: [2, 2, 1] of 3 bytes are 12 bytes, found 11",
+    );
+    assert_eq!(npy(folder.path(), &["in.npy"]).status.code(), Some(2));
+    assert_eq!(names(folder.path()), ["in.npy", "out.npy"]);
+}
+
+#[test]
+fn what_follows_an_array_is_told() {
+    let (folder, transposed) = folder();
+    let mut file = File::options().append(true).open(folder.path().join("in.npy")).unwrap();
+    file.write_all(b"another").unwrap();
+    let output = npy(folder.path(), &["in.npy", "out.npy"]);
+    assert!(said(&output).contains("something follows the array in in.npy"), "{}", said(&output));
+    assert_eq!(fs::read(folder.path().join("out.npy")).unwrap(), transposed);
+}
