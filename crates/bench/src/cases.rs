@@ -80,6 +80,13 @@ impl Case {
     }
 }
 
+/// The groups, in the order in which they come.
+pub fn groups() -> Vec<&'static str> {
+    let mut groups: Vec<_> = cases().iter().map(|case| case.group).collect();
+    groups.dedup();
+    groups
+}
+
 /// Bytes that no skinny matrix exceeds, but those of 4-byte elements: larger ones only take longer to prepare.
 const LARGEST_SKINNY: usize = 1 << 30;
 

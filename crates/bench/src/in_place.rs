@@ -4,6 +4,7 @@
 //! is not timed. Matrices come in sets of two, or of as many as do not fit the L2 cache: none is in there when its turn
 //! comes.
 
+use crate::memory::{ensure_free, matrix_bytes};
 use crate::race::rotated;
 use anyhow::{Result, ensure};
 use bytemuck::Pod;
@@ -74,34 +75,45 @@ where
     }
 }
 
-/// Lets the entrants transpose a `rows × cols` matrix by turns, and a copy beside them. `None` for an
-/// entrant that does not serve the shape.
+/// What came of each entrant, or why it does not serve the shape; and the copy's speed in GB/s, if the device has a clock.
+pub type Compared = (Option<f64>, Vec<Result<Outcome, String>>);
+
+/// How often [`compare`] tells that it goes on.
+pub fn steps(entrants: usize, turns: usize) -> usize {
+    entrants * (turns + 1)
+}
+
+/// Lets the entrants transpose a `rows × cols` matrix by turns, and a copy beside them. On a simulator nothing is timed.
 ///
 /// # Errors
-/// What the device reports, or a wrong result.
+/// A matrix that is empty or too large, what the device reports, or a wrong result.
 pub fn compare<T: Numbered>(
     device: &Device,
-    rows: usize,
-    cols: usize,
+    (rows, cols): (usize, usize),
     entrants: &[Entrant],
     turns: usize,
-) -> Result<(Option<f64>, Vec<Option<Outcome>>)> {
-    let bytes = rows * cols * size_of::<T>();
+    told: &mut dyn FnMut(usize),
+) -> Result<Compared> {
+    let bytes = matrix_bytes(rows, cols, size_of::<T>())?;
+    // The elements and what is read back; the matrix and what it is copied to.
+    ensure_free(device, bytes.saturating_mul(2), bytes.saturating_mul(2))?;
+    let (count, turns) = if device.is_gpu() { (rotated(bytes, 12), turns) } else { (1, 0) };
     let host: Vec<T> = (0..rows * cols).into_par_iter().map(T::numbered).collect();
-    let count = if device.is_gpu() { rotated(bytes, 12) } else { 1 };
     let set = (0..count).map(|_| DeviceMatrix::from_host(device, rows, cols, &host));
     let mut set: Vec<_> = set.collect::<transpose::Result<_>>()?;
     drop(host);
     let mut plans = Vec::new();
     for entrant in entrants {
         match InPlacePlan::with_options(&set[0], entrant.algorithm, &entrant.options) {
-            Ok(plan) => plans.push(Some(plan)),
-            Err(Error::NotServed { .. }) => plans.push(None),
+            Ok(plan) => plans.push(Ok(plan)),
+            Err(Error::NotServed { reason, .. }) => plans.push(Err(reason.to_owned())),
             Err(error) => return Err(error.into()),
         }
     }
     let mut back = None;
-    for plan in plans.iter_mut().flatten() {
+    for plan in &mut plans {
+        told(1);
+        let Ok(plan) = plan else { continue };
         plan.run(&mut set[0])?;
         verify(&set[0], rows, cols, plan)?;
         let back = match &mut back {
@@ -118,14 +130,15 @@ pub fn compare<T: Numbered>(
         copy_times
             .push(device.time(|| set.iter().try_for_each(|matrix| matrix.copy_into(&mut target)))?);
         for (plan, times) in plans.iter_mut().zip(&mut times) {
-            if let (Some(plan), Some(back)) = (plan, &mut back) {
+            told(1);
+            if let (Ok(plan), Some(back)) = (plan, &mut back) {
                 times.push(device.time(|| set.iter_mut().try_for_each(|matrix| plan.run(matrix)))?);
                 set.iter_mut().try_for_each(|matrix| back.run(matrix))?;
             }
         }
     }
     for (plan, outcome) in plans.iter_mut().zip(&mut steps) {
-        if let (Some(plan), Some(back)) = (plan, &mut back) {
+        if let (Ok(plan), Some(back), true) = (plan, &mut back, turns > 0) {
             *outcome = plan.run_step_by_step(&mut set[0])?;
             back.run(&mut set[0])?;
         }
@@ -135,10 +148,10 @@ pub fn compare<T: Numbered>(
         Some(2.0 * (bytes * count) as f64 / median.as_secs_f64() / 1e9)
     };
     let copy = speed(copy_times);
-    let outcomes = plans.iter().zip(times).zip(steps).map(|((plan, times), steps)| {
-        let plan = plan.as_ref()?;
+    let outcomes = plans.into_iter().zip(times).zip(steps).map(|((plan, times), steps)| {
+        let plan = plan?;
         let gb_per_s = speed(times);
-        Some(Outcome {
+        Ok(Outcome {
             algorithm: plan.algorithm(),
             gb_per_s,
             of_copy: gb_per_s.zip(copy).map(|(speed, copy)| speed / copy),

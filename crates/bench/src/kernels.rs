@@ -5,7 +5,7 @@ use crate::race::{Contestant, Pairs, Timing};
 use anyhow::{Context, Result, ensure};
 use bytemuck::Pod;
 use indicatif::ProgressBar;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use study::{Block, Kernel, Outcome};
 use transpose::simt::Counters;
 use transpose::{Device, DeviceMatrix, MatrixView, MatrixViewMut};
@@ -48,6 +48,16 @@ impl Run {
     pub fn bytes(&self) -> usize {
         let (rows, cols) = self.dst_shape();
         rows * cols * self.element_bytes
+    }
+
+    /// The shape of its blocks, as the command line takes it.
+    pub fn block_name(&self) -> String {
+        block_name(self.block)
+    }
+
+    /// Rows and columns of the source.
+    pub fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
     }
 
     fn dst_shape(&self) -> (usize, usize) {
@@ -101,6 +111,22 @@ impl Run {
         let src = src.window(0, self.rows, self.cols, self.cols)?;
         Ok((src, dst.window_mut(0, dst_rows, dst_cols, self.dst_ld())?))
     }
+}
+
+/// The shape of a block, as the command line takes it.
+pub fn block_name(block: Block) -> String {
+    format!("{}x{}", block.x, block.y)
+}
+
+/// Makes sure that there is memory for matrices of so many bytes: the elements, what they become for each outcome of the kernels,
+/// and what is read back on the host; a source and a destination, wherever they are.
+///
+/// # Errors
+/// Less memory than that.
+pub fn ensure_memory(device: &Device, runs: &[Run], bytes: usize) -> Result<()> {
+    let outcomes: HashSet<Outcome> = runs.iter().map(|run| run.kernel.outcome()).collect();
+    let on_host = bytes.saturating_mul(3 + outcomes.len());
+    crate::memory::ensure_free(device, on_host, bytes.saturating_mul(2))
 }
 
 /// Races the runs against the driver's copy. The first timing is the copy's, then one for each

@@ -1,65 +1,39 @@
-//! Results as files: CSV and SVG, if asked for.
+//! Results as files.
 
+use crate::program::Common;
+use crate::table::{Cell, Column};
 use anyhow::{Context, Result};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The files to write results to.
-#[derive(clap::Args)]
-pub struct Files {
-    /// Write the numbers as CSV to this file.
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
-    /// Write the bars as SVG to this file.
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
-}
-
-impl Files {
-    /// Writes what was asked for. `header` names the fields of a row.
-    ///
-    /// # Errors
-    /// What the file system reports.
-    pub fn write(
-        &self,
-        header: &[&str],
-        rows: &[Vec<String>],
-        svg: impl FnOnce() -> String,
-    ) -> Result<()> {
-        if let Some(path) = &self.csv {
-            let mut text = record(header.iter().copied());
-            for row in rows {
-                text += &record(row.iter().map(String::as_str));
-            }
-            write(path, &text)?;
-        }
-        if let Some(path) = &self.svg {
-            write(path, &svg())?;
-        }
-        Ok(())
+/// Writes rows as CSV, below the keys of the columns.
+///
+/// # Errors
+/// What the file system reports.
+pub fn write_csv(
+    common: &Common,
+    path: &Path,
+    columns: &[Column],
+    rows: &[Vec<Cell>],
+) -> Result<()> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(columns.iter().map(|column| column.key))?;
+    for row in rows {
+        writer.write_record(row.iter().map(Cell::kept))?;
     }
+    write(common, path, &writer.into_inner().context("CSV")?)
 }
 
-/// One line of CSV (RFC 4180).
-fn record<'a>(fields: impl Iterator<Item = &'a str>) -> String {
-    let quoted = |field: &str| match field.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field.to_owned(),
-    };
-    fields.map(quoted).collect::<Vec<_>>().join(",") + "\n"
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| path.display().to_string())?;
-    eprintln!("wrote {}", path.display());
+/// Writes a file, and says so.
+///
+/// # Errors
+/// What the file system reports.
+pub fn write(common: &Common, path: &Path, contents: &[u8]) -> Result<()> {
+    std::fs::write(path, contents).with_context(|| path.display().to_string())?;
+    common.say(format_args!("wrote {}", path.display()));
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::record;
-
-    #[test]
-    fn fields_with_commas_are_quoted() {
-        assert_eq!(record(["a", "b, c", "d \"e\""].into_iter()), "a,\"b, c\",\"d \"\"e\"\"\"\n");
-    }
+/// The date, as year-month-day.
+pub fn today() -> String {
+    time::OffsetDateTime::now_utc().date().to_string()
 }

@@ -6,79 +6,78 @@
 //! memory on average: 1 without conflicts, 32 at worst.
 
 use crate::kernels::{Run, count};
-use crate::output::Files;
+use crate::program::Common;
 use crate::progress;
-use crate::svg::{Bar, bar_chart};
+use crate::svg::{Bar, Chart};
+use crate::table::{Cell, Column, Report};
 use anyhow::Result;
 use bytemuck::Pod;
 use transpose::Device;
 use transpose::simt::{Counters, GlobalTraffic};
 
-/// Counts what each run does to memory, prints it, and writes it to the files asked for.
+/// The columns. Efficiency is a fraction.
+const COLUMNS: [Column; 11] = [
+    Column::text("kernel", "kernel", 20),
+    Column::text("block", "block", 8),
+    Column::unseen("rows"),
+    Column::unseen("cols"),
+    Column::unseen("element_bytes"),
+    Column::number("load_sectors", "loaded sectors", 8),
+    Column::number("load_efficiency", "efficiency", 6),
+    Column::number("store_sectors", "stored sectors", 8),
+    Column::number("store_efficiency", "efficiency", 6),
+    Column::number("shared_load_ways", "shared loads, ways", 6),
+    Column::number("shared_store_ways", "shared stores, ways", 6),
+];
+
+/// Counts what each run does to memory, prints it, and writes it to the files asked for. The results have been verified; `left_out`
+/// says what has no run, and why.
 ///
 /// # Errors
 /// What the simulator or the file system reports.
-pub fn report<T: Pod>(device: &Device, host: &[T], runs: &[Run], files: &Files) -> Result<()> {
-    let bar = progress::bar(runs.len());
+pub fn report<T: Pod>(
+    common: &Common,
+    device: &Device,
+    title: &str,
+    host: &[T],
+    runs: &[Run],
+    left_out: &[String],
+) -> Result<()> {
+    let bar = progress::bar(common, runs.len());
     let Some(counted) = count(device, host, runs, &bar)? else { return Ok(()) };
-    bar.finish_and_clear();
-    println!("no GPU, so no times; this is what the simulator counted:");
-    println!(
-        "{:<20} {:<8} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7}",
-        "", "", "loads:", "", "stores:", "", "shared:", "ways"
-    );
-    println!(
-        "{:<20} {:<8} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7}",
-        "", "block", "sectors", "effic.", "sectors", "effic.", "load", "store"
-    );
-    let (mut records, mut bars) = (Vec::new(), Vec::new());
+    let counted_alone = format!("{title}, all results verified; no GPU, so no times, but counts");
+    let mut report = Report::new(common, device, counted_alone, &COLUMNS, &bar);
+    left_out.iter().for_each(|what| report.leave_out(what));
+    let mut bars = Vec::new();
     for (run, counters) in runs.iter().zip(&counted) {
-        let fields = fields(counters);
-        print!("{:<20} {:<8}", run.kernel, run.block);
-        for (field, width) in fields.iter().zip([9, 9, 9, 9, 7, 7]) {
-            print!(" {:>width$}", if field.is_empty() { "–" } else { field });
-        }
-        println!();
-        let (name, block) = (run.kernel.name(), run.block.to_string());
+        let (name, block) = (run.kernel.name(), run.block_name());
         let bytes = run.bytes() as f64;
         let moved = |traffic: &GlobalTraffic| traffic.moved_bytes as f64 / bytes;
-        for (what, value) in
-            [("loads", moved(&counters.global_load)), ("stores", moved(&counters.global_store))]
-        {
-            let label = format!("{name} {block}");
-            bars.push(Bar { label, group: what.into(), value, spread: (value, value) });
-        }
-        records.push([name.into(), block].into_iter().chain(fields).collect());
+        bars.push(Bar::plain(format!("{name} {block}"), "loads", moved(&counters.global_load)));
+        bars.push(Bar::plain("", "stores", moved(&counters.global_store)));
+        let (rows, cols) = run.shape();
+        let mut cells = vec![name.into(), block.into()];
+        cells.extend([rows, cols, size_of::<T>()].map(Cell::from));
+        cells.extend(figures(counters));
+        report.row(cells);
     }
-    let header = [
-        "kernel",
-        "block",
-        "load_sectors",
-        "load_efficiency",
-        "store_sectors",
-        "store_efficiency",
-        "shared_load_ways",
-        "shared_store_ways",
-    ];
     let unit = "bytes moved for each byte of the result";
-    files.write(&header, &records, || bar_chart("Simulated memory traffic", unit, &bars))
+    let title = format!("Simulated memory traffic, {title}");
+    report.finish(|| Chart::new(title, unit, bars))
 }
 
 /// Sectors and efficiency of loads and of stores, and the ways of shared loads and stores.
-fn fields(counters: &Counters) -> [String; 6] {
-    let efficiency = |traffic: &GlobalTraffic| optional(traffic.efficiency(), 3);
+fn figures(counters: &Counters) -> [Cell; 6] {
     let (load, store) = (&counters.global_load, &counters.global_store);
+    let number = |value: Option<f64>, digits| {
+        value.map_or(Cell::Nothing, |value| Cell::Number(value, digits, digits))
+    };
     [
-        load.sectors.to_string(),
-        efficiency(load),
-        store.sectors.to_string(),
-        efficiency(store),
-        optional(counters.shared_load.ways(), 2),
-        optional(counters.shared_store.ways(), 2),
+        load.sectors.into(),
+        number(load.efficiency(), 3),
+        store.sectors.into(),
+        number(store.efficiency(), 3),
+        number(counters.shared_load.ways(), 2),
+        number(counters.shared_store.ways(), 2),
     ]
-}
-
-/// The number, or nothing.
-fn optional(value: Option<f64>, digits: usize) -> String {
-    value.map_or(String::new(), |value| format!("{value:.digits$}"))
 }

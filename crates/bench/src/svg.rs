@@ -1,9 +1,24 @@
 //! Bar charts as SVG: one bar a measurement, whiskers from its slowest to its fastest turn. Bars
 //! without a label share the row of the bar above.
 
+use crate::output;
 use std::fmt::Write;
 
+/// A chart: bars from top to bottom.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// What was measured, with the shape.
+    pub title: String,
+    /// What the lengths of the bars mean.
+    pub unit: &'static str,
+    /// The bars.
+    pub bars: Vec<Bar>,
+    /// Where, and when.
+    below: String,
+}
+
 /// A measurement to draw.
+#[derive(Clone, Debug)]
 pub struct Bar {
     /// Its name, left of the bar; empty for a bar that shares the row of the one before.
     pub label: String,
@@ -15,84 +30,154 @@ pub struct Bar {
     pub spread: (f64, f64),
 }
 
+impl Bar {
+    /// A bar without a whisker.
+    pub fn plain(label: impl Into<String>, group: impl Into<String>, value: f64) -> Self {
+        Bar { label: label.into(), group: group.into(), value, spread: (value, value) }
+    }
+}
+
 /// Colours that those who see few colours can tell apart (Okabe and Ito).
 const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
 
-/// The room for labels: so much, and for each character of the longest.
-const LABEL_WIDTH: [f64; 2] = [20.0, 6.8];
+/// The room for labels beside the longest.
+const LABEL_MARGIN: f64 = 20.0;
+/// How much larger than a label the title is.
+const TITLE_SIZE: f64 = 15.0 / 12.0;
 const BAR_WIDTH: f64 = 520.0;
 /// The height of a bar that has a row for itself, and of one that shares it.
-const BAR_HEIGHTS: [f64; 2] = [17.0, 11.0];
+const BAR_HEIGHTS: [f64; 2] = [17.0, 13.0];
 /// Between two rows.
 const GAP: f64 = 5.0;
-const TOP: f64 = 64.0;
+/// Where the legend begins, and the height of each of its lines.
+const LEGEND_TOP: f64 = 52.0;
+const LEGEND_LINE: f64 = 17.0;
 
-/// Draws the bars from top to bottom; `unit` is what their lengths mean.
-pub fn bar_chart(title: &str, unit: &str, bars: &[Bar]) -> String {
-    let mut groups: Vec<&str> = Vec::new();
-    for bar in bars {
-        if !groups.contains(&bar.group.as_str()) {
-            groups.push(&bar.group);
+impl Chart {
+    /// A chart of one title.
+    pub fn new(title: impl Into<String>, unit: &'static str, bars: Vec<Bar>) -> Self {
+        Chart { title: title.into(), unit, bars, below: String::new() }
+    }
+
+    /// The chart of something that was measured on a device today.
+    pub fn on(self, device: &str) -> Self {
+        Chart { below: format!("{device}, {}", output::today()), ..self }
+    }
+
+    /// The groups, in the order in which they come.
+    fn groups(&self) -> Vec<&str> {
+        let mut groups: Vec<&str> = Vec::new();
+        for bar in &self.bars {
+            if !groups.contains(&bar.group.as_str()) {
+                groups.push(&bar.group);
+            }
         }
+        groups
     }
-    let longest = bars.iter().map(|bar| bar.value.max(bar.spread.1)).fold(0.0, f64::max);
-    let tick = tick_step(longest);
-    let full = (longest / tick).ceil().max(1.0) * tick;
-    let longest_label = bars.iter().map(|bar| bar.label.chars().count()).max().unwrap_or(0);
-    let label_width = (LABEL_WIDTH[0] + LABEL_WIDTH[1] * longest_label as f64).ceil();
-    let x = |value: f64| label_width + value / full * BAR_WIDTH;
-    let rows: Vec<&[Bar]> = bars.chunk_by(|_, next| next.label.is_empty()).collect();
-    let bottom = TOP + rows.iter().map(|row| row_height(row)).sum::<f64>();
 
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" \
-         font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-         <text x=\"12\" y=\"22\" font-size=\"15\">{}</text>\n",
-        label_width + BAR_WIDTH + 80.0,
-        bottom + 40.0,
-        escaped(title)
-    );
-    for step in 0..=(full / tick).round() as usize {
-        let value = step as f64 * tick;
-        line(&mut svg, (x(value), TOP - 6.0), (x(value), bottom), "#dddddd");
-        text(&mut svg, (x(value), bottom + 16.0), "middle", &format!("{value:.0$}", digits(tick)));
-    }
-    text(&mut svg, (x(full / 2.0), bottom + 33.0), "middle", unit);
-    let mut legend_x = 12.0;
-    for (index, group) in groups.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
-        _ = writeln!(
-            svg,
-            "<rect x=\"{legend_x}\" y=\"34\" width=\"11\" height=\"11\" fill=\"{colour}\"/>"
+    /// Draws it.
+    pub fn to_svg(&self) -> String {
+        let longest = self.bars.iter().map(|bar| bar.value.max(bar.spread.1)).fold(0.0, f64::max);
+        let tick = tick_step(longest);
+        let full = (longest / tick).ceil().max(1.0) * tick;
+        let label = self.bars.iter().map(|bar| text_width(&bar.label)).fold(0.0, f64::max);
+        let left = (LABEL_MARGIN + label).ceil();
+        let headings = [text_width(&self.title) * TITLE_SIZE, text_width(&self.below)];
+        let width = (left + BAR_WIDTH + 80.0).max(headings[0].max(headings[1]) + 24.0);
+        let legend = Legend::new(self.groups(), width);
+        let top = LEGEND_TOP + legend.height() + 14.0;
+        let rows: Vec<&[Bar]> = self.bars.chunk_by(|_, next| next.label.is_empty()).collect();
+        let bottom = top + rows.iter().map(|row| row_height(row)).sum::<f64>();
+
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {}\" \
+             font-family=\"sans-serif\" font-size=\"12\">\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+             <text x=\"12\" y=\"22\" font-size=\"15\">{}</text>\n\
+             <text x=\"12\" y=\"40\" fill=\"#555555\">{}</text>\n",
+            bottom + 40.0,
+            escaped(&self.title),
+            escaped(&self.below)
         );
-        text(&mut svg, (legend_x + 16.0, 44.0), "start", group);
-        legend_x += 40.0 + 7.0 * group.chars().count() as f64;
+        legend.draw(&mut svg);
+        let x = |value: f64| left + value / full * BAR_WIDTH;
+        for step in 0..=(full / tick).round() as usize {
+            let value = step as f64 * tick;
+            line(&mut svg, (x(value), top - 6.0), (x(value), bottom), "#dddddd");
+            let value = format!("{value:.0$}", digits(tick));
+            text(&mut svg, (x(step as f64 * tick), bottom + 16.0), "middle", &value);
+        }
+        text(&mut svg, (x(full / 2.0), bottom + 33.0), "middle", self.unit);
+        let mut top = top;
+        for row in rows {
+            let middle = top + (row_height(row) - GAP + 1.0) / 2.0;
+            text(&mut svg, (left - 8.0, middle + 4.0), "end", &row[0].label);
+            for (index, bar) in row.iter().enumerate() {
+                let height = bar_height(row);
+                let top = top + index as f64 * height;
+                let (width, colour) = (x(bar.value) - left, legend.colour(&bar.group));
+                _ = writeln!(
+                    svg,
+                    "<rect x=\"{left}\" y=\"{top}\" width=\"{width:.1}\" \
+                     height=\"{height:.1}\" fill=\"{colour}\"/>"
+                );
+                let middle = top + (height + 1.0) / 2.0;
+                line(&mut svg, (x(bar.spread.0), middle), (x(bar.spread.1), middle), "black");
+                let end = x(bar.value.max(bar.spread.1)) + 6.0;
+                text(&mut svg, (end, middle + 4.0), "start", &rounded(bar.value, full));
+            }
+            top += row_height(row);
+        }
+        svg.push_str("</svg>\n");
+        svg
     }
-    let mut top = TOP;
-    for row in rows {
-        let height = bar_height(row);
-        let middle = top + (row_height(row) - GAP + 1.0) / 2.0;
-        text(&mut svg, (label_width - 8.0, middle + 4.0), "end", &row[0].label);
-        for (index, bar) in row.iter().enumerate() {
-            let top = top + index as f64 * height;
-            let middle = top + (height + 1.0) / 2.0;
-            let group = groups.iter().position(|group| *group == bar.group).unwrap_or_default();
-            let colour = COLOURS[group % COLOURS.len()];
-            let width = x(bar.value) - label_width;
+}
+
+/// What the colours mean: an entry for each group, in as many lines as they take.
+struct Legend<'a> {
+    /// Each group, and where its entry stands.
+    entries: Vec<(&'a str, f64, f64)>,
+}
+
+impl<'a> Legend<'a> {
+    fn new(groups: Vec<&'a str>, width: f64) -> Self {
+        let (mut x, mut y) = (12.0, LEGEND_TOP);
+        let mut entries = Vec::new();
+        for group in groups {
+            let long = 36.0 + text_width(group);
+            if x > 12.0 && x + long > width {
+                (x, y) = (12.0, y + LEGEND_LINE);
+            }
+            entries.push((group, x, y));
+            x += long;
+        }
+        Legend { entries }
+    }
+
+    fn height(&self) -> f64 {
+        self.entries.last().map_or(0.0, |&(_, _, y)| y - LEGEND_TOP + LEGEND_LINE)
+    }
+
+    fn colour(&self, group: &str) -> &'static str {
+        let index = self.entries.iter().position(|&(name, ..)| name == group).unwrap_or_default();
+        COLOURS[index % COLOURS.len()]
+    }
+
+    fn draw(&self, svg: &mut String) {
+        for &(group, x, y) in &self.entries {
+            let colour = self.colour(group);
             _ = writeln!(
                 svg,
-                "<rect x=\"{label_width}\" y=\"{top}\" width=\"{width:.1}\" \
-                 height=\"{height:.1}\" fill=\"{colour}\"/>"
+                "<rect x=\"{x}\" y=\"{y}\" width=\"11\" height=\"11\" fill=\"{colour}\"/>"
             );
-            line(&mut svg, (x(bar.spread.0), middle), (x(bar.spread.1), middle), "black");
-            let end = x(bar.value.max(bar.spread.1)) + 6.0;
-            text(&mut svg, (end, middle + 4.0), "start", &rounded(bar.value, full));
+            text(svg, (x + 16.0, y + 10.0), "start", group);
         }
-        top += row_height(row);
     }
-    svg.push_str("</svg>\n");
-    svg
+}
+
+/// How wide a text is, about, at the size of labels.
+fn text_width(text: &str) -> f64 {
+    6.8 * text.chars().count() as f64
 }
 
 fn bar_height(row: &[Bar]) -> f64 {
@@ -148,7 +233,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bar, bar_chart, tick_step};
+    use super::{Bar, Chart, tick_step};
 
     #[test]
     fn a_bar_ends_where_its_value_is() {
@@ -158,9 +243,10 @@ mod tests {
             value: 50.0,
             spread: (40.0, 100.0),
         };
-        let svg = bar_chart("t", "GB/s", &[bar]);
+        let svg = Chart::new("t", "GB/s", vec![bar]).on("a device").to_svg();
         assert!(svg.contains("width=\"260.0\""), "half of the axis:\n{svg}");
         assert!(svg.contains("a &lt; b"));
+        assert!(svg.contains(">a device, 20"), "where and when:\n{svg}");
     }
 
     #[test]
@@ -168,7 +254,7 @@ mod tests {
         let label = "10000 × 10000 ld 10001 10003 at 1, and then some";
         let spread = (0.9, 0.98);
         let bar = Bar { label: label.to_owned(), group: "g".to_owned(), value: 0.97, spread };
-        let svg = bar_chart("t", "", &[bar]);
+        let svg = Chart::new("t", "", vec![bar]).to_svg();
         for tick in ["0.0", "0.3", "0.6", "0.7", "1.0"] {
             assert!(svg.contains(&format!(">{tick}</text>")), "{tick}:\n{svg}");
         }
@@ -184,11 +270,25 @@ mod tests {
             value: 0.5,
             spread: (0.5, 0.5),
         };
-        let svg = bar_chart("t", "", &[bar("a", "x"), bar("", "y"), bar("b", "x")]);
+        let bars = vec![bar("a", "x"), bar("", "y"), bar("b", "x")];
+        let svg = Chart::new("t", "", bars).to_svg();
         assert_eq!(svg.matches(">a</text>").count(), 1);
-        assert_eq!(svg.matches("height=\"11.0\" fill=").count(), 2);
+        assert_eq!(svg.matches("height=\"13.0\" fill=").count(), 2);
         assert_eq!(svg.matches("height=\"17.0\" fill=").count(), 1);
         assert!(svg.contains(">0.500<"));
+    }
+
+    #[test]
+    fn nothing_leaves_the_page() {
+        let groups = (0..40).map(|n| Bar::plain(format!("bar {n}"), format!("group {n}"), 1.0));
+        let svg = Chart::new("a title that is long. ".repeat(20), "", groups.collect()).to_svg();
+        let view = svg.split("viewBox=\"0 0 ").nth(1).unwrap();
+        let width: f64 = view.split(' ').next().unwrap().parse().unwrap();
+        assert!(width > 20.0 * 22.0 * 6.8);
+        for x in svg.split(" x=\"").skip(1) {
+            let x: f64 = x.split('"').next().unwrap().parse().unwrap();
+            assert!(x + 6.8 * 8.0 < width, "{x} of {width}");
+        }
     }
 
     #[test]

@@ -2,8 +2,11 @@
 //! sectors allow.
 
 use crate::moves::{Arena, Move};
+use crate::program::Common;
 use crate::progress;
 use crate::race::Contestant;
+use crate::svg::{Bar, Chart};
+use crate::table::{Cell, Column, Report};
 use anyhow::{Result, ensure};
 use fastrand::Rng;
 use transpose::{Device, DeviceTensor, TensorLayout, TensorPlan};
@@ -160,45 +163,35 @@ impl Figures {
         self.ways[0].1 / self.copy / self.bound
     }
 
-    /// A line for a table.
-    fn row(&self) -> String {
-        let Figures { drawn: Drawn { kind, shape, of }, ways, copy, bound } = self;
-        let (_, best) = ways.iter().max_by(|a, b| a.1.total_cmp(&b.1)).expect("there is a way");
-        format!(
-            "{kind:<7} {:>3} {:>2} {:<34} {copy:>7.0} {:>7.0} {:>7.3} {bound:>6.3} {:>8.3} {:>8.3}  {}",
-            of.element,
-            of.word(),
-            shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" × "),
-            ways[0].1,
-            ways[0].1 / copy,
-            self.of_bound(),
-            best / copy / bound,
-            ways[0].0,
-        )
+    /// The speed of the fastest way as a fraction of what the sectors allow.
+    fn best_of_bound(&self) -> f64 {
+        self.ways.iter().map(|way| way.1).fold(0.0, f64::max) / self.copy / self.bound
     }
 }
 
-/// The names of what [`Figures::records`] has.
-pub const HEADER: [&str; 14] = [
-    "kind",
-    "element_bytes",
-    "word_bytes",
-    "shape",
-    "src_strides",
-    "dst_strides",
-    "src_start",
-    "dst_start",
-    "way",
-    "what",
-    "memcpy_gb_s",
-    "gb_s",
-    "bound",
-    "of_bound",
+/// The columns of what [`Figures::rows`] has.
+pub const COLUMNS: [Column; 16] = [
+    Column::text("kind", "kind", 7),
+    Column::number("element_bytes", "element, bytes", 0),
+    Column::number("word_bytes", "word, bytes", 0),
+    Column::text("shape", "shape", 34),
+    Column::unseen("src_strides"),
+    Column::unseen("dst_strides"),
+    Column::unseen("src_start"),
+    Column::unseen("dst_start"),
+    Column::unseen("way"),
+    Column::number("memcpy_gb_s", "memcpy, GB/s", 7),
+    Column::number("gb_s", "GB/s", 7),
+    Column::number("of_copy", "of copy", 7),
+    Column::number("bound", "bound", 7),
+    Column::number("of_bound", "of bound", 8),
+    Column::number("best_of_bound", "best way", 8),
+    Column::text("what", "way", 0),
 ];
 
 impl Figures {
-    /// For each way a row of CSV; the library's choice is number 0.
-    pub fn records(&self) -> Vec<Vec<String>> {
+    /// A row for each way; the library's choice is number 0.
+    pub fn rows(&self) -> Vec<Vec<Cell>> {
         let Figures { drawn: Drawn { kind, shape, of }, ways, copy, bound } = self;
         let joined =
             |numbers: &mut dyn Iterator<Item = String>| numbers.collect::<Vec<_>>().join(" ");
@@ -206,25 +199,27 @@ impl Figures {
             let count = layout.rank() - 1;
             joined(&mut layout.strides()[..count].iter().map(ToString::to_string))
         };
-        let record = |(number, (what, speed)): (usize, &(String, f64))| {
+        let row = |(number, (what, speed)): (usize, &(String, f64))| {
             vec![
-                (*kind).to_owned(),
-                of.element.to_string(),
-                of.word().to_string(),
-                joined(&mut shape.iter().map(ToString::to_string)),
-                strides(&of.src),
-                strides(&of.dst),
-                of.src.offset().to_string(),
-                of.dst.offset().to_string(),
-                number.to_string(),
-                what.clone(),
-                format!("{copy:.1}"),
-                format!("{speed:.1}"),
-                format!("{bound:.4}"),
-                format!("{:.4}", speed / copy / bound),
+                (*kind).into(),
+                of.element.into(),
+                of.word().into(),
+                joined(&mut shape.iter().map(ToString::to_string)).into(),
+                strides(&of.src).into(),
+                strides(&of.dst).into(),
+                of.src.offset().into(),
+                of.dst.offset().into(),
+                number.into(),
+                Cell::speed(*copy),
+                Cell::speed(*speed),
+                Cell::fraction(speed / copy),
+                Cell::fraction(*bound),
+                Cell::fraction(speed / copy / bound),
+                Cell::fraction(self.best_of_bound()),
+                what.clone().into(),
             ]
         };
-        ways.iter().enumerate().map(record).collect()
+        ways.iter().enumerate().map(row).collect()
     }
 }
 
@@ -254,53 +249,68 @@ pub fn what(plan: &TensorPlan) -> String {
     how.map_or(said.clone(), |(_, how)| how.to_owned())
 }
 
-/// Draws moves, measures them and prints how far below their bounds they stay, and the lowest `listed`.
+/// Draws moves and measures them: a row for each, the lowest of them printed, and how far below their bounds they stay.
 ///
 /// # Errors
 /// A wrong result, and what the device reports.
 pub fn run(
+    common: &Common,
     device: &Device,
     (seed, count): (u64, usize),
     every: bool,
     turns: usize,
-) -> Result<Vec<Figures>> {
+) -> Result<()> {
     const BYTES: usize = 96 << 20;
     const CAPACITY: usize = 640 << 20;
     const LISTED: usize = 20;
     ensure!(count > 0, "a sweep of no problems measures nothing");
     let mut arena = Arena::new(device, CAPACITY, BYTES / 2)?;
-    let bar = progress::bar(count);
+    let bar = progress::bar(common, count);
     let mut all = Vec::with_capacity(count);
     for drawn in drawn(seed, count, BYTES, CAPACITY)? {
         all.push(measure(&mut arena, drawn, every, turns)?);
         bar.inc(1);
     }
-    bar.finish_and_clear();
     all.sort_by(|a, b| a.of_bound().total_cmp(&b.of_bound()));
-    println!("seed {seed}: {count} random moves, each verified. The lowest:");
-    println!(
-        "{:<7} {:>3} {:>2} {:<34} {:>7} {:>7} {:>7} {:>6} {:>8} {:>8}",
-        "kind", "B", "W", "shape", "memcpy", "GB/s", "of copy", "bound", "of bound", "best way"
-    );
-    for figures in all.iter().take(LISTED) {
-        println!("{}", figures.row());
+    let title = format!("Seed {seed}: {count} random moves, all results verified; the lowest");
+    let mut report = Report::new(common, device, title, &COLUMNS, &bar);
+    for (number, figures) in all.iter().enumerate() {
+        for (way, cells) in figures.rows().into_iter().enumerate() {
+            if number < LISTED && way == 0 { report.row(cells) } else { report.keep(cells) }
+        }
     }
     let narrow = |figures: &&Figures| figures.drawn.of.word() < 4;
-    summarize("words of 4 bytes and more", all.iter().filter(|figures| !narrow(figures)));
-    summarize("words of 1 and 2 bytes", all.iter().filter(narrow));
-    Ok(all)
+    for (name, figures) in [
+        ("words of 4 bytes and more", all.iter().filter(|f| !narrow(f)).collect::<Vec<_>>()),
+        ("words of 1 and 2 bytes", all.iter().filter(narrow).collect()),
+    ] {
+        summary(name, &figures).iter().for_each(|line| report.below(line));
+    }
+    report.finish(|| chart(seed, &all))
 }
 
 /// The lowest, the 5th percentile and the mean of the fractions of the bound, in ascending order.
-fn summarize<'a>(name: &str, of: impl Iterator<Item = &'a Figures>) {
-    let fractions: Vec<f64> = of.map(Figures::of_bound).collect();
-    let Some(lowest) = fractions.first() else { return };
+fn summary(name: &str, figures: &[&Figures]) -> Option<String> {
+    let fractions: Vec<f64> = figures.iter().map(|figures| figures.of_bound()).collect();
+    let lowest = fractions.first()?;
     let fifth = fractions[fractions.len() / 20];
     let mean = fractions.iter().sum::<f64>() / fractions.len() as f64;
     let count = fractions.len();
-    println!(
+    Some(format!(
         "{name}, {count}: lowest {lowest:.3}, 5th percentile {fifth:.3}, mean {mean:.3} of the bound"
-    );
+    ))
+}
+
+/// A bar for each move, the lowest first.
+fn chart(seed: u64, all: &[Figures]) -> Chart {
+    let bar = |figures: &Figures| {
+        let Drawn { kind, shape, of } = &figures.drawn;
+        let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
+        let label = format!("{} of {} bytes", shape.join(" × "), of.element);
+        Bar::plain(label, *kind, figures.of_bound())
+    };
+    let title = format!("{} random moves from seed {seed}", all.len());
+    Chart::new(title, "of what the sectors allow", all.iter().map(bar).collect())
 }
 
 #[cfg(test)]

@@ -7,15 +7,17 @@
 //! that none finds its data in the L2 cache, and the kernels take turns, so that a drifting clock
 //! favours none; the median turn counts. Results are verified on the host after the timing.
 
-use anyhow::{Result, ensure};
-use bench::device::DeviceChoice;
-use bench::kernels::{Run, elements, race, verify};
-use bench::output::Files;
+use anyhow::Result;
+use bench::kernels::{Run, elements, ensure_memory, race, verify};
+use bench::memory::matrix_bytes;
+use bench::program::{self, Common};
 use bench::race::{Timing, steps};
-use bench::svg::{Bar, bar_chart};
+use bench::svg::{Bar, Chart};
+use bench::table::{Cell, Column, Report};
 use bench::{progress, simulated, with_element};
 use bytemuck::Pod;
 use clap::Parser;
+use std::process::ExitCode;
 use study::{Kernel, Source};
 use transpose::Device;
 
@@ -29,13 +31,13 @@ struct Arguments {
     #[arg(long)]
     cols: Option<usize>,
     /// Bytes of an element: 1, 2, 4, 8 or 16.
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 4, value_parser = program::word)]
     element: usize,
     /// Back-to-back launches between two events.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = program::count)]
     reps: usize,
     /// Times that each kernel takes its turn.
-    #[arg(long, default_value_t = 9)]
+    #[arg(long, default_value_t = 9, value_parser = program::count)]
     turns: usize,
     /// The kernels, by their names here or in their texts; all of them if not given.
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
@@ -47,21 +49,20 @@ struct Arguments {
     #[arg(long)]
     list: bool,
     #[command(flatten)]
-    files: Files,
-    /// Where to run: auto, cuda or sim.
-    #[arg(long, default_value = "auto")]
-    device: DeviceChoice,
+    common: Common,
 }
 
-fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+fn main() -> ExitCode {
+    program::main(|arguments: &Arguments| &arguments.common, run)
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
     if arguments.list {
         list();
         return Ok(());
     }
-    ensure!(arguments.reps > 0 && arguments.turns > 0, "no repetitions, no measurement");
-    let device = arguments.device.open()?;
-    with_element!(arguments.element, T => measure::<T>(&arguments, &device))
+    let device = arguments.common.open()?;
+    with_element!(arguments.element, T => measure::<T>(arguments, &device))
 }
 
 fn list() {
@@ -82,23 +83,27 @@ fn list() {
 fn measure<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result<()> {
     let default = if device.is_gpu() { 2048 } else { 512 };
     let (rows, cols) = (arguments.rows.unwrap_or(default), arguments.cols.unwrap_or(default));
-    let host: Vec<T> = elements(rows, cols)?;
+    let bytes = matrix_bytes(rows, cols, size_of::<T>())?;
     let chosen = if arguments.kernels.is_empty() { Kernel::ALL } else { &arguments.kernels };
-    let mut runs = Vec::new();
+    let (mut runs, mut left_out) = (Vec::new(), Vec::new());
     for &kernel in chosen {
         match Run::new(kernel, kernel.default_block(), rows, cols, size_of::<T>()) {
             Ok(run) => runs.push(run),
-            Err(reason) => eprintln!("left out: {reason}"),
+            Err(reason) => left_out.push(reason.to_string()),
         }
     }
-    let bar = progress::bar(steps(runs.len() + 1, arguments.turns) + runs.len());
+    ensure_memory(device, &runs, bytes)?;
+    let host: Vec<T> = elements(rows, cols)?;
+    let bar = progress::bar(&arguments.common, steps(runs.len() + 1, arguments.turns) + runs.len());
     let timings = race(device, &host, &runs, arguments.turns, arguments.reps, &bar)?;
     verify(device, &host, &runs, &bar)?;
     bar.finish_and_clear();
-    println!("{rows} × {cols} elements of {} bytes, all results verified", size_of::<T>());
+    let title = format!("{rows} × {cols} elements of {} bytes", size_of::<T>());
     match timings {
-        Some(timings) => report(arguments, (rows, cols), size_of_val(&host[..]), &runs, &timings),
-        None => simulated::report(device, &host, &runs, &arguments.files),
+        Some(timings) => {
+            report(arguments, device, &title, (rows, cols), &runs, &timings, &left_out)
+        }
+        None => simulated::report(&arguments.common, device, &title, &host, &runs, &left_out),
     }
 }
 
@@ -117,60 +122,79 @@ fn in_the_text(kernel: Kernel) -> Option<[f64; 3]> {
     })
 }
 
+/// The columns; the last three are those of the text.
+fn columns(in_gib: bool, the_texts: bool) -> Vec<Column> {
+    let unit = if in_gib { "GiB/s" } else { "GB/s" };
+    let gpu = |key, heading| match the_texts {
+        true => Column::number(key, heading, 12),
+        false => Column::unseen(key),
+    };
+    vec![
+        Column::text("kernel", "kernel", 20),
+        Column::unseen("name_in_text"),
+        Column::unseen("source"),
+        Column::text("block", "block", 6),
+        Column::unseen("rows"),
+        Column::unseen("cols"),
+        Column::unseen("element_bytes"),
+        Column::unseen("reps"),
+        Column::unseen("gb_per_s"),
+        Column::unseen("gb_per_s_slowest"),
+        Column::unseen("gb_per_s_fastest"),
+        Column::number("in_unit", unit, 7),
+        Column::number("slowest_in_unit", "slowest", 7),
+        Column::number("fastest_in_unit", "fastest", 7),
+        Column::number("of_copy", "of copy", 7),
+        gpu("gtx_280_gb_per_s", "GTX 280, GB/s"),
+        gpu("m2090_gb_per_s", "M2090, GB/s"),
+        gpu("k20x_gb_per_s", "K20X, GB/s"),
+    ]
+}
+
 fn report(
     arguments: &Arguments,
+    device: &Device,
+    title: &str,
     (rows, cols): (usize, usize),
-    bytes: usize,
     runs: &[Run],
     timings: &[Timing],
+    left_out: &[String],
 ) -> Result<()> {
     let (unit, scale) =
         if arguments.gib { ("GiB/s", 1e9 / (1u64 << 30) as f64) } else { ("GB/s", 1.0) };
     let the_texts = (rows, cols, arguments.element) == (2048, 2048, 4);
-    let heads = if the_texts { "   GTX 280    M2090     K20X" } else { "" };
-    println!("{:<20} {:<8} {unit:>8} {:>8}  {:<15}{heads}", "", "block", "of copy", "spread");
+    let columns = columns(arguments.gib, the_texts);
+    let bar = indicatif::ProgressBar::hidden();
+    let verified = format!("{title}, all results verified");
+    let mut report = Report::new(&arguments.common, device, verified, &columns, &bar);
+    left_out.iter().for_each(|reason| report.leave_out(reason));
+    let bytes = rows * cols * arguments.element;
     let copy = timings[0].gb_per_s(bytes);
     let mut bars = Vec::new();
-    let mut records = Vec::new();
     let lines =
         std::iter::once((None, bytes)).chain(runs.iter().map(|run| (Some(run), run.bytes())));
     for ((run, bytes), timing) in lines.zip(timings) {
         let (speed, (low, high)) = (timing.gb_per_s(bytes), timing.spread(bytes));
         let name = run.map_or("memcpy", |run| run.kernel.name());
-        let block = run.map(|run| run.block.to_string()).unwrap_or_default();
         let source = run.map_or("the driver", |run| author(run.kernel.source()));
-        let spread = format!("{:.0}–{:.0}", low * scale, high * scale);
-        print!("{name:<20} {block:<8} {:>8.1} {:>8.3}  {spread:<15}", speed * scale, speed / copy);
-        if let Some(speeds) = run.and_then(|run| in_the_text(run.kernel)).filter(|_| the_texts) {
-            print!("{:>10.1}{:>9.1}{:>9.1}", speeds[0], speeds[1], speeds[2]);
-        }
-        println!();
+        let speeds = [speed, low, high];
+        let mut cells = vec![
+            name.into(),
+            run.map(|run| run.kernel.name_in_text()).into(),
+            source.into(),
+            run.map(Run::block_name).into(),
+        ];
+        cells.extend([rows, cols, arguments.element, arguments.reps].map(Cell::from));
+        cells.extend(speeds.map(Cell::speed));
+        cells.extend(speeds.map(|speed| Cell::speed(speed * scale)));
+        cells.push(Cell::fraction(speed / copy));
+        let then = run.and_then(|run| in_the_text(run.kernel)).filter(|_| the_texts);
+        cells.extend(then.map_or([const { Cell::Nothing }; 3], |then| then.map(Cell::speed)));
+        report.row(cells);
         let spread = (low * scale, high * scale);
         bars.push(Bar { label: name.into(), group: source.into(), value: speed * scale, spread });
-        let name_in_text = run.map_or("", |run| run.kernel.name_in_text());
-        let numbers = [speed, low, high].map(|speed| format!("{speed:.1}"));
-        let mut record = [name, name_in_text, source, &block].map(str::to_owned).to_vec();
-        record.extend([rows, cols, arguments.element, arguments.reps].map(|n| n.to_string()));
-        record.extend(numbers);
-        record.push(format!("{:.4}", speed / copy));
-        records.push(record);
     }
-    let header = [
-        "kernel",
-        "name_in_text",
-        "source",
-        "block",
-        "rows",
-        "cols",
-        "element_bytes",
-        "reps",
-        "gb_per_s",
-        "gb_per_s_slowest",
-        "gb_per_s_fastest",
-        "of_copy",
-    ];
-    let title = format!("{rows} × {cols}, {} bytes an element", arguments.element);
-    arguments.files.write(&header, &records, || bar_chart(&title, unit, &bars))
+    report.finish(|| Chart::new(title, unit, bars))
 }
 
 /// The source in a word.

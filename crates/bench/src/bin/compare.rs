@@ -6,33 +6,37 @@
 //! libcutensor can. With `--cpu` also a transpose on all cores of the host. Every result is compared with the source on the host.
 //! With `--sweep` shapes, strides and elements are random, and speeds are fractions of what the sectors allow that must move.
 
-use anyhow::{Result, ensure};
-use bench::cases::{Case, cases};
+use anyhow::{Context, Result, ensure};
+use bench::cases::{Case, cases, groups};
 use bench::device::DeviceChoice;
-use bench::output::Files;
+use bench::memory::ensure_free;
 use bench::peers::{self, Peers};
+use bench::program::{self, Common, usage};
+use bench::progress;
 use bench::race::{Contestant, Pairs};
-use bench::svg::{Bar, bar_chart};
+use bench::svg::{Bar, Chart};
 use bench::sweep;
+use bench::table::{Cell, Column, Report};
 use bench::verify::scrambled;
 use bench::with_element;
 use bytemuck::Pod;
 use clap::Parser;
 use rayon::prelude::*;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use transpose::{Device, DeviceMatrix, Plan, Strategy};
 
 /// Compare the speed of transposes with a copy's.
 #[derive(Parser)]
 struct Arguments {
-    /// Only this group: large, unaligned, skinny, smaller, warm, odd, batch or between.
-    #[arg(long)]
+    /// Only this group.
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(groups()))]
     group: Option<String>,
     /// Only elements of so many bytes.
-    #[arg(long)]
+    #[arg(long, value_parser = program::element)]
     element: Option<usize>,
     /// Turns that each contestant gets.
-    #[arg(long, default_value_t = 9)]
+    #[arg(long, default_value_t = 9, value_parser = program::count)]
     turns: usize,
     /// Also transpose on the CPU.
     #[arg(long)]
@@ -41,26 +45,49 @@ struct Arguments {
     #[arg(long, value_name = "SEED", conflicts_with_all = ["group", "element", "cpu"])]
     sweep: Option<u64>,
     /// How many random moves.
-    #[arg(long, default_value_t = 200, requires = "sweep")]
+    #[arg(long, default_value_t = 200, requires = "sweep", value_parser = program::count)]
     count: usize,
     /// Also time every other way that random moves can go.
     #[arg(long, requires = "sweep")]
     candidates: bool,
     #[command(flatten)]
-    files: Files,
+    common: Common,
 }
 
 impl Arguments {
     /// The cases that are asked for.
     fn cases(&self) -> Result<Vec<Case>> {
-        let mut cases = cases();
-        cases.retain(|case| {
-            self.group.as_ref().is_none_or(|group| group == case.group)
-                && self.element.is_none_or(|element| element == case.element)
-        });
-        ensure!(!cases.is_empty(), "there is no such group, or it has no such element; see --help");
-        Ok(cases)
+        let in_group = |case: &Case| self.group.as_ref().is_none_or(|group| group == case.group);
+        let group: Vec<Case> = cases().into_iter().filter(in_group).collect();
+        let is_wanted = |case: &&Case| self.element.is_none_or(|bytes| bytes == case.element);
+        let wanted: Vec<Case> = group.iter().filter(is_wanted).copied().collect();
+        ensure!(!wanted.is_empty(), usage(no_such_element(&group)));
+        Ok(wanted)
     }
+
+    /// Opens the GPU.
+    fn open(&self) -> Result<Device> {
+        let device = match self.common.device {
+            DeviceChoice::Auto => {
+                Common { device: DeviceChoice::Cuda(0), ..self.common.clone() }.open()
+            }
+            _ => self.common.open(),
+        };
+        let instead = "this program measures times, which only a GPU has; \
+                       `permute`, `profile` and `in_place` verify and count on the simulator";
+        let device = device.context(instead)?;
+        ensure!(device.is_gpu(), usage(instead));
+        Ok(device)
+    }
+}
+
+/// Says of what sizes there are elements.
+fn no_such_element(cases: &[Case]) -> String {
+    let mut sizes: Vec<usize> = cases.iter().map(|case| case.element).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+    format!("there are elements of {} bytes here", sizes.join(", "))
 }
 
 /// What was measured, in GB/s.
@@ -74,41 +101,39 @@ struct Figures {
     cpu: Option<f64>,
 }
 
-fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+fn main() -> ExitCode {
+    program::main(|arguments: &Arguments| &arguments.common, run)
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
     let cases = arguments.cases()?;
-    let device = DeviceChoice::Cuda.open()?;
+    let device = arguments.open()?;
     if let Some(seed) = arguments.sweep {
         let drawn = (seed, arguments.count);
-        let all = sweep::run(&device, drawn, arguments.candidates, arguments.turns)?;
-        let records: Vec<_> = all.iter().flat_map(sweep::Figures::records).collect();
-        return arguments.files.write(&sweep::HEADER, &records, || chart(&[]));
+        return sweep::run(
+            &arguments.common,
+            &device,
+            drawn,
+            arguments.candidates,
+            arguments.turns,
+        );
     }
     let first = first_transpose(&device)?;
-    let peers = Peers::open(&device);
-    println!("first transpose on this device, kernels loaded: {:.2} ms", first.as_secs_f64() * 1e3);
-    print_latencies(&device, &peers)?;
-    println!(
-        "{:<10} {:>2} {:<26} {:<11} {:>8} {:>8} {:>7} {:>7} {:>8} {:>8}",
-        "group",
-        "B",
-        "rows × cols",
-        "kernel",
-        "memcpy",
-        "GB/s",
-        "of copy",
-        peers::NAMES[0],
-        peers::NAMES[1],
-        "CPU"
-    );
-    let mut all = Vec::new();
+    let peers = Peers::open(&arguments.common, &device);
+    let bar = progress::bar(&arguments.common, cases.len());
+    let title = "Transposes beside a copy and beside other libraries, all results verified";
+    let mut report = Report::new(&arguments.common, &device, title, &COLUMNS, &bar);
+    let first = first.as_secs_f64() * 1e3;
+    report.note(&format!("first transpose on this device, kernels loaded: {first:.2} ms"));
+    latencies(&device, &peers)?.iter().for_each(|line| report.note(line));
+    let mut bars = Vec::new();
     for case in cases {
-        let figures = measure_element(&device, case, &peers, &arguments)?;
-        println!("{}", row(&figures));
-        all.push(figures);
+        let figures = measure_element(&device, case, &peers, arguments)?;
+        report.row(row(&figures));
+        bars.extend(bars_of(&figures));
+        bar.inc(1);
     }
-    let records: Vec<_> = all.iter().map(record).collect();
-    arguments.files.write(&HEADER, &records, || chart(&all))
+    report.finish(|| Chart::new("Transposes, rows × columns", "of a copy's speed", bars))
 }
 
 /// The time from a device that has done nothing to a transposed matrix.
@@ -123,7 +148,7 @@ fn first_transpose(device: &Device) -> Result<Duration> {
 }
 
 /// What a small matrix costs: planning it, and transposing it back to back on a prepared plan.
-fn print_latencies(device: &Device, peers: &Peers) -> Result<()> {
+fn latencies(device: &Device, peers: &Peers) -> Result<Vec<String>> {
     const CALLS: u32 = 10_000;
     let src = DeviceMatrix::<f32>::zeroed(device, 64, 64)?;
     let mut dst = DeviceMatrix::zeroed(device, 64, 64)?;
@@ -147,13 +172,15 @@ fn print_latencies(device: &Device, peers: &Peers) -> Result<()> {
     })?;
     let ours = each(&mut |dst| Ok(plan.run(&src, dst)?))?;
     let copy = each(&mut |dst| Ok(src.copy_into(dst)?))?;
-    println!("64 × 64 f32: planning {planning:.2} µs; a call, back to back:");
-    println!("    plan.run {ours:.2} µs, memcpy {copy:.2} µs");
+    let mut lines = vec![
+        format!("64 × 64 f32: planning {planning:.2} µs; a call, back to back:"),
+        format!("    plan.run {ours:.2} µs, memcpy {copy:.2} µs"),
+    ];
     for (peer, mut transpose) in peers.contestants(64, 64) {
         let time = each(&mut |dst| Ok(transpose(&src, dst)?))?;
-        println!("    {} {time:.2} µs", peers::NAMES[peer]);
+        lines.push(format!("    {} {time:.2} µs", peers::NAMES[peer]));
     }
-    Ok(())
+    Ok(lines)
 }
 
 /// Measures a case with an element type of its size.
@@ -179,6 +206,8 @@ fn measure<T: Pod + PartialEq + Send + Sync>(
     peers: &Peers,
     arguments: &Arguments,
 ) -> Result<Figures> {
+    let (src_bytes, dst_bytes) = (case.src_len() * size_of::<T>(), case.dst_len() * size_of::<T>());
+    ensure_free(device, src_bytes + dst_bytes, src_bytes + dst_bytes)?;
     let host = scrambled::<T>(case.src_len());
     let bytes = case.elements() * size_of::<T>();
     let pair = || {
@@ -292,55 +321,48 @@ fn on_the_cpu<T: Pod + Send + Sync>(host: &[T], rows: usize, cols: usize) -> f64
     2.0 * size_of_val(host) as f64 / best.as_secs_f64() / 1e9
 }
 
-fn row(figures: &Figures) -> String {
-    let Figures { case, kernel, copy, ours, peers, cpu } = figures;
-    let fraction = |speed: &f64| format!("{:.3}", speed / copy);
-    let [geam, cutensor] =
-        peers.each_ref().map(|speed| speed.as_ref().map_or("–".to_owned(), fraction));
-    format!(
-        "{:<10} {:>2} {:<26} {kernel:<11} {copy:>8.0} {ours:>8.0} {:>7} {geam:>7} {cutensor:>8} {:>8}",
-        case.group,
-        case.element,
-        case.name(),
-        fraction(ours),
-        cpu.map_or("–".to_owned(), |speed| format!("{speed:.1}")),
-    )
-}
-
-/// The fields of [`record`].
-const HEADER: [&str; 9] = [
-    "group",
-    "element_bytes",
-    "shape",
-    "kernel",
-    "memcpy_gb_s",
-    "gb_s",
-    "geam_gb_s",
-    "cutensor_gb_s",
-    "cpu_gb_s",
+/// The columns.
+const COLUMNS: [Column; 13] = [
+    Column::text("group", "group", 9),
+    Column::number("element_bytes", "element, bytes", 0),
+    Column::text("shape", "rows × columns", 26),
+    Column::text("kernel", "kernel", 11),
+    Column::number("memcpy_gb_s", "memcpy, GB/s", 0),
+    Column::number("gb_s", "GB/s", 7),
+    Column::number("of_copy", "of copy", 0),
+    Column::unseen("geam_gb_s"),
+    Column::number("geam_of_copy", peers::NAMES[0], 6),
+    Column::unseen("cutensor_gb_s"),
+    Column::number("cutensor_of_copy", peers::NAMES[1], 8),
+    Column::number("cpu_gb_s", "CPU, GB/s", 0),
+    Column::unseen("cpu_of_copy"),
 ];
 
-fn record(figures: &Figures) -> Vec<String> {
+fn row(figures: &Figures) -> Vec<Cell> {
     let Figures { case, kernel, copy, ours, peers: [geam, cutensor], cpu } = figures;
-    let mut fields =
-        vec![case.group.to_owned(), case.element.to_string(), case.name(), kernel.clone()];
-    let speeds = [&Some(*copy), &Some(*ours), geam, cutensor, cpu];
-    fields.extend(speeds.map(|speed| speed.map_or(String::new(), |speed| format!("{speed:.1}"))));
-    fields
+    let of_copy = |speed: &Option<f64>| Cell::fraction(speed.map(|speed| speed / copy));
+    vec![
+        case.group.into(),
+        case.element.into(),
+        case.name().into(),
+        kernel.clone().into(),
+        Cell::speed(*copy),
+        Cell::speed(*ours),
+        of_copy(&Some(*ours)),
+        Cell::speed(*geam),
+        of_copy(geam),
+        Cell::speed(*cutensor),
+        of_copy(cutensor),
+        Cell::speed(*cpu),
+        of_copy(cpu),
+    ]
 }
 
-/// For each case a row of bars.
-fn chart(all: &[Figures]) -> String {
-    let mut bars = Vec::new();
-    for Figures { case, copy, ours, peers, .. } in all {
-        let bar = |label, group: &str, speed: f64| {
-            let value = speed / copy;
-            Bar { label, group: group.to_owned(), value, spread: (value, value) }
-        };
-        bars.push(bar(format!("{} B  {}", case.element, case.name()), "transpose", *ours));
-        for (name, speed) in peers::NAMES.into_iter().zip(peers) {
-            bars.extend(speed.map(|speed| bar(String::new(), name, speed)));
-        }
-    }
-    bar_chart("Fraction of a device-to-device copy", "of the copy", &bars)
+/// A row of bars.
+fn bars_of(figures: &Figures) -> Vec<Bar> {
+    let Figures { case, copy, ours, peers, .. } = figures;
+    let label = format!("{} B  {}", case.element, case.name());
+    let others = peers::NAMES.into_iter().zip(peers);
+    let others = others.filter_map(|(name, speed)| Some(Bar::plain("", name, (*speed)? / copy)));
+    std::iter::once(Bar::plain(label, "transpose", ours / copy)).chain(others).collect()
 }

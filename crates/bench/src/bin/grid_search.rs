@@ -5,15 +5,17 @@
 //! All legal shapes of one kernel race against each other and against a copy; an illegal one is
 //! listed with the reason. Results are verified on the host after the timing.
 
-use anyhow::{Result, ensure};
-use bench::device::DeviceChoice;
-use bench::kernels::{Run, elements, race, verify};
-use bench::output::Files;
+use anyhow::Result;
+use bench::kernels::{Run, block_name, elements, ensure_memory, race, verify};
+use bench::memory::matrix_bytes;
+use bench::program::{self, Common};
 use bench::race::{Timing, steps};
-use bench::svg::{Bar, bar_chart};
+use bench::svg::{Bar, Chart};
+use bench::table::{Cell, Column, Report};
 use bench::{progress, simulated, with_element};
 use bytemuck::Pod;
 use clap::Parser;
+use std::process::ExitCode;
 use std::str::FromStr;
 use study::{Block, DALMASSO_BLOCKS, Error, Kernel};
 use transpose::Device;
@@ -28,13 +30,13 @@ struct Arguments {
     #[arg(long)]
     cols: Option<usize>,
     /// Bytes of an element: 1, 2, 4, 8 or 16.
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 4, value_parser = program::word)]
     element: usize,
     /// Back-to-back launches between two events.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = program::count)]
     reps: usize,
     /// Times that each shape takes its turn.
-    #[arg(long, default_value_t = 9)]
+    #[arg(long, default_value_t = 9, value_parser = program::count)]
     turns: usize,
     /// The kernels, by their names here or in their texts.
     #[arg(
@@ -48,10 +50,7 @@ struct Arguments {
     #[arg(long, default_value = "seed")]
     blocks: Blocks,
     #[command(flatten)]
-    files: Files,
-    /// Where to run: auto, cuda or sim.
-    #[arg(long, default_value = "auto")]
-    device: DeviceChoice,
+    common: Common,
 }
 
 /// The candidates.
@@ -73,101 +72,119 @@ impl FromStr for Blocks {
     }
 }
 
-fn main() -> Result<()> {
-    let arguments = Arguments::parse();
-    ensure!(arguments.reps > 0 && arguments.turns > 0, "no repetitions, no measurement");
-    let device = arguments.device.open()?;
-    with_element!(arguments.element, T => search::<T>(&arguments, &device))
+fn main() -> ExitCode {
+    program::main(|arguments: &Arguments| &arguments.common, run)
 }
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let device = arguments.common.open()?;
+    with_element!(arguments.element, T => search::<T>(arguments, &device))
+}
+
+/// The columns.
+const COLUMNS: [Column; 10] = [
+    Column::text("kernel", "kernel", 20),
+    Column::text("block", "block", 8),
+    Column::unseen("rows"),
+    Column::unseen("cols"),
+    Column::unseen("element_bytes"),
+    Column::number("gb_per_s", "GB/s", 8),
+    Column::number("of_copy", "of copy", 8),
+    Column::number("slowest_gb_per_s", "slowest", 8),
+    Column::number("fastest_gb_per_s", "fastest", 8),
+    Column::text("invalid", "not run because", 0),
+];
+
+/// A kernel and the candidates that it does not run in, each with the reason.
+type Refused = (Kernel, Vec<(Block, Error)>);
 
 fn search<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result<()> {
     let default = if device.is_gpu() { 8192 } else { 256 };
     let (rows, cols) = (arguments.rows.unwrap_or(default), arguments.cols.unwrap_or(default));
-    let host: Vec<T> = elements(rows, cols)?;
-    let mut bars = Vec::new();
-    let mut records = Vec::new();
-    let mut without_times = Vec::new();
+    let bytes = matrix_bytes(rows, cols, size_of::<T>())?;
+    let (mut all, mut refused): (Vec<Vec<Run>>, Vec<Refused>) = Default::default();
     for &kernel in &arguments.kernels {
-        let (mut runs, mut refused) = (Vec::new(), Vec::new());
+        let (mut runs, mut reasons) = (Vec::new(), Vec::new());
         for &block in &arguments.blocks.0 {
             match Run::new(kernel, block, rows, cols, size_of::<T>()) {
                 Ok(run) => runs.push(run),
-                Err(reason) => refused.push((block, reason)),
+                Err(reason) => reasons.push((block, reason)),
             }
         }
-        let bar = progress::bar(steps(runs.len() + 1, arguments.turns) + runs.len())
-            .with_message(kernel.name());
-        let timings = race(device, &host, &runs, arguments.turns, arguments.reps, &bar)?;
-        verify(device, &host, &runs, &bar)?;
-        bar.finish_and_clear();
-        println!("{kernel}, {rows} × {cols} elements of {} bytes, verified", size_of::<T>());
-        match timings {
-            Some(timings) => {
-                let copy = timings[0].gb_per_s(size_of_val(&host[..]));
-                report(&runs, &timings[1..], copy, &mut bars, &mut records);
-            }
-            None => without_times.extend(runs),
-        }
-        for (block, refusal) in refused {
-            let reason = match refusal {
-                Error::IllegalBlock { reason, .. } => reason,
-                other => other.to_string(),
-            };
-            println!("  {block:<8}  invalid: {reason}");
-            records.push(vec![
-                kernel.name().into(),
-                block.to_string(),
-                String::new(),
-                String::new(),
-                reason,
-            ]);
-        }
-        println!();
+        all.push(runs);
+        refused.push((kernel, reasons));
     }
+    let every: Vec<Run> = all.iter().flatten().copied().collect();
+    ensure_memory(device, &every, bytes)?;
+    let host: Vec<T> = elements(rows, cols)?;
+    let total: usize =
+        all.iter().map(|runs| steps(runs.len() + 1, arguments.turns) + runs.len()).sum();
+    let bar = progress::bar(&arguments.common, total);
+    let title = format!("{rows} × {cols} elements of {} bytes", size_of::<T>());
     if !device.is_gpu() {
-        return simulated::report(device, &host, &without_times, &arguments.files);
+        bar.set_length(every.len() as u64);
+        verify(device, &host, &every, &bar)?;
+        bar.finish_and_clear();
+        let reasons = refused.iter().flat_map(|(kernel, reasons)| {
+            reasons.iter().map(move |(block, reason)| {
+                format!("{kernel} in blocks of {}: {}", block_name(*block), why(reason))
+            })
+        });
+        let reasons: Vec<String> = reasons.collect();
+        return simulated::report(&arguments.common, device, &title, &host, &every, &reasons);
     }
-    let header = ["kernel", "block", "gb_per_s", "of_copy", "invalid"];
-    let title = format!("{rows} × {cols}, {} bytes an element", arguments.element);
-    arguments.files.write(&header, &records, || bar_chart(&title, "GB/s", &bars))
+    let verified = format!("{title}, all results verified, the fastest block of each kernel first");
+    let mut report = Report::new(&arguments.common, device, verified, &COLUMNS, &bar);
+    let shape = [rows, cols, size_of::<T>()];
+    let mut bars = Vec::new();
+    for (runs, (kernel, reasons)) in all.iter().zip(&refused) {
+        bar.set_message(kernel.name());
+        let timings = race(device, &host, runs, arguments.turns, arguments.reps, &bar)?;
+        verify(device, &host, runs, &bar)?;
+        let timings = timings.unwrap_or_default();
+        rows_of(&mut report, &mut bars, shape, runs, &timings);
+        for (block, reason) in reasons {
+            let mut cells = vec![kernel.name().into(), block_name(*block).into()];
+            cells.extend(shape.map(Cell::from));
+            cells.extend([const { Cell::Nothing }; 4]);
+            cells.push(why(reason).into());
+            report.row(cells);
+        }
+    }
+    report.finish(|| Chart::new(title, "GB/s", bars))
 }
 
-/// Prints the shapes of one kernel, the fastest first.
-fn report(
+/// Why a kernel does not run in a block.
+fn why(refusal: &Error) -> String {
+    match refusal {
+        Error::IllegalBlock { reason, .. } => reason.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Adds the shapes of one kernel, the fastest first. The first timing is a copy's.
+fn rows_of(
+    report: &mut Report,
+    bars: &mut Vec<Bar>,
+    shape: [usize; 3],
     runs: &[Run],
     timings: &[Timing],
-    copy: f64,
-    bars: &mut Vec<Bar>,
-    records: &mut Vec<Vec<String>>,
 ) {
+    let Some((copy, timings)) = timings.split_first() else { return };
+    let copy = copy.gb_per_s(shape.iter().product());
     let mut lines: Vec<_> = runs.iter().zip(timings).collect();
     lines.sort_by_key(|(_, timing)| timing.median);
-    println!("  {:<8} {:>8} {:>8} {:>10}  spread", "block", "GB/s", "of copy", "time");
-    for (place, (run, timing)) in lines.iter().enumerate() {
+    for (run, timing) in lines {
         let bytes = run.bytes();
         let (speed, spread) = (timing.gb_per_s(bytes), timing.spread(bytes));
-        let best = if place == 0 { "  ← best" } else { "" };
-        println!(
-            "  {:<8} {speed:>8.1} {:>8.3} {:>7.1} µs  {:.0}–{:.0}{best}",
-            run.block,
-            speed / copy,
-            timing.median.as_secs_f64() * 1e6,
-            spread.0,
-            spread.1,
-        );
-        let (name, block) = (run.kernel.name(), run.block.to_string());
-        bars.push(Bar {
-            label: format!("{name} {block}"),
-            group: name.into(),
-            value: speed,
-            spread,
-        });
-        records.push(vec![
-            name.into(),
-            block,
-            format!("{speed:.1}"),
-            format!("{:.4}", speed / copy),
-            String::new(),
-        ]);
+        let (name, block) = (run.kernel.name(), run.block_name());
+        let label = format!("{name} {block}");
+        bars.push(Bar { label, group: name.into(), value: speed, spread });
+        let mut cells = vec![name.into(), block.into()];
+        cells.extend(shape.map(Cell::from));
+        cells.extend([Cell::speed(speed), Cell::fraction(speed / copy)]);
+        cells.extend([spread.0, spread.1].map(Cell::speed));
+        cells.push(Cell::Nothing);
+        report.row(cells);
     }
 }

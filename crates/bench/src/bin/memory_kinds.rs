@@ -8,20 +8,21 @@
 //! comparison of Grossi's lecture 7, which measured the first two kinds on a Tesla K40.
 
 use anyhow::{Result, ensure};
-use bench::device::DeviceChoice;
 use bench::kernels::elements;
-use bench::output::Files;
+use bench::memory::{ensure_free, matrix_bytes};
+use bench::program::{self, Common};
 use bench::progress;
-use bench::svg::{Bar, bar_chart};
+use bench::svg::{Bar, Chart};
+use bench::table::{Cell, Column, Report};
 use bench::verify::is_transpose;
 use bench::with_element;
 use bytemuck::Pod;
 use clap::Parser;
 use indicatif::ProgressBar;
 use std::hint::black_box;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use study::{HostMatrix, MemoryKind};
-use transpose::simt::Counters;
 use transpose::{Device, DeviceMatrix, MatrixView, MatrixViewMut, Plan, Strategy};
 
 /// Compare the kinds of memory that a GPU can reach.
@@ -34,20 +35,17 @@ struct Arguments {
     #[arg(long)]
     cols: Option<usize>,
     /// Bytes of an element: 1, 2, 4, 8 or 16.
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 4, value_parser = program::word)]
     element: usize,
     /// Repetitions.
-    #[arg(long, default_value_t = 7)]
+    #[arg(long, default_value_t = 7, value_parser = program::count)]
     reps: usize,
     /// How to transpose: naive, tiled, padded, diagonal or auto. The kernels of auto are made for
     /// the GPU's own memory and are slower than padded over the bus.
     #[arg(long, default_value = "padded")]
     strategy: Strategy,
     #[command(flatten)]
-    files: Files,
-    /// Where to run: auto, cuda or sim.
-    #[arg(long, default_value = "auto")]
-    device: DeviceChoice,
+    common: Common,
 }
 
 /// What is being compared: a kind of memory and a way to use it.
@@ -85,44 +83,36 @@ struct Times {
     transposed: Vec<Duration>,
 }
 
-fn main() -> Result<()> {
-    let arguments = Arguments::parse();
-    ensure!(arguments.reps > 0, "no repetitions, no measurement");
-    let device = arguments.device.open()?;
-    with_element!(arguments.element, T => compare::<T>(&arguments, &device))
+fn main() -> ExitCode {
+    program::main(|arguments: &Arguments| &arguments.common, run)
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let device = arguments.common.open()?;
+    with_element!(arguments.element, T => compare::<T>(arguments, &device))
 }
 
 fn compare<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result<()> {
     let default = if device.is_gpu() { 16384 } else { 512 };
     let (rows, cols) = (arguments.rows.unwrap_or(default), arguments.cols.unwrap_or(default));
+    let bytes = matrix_bytes(rows, cols, size_of::<T>())?;
+    // The elements, a source and a destination of some kind; two matrices.
+    ensure_free(device, bytes.saturating_mul(3), bytes.saturating_mul(2))?;
     let host: Vec<T> = elements(rows, cols)?;
-    println!(
-        "{rows} × {cols} elements of {} bytes, {:.1} MB",
-        size_of::<T>(),
-        size_of_val(&host[..]) as f64 / 1e6
-    );
-    let bench = Bench {
-        device,
-        rows,
-        cols,
-        host: &host,
-        reps: arguments.reps,
-        strategy: arguments.strategy,
-    };
-    let bar = progress::bar(WAYS.len() * (arguments.reps + 1));
+    // Without a clock one repetition is as good as many.
+    let reps = if device.is_gpu() { arguments.reps } else { 0 };
+    let bench = Bench { device, rows, cols, host: &host, reps, strategy: arguments.strategy };
+    let bar = progress::bar(&arguments.common, WAYS.len() * (reps + 1));
     let mut times = Vec::new();
     for way in WAYS {
+        bar.set_message(way.name());
         times.push(match way {
             Way::Pageable => bench.pageable(&bar)?,
             Way::Copied(kind) => bench.copied(kind, &bar)?,
             Way::Reached(kind) => bench.reached(kind, &bar)?,
         });
     }
-    bar.finish_and_clear();
-    if !device.is_gpu() {
-        return bench.simulated();
-    }
-    bench.report(&times, bench.on_the_device()?, &arguments.files)
+    bench.report(&times, &bar, &arguments.common)
 }
 
 struct Bench<'a, T> {
@@ -229,35 +219,14 @@ impl<T: Pod + PartialEq> Bench<'_, T> {
     }
 
     /// The device's time for the transpose alone.
-    fn on_the_device(&self) -> Result<Duration> {
+    fn on_the_device(&self) -> Result<Option<Duration>> {
         let (a, mut b) = self.matrices()?;
         let mut times = Vec::new();
         for _ in 0..=self.reps {
             let transpose = || a.transpose_into_with(&mut b, self.strategy);
             times.extend(self.device.time(transpose)?);
         }
-        Ok(median(&times[1..]))
-    }
-
-    /// What can be said without a GPU.
-    fn simulated(&self) -> Result<()> {
-        println!("all results verified");
-        let (a, mut b) = self.matrices()?;
-        let transpose = || a.transpose_into_with(&mut b, self.strategy);
-        if let Some(Counters { global_load, global_store, .. }) =
-            profile::count(self.device, transpose)?
-        {
-            println!("no GPU, so no times, and the simulator has one kind of memory for all;");
-            println!(
-                "a transpose loads {} bytes in {} sectors",
-                global_load.requested_bytes, global_load.sectors
-            );
-            println!(
-                "and stores {} bytes in {} sectors",
-                global_store.requested_bytes, global_store.sectors
-            );
-        }
-        Ok(())
+        Ok(median(times.get(1..).unwrap_or_default()))
     }
 
     fn matrices(&self) -> transpose::Result<(DeviceMatrix<T>, DeviceMatrix<T>)> {
@@ -265,51 +234,76 @@ impl<T: Pod + PartialEq> Bench<'_, T> {
         Ok((a, DeviceMatrix::zeroed(self.device, self.cols, self.rows)?))
     }
 
-    fn report(&self, times: &[Times], device_alone: Duration, files: &Files) -> Result<()> {
+    fn report(&self, times: &[Times], bar: &ProgressBar, common: &Common) -> Result<()> {
+        let (rows, cols, element) = (self.rows, self.cols, size_of::<T>());
         let bytes = size_of_val(self.host) as f64;
+        let title = format!("{rows} × {cols} elements of {element} bytes");
+        let verified = format!("{title}, all results verified");
+        let mut report = Report::new(common, self.device, verified, &COLUMNS, bar);
+        if !self.device.is_gpu() {
+            report.note("No GPU, so no times, and the simulator has one kind of memory for all.");
+        }
         let speed = |time: Duration| bytes / time.as_secs_f64() / 1e9;
-        let ms = |time: Duration| time.as_secs_f64() * 1e3;
-        println!(
-            "{:<20} {:>14} {:>12} {:>16}",
-            "", "to device GB/s", "back GB/s", "transposed in ms"
-        );
-        let (mut bars, mut records) = (Vec::new(), Vec::new());
+        let ms = |time: Duration| Cell::Number(time.as_secs_f64() * 1e3, 2, 3);
+        let unmoved = [None; 2];
+        let row = |name: String,
+                   speeds: [Option<f64>; 2],
+                   transposed: Option<Duration>,
+                   sectors: [Option<u64>; 2]| {
+            let speeds = speeds.map(|speed| speed.map(|speed| Cell::Number(speed, 1, 2)).into());
+            let mut cells = vec![name.into(), rows.into(), cols.into(), element.into()];
+            cells.extend(speeds);
+            cells.push(transposed.map(ms).into());
+            cells.extend(sectors.map(Cell::from));
+            cells
+        };
+        let mut bars = Vec::new();
         for (way, times) in WAYS.iter().zip(times) {
             let name = way.name();
-            let medians = [&times.to_device, &times.back, &times.transposed].map(|t| median(t));
-            let [to_device, back] = [speed(medians[0]), speed(medians[1])];
-            let transposed = ms(medians[2]);
-            println!("{name:<20} {to_device:>14.1} {back:>12.1} {transposed:>16.2}");
-            records.push(vec![
-                name.clone(),
-                format!("{to_device:.2}"),
-                format!("{back:.2}"),
-                format!("{transposed:.3}"),
-            ]);
-            for (what, times) in [("to device", &times.to_device), ("back", &times.back)] {
-                let spread = spread(times);
-                let bar = Bar {
-                    label: format!("{name}, {what}"),
-                    group: what.into(),
-                    value: speed(median(times)),
-                    spread: (speed(spread.1), speed(spread.0)),
+            let speeds = [&times.to_device, &times.back].map(|times| median(times).map(speed));
+            report.row(row(name.clone(), speeds, median(&times.transposed), unmoved));
+            let both = [("to device", &times.to_device, name), ("back", &times.back, "".into())];
+            for (what, times, label) in both {
+                let (Some(middle), Some((least, most))) = (median(times), spread(times)) else {
+                    continue;
                 };
-                bars.push(bar);
+                let spread = (speed(most), speed(least));
+                bars.push(Bar { label, group: what.into(), value: speed(middle), spread });
             }
         }
-        println!("{:<20} {:>14} {:>12} {:>16.2}", "device memory", "", "", ms(device_alone));
-        records.push(vec![
-            "device memory".into(),
-            String::new(),
-            String::new(),
-            format!("{:.3}", ms(device_alone)),
-        ]);
-        println!("all results verified");
-        let header = ["memory", "to_device_gb_per_s", "back_gb_per_s", "transposed_ms"];
-        let title = format!("{} × {}, {} bytes an element", self.rows, self.cols, size_of::<T>());
-        files.write(&header, &records, || bar_chart(&title, "GB/s", &bars))
+        let sectors = self.sectors()?;
+        report.row(row("device memory".into(), [None; 2], self.on_the_device()?, sectors));
+        let [loaded, stored] =
+            sectors.map(|sectors| sectors.map(|sectors| 32.0 * sectors as f64 / bytes));
+        bars.extend(loaded.map(|moved| Bar::plain("device memory", "loads", moved)));
+        bars.extend(stored.map(|moved| Bar::plain("", "stores", moved)));
+        let unit =
+            if loaded.is_some() { "bytes moved for each byte of the result" } else { "GB/s" };
+        report.finish(|| Chart::new(title, unit, bars))
+    }
+
+    /// The sectors that the transpose alone loads and stores, if they can be counted.
+    fn sectors(&self) -> Result<[Option<u64>; 2]> {
+        let (a, mut b) = self.matrices()?;
+        let transpose = || a.transpose_into_with(&mut b, self.strategy);
+        let counted = profile::count(self.device, transpose)?;
+        let sectors = counted.map(|c| [c.global_load.sectors, c.global_store.sectors]);
+        Ok(sectors.map_or([None; 2], |sectors| sectors.map(Some)))
     }
 }
+
+/// The columns.
+const COLUMNS: [Column; 9] = [
+    Column::text("memory", "memory", 19),
+    Column::unseen("rows"),
+    Column::unseen("cols"),
+    Column::unseen("element_bytes"),
+    Column::number("to_device_gb_per_s", "to device, GB/s", 0),
+    Column::number("back_gb_per_s", "back, GB/s", 0),
+    Column::number("transposed_ms", "transposed, ms", 0),
+    Column::number("loaded_sectors", "loaded sectors", 0),
+    Column::number("stored_sectors", "stored sectors", 0),
+];
 
 /// The wall-clock time of `work`.
 fn timed(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
@@ -331,13 +325,14 @@ fn touch<T: Copy>(elements: &[T]) {
     }
 }
 
-fn median(times: &[Duration]) -> Duration {
+/// The median, if there are times.
+fn median(times: &[Duration]) -> Option<Duration> {
     let mut times = times.to_vec();
     times.sort();
-    times.get(times.len() / 2).copied().unwrap_or_default()
+    times.get(times.len() / 2).copied()
 }
 
-fn spread(times: &[Duration]) -> (Duration, Duration) {
-    let (min, max) = (times.iter().min(), times.iter().max());
-    (min.copied().unwrap_or_default(), max.copied().unwrap_or_default())
+/// The least and the greatest, if there are times.
+fn spread(times: &[Duration]) -> Option<(Duration, Duration)> {
+    Some((*times.iter().min()?, *times.iter().max()?))
 }

@@ -15,17 +15,24 @@
 
 use anyhow::{Context, Result, ensure};
 use bench::device::DeviceChoice;
+use bench::memory::{ensure_free, matrix_bytes};
+use bench::output;
 use bench::profile::{Partitions, Profile, Shape, ncu, picture, table};
+use bench::program::{self, Common, usage};
 use bench::progress;
 use bench::workloads::Workload;
 use clap::Parser;
 use profile::Inspection;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use transpose::Device;
 use transpose::simt::{Checks, CounterOptions, TraceOptions};
 
 /// Count what kernels do to memory.
+///
+/// The simulator counts; a GPU only launches, for a profiler to watch.
 #[derive(Parser)]
+#[command(mut_arg("device", |device| device.default_value("sim")))]
 struct Arguments {
     /// The kernels, or all; `--list` lists them.
     #[arg(long, value_delimiter = ',', value_name = "NAME,…", default_value = "all")]
@@ -37,21 +44,15 @@ struct Arguments {
     #[arg(long, default_value_t = 1024)]
     cols: usize,
     /// Bytes of an element: 1, 2, 4, 8 or 16.
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 4, value_parser = program::word)]
     element: usize,
     /// List the kernels and count nothing.
     #[arg(long)]
     list: bool,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     /// Print the PTX with the counts beside each line.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     annotate: bool,
-    /// Draw one block of one kernel.
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
-    /// The block to draw.
+    /// The block of one kernel that `--svg` draws.
     #[arg(long, value_name = "X,Y,Z", value_parser = block, default_value = "0,0,0")]
     block: [u32; 3],
     /// Memory partitions and their width in bytes, and how many blocks run together: the sectors
@@ -66,14 +67,13 @@ struct Arguments {
     #[arg(long)]
     check: bool,
     /// Compare with this output of Nsight Compute for the same arguments and `--device cuda`.
-    #[arg(long, value_name = "CSV")]
+    #[arg(long, value_name = "CSV", conflicts_with_all = ["json", "annotate"])]
     ncu: Option<PathBuf>,
     /// Print the metrics that `--ncu` reads.
     #[arg(long)]
     metrics: bool,
-    /// Where to run: sim counts; cuda only launches, for a profiler to watch.
-    #[arg(long, default_value = "sim")]
-    device: DeviceChoice,
+    #[command(flatten)]
+    common: Common,
 }
 
 fn block(text: &str) -> Result<[u32; 3]> {
@@ -85,15 +85,21 @@ impl Arguments {
     fn workloads(&self) -> Result<Vec<Workload>> {
         match &self.kernel[..] {
             [all] if all == "all" => Ok(Workload::all()),
-            names => names.iter().map(|name| name.parse().map_err(anyhow::Error::msg)).collect(),
+            names => names
+                .iter()
+                .map(|name| name.parse().map_err(|unknown: String| usage(unknown)))
+                .collect(),
         }
     }
 
     fn open(&self) -> Result<Device> {
-        let device = match (self.device, self.check) {
+        let device = match (self.common.device, self.check) {
             (DeviceChoice::Sim, true) => Device::simulated_with(Checks::ALL_UNTRACKED),
             (DeviceChoice::Sim, false) => Device::simulated(),
-            (device, _) => device.open()?,
+            (_, true) => {
+                return Err(usage("only the simulator checks: --check takes --device sim"));
+            }
+            (_, false) => self.common.open()?,
         };
         Ok(if self.in_turn { profile::in_turn(&device)? } else { device })
     }
@@ -102,13 +108,16 @@ impl Arguments {
         let partitions = self.partitions.map(|Partitions(model)| model);
         let counters = Some(CounterOptions { partitions, ..CounterOptions::default() });
         let block = self.block;
-        let trace = self.svg.as_ref().map(|_| TraceOptions { block, limit: 1 << 14 });
+        let trace = self.common.svg.as_ref().map(|_| TraceOptions { block, limit: 1 << 14 });
         Inspection { counters, trace, ..Inspection::default() }
     }
 }
 
-fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+fn main() -> ExitCode {
+    program::main(|arguments: &Arguments| &arguments.common, run)
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
     if arguments.metrics {
         println!("{}", ncu::metrics());
         return Ok(());
@@ -118,53 +127,85 @@ fn main() -> Result<()> {
         workloads.iter().for_each(|workload| println!("{workload}"));
         return Ok(());
     }
-    ensure!(arguments.rows > 0 && arguments.cols > 0, "an empty matrix keeps no kernel busy");
-    let shape =
-        Shape { rows: arguments.rows, cols: arguments.cols, element_bytes: arguments.element };
+    ensure!(
+        arguments.common.svg.is_none() || workloads.len() == 1,
+        usage("a picture shows one kernel: name it with --kernel")
+    );
+    let (rows, cols) = (arguments.rows, arguments.cols);
+    let bytes = matrix_bytes(rows, cols, arguments.element)?;
+    let device = arguments.open()?;
+    // Rows may have gaps as long as they are, and some matrices have other shapes than was asked for.
+    ensure_free(&device, bytes, bytes.saturating_mul(4))?;
+    let shape = Shape { rows, cols, element_bytes: arguments.element };
     // Blocks that run side by side wait for each other, and count how often they look.
     let workers = if arguments.in_turn { 1 } else { rayon::current_num_threads() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build()?;
-    let profile = pool.install(|| profile(&arguments, &workloads, shape))?;
-    if profile.kernels.is_empty() {
+    let profile = pool.install(|| profile(arguments, &device, &workloads, shape))?;
+    if device.is_gpu() {
+        arguments.common.say("launched; what a GPU does is counted by a profiler");
         return Ok(());
     }
-    report(&arguments, &profile)
+    report(arguments, &device, &profile)
 }
 
 /// Runs the workloads one after the other; those that the element has no kernel for are left out.
-fn profile(arguments: &Arguments, workloads: &[Workload], shape: Shape) -> Result<Profile> {
-    let device = arguments.open()?;
+fn profile(
+    arguments: &Arguments,
+    device: &Device,
+    workloads: &[Workload],
+    shape: Shape,
+) -> Result<Profile> {
+    let common = &arguments.common;
     let mut profile = Profile::new(shape);
-    let bar = progress::bar(workloads.len() * progress::BLOCK_STEPS);
+    let (mut left_out, mut defects) = (Vec::new(), Vec::new());
+    let bar = progress::bar(common, workloads.len() * progress::BLOCK_STEPS);
     for (index, workload) in workloads.iter().enumerate() {
         let inspection = Inspection {
             progress: Some(progress::by_blocks(&bar, index, workload.name())),
             ..arguments.inspection()
         };
         let size = (shape.rows, shape.cols);
-        match workload.run(&device, size, shape.element_bytes, inspection) {
+        match workload.run(device, size, shape.element_bytes, inspection) {
             Ok(launches) => profile.add(*workload, launches.unwrap_or_default()),
-            Err(reason) if workloads.len() > 1 => {
-                bar.suspend(|| eprintln!("left out: {workload}: {reason}"));
+            Err(reason) if is_defect(&reason) => defects.push(format!("{workload}: {reason:#}")),
+            Err(reason) => {
+                let reason = format!("{workload}: {reason:#}");
+                bar.suspend(|| common.say(format_args!("left out: {reason}")));
+                left_out.push(reason);
             }
-            Err(reason) => return Err(reason),
         }
     }
     device.synchronize()?;
     bar.finish_and_clear();
+    ensure!(defects.is_empty(), "defects of kernels: {}", defects.join("; "));
+    let launched = left_out.len() < workloads.len();
+    ensure!(launched, "nothing was launched; left out: {}", left_out.join("; "));
+    if arguments.check {
+        let launches = profile.kernels.len();
+        common.say(format_args!("checked {launches} launches: nothing found"));
+    }
     Ok(profile)
 }
 
-fn report(arguments: &Arguments, profile: &Profile) -> Result<()> {
-    if let Some(path) = &arguments.svg {
-        let svg = picture::draw(profile)?;
-        std::fs::write(path, svg).with_context(|| path.display().to_string())?;
-        eprintln!("wrote {}", path.display());
+/// Whether a check has found something, or the simulator has stopped at a fault.
+fn is_defect(error: &anyhow::Error) -> bool {
+    use transpose::Error::{KernelDefects, Simulator};
+    matches!(error.downcast_ref(), Some(KernelDefects { .. } | Simulator(_)))
+}
+
+fn report(arguments: &Arguments, device: &Device, profile: &Profile) -> Result<()> {
+    let common = &arguments.common;
+    if let Some(path) = &common.svg {
+        output::write(common, path, picture::draw(profile)?.as_bytes())?;
     }
+    // The picture is drawn, and the JSON is that of a profile.
+    let files = Common { svg: None, json: false, ..common.clone() };
+    let silent = common.json || arguments.annotate || arguments.ncu.is_some();
+    table::report(&files, device, profile, silent)?;
     if let Some(path) = &arguments.ncu {
         let csv = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
         print!("{}", ncu::compare(profile, &csv)?);
-    } else if arguments.json {
+    } else if common.json {
         println!("{}", serde_json::to_string_pretty(profile)?);
     } else if arguments.annotate {
         for kernel in &profile.kernels {
@@ -172,7 +213,6 @@ fn report(arguments: &Arguments, profile: &Profile) -> Result<()> {
             print!("{}", kernel.launch.annotated().unwrap_or_default());
         }
     } else {
-        print!("{}", table::table(profile));
         print!("{}", table::partitions(profile));
     }
     Ok(())

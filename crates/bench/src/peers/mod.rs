@@ -3,6 +3,7 @@
 mod cublas;
 mod cutensor;
 
+use crate::program::Common;
 use crate::race::Contestant;
 use bytemuck::Pod;
 use cublas::Cublas;
@@ -20,13 +21,13 @@ pub struct Peers {
 
 impl Peers {
     /// Opens what can be opened, and says on standard error what cannot.
-    pub fn open(device: &Device) -> Self {
+    pub fn open(common: &Common, device: &Device) -> Self {
         let (cublas, cutensor) = (Cublas::open(device), Cutensor::open(device));
         for (name, reason) in
             [("cuBLAS", cublas.as_ref().err()), ("cuTENSOR", cutensor.as_ref().err())]
         {
-            if let Some(reason) = reason {
-                eprintln!("without {name}: {reason}");
+            if let (Some(reason), true) = (reason, device.is_gpu()) {
+                common.say(format_args!("without {name}: {reason}"));
             }
         }
         Peers { cublas: cublas.ok(), cutensor: cutensor.ok() }

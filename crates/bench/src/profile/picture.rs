@@ -6,6 +6,7 @@
 //! the lane, with the number of the thread where there is room for it.
 
 use super::{Line, Profile};
+use crate::output::today;
 use anyhow::{Context, Result, ensure};
 use std::fmt::Write;
 use transpose::simt::banks::{BankModel, bank_cost};
@@ -66,8 +67,13 @@ fn title(profile: &Profile, line: &Line, trace: &Trace) -> String {
     let [threads_x, threads_y, _] = launch.block;
     format!(
         "{} ({}): block ({x}, {y}, {z}) of {threads_x} × {threads_y} threads; \
-         made for {} × {} elements of {} bytes",
-        line.name, launch.kernel, shape.rows, shape.cols, shape.element_bytes
+         made for {} × {} elements of {} bytes; the simulator, {}",
+        line.name,
+        launch.kernel,
+        shape.rows,
+        shape.cols,
+        shape.element_bytes,
+        today()
     )
 }
 

@@ -4,95 +4,103 @@
 //! *Efficiency* is requested over moved bytes. A *wavefront* is a cycle of shared memory;
 //! *conflicts* are wavefronts lost to bank conflicts. *Lanes* are active per instruction, of 32.
 
-use super::{Line, Profile, Ratios};
+use super::{Line, Profile, Shape};
+use crate::program::Common;
+use crate::svg::Chart;
+use crate::table::{Cell, Column, Report};
+use anyhow::Result;
+use indicatif::ProgressBar;
 use std::fmt::Write;
+use transpose::Device;
 use transpose::simt::PartitionReport;
 
 /// Sets of blocks to draw bars for.
 const SETS: usize = 6;
 
-/// Two lines of headings and a line for each launch.
-pub fn table(profile: &Profile) -> String {
-    let shape = profile.shape;
-    let mut out =
-        format!("{} × {} elements of {} bytes\n", shape.rows, shape.cols, shape.element_bytes);
-    let heads = [
-        ["", "kernel"],
-        ["", "blocks"],
-        ["global loads", "requests"],
-        ["sectors/", "request"],
-        ["effi-", "ciency"],
-        ["global stores", "requests"],
-        ["sectors/", "request"],
-        ["effi-", "ciency"],
-        ["shared wavefronts", "/load"],
-        ["", "/store"],
-        ["bank", "conflicts"],
-        ["warp instr.", "/1000"],
-        ["active", "lanes"],
-        ["branches", "diverged"],
-        ["partitions", "load/store"],
-    ];
-    let rows: Vec<[String; 15]> = profile.kernels.iter().map(cells).collect();
-    let columns: Vec<usize> = (0..heads.len())
-        .filter(|&column| rows.iter().any(|row| row[column] != "–" || column < 2))
-        .collect();
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| &row[column][..]).chain(heads[column]);
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = columns.iter().map(|&column| width(column)).collect();
-    let mut line = |cell: &dyn Fn(usize) -> String| {
-        for (&column, width) in columns.iter().zip(&widths) {
-            // Names stand left, numbers right. Writing to a string cannot fail.
-            _ = match column {
-                0 => write!(out, "{:<width$}", cell(column)),
-                _ => write!(out, "  {:>width$}", cell(column)),
-            };
+/// Prints a row for each launch, unless it is to be `silent`, and writes the files asked for. Columns without a figure are not printed.
+///
+/// # Errors
+/// What the file system reports.
+pub fn report(common: &Common, device: &Device, profile: &Profile, silent: bool) -> Result<()> {
+    let Shape { rows, cols, element_bytes } = profile.shape;
+    let title = format!(
+        "{rows} × {cols} elements of {element_bytes} bytes, all 0: counted, and results not verified"
+    );
+    let lines: Vec<Vec<Cell>> =
+        profile.kernels.iter().map(|line| cells(profile.shape, line)).collect();
+    let mut columns = COLUMNS;
+    for (index, column) in columns.iter_mut().enumerate() {
+        if lines.iter().all(|cells| cells[index] == Cell::Nothing) {
+            *column = Column::unseen(column.key);
         }
-        out.push('\n');
-    };
-    line(&|column| heads[column][0].to_owned());
-    line(&|column| heads[column][1].to_owned());
-    rows.iter().for_each(|row| line(&|column| row[column].clone()));
-    out
+    }
+    let mut report = Report::new(common, device, title, &columns, &ProgressBar::hidden());
+    for cells in lines {
+        if silent { report.keep(cells) } else { report.row(cells) }
+    }
+    report.finish(|| Chart::new("", "", Vec::new()))
 }
 
-fn cells(line: &Line) -> [String; 15] {
+/// The columns.
+const COLUMNS: [Column; 22] = [
+    Column::text("name", "kernel", 21),
+    Column::unseen("entry_point"),
+    Column::unseen("rows"),
+    Column::unseen("cols"),
+    Column::unseen("element_bytes"),
+    Column::number("blocks", "blocks", 0),
+    Column::number("load_requests", "global loads,\nrequests", 0),
+    Column::number("load_sectors_per_request", "sectors/\nrequest", 0),
+    Column::number("load_efficiency", "effi-\nciency", 6),
+    Column::number("store_requests", "global stores,\nrequests", 0),
+    Column::number("store_sectors_per_request", "sectors/\nrequest", 0),
+    Column::number("store_efficiency", "effi-\nciency", 6),
+    Column::number("shared_load_wavefronts_per_request", "shared loads,\nwavefronts", 0),
+    Column::number("shared_store_wavefronts_per_request", "shared stores,\nwavefronts", 0),
+    Column::number("bank_conflicts", "bank\nconflicts", 0),
+    Column::number("warp_instructions", "warp\ninstructions", 0),
+    Column::number("active_lanes", "active\nlanes", 0),
+    Column::number("divergent_branches", "branches\ndiverged", 0),
+    Column::number("busy_partitions_for_loads", "partitions,\nloads", 0),
+    Column::number("busy_partitions_for_stores", "partitions,\nstores", 0),
+    Column::unseen("load_sectors"),
+    Column::unseen("store_sectors"),
+];
+
+fn cells(shape: Shape, line: &Line) -> Vec<Cell> {
     let Line { name, launch, ratios, .. } = line;
     let total = line.total();
     let stem = launch.kernel.rsplit_once("_b").map_or(launch.kernel, |(stem, _)| stem);
-    let name = if stem == *name { (*name).to_owned() } else { format!("{name} ({stem})") };
-    let count = |number: u64| if number == 0 { "–".to_owned() } else { number.to_string() };
-    let percent = |ratio: Option<f64>| {
-        ratio.map_or("–".to_owned(), |ratio| format!("{:.1} %", 100.0 * ratio))
+    let printed = if stem == *name { (*name).to_owned() } else { format!("{name} ({stem})") };
+    let count = |number: u64| if number == 0 { Cell::Nothing } else { Cell::Count(number) };
+    let ratio = |value: Option<f64>, digits| {
+        value.map_or(Cell::Nothing, |value| Cell::Number(value, digits, 4))
     };
-    let partitions = match (ratios.busy_partitions_for_loads, ratios.busy_partitions_for_stores) {
-        (None, None) => "–".to_owned(),
-        (loads, stores) => format!("{}/{}", ratio(loads, 1), ratio(stores, 1)),
-    };
-    let Ratios { load_efficiency, store_efficiency, .. } = *ratios;
-    [
-        name,
-        launch.report.blocks.to_string(),
+    let r = ratios;
+    vec![
+        printed.into(),
+        launch.kernel.into(),
+        shape.rows.into(),
+        shape.cols.into(),
+        shape.element_bytes.into(),
+        launch.report.blocks.into(),
         count(total.global_load.requests),
-        ratio(ratios.load_sectors_per_request, 2),
-        percent(load_efficiency),
+        ratio(r.load_sectors_per_request, 2),
+        ratio(r.load_efficiency, 3),
         count(total.global_store.requests),
-        ratio(ratios.store_sectors_per_request, 2),
-        percent(store_efficiency),
-        ratio(ratios.shared_load_wavefronts_per_request, 2),
-        ratio(ratios.shared_store_wavefronts_per_request, 2),
-        (total.shared_load.conflicts + total.shared_store.conflicts).to_string(),
-        format!("{:.1}", total.warp_instructions as f64 / 1e3),
-        ratio(ratios.active_lanes, 2),
+        ratio(r.store_sectors_per_request, 2),
+        ratio(r.store_efficiency, 3),
+        ratio(r.shared_load_wavefronts_per_request, 2),
+        ratio(r.shared_store_wavefronts_per_request, 2),
+        (total.shared_load.conflicts + total.shared_store.conflicts).into(),
+        total.warp_instructions.into(),
+        ratio(r.active_lanes, 2),
         count(total.divergent_branches),
-        partitions,
+        ratio(r.busy_partitions_for_loads, 1),
+        ratio(r.busy_partitions_for_stores, 1),
+        total.global_load.sectors.into(),
+        total.global_store.sectors.into(),
     ]
-}
-
-fn ratio(ratio: Option<f64>, digits: usize) -> String {
-    ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.digits$}"))
 }
 
 /// For each launch whose traffic was counted by partition: a bar for each partition, for the first

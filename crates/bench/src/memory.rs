@@ -1,0 +1,79 @@
+//! Asking what memory there is before any is taken: a system that has too little ends the program without a word.
+
+use anyhow::{Context, Result, ensure};
+use sysinfo::{MemoryRefreshKind, RefreshKind, System};
+use transpose::Device;
+
+/// The bytes of `rows × cols` elements, one at least.
+///
+/// # Errors
+/// An empty matrix, and one of more bytes than can be addressed.
+pub fn matrix_bytes(rows: usize, cols: usize, element_bytes: usize) -> Result<usize> {
+    let empty = || crate::program::usage("an empty matrix keeps no kernel busy");
+    ensure!(rows > 0 && cols > 0 && element_bytes > 0, empty());
+    let bytes = rows.checked_mul(cols).and_then(|len| len.checked_mul(element_bytes));
+    bytes.filter(|&bytes| bytes <= isize::MAX as usize).with_context(|| {
+        format!(
+            "{rows} × {cols} elements of {element_bytes} bytes are more bytes than can be addressed"
+        )
+    })
+}
+
+/// Makes sure that there is memory for so many bytes `on_host` at once, and so many on the device, which a simulated one has on the
+/// host too.
+///
+/// # Errors
+/// Less memory than that.
+pub fn ensure_free(device: &Device, on_host: usize, on_device: usize) -> Result<()> {
+    let simulated = if device.is_gpu() { 0 } else { on_device };
+    let needed = on_host.saturating_add(simulated) as u64;
+    let free = free();
+    ensure!(
+        free.is_none_or(|free| needed <= free),
+        "{} of host memory are needed, {} are free",
+        gigabytes(needed),
+        gigabytes(free.unwrap_or(0))
+    );
+    Ok(())
+}
+
+/// The bytes of host memory that can be had; `None` where the system does not say.
+fn free() -> Option<u64> {
+    let memory = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
+    let system = System::new_with_specifics(memory);
+    let of_group = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
+    Some(system.available_memory().min(of_group)).filter(|&free| free > 0)
+}
+
+/// Bytes for people to read.
+pub fn gigabytes(bytes: u64) -> String {
+    match bytes {
+        100_000_000.. => format!("{:.1} GB", bytes as f64 / 1e9),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ensure_free, free, matrix_bytes};
+    use transpose::Device;
+
+    #[test]
+    fn more_than_there_is_is_refused() {
+        assert!(free().is_some());
+        let device = Device::simulated();
+        ensure_free(&device, 1, 1).unwrap();
+        for (on_host, on_device) in [(1 << 60, 0), (0, 1 << 60), (usize::MAX, usize::MAX)] {
+            let said = ensure_free(&device, on_host, on_device).unwrap_err().to_string();
+            assert!(said.contains("GB of host memory are needed"), "{said}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_counted_without_overflow() {
+        assert_eq!(matrix_bytes(3, 5, 4).unwrap(), 60);
+        for (rows, cols) in [(0, 0), (usize::MAX, 0), (usize::MAX, 2), (1 << 40, 1 << 40)] {
+            assert!(matrix_bytes(rows, cols, 4).is_err());
+        }
+    }
+}

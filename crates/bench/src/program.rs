@@ -1,0 +1,130 @@
+//! The habits of every program: the same flags, the same way to open a device, to say what is wrong, and to end.
+//!
+//! A program ends with 0 if all went well, with 1 if something went wrong, and with 2 if it was asked for what cannot be. A reader of
+//! its output that goes away ends it without a word.
+
+use crate::device::DeviceChoice;
+use anyhow::Result;
+use clap::Parser;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use transpose::{Device, Error};
+
+/// The flags of every program.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Common {
+    /// Where to run: cuda (the first GPU), cuda:1, … (another), sim (the simulator), or auto (a GPU if there is one).
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    pub device: DeviceChoice,
+    /// Write the numbers as CSV to this file.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write a chart as SVG to this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Print JSON, not tables.
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but results and errors.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Say what was tried to find a GPU.
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub verbose: bool,
+}
+
+impl Common {
+    /// Opens the device, and says on standard error what it is.
+    ///
+    /// # Errors
+    /// Those of [`Device::cuda`] if a GPU was asked for.
+    pub fn open(&self) -> Result<Device> {
+        let (device, no_gpu) = self.device.open()?;
+        if let Some(reason) = no_gpu {
+            self.say(format_args!("no GPU ({reason}); the simulator runs the kernels on the CPU"));
+            if self.verbose {
+                print_attempts(&reason);
+            }
+        }
+        self.say(format_args!("device: {device}"));
+        Ok(device)
+    }
+
+    /// Says something on standard error that is no result.
+    pub fn say(&self, what: impl fmt::Display) {
+        if !self.quiet {
+            eprintln!("{what}");
+        }
+    }
+}
+
+/// Something that was asked for and cannot be, whatever the device.
+#[derive(Debug)]
+pub struct Usage(String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// The error of a program that was asked for what cannot be.
+pub fn usage(message: impl Into<String>) -> anyhow::Error {
+    Usage(message.into()).into()
+}
+
+/// Parses how often something is done: once at least.
+///
+/// # Errors
+/// Anything else.
+pub fn count(text: &str) -> Result<usize, String> {
+    let number: usize = text.parse().map_err(|error| format!("{error}"))?;
+    if number == 0 { Err("it is done once at least".to_owned()) } else { Ok(number) }
+}
+
+/// Parses the bytes of an element that is one word.
+///
+/// # Errors
+/// Anything else.
+pub fn word(text: &str) -> Result<usize, String> {
+    let bytes = text.parse().ok().filter(|bytes| [1, 2, 4, 8, 16].contains(bytes));
+    bytes.ok_or_else(|| "elements are of 1, 2, 4, 8 or 16 bytes".to_owned())
+}
+
+/// Parses the bytes of an element of any size.
+///
+/// # Errors
+/// Anything else, and nothing.
+pub fn element(text: &str) -> Result<usize, String> {
+    let bytes = text.parse().ok().filter(|&bytes| bytes > 0);
+    bytes.ok_or_else(|| "an element has a byte at least".to_owned())
+}
+
+/// Parses the command line, runs the program, and says how it went.
+pub fn main<A: Parser>(
+    common: impl FnOnce(&A) -> &Common,
+    run: impl FnOnce(&A) -> Result<()>,
+) -> ExitCode {
+    sigpipe::reset();
+    let arguments = A::parse();
+    let Err(error) = run(&arguments) else { return ExitCode::SUCCESS };
+    eprintln!("error: {error:#}");
+    if common(&arguments).verbose {
+        error.chain().filter_map(|error| error.downcast_ref()).for_each(print_attempts);
+    }
+    if error.chain().any(|error| error.is::<Usage>()) {
+        ExitCode::from(2)
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Says which files were tried as the driver.
+fn print_attempts(error: &Error) {
+    if let Error::NoDriver { attempts, .. } = error {
+        attempts.iter().for_each(|attempt| eprintln!("    {attempt}"));
+    }
+}

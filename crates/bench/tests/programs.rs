@@ -1,0 +1,246 @@
+//! The habits of the programs: how they are asked, how they end, what they print and write. On the simulator.
+
+use serde_json::Value;
+use std::fs;
+use std::io::Read;
+use std::process::{Command, Output, Stdio};
+
+const BANDWIDTH: &str = env!("CARGO_BIN_EXE_bandwidth");
+const COMPARE: &str = env!("CARGO_BIN_EXE_compare");
+const GRID_SEARCH: &str = env!("CARGO_BIN_EXE_grid_search");
+const IN_PLACE: &str = env!("CARGO_BIN_EXE_in_place");
+const MEMORY_KINDS: &str = env!("CARGO_BIN_EXE_memory_kinds");
+const PERMUTE: &str = env!("CARGO_BIN_EXE_permute");
+const PROFILE: &str = env!("CARGO_BIN_EXE_profile");
+
+/// Each program that runs on the simulator, and arguments that leave it little to do.
+const PROGRAMS: [(&str, &[&str]); 6] = [
+    (BANDWIDTH, &["--rows", "64", "--cols", "64"]),
+    (GRID_SEARCH, &["--rows", "64", "--cols", "64"]),
+    (IN_PLACE, &["--shape", "60x40"]),
+    (MEMORY_KINDS, &["--rows", "64", "--cols", "64"]),
+    (PERMUTE, &["--shape", "6,10,14", "--axes", "2,0,1", "--element", "2,3"]),
+    (PROFILE, &["--kernel", "padded,square", "--rows", "64", "--cols", "64"]),
+];
+
+fn run(program: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+    if !arguments.contains(&"--device") {
+        command.args(["--device", "sim"]);
+    }
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// Runs a program, which ends well, and returns what it prints.
+fn printed(program: &str, arguments: &[&str]) -> String {
+    let output = run(program, arguments);
+    assert!(output.status.success(), "{program} {arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout).to_owned()
+}
+
+/// Runs a program, which says why it does not do what it is asked for.
+fn refuses(program: &str, arguments: &[&str], code: i32, why: &str) {
+    let output = run(program, arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{program} {arguments:?}: {said}");
+    assert!(said.contains("error: ") && said.contains(why), "{program} {arguments:?}: {said}");
+    assert!(output.stdout.is_empty(), "{program} {arguments:?}: {}", text(&output.stdout));
+}
+
+#[test]
+fn quiet_programs_print_tables_and_nothing_else() {
+    for (program, arguments) in PROGRAMS {
+        let output = run(program, &[arguments, &["--quiet"]].concat());
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+        let table = text(&output.stdout);
+        assert!(table.contains("verified"), "{program}: {table}");
+        assert!(table.lines().count() > 2 && !table.contains("NaN"), "{program}: {table}");
+        assert!(!table.contains(" 0.0 "), "a figure that means nothing: {table}");
+    }
+}
+
+#[test]
+fn csv_and_json_have_the_same_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("figures.csv");
+    for (program, arguments) in PROGRAMS {
+        let all = [arguments, &["--json", "--csv", file.to_str().unwrap()]].concat();
+        let json: Value = serde_json::from_str(&printed(program, &all)).unwrap();
+        let mut reader = csv::Reader::from_path(&file).unwrap();
+        let header = reader.headers().unwrap().clone();
+        let records: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>().unwrap();
+        assert!(!records.is_empty());
+        if program == PROFILE {
+            // Its JSON is a profile.
+            assert_eq!(json["kernels"].as_array().unwrap().len(), records.len());
+            continue;
+        }
+        let rows = json["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), records.len(), "{program}");
+        assert!(
+            json["device"].is_string() && json["date"].is_string() && json["title"].is_string()
+        );
+        for (row, record) in rows.iter().zip(&records) {
+            assert!(row.as_object().unwrap().keys().eq(header.iter()), "{program}: {header:?}");
+            for (value, field) in row.as_object().unwrap().values().zip(record) {
+                let same = match value {
+                    Value::Null => field.is_empty(),
+                    Value::String(text) => text == field,
+                    number => number.as_f64() == field.parse().ok(),
+                };
+                assert!(same, "{program}: {value} and {field:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn charts_say_what_where_and_when() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("chart.svg");
+    for (program, arguments) in PROGRAMS.into_iter().filter(|(program, _)| *program != PROFILE) {
+        printed(program, &[arguments, &["--svg", file.to_str().unwrap()]].concat());
+        let svg = fs::read_to_string(&file).unwrap();
+        assert!(svg.contains(">the simulator, 20"), "{program}: {svg}");
+        assert!(svg.matches("</text>").count() > 4, "{program}: {svg}");
+        let names: Vec<&str> = svg.split("text-anchor=\"end\">").skip(1).collect();
+        for (index, name) in names.iter().enumerate() {
+            let name = &name[..name.find('<').unwrap()];
+            let again = names[..index].iter().any(|other| other.starts_with(&format!("{name}<")));
+            assert!(!again, "{program}: the label {name:?} twice");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_ends_a_program_quietly() {
+    use std::os::unix::process::ExitStatusExt;
+    for (program, arguments) in [
+        (PROFILE, &["--json", "--kernel", "all", "--rows", "64", "--cols", "64"][..]),
+        (PROFILE, &["--annotate", "--rows", "64", "--cols", "64"]),
+        (IN_PLACE, &["square", "skinny"]),
+    ] {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .args(["--quiet", "--device", "sim"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdout.take().unwrap().read_exact(&mut [0; 5]).unwrap();
+        let output = child.wait_with_output().unwrap();
+        const SIGPIPE: i32 = 13;
+        assert_eq!(output.status.signal(), Some(SIGPIPE), "{program}: {:?}", output.status);
+        assert!(output.stderr.is_empty(), "{program}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn sizes_that_cannot_be_are_refused_at_once() {
+    const MOST: &str = "18446744073709551615";
+    for program in [BANDWIDTH, GRID_SEARCH, MEMORY_KINDS, PROFILE] {
+        for (rows, cols) in [("0", "0"), (MOST, "0"), ("0", MOST)] {
+            refuses(program, &["--rows", rows, "--cols", cols], 2, "an empty matrix");
+        }
+        refuses(program, &["--rows", MOST, "--cols", "3"], 1, "more bytes than can be addressed");
+        refuses(program, &["--rows", "10000000", "--cols", "10000000"], 1, "GB of host memory");
+    }
+    refuses(IN_PLACE, &["--shape", "0x0"], 2, "an empty matrix");
+    refuses(IN_PLACE, &["--shape", "0x7"], 2, "an empty matrix");
+    refuses(IN_PLACE, &["--shape", "99999999999x99999999999"], 1, "more bytes than");
+    refuses(IN_PLACE, &["--shape", "10000000x10000000"], 1, "GB of host memory");
+    refuses(PERMUTE, &["--shape", "0,3", "--axes", "1,0"], 2, "is empty");
+    let of_axes =
+        |shape: &str, code, why| refuses(PERMUTE, &["--shape", shape, "--axes", "1,0"], code, why);
+    of_axes(&format!("{MOST},3"), 1, "more bytes than");
+    of_axes("10000000,10000000", 1, "GB of host memory");
+    of_axes("2,3,4", 2, "no order of 3 axes");
+    refuses(PERMUTE, &["--shape", "2,3", "--axes", "0,0"], 2, "no order of 2 axes");
+}
+
+#[test]
+fn wrong_arguments_are_answered_with_what_is_possible() {
+    for program in [BANDWIDTH, GRID_SEARCH, IN_PLACE, MEMORY_KINDS, PERMUTE, PROFILE, COMPARE] {
+        refuses(program, &["--device", "gpu"], 2, "none of auto, cuda");
+        refuses(program, &["--nonsense"], 2, "--nonsense");
+    }
+    for program in [BANDWIDTH, GRID_SEARCH, IN_PLACE, PERMUTE, COMPARE] {
+        refuses(program, &["--turns", "0"], 2, "once at least");
+    }
+    for program in [BANDWIDTH, GRID_SEARCH, MEMORY_KINDS, PROFILE] {
+        refuses(program, &["--element", "3"], 2, "1, 2, 4, 8 or 16");
+    }
+    refuses(PERMUTE, &["--element", "0"], 2, "a byte at least");
+    refuses(COMPARE, &["--group", "foo"], 2, "large, unaligned, skinny");
+    refuses(COMPARE, &["--group", "odd", "--element", "4"], 2, "3, 6, 12, 24, 32");
+    refuses(COMPARE, &[], 2, "`permute`, `profile` and `in_place`");
+    refuses(IN_PLACE, &["--shape", "3x3", "--bytes", "5"], 2, "1, 2, 3, 4, 6, 7");
+    refuses(IN_PLACE, &["--shape", "33"], 2, "such as 64x50");
+    refuses(IN_PLACE, &["--tile", "3x3"], 2, "--shape");
+    refuses(IN_PLACE, &["--shape", "3x3", "--algorithm", "foo"], 2, "two-stage");
+    refuses(PROFILE, &["--kernel", "foo"], 2, "there are copy, naive");
+    refuses(PROFILE, &["--svg", "picture.svg"], 2, "name it with --kernel");
+    refuses(PROFILE, &["--json", "--annotate"], 2, "cannot be used with");
+    refuses(PROFILE, &["--check", "--device", "auto"], 2, "only the simulator checks");
+    refuses(BANDWIDTH, &["--kernels", "foo"], 2, "copy_shared");
+    refuses(GRID_SEARCH, &["--blocks", "x"], 2, "x");
+}
+
+#[test]
+fn nothing_to_show_is_an_error_that_says_why() {
+    refuses(
+        GRID_SEARCH,
+        &["--blocks", "16x16", "--kernels", "coalesced"],
+        1,
+        "its blocks are 32×8",
+    );
+    refuses(PROFILE, &["--kernel", "pixels"], 1, "needs the kernel pixels_b4");
+    refuses(BANDWIDTH, &["--rows", "3", "--cols", "5", "--kernels", "fine_grained"], 1, "left out");
+}
+
+#[test]
+fn algorithms_that_do_not_serve_a_shape_are_rows_that_say_why() {
+    let table = printed(IN_PLACE, &["--shape", "7x5"]);
+    for algorithm in ["square", "three-stage", "decomposed", "cycle-following"] {
+        assert!(table.contains(&format!(" {algorithm} ")), "{algorithm}: {table}");
+    }
+    let square = table.lines().find(|line| line.contains(" square ")).unwrap();
+    assert!(square.ends_with("square"), "why not: {square}");
+    assert!(table.contains("extra, bytes") && table.contains("element, bytes"));
+}
+
+#[test]
+fn files_of_a_grid_search_name_blocks_as_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("blocks.csv");
+    let shape = ["--rows", "64", "--cols", "64", "--blocks", "32x8,16x16"];
+    printed(GRID_SEARCH, &[&shape[..], &["--csv", file.to_str().unwrap()]].concat());
+    let csv = fs::read_to_string(&file).unwrap();
+    assert!(csv.starts_with("kernel,block,rows,cols,element_bytes,"), "{csv}");
+    assert!(csv.contains("diagonal_col,32x8,64,64,4,"), "{csv}");
+}
+
+#[test]
+fn checks_say_that_they_found_nothing() {
+    let shape = ["--kernel", "padded,micro", "--rows", "64", "--cols", "64"];
+    let output = run(PROFILE, &[&shape[..], &["--check"]].concat());
+    assert!(text(&output.stderr).contains("checked 2 launches: nothing found"));
+}
+
+#[test]
+fn no_gpu_is_one_line_unless_more_is_asked_for() {
+    let arguments = ["--rows", "64", "--cols", "64", "--kernels", "copy", "--device", "auto"];
+    let said =
+        |more: &[&str]| text(&run(BANDWIDTH, &[&arguments[..], more].concat()).stderr).to_owned();
+    let (brief, verbose) = (said(&[]), said(&["--verbose"]));
+    if let Some(line) = brief.lines().find(|line| line.contains("no GPU")) {
+        assert!(line.len() < 160, "{line}");
+        assert!(verbose.lines().count() > brief.lines().count(), "{verbose}");
+    }
+}
