@@ -5,6 +5,7 @@
 use transpose::{Device, DeviceMatrix, Result};
 
 fn main() -> Result<()> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     let (device, _why_no_gpu) = Device::any();
 
     // An image of 6 rows × 8 columns; element (row, column) is 10 · row + column.

@@ -5,6 +5,7 @@
 use transpose::{Batch, Device, DeviceMatrix, Plan, Result};
 
 fn main() -> Result<()> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     let (device, _why_no_gpu) = Device::any();
 
     // 1000 matrices of 16 × 24 f32, one after the other in one buffer.

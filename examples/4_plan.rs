@@ -5,6 +5,7 @@
 use transpose::{Device, DeviceMatrix, Plan, PlanCache, Result, Strategy};
 
 fn main() -> Result<()> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     let (device, _why_no_gpu) = Device::any();
     let (rows, cols) = (500, 300);
     let mut frame = DeviceMatrix::<u32>::zeroed(&device, rows, cols)?;

@@ -5,6 +5,7 @@
 use transpose::{Device, DeviceMatrix, InPlace, InPlacePlan, Result};
 
 fn main() -> Result<()> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     let (device, _why_no_gpu) = Device::any();
 
     // The matrix keeps its memory and changes its shape.

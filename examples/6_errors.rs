@@ -5,6 +5,7 @@
 use transpose::{Device, DeviceMatrix, Error, Result};
 
 fn main() -> Result<()> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     // A program can insist on a GPU, and say what is missing where there is none.
     let device = match Device::cuda(0) {
         Ok(device) => device,

@@ -5,6 +5,7 @@
 use transpose::{Device, DeviceTensor, Result, TensorPlan};
 
 fn main() -> Result<()> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     let (device, _why_no_gpu) = Device::any();
 
     // 4 images of 60 × 80 pixels, each of three f32: channels last.

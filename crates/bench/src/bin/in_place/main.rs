@@ -277,12 +277,7 @@ impl Bench<'_> {
     }
 
     /// Measures single steps: a row for each.
-    fn steps(
-        &mut self,
-        table: &str,
-        bytes: usize,
-        measure: Measure,
-    ) -> Result<()> {
+    fn steps(&mut self, table: &str, bytes: usize, measure: Measure) -> Result<()> {
         measure(self.device, bytes, self.arguments.turns, &mut |step| {
             self.bar.inc(1);
             let Step { name, shape: (rows, cols), tile: (m, n), how, gb_per_s } = step;
