@@ -77,7 +77,7 @@ impl Image {
 
     /// The machine code that runs on a chip: of the kind that evicts last what it loads if that is wanted and there is such code, else
     /// of the plain kind.
-    pub(crate) fn code(
+    pub fn code(
         &self,
         (major, minor): (i32, i32),
         evict_last: bool,

@@ -85,6 +85,11 @@ const fn image(family: Family) -> Option<&'static Image> {
     }
 }
 
+/// The images of every family that this library has.
+pub(crate) fn images() -> impl Iterator<Item = &'static Image> {
+    Family::ALL.into_iter().filter_map(image)
+}
+
 /// The entry point of a kernel for elements of `width`.
 ///
 /// # Errors
@@ -125,7 +130,7 @@ mod tests {
 
     #[test]
     fn machine_code_is_of_its_chip_and_has_every_kernel() {
-        for image in Family::ALL.into_iter().filter_map(image) {
+        for image in images() {
             let ptx = image.ptx();
             let kernels: Vec<_> = entry_points(&ptx).collect();
             assert!(!kernels.is_empty());

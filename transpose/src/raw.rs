@@ -30,6 +30,11 @@ impl Grid {
     pub const MOST_BLOCKS: [usize; 3] = crate::facts::GRID_LIMIT;
 }
 
+/// The library's own kernels as they ship, by families that are loaded together.
+pub fn images() -> impl Iterator<Item = &'static Image> {
+    crate::kernels::images()
+}
+
 /// Queues the entry point `name` of an image: it is given the addresses of the first elements of `src` and `dst`, and `params`.
 ///
 /// The image is loaded on the device with the first launch of one of its kernels.

@@ -39,10 +39,18 @@ pub fn ensure_free(device: &Device, on_host: usize, on_device: usize) -> Result<
 
 /// The bytes of host memory that can be had; `None` where the system does not say.
 fn free() -> Option<u64> {
+    host_bytes().1
+}
+
+/// The bytes of host memory that there are and that can be had; `None` where the system does not say.
+pub fn host_bytes() -> (Option<u64>, Option<u64>) {
     let memory = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
     let system = System::new_with_specifics(memory);
-    let of_group = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
-    Some(system.available_memory().min(of_group)).filter(|&free| free > 0)
+    let (mut total, mut free) = (system.total_memory(), system.available_memory());
+    if let Some(limits) = system.cgroup_limits() {
+        (total, free) = (total.min(limits.total_memory), free.min(limits.free_memory));
+    }
+    (Some(total).filter(|&bytes| bytes > 0), Some(free).filter(|&bytes| bytes > 0))
 }
 
 /// Bytes for people to read.

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 const BANDWIDTH: &str = env!("CARGO_BIN_EXE_bandwidth");
 const COMPARE: &str = env!("CARGO_BIN_EXE_compare");
 const GRID_SEARCH: &str = env!("CARGO_BIN_EXE_grid_search");
+const INFO: &str = env!("CARGO_BIN_EXE_info");
 const IN_PLACE: &str = env!("CARGO_BIN_EXE_in_place");
 const MEMORY_KINDS: &str = env!("CARGO_BIN_EXE_memory_kinds");
 const PERMUTE: &str = env!("CARGO_BIN_EXE_permute");
@@ -231,6 +232,34 @@ fn checks_say_that_they_found_nothing() {
     let shape = ["--kernel", "padded,micro", "--rows", "64", "--cols", "64"];
     let output = run(PROFILE, &[&shape[..], &["--check"]].concat());
     assert!(text(&output.stderr).contains("checked 2 launches: nothing found"));
+}
+
+#[test]
+fn info_says_what_there_is_and_what_would_be_done() {
+    let all = printed(INFO, &["--quiet"]);
+    for said in ["the simulator", "no two GPUs", "tensor", "micro_b4", "expected"] {
+        assert!(all.contains(said), "{said}: {all}");
+    }
+    for (subject, key) in [
+        ("devices", "multiprocessors"),
+        ("code", "loaded"),
+        ("kernels", "registers"),
+        ("choice", "way"),
+    ] {
+        let json: Value = serde_json::from_str(&printed(INFO, &[subject, "--json"])).unwrap();
+        assert!(!json["rows"][0][key].is_null(), "{subject}: {json}");
+    }
+    let choice =
+        ["choice", "--json", "--shape", "64,56,56,3", "--axes", "0,3,1,2", "--element", "1"];
+    let json: Value = serde_json::from_str(&printed(INFO, &choice)).unwrap();
+    let expected = |way: &Value| way["expected_of_copy"].as_f64().unwrap();
+    let ways = json["rows"].as_array().unwrap();
+    assert!(ways.iter().all(|way| expected(way) <= expected(&ways[0])), "{json}");
+    refuses(INFO, &["--json"], 2, "devices, links, code, kernels, choice");
+    refuses(INFO, &["links"], 1, "no two GPUs");
+    refuses(INFO, &["nothing"], 2, "devices, links, code, kernels, choice");
+    refuses(INFO, &["choice", "--shape", "3,4", "--axes", "1,1"], 2, "does not name each");
+    refuses(INFO, &["choice", "--shape", "3,0"], 2, "is empty");
 }
 
 #[test]
