@@ -1,17 +1,19 @@
 //! What the tests share: the two devices, an oracle, and a case with canaries around it.
 
+mod skipped;
+
 use bytemuck::Pod;
 use proptest::strategy::Strategy as Cases;
 use std::fmt::Debug;
 use transpose::simt::Checks;
 use transpose::{Device, DeviceMatrix, Strategy};
 
-/// The GPU that tests run on, or `None`, and the reason on standard error.
+/// The GPU that tests run on, or `None`: the test then counts as skipped.
 pub fn gpu() -> Option<Device> {
     match Device::cuda(0) {
         Ok(device) => Some(device),
         Err(reason) => {
-            eprintln!("skipped on a GPU: {reason}");
+            skipped::count(&reason);
             None
         }
     }
