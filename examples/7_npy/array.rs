@@ -1,7 +1,7 @@
 //! NumPy's `.npy` files as what a permutation of axes needs: a header and bytes.
 
 use crate::header::Header;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use std::io::Read;
 
 /// An array whose elements are opaque.
@@ -13,16 +13,12 @@ pub struct Array {
 }
 
 impl Array {
-    /// Reads an array, and nothing behind it.
+    /// Reads the elements that follow a header, and nothing behind them.
     ///
     /// # Errors
-    /// What cannot be read, is not `.npy`, holds Python objects, or has fewer bytes than its header says.
-    pub fn read(mut reader: impl Read) -> Result<Self> {
-        let header = Header::read(&mut reader)?;
-        let (shape, element_bytes) = (&header.shape, header.element_bytes);
-        let size = header
-            .data_bytes()
-            .with_context(|| format!("{shape:?} × {element_bytes} bytes are too many"))?;
+    /// What cannot be read, or has fewer bytes than the header says.
+    pub fn read(header: Header, reader: impl Read) -> Result<Self> {
+        let (shape, element_bytes, size) = (&header.shape, header.element_bytes, header.bytes()?);
         // Not `with_capacity(size)`: the header of a damaged file may claim any size.
         let mut bytes = Vec::new();
         reader.take(size as u64).read_to_end(&mut bytes)?;

@@ -93,15 +93,21 @@ impl Header {
         Ok(Header { descr: descr.text.to_owned(), element_bytes, fortran, shape })
     }
 
-    /// Bytes of all elements, if so many can be addressed.
-    pub fn data_bytes(&self) -> Option<usize> {
+    /// Bytes of all elements.
+    ///
+    /// # Errors
+    /// More than can be addressed.
+    pub fn bytes(&self) -> Result<usize> {
         let lengths = self.shape.iter().chain([&self.element_bytes]);
         // A product of which one factor is 0 is 0, however large the others are.
         if lengths.clone().any(|&length| length == 0) {
-            return Some(0);
+            return Ok(0);
         }
         let size = lengths.copied().try_fold(1, usize::checked_mul);
-        size.filter(|&size| size <= isize::MAX as usize)
+        let size = size.filter(|&size| size <= isize::MAX as usize);
+        size.with_context(|| {
+            format!("{:?} × {} bytes are too many", self.shape, self.element_bytes)
+        })
     }
 
     /// The header of a file, by the lowest version that can say it, as NumPy chooses it.

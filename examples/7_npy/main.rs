@@ -3,12 +3,14 @@
 //! The elements are opaque: any dtype without Python objects, of any width, in either byte order, arrives bit for bit, and
 //! `numpy.load("OUT.npy")` equals `numpy.load("IN.npy").transpose(axes)`; without `--axes` that is `.T`, the reverse order.
 //!
-//! `literal` reads Python's literals, `dtype` and `header` what they say of an array, `array` the array; `target` writes files.
+//! `literal` reads Python's literals, `dtype` and `header` what they say of an array, `array` the array; `target` writes files;
+//! `simulator` is for machines without a GPU.
 
 mod array;
 mod dtype;
 mod header;
 mod literal;
+mod simulator;
 mod target;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -20,7 +22,7 @@ use std::fs::File;
 use std::io::{Read, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use transpose::{Device, DeviceMatrix, DeviceTensor, Error, Strategy};
+use transpose::{Device, DeviceMatrix, DeviceTensor, Error, MOST_AXES, Strategy};
 
 /// Write a NumPy array with its axes in another order.
 #[derive(Parser)]
@@ -70,16 +72,28 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { input, output, .. } = arguments;
-    let array = read(input, arguments.quiet).with_context(|| name(input, "standard input"))?;
-    let rank = array.header.shape.len();
+    let Arguments { input, output, quiet, .. } = arguments;
+    let input_name = || name(input, "standard input");
+    let mut source = source(input).with_context(input_name)?;
+    let header = Header::read(&mut source).with_context(input_name)?;
+    let bytes = header.bytes().with_context(input_name)?;
+    let rank = header.shape.len();
     let axes = arguments.axes.clone().unwrap_or_else(|| (0..rank).rev().collect());
+    ensure!(
+        axes.len() == rank && (0..rank).all(|axis| axes.contains(&axis)),
+        "{axes:?} is no order of {rank} axes: each from 0 on is named once"
+    );
     let device = open(arguments)?;
+    simulator::ensure_memory(&device, bytes)?;
+    let array = Array::read(header, &mut source).with_context(input_name)?;
+    if !quiet && source.read(&mut [0])? > 0 {
+        eprintln!("something follows the array in {}; it is left out", input_name());
+    }
     let before = tuple(&array.header.shape);
-    let array = match arguments.strategy {
-        Strategy::Auto => permuted(&device, array, &axes)?,
-        strategy => transposed(&device, array, strategy)?,
-    };
+    let array = simulator::with_progress(&device, *quiet, || match arguments.strategy {
+        Strategy::Auto => permuted(&device, array, &axes),
+        strategy => transposed(&device, array, strategy),
+    })?;
     let (output_name, header) = (name(output, "standard output"), &array.header);
     write(output, &[&header.to_bytes(), &array.bytes]).context(output_name.clone())?;
     if !arguments.quiet {
@@ -95,16 +109,11 @@ fn name(path: &Path, dash: &str) -> String {
     if path == Path::new("-") { dash.to_owned() } else { path.display().to_string() }
 }
 
-fn read(path: &Path, quiet: bool) -> Result<Array> {
-    let mut source: Box<dyn Read> = match path == Path::new("-") {
+fn source(path: &Path) -> Result<Box<dyn Read>> {
+    Ok(match path == Path::new("-") {
         true => Box::new(stdin().lock()),
         false => Box::new(File::open(path)?),
-    };
-    let array = Array::read(&mut source)?;
-    if !quiet && source.read(&mut [0])? > 0 {
-        eprintln!("something follows the array in {}; it is left out", name(path, "the input"));
-    }
-    Ok(array)
+    })
 }
 
 fn write(path: &Path, parts: &[&[u8]]) -> Result<()> {
@@ -143,14 +152,18 @@ fn print_attempts(error: &Error) {
 /// The array with its axes in another order. The bytes of an element are one more axis, the fastest, which stays.
 fn permuted(device: &Device, array: Array, axes: &[usize]) -> Result<Array> {
     let Header { shape, element_bytes, .. } = &array.header;
-    let rank = shape.len();
-    let whole: Vec<usize> = array.memory_shape().into_iter().chain([*element_bytes]).collect();
-    ensure!(
-        axes.len() == rank && (0..rank).all(|axis| axes.contains(&axis)),
-        "{axes:?} is no order of {rank} axes: each from 0 on is named once"
-    );
-    let order: Vec<usize> =
-        axes.iter().map(|&axis| array.memory_axis(axis)).chain([rank]).collect();
+    let lengths = array.memory_shape();
+    // Axes of one element are nothing that moves; an array may have more of them than a tensor may have axes.
+    let moving: Vec<usize> = (0..lengths.len()).filter(|&axis| lengths[axis] != 1).collect();
+    let most = MOST_AXES - 1;
+    let count = moving.len();
+    ensure!(count <= most, "an array of {count} axes longer than 1; {most} are the most");
+    let whole = moving.iter().map(|&axis| lengths[axis]).chain([*element_bytes]);
+    let whole: Vec<usize> = whole.collect();
+    let order = axes.iter().filter_map(|&axis| {
+        moving.iter().position(|&memory_axis| memory_axis == array.memory_axis(axis))
+    });
+    let order: Vec<usize> = order.chain([count]).collect();
     let tensor = DeviceTensor::from_host(device, &whole, &array.bytes)?;
     let bytes = tensor.permuted(&order)?.to_host()?;
     let shape = axes.iter().map(|&axis| shape[axis]).collect();

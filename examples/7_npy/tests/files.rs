@@ -213,6 +213,10 @@ fn axes_orders_and_strategies() {
     let fortran = file("'<u2'", "(3, 2)", true, b"aabbccddeeff");
     assert_eq!(out(&fortran, &[]), file("'<u2'", "(2, 3)", false, b"aabbccddeeff"));
     assert_eq!(out(&fortran, &["--axes", "0,1"]), file("'<u2'", "(3, 2)", false, b"aaddbbeeccff"));
+    // Axes of one element are none that a tensor has to have.
+    let ones = "1, ".repeat(30);
+    let long = file("'|u1'", &format!("(2, {ones}3)"), false, b"abcdef");
+    assert_eq!(out(&long, &[]), file("'|u1'", &format!("(3, {ones}2)"), false, b"adbecf"));
     // Strategies keep the order.
     let tiled = file("'<u2'", "(2, 3)", true, b"aaddbbeeccff");
     assert_eq!(out(&fortran, &["--strategy", "tiled"]), tiled);
@@ -231,10 +235,21 @@ fn axes_orders_and_strategies() {
     assert_eq!(out(&file("'|V0'", "(2, 3)", false, b""), &[]), file("'|V0'", "(3, 2)", false, b""));
 
     fs::write(folder.path().join("in.npy"), &cube).unwrap();
+    let twos = format!("({})", ["2"; 16].join(", "));
+    fs::write(folder.path().join("deep.npy"), file("'|u1'", &twos, false, &[0; 1 << 16])).unwrap();
+    refuses(folder.path(), &["deep.npy", "o"], "16 axes longer than 1; 15 are the most");
+    fs::remove_file(folder.path().join("deep.npy")).unwrap();
     refuses(folder.path(), &["in.npy", "o", "--axes", "0,1"], "is no order of 3 axes");
     refuses(folder.path(), &["in.npy", "o", "--axes", "0,1,1"], "is no order of 3 axes");
     refuses(folder.path(), &["in.npy", "o", "--strategy", "tiled"], "transposes two axes");
     refuses(folder.path(), &["nothing.npy", "o"], "nothing.npy: No such file");
+    fs::write(folder.path().join("in.npy"), file("'<f8'", "(10000000, 10000000)", false, b""))
+        .unwrap();
+    refuses(folder.path(), &["in.npy", "o"], "GB of host memory are needed");
+    let most = usize::MAX;
+    fs::write(folder.path().join("in.npy"), file("'<f8'", &format!("({most}, 3)"), false, b""))
+        .unwrap();
+    refuses(folder.path(), &["in.npy", "o"], "are too many");
     fs::write(folder.path().join("in.npy"), &cube[..cube.len() - 1]).unwrap();
     refuses(
         folder.path(),

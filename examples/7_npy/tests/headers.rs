@@ -194,10 +194,10 @@ fn damaged_headers_are_refused() {
 }
 
 #[test]
-fn sizes_that_overflow_are_none() {
+fn sizes_that_overflow_are_errors() {
     let of = |shape: &[usize], element_bytes| {
         let descr = String::new();
-        Header { descr, element_bytes, fortran: false, shape: shape.to_vec() }.data_bytes()
+        Header { descr, element_bytes, fortran: false, shape: shape.to_vec() }.bytes().ok()
     };
     assert_eq!(of(&[3, 4], 6), Some(72));
     assert_eq!(of(&[], 6), Some(6));
