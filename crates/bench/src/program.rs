@@ -111,7 +111,7 @@ pub fn main<A: Parser>(
     sigpipe::reset();
     let arguments = A::parse();
     let Err(error) = run(&arguments) else { return ExitCode::SUCCESS };
-    eprintln!("error: {error:#}");
+    eprintln!("error: {}", whole(&error));
     if common(&arguments).verbose {
         error.chain().filter_map(|error| error.downcast_ref()).for_each(print_attempts);
     }
@@ -120,6 +120,17 @@ pub fn main<A: Parser>(
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// An error with its causes, but those that it tells itself.
+fn whole(error: &anyhow::Error) -> String {
+    let mut said = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !said.contains(&cause) {
+            said = format!("{said}: {cause}");
+        }
+    }
+    said
 }
 
 /// Says which files were tried as the driver.

@@ -329,6 +329,26 @@ mod tests {
     }
 
     #[test]
+    fn a_row_has_a_cell_for_each_column() {
+        let drawn = drawn(3, 1, 64 << 10, 1 << 20).unwrap().swap_remove(0);
+        let ways = vec![("one".to_owned(), 30.0), ("other".to_owned(), 40.0)];
+        let figures = Figures { drawn, ways, copy: 100.0, bound: 0.5 };
+        let rows = figures.rows();
+        assert_eq!(rows.len(), 2);
+        for (row, of_bound) in rows.iter().zip(["0.6000", "0.8000"]) {
+            assert_eq!(row.len(), COLUMNS.len());
+            let field = |key| {
+                let index = COLUMNS.iter().position(|column| column.key == key).unwrap();
+                row[index].kept()
+            };
+            assert_eq!([field("of_bound"), field("best_of_bound")], [of_bound, "0.8000"]);
+            assert_eq!(field("memcpy_gb_s"), "100.0");
+        }
+        assert!(summary("words", &[&figures]).unwrap().contains("lowest 0.600"));
+        assert!(chart(3, &[figures]).to_svg().contains("random moves from seed 3"));
+    }
+
+    #[test]
     fn every_way_of_random_moves_is_right() {
         let device = Device::simulated();
         let mut arena = Arena::new(&device, 64 << 10, 1).unwrap();

@@ -229,6 +229,10 @@ impl<'a> Report<'a> {
     pub fn finish(self, chart: impl FnOnce() -> Chart) -> Result<()> {
         self.bar.finish_and_clear();
         ensure!(
+            !self.rows.is_empty() || !self.left_out.is_empty(),
+            "there is nothing to show: nothing was to be done"
+        );
+        ensure!(
             !self.rows.is_empty(),
             "there is nothing to show; left out: {}",
             self.left_out.join("; ")

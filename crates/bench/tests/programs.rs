@@ -189,6 +189,12 @@ fn wrong_arguments_are_answered_with_what_is_possible() {
     refuses(PROFILE, &["--svg", "picture.svg"], 2, "name it with --kernel");
     refuses(PROFILE, &["--json", "--annotate"], 2, "cannot be used with");
     refuses(PROFILE, &["--check", "--device", "auto"], 2, "only the simulator checks");
+    for partitions in ["0x0", "8x3", "8x256x0", "8", "4294967295x4294967295"] {
+        refuses(PROFILE, &["--partitions", partitions], 2, "--partitions");
+    }
+    refuses(PROFILE, &["--list", "--json"], 2, "cannot be used with");
+    refuses(BANDWIDTH, &["--list", "--json"], 2, "cannot be used with");
+    refuses(PERMUTE, &["--explain", "--json"], 2, "cannot be used with");
     refuses(BANDWIDTH, &["--kernels", "foo"], 2, "copy_shared");
     refuses(GRID_SEARCH, &["--blocks", "x"], 2, "x");
 }
@@ -202,6 +208,7 @@ fn nothing_to_show_is_an_error_that_says_why() {
         "its blocks are 32×8",
     );
     refuses(PROFILE, &["--kernel", "pixels"], 1, "needs the kernel pixels_b4");
+    refuses(PROFILE, &["--kernel", "square", "--rows", "1", "--cols", "1"], 1, "takes no kernel");
     refuses(BANDWIDTH, &["--rows", "3", "--cols", "5", "--kernels", "fine_grained"], 1, "left out");
 }
 

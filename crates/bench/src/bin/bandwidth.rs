@@ -46,7 +46,7 @@ struct Arguments {
     #[arg(long)]
     gib: bool,
     /// List the kernels and measure nothing.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "csv", "svg"])]
     list: bool,
     #[command(flatten)]
     common: Common,

@@ -366,3 +366,24 @@ fn bars_of(figures: &Figures) -> Vec<Bar> {
     let others = others.filter_map(|(name, speed)| Some(Bar::plain("", name, (*speed)? / copy)));
     std::iter::once(Bar::plain(label, "transpose", ours / copy)).chain(others).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_a_cell_for_each_column() {
+        let (case, kernel) = (cases()[0], "micro_b1".to_owned());
+        let figures =
+            Figures { case, kernel, copy: 100.0, ours: 90.0, peers: [None, Some(50.0)], cpu: None };
+        let row = row(&figures);
+        let field = |key| {
+            let index = COLUMNS.iter().position(|column| column.key == key).unwrap();
+            row[index].kept()
+        };
+        assert_eq!(row.len(), COLUMNS.len());
+        assert_eq!([field("of_copy"), field("geam_of_copy")], ["0.9000", ""]);
+        assert_eq!([field("cutensor_gb_s"), field("cutensor_of_copy")], ["50.0", "0.5000"]);
+        assert_eq!(bars_of(&figures).len(), 2);
+    }
+}

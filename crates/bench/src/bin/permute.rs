@@ -39,8 +39,8 @@ struct Arguments {
     /// Turns that each contestant gets.
     #[arg(long, default_value_t = 9, value_parser = program::count)]
     turns: usize,
-    /// Only say what would be done.
-    #[arg(long)]
+    /// Only say what would be done; `info choice` says it as a table.
+    #[arg(long, conflicts_with_all = ["json", "csv", "svg"])]
     explain: bool,
     /// Also time every other way that the library has.
     #[arg(long)]
@@ -278,6 +278,10 @@ fn rows(figures: &Figures) -> Vec<Vec<Cell>> {
 /// What a kernel does that moves `words` words of 4 bytes: instructions of lanes for a word; sectors loaded and stored over the fewest
 /// possible; and wavefronts in shared memory over the fewest possible.
 fn counted(words: usize, counters: &Counters) -> [Cell; 4] {
+    if counters.thread_instructions == 0 {
+        // The driver copies.
+        return [const { Cell::Nothing }; 4];
+    }
     let [loaded, stored] = of_least(words, counters);
     let (load, store) = (&counters.shared_load, &counters.shared_store);
     let ideal = load.ideal_wavefronts + store.ideal_wavefronts;

@@ -47,7 +47,7 @@ struct Arguments {
     #[arg(long, default_value_t = 4, value_parser = program::word)]
     element: usize,
     /// List the kernels and count nothing.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "csv", "svg"])]
     list: bool,
     /// Print the PTX with the counts beside each line.
     #[arg(long, conflicts_with = "json")]
@@ -70,7 +70,7 @@ struct Arguments {
     #[arg(long, value_name = "CSV", conflicts_with_all = ["json", "annotate"])]
     ncu: Option<PathBuf>,
     /// Print the metrics that `--ncu` reads.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "csv", "svg"])]
     metrics: bool,
     #[command(flatten)]
     common: Common,
@@ -167,9 +167,9 @@ fn profile(
         let size = (shape.rows, shape.cols);
         match workload.run(device, size, shape.element_bytes, inspection) {
             Ok(launches) => profile.add(*workload, launches.unwrap_or_default()),
-            Err(reason) if is_defect(&reason) => defects.push(format!("{workload}: {reason:#}")),
+            Err(reason) if is_defect(&reason) => defects.push(format!("{workload}: {reason}")),
             Err(reason) => {
-                let reason = format!("{workload}: {reason:#}");
+                let reason = format!("{workload}: {reason}");
                 bar.suspend(|| common.say(format_args!("left out: {reason}")));
                 left_out.push(reason);
             }
@@ -180,6 +180,8 @@ fn profile(
     ensure!(defects.is_empty(), "defects of kernels: {}", defects.join("; "));
     let launched = left_out.len() < workloads.len();
     ensure!(launched, "nothing was launched; left out: {}", left_out.join("; "));
+    let nothing = profile.kernels.is_empty() && !device.is_gpu();
+    ensure!(!nothing, "nothing was launched: such a matrix takes no kernel");
     if arguments.check {
         let launches = profile.kernels.len();
         common.say(format_args!("checked {launches} launches: nothing found"));

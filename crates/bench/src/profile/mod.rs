@@ -121,6 +121,12 @@ impl FromStr for Partitions {
             Some(&[count, width, blocks]) => (count, width, blocks),
             _ => return Err(format!("{text:?} is not like 8x256 or 8x256x30")),
         };
+        let possible = (1..=1024).contains(&count) && width.is_power_of_two() && width >= 32;
+        if !possible || blocks == 0 {
+            return Err("there are 1 to 1024 partitions, of a power of two of 32 bytes at least; \
+                        a block at least runs"
+                .to_owned());
+        }
         let narrow = |number: u64| u32::try_from(number).map_err(|error| error.to_string());
         Ok(Partitions(PartitionModel {
             count: narrow(count)?,
