@@ -56,8 +56,9 @@ fn ensure_memory(device: &Device, elements: usize) -> Result<(), String> {
     let needed = elements as f64 * (matrices * size_of::<u32>()) as f64;
     let memory = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
     let system = System::new_with_specifics(memory);
-    let limit = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
-    let free = system.available_memory().min(limit) as f64;
+    let limits = system.cgroup_limits();
+    let left = limits.map_or(u64::MAX, |limits| limits.total_memory.saturating_sub(limits.rss));
+    let free = system.available_memory().min(left) as f64;
     if needed > free {
         let (needed, free) = (needed / 1e9, free / 1e9);
         return Err(format!("{needed:.1} GB of host memory are needed, {free:.1} GB are free"));

@@ -17,8 +17,9 @@ pub fn ensure_memory(device: &Device, bytes: usize) -> Result<()> {
     let needed = bytes as f64 * if device.is_gpu() { 2.0 } else { 4.0 };
     let memory = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
     let system = System::new_with_specifics(memory);
-    let limit = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
-    let free = system.available_memory().min(limit) as f64;
+    let limits = system.cgroup_limits();
+    let left = limits.map_or(u64::MAX, |limits| limits.total_memory.saturating_sub(limits.rss));
+    let free = system.available_memory().min(left) as f64;
     let gb = |bytes: f64| bytes / 1e9;
     ensure!(
         needed <= free,

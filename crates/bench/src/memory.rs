@@ -48,7 +48,9 @@ pub fn host_bytes() -> (Option<u64>, Option<u64>) {
     let system = System::new_with_specifics(memory);
     let (mut total, mut free) = (system.total_memory(), system.available_memory());
     if let Some(limits) = system.cgroup_limits() {
-        (total, free) = (total.min(limits.total_memory), free.min(limits.free_memory));
+        // What a group has cached can be had.
+        let left = limits.total_memory.saturating_sub(limits.rss);
+        (total, free) = (total.min(limits.total_memory), free.min(left));
     }
     (Some(total).filter(|&bytes| bytes > 0), Some(free).filter(|&bytes| bytes > 0))
 }

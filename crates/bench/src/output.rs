@@ -1,24 +1,21 @@
 //! Results as files.
 
 use crate::program::Common;
-use crate::table::{Cell, Column};
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// Writes rows as CSV, below the keys of the columns.
+/// Writes records as CSV, the header first.
 ///
 /// # Errors
 /// What the file system reports.
 pub fn write_csv(
     common: &Common,
     path: &Path,
-    columns: &[Column],
-    rows: &[Vec<Cell>],
+    records: impl IntoIterator<Item = Vec<String>>,
 ) -> Result<()> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(columns.iter().map(|column| column.key))?;
-    for row in rows {
-        writer.write_record(row.iter().map(Cell::kept))?;
+    for record in records {
+        writer.write_record(record)?;
     }
     write(common, path, &writer.into_inner().context("CSV")?)
 }

@@ -242,7 +242,9 @@ impl<'a> Report<'a> {
             println!("{:#}", self.to_json());
         }
         if let Some(path) = &self.common.csv {
-            output::write_csv(self.common, path, self.columns, &self.rows)?;
+            let header = self.columns.iter().map(|column| column.key.to_owned()).collect();
+            let rows = self.rows.iter().map(|row| row.iter().map(Cell::kept).collect());
+            output::write_csv(self.common, path, std::iter::once(header).chain(rows))?;
         }
         if let Some(path) = &self.common.svg {
             let svg = chart().on(&self.device).to_svg();
