@@ -112,6 +112,25 @@ fn a_file_that_may_not_be_written_stays() {
     assert_eq!(names(folder.path()), ["in.npy", "npy", "out.npy"]);
 }
 
+/// What ends the program while it writes: a limit on the size of files, which is a signal.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_is_killed_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = vec![7; 1 << 20];
+    fs::write(folder.path().join("in.npy"), file("'|u1'", "(1024, 1024)", false, &data)).unwrap();
+    fs::write(folder.path().join("old.npy"), "as it was").unwrap();
+    for target in ["new.npy", "old.npy"] {
+        let limited = format!("ulimit -f 16; exec {NPY} in.npy {target} --quiet");
+        let mut shell = Command::new("sh");
+        let output = shell.current_dir(folder.path()).args(["-c", &limited]).output().unwrap();
+        const SIGXFSZ: i32 = 25;
+        assert_eq!(output.status.signal(), Some(SIGXFSZ), "{}", said(&output));
+        assert_eq!(names(folder.path()), ["in.npy", "old.npy"]);
+        assert_eq!(fs::read(folder.path().join("old.npy")).unwrap(), b"as it was");
+    }
+}
+
 #[test]
 fn links_are_followed() {
     let (folder, transposed) = folder();

@@ -194,7 +194,7 @@ fn report(
         let spread = (low * scale, high * scale);
         bars.push(Bar { label: name.into(), group: source.into(), value: speed * scale, spread });
     }
-    report.finish(|| Chart::new(title, unit, bars))
+    report.finish(|| Chart::new(format!("Bandwidth, {title}"), unit, bars))
 }
 
 /// The source in a word.

@@ -361,7 +361,7 @@ fn row(figures: &Figures) -> Vec<Cell> {
 /// A row of bars.
 fn bars_of(figures: &Figures) -> Vec<Bar> {
     let Figures { case, copy, ours, peers, .. } = figures;
-    let label = format!("{} B  {}", case.element, case.name());
+    let label = format!("{}: {} B, {}", case.group, case.element, case.name());
     let others = peers::NAMES.into_iter().zip(peers);
     let others = others.filter_map(|(name, speed)| Some(Bar::plain("", name, (*speed)? / copy)));
     std::iter::once(Bar::plain(label, "transpose", ours / copy)).chain(others).collect()

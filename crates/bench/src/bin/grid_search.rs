@@ -151,7 +151,7 @@ fn search<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result<
             report.row(cells);
         }
     }
-    report.finish(|| Chart::new(title, "GB/s", bars))
+    report.finish(|| Chart::new(format!("Shapes of blocks, {title}"), "GB/s", bars))
 }
 
 /// Why a kernel does not run in a block.

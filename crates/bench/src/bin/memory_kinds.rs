@@ -279,7 +279,7 @@ impl<T: Pod + PartialEq> Bench<'_, T> {
         bars.extend(stored.map(|moved| Bar::plain("", "stores", moved)));
         let unit =
             if loaded.is_some() { "bytes moved for each byte of the result" } else { "GB/s" };
-        report.finish(|| Chart::new(title, unit, bars))
+        report.finish(|| Chart::new(format!("Kinds of memory, {title}"), unit, bars))
     }
 
     /// The sectors that the transpose alone loads and stores, if they can be counted.

@@ -109,7 +109,8 @@ fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let bars = bench.bars;
-    bench.report.finish(|| Chart::new("Transposes in place", "of a copy's speed", bars))
+    let unit = if device.is_gpu() { "of a copy's speed" } else { "passes over the matrix" };
+    bench.report.finish(|| Chart::new("Transposes in place", unit, bars))
 }
 
 /// How often the bar moves.
@@ -223,6 +224,7 @@ impl Bench<'_> {
             cells.extend([const { Cell::Nothing }; 5]);
             self.report.row(cells);
         }
+        let mut label = format!("{} × {} of {bytes} bytes", shape.0, shape.1);
         for (entrant, outcome) in entrants.iter().zip(outcomes) {
             let name = match &outcome {
                 Ok(outcome) => outcome.algorithm.name(),
@@ -243,9 +245,12 @@ impl Bench<'_> {
             }
             self.report.row(cells);
             if let Ok(outcome) = outcome {
-                let label = format!("{} × {} of {bytes} bytes", shape.0, shape.1);
-                let of_copy = outcome.of_copy;
-                self.bars.extend(of_copy.map(|value| Bar::plain(label, name, value)));
+                // A label for all bars of a matrix.
+                let label = std::mem::take(&mut label);
+                // Without a clock the chart is of what is known.
+                let value = if self.device.is_gpu() { outcome.of_copy } else { None };
+                let value = value.unwrap_or(outcome.passes as f64);
+                self.bars.push(Bar::plain(label, name, value));
                 self.times(&outcome);
             }
         }
