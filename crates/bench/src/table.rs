@@ -184,9 +184,9 @@ impl<'a> Report<'a> {
         if !std::mem::replace(&mut self.is_open, true) {
             std::mem::take(&mut self.above).iter().for_each(|line| self.print(line));
             let headings = self.columns.iter().map(|column| column.heading.to_owned());
-            self.print(&self.line(headings.collect()));
+            self.print(&line(self.columns, headings.collect()));
         }
-        self.print(&self.line(cells.iter().map(Cell::shown).collect()));
+        self.print(&line(self.columns, cells.iter().map(Cell::shown).collect()));
         self.keep(cells);
     }
 
@@ -204,22 +204,6 @@ impl<'a> Report<'a> {
     /// Says below the table that something has no row, and why.
     pub fn leave_out(&mut self, what: impl std::fmt::Display) {
         self.left_out.push(what.to_string());
-    }
-
-    /// A line of the printed table.
-    fn line(&self, cells: Vec<String>) -> String {
-        let mut table = comfy_table::Table::new();
-        table.load_preset(presets::NOTHING);
-        let shown = self.columns.iter().zip(cells).filter(|(column, _)| !column.heading.is_empty());
-        table.add_row(shown.clone().map(|(_, cell)| cell));
-        for (printed, (column, _)) in table.column_iter_mut().zip(shown) {
-            let lines = column.heading.lines().map(|line| line.chars().count() as u16);
-            let width = column.width.max(lines.max().unwrap_or(0));
-            printed.set_padding((0, 2)).set_cell_alignment(column.alignment);
-            printed.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width + 2)));
-        }
-        let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-        lines.join("\n")
     }
 
     /// Writes what was asked for.
@@ -269,5 +253,50 @@ impl<'a> Report<'a> {
             "rows": rows,
             "left_out": self.left_out,
         })
+    }
+}
+
+/// A line of a printed table: its columns have at least the widths that they ask for.
+pub fn line(columns: &[Column], cells: Vec<String>) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_preset(presets::NOTHING);
+    let shown = columns.iter().zip(cells).filter(|(column, _)| !column.heading.is_empty());
+    table.add_row(shown.clone().map(|(_, cell)| cell));
+    for (printed, (column, _)) in table.column_iter_mut().zip(shown) {
+        let lines = column.heading.lines().map(|line| line.chars().count() as u16);
+        let width = column.width.max(lines.max().unwrap_or(0));
+        printed.set_padding((0, 2)).set_cell_alignment(column.alignment);
+        printed.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width + 2)));
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cell, Column, line};
+
+    #[test]
+    fn names_stand_left_and_numbers_right() {
+        let columns = [
+            Column::text("a", "name", 6),
+            Column::unseen("b"),
+            Column::number("c", "GB/s\nof it", 0),
+        ];
+        let of = |cells: [&str; 3]| line(&columns, cells.map(str::to_owned).to_vec());
+        assert_eq!(of(["x", "unseen", "1.5"]), "x         1.5");
+        assert_eq!(of(["name", "b", "GB/s\nof it"]), "name     GB/s\n        of it");
+        assert_eq!(of(["longer than that", "", "–"]), "longer than that      –");
+    }
+
+    #[test]
+    fn cells_are_shown_and_kept() {
+        let both = |cell: Cell| (cell.shown(), cell.kept(), cell.to_json().to_string());
+        let all = |shown: &str, kept: &str, json: &str| (shown.into(), kept.into(), json.into());
+        assert_eq!(both(Cell::speed(1234.56)), all("1234.6", "1234.6", "1234.6"));
+        assert_eq!(both(Cell::fraction(0.98765)), all("0.988", "0.9877", "0.9877"));
+        assert_eq!(both(Cell::fraction(None)), all("–", "", "null"));
+        assert_eq!(both(7usize.into()), all("7", "7", "7"));
+        assert_eq!(both("a, \"b\"".into()), all("a, \"b\"", "a, \"b\"", "\"a, \\\"b\\\"\""));
     }
 }

@@ -8,12 +8,12 @@
 //! favours none; the median turn counts. Results are verified on the host after the timing.
 
 use anyhow::Result;
-use bench::kernels::{Run, elements, ensure_memory, race, verify};
+use bench::kernels::{Run, block_name, elements, ensure_memory, race, verify};
 use bench::memory::matrix_bytes;
 use bench::program::{self, Common};
 use bench::race::{Timing, steps};
 use bench::svg::{Bar, Chart};
-use bench::table::{Cell, Column, Report};
+use bench::table::{Cell, Column, Report, line};
 use bench::{progress, simulated, with_element};
 use bytemuck::Pod;
 use clap::Parser;
@@ -65,16 +65,23 @@ fn run(arguments: &Arguments) -> Result<()> {
     with_element!(arguments.element, T => measure::<T>(arguments, &device))
 }
 
+/// Prints the kernels, those of each text below its title.
 fn list() {
+    let columns = [
+        Column::text("kernel", "kernel", 19),
+        Column::text("name_in_text", "name in the text", 34),
+        Column::text("block", "block", 6),
+        Column::text("outcome", "what it does", 0),
+    ];
     for source in Source::ALL {
         println!("{}", source.title());
+        println!("{}", line(&columns, columns.map(|column| column.heading.to_owned()).to_vec()));
         for kernel in Kernel::ALL.iter().filter(|kernel| kernel.source() == source) {
+            let (name, block) = (kernel.name().to_owned(), block_name(kernel.default_block()));
+            let outcome = format!("{:?}", kernel.outcome());
             println!(
-                "  {:<20} {:<36} {:<8} {:?}",
-                kernel.name(),
-                kernel.name_in_text(),
-                kernel.default_block(),
-                kernel.outcome()
+                "{}",
+                line(&columns, vec![name, kernel.name_in_text().to_owned(), block, outcome])
             );
         }
     }

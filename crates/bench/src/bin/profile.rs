@@ -142,6 +142,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build()?;
     let profile = pool.install(|| profile(arguments, &device, &workloads, shape))?;
     if device.is_gpu() {
+        profile.left_out.iter().for_each(|what| eprintln!("left out: {what}"));
         arguments.common.say("launched; what a GPU does is counted by a profiler");
         return Ok(());
     }
@@ -157,7 +158,7 @@ fn profile(
 ) -> Result<Profile> {
     let common = &arguments.common;
     let mut profile = Profile::new(shape);
-    let (mut left_out, mut defects) = (Vec::new(), Vec::new());
+    let mut defects = Vec::new();
     let bar = progress::bar(common, workloads.len() * progress::BLOCK_STEPS);
     for (index, workload) in workloads.iter().enumerate() {
         let inspection = Inspection {
@@ -168,16 +169,13 @@ fn profile(
         match workload.run(device, size, shape.element_bytes, inspection) {
             Ok(launches) => profile.add(*workload, launches.unwrap_or_default()),
             Err(reason) if is_defect(&reason) => defects.push(format!("{workload}: {reason}")),
-            Err(reason) => {
-                let reason = format!("{workload}: {reason}");
-                bar.suspend(|| common.say(format_args!("left out: {reason}")));
-                left_out.push(reason);
-            }
+            Err(reason) => profile.left_out.push(format!("{workload}: {reason}")),
         }
     }
     device.synchronize()?;
     bar.finish_and_clear();
     ensure!(defects.is_empty(), "defects of kernels: {}", defects.join("; "));
+    let left_out = &profile.left_out;
     let launched = left_out.len() < workloads.len();
     ensure!(launched, "nothing was launched; left out: {}", left_out.join("; "));
     let nothing = profile.kernels.is_empty() && !device.is_gpu();

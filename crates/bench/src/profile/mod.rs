@@ -18,6 +18,8 @@ pub struct Profile {
     pub shape: Shape,
     /// A line for each launch of each kernel.
     pub kernels: Vec<Line>,
+    /// What was not launched, and why.
+    pub left_out: Vec<String>,
 }
 
 /// The matrix that each workload was made for.
@@ -89,7 +91,7 @@ impl Ratios {
 impl Profile {
     /// A profile without launches.
     pub fn new(shape: Shape) -> Self {
-        Profile { shape, kernels: Vec::new() }
+        Profile { shape, kernels: Vec::new(), left_out: Vec::new() }
     }
 
     /// Adds the launches of a workload.

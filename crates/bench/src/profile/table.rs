@@ -38,6 +38,12 @@ pub fn report(common: &Common, device: &Device, profile: &Profile, silent: bool)
     for cells in lines {
         if silent { report.keep(cells) } else { report.row(cells) }
     }
+    for what in &profile.left_out {
+        match silent {
+            true => common.say(format_args!("left out: {what}")),
+            false => report.leave_out(what),
+        }
+    }
     report.finish(|| Chart::new("", "", Vec::new()))
 }
 
