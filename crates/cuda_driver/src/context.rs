@@ -8,18 +8,21 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::functions::Functions;
-use crate::{Device, Error, RawContext};
+use crate::{Device, Driver, Error, RawContext, RawDevice};
 
-/// A device's primary context, which everybody in the process shares who does not make one of their own.
+/// A device's primary context, which everybody in the process shares who does not make one of their own; or one that
+/// somebody has made.
 ///
-/// It is retained as long as a clone of this or anything made in it lives.
+/// A primary context is retained as long as a clone of this or anything made in it lives.
 #[derive(Clone, Debug)]
-pub struct Context(Arc<Primary>);
+pub struct Context(Arc<Held>);
 
 #[derive(Debug)]
-struct Primary {
+struct Held {
     device: Device,
     raw: RawContext,
+    /// Whether it is the primary one, and was retained.
+    retained: bool,
 }
 
 impl Context {
@@ -31,7 +34,27 @@ impl Context {
         let mut raw = RawContext::NULL;
         // SAFETY: `raw` is a place for a context.
         unsafe { device.functions().cuDevicePrimaryCtxRetain(&mut raw, device.raw) }?;
-        Ok(Context(Arc::new(Primary { device, raw })))
+        Ok(Context(Arc::new(Held { device, raw, retained: true })))
+    }
+
+    /// A context that others have made. The calling thread's current context stays.
+    ///
+    /// # Safety
+    /// The context lives as long as a clone of this or anything made in it.
+    ///
+    /// # Errors
+    /// What the driver answers: code 201 for no context.
+    pub unsafe fn borrowed(driver: &'static Driver, raw: RawContext) -> Result<Self, Error> {
+        let device = Device { driver, raw: RawDevice(0) };
+        let context = Context(Arc::new(Held { device, raw, retained: false }));
+        let mut of = RawDevice(0);
+        {
+            let _current = context.enter()?;
+            // SAFETY: `of` is a place for a device.
+            unsafe { driver.functions.cuCtxGetDevice(&mut of) }?;
+        }
+        let device = Device { driver, raw: of };
+        Ok(Context(Arc::new(Held { device, raw, retained: false })))
     }
 
     /// The device.
@@ -58,10 +81,20 @@ impl Context {
         // To ask is several times as fast as to push and pop.
         let pushed = current != self.as_raw();
         if pushed {
-            // SAFETY: the context is retained.
+            // SAFETY: the context is retained, or its owner vouches that it lives.
             unsafe { functions.cuCtxPushCurrent_v2(self.as_raw()) }?;
         }
         Ok(Current { context: self, pushed, thread: PhantomData })
+    }
+
+    /// Waits until all that was queued in the context is done, on whatever stream.
+    ///
+    /// # Errors
+    /// What the driver answers, failures of queued work included.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        let _current = self.enter()?;
+        // SAFETY: the context is current.
+        unsafe { self.functions().cuCtxSynchronize() }
     }
 
     pub(crate) fn functions(&self) -> &'static Functions {
@@ -69,8 +102,11 @@ impl Context {
     }
 }
 
-impl Drop for Primary {
+impl Drop for Held {
     fn drop(&mut self) {
+        if !self.retained {
+            return;
+        }
         // SAFETY: it was retained once, and nothing that was made in it is left. A failure is one of earlier work, or
         // the process is ending: nobody is left to tell.
         let _ = unsafe { self.device.functions().cuDevicePrimaryCtxRelease_v2(self.device.raw) };

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::functions::{Functions, LaunchFunctions, PoolFunctions};
+use crate::functions::{Functions, GraphFunctions, LaunchFunctions, PoolFunctions};
 use crate::handle::RawDevice;
 use crate::{Device, DriverVersion, Error, library};
 
@@ -13,6 +13,8 @@ pub struct Driver {
     pub(crate) pools: Option<PoolFunctions>,
     /// `None` in drivers before CUDA 11.8.
     pub(crate) launches: Option<LaunchFunctions>,
+    /// `None` in drivers before CUDA 11.4.
+    pub(crate) graphs: Option<GraphFunctions>,
 }
 
 impl Driver {
@@ -42,6 +44,7 @@ impl Driver {
             functions: Functions::of(library).map_err(lacks)?,
             pools: PoolFunctions::of(library).ok(),
             launches: LaunchFunctions::of(library).ok(),
+            graphs: GraphFunctions::of(library).ok(),
         })
     }
 

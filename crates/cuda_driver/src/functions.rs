@@ -9,8 +9,8 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::Error;
 use crate::handle::{
-    DeviceAddress, RawContext, RawDevice, RawEvent, RawFunction, RawMemoryPool, RawModule,
-    RawStream,
+    DeviceAddress, RawContext, RawDevice, RawEvent, RawFunction, RawGraph, RawGraphExec,
+    RawMemoryPool, RawModule, RawStream,
 };
 use crate::launch::RawLaunchConfig;
 use crate::library::Library;
@@ -67,15 +67,19 @@ table! {
         cuDevicePrimaryCtxRetain(context: *mut RawContext, device: RawDevice);
         cuDevicePrimaryCtxRelease_v2(device: RawDevice);
         cuCtxGetCurrent(context: *mut RawContext);
+        cuCtxGetDevice(device: *mut RawDevice);
+        cuCtxSynchronize();
         cuCtxPushCurrent_v2(context: RawContext);
         cuCtxPopCurrent_v2(context: *mut RawContext);
 
         cuStreamCreate(stream: *mut RawStream, flags: c_uint);
         cuStreamDestroy_v2(stream: RawStream);
         cuStreamSynchronize(stream: RawStream);
+        cuStreamWaitEvent(stream: RawStream, event: RawEvent, flags: c_uint);
         cuEventCreate(event: *mut RawEvent, flags: c_uint);
         cuEventDestroy_v2(event: RawEvent);
         cuEventRecord(event: RawEvent, stream: RawStream);
+        cuEventQuery(event: RawEvent);
         cuEventSynchronize(event: RawEvent);
         cuEventElapsedTime(milliseconds: *mut f32, start: RawEvent, stop: RawEvent);
 
@@ -183,6 +187,18 @@ table! {
             arguments: *mut *mut c_void,
             extra: *mut *mut c_void,
         );
+    }
+}
+
+table! {
+    /// What was queued once, to be queued again as a whole: since CUDA 11.4.
+    GraphFunctions {
+        cuStreamBeginCapture_v2(stream: RawStream, mode: c_uint);
+        cuStreamEndCapture(stream: RawStream, graph: *mut RawGraph);
+        cuGraphInstantiateWithFlags(exec: *mut RawGraphExec, graph: RawGraph, flags: u64);
+        cuGraphLaunch(exec: RawGraphExec, stream: RawStream);
+        cuGraphExecDestroy(exec: RawGraphExec);
+        cuGraphDestroy(graph: RawGraph);
     }
 }
 

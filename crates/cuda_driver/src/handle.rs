@@ -36,6 +36,18 @@ handles! {
     RawFunction
     /// A `CUmemoryPool`.
     RawMemoryPool
+    /// A `CUgraph`.
+    RawGraph
+    /// A `CUgraphExec`.
+    RawGraphExec
+}
+
+impl RawStream {
+    /// `CU_STREAM_LEGACY`: the default stream of a context, which is in order with every stream of it that was not made to
+    /// be out of order with it.
+    pub const LEGACY: Self = RawStream(std::ptr::without_provenance_mut(1));
+    /// `CU_STREAM_PER_THREAD`: the default stream of the *calling* thread; in each thread the name means another stream.
+    pub const PER_THREAD: Self = RawStream(std::ptr::without_provenance_mut(2));
 }
 
 /// A `CUdevice`.

@@ -33,7 +33,8 @@
 //! | [`Driver`], [`Device`] | what there is |
 //! | [`Context`] | memory of the device and of the host |
 //! | [`MemoryPool`] | memory in the order of a stream |
-//! | [`Stream`], [`Event`] | copies, kernels, time |
+//! | [`Stream`], [`Event`] | copies, kernels, order, time |
+//! | [`Graph`] | work that is queued again as a whole |
 //! | [`Module`], [`Function`], [`LaunchConfig`] | kernels |
 //!
 //! It is what the library `transpose` needs, and no more; [`symbol`] finds every other function. The
@@ -95,6 +96,7 @@ mod driver;
 mod error;
 mod event;
 mod functions;
+mod graph;
 mod handle;
 mod launch;
 mod library;
@@ -113,9 +115,10 @@ pub use device::{Device, DeviceAttribute};
 pub use driver::Driver;
 pub use error::{Attempt, Error};
 pub use event::Event;
+pub use graph::Graph;
 pub use handle::{
-    DeviceAddress, RawContext, RawDevice, RawEvent, RawFunction, RawMemoryPool, RawModule,
-    RawStream,
+    DeviceAddress, RawContext, RawDevice, RawEvent, RawFunction, RawGraph, RawGraphExec,
+    RawMemoryPool, RawModule, RawStream,
 };
 pub use launch::{LaunchConfig, Start};
 pub use memory::{HostMemoryFlags, MemoryInfo};

@@ -2,13 +2,15 @@
 
 use std::ffi::c_void;
 
-use crate::{Context, DeviceAddress, Error, RawStream};
+use crate::{Context, DeviceAddress, Error, Event, RawStream};
 
-/// A stream of a context. Dropped, it is destroyed once its work is done, without waiting.
+/// A stream of a context. Dropped, one that was made here is destroyed once its work is done, without waiting.
 #[derive(Debug)]
 pub struct Stream {
     context: Context,
     raw: RawStream,
+    /// Whether it was made here.
+    owned: bool,
 }
 
 impl Stream {
@@ -21,7 +23,15 @@ impl Stream {
         let mut raw = RawStream::NULL;
         // SAFETY: `raw` is a place for a stream.
         unsafe { context.functions().cuStreamCreate(&mut raw, 0) }?;
-        Ok(Stream { context: context.clone(), raw })
+        Ok(Stream { context: context.clone(), raw, owned: true })
+    }
+
+    /// A stream that others have made: a default stream's name, or a stream of `context`.
+    ///
+    /// # Safety
+    /// The stream is one of `context` and lives as long as this.
+    pub unsafe fn borrowed(context: &Context, raw: RawStream) -> Self {
+        Stream { context: context.clone(), raw, owned: false }
     }
 
     /// The context that it is of.
@@ -42,6 +52,17 @@ impl Stream {
         let _current = self.context.enter()?;
         // SAFETY: the stream lives.
         unsafe { self.context.functions().cuStreamSynchronize(self.raw) }
+    }
+
+    /// Has all that is queued from now on wait until the device has come to where the event was recorded last, on
+    /// whatever stream. An event that was never recorded is not waited for.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn wait(&self, event: &Event) -> Result<(), Error> {
+        let _current = self.context.enter()?;
+        // SAFETY: the stream and the event live; what waits keeps what it needs of an event that is destroyed.
+        unsafe { self.context.functions().cuStreamWaitEvent(self.raw, event.as_raw(), 0) }
     }
 
     /// Queues setting `bytes` bytes from `address` on to `byte`.
@@ -167,7 +188,9 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if let Ok(_current) = self.context.enter() {
+        if self.owned
+            && let Ok(_current) = self.context.enter()
+        {
             // SAFETY: nobody has the stream any more. A failure is one of earlier work: nobody is left to tell.
             let _ = unsafe { self.context.functions().cuStreamDestroy_v2(self.raw) };
         }

@@ -5,11 +5,11 @@ mod support;
 
 use cuda_driver::{
     Context, DeviceAttribute, DeviceRows, Driver, DriverVersion, Error, Event, FunctionAttribute,
-    HostMemoryFlags, LaunchConfig, MemoryPool, Module, RowsShape, Start, Stream,
+    Graph, HostMemoryFlags, LaunchConfig, MemoryPool, Module, RawStream, RowsShape, Start, Stream,
 };
 use support::recording::{
-    FOREIGN, contexts, fail, fail_each_call, live, refuse, set_attribute, set_current, take_calls,
-    take_log, with_old_driver, with_recording,
+    FOREIGN, answer_events, contexts, fail, fail_each_call, live, refuse, set_attribute,
+    set_current, take_calls, take_log, with_old_driver, with_recording,
 };
 
 fn context() -> Result<Context, Error> {
@@ -102,6 +102,8 @@ fn everything_with(context: &Context, stream: &Stream, pool: &MemoryPool) -> Res
     stop.record(stream)?;
     stop.synchronize()?;
     assert_eq!(stop.elapsed_since(&start)?.as_micros(), 1500);
+    stream.wait(&Event::without_time(context)?)?;
+    assert!(stop.is_done()?);
     // SAFETY: the driver does not read the image.
     unsafe { Module::from_image(context, &[]) }?;
     let function = Module::from_ptx(context, "text")?.function("kernel")?;
@@ -112,6 +114,17 @@ fn everything_with(context: &Context, stream: &Stream, pool: &MemoryPool) -> Res
         // SAFETY: the driver launches nothing.
         unsafe { stream.launch(&function, &LaunchConfig { start, ..CONFIG }, &mut []) }?;
     }
+    // SAFETY: the driver captures and launches nothing.
+    unsafe {
+        let graph = Graph::capture(stream, || stream.fill(0x4000, 0, 64))?;
+        graph.expect("the driver has graphs").launch(stream)?;
+    }
+    // SAFETY: the context lives, and its default stream does.
+    unsafe {
+        let borrowed = Context::borrowed(Driver::get()?, context.as_raw())?;
+        Stream::borrowed(&borrowed, RawStream::LEGACY).synchronize()?;
+    }
+    context.synchronize()?;
     stream.synchronize()
 }
 
@@ -189,7 +202,55 @@ fn an_old_driver_launches_by_what_it_has() {
     with_old_driver("an_old_driver_launches_by_what_it_has", || {
         let plain = "cuLaunchKernel";
         assert_eq!(launches(), [plain, plain, "cuLaunchCooperativeKernel"]);
-        assert!(MemoryPool::new(&context().unwrap(), 0).unwrap().is_none());
+        let context = context().unwrap();
+        assert!(MemoryPool::new(&context, 0).unwrap().is_none());
+        let stream = Stream::new(&context).unwrap();
+        // SAFETY: nothing is captured.
+        let graph = unsafe { Graph::capture(&stream, || Err(Error::call("work", 1))) };
+        assert!(graph.unwrap().is_none());
+    });
+}
+
+#[test]
+fn what_is_borrowed_is_not_given_back() {
+    with_recording("what_is_borrowed_is_not_given_back", || {
+        let context = context().unwrap();
+        let stream = Stream::new(&context).unwrap();
+        let before = live();
+        // SAFETY: both live longer.
+        let borrowed = unsafe { Context::borrowed(Driver::get().unwrap(), context.as_raw()) };
+        let borrowed = borrowed.unwrap();
+        // SAFETY: both live longer.
+        drop(unsafe { Stream::borrowed(&borrowed, stream.as_raw()) });
+        drop(borrowed);
+        assert_eq!(live(), before);
+    });
+}
+
+#[test]
+fn an_event_may_be_far_away() {
+    with_recording("an_event_may_be_far_away", || {
+        let event = Event::without_time(&context().unwrap()).unwrap();
+        answer_events(600);
+        assert_eq!(event.is_done(), Ok(false));
+        answer_events(700);
+        assert_eq!(event.is_done().map_err(|error| error.code()), Err(Some(700)));
+    });
+}
+
+/// What was queued fails, or ends: the stream is not captured any more, and nothing is left behind.
+#[test]
+fn a_capture_ends_whatever_fails() {
+    with_recording("a_capture_ends_whatever_fails", || {
+        let stream = Stream::new(&context().unwrap()).unwrap();
+        let before = live();
+        take_calls();
+        // SAFETY: the driver captures nothing.
+        let failed = unsafe { Graph::capture(&stream, || Err(Error::call("work", 999_999))) };
+        assert_eq!(failed.map(drop).unwrap_err().code(), Some(999_999));
+        let calls = ["cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphDestroy"];
+        assert_eq!(take_calls(), calls);
+        assert_eq!(live(), before);
     });
 }
 

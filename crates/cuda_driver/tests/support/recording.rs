@@ -44,6 +44,21 @@ pub fn take_calls() -> Vec<String> {
     names.filter(|name| !name.starts_with("cuCtx")).collect()
 }
 
+/// The events recorded and waited for since the last time, as `(record or wait, event, stream)`.
+pub fn take_events() -> Vec<(String, u64, u64)> {
+    let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
+    let parse = |line: String| {
+        let [what, event, stream] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
+        (what.to_owned(), number(event), number(stream))
+    };
+    lines("fakeTakeEvents").into_iter().map(parse).collect()
+}
+
+/// What `cuEventQuery` answers from now on: 0 for a device that has come to it, 600 for one that has not.
+pub fn answer_events(code: u32) {
+    set_attribute(1_000_000, code as i32);
+}
+
 /// What was made and not given back.
 pub fn live() -> Vec<String> {
     lines("fakeLive")
@@ -90,7 +105,7 @@ pub fn contexts() -> (usize, usize) {
 }
 
 /// The functions whose failure nobody is told of: they give something back, or leave a context.
-const SILENT: [&str; 10] = [
+const SILENT: [&str; 12] = [
     "cuCtxPopCurrent_v2",
     "cuDevicePrimaryCtxRelease_v2",
     "cuStreamDestroy_v2",
@@ -101,6 +116,8 @@ const SILENT: [&str; 10] = [
     "cuMemFreeHost",
     "cuMemFreeAsync",
     "cuMemPoolTrimTo",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
 ];
 
 /// Whether a call only gives something back, or switches contexts.

@@ -11,6 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const INVALID_CONTEXT: u32 = 201;
 const INVALID_HANDLE: u32 = 400;
 
+/// What is no attribute of a device: what `cuEventQuery` answers.
+const EVENT_ANSWER: u32 = 1_000_000;
+
 /// The one device's primary context.
 const PRIMARY: usize = 0xC0;
 
@@ -24,6 +27,8 @@ struct State {
     live: BTreeMap<u64, &'static str>,
     next: u64,
     attributes: BTreeMap<u32, i32>,
+    /// The events that were recorded and waited for, and on which streams.
+    events: Vec<String>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State {
@@ -33,6 +38,7 @@ static STATE: Mutex<State> = Mutex::new(State {
     live: BTreeMap::new(),
     next: 0x1000,
     attributes: BTreeMap::new(),
+    events: Vec::new(),
 });
 
 thread_local! {
@@ -144,13 +150,23 @@ driver! { false:
     }
 }
 
+/// Writes down which event an event call was about, and on which stream.
+fn note(what: &str, event: u64, stream: u64) -> u32 {
+    state().events.push(format!("{what} {event:x} {stream:x}"));
+    0
+}
+
 driver! { true:
+    fn cuCtxGetDevice(device: *mut i32) { device.write(0); 0 }
+    fn cuCtxSynchronize() { 0 }
     fn cuStreamCreate(stream: *mut u64, _flags: u32) { stream.write(state().create("stream")); 0 }
     fn cuStreamDestroy_v2(stream: u64) { destroy("stream", stream) }
     fn cuStreamSynchronize(_stream: u64) { 0 }
     fn cuEventCreate(event: *mut u64, _flags: u32) { event.write(state().create("event")); 0 }
     fn cuEventDestroy_v2(event: u64) { destroy("event", event) }
-    fn cuEventRecord(_event: u64, _stream: u64) { 0 }
+    fn cuStreamWaitEvent(event: u64, stream: u64, _flags: u32) { note("wait", event, stream) }
+    fn cuEventRecord(event: u64, stream: u64) { note("record", event, stream) }
+    fn cuEventQuery(_event: u64) { state().attributes.get(&EVENT_ANSWER).map_or(0, |answer| *answer as u32) }
     fn cuEventSynchronize(_event: u64) { 0 }
     fn cuEventElapsedTime(milliseconds: *mut f32, _start: u64, _stop: u64) {
         milliseconds.write(1.5);
@@ -237,6 +253,18 @@ mod newer {
             0
         }
         fn cuMemFreeAsync(address: u64, _stream: u64) { destroy("pool memory", address) }
+        fn cuStreamBeginCapture_v2(_stream: u64, _mode: u32) { 0 }
+        fn cuStreamEndCapture(_stream: u64, graph: *mut u64) {
+            graph.write(state().create("graph"));
+            0
+        }
+        fn cuGraphInstantiateWithFlags(exec: *mut u64, _graph: u64, _flags: u64) {
+            exec.write(state().create("graph to launch"));
+            0
+        }
+        fn cuGraphLaunch(_exec: u64, _stream: u64) { 0 }
+        fn cuGraphExecDestroy(exec: u64) { destroy("graph to launch", exec) }
+        fn cuGraphDestroy(graph: u64) { destroy("graph", graph) }
         fn cuLaunchKernelEx(
             config: *const [u64; 7], _function: u64, _arguments: *mut c_void, _extra: *mut c_void
         ) {
@@ -286,6 +314,13 @@ extern "C" fn cuGetErrorString(code: u32, text: *mut *const c_char) -> u32 {
 extern "C" fn fakeTakeLog() -> *const c_char {
     let log = std::mem::take(&mut state().log).join("\n");
     CString::new(log).unwrap().into_raw()
+}
+
+/// The events recorded and waited for since the last time, a line each: which event, on which stream.
+#[unsafe(no_mangle)]
+extern "C" fn fakeTakeEvents() -> *const c_char {
+    let events = std::mem::take(&mut state().events).join("\n");
+    CString::new(events).unwrap().into_raw()
 }
 
 /// What lives, a line each.
