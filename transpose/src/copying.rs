@@ -1,6 +1,7 @@
 //! The methods that copy matrices and windows.
 
 use crate::Result;
+use crate::device::across;
 use crate::kernels::Width;
 use crate::matrix::DeviceMatrix;
 use crate::plan::{Plan, require_same_shape};
@@ -47,7 +48,6 @@ impl<T: Pod> MatrixView<'_, T> {
     {
         let mut dst = dst.into();
         require_same_shape(self, &dst)?;
-        let device = self.same_device(&dst)?;
         let element_bytes = size_of::<T>();
         let one_piece = self.is_contiguous() && dst.is_contiguous() || element_bytes == 0;
         let (rows, row_bytes) = match one_piece {
@@ -57,13 +57,15 @@ impl<T: Pod> MatrixView<'_, T> {
             }
             false => (self.nrows(), self.ncols() * element_bytes),
         };
-        for row in 0..rows {
-            let src = self.address + (row * self.ld() * element_bytes) as u64;
-            let dst = dst.address + (row * dst.ld() * element_bytes) as u64;
-            // SAFETY: both are rows, or all elements without a gap, of windows inside live memory; that of `dst` is borrowed
-            // exclusively, so the two are apart.
-            unsafe { device.copy(src, dst, row_bytes)? }
-        }
-        Ok(())
+        across(self.device, dst.device, |device| {
+            for row in 0..rows {
+                let src = self.address + (row * self.ld() * element_bytes) as u64;
+                let dst = dst.address + (row * dst.ld() * element_bytes) as u64;
+                // SAFETY: both are rows, or all elements without a gap, of windows inside live memory; that of `dst` is borrowed
+                // exclusively, so the two are apart.
+                unsafe { device.copy(src, dst, row_bytes)? }
+            }
+            Ok(())
+        })
     }
 }

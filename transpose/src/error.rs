@@ -284,7 +284,8 @@ pub enum Error {
         dst: Vec<usize>,
     },
 
-    /// Two matrices that live on different devices, or on two handles of one.
+    /// Two matrices that live on different devices: two streams of one share their memory, two calls of
+    /// [`Device::cuda`](crate::Device::cuda) do not.
     #[error("the source is on {src}, the destination on {dst}")]
     DeviceMismatch {
         /// Where the source is.
@@ -300,6 +301,13 @@ pub enum Error {
         planned: String,
         /// What it was asked to run on.
         actual: String,
+    },
+
+    /// Views that a graph was not made for.
+    #[error("move {of} of the graph has another address, layout or element size than captured")]
+    GraphMismatch {
+        /// Which of the moves, counted from 0; one that there is not, if there are more or fewer.
+        of: usize,
     },
 
     /// A matrix with gaps between its rows, which only a square one may have in place.

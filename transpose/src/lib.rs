@@ -28,6 +28,10 @@
 //! device is done in the order of the calls, so a program sees the result it would see
 //! if every call waited. [`DeviceMatrix::to_host`] and [`Device::synchronize`] do wait.
 //!
+//! [`Device::new_stream`] gives a handle to the same device with a queue of its own. What is moved between two streams is in order by
+//! itself; [`Event`]s order what the library does not know of, [`PinnedBuffer`]s are host memory that copies use while the
+//! program goes on, and a [`Graph`] queues many moves as one.
+//!
 //! # How it works
 //! [`Plan`] chooses a kernel and a grid from the element size, the shape and both layouts, on
 //! the host. The kernels are written in Rust and shipped as PTX, which the NVIDIA driver
@@ -41,8 +45,10 @@ mod copying;
 mod device;
 mod divide;
 mod error;
+mod event;
 mod facts;
 mod far_rows;
+mod graph;
 mod image;
 mod in_place;
 pub mod interop;
@@ -50,21 +56,26 @@ mod kernels;
 mod launch;
 mod layout;
 mod matrix;
+mod pinned;
 mod plan;
 pub mod raw;
 #[cfg(feature = "simulator")]
 pub mod simulator;
 mod strategy;
+mod streams;
 mod tensor;
 mod transposing;
 mod view;
 
 pub use device::Device;
 pub use error::{Error, Result};
+pub use event::Event;
 pub use facts::Facts;
+pub use graph::Graph;
 pub use in_place::{Carry, InPlace, InPlaceOptions, InPlacePlan, census as in_place_cycles};
 pub use layout::{AlignedLayout, Layout};
 pub use matrix::DeviceMatrix;
+pub use pinned::PinnedBuffer;
 pub use plan::{Batch, CacheWarning, Plan, PlanCache, TensorPlan};
 #[cfg(feature = "simulator")]
 pub use simt;

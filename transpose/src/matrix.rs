@@ -209,6 +209,10 @@ impl<T: Pod> DeviceMatrix<T> {
         &self.buffer
     }
 
+    pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
+        &mut self.buffer
+    }
+
     pub(crate) fn address(&self) -> u64 {
         self.buffer.address()
     }

@@ -7,7 +7,7 @@
 //! implements [`Params`]. In Rust that is `unsafe extern "ptx-kernel" fn(src: *const S, dst: *mut D, params: P)`.
 
 use crate::Result;
-use crate::device::Device;
+use crate::device::across;
 pub use crate::image::{Image, MachineCode};
 use crate::launch::{Fields, Launch};
 use crate::view::{MatrixView, MatrixViewMut};
@@ -67,7 +67,7 @@ pub unsafe fn launch<S: Pod, D: Pod, P: Params>(
         offsets: [0, 0],
         params: Fields::of(params),
     };
-    let device: &Device = src.same_device(&dst)?;
+    let addresses = [src.address, dst.address];
     // SAFETY: the caller vouches that the kernel stays inside the memory of the two views.
-    unsafe { device.launch(&launch, [src.address, dst.address]) }
+    across(src.device, dst.device, |device| unsafe { device.launch(&launch, addresses) })
 }

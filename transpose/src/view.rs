@@ -127,14 +127,6 @@ impl<'a, T: Pod> MatrixView<'a, T> {
         unsafe { self.device.download(self.address, &self.layout, &mut host)? };
         Ok(host)
     }
-
-    pub(crate) fn same_device<D>(&self, dst: &MatrixViewMut<'_, D>) -> Result<&'a Device> {
-        if self.device.is_same(dst.device) {
-            return Ok(self.device);
-        }
-        let (src, dst) = (self.device.to_string(), dst.device.to_string());
-        Err(Error::DeviceMismatch { src, dst })
-    }
 }
 
 impl<'a, T: Pod> MatrixViewMut<'a, T> {

@@ -5,11 +5,13 @@
 #[path = "../../crates/cuda_driver/tests/support/mod.rs"]
 mod support;
 
+use std::ffi::c_void;
+use std::ptr::without_provenance_mut;
 use support::recording::{
-    FOREIGN, contexts, fail, fail_each_call, live, refuse, set_attribute, set_current, take_calls,
-    take_log, with_recording,
+    FOREIGN, answer_events, contexts, fail, fail_each_call, live, refuse, set_attribute,
+    set_current, take_calls, take_events, take_log, with_recording,
 };
-use transpose::{Device, DeviceMatrix, Error, Plan, Strategy};
+use transpose::{Device, DeviceMatrix, DeviceTensor, Error, Graph, PinnedBuffer, Plan, Strategy};
 
 /// `CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`.
 const MEMORY_POOLS: u32 = 115;
@@ -40,6 +42,30 @@ fn everything() -> Result<(), Error> {
     device.synchronize()
 }
 
+/// Every operation that has to do with more than one stream, and copies that are not waited for.
+fn streams() -> Result<(), Error> {
+    let device = &Device::cuda(0)?;
+    let stream = device.new_stream()?;
+    let mut matrix = DeviceMatrix::<u32>::zeroed(device, 30, 20)?;
+    let mut transposed = DeviceMatrix::zeroed(&stream, 20, 30)?;
+    matrix.transpose_into(&mut transposed)?;
+    transposed.move_to_stream(device)?;
+    let event = stream.record()?;
+    device.wait(&event)?;
+    assert!(event.is_done()?);
+    assert_eq!(device.record()?.elapsed_since(&event)?.map(|time| time.as_micros()), Some(1500));
+    let mut buffer = PinnedBuffer::from_slice(device, &[7; 600])?;
+    matrix.upload_from(&buffer)?;
+    transposed.download_into(&mut buffer)?;
+    assert_eq!(buffer.read()?.len(), 600);
+    // A drop of what is done asks the device nothing.
+    buffer.write()?;
+    let src = DeviceTensor::<u32>::zeroed(device, &[30, 20])?;
+    let mut dst = DeviceTensor::<u32>::zeroed(device, &[20, 30])?;
+    let graph = Graph::capture(device, [(src.view().t(), dst.view_mut())])?;
+    graph.replay([(src.view().t(), dst.view_mut())])
+}
+
 fn code_of(error: &Error) -> Option<u32> {
     match error {
         Error::Cuda { code, name: None, text: None, .. } => Some(*code),
@@ -60,6 +86,15 @@ fn is_replaced(function: &str) -> bool {
 fn every_call_that_fails_is_an_error_with_its_code() {
     with_recording("every_call_that_fails_is_an_error_with_its_code", || {
         fail_each_call(everything, code_of, is_replaced);
+    });
+}
+
+#[test]
+fn every_call_that_fails_between_streams_is_an_error() {
+    with_recording("every_call_that_fails_between_streams_is_an_error", || {
+        // A stream that is dropped waits for its work, and has nobody to tell what came of it.
+        let silent = |function: &str| is_replaced(function) || function == "cuStreamSynchronize";
+        fail_each_call(streams, code_of, silent);
     });
 }
 
@@ -194,9 +229,9 @@ fn the_last_handle_may_go_anywhere() {
         let expected = [
             "cuMemFreeAsync c0",
             "cuStreamSynchronize c0",
+            "cuStreamDestroy_v2 c0",
             "cuModuleUnload c0",
             "cuMemPoolDestroy c0",
-            "cuStreamDestroy_v2 c0",
             "cuDevicePrimaryCtxRelease_v2 0",
         ];
         assert_eq!(calls.collect::<Vec<_>>(), expected);
@@ -211,6 +246,297 @@ fn each_handle_has_a_stream_of_its_own() {
         assert_eq!(a.cuda_context(), b.cuda_context());
         assert_ne!(a.cuda_stream(), b.cuda_stream());
         assert_eq!(a.cuda_stream(), a.clone().cuda_stream());
+    });
+}
+
+/// The handles of streams, as the recording driver writes them down.
+fn stream_of(device: &Device) -> u64 {
+    device.cuda_stream().unwrap() as u64
+}
+
+/// The marks that were put and waited for: `(put on, waited for on)`, each event between two streams once.
+fn orders() -> Vec<(u64, u64)> {
+    let events = take_events();
+    let orders = events.chunks(2).map(|pair| match pair {
+        [(put, event, from), (wait, same, to)] if put == "record" && wait == "wait" => {
+            assert_eq!(event, same);
+            (*from, *to)
+        }
+        other => panic!("{other:?}"),
+    });
+    orders.collect()
+}
+
+/// A move between two streams comes after what either has queued, and before what either queues later.
+#[test]
+fn a_move_between_streams_is_in_order_with_both() {
+    with_recording("a_move_between_streams_is_in_order_with_both", || {
+        let device = Device::cuda(0).unwrap();
+        let stream = device.new_stream().unwrap();
+        let (a, b) = (stream_of(&device), stream_of(&stream));
+        assert_ne!(a, b);
+        assert_eq!(device.cuda_context(), stream.cuda_context());
+        let src = DeviceMatrix::<f32>::zeroed(&device, 64, 64).unwrap();
+        let mut dst = DeviceMatrix::<f32>::zeroed(&stream, 64, 64).unwrap();
+        assert_eq!(orders(), []);
+        let both_ways = [(a, b), (b, a)];
+        src.transpose_into(&mut dst).unwrap();
+        assert_eq!(orders(), both_ways);
+        src.copy_into(&mut dst).unwrap();
+        assert_eq!(orders(), both_ways);
+        let (src, mut dst) = (DeviceTensor::from(src), DeviceTensor::from(dst));
+        src.view().t().copy_into(&mut dst).unwrap();
+        assert_eq!(orders(), both_ways);
+        // Also if it fails.
+        refuse("cuLaunchKernelEx", 999_999);
+        assert!(src.view().t().copy_into(&mut dst).is_err());
+        assert_eq!(orders(), both_ways);
+    });
+}
+
+/// If what comes later cannot be made to wait for a move, the move is waited for.
+#[test]
+fn what_cannot_be_ordered_is_waited_for() {
+    with_recording("what_cannot_be_ordered_is_waited_for", || {
+        let device = Device::cuda(0).unwrap();
+        let stream = device.new_stream().unwrap();
+        let src = DeviceMatrix::<f32>::zeroed(&device, 64, 64).unwrap();
+        let mut dst = DeviceMatrix::<f32>::zeroed(&stream, 64, 64).unwrap();
+        src.transpose_into(&mut dst).unwrap();
+        set_current(device.cuda_context().unwrap() as usize);
+        take_log();
+        src.transpose_into(&mut dst).unwrap();
+        let log = take_log();
+        let second = log.iter().rposition(|call| call.starts_with("cuEventCreate")).unwrap();
+        // The log has a line for the launch's attribute, which is no call.
+        fail(second - 1, 999_999);
+        src.transpose_into(&mut dst).unwrap_err();
+        let calls = take_calls();
+        let end = ["cuEventCreate", "cuStreamSynchronize"];
+        assert!(calls.ends_with(&end.map(str::to_owned)), "{calls:?}");
+    });
+}
+
+/// Memory that was handed over is freed on the stream that has it, and only that stream waits.
+#[test]
+fn memory_is_handed_over_one_way() {
+    with_recording("memory_is_handed_over_one_way", || {
+        let device = Device::cuda(0).unwrap();
+        let stream = device.new_stream().unwrap();
+        let mut matrix = DeviceMatrix::<f32>::zeroed(&device, 64, 64).unwrap();
+        matrix.move_to_stream(&stream).unwrap();
+        assert_eq!(orders(), [(stream_of(&device), stream_of(&stream))]);
+        assert_eq!(matrix.device().cuda_stream(), stream.cuda_stream());
+        matrix.move_to_stream(&stream).unwrap();
+        matrix.transposed().unwrap();
+        assert_eq!(orders(), []);
+        let elsewhere = Device::cuda(0).unwrap();
+        let refused = matrix.move_to_stream(&elsewhere).unwrap_err();
+        assert!(matches!(refused, Error::DeviceMismatch { .. }));
+        // The device's first handle may go before.
+        drop(device);
+        take_calls();
+        drop((matrix, stream));
+        assert_eq!(take_calls()[..2], ["cuMemFreeAsync", "cuStreamSynchronize"]);
+        drop(elsewhere);
+        assert_eq!(live(), [""; 0]);
+    });
+}
+
+#[test]
+fn copies_of_pinned_memory_do_not_wait() {
+    with_recording("copies_of_pinned_memory_do_not_wait", || {
+        let device = Device::cuda(0).unwrap();
+        let mut matrix = DeviceMatrix::<f32>::zeroed(&device, 64, 64).unwrap();
+        let mut buffer = PinnedBuffer::zeroed(&device, 64 * 64).unwrap();
+        take_calls();
+        let queued = |copy| ["cuEventCreate", copy, "cuEventRecord"];
+        matrix.upload_from(&buffer).unwrap();
+        assert_eq!(take_calls(), queued("cuMemcpyHtoDAsync_v2"));
+        // In one stream copies are in order: nothing is waited for.
+        matrix.download_into(&mut buffer).unwrap();
+        let mut calls = take_calls();
+        assert_eq!(calls.pop().as_deref(), Some("cuEventDestroy_v2"));
+        assert_eq!(calls, queued("cuMemcpyDtoHAsync_v2"));
+        buffer.read().unwrap();
+        assert_eq!(take_calls(), ["cuEventSynchronize"]);
+        let window = matrix.window(0, 64, 32, 64).unwrap();
+        let mut half = PinnedBuffer::zeroed(&device, 64 * 32).unwrap();
+        take_calls();
+        window.download_into(&mut half).unwrap();
+        assert_eq!(take_calls(), queued("cuMemcpy2DAsync_v2"));
+    });
+}
+
+/// Two streams that copy from one buffer do not wait for each other; one that copies into it waits for all.
+#[test]
+fn copies_of_one_buffer_on_several_streams_are_in_order() {
+    with_recording("copies_of_one_buffer_on_several_streams_are_in_order", || {
+        let device = Device::cuda(0).unwrap();
+        let streams = [(); 3].map(|()| device.new_stream().unwrap());
+        let zeroed = |stream| DeviceMatrix::<u8>::zeroed(stream, 8, 8).unwrap();
+        let [mut first, mut second, third] = streams.each_ref().map(zeroed);
+        let mut buffer = PinnedBuffer::<u8>::zeroed(&device, 64).unwrap();
+        first.upload_from(&buffer).unwrap();
+        second.upload_from(&buffer).unwrap();
+        let [a, b, c] = streams.each_ref().map(stream_of);
+        let events = take_events();
+        let [(_, read_by_first, on_a), (_, read_by_second, on_b)] = &events[..] else {
+            panic!("{events:?}")
+        };
+        assert_eq!((*on_a, *on_b), (a, b));
+        third.download_into(&mut buffer).unwrap();
+        let waits = |event: u64, stream| ("wait".to_owned(), event, stream);
+        let events = take_events();
+        assert_eq!(events[..2], [waits(*read_by_first, c), waits(*read_by_second, c)]);
+        let written = events[2].1;
+        assert_eq!(events[2..], [("record".to_owned(), written, c)]);
+        first.upload_from(&buffer).unwrap();
+        assert_eq!(take_events()[0], waits(written, a));
+    });
+}
+
+/// The memory of a buffer that is dropped early stays until its copies are done; that of one that is leaked stays.
+#[test]
+fn pinned_memory_outlives_its_copies() {
+    with_recording("pinned_memory_outlives_its_copies", || {
+        let pinned = || live().iter().filter(|kind| *kind == "host memory").count();
+        let device = Device::cuda(0).unwrap();
+        let mut matrix = DeviceMatrix::<u8>::zeroed(&device, 8, 8).unwrap();
+        let mut uploaded = |device: &Device| {
+            let buffer = PinnedBuffer::from_slice(device, &[1; 64]).unwrap();
+            matrix.upload_from(&buffer).unwrap();
+            buffer
+        };
+        answer_events(600);
+        let buffer = uploaded(&device);
+        take_calls();
+        assert!(!buffer.is_ready().unwrap());
+        drop(buffer);
+        assert_eq!(take_calls(), ["cuEventQuery", "cuEventQuery"]);
+        assert_eq!(pinned(), 1);
+        // A device that cannot tell may not have come to it.
+        answer_events(700);
+        drop(uploaded(&device));
+        assert_eq!(pinned(), 2);
+        answer_events(0);
+        let buffer = uploaded(&device);
+        assert_eq!(pinned(), 1);
+        std::mem::forget(buffer);
+        answer_events(600);
+        drop(uploaded(&device));
+        assert_eq!(pinned(), 2);
+    });
+}
+
+/// With the device goes what its buffers left behind.
+#[test]
+fn the_last_buffer_may_go_anywhere() {
+    with_recording("the_last_buffer_may_go_anywhere", || {
+        answer_events(600);
+        let device = Device::cuda(0).unwrap();
+        let mut matrix = DeviceMatrix::<u8>::zeroed(&device, 8, 8).unwrap();
+        let buffer = PinnedBuffer::<u8>::zeroed(&device, 64).unwrap();
+        matrix.upload_from(&buffer).unwrap();
+        drop((device, matrix));
+        take_calls();
+        std::thread::spawn(move || drop(buffer)).join().unwrap();
+        let calls = take_calls();
+        let at = |name| calls.iter().position(|call| call == name).unwrap();
+        assert!(at("cuStreamSynchronize") < at("cuMemFreeHost"));
+        assert!(at("cuMemFreeHost") < at("cuDevicePrimaryCtxRelease_v2"));
+        assert_eq!(live(), [""; 0]);
+    });
+}
+
+#[test]
+fn a_graph_is_captured_once_and_launched_as_one() {
+    with_recording("a_graph_is_captured_once_and_launched_as_one", || {
+        let device = Device::cuda(0).unwrap();
+        let zeroed = || DeviceTensor::<u32>::zeroed(&device, &[64, 64]).unwrap();
+        let (src, mut first, mut second) = (zeroed(), zeroed(), zeroed());
+        let load = Graph::capture(&device, [(src.view().t(), first.view_mut())]).unwrap();
+        drop(load);
+        take_log();
+        let graph = {
+            let moves = [(src.view().t(), first.view_mut()), (src.view(), second.view_mut())];
+            Graph::capture(&device, moves).unwrap()
+        };
+        // In order, not early: nothing is asked for by an attribute.
+        let captured = [
+            "cuStreamCreate",
+            "cuStreamBeginCapture_v2",
+            "cuLaunchKernel",
+            "cuMemcpyDtoDAsync_v2",
+            "cuStreamEndCapture",
+            "cuGraphInstantiateWithFlags",
+            "cuGraphDestroy",
+            "cuStreamDestroy_v2",
+        ];
+        assert_eq!(take_calls(), captured);
+        let replay = |src: &DeviceTensor<u32>, first: &mut DeviceTensor<u32>, second: &mut _| {
+            let second: &mut DeviceTensor<u32> = second;
+            graph.replay([(src.view().t(), first.view_mut()), (src.view(), second.view_mut())])
+        };
+        replay(&src, &mut first, &mut second).unwrap();
+        assert_eq!(take_calls(), ["cuGraphLaunch"]);
+        // Memory that is elsewhere is not what the graph would move.
+        let mut other = zeroed();
+        let refused = replay(&src, &mut first, &mut other);
+        assert!(matches!(refused, Err(Error::GraphMismatch { of: 1 })), "{refused:?}");
+        let refused = replay(&second, &mut first, &mut other);
+        assert!(matches!(refused, Err(Error::GraphMismatch { of: 0 })), "{refused:?}");
+    });
+}
+
+#[test]
+fn a_device_on_what_others_have_made() {
+    with_recording("a_device_on_what_others_have_made", || {
+        let theirs = Device::cuda(0).unwrap();
+        let context = theirs.cuda_context().unwrap();
+        let before = live();
+        for stream in [theirs.cuda_stream().unwrap(), without_provenance_mut(1)] {
+            // SAFETY: both live longer, and nothing is queued by others.
+            let device = unsafe { Device::from_raw_parts(context, stream) }.unwrap();
+            assert_eq!((device.cuda_ordinal(), device.cuda_stream()), (Some(0), Some(stream)));
+            let matrix = DeviceMatrix::<f32>::zeroed(&device, 64, 64).unwrap();
+            let transposed = matrix.transposed().unwrap();
+            let beside = device.new_stream().unwrap();
+            drop((device, matrix));
+            drop(transposed);
+            drop(beside);
+            assert_eq!(live(), before);
+        }
+        // SAFETY: there is no such context, and nothing is done with the device.
+        let refused = unsafe { Device::from_raw_parts(std::ptr::null_mut(), context) };
+        assert!(matches!(refused, Err(Error::Cuda { code: 201, .. })), "{refused:?}");
+        // SAFETY: the default stream lives, and nothing is queued by others.
+        let beside = unsafe { theirs.on_raw_stream(without_provenance_mut(1)) }.unwrap();
+        let mut matrix = DeviceMatrix::<f32>::zeroed(&theirs, 64, 64).unwrap();
+        matrix.move_to_stream(&beside).unwrap();
+    });
+}
+
+/// `CU_STREAM_PER_THREAD` names another stream in each thread: what one has queued is waited for before another goes on.
+#[test]
+fn the_default_stream_of_each_thread() {
+    with_recording("the_default_stream_of_each_thread", || {
+        let theirs = Device::cuda(0).unwrap();
+        let per_thread: *mut c_void = without_provenance_mut(2);
+        // SAFETY: it lives, and nothing is queued by others.
+        let device = unsafe { theirs.on_raw_stream(per_thread) }.unwrap();
+        take_calls();
+        let matrix = DeviceMatrix::<f32>::zeroed(&device, 64, 64).unwrap();
+        assert_eq!(take_calls(), ["cuMemAllocFromPoolAsync", "cuMemsetD8Async"]);
+        let matrix = std::thread::spawn(move || matrix.to_host().map(|_| matrix)).join().unwrap();
+        assert_eq!(
+            take_log().iter().filter(|call| call.starts_with("cuCtxSynchronize")).count(),
+            1
+        );
+        // Without the order the memory is lost, not given to somebody else.
+        refuse("cuCtxSynchronize", 999_999);
+        drop(matrix.unwrap());
+        assert!(!take_calls().contains(&"cuMemFreeAsync".to_owned()));
     });
 }
 

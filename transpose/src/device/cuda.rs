@@ -1,58 +1,79 @@
 //! A GPU as a device, driven through `cuda_driver`.
 //!
-//! One context (the device's primary one, shared with every other user of it in the process), one
-//! stream, one pool of memory, and the kernels in use. The driver is opened at run time. The calling
-//! thread's current context stays what it was.
+//! A context (the GPU's primary one, shared with every other user of it in the process, unless a program hands one over), one
+//! pool of memory and the kernels in use, shared by all queues of the device; and a queue, which is a stream. The driver is opened at
+//! run time. The calling thread's current context stays what it was.
 
 mod function;
+mod gpu;
 mod kernels;
 mod memory;
+mod queue;
 
-use super::{Backend, Rows};
+use super::host_memory::{HostMemory, Retired};
+use super::{Backend, Mark, Rows, Step};
 use crate::launch::Launch;
 use crate::{Error, Facts, Result};
 use cuda_driver::{
-    Context, DeviceAttribute, DeviceRows, Driver, Event, LaunchConfig, RowsShape, Start, Stream,
+    Context, DeviceRows, Event, Graph, LaunchConfig, RawContext, RawStream, RowsShape, Start,
+    Stream,
 };
 use function::Function;
-use kernels::Kernels;
-use memory::Memory;
+use gpu::Gpu;
+use gpu::Keep;
+use queue::Queue;
 use std::ffi::c_void;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The largest pitch, in bytes, that the driver takes for a two-dimensional copy.
 const MAX_PITCH: usize = i32::MAX as usize;
 
-/// A CUDA device and its queue.
+/// A queue of a CUDA device.
 pub(super) struct Cuda {
-    ordinal: u32,
-    facts: Facts,
-    kernels: Kernels,
-    memory: Memory,
-    stream: Stream,
+    // Before the device: whose stream it is may be kept alive by that.
+    queue: Queue,
+    gpu: Arc<Gpu>,
 }
 
 impl Cuda {
+    /// A queue of its own on the GPU of that ordinal.
     pub fn new(ordinal: u32) -> Result<Self> {
-        let driver = Driver::get().map_err(|error| no_driver(error, ordinal))?;
-        let count = driver.device_count()?;
-        if ordinal >= count {
-            return Err(Error::NoDevice { ordinal, count });
-        }
-        let device = driver.device(ordinal)?;
-        let facts = facts(&device)?;
-        let context = Context::primary(device)?;
-        Ok(Cuda {
-            ordinal,
-            kernels: Kernels::new(&context, facts.compute_capability, facts.block_shared),
-            memory: Memory::new(&context)?,
-            stream: Stream::new(&context)?,
-            facts,
-        })
+        Self::on(Arc::new(Gpu::primary(ordinal)?))
+    }
+
+    /// A queue of its own.
+    fn on(gpu: Arc<Gpu>) -> Result<Self> {
+        let queue = Queue::new(Stream::new(&gpu.context)?);
+        Ok(Cuda { queue, gpu })
+    }
+
+    /// The queue that a stream is, in a context.
+    ///
+    /// # Safety
+    /// Both live as long as `keep` or, without it, as long as this and all queues that are made of it; the stream is one of the
+    /// context.
+    pub unsafe fn borrowed(
+        context: *mut c_void,
+        stream: *mut c_void,
+        keep: Option<Keep>,
+    ) -> Result<Self> {
+        // SAFETY: the caller's obligation.
+        let gpu = unsafe { Gpu::borrowed(RawContext(context), keep)? };
+        // SAFETY: the caller's obligation.
+        Ok(unsafe { Self::on_borrowed(Arc::new(gpu), stream) })
+    }
+
+    /// # Safety
+    /// The stream is one of the device's context, and lives as long as this.
+    unsafe fn on_borrowed(gpu: Arc<Gpu>, stream: *mut c_void) -> Self {
+        // SAFETY: the caller's obligation.
+        let stream = unsafe { Stream::borrowed(&gpu.context, RawStream(stream)) };
+        Cuda { queue: Queue::new(stream), gpu }
     }
 
     fn context(&self) -> &Context {
-        self.stream.context()
+        &self.gpu.context
     }
 
     /// The dynamic shared memory of a launch, in bytes.
@@ -69,10 +90,38 @@ impl Cuda {
     /// Fewer blocks are a gain only if the cache keeps room for all that they have asked for. Measured on
     /// compute capability 9.0; other chips are left to the driver.
     fn filling_share(&self, function: &Function, blocks: u32) -> Result<u32> {
-        if self.facts.compute_capability != (9, 0) {
+        if self.gpu.facts.compute_capability != (9, 0) {
             return Ok(0);
         }
-        function.filling_share(self.facts.multiprocessor_shared, blocks)
+        function.filling_share(self.gpu.facts.multiprocessor_shared, blocks)
+    }
+
+    /// Queues a kernel on a stream of the device.
+    ///
+    /// # Safety
+    /// As [`Backend::launch`]; what else uses the memory is ordered before or after the work on that stream.
+    unsafe fn launch_on(
+        &self,
+        stream: &Stream,
+        function: &Function,
+        launch: &Launch,
+        start: Start,
+        addresses: [u64; 2],
+    ) -> Result<()> {
+        let config = LaunchConfig {
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared: self.dynamic_shared(launch, function)?,
+            start,
+        };
+        let starts = launch.starts(addresses);
+        let [first, second] =
+            starts.each_ref().map(|start| std::ptr::from_ref(start).cast_mut().cast::<c_void>());
+        let mut arguments = [first, second, launch.params.as_ptr().cast_mut().cast()];
+        // SAFETY: the kernel's parameters are two addresses and a structure, of which the launch has all fields; the
+        // driver reads as many bytes as the kernel declares, before it returns; the caller vouches for the memory that the kernel touches,
+        // and all that uses it is in order; a kernel that starts early waits by itself.
+        Ok(unsafe { stream.launch(function.loaded(), &config, &mut arguments) }?)
     }
 
     /// Runs one copy of `rows` between host and device and waits for it.
@@ -82,45 +131,46 @@ impl Cuda {
     /// `rows.count * rows.row_bytes` bytes.
     unsafe fn copy_rows(&self, rows: Rows, host: *mut u8, direction: Direction) -> Result<()> {
         let _current = self.context().enter()?;
+        let stream = self.queue.enter()?;
         // SAFETY: the caller's obligations; the work is waited for below.
-        let queued = unsafe { self.queue_rows(rows, host, direction) };
+        let queued = unsafe { queue_rows(&stream, rows, host, direction) };
         // The host's memory is the caller's again when this returns, also if only a part could be queued.
-        let done = self.stream.synchronize();
+        let done = stream.synchronize();
         queued.and(done).map_err(Error::from)
     }
+}
 
-    /// Queues a copy of `rows`, or a part of it if the driver refuses the rest.
-    ///
-    /// # Safety
-    /// As [`copy_rows`](Self::copy_rows), until the work is done.
-    unsafe fn queue_rows(
-        &self,
-        rows: Rows,
-        host: *mut u8,
-        direction: Direction,
-    ) -> Result<(), cuda_driver::Error> {
-        let Rows { address, pitch, row_bytes, count } = rows;
-        // SAFETY: every access lies inside what the caller vouches for.
-        unsafe {
-            if count > 1 && pitch <= MAX_PITCH {
-                let (device, shape) =
-                    (DeviceRows { address, pitch }, RowsShape { count, bytes: row_bytes });
-                return match direction {
-                    Direction::Upload => self.stream.copy_rows_from_host(device, host, shape),
-                    Direction::Download => self.stream.copy_rows_to_host(host, device, shape),
-                };
-            }
-            for row in 0..count {
-                let device = address + (row * pitch) as u64;
-                let host = host.add(row * row_bytes);
-                match direction {
-                    Direction::Upload => self.stream.copy_from_host(device, host, row_bytes)?,
-                    Direction::Download => self.stream.copy_to_host(host, device, row_bytes)?,
-                }
+/// Queues a copy of `rows`, or a part of it if the driver refuses the rest.
+///
+/// # Safety
+/// As [`Cuda::copy_rows`], until the work is done.
+unsafe fn queue_rows(
+    stream: &Stream,
+    rows: Rows,
+    host: *mut u8,
+    direction: Direction,
+) -> Result<(), cuda_driver::Error> {
+    let Rows { address, pitch, row_bytes, count } = rows;
+    // SAFETY: every access lies inside what the caller vouches for.
+    unsafe {
+        if count > 1 && pitch <= MAX_PITCH {
+            let (device, shape) =
+                (DeviceRows { address, pitch }, RowsShape { count, bytes: row_bytes });
+            return match direction {
+                Direction::Upload => stream.copy_rows_from_host(device, host, shape),
+                Direction::Download => stream.copy_rows_to_host(host, device, shape),
+            };
+        }
+        for row in 0..count {
+            let device = address + (row * pitch) as u64;
+            let host = host.add(row * row_bytes);
+            match direction {
+                Direction::Upload => stream.copy_from_host(device, host, row_bytes)?,
+                Direction::Download => stream.copy_to_host(host, device, row_bytes)?,
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 #[derive(Clone, Copy)]
@@ -131,7 +181,7 @@ enum Direction {
 
 impl Backend for Cuda {
     fn facts(&self) -> &Facts {
-        &self.facts
+        &self.gpu.facts
     }
 
     fn is_gpu(&self) -> bool {
@@ -139,35 +189,38 @@ impl Backend for Cuda {
     }
 
     fn side_by_side(&self, launch: &Launch) -> Result<Option<usize>> {
-        let function = self.kernels.function(launch)?;
+        let function = self.gpu.kernels.function(launch)?;
         let threads = launch.block.iter().product();
         let blocks =
             function.loaded().blocks_per_multiprocessor(threads, launch.dynamic_shared_bytes)?;
-        Ok(Some(blocks as usize * self.facts.multiprocessors))
+        Ok(Some(blocks as usize * self.gpu.facts.multiprocessors))
     }
 
     fn allocate(&self, bytes: u64) -> Result<u64> {
-        let out_of_memory = || Error::OutOfMemory { device: self.facts.name.clone(), bytes };
+        let out_of_memory = || Error::OutOfMemory { device: self.gpu.facts.name.clone(), bytes };
         let count = usize::try_from(bytes).map_err(|_| out_of_memory())?;
-        self.memory.allocate(count, &self.stream).map_err(|error| match error.code() {
+        self.gpu.memory.allocate(count, &*self.queue.enter()?).map_err(|error| match error.code() {
             Some(cuda_driver::Error::OUT_OF_MEMORY) => out_of_memory(),
             _ => error.into(),
         })
     }
 
     unsafe fn free(&self, address: u64) {
-        // SAFETY: the caller gives the allocation up, and all that uses it is in the stream.
-        unsafe { self.memory.free(address, &self.stream) }
+        // Without the queue's order the memory is lost rather than given to somebody else too early.
+        if let Ok(stream) = self.queue.enter() {
+            // SAFETY: the caller gives the allocation up, and all that uses it is in the stream.
+            unsafe { self.gpu.memory.free(address, &stream) }
+        }
     }
 
     unsafe fn fill_zero(&self, address: u64, bytes: u64) -> Result<()> {
         // SAFETY: the caller vouches for the range; all that uses it is in the stream.
-        Ok(unsafe { self.stream.fill(address, 0, bytes as usize) }?)
+        Ok(unsafe { self.queue.enter()?.fill(address, 0, bytes as usize) }?)
     }
 
     unsafe fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<()> {
         // SAFETY: the caller vouches for both ranges; all that uses them is in the stream.
-        Ok(unsafe { self.stream.copy(dst, src, bytes as usize) }?)
+        Ok(unsafe { self.queue.enter()?.copy(dst, src, bytes as usize) }?)
     }
 
     unsafe fn upload(&self, rows: Rows, host: &[u8]) -> Result<()> {
@@ -183,33 +236,42 @@ impl Backend for Cuda {
     }
 
     unsafe fn launch(&self, launch: &Launch, addresses: [u64; 2]) -> Result<()> {
-        let function = self.kernels.function(launch)?;
-        let config = LaunchConfig {
-            grid: launch.grid,
-            block: launch.block,
-            dynamic_shared: self.dynamic_shared(launch, &function)?,
-            start: match function.waits() {
-                _ if launch.cooperative => Start::Cooperative,
-                true => Start::Early,
-                false => Start::InOrder,
-            },
+        let function = self.gpu.kernels.function(launch)?;
+        let start = match function.waits() {
+            _ if launch.cooperative => Start::Cooperative,
+            true => Start::Early,
+            false => Start::InOrder,
         };
-        let starts = launch.starts(addresses);
-        let [first, second] =
-            starts.each_ref().map(|start| std::ptr::from_ref(start).cast_mut().cast::<c_void>());
-        let mut arguments = [first, second, launch.params.as_ptr().cast_mut().cast()];
-        // SAFETY: the kernel's parameters are two addresses and a structure, of which the launch has all fields; the
-        // driver reads as many bytes as the kernel declares, before it returns; the caller vouches for the memory that the kernel touches,
-        // and all that uses it is in the stream; a kernel that starts early waits by itself.
-        Ok(unsafe { self.stream.launch(function.loaded(), &config, &mut arguments) }?)
+        // SAFETY: the caller's obligations.
+        unsafe { self.launch_on(&*self.queue.enter()?, &function, launch, start, addresses) }
+    }
+
+    unsafe fn upload_later(&self, rows: Rows, host: *const u8) -> Result<()> {
+        // SAFETY: the caller's obligations; an upload only reads `host`.
+        let queued =
+            unsafe { queue_rows(&*self.queue.enter()?, rows, host.cast_mut(), Direction::Upload) };
+        Ok(queued?)
+    }
+
+    unsafe fn download_later(&self, rows: Rows, host: *mut u8) -> Result<()> {
+        // SAFETY: the caller's obligations.
+        Ok(unsafe { queue_rows(&*self.queue.enter()?, rows, host, Direction::Download) }?)
+    }
+
+    fn allocate_host(&self, bytes: usize, align: usize) -> Result<HostMemory> {
+        HostMemory::page_locked(self.context(), bytes, align)
+    }
+
+    fn retired(&self) -> &Retired {
+        &self.gpu.retired
     }
 
     fn synchronize(&self) -> Result<()> {
-        Ok(self.stream.synchronize()?)
+        Ok(self.queue.enter()?.synchronize()?)
     }
 
     fn cuda_ordinal(&self) -> Option<u32> {
-        Some(self.ordinal)
+        Some(self.gpu.ordinal)
     }
 
     fn cuda_context(&self) -> Option<*mut c_void> {
@@ -217,7 +279,74 @@ impl Backend for Cuda {
     }
 
     fn cuda_stream(&self) -> Option<*mut c_void> {
-        Some(self.stream.as_raw().0)
+        Some(self.queue.as_raw().0)
+    }
+
+    unsafe fn graph(&self, steps: &[Step]) -> Result<Option<Graph>> {
+        let functions = steps.iter().map(|step| match step {
+            // Kernels are loaded before anything is captured.
+            Step::Launch(launch, _) => self.gpu.kernels.function(launch).map(Some),
+            Step::Copy { .. } => Ok(None),
+        });
+        let functions = functions.collect::<Result<Vec<_>>>()?;
+        let stream = Stream::new(self.context())?;
+        let queue_all = || {
+            steps.iter().zip(&functions).try_for_each(|(step, function)| match (step, function) {
+                (Step::Launch(launch, addresses), Some(function)) => {
+                    // Not early: drivers before CUDA 12.3 do not capture that.
+                    let start =
+                        if launch.cooperative { Start::Cooperative } else { Start::InOrder };
+                    // SAFETY: nothing runs now; the caller vouches for when it does.
+                    unsafe { self.launch_on(&stream, function, launch, start, *addresses) }
+                }
+                (Step::Copy { dst, src, bytes }, _) => {
+                    // SAFETY: nothing runs now; the caller vouches for when it does.
+                    Ok(unsafe { stream.copy(*dst, *src, *bytes) }?)
+                }
+                (Step::Launch(..), None) => unreachable!("each launch has its function"),
+            })
+        };
+        // SAFETY: nobody else has the stream; nothing waits for it; the caller vouches for the launches of the graph.
+        unsafe { Graph::capture(&stream, queue_all) }
+    }
+
+    unsafe fn replay(&self, graph: &Graph) -> Result<()> {
+        // SAFETY: the caller's obligations.
+        Ok(unsafe { graph.launch(&*self.queue.enter()?) }?)
+    }
+
+    fn memory_id(&self) -> usize {
+        Arc::as_ptr(&self.gpu).addr()
+    }
+
+    fn new_queue(&self) -> Result<Arc<dyn Backend>> {
+        Ok(Arc::new(Self::on(self.gpu.clone())?))
+    }
+
+    unsafe fn borrowed_queue(&self, stream: *mut c_void) -> Option<Arc<dyn Backend>> {
+        // SAFETY: the caller's obligation.
+        Some(Arc::new(unsafe { Self::on_borrowed(self.gpu.clone(), stream) }))
+    }
+
+    fn mark(&self, timed: bool) -> Result<Mark> {
+        let event = if timed { Event::new } else { Event::without_time };
+        Ok(Mark::Cuda(event(self.context())?))
+    }
+
+    fn record(&self, mark: &Mark) -> Result<()> {
+        match mark {
+            Mark::Cuda(event) => Ok(event.record(&*self.queue.enter()?)?),
+            #[cfg(feature = "simulator")]
+            Mark::Passed => Ok(()),
+        }
+    }
+
+    fn wait(&self, mark: &Mark) -> Result<()> {
+        match mark {
+            Mark::Cuda(event) => Ok(self.queue.enter()?.wait(event)?),
+            #[cfg(feature = "simulator")]
+            Mark::Passed => Ok(()),
+        }
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>> {
@@ -225,9 +354,9 @@ impl Backend for Cuda {
         // driver takes to queue them.
         let _current = self.context().enter()?;
         let (start, stop) = (Event::new(self.context())?, Event::new(self.context())?);
-        start.record(&self.stream)?;
+        start.record(&*self.queue.enter()?)?;
         work()?;
-        stop.record(&self.stream)?;
+        stop.record(&*self.queue.enter()?)?;
         stop.synchronize()?;
         Ok(Some(stop.elapsed_since(&start)?))
     }
@@ -235,32 +364,8 @@ impl Backend for Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        // What is queued uses the kernels and the memory that go next. A failure is one of that work, and
+        // What is queued uses the kernels and the memory that may go next. A failure is one of that work, and
         // there is nobody left to tell.
-        let _ = self.stream.synchronize();
+        let _ = self.synchronize();
     }
-}
-
-/// Why there is no driver to ask for a device; one that starts and sees no GPU has no device.
-fn no_driver(error: cuda_driver::Error, ordinal: u32) -> Error {
-    const NO_DEVICE: u32 = 100;
-    match error.code() {
-        None => error.into(),
-        Some(NO_DEVICE) => Error::NoDevice { ordinal, count: 0 },
-        Some(_) => Error::NoDriver { reason: error.to_string(), attempts: Vec::new() },
-    }
-}
-
-/// Asks the device what it is like.
-fn facts(device: &cuda_driver::Device) -> Result<Facts> {
-    let ask = |attribute| device.attribute(attribute).map(|value| value as usize);
-    Ok(Facts {
-        name: device.name()?,
-        compute_capability: device.compute_capability()?,
-        multiprocessors: ask(DeviceAttribute::MULTIPROCESSOR_COUNT)?,
-        block_shared: ask(DeviceAttribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
-        multiprocessor_shared: ask(DeviceAttribute::MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
-        side_by_side: true,
-        in_turn: false,
-    })
 }

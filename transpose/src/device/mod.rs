@@ -1,12 +1,20 @@
 //! The device: a GPU, or the simulator that runs the same kernels on the CPU.
 //!
-//! Each [`Device`] has one queue. Every operation on its memory, frees included, goes through that
-//! queue in the order of the calls, and nothing that was queued refers to host memory. That is
-//! why calls may return early and still be safe whatever is dropped or leaked in between.
+//! Each [`Device`] is a queue. Memory belongs to one queue: every operation on it, frees included, goes through that
+//! queue in the order of the calls, or through another one that waits for it before and that it waits for after
+//! (`order.rs`). Nothing that was queued refers to host memory, but for [`PinnedBuffer`](crate::PinnedBuffer)s, which
+//! go when the work is done. That is why calls may return early and still be safe whatever is dropped or leaked in between.
 
 mod cuda;
+mod host_memory;
+mod mark;
+mod order;
 #[cfg(feature = "simulator")]
 mod simulated;
+
+pub(crate) use host_memory::HostMemory;
+pub(crate) use mark::Mark;
+pub(crate) use order::{across, require_one_memory};
 
 use crate::launch::Launch;
 use crate::layout::Layout;
@@ -14,8 +22,10 @@ use crate::layout::Layout;
 use crate::simulator::{self, DeviceId, Observer};
 use crate::{Facts, Result};
 use bytemuck::Pod;
+use host_memory::Retired;
 #[cfg(feature = "simulator")]
 use simt::Checks;
+use std::ffi::c_void;
 use std::fmt;
 #[cfg(feature = "simulator")]
 use std::rc::Rc;
@@ -81,6 +91,59 @@ pub(crate) trait Backend: Send + Sync {
     /// Everything that the launch reads or writes lies inside live allocations.
     unsafe fn launch(&self, launch: &Launch, addresses: [u64; 2]) -> Result<()>;
 
+    /// Queues a copy of rows of `row_bytes` from the host to `rows`.
+    ///
+    /// # Safety
+    /// `rows` lies inside one live allocation. `host` has as many bytes, which live until the work is done and which nobody
+    /// writes until then.
+    unsafe fn upload_later(&self, rows: Rows, host: *const u8) -> Result<()>;
+
+    /// Queues a copy of rows to the host.
+    ///
+    /// # Safety
+    /// `rows` lies inside one live allocation. `host` has as many bytes, which live until the work is done and which nobody else
+    /// uses until then.
+    unsafe fn download_later(&self, rows: Rows, host: *mut u8) -> Result<()>;
+
+    /// `bytes > 0` zero bytes of the host's memory for copies that are queued.
+    fn allocate_host(&self, bytes: usize, align: usize) -> Result<HostMemory>;
+
+    /// Host memory that is given back when the work that uses it is done. All queues of a device have one.
+    fn retired(&self) -> &Retired;
+
+    /// Work that can be queued as a whole, if this device can do that.
+    ///
+    /// # Safety
+    /// As [`launch`](Self::launch) and [`copy`](Self::copy), whenever it is [replayed](Self::replay).
+    unsafe fn graph(&self, steps: &[Step]) -> Result<Option<cuda_driver::Graph>>;
+
+    /// Queues work as a whole.
+    ///
+    /// # Safety
+    /// The graph is of this device, and its steps are ones that could be queued one by one.
+    unsafe fn replay(&self, graph: &cuda_driver::Graph) -> Result<()>;
+
+    /// What all queues have in common that share their memory, and no others.
+    fn memory_id(&self) -> usize;
+
+    /// One more queue of the same device.
+    fn new_queue(&self) -> Result<Arc<dyn Backend>>;
+
+    /// The stream as a queue of the same device, if it is a GPU.
+    ///
+    /// # Safety
+    /// The stream is one of the device's context, and lives as long as the queue.
+    unsafe fn borrowed_queue(&self, stream: *mut c_void) -> Option<Arc<dyn Backend>>;
+
+    /// A mark that is nowhere yet.
+    fn mark(&self, timed: bool) -> Result<Mark>;
+
+    /// Puts a mark behind all that was queued.
+    fn record(&self, mark: &Mark) -> Result<()>;
+
+    /// Has all that is queued from now on wait for a mark, of whatever device.
+    fn wait(&self, mark: &Mark) -> Result<()>;
+
     /// Waits for all that was queued.
     fn synchronize(&self) -> Result<()>;
 
@@ -88,10 +151,10 @@ pub(crate) trait Backend: Send + Sync {
     fn cuda_ordinal(&self) -> Option<u32>;
 
     /// The context that memory and kernels are in, if this is a GPU.
-    fn cuda_context(&self) -> Option<*mut std::ffi::c_void>;
+    fn cuda_context(&self) -> Option<*mut c_void>;
 
     /// The stream that work is queued on, if this is a GPU.
-    fn cuda_stream(&self) -> Option<*mut std::ffi::c_void>;
+    fn cuda_stream(&self) -> Option<*mut c_void>;
 
     /// The device's own time for what `work` queues; `None` where that means nothing.
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>>;
@@ -105,6 +168,15 @@ pub(crate) struct Rows {
     pub pitch: usize,
     pub row_bytes: usize,
     pub count: usize,
+}
+
+/// A piece of work of a plan, at the addresses that it is for.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// A kernel.
+    Launch(Launch, [u64; 2]),
+    /// A copy of so many bytes.
+    Copy { dst: u64, src: u64, bytes: usize },
 }
 
 impl Rows {
@@ -127,6 +199,69 @@ impl Device {
     /// and what the driver answers.
     pub fn cuda(ordinal: u32) -> Result<Self> {
         Ok(Self::with(cuda::Cuda::new(ordinal)?))
+    }
+
+    /// The GPU of a context that others have made, with one of its streams as the queue.
+    ///
+    /// The stream may be a default one: null and 1 (`CU_STREAM_LEGACY`) are the legacy one, 2 (`CU_STREAM_PER_THREAD`) is that of
+    /// the calling thread. That is another stream in each thread: a call of a thread other than the last waits for all that is
+    /// queued in the context, and its work goes into the stream of its own.
+    ///
+    /// The device has a memory pool and kernels of its own in that context. For more streams of it use
+    /// [`on_raw_stream`](Self::on_raw_stream) or [`new_stream`](Self::new_stream).
+    ///
+    /// # Safety
+    /// `context` is a `CUcontext` and `stream` a `CUstream` of it, and until the last handle to the device, and all that was made on it
+    /// (matrices, plans, events, buffers), are gone:
+    /// - Both live.
+    /// - What others queue on the stream leaves this library's memory alone, and a kernel that is queued to start early
+    ///   (programmatic stream serialization) waits for what is before it.
+    /// - While the stream is captured into a graph, nothing is called but `run` of a [`Plan`](crate::Plan) or
+    ///   [`TensorPlan`](crate::TensorPlan) that ran on the device before, on memory of this very stream; that memory lives, and
+    ///   nobody else uses it, whenever the graph runs.
+    ///
+    /// # Errors
+    /// [`Error::NoDriver`](crate::Error::NoDriver), and what the driver answers.
+    pub unsafe fn from_raw_parts(context: *mut c_void, stream: *mut c_void) -> Result<Self> {
+        // SAFETY: the caller's obligations.
+        Ok(Self::with(unsafe { cuda::Cuda::borrowed(context, stream, None)? }))
+    }
+
+    /// A handle to the same GPU, its memory and its kernels, with a stream that others have made as its queue. `None` on the
+    /// simulator. As with [`from_raw_parts`](Self::from_raw_parts), it may be a default stream.
+    ///
+    /// # Safety
+    /// Those of [`from_raw_parts`](Self::from_raw_parts), for a stream of this device's [context](Self::cuda_context).
+    pub unsafe fn on_raw_stream(&self, stream: *mut c_void) -> Option<Self> {
+        // SAFETY: the caller's obligations.
+        let backend = unsafe { self.backend.borrowed_queue(stream) }?;
+        Some(Device { backend, facts: self.facts.clone() })
+    }
+
+    /// One more stream of the same device: a handle whose work is queued beside this one's, and may run at the same time.
+    ///
+    /// Matrices, tensors and plans in place belong to the handle that they are made on. A move between two streams of one device runs on the destination's,
+    /// after what is queued on the source's so far; what is queued on the source's later comes after the move.
+    /// [`DeviceMatrix::move_to_stream`](crate::DeviceMatrix::move_to_stream) hands memory over with an order one way only, so that
+    /// the stream it leaves goes on at once.
+    ///
+    /// ```
+    /// use transpose::{Device, DeviceMatrix};
+    /// # fn main() -> transpose::Result<()> {
+    /// let (device, _) = Device::any();
+    /// let other = device.new_stream()?;
+    /// let a = DeviceMatrix::from_host(&device, 1, 2, &[1u8, 2])?;
+    /// let mut b = DeviceMatrix::zeroed(&other, 2, 1)?;
+    /// a.transpose_into(&mut b)?; // on `other`
+    /// assert_eq!(b.to_host()?, [1, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn new_stream(&self) -> Result<Self> {
+        Ok(Device { backend: self.backend.new_queue()?, facts: self.facts.clone() })
     }
 
     fn with(backend: impl Backend + 'static) -> Self {
@@ -260,7 +395,7 @@ impl Device {
 
     #[cfg(feature = "simulator")]
     fn id(&self) -> DeviceId {
-        DeviceId(Arc::as_ptr(&self.backend).addr())
+        DeviceId(self.backend.memory_id())
     }
 
     /// The number of this GPU, as [`cuda`](Self::cuda) takes it. `None` on the simulator.
@@ -275,7 +410,7 @@ impl Device {
     /// library's matrices is for the code that queues it to answer for. A kernel that is queued to start early
     /// (programmatic stream serialization) has to wait for what is before it, as those of this library do, even
     /// if it needs nothing of that: what comes after waits for it alone.
-    pub fn cuda_stream(&self) -> Option<*mut std::ffi::c_void> {
+    pub fn cuda_stream(&self) -> Option<*mut c_void> {
         self.backend.cuda_stream()
     }
 
@@ -283,12 +418,74 @@ impl Device {
     /// simulator.
     ///
     /// It is retained as long as this device lives. No call of this library leaves it current on the calling thread.
-    pub fn cuda_context(&self) -> Option<*mut std::ffi::c_void> {
+    pub fn cuda_context(&self) -> Option<*mut c_void> {
         self.backend.cuda_context()
     }
 
+    /// Whether both have one queue.
     pub(crate) fn is_same(&self, other: &Device) -> bool {
         Arc::ptr_eq(&self.backend, &other.backend)
+    }
+
+    /// What no other queue has at the same time.
+    pub(crate) fn queue_id(&self) -> usize {
+        Arc::as_ptr(&self.backend).addr()
+    }
+
+    pub(crate) fn allocate_host(&self, bytes: usize, align: usize) -> Result<HostMemory> {
+        self.backend.retired().sweep();
+        self.backend.allocate_host(bytes, align)
+    }
+
+    /// Gives host memory back once the device has come to the marks.
+    pub(crate) fn retire(&self, memory: HostMemory, marks: Vec<Arc<Mark>>) {
+        self.backend.retired().add(memory, marks);
+    }
+
+    /// A mark of this device that is nowhere yet.
+    pub(crate) fn mark(&self, timed: bool) -> Result<Mark> {
+        self.backend.mark(timed)
+    }
+
+    /// Puts a mark behind all that was queued.
+    pub(crate) fn put(&self, mark: &Mark) -> Result<()> {
+        self.backend.record(mark)
+    }
+
+    /// Has all that is queued from now on wait for a mark.
+    pub(crate) fn wait_for_mark(&self, mark: &Mark) -> Result<()> {
+        self.backend.wait(mark)
+    }
+
+    /// Work that can be queued as a whole, if this device can do that.
+    ///
+    /// # Safety
+    /// Whenever it is [replayed](Self::replay), all that the steps access lies inside live buffers.
+    pub(crate) unsafe fn graph(&self, steps: &[Step]) -> Result<Option<cuda_driver::Graph>> {
+        // SAFETY: the caller's obligation.
+        unsafe { self.backend.graph(steps) }
+    }
+
+    /// Queues work as a whole.
+    ///
+    /// # Safety
+    /// The graph is one of a queue of this device, and all that its steps access lies inside live buffers.
+    pub(crate) unsafe fn replay(&self, graph: &cuda_driver::Graph) -> Result<()> {
+        // SAFETY: the caller's obligation.
+        unsafe { self.backend.replay(graph) }
+    }
+
+    /// Queues a piece of work.
+    ///
+    /// # Safety
+    /// All that it accesses lies inside live buffers.
+    pub(crate) unsafe fn queue(&self, step: &Step) -> Result<()> {
+        match step {
+            // SAFETY: the caller's obligation.
+            Step::Launch(launch, addresses) => unsafe { self.launch(launch, *addresses) },
+            // SAFETY: the caller's obligation.
+            Step::Copy { dst, src, bytes } => unsafe { self.copy(*src, *dst, *bytes) },
+        }
     }
 
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Buffer> {
@@ -375,6 +572,36 @@ impl Device {
         unsafe { self.backend.download(Rows::of::<T>(address, layout), host) }
     }
 
+    /// Queues a copy of the elements of a matrix to `address` from `host` on.
+    ///
+    /// # Safety
+    /// `layout` lies inside a live allocation of this device there. `host` is valid for reads of as many elements until the work is
+    /// done, and nobody writes them until then.
+    pub(crate) unsafe fn upload_later<T: Pod>(
+        &self,
+        address: u64,
+        layout: &Layout,
+        host: *const T,
+    ) -> Result<()> {
+        // SAFETY: the caller's obligations.
+        unsafe { self.backend.upload_later(Rows::of::<T>(address, layout), host.cast()) }
+    }
+
+    /// Queues a copy of the elements of a matrix at `address` to `host`.
+    ///
+    /// # Safety
+    /// `layout` lies inside a live allocation of this device there. `host` is valid for writes of as many elements until the work
+    /// is done, and nobody else uses them until then.
+    pub(crate) unsafe fn download_later<T: Pod>(
+        &self,
+        address: u64,
+        layout: &Layout,
+        host: *mut T,
+    ) -> Result<()> {
+        // SAFETY: the caller's obligations.
+        unsafe { self.backend.download_later(Rows::of::<T>(address, layout), host.cast()) }
+    }
+
     /// Queues a kernel.
     ///
     /// # Safety
@@ -416,6 +643,14 @@ impl Buffer {
 
     pub fn bytes(&self) -> usize {
         self.bytes as usize
+    }
+
+    /// Has the memory belong to another queue of its device: what is queued there from now on comes after what was queued here.
+    pub fn move_to(&mut self, device: &Device) -> Result<()> {
+        require_one_memory(&self.device, device)?;
+        device.wait_for(&self.device)?;
+        self.device = device.clone();
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The simulator as a device: the shipped PTX, executed on the CPU.
 
-use super::{Backend, Rows};
+use super::host_memory::{HostMemory, Retired};
+use super::{Backend, Mark, Rows, Step};
 use crate::image::{EntryPoint, Image};
 use crate::launch::Launch;
 use crate::simulator::{self, DeviceId, Launched};
@@ -8,17 +9,22 @@ use crate::{Error, Facts, Result};
 use simt::{Checks, Kernel, LaunchConfig, Memory, Module, Options};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::{Mutex, PoisonError};
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The memory that a simulated device has, in bytes.
 const MEMORY_LIMIT: u64 = 16 << 30;
 
-/// A CPU that stands in for a GPU.
-pub(super) struct Simulated {
+/// A CPU that stands in for a GPU. Its work is done when a call returns, so every queue of it is the same.
+pub(super) struct Simulated(Arc<Shared>);
+
+/// What all queues share.
+struct Shared {
     memory: Memory,
     checks: Checks,
     facts: Facts,
+    retired: Retired,
 }
 
 impl Simulated {
@@ -27,12 +33,8 @@ impl Simulated {
             true => Memory::new(MEMORY_LIMIT).tracking_initialised(),
             false => Memory::new(MEMORY_LIMIT),
         };
-        Simulated { memory, checks, facts: Facts::simulated() }
-    }
-
-    /// The address of the device, which nothing else has while it is observed.
-    fn id(&self) -> DeviceId {
-        DeviceId(std::ptr::from_ref(self).addr())
+        let (facts, retired) = (Facts::simulated(), Retired::default());
+        Simulated(Arc::new(Shared { memory, checks, facts, retired }))
     }
 }
 
@@ -53,7 +55,7 @@ fn kernel(entry: EntryPoint) -> Result<&'static Kernel> {
 
 impl Backend for Simulated {
     fn facts(&self) -> &Facts {
-        &self.facts
+        &self.0.facts
     }
 
     fn is_gpu(&self) -> bool {
@@ -65,37 +67,37 @@ impl Backend for Simulated {
     }
 
     fn allocate(&self, bytes: u64) -> Result<u64> {
-        self.memory.alloc(bytes).map_err(|error| match error {
+        self.0.memory.alloc(bytes).map_err(|error| match error {
             simt::Error::OutOfMemory { .. } => {
-                Error::OutOfMemory { device: self.facts.name.clone(), bytes }
+                Error::OutOfMemory { device: self.0.facts.name.clone(), bytes }
             }
             other => other.into(),
         })
     }
 
     unsafe fn free(&self, address: u64) {
-        let freed = self.memory.free(address);
+        let freed = self.0.memory.free(address);
         debug_assert!(freed.is_ok(), "{freed:?}");
     }
 
     unsafe fn fill_zero(&self, address: u64, bytes: u64) -> Result<()> {
-        Ok(self.memory.fill(address, 0, bytes)?)
+        Ok(self.0.memory.fill(address, 0, bytes)?)
     }
 
     unsafe fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<()> {
-        Ok(self.memory.copy(dst, src, bytes)?)
+        Ok(self.0.memory.copy(dst, src, bytes)?)
     }
 
     unsafe fn upload(&self, rows: Rows, host: &[u8]) -> Result<()> {
         for (row, bytes) in host.chunks_exact(rows.row_bytes).enumerate() {
-            self.memory.write(rows.address + (row * rows.pitch) as u64, bytes)?;
+            self.0.memory.write(rows.address + (row * rows.pitch) as u64, bytes)?;
         }
         Ok(())
     }
 
     unsafe fn download(&self, rows: Rows, host: &mut [u8]) -> Result<()> {
         for (row, bytes) in host.chunks_exact_mut(rows.row_bytes).enumerate() {
-            self.memory.read(rows.address + (row * rows.pitch) as u64, bytes)?;
+            self.0.memory.read(rows.address + (row * rows.pitch) as u64, bytes)?;
         }
         Ok(())
     }
@@ -109,11 +111,11 @@ impl Backend for Simulated {
             bytemuck::cast_slice(&launch.params),
         ];
         let config = LaunchConfig { grid, block, dynamic_shared_bytes };
-        let mut options = Options { checks: self.checks, ..Options::default() };
-        let observer = simulator::observer(self.id());
+        let mut options = Options { checks: self.0.checks, ..Options::default() };
+        let observer = simulator::observer(DeviceId(self.memory_id()));
         observer.iter().for_each(|observer| observer.prepare(&mut options));
         let code = kernel(entry)?;
-        let mut report = code.launch(&self.memory, &config, &arguments, &options)?;
+        let mut report = code.launch(&self.0.memory, &config, &arguments, &options)?;
         let findings = std::mem::take(&mut report.findings);
         if !findings.is_empty() {
             return Err(Error::KernelDefects { kernel: entry.name, findings });
@@ -139,6 +141,60 @@ impl Backend for Simulated {
 
     fn cuda_stream(&self) -> Option<*mut std::ffi::c_void> {
         None
+    }
+
+    unsafe fn upload_later(&self, rows: Rows, host: *const u8) -> Result<()> {
+        // SAFETY: the caller vouches for as many bytes.
+        let host = unsafe { std::slice::from_raw_parts(host, rows.count * rows.row_bytes) };
+        // SAFETY: the caller's obligation.
+        unsafe { self.upload(rows, host) }
+    }
+
+    unsafe fn download_later(&self, rows: Rows, host: *mut u8) -> Result<()> {
+        // SAFETY: the caller vouches for as many bytes, which nobody else uses.
+        let host = unsafe { std::slice::from_raw_parts_mut(host, rows.count * rows.row_bytes) };
+        // SAFETY: the caller's obligation.
+        unsafe { self.download(rows, host) }
+    }
+
+    fn allocate_host(&self, bytes: usize, align: usize) -> Result<HostMemory> {
+        HostMemory::ordinary(bytes, align)
+    }
+
+    fn retired(&self) -> &Retired {
+        &self.0.retired
+    }
+
+    unsafe fn graph(&self, _: &[Step]) -> Result<Option<cuda_driver::Graph>> {
+        Ok(None)
+    }
+
+    unsafe fn replay(&self, _: &cuda_driver::Graph) -> Result<()> {
+        unreachable!("the simulator makes no graphs")
+    }
+
+    fn memory_id(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    fn new_queue(&self) -> Result<Arc<dyn Backend>> {
+        Ok(Arc::new(Simulated(self.0.clone())))
+    }
+
+    unsafe fn borrowed_queue(&self, _: *mut c_void) -> Option<Arc<dyn Backend>> {
+        None
+    }
+
+    fn mark(&self, _: bool) -> Result<Mark> {
+        Ok(Mark::Passed)
+    }
+
+    fn record(&self, _: &Mark) -> Result<()> {
+        Ok(())
+    }
+
+    fn wait(&self, mark: &Mark) -> Result<()> {
+        mark.synchronize()
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>> {

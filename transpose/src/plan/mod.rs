@@ -13,7 +13,7 @@ pub use measure::{CacheWarning, PlanCache};
 pub use problem::Batch;
 pub use tensor::TensorPlan;
 
-use crate::device::Device;
+use crate::device::{across, require_one_memory};
 use crate::facts::GRID_LIMIT;
 use crate::kernels::width_of_bytes;
 use crate::launch::Launch;
@@ -159,7 +159,8 @@ impl Plan {
         const RUNS: usize = 5;
         let (src, mut dst) = (src.into(), dst.into());
         let estimate = Plan::new(src, dst.reborrow(), Strategy::Auto)?;
-        let device = src.same_device(&dst)?;
+        require_one_memory(src.device, dst.device)?;
+        let device = dst.device;
         let problem = estimate.problem;
         let candidates = all_ways(&problem, device.facts());
         let known = cache.get(device.name(), &problem);
@@ -285,13 +286,13 @@ impl Plan {
             });
         }
         actual.require_batch(src.available, dst.available)?;
-        let device: &Device = src.same_device(&dst)?;
-        for launch in &self.launches {
-            // SAFETY: the plan was made for these layouts, whose extents the views, and for a batch
-            // the check above, guarantee to be inside live buffers; `dst` is borrowed exclusively.
-            unsafe { device.launch(launch, [src.address, dst.address])? }
-        }
-        Ok(())
+        across(src.device, dst.device, |device| {
+            self.launches.iter().try_for_each(|launch| {
+                // SAFETY: the plan was made for these layouts, whose extents the views, and for a batch
+                // the check above, guarantee to be inside live buffers; `dst` is borrowed exclusively.
+                unsafe { device.launch(launch, [src.address, dst.address]) }
+            })
+        })
     }
 }
 
@@ -358,7 +359,7 @@ pub(crate) fn require_same_shape<T: Pod>(
 #[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::*;
-    use crate::{DeviceMatrix, Layout};
+    use crate::{Device, DeviceMatrix, Layout};
 
     /// What would leave the tiles of matrices' kernels nearly empty is moved by the kernels of tensors; what would not, and what is small, is not.
     #[test]

@@ -3,6 +3,7 @@
 use super::owned::DeviceTensor;
 use super::view::{TensorView, TensorViewMut};
 use crate::Result;
+use crate::device::require_one_memory;
 use crate::plan::TensorPlan;
 use bytemuck::Pod;
 
@@ -130,7 +131,7 @@ pub fn copy_all<'s, 'd, T: Pod>(
 ) -> Result<()> {
     let mut planned = Vec::new();
     for (src, mut dst) in moves {
-        src.require_device_of(&dst)?;
+        require_one_memory(src.device(), dst.device())?;
         planned.push((TensorPlan::new(src, dst.reborrow())?, src, dst));
     }
     planned.into_iter().try_for_each(|(plan, src, dst)| plan.run(src, dst))

@@ -109,6 +109,10 @@ impl<T: Pod> DeviceTensor<T> {
         self.buffer.address()
     }
 
+    pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
+        &mut self.buffer
+    }
+
     /// The whole tensor as a view.
     pub fn view(&self) -> TensorView<'_, T> {
         self.into()

@@ -227,14 +227,6 @@ impl<'a, T: Pod> TensorView<'a, T> {
         MatrixView::whole(memory, layout).to_host()
     }
 
-    /// The device, which must be that of `dst` too.
-    pub(crate) fn require_device_of(&self, dst: &TensorViewMut<'_, T>) -> Result<&'a Device> {
-        if self.device.is_same(dst.device()) {
-            return Ok(self.device);
-        }
-        Err(Error::DeviceMismatch { src: self.device.to_string(), dst: dst.device().to_string() })
-    }
-
     /// The same elements, repeated to another shape: shapes are aligned at their last axes, and along axes of length 1, or that
     /// there are not, the elements are repeated.
     ///

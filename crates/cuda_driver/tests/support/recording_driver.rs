@@ -164,7 +164,7 @@ driver! { true:
     fn cuStreamSynchronize(_stream: u64) { 0 }
     fn cuEventCreate(event: *mut u64, _flags: u32) { event.write(state().create("event")); 0 }
     fn cuEventDestroy_v2(event: u64) { destroy("event", event) }
-    fn cuStreamWaitEvent(event: u64, stream: u64, _flags: u32) { note("wait", event, stream) }
+    fn cuStreamWaitEvent(stream: u64, event: u64, _flags: u32) { note("wait", event, stream) }
     fn cuEventRecord(event: u64, stream: u64) { note("record", event, stream) }
     fn cuEventQuery(_event: u64) { state().attributes.get(&EVENT_ANSWER).map_or(0, |answer| *answer as u32) }
     fn cuEventSynchronize(_event: u64) { 0 }

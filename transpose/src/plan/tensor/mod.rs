@@ -19,6 +19,7 @@ mod words;
 
 use super::problem::{Batch, Problem, alignment};
 
+use crate::device::{Step, across};
 use crate::kernels;
 use crate::launch::{Fields, Launch};
 use crate::layout::Layout;
@@ -207,10 +208,8 @@ impl TensorPlan {
             let (planned, actual) = (self.problem.to_string(), actual.to_string());
             return Err(Error::PlanMismatch { planned, actual });
         }
-        let device = src.require_device_of(&dst)?;
-        let [from, to] = [(src.address(), 0), (dst.address(), 1)]
-            .map(|(address, side)| address.wrapping_add_signed(self.starts[side] as i64));
-        match &self.way {
+        let [from, to] = self.starts_in([src.address(), dst.address()]);
+        across(src.device(), dst.device(), |device| match &self.way {
             // SAFETY: all elements of both views, which lie in live memory, of which that of `dst` is borrowed exclusively.
             Way::Copy(bytes) => unsafe { device.copy(from, to, *bytes) },
             Way::Launches(launches) => launches.iter().try_for_each(|launch| {
@@ -218,7 +217,23 @@ impl TensorPlan {
                 // aligned; `dst` is borrowed exclusively, and no two indices lead to one of its elements.
                 unsafe { device.launch(launch, [from, to]) }
             }),
+        })
+    }
+
+    /// What [`run`](Self::run) queues for elements `[0, …, 0]` at these addresses, which tensors that the plan is for have.
+    pub(crate) fn steps(&self, addresses: [u64; 2]) -> Vec<Step> {
+        let [src, dst] = self.starts_in(addresses);
+        match &self.way {
+            Way::Copy(bytes) => vec![Step::Copy { dst, src, bytes: *bytes }],
+            Way::Launches(launches) => {
+                launches.iter().map(|launch| Step::Launch(launch.clone(), [src, dst])).collect()
+            }
         }
+    }
+
+    /// Where the move starts on both sides, of tensors whose elements `[0, …, 0]` are at these addresses.
+    fn starts_in(&self, addresses: [u64; 2]) -> [u64; 2] {
+        [0, 1].map(|side| addresses[side].wrapping_add_signed(self.starts[side] as i64))
     }
 }
 

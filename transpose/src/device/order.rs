@@ -1,0 +1,58 @@
+//! The order between the queues of a device.
+//!
+//! A queue waits for another by a mark: put behind what the other has queued, waited for by all that this one queues later. Nothing has
+//! to be kept for that, so nothing can be leaked: when the call that orders two queues has returned, they are in order.
+
+use super::Device;
+use crate::{Error, Result};
+
+impl Device {
+    /// Has all that is queued here from now on come after all that was queued on `other` so far.
+    ///
+    /// Moves between matrices on two streams of one device do that by themselves. This is for memory that the library does not know the
+    /// owner of: views from raw parts, and what other code queues on the streams.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn wait_for(&self, other: &Device) -> Result<()> {
+        if self.is_same(other) {
+            return Ok(());
+        }
+        let mark = other.mark(false)?;
+        other.put(&mark)?;
+        self.wait_for_mark(&mark)
+    }
+
+    /// Waits now for what is queued here if a mark behind it, which others were to wait for, could not be had.
+    pub(crate) fn or_wait(&self, marked: Result<()>) -> Result<()> {
+        marked.inspect_err(|_| {
+            // A failure is one of the queued work, or the context is lost; what is lost runs no more.
+            let _ = self.synchronize();
+        })
+    }
+}
+
+/// Refuses devices that do not share their memory.
+pub(crate) fn require_one_memory(src: &Device, dst: &Device) -> Result<()> {
+    if src.backend.memory_id() == dst.backend.memory_id() {
+        return Ok(());
+    }
+    Err(Error::DeviceMismatch { src: src.to_string(), dst: dst.to_string() })
+}
+
+/// Queues work on the queue of `dst` that uses memory of both: after all that either has queued, and before all that either queues
+/// later.
+pub(crate) fn across(
+    src: &Device,
+    dst: &Device,
+    work: impl FnOnce(&Device) -> Result<()>,
+) -> Result<()> {
+    if src.is_same(dst) {
+        return work(dst);
+    }
+    require_one_memory(src, dst)?;
+    dst.wait_for(src)?;
+    let queued = work(dst);
+    // Also if only a part could be queued.
+    queued.and(dst.or_wait(src.wait_for(dst)))
+}
