@@ -40,6 +40,11 @@
 //! # Features
 //! `simulator`, on by default: [`Device::simulated`], [`Device::any`], [`Device::observe`] and what they stand on. Without it a
 //! program has GPUs only.
+//!
+//! `cust` and `cudarc`: devices on the streams of those crates, and memory of one as the other's, in [`interop`]. The first asks for a CUDA
+//! toolkit when it is built, or for what the page of `cuda_driver` says in place of one; the second for nothing.
+//!
+//! `in_place_studies`: kernels in place for comparing algorithms, which [`InPlace::Auto`] never takes.
 
 mod copying;
 mod device;

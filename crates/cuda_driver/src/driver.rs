@@ -1,9 +1,10 @@
 //! The driver itself: what there is before any device.
 
+use std::ffi::c_void;
 use std::sync::OnceLock;
 
 use crate::functions::{Functions, GraphFunctions, LaunchFunctions, PoolFunctions};
-use crate::handle::RawDevice;
+use crate::handle::{DeviceAddress, RawContext, RawDevice, RawStream};
 use crate::{Device, DriverVersion, Error, library};
 
 /// A driver that has been initialised and has every function that this crate needs.
@@ -57,6 +58,46 @@ impl Driver {
         // SAFETY: `version` is a place for an integer; the function needs no `cuInit`.
         unsafe { self.functions.cuDriverGetVersion(&mut version) }?;
         Ok(DriverVersion::decode(version))
+    }
+
+    /// The context that a stream is of.
+    ///
+    /// # Safety
+    /// The stream lives, or is a default one.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub unsafe fn context_of_stream(&self, stream: RawStream) -> Result<RawContext, Error> {
+        let mut context = RawContext::NULL;
+        // SAFETY: `context` is a place for a context; the rest is the caller's obligation.
+        unsafe { self.functions.cuStreamGetCtx(stream, &mut context) }?;
+        Ok(context)
+    }
+
+    /// The context that memory was allocated in; null for memory of a pool, which is in none.
+    ///
+    /// # Errors
+    /// What the driver answers: code 1 for an address that it does not know.
+    pub fn context_of_memory(&self, address: DeviceAddress) -> Result<RawContext, Error> {
+        const CONTEXT: u32 = 1; // CU_POINTER_ATTRIBUTE_CONTEXT
+        let mut context = RawContext::NULL;
+        let place = (&raw mut context).cast::<c_void>();
+        // SAFETY: `context` is a place for a context, which that attribute is; the address is only looked up.
+        unsafe { self.functions.cuPointerGetAttribute(place, CONTEXT, address) }?;
+        Ok(context)
+    }
+
+    /// The ordinal of the GPU whose memory an address is in.
+    ///
+    /// # Errors
+    /// What the driver answers: code 1 for an address that it does not know.
+    pub fn ordinal_of_memory(&self, address: DeviceAddress) -> Result<u32, Error> {
+        const DEVICE_ORDINAL: u32 = 9; // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        let mut ordinal: i32 = 0;
+        let place = (&raw mut ordinal).cast::<c_void>();
+        // SAFETY: `ordinal` is a place for an integer, which that attribute is; the address is only looked up.
+        unsafe { self.functions.cuPointerGetAttribute(place, DEVICE_ORDINAL, address) }?;
+        Ok(ordinal.try_into().unwrap_or(u32::MAX))
     }
 
     /// The number of GPUs.

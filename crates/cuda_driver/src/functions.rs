@@ -74,6 +74,7 @@ table! {
 
         cuStreamCreate(stream: *mut RawStream, flags: c_uint);
         cuStreamDestroy_v2(stream: RawStream);
+        cuStreamGetCtx(stream: RawStream, context: *mut RawContext);
         cuStreamSynchronize(stream: RawStream);
         cuStreamWaitEvent(stream: RawStream, event: RawEvent, flags: c_uint);
         cuEventCreate(event: *mut RawEvent, flags: c_uint);
@@ -92,6 +93,7 @@ table! {
             bytes: *mut usize,
             address: DeviceAddress,
         );
+        cuPointerGetAttribute(value: *mut c_void, attribute: c_uint, address: DeviceAddress);
         cuMemHostAlloc(host: *mut *mut c_void, bytes: usize, flags: c_uint);
         cuMemHostGetDevicePointer_v2(
             address: *mut DeviceAddress,

@@ -125,6 +125,11 @@ fn everything_with(context: &Context, stream: &Stream, pool: &MemoryPool) -> Res
         Stream::borrowed(&borrowed, RawStream::LEGACY).synchronize()?;
     }
     context.synchronize()?;
+    let driver = Driver::get()?;
+    // SAFETY: the stream lives.
+    assert_eq!(unsafe { driver.context_of_stream(stream.as_raw()) }?, context.as_raw());
+    assert_eq!(driver.context_of_memory(0x4000)?, context.as_raw());
+    assert_eq!(driver.ordinal_of_memory(0x4000)?, 0);
     stream.synchronize()
 }
 

@@ -76,6 +76,19 @@ impl Cuda {
         &self.gpu.context
     }
 
+    /// A stream of others, and an event to order it and the queue by; `None` if it is the queue.
+    ///
+    /// # Safety
+    /// The stream is one of the context, or a default one of it, and lives as long as what is returned.
+    unsafe fn other(&self, stream: *mut c_void) -> Result<Option<(Stream, Event)>> {
+        if self.queue.as_raw() == RawStream(stream) {
+            return Ok(None);
+        }
+        // SAFETY: the caller's obligation.
+        let theirs = unsafe { Stream::borrowed(self.context(), RawStream(stream)) };
+        Ok(Some((theirs, Event::without_time(self.context())?)))
+    }
+
     /// The dynamic shared memory of a launch, in bytes.
     fn dynamic_shared(&self, launch: &Launch, function: &Function) -> Result<u32> {
         match launch.blocks_per_multiprocessor {
@@ -326,6 +339,20 @@ impl Backend for Cuda {
     unsafe fn borrowed_queue(&self, stream: *mut c_void) -> Option<Arc<dyn Backend>> {
         // SAFETY: the caller's obligation.
         Some(Arc::new(unsafe { Self::on_borrowed(self.gpu.clone(), stream) }))
+    }
+
+    unsafe fn wait_for_raw(&self, stream: *mut c_void) -> Result<()> {
+        // SAFETY: the caller's obligations.
+        let Some((theirs, event)) = (unsafe { self.other(stream)? }) else { return Ok(()) };
+        event.record(&theirs)?;
+        Ok(self.queue.enter()?.wait(&event)?)
+    }
+
+    unsafe fn raw_waits(&self, stream: *mut c_void) -> Result<()> {
+        // SAFETY: the caller's obligations.
+        let Some((theirs, event)) = (unsafe { self.other(stream)? }) else { return Ok(()) };
+        event.record(&*self.queue.enter()?)?;
+        Ok(theirs.wait(&event)?)
     }
 
     fn mark(&self, timed: bool) -> Result<Mark> {

@@ -135,6 +135,18 @@ pub(crate) trait Backend: Send + Sync {
     /// The stream is one of the device's context, and lives as long as the queue.
     unsafe fn borrowed_queue(&self, stream: *mut c_void) -> Option<Arc<dyn Backend>>;
 
+    /// Has all that is queued from now on come after what is queued on a stream that is not this library's.
+    ///
+    /// # Safety
+    /// The stream is one of the device's context, or a default one of it, and lives during the call.
+    unsafe fn wait_for_raw(&self, stream: *mut c_void) -> Result<()>;
+
+    /// Has what is queued later on a stream that is not this library's come after all that was queued.
+    ///
+    /// # Safety
+    /// Those of [`wait_for_raw`](Self::wait_for_raw).
+    unsafe fn raw_waits(&self, stream: *mut c_void) -> Result<()>;
+
     /// A mark that is nowhere yet.
     fn mark(&self, timed: bool) -> Result<Mark>;
 
@@ -225,6 +237,20 @@ impl Device {
     pub unsafe fn from_raw_parts(context: *mut c_void, stream: *mut c_void) -> Result<Self> {
         // SAFETY: the caller's obligations.
         Ok(Self::with(unsafe { cuda::Cuda::borrowed(context, stream, None)? }))
+    }
+
+    /// Like [`from_raw_parts`](Self::from_raw_parts), for a context and a stream that `keep` keeps alive.
+    ///
+    /// # Safety
+    /// Those of [`from_raw_parts`](Self::from_raw_parts), but that both live as long as `keep`.
+    #[cfg(any(feature = "cust", feature = "cudarc"))]
+    pub(crate) unsafe fn from_raw_parts_kept(
+        context: *mut c_void,
+        stream: *mut c_void,
+        keep: Arc<dyn std::any::Any + Send + Sync>,
+    ) -> Result<Self> {
+        // SAFETY: the caller's obligations.
+        Ok(Self::with(unsafe { cuda::Cuda::borrowed(context, stream, Some(keep))? }))
     }
 
     /// A handle to the same GPU, its memory and its kernels, with a stream that others have made as its queue. `None` on the

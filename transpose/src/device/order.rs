@@ -5,6 +5,7 @@
 
 use super::Device;
 use crate::{Error, Result};
+use std::ffi::c_void;
 
 impl Device {
     /// Has all that is queued here from now on come after all that was queued on `other` so far.
@@ -21,6 +22,32 @@ impl Device {
         let mark = other.mark(false)?;
         other.put(&mark)?;
         self.wait_for_mark(&mark)
+    }
+
+    /// Has all that is queued here from now on come after all that others have queued on a stream of theirs so far: a `CUstream`, default
+    /// streams included. The simulator has nothing to wait for.
+    ///
+    /// # Safety
+    /// The stream is one of the device's [context](Self::cuda_context), or a default one of it, and lives during the call.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub unsafe fn wait_for_raw_stream(&self, stream: *mut c_void) -> Result<()> {
+        // SAFETY: the caller's obligations.
+        unsafe { self.backend.wait_for_raw(stream) }
+    }
+
+    /// Has all that others queue on a stream of theirs from now on come after all that is queued here so far: the other way round than
+    /// [`wait_for_raw_stream`](Self::wait_for_raw_stream).
+    ///
+    /// # Safety
+    /// Those of [`wait_for_raw_stream`](Self::wait_for_raw_stream).
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub unsafe fn raw_stream_waits(&self, stream: *mut c_void) -> Result<()> {
+        // SAFETY: the caller's obligations.
+        unsafe { self.backend.raw_waits(stream) }
     }
 
     /// Waits now for what is queued here if a mark behind it, which others were to wait for, could not be had.

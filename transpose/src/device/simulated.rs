@@ -185,6 +185,14 @@ impl Backend for Simulated {
         None
     }
 
+    unsafe fn wait_for_raw(&self, _: *mut c_void) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn raw_waits(&self, _: *mut c_void) -> Result<()> {
+        Ok(())
+    }
+
     fn mark(&self, _: bool) -> Result<Mark> {
         Ok(Mark::Passed)
     }

@@ -1,4 +1,8 @@
 //! Other crates' contexts, streams, buffers and errors beside this library's: a feature and a file each.
 
+#[cfg(feature = "cudarc")]
+pub mod cudarc;
 #[cfg(feature = "cust")]
 pub mod cust;
+#[cfg(any(feature = "cudarc", feature = "cust"))]
+mod lending;

@@ -27,6 +27,8 @@ const BUILDS: [&[&str]; 2] = [
         "-p",
         "transpose-examples",
         "-p",
+        "transpose-interop",
+        "-p",
         "transpose-npy",
     ],
 ];

@@ -25,6 +25,7 @@ fn again(name: &str, variables: &[(&str, &OsStr)]) {
     let output = Command::new(env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])
         .env(CHILD, "1")
+        .env("LD_LIBRARY_PATH", Path::new(env!("CARGO_TARGET_TMPDIR")).join(USUAL_NAME))
         .envs(variables.iter().copied())
         .output()
         .unwrap();
@@ -79,6 +80,9 @@ pub fn with_compiled(
     again(name, &[(OVERRIDE, path.as_os_str())]);
 }
 
+/// The folder in which the recording driver has the name that drivers have.
+const USUAL_NAME: &str = "usual_name";
+
 fn compiler() -> Command {
     Command::new(env::var_os("RUSTC").unwrap_or("rustc".into()))
 }
@@ -106,6 +110,12 @@ fn compile(name: &str, source: &str, options: &[&str]) -> PathBuf {
 
     // Processes run side by side; whichever comes last replaces the file by its equal.
     std::fs::rename(&unfinished, &library).unwrap();
+    if name == "recording_driver" {
+        // For those who look for a driver by its usual name: the same file, so that the loader opens it once.
+        let named = folder.join(USUAL_NAME);
+        std::fs::create_dir_all(&named).unwrap();
+        let _ = std::os::unix::fs::symlink(&library, named.join("libcuda.so"));
+    }
     library
 }
 

@@ -141,6 +141,19 @@ driver! { false:
         state.live.remove(&id);
         0
     }
+    fn cuStreamGetCtx(_stream: u64, context: *mut usize) { context.write(PRIMARY); 0 }
+    fn cuPointerGetAttribute(value: *mut c_void, attribute: u32, _address: u64) {
+        match attribute {
+            1 => value.cast::<usize>().write(PRIMARY),
+            _ => value.cast::<i32>().write(0),
+        }
+        0
+    }
+    fn cuCtxSetCurrent(context: usize) {
+        STACK.with_borrow_mut(|stack| { stack.pop(); stack.push(context) });
+        0
+    }
+    fn cuDevicePrimaryCtxSetFlags_v2(_device: i32, _flags: u32) { 0 }
     fn cuCtxGetCurrent(context: *mut usize) { context.write(current()); 0 }
     fn cuCtxPushCurrent_v2(context: usize) { STACK.with_borrow_mut(|stack| stack.push(context)); 0 }
     fn cuCtxPopCurrent_v2(context: *mut usize) {
@@ -164,6 +177,10 @@ driver! { true:
     fn cuStreamSynchronize(_stream: u64) { 0 }
     fn cuEventCreate(event: *mut u64, _flags: u32) { event.write(state().create("event")); 0 }
     fn cuEventDestroy_v2(event: u64) { destroy("event", event) }
+    fn cuStreamCreateWithPriority(stream: *mut u64, _flags: u32, _priority: i32) {
+        stream.write(state().create("stream"));
+        0
+    }
     fn cuStreamWaitEvent(stream: u64, event: u64, _flags: u32) { note("wait", event, stream) }
     fn cuEventRecord(event: u64, stream: u64) { note("record", event, stream) }
     fn cuEventQuery(_event: u64) { state().attributes.get(&EVENT_ANSWER).map_or(0, |answer| *answer as u32) }
@@ -204,6 +221,7 @@ driver! { true:
     fn cuMemFreeHost(host: u64) { destroy("host memory", host) }
 
     fn cuMemsetD8Async(_address: u64, _byte: u8, _bytes: usize, _stream: u64) { 0 }
+    fn cuMemcpyHtoD_v2(_to: u64, _from: u64, _bytes: usize) { 0 }
     fn cuMemcpyHtoDAsync_v2(_to: u64, _from: u64, _bytes: usize, _stream: u64) { 0 }
     fn cuMemcpyDtoHAsync_v2(_to: u64, _from: u64, _bytes: usize, _stream: u64) { 0 }
     fn cuMemcpyDtoDAsync_v2(_to: u64, _from: u64, _bytes: usize, _stream: u64) { 0 }
@@ -249,6 +267,10 @@ mod newer {
         fn cuMemPoolSetAttribute(_pool: u64, _attribute: u32, _value: *mut c_void) { 0 }
         fn cuMemPoolTrimTo(_pool: u64, _bytes: usize) { 0 }
         fn cuMemAllocFromPoolAsync(address: *mut u64, _bytes: usize, _pool: u64, _stream: u64) {
+            address.write(state().create("pool memory"));
+            0
+        }
+        fn cuMemAllocAsync(address: *mut u64, _bytes: usize, _stream: u64) {
             address.write(state().create("pool memory"));
             0
         }
