@@ -297,8 +297,12 @@ impl Backend for Cuda {
 
     unsafe fn graph(&self, steps: &[Step]) -> Result<Option<Graph>> {
         let functions = steps.iter().map(|step| match step {
-            // Kernels are loaded before anything is captured.
-            Step::Launch(launch, _) => self.gpu.kernels.function(launch).map(Some),
+            // Kernels are loaded, and told how much shared memory they get, before anything is captured.
+            Step::Launch(launch, _) => {
+                let function = self.gpu.kernels.function(launch)?;
+                self.dynamic_shared(launch, &function)?;
+                Ok(Some(function))
+            }
             Step::Copy { .. } => Ok(None),
         });
         let functions = functions.collect::<Result<Vec<_>>>()?;
