@@ -1,0 +1,203 @@
+//! What a call costs: the same small transpose on one stream, between two, as part of a graph, in memory of cust and of cudarc.
+//!
+//! `cargo run --release --bin calls -- [--side N] [--reps R]`
+//!
+//! Microseconds a call, the median of some rounds: until the last of many calls has returned, which is what the host spends to queue
+//! them, and until all of them are done. The matrix is small, so that the device does not hold the host up for long. Results are
+//! verified after the timing.
+
+use anyhow::{Result, ensure};
+use bench::device::DeviceChoice;
+use bench::output::Files;
+use clap::Parser;
+use cudarc::driver::CudaContext;
+use cust::memory::{CopyDestination, DeviceBuffer};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use transpose::interop::{cudarc as of_cudarc, cust as of_cust};
+use transpose::{
+    Device, DeviceMatrix, DeviceTensor, Graph, PinnedBuffer, Plan, Strategy, TensorView,
+    TensorViewMut, copy_all,
+};
+
+/// Measure what calls cost.
+#[derive(Parser)]
+struct Arguments {
+    /// Rows and columns of the matrices, of 4-byte elements.
+    #[arg(long, default_value_t = 64)]
+    side: usize,
+    /// Calls in a round [default: 1000; 4 on the simulator].
+    #[arg(long)]
+    reps: Option<usize>,
+    /// Write the numbers as CSV to this file.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Where to run: auto, cuda or sim.
+    #[arg(long, default_value = "auto")]
+    device: DeviceChoice,
+}
+
+/// Rounds of which the median counts, after one that does not.
+const ROUNDS: usize = 9;
+
+/// Moves of a graph.
+const MOVES: usize = 64;
+
+/// Times rounds of calls and keeps what came of it.
+struct Table {
+    device: Device,
+    reps: usize,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Times `call`, which does `moves` moves.
+    fn time(
+        &mut self,
+        what: &str,
+        moves: usize,
+        mut call: impl FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let (mut queued, mut done) = (Vec::new(), Vec::new());
+        for _ in 0..=ROUNDS {
+            self.device.synchronize()?;
+            let start = Instant::now();
+            (0..self.reps).try_for_each(|_| call())?;
+            queued.push(start.elapsed());
+            self.device.synchronize()?;
+            done.push(start.elapsed());
+        }
+        let median = |times: &mut Vec<Duration>| {
+            times.remove(0);
+            times.sort();
+            times[ROUNDS / 2].as_secs_f64() * 1e6 / (self.reps * moves) as f64
+        };
+        let (queued, done) = (median(&mut queued), median(&mut done));
+        println!("{what:>44} {queued:9.2} {done:9.2}");
+        let figures = [queued, done].map(|micros| format!("{micros:.2}"));
+        self.rows.push([vec![what.to_owned()], figures.to_vec()].concat());
+        Ok(())
+    }
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let device = arguments.device.open()?;
+    let reps = arguments.reps.unwrap_or(if device.is_gpu() { 1000 } else { 4 });
+    let side = arguments.side;
+    println!("{side} × {side} elements of 4 bytes, µs a move: queued, done");
+    let mut table = Table { device, reps, rows: Vec::new() };
+    streams(&mut table, side)?;
+    graphs(&mut table, side)?;
+    if table.device.is_gpu() {
+        with_cust(&mut table, side)?;
+        with_cudarc(&mut table, side)?;
+    }
+    let header = ["call", "queued_us", "done_us"];
+    Files { csv: arguments.csv, svg: None }.write(&header, &table.rows, String::new)
+}
+
+fn numbers(side: usize) -> Vec<f32> {
+    (0..side * side).map(|index| index as f32).collect()
+}
+
+fn verify(side: usize, elements: &[f32]) -> Result<()> {
+    let right = (0..side * side).all(|at| elements[at] == (at % side * side + at / side) as f32);
+    ensure!(right, "a wrong element");
+    Ok(())
+}
+
+/// On one stream and on two, and copies that do not wait.
+fn streams(table: &mut Table, side: usize) -> Result<()> {
+    let device = table.device.clone();
+    let stream = device.new_stream()?;
+    let src = DeviceMatrix::from_host(&device, side, side, &numbers(side))?;
+    let mut here = DeviceMatrix::zeroed(&device, side, side)?;
+    let mut there = DeviceMatrix::zeroed(&stream, side, side)?;
+    let plan = Plan::new(&src, &mut here, Strategy::Auto)?;
+    table.time("a plan on one stream", 1, || Ok(plan.run(&src, &mut here)?))?;
+    table.time("a plan between two streams", 1, || Ok(plan.run(&src, &mut there)?))?;
+    verify(side, &here.to_host()?)?;
+    verify(side, &there.to_host()?)?;
+    table.time("memory to another stream and back", 1, || {
+        there.move_to_stream(&device)?;
+        Ok(there.move_to_stream(&stream)?)
+    })?;
+    let mut buffer = PinnedBuffer::from_slice(&device, &numbers(side))?;
+    let pinned = "an upload and a download, pinned";
+    table.time(pinned, 1, || {
+        here.upload_from(&buffer)?;
+        Ok(here.download_into(&mut buffer)?)
+    })?;
+    let mut host = numbers(side);
+    table.time("an upload and a download that wait", 1, || {
+        here.copy_from_host(&host)?;
+        Ok(here.copy_to_host(&mut host)?)
+    })?;
+    ensure!(buffer.read()? == numbers(side) && host == numbers(side), "a wrong copy");
+    Ok(())
+}
+
+/// Moves one by one, and as a graph.
+fn graphs(table: &mut Table, side: usize) -> Result<()> {
+    let device = table.device.clone();
+    let tensor = || DeviceTensor::from_host(&device, &[side, side], &numbers(side));
+    let sources = (0..MOVES).map(|_| tensor()).collect::<transpose::Result<Vec<_>>>()?;
+    let mut turned = (0..MOVES).map(|_| tensor()).collect::<transpose::Result<Vec<_>>>()?;
+    fn moves<'a>(
+        sources: &'a [DeviceTensor<f32>],
+        turned: &'a mut [DeviceTensor<f32>],
+    ) -> impl Iterator<Item = (TensorView<'a, f32>, TensorViewMut<'a, f32>)> {
+        sources.iter().zip(turned).map(|(src, dst)| (src.view().t(), dst.view_mut()))
+    }
+    table.reps = table.reps.div_ceil(10);
+    table.time("64 moves by copy_all", MOVES, || Ok(copy_all(moves(&sources, &mut turned))?))?;
+    let graph = Graph::capture(&device, moves(&sources, &mut turned))?;
+    table.time("64 moves as a graph", MOVES, || Ok(graph.replay(moves(&sources, &mut turned))?))?;
+    table.reps *= 10;
+    verify(side, &turned[MOVES - 1].to_host()?)
+}
+
+/// In buffers of cust, lent to a device on another stream.
+fn with_cust(table: &mut Table, side: usize) -> Result<()> {
+    let _context = cust::quick_init()?;
+    let device = table.device.clone();
+    let src = DeviceBuffer::from_slice(&numbers(side))?;
+    let mut dst = DeviceBuffer::from_slice(&numbers(side))?;
+    table.time("buffers of cust, lent", 1, || {
+        of_cust::with_view(&device, &src, |src| {
+            of_cust::with_view_mut(&device, &mut dst, |dst| turn(side, src, dst))
+        })?;
+        Ok(())
+    })?;
+    let mut back = numbers(side);
+    dst.copy_to(&mut back)?;
+    verify(side, &back)
+}
+
+/// In slices of cudarc, of another stream and of the device's own.
+fn with_cudarc(table: &mut Table, side: usize) -> Result<()> {
+    let stream = CudaContext::new(0)?.new_stream()?;
+    let (beside, own) = (table.device.clone(), of_cudarc::device(stream.clone())?);
+    let src = stream.clone_htod(&numbers(side))?;
+    let mut dst = stream.alloc_zeros::<f32>(side * side)?;
+    for (what, device) in [("of cudarc, two streams", beside), ("of cudarc, one stream", own)] {
+        table.device = device.clone();
+        table.time(what, 1, || {
+            of_cudarc::with_view(&device, src.as_view(), |src| {
+                of_cudarc::with_view_mut(&device, dst.as_view_mut(), |dst| turn(side, src, dst))
+            })?;
+            Ok(())
+        })?;
+        verify(side, &stream.clone_dtoh(&dst)?)?;
+    }
+    Ok(())
+}
+
+fn turn(
+    side: usize,
+    src: TensorView<'_, f32>,
+    dst: TensorViewMut<'_, f32>,
+) -> transpose::Result<()> {
+    src.reshape(&[side, side])?.t().copy_into(dst.reshape(&[side, side])?)
+}
