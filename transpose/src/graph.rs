@@ -29,13 +29,13 @@ use bytemuck::Pod;
 /// ```
 #[derive(Debug)]
 pub struct Graph {
-    /// Of the device that it was made on.
-    device: Device,
-    element_bytes: usize,
-    sides: Vec<[Side; 2]>,
-    steps: Vec<Step>,
-    /// `None` where steps are queued one by one.
+    /// `None` where steps are queued one by one. Before the device, whose kernels are in it.
     captured: Option<cuda_driver::Graph>,
+    steps: Vec<Step>,
+    sides: Vec<[Side; 2]>,
+    element_bytes: usize,
+    /// That it was made on.
+    device: Device,
 }
 
 /// What one side of a move was when it was captured.
@@ -107,7 +107,7 @@ impl Graph {
             // and lie in live memory of this stream; those that are written are borrowed exclusively.
             Some(graph) => unsafe { stream.replay(graph) },
             None => self.steps.iter().try_for_each(|step| {
-                // SAFETY: as above.
+                // SAFETY: what a graph's steps access is in the views, as was checked above.
                 unsafe { stream.queue(step) }
             }),
         }

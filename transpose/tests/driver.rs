@@ -489,6 +489,24 @@ fn a_graph_is_captured_once_and_launched_as_one() {
     });
 }
 
+/// A graph goes before the kernels that are in it, also if it is the last to have the device.
+#[test]
+fn the_last_graph_may_go_anywhere() {
+    with_recording("the_last_graph_may_go_anywhere", || {
+        let device = Device::cuda(0).unwrap();
+        let src = DeviceTensor::<u32>::zeroed(&device, &[64, 64]).unwrap();
+        let mut dst = DeviceTensor::<u32>::zeroed(&device, &[64, 64]).unwrap();
+        let graph = Graph::capture(&device, [(src.view().t(), dst.view_mut())]).unwrap();
+        drop((device, src, dst));
+        take_calls();
+        std::thread::spawn(move || drop(graph)).join().unwrap();
+        let calls = take_calls();
+        let at = |name| calls.iter().position(|call| call == name).unwrap();
+        assert!(at("cuGraphExecDestroy") < at("cuModuleUnload"), "{calls:?}");
+        assert_eq!(live(), [""; 0]);
+    });
+}
+
 #[test]
 fn a_device_on_what_others_have_made() {
     with_recording("a_device_on_what_others_have_made", || {

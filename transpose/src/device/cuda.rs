@@ -19,8 +19,7 @@ use cuda_driver::{
     Stream,
 };
 use function::Function;
-use gpu::Gpu;
-use gpu::Keep;
+use gpu::{Gpu, Keep};
 use queue::Queue;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -296,35 +295,28 @@ impl Backend for Cuda {
     }
 
     unsafe fn graph(&self, steps: &[Step]) -> Result<Option<Graph>> {
-        let functions = steps.iter().map(|step| match step {
-            // Kernels are loaded, and told how much shared memory they get, before anything is captured.
-            Step::Launch(launch, _) => {
-                let function = self.gpu.kernels.function(launch)?;
-                self.dynamic_shared(launch, &function)?;
-                Ok(Some(function))
+        // Kernels are loaded, and told how much shared memory they get, before anything is captured.
+        for step in steps {
+            if let Step::Launch(launch, _) = step {
+                self.dynamic_shared(launch, &*self.gpu.kernels.function(launch)?)?;
             }
-            Step::Copy { .. } => Ok(None),
-        });
-        let functions = functions.collect::<Result<Vec<_>>>()?;
+        }
         let stream = Stream::new(self.context())?;
-        let queue_all = || {
-            steps.iter().zip(&functions).try_for_each(|(step, function)| match (step, function) {
-                (Step::Launch(launch, addresses), Some(function)) => {
-                    // Not early: drivers before CUDA 12.3 do not capture that.
-                    let start =
-                        if launch.cooperative { Start::Cooperative } else { Start::InOrder };
-                    // SAFETY: nothing runs now; the caller vouches for when it does.
-                    unsafe { self.launch_on(&stream, function, launch, start, *addresses) }
-                }
-                (Step::Copy { dst, src, bytes }, _) => {
-                    // SAFETY: nothing runs now; the caller vouches for when it does.
-                    Ok(unsafe { stream.copy(*dst, *src, *bytes) }?)
-                }
-                (Step::Launch(..), None) => unreachable!("each launch has its function"),
-            })
+        let queue = |step: &Step| match step {
+            Step::Launch(launch, addresses) => {
+                let function = self.gpu.kernels.function(launch)?;
+                // Not early: drivers before CUDA 12.3 do not capture that.
+                let start = if launch.cooperative { Start::Cooperative } else { Start::InOrder };
+                // SAFETY: nothing runs now; the caller vouches for when it does.
+                unsafe { self.launch_on(&stream, &function, launch, start, *addresses) }
+            }
+            Step::Copy { dst, src, bytes } => {
+                // SAFETY: nothing runs now; the caller vouches for when it does.
+                Ok(unsafe { stream.copy(*dst, *src, *bytes) }?)
+            }
         };
         // SAFETY: nobody else has the stream; nothing waits for it; the caller vouches for the launches of the graph.
-        unsafe { Graph::capture(&stream, queue_all) }
+        unsafe { Graph::capture(&stream, || steps.iter().try_for_each(queue)) }
     }
 
     unsafe fn replay(&self, graph: &Graph) -> Result<()> {

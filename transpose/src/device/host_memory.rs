@@ -30,7 +30,7 @@ enum Source {
 
 // SAFETY: the memory belongs to this value alone, which gives its address out and never looks into it.
 unsafe impl Send for HostMemory {}
-// SAFETY: as above; a shared reference gives the address out and no more.
+// SAFETY: a shared reference gives the address out and no more.
 unsafe impl Sync for HostMemory {}
 
 impl HostMemory {

@@ -363,7 +363,8 @@ impl Device {
         self.backend.is_gpu()
     }
 
-    /// Waits until all that was queued on this device is done.
+    /// Waits until all that was queued on this handle's stream is done; other [streams](Self::new_stream) of the device are not
+    /// waited for.
     ///
     /// # Errors
     /// What the device reports, failures of earlier queued work included.
@@ -440,10 +441,10 @@ impl Device {
         self.backend.cuda_stream()
     }
 
-    /// The context that this device's memory and kernels are in, as a `CUcontext`: the GPU's primary one. `None` on the
-    /// simulator.
+    /// The context that this device's memory and kernels are in, as a `CUcontext`: the GPU's primary one, retained as long as this
+    /// device lives, or the one that the device was [made on](Self::from_raw_parts). `None` on the simulator.
     ///
-    /// It is retained as long as this device lives. No call of this library leaves it current on the calling thread.
+    /// No call of this library leaves it current on the calling thread.
     pub fn cuda_context(&self) -> Option<*mut c_void> {
         self.backend.cuda_context()
     }
