@@ -25,7 +25,7 @@ fn again(name: &str, variables: &[(&str, &OsStr)]) {
     let output = Command::new(env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])
         .env(CHILD, "1")
-        .env("LD_LIBRARY_PATH", Path::new(env!("CARGO_TARGET_TMPDIR")).join(USUAL_NAME))
+        .env("LD_LIBRARY_PATH", library_path())
         .envs(variables.iter().copied())
         .output()
         .unwrap();
@@ -110,6 +110,7 @@ fn compile(name: &str, source: &str, options: &[&str]) -> PathBuf {
 
     // Processes run side by side; whichever comes last replaces the file by its equal.
     std::fs::rename(&unfinished, &library).unwrap();
+    #[cfg(unix)]
     if name == "recording_driver" {
         // For those who look for a driver by its usual name: the same file, so that the loader opens it once.
         let named = folder.join(USUAL_NAME);
@@ -117,6 +118,15 @@ fn compile(name: &str, source: &str, options: &[&str]) -> PathBuf {
         let _ = std::os::unix::fs::symlink(&library, named.join("libcuda.so"));
     }
     library
+}
+
+/// Where the loader looks for libraries: in the folder of the recording driver first.
+fn library_path() -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(USUAL_NAME);
+    match env::var("LD_LIBRARY_PATH") {
+        Ok(usual) if !usual.is_empty() => format!("{}:{usual}", folder.display()),
+        _ => folder.display().to_string(),
+    }
 }
 
 fn unique() -> String {
