@@ -7,12 +7,13 @@
 //! verified after the timing.
 
 use anyhow::{Result, ensure};
-use bench::device::DeviceChoice;
-use bench::output::Files;
+use bench::program::{self, Common};
+use bench::svg::{Bar, Chart};
+use bench::table::{Cell, Column, Report};
 use clap::Parser;
 use cudarc::driver::CudaContext;
 use cust::memory::{CopyDestination, DeviceBuffer};
-use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use transpose::interop::{cudarc as of_cudarc, cust as of_cust};
 use transpose::{
@@ -27,15 +28,18 @@ struct Arguments {
     #[arg(long, default_value_t = 64)]
     side: usize,
     /// Calls in a round [default: 1000; 4 on the simulator].
-    #[arg(long)]
+    #[arg(long, value_parser = program::count)]
     reps: Option<usize>,
-    /// Write the numbers as CSV to this file.
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Where to run: auto, cuda or sim.
-    #[arg(long, default_value = "auto")]
-    device: DeviceChoice,
+    #[command(flatten)]
+    common: Common,
 }
+
+/// The table's columns.
+const COLUMNS: [Column; 3] = [
+    Column::text("call", "call", 38),
+    Column::number("queued_us", "queued, µs", 10),
+    Column::number("done_us", "done, µs", 10),
+];
 
 /// Rounds of which the median counts, after one that does not.
 const ROUNDS: usize = 9;
@@ -44,13 +48,14 @@ const ROUNDS: usize = 9;
 const MOVES: usize = 64;
 
 /// Times rounds of calls and keeps what came of it.
-struct Table {
+struct Table<'a> {
     device: Device,
     reps: usize,
-    rows: Vec<Vec<String>>,
+    report: Report<'a>,
+    bars: Vec<Bar>,
 }
 
-impl Table {
+impl Table<'_> {
     /// Times `call`, which does `moves` moves.
     fn time(
         &mut self,
@@ -73,28 +78,33 @@ impl Table {
             times[ROUNDS / 2].as_secs_f64() * 1e6 / (self.reps * moves) as f64
         };
         let (queued, done) = (median(&mut queued), median(&mut done));
-        println!("{what:>44} {queued:9.2} {done:9.2}");
-        let figures = [queued, done].map(|micros| format!("{micros:.2}"));
-        self.rows.push([vec![what.to_owned()], figures.to_vec()].concat());
+        let [first, second] = [queued, done].map(|micros| Cell::Number(micros, 2, 2));
+        self.report.row(vec![what.into(), first, second]);
+        self.bars.push(Bar::plain(what, "", done));
         Ok(())
     }
 }
 
-fn main() -> Result<()> {
-    let arguments = Arguments::parse();
-    let device = arguments.device.open()?;
+fn main() -> ExitCode {
+    program::main(|arguments: &Arguments| &arguments.common, run)
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let device = arguments.common.open()?;
     let reps = arguments.reps.unwrap_or(if device.is_gpu() { 1000 } else { 4 });
     let side = arguments.side;
-    println!("{side} × {side} elements of 4 bytes, µs a move: queued, done");
-    let mut table = Table { device, reps, rows: Vec::new() };
+    let title = format!("Calls that move {side} × {side} elements of 4 bytes, verified");
+    let bar = indicatif::ProgressBar::hidden();
+    let report = Report::new(&arguments.common, &device, &title, &COLUMNS, &bar);
+    let mut table = Table { device, reps, report, bars: Vec::new() };
     streams(&mut table, side)?;
     graphs(&mut table, side)?;
     if table.device.is_gpu() {
         with_cust(&mut table, side)?;
         with_cudarc(&mut table, side)?;
     }
-    let header = ["call", "queued_us", "done_us"];
-    Files { csv: arguments.csv, svg: None }.write(&header, &table.rows, String::new)
+    let Table { report, bars, .. } = table;
+    report.finish(|| Chart::new(&title, "µs a move, until it is done", bars))
 }
 
 fn numbers(side: usize) -> Vec<f32> {
