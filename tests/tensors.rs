@@ -1,8 +1,8 @@
 //! Tensors of any rank: memory, views and conversions, on the simulator and on a GPU.
 
 use transpose::{
-    Device, DeviceMatrix, DeviceTensor, Error, MatrixView, MatrixViewMut, TensorLayout, TensorView,
-    TensorViewMut,
+    Device, DeviceMatrix, DeviceTensor, Error, Layout, MatrixView, MatrixViewMut, TensorLayout,
+    TensorView, TensorViewMut,
 };
 use transpose_tests::{Element, on_both_devices};
 
@@ -130,19 +130,38 @@ fn what_is_not_a_matrix(device: &Device) {
 fn memory_of_others(device: &Device) {
     let host = host::<u32>(60);
     let owner = DeviceMatrix::from_host(device, 1, 60, &host).unwrap();
+    let address = owner.device_address();
     let layout = TensorLayout::strided(&[3, 4], &[-20, 2], 41, 4).unwrap();
     // SAFETY: the matrix lives until the elements are back, and nothing else uses it meanwhile.
-    let view = unsafe {
-        TensorView::<u32>::from_raw_parts(device, owner.device_address(), layout).unwrap()
-    };
+    let view = |len| unsafe { TensorView::<u32>::from_raw_parts(device, address, len, layout) };
     let expected: Vec<u32> =
         (0..3).flat_map(|i| (0..4).map(move |j| 41 - 20 * i + 2 * j)).map(|at| host[at]).collect();
-    assert_eq!(view.to_host().unwrap(), expected);
+    assert_eq!(view(48).unwrap().to_host().unwrap(), expected);
+    assert!(matches!(view(47), Err(Error::TensorOutOfBounds { available: 47, .. })));
+    assert!(matches!(view(usize::MAX / 2), Err(Error::SizeOverflow { .. })));
     let twice = TensorLayout::strided(&[3, 4], &[0, 2], 0, 4).unwrap();
-    // SAFETY: the matrix lives until the end of this function, and the view is refused before anything is written.
-    let refused =
-        unsafe { TensorViewMut::<u32>::from_raw_parts(device, owner.device_address(), twice) };
-    assert!(matches!(refused, Err(Error::TensorOverlap { .. })));
+    // SAFETY: the matrix lives until the end of this function, and the views are refused before anything is read or written.
+    unsafe {
+        let refused = TensorViewMut::<u32>::from_raw_parts(device, address, 60, twice);
+        assert!(matches!(refused, Err(Error::TensorOverlap { .. })));
+        let refused = TensorView::<u32>::from_raw_parts(device, address + 2, 50, layout);
+        assert!(matches!(refused, Err(Error::Misaligned { needed: 4, .. })));
+        let matrix = |rows, ld| Layout::new(rows, 7, ld, 1).unwrap();
+        assert!(MatrixView::<u32>::from_raw_parts(device, address, 60, matrix(6, 10)).is_ok());
+        let refused = MatrixView::<u32>::from_raw_parts(device, address, 60, matrix(7, 10));
+        assert!(matches!(refused, Err(Error::WindowOutOfBounds { end: 67, available: 60, .. })));
+        let refused =
+            MatrixViewMut::<[u16; 3]>::from_raw_parts(device, address + 1, 60, matrix(1, 7));
+        assert!(matches!(refused, Err(Error::Misaligned { needed: 2, .. })));
+        // A layout that was made for narrower elements.
+        let refused = MatrixView::<u32>::from_raw_parts(
+            device,
+            address,
+            60,
+            matrix(2, isize::MAX as usize / 3),
+        );
+        assert!(matches!(refused, Err(Error::SizeOverflow { element_bytes: 4, .. })));
+    }
 }
 
 fn windows_are_held_to_the_memory(device: &Device) {

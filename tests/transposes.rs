@@ -128,8 +128,10 @@ fn memory_of_others(device: &Device) {
     // SAFETY: the two matrices live until the work is done, hold as many elements, and nothing else uses them meanwhile.
     let (src, dst) = unsafe {
         (
-            MatrixView::<u32>::from_raw_parts(device, owner.device_address(), from),
-            MatrixViewMut::from_raw_parts(device, target.device_address(), to),
+            MatrixView::<u32>::from_raw_parts(device, owner.device_address(), rows * ld, from)
+                .unwrap(),
+            MatrixViewMut::from_raw_parts(device, target.device_address(), cols * rows, to)
+                .unwrap(),
         )
     };
     src.transpose_into(dst).unwrap();

@@ -85,6 +85,15 @@ pub enum Error {
         bytes: usize,
     },
 
+    /// An address that elements of a type, or owned memory, cannot lie at.
+    #[error("the address {address:#x} is not a multiple of {needed} bytes")]
+    Misaligned {
+        /// The address.
+        address: u64,
+        /// Bytes that it must be a multiple of.
+        needed: u64,
+    },
+
     /// A window that reaches outside the matrix it is taken from.
     #[error(
         "a window of {rows} × {cols} elements, rows {ld} apart, at element {offset} ends at \

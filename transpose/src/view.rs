@@ -26,6 +26,24 @@ impl<'a, T> Memory<'a, T> {
         Memory { device, address, capacity, element: PhantomData }
     }
 
+    /// The `len` elements at an address that comes from other code.
+    ///
+    /// # Errors
+    /// [`Error::Misaligned`], and [`Error::SizeOverflow`] for memory that passes the end of what can be addressed.
+    ///
+    /// # Safety
+    /// Those of [`new`](Self::new).
+    pub unsafe fn of_others(device: &'a Device, address: u64, len: usize) -> Result<Self> {
+        let element_bytes = size_of::<T>();
+        require_aligned(address, alignment_of(element_bytes))?;
+        len.checked_mul(element_bytes)
+            .filter(|&bytes| bytes <= isize::MAX as usize)
+            .and_then(|bytes| address.checked_add(bytes as u64))
+            .ok_or(Error::SizeOverflow { rows: 1, cols: len, ld: len, element_bytes })?;
+        // SAFETY: the caller's obligations.
+        Ok(unsafe { Self::new(device, address, len) })
+    }
+
     /// The address of a window once it is known to lie inside, and the elements from there on.
     fn window(&self, offset: usize, layout: &Layout) -> Result<(u64, usize)> {
         let available = self.capacity;
@@ -37,6 +55,19 @@ impl<'a, T> Memory<'a, T> {
         let address = self.address + (offset * size_of::<T>()) as u64;
         Ok((address, available - offset))
     }
+}
+
+/// The bytes that elements of a size lie aligned to: the largest power of two, up to 16, that divides it; 1 for elements of no bytes.
+pub(crate) fn alignment_of(element_bytes: usize) -> u64 {
+    if element_bytes == 0 { 1 } else { 1 << element_bytes.trailing_zeros().min(4) }
+}
+
+/// Refuses an address that is not a multiple of `needed` bytes.
+pub(crate) fn require_aligned(address: u64, needed: u64) -> Result<()> {
+    if address.is_multiple_of(needed) {
+        return Ok(());
+    }
+    Err(Error::Misaligned { address, needed })
 }
 
 /// A `rows × cols` window on a matrix that it borrows.
@@ -87,19 +118,31 @@ view_accessors!(MatrixView);
 view_accessors!(MatrixViewMut);
 
 impl<'a, T: Pod> MatrixView<'a, T> {
-    /// The matrix that is laid out so at `address` in the memory of `device`.
+    /// The matrix of `layout` in memory that other code has: `len` elements from `address` on.
     ///
     /// The address is a `CUdeviceptr` if the device is a GPU: of memory that others have allocated, or of the host's that kernels
-    /// reach.
+    /// reach. All `len` elements are the view's: batches reach behind the first matrix.
+    ///
+    /// # Errors
+    /// [`Error::Misaligned`] unless `address` is a multiple of the largest power of two, up to 16, that divides the size of `T`,
+    /// [`Error::WindowOutOfBounds`] for a layout of more than `len` elements, [`Error::SizeOverflow`].
     ///
     /// # Safety
     /// For `'a`, and until all that was queued on the device with the view is done:
-    /// - The elements, and what lies between the rows, stay allocated, in memory that kernels on the device reach.
-    /// - Nothing writes them but work that is queued on the device before the view is made.
-    /// - They are initialized, the layout was made for elements of `T`'s size, and `address` is a multiple of the largest power of two, up to 16, that divides the size of `T`.
-    pub unsafe fn from_raw_parts(device: &'a Device, address: u64, layout: Layout) -> Self {
+    /// - The `len · size_of::<T>()` bytes at `address` stay allocated, in memory that kernels on the device reach, and are initialized.
+    /// - Nothing writes them but work that is ordered before the view is made, on the device's queue
+    ///   ([`Device::cuda_stream`]) or by an event that this queue waits for.
+    pub unsafe fn from_raw_parts(
+        device: &'a Device,
+        address: u64,
+        len: usize,
+        layout: Layout,
+    ) -> Result<Self> {
+        let Layout { rows, cols, ld } = layout;
+        // The layout may have been made for narrower elements.
+        let layout = Layout::new(rows, cols, ld, size_of::<T>())?;
         // SAFETY: the caller's obligations.
-        Self::whole(unsafe { Memory::new(device, address, layout.extent()) }, layout)
+        Self::window(unsafe { Memory::of_others(device, address, len)? }, 0, layout)
     }
 
     /// The matrix of `layout` at the start of `memory`, which holds it.
@@ -130,19 +173,31 @@ impl<'a, T: Pod> MatrixView<'a, T> {
 }
 
 impl<'a, T: Pod> MatrixViewMut<'a, T> {
-    /// The matrix that is laid out so at `address` in the memory of `device`.
+    /// The matrix of `layout` in memory that other code has: `len` elements from `address` on.
     ///
     /// The address is a `CUdeviceptr` if the device is a GPU: of memory that others have allocated, or of the host's that kernels
-    /// reach.
+    /// reach. All `len` elements are the view's: batches reach behind the first matrix.
+    ///
+    /// # Errors
+    /// [`Error::Misaligned`] unless `address` is a multiple of the largest power of two, up to 16, that divides the size of `T`,
+    /// [`Error::WindowOutOfBounds`] for a layout of more than `len` elements, [`Error::SizeOverflow`].
     ///
     /// # Safety
     /// For `'a`, and until all that was queued on the device with the view is done:
-    /// - The elements, and what lies between the rows, stay allocated, in memory that kernels on the device reach.
-    /// - Nothing reads or writes them but work that is queued on the device before the view is made.
-    /// - They are initialized, the layout was made for elements of `T`'s size, and `address` is a multiple of the largest power of two, up to 16, that divides the size of `T`.
-    pub unsafe fn from_raw_parts(device: &'a Device, address: u64, layout: Layout) -> Self {
+    /// - The `len · size_of::<T>()` bytes at `address` stay allocated, in memory that kernels on the device reach, and are initialized.
+    /// - Nothing reads or writes them but work that is ordered before the view is made, on the device's queue
+    ///   ([`Device::cuda_stream`]) or by an event that this queue waits for.
+    pub unsafe fn from_raw_parts(
+        device: &'a Device,
+        address: u64,
+        len: usize,
+        layout: Layout,
+    ) -> Result<Self> {
+        let Layout { rows, cols, ld } = layout;
+        // The layout may have been made for narrower elements.
+        let layout = Layout::new(rows, cols, ld, size_of::<T>())?;
         // SAFETY: the caller's obligations.
-        Self::whole(unsafe { Memory::new(device, address, layout.extent()) }, layout)
+        Self::window(unsafe { Memory::of_others(device, address, len)? }, 0, layout)
     }
 
     /// The matrix of `layout` at the start of `memory`, which holds it.

@@ -155,7 +155,12 @@ impl<T: Pod> HostMatrix<T> {
             // borrowed as long as the view, and whose drop waits for the device. The host changes elements only when nothing is
             // queued, and borrows the matrix for that, too.
             Memory::Host(_) => unsafe {
-                MatrixView::from_raw_parts(&self.device, address, self.layout)
+                MatrixView::from_raw_parts(
+                    &self.device,
+                    address,
+                    self.layout.extent(),
+                    self.layout,
+                )?
             },
         })
     }
@@ -170,7 +175,12 @@ impl<T: Pod> HostMatrix<T> {
             Memory::Simulated(matrix) => matrix.view_mut(),
             // SAFETY: as in `view`; the matrix is borrowed exclusively, so that nothing else uses the elements.
             Memory::Host(_) => unsafe {
-                MatrixViewMut::from_raw_parts(&self.device, address, self.layout)
+                MatrixViewMut::from_raw_parts(
+                    &self.device,
+                    address,
+                    self.layout.extent(),
+                    self.layout,
+                )?
             },
         })
     }

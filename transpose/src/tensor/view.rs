@@ -67,31 +67,50 @@ macro_rules! views {
                 self.memory + (self.layout.offset() * size_of::<T>()) as u64
             }
 
-            /// The array that is laid out so in the memory at `address` of `device`, from which the layout's offset counts.
+            /// The array of `layout` in memory that other code has: `len` elements from `address` on, from which the layout's offset
+            /// counts. With negative strides that is not where element `[0, …, 0]` is.
             ///
             /// The address is a `CUdeviceptr` if the device is a GPU: of memory that others have allocated, or of the host's that
             /// kernels reach.
             ///
+            /// ```
+            /// use transpose::{Device, DeviceMatrix, TensorLayout, TensorView};
+            /// # fn main() -> transpose::Result<()> {
+            /// let device = Device::simulated();
+            /// let owner = DeviceMatrix::from_host(&device, 1, 6, &[1u8, 2, 3, 4, 5, 6])?;
+            /// let layout = TensorLayout::strided(&[3, 2], &[1, 3], 0, 1)?;
+            /// // SAFETY: the six elements live and stay what they are until `to_host` has waited for the copy.
+            /// let view = unsafe { TensorView::<u8>::from_raw_parts(&device, owner.device_address(), 6, layout)? };
+            /// assert_eq!(view.to_host()?, [1, 4, 2, 5, 3, 6]);
+            /// # Ok(())
+            /// # }
+            /// ```
+            ///
             /// # Errors
-            #[doc = concat!("[`Error::TensorSizeOverflow`] for a layout that is too long for elements of `T`'s size", $others, ".")]
+            /// [`Error::Misaligned`] unless `address` is a multiple of the largest power of two, up to 16, that divides the size of `T`,
+            #[doc = concat!(
+                "[`Error::TensorOutOfBounds`] for elements outside the `len`, [`Error::TensorSizeOverflow`]", $others, "."
+            )]
             ///
             /// # Safety
             /// For `'a`, and until all that was queued on the device with the view is done:
-            /// - The elements stay allocated, and what lies between the lowest and the highest, in memory that kernels on the device
-            ///   reach.
-            /// - Nothing writes them, nor reads them if the view is exclusive, but work that is queued on the device before the view is
-            ///   made.
-            /// - The elements are initialized, and `address` is a multiple of the largest power of two, up to 16, that divides the
-            ///   size of `T`.
+            /// - The layout's elements stay allocated, and what lies between the lowest and the highest, in memory that kernels on the
+            ///   device reach; the elements are initialized.
+            /// - Nothing writes the elements, nor reads them if the view is exclusive, but work that is ordered before the view is made,
+            ///   on the device's queue ([`Device::cuda_stream`]) or by an event that this queue waits for.
             pub unsafe fn from_raw_parts(
                 device: &'a Device,
                 address: u64,
+                len: usize,
                 layout: TensorLayout,
             ) -> Result<Self> {
+                layout.require_within(len)?;
                 let (shape, strides) = (layout.shape(), layout.strides());
                 let layout =
                     TensorLayout::strided(shape, strides, layout.offset(), size_of::<T>())?;
                 Self::admit(&layout)?;
+                // SAFETY: the caller's obligations; the memory is only looked at for its address.
+                unsafe { Memory::<T>::of_others(device, address, len)? };
                 // SAFETY: the caller's obligations, and what was checked.
                 Ok(unsafe { Self::valid(device, address, layout) })
             }
