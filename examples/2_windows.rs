@@ -15,17 +15,14 @@ fn main() -> Result<()> {
     let image = DeviceMatrix::from_host(&device, rows.into(), cols.into(), &image)?;
     let mut canvas = DeviceMatrix::<u16>::zeroed(&device, 5, 5)?;
 
-    // A window is given by the offset of its first element, its shape, and its leading dimension: the
-    // elements from one row's start to the next's, which are those of the matrix around it.
-    let (top, left) = (2, 3);
-    let source = image.window(top * image.ld() + left, 2, 4, image.ld())?;
-    let ld = canvas.ld();
-    let target = canvas.window_mut(ld, 4, 2, ld)?;
+    // Parts are given by ranges of rows and columns, as slices are.
+    let source = image.submatrix(2..4, 3..7)?;
+    let target = canvas.submatrix_mut(1.., ..2)?;
     source.transpose_into(target)?;
 
     println!("rows 2–3, columns 3–6 of the image, transposed, in rows 1–4 of the canvas:");
     let canvas = canvas.to_host()?;
-    canvas.chunks(ld).for_each(|row| println!("  {row:2?}"));
+    canvas.chunks(5).for_each(|row| println!("  {row:2?}"));
     assert_eq!(canvas[5..10], [23, 33, 0, 0, 0]);
     assert_eq!(canvas[20..25], [26, 36, 0, 0, 0]);
     Ok(())

@@ -1,5 +1,6 @@
 //! The one error type: a variant per violated fact, with the numbers in it.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// What can go wrong in this library.
@@ -112,6 +113,46 @@ pub enum Error {
         end: usize,
         /// Elements that are there.
         available: usize,
+    },
+
+    /// A window that passes the end of a row, with the leading dimension of the matrix it is taken from.
+    #[error(
+        "{cols} columns from column {column} on pass the end of rows of {ld} elements; \
+         a window with another leading dimension sees the memory as another matrix"
+    )]
+    WindowWraps {
+        /// The first column.
+        column: usize,
+        /// Columns of the window.
+        cols: usize,
+        /// Leading dimension of the matrix, in elements.
+        ld: usize,
+    },
+
+    /// A part of a matrix that reaches outside, or ends before it starts.
+    #[error("there are no rows {rows:?} and columns {cols:?} in a matrix of {nrows} × {ncols}")]
+    SubmatrixOutOfBounds {
+        /// The rows asked for.
+        rows: Range<usize>,
+        /// The columns asked for.
+        cols: Range<usize>,
+        /// Rows that there are.
+        nrows: usize,
+        /// Columns that there are.
+        ncols: usize,
+    },
+
+    /// A place to split a matrix at that is behind its end.
+    #[error("a matrix of {rows} × {cols} cannot be split at {what} {at}")]
+    SplitOutOfBounds {
+        /// `row` or `column`.
+        what: &'static str,
+        /// The place.
+        at: usize,
+        /// Rows of the matrix.
+        rows: usize,
+        /// Columns of the matrix.
+        cols: usize,
     },
 
     /// A batch that reaches outside the memory of its matrices.
@@ -264,6 +305,21 @@ pub enum Error {
         strides: Vec<isize>,
         /// The shape asked for.
         wanted: Vec<usize>,
+    },
+
+    /// Elements whose bytes cannot be seen as elements of another size.
+    #[error(
+        "{shape:?} elements of {from_bytes} bytes, {strides:?} apart, are not elements of {to_bytes} bytes"
+    )]
+    Cast {
+        /// The length of each axis.
+        shape: Vec<usize>,
+        /// Elements from one index of each axis to the next.
+        strides: Vec<isize>,
+        /// Bytes of an element.
+        from_bytes: usize,
+        /// Bytes of an element of the type asked for.
+        to_bytes: usize,
     },
 
     /// A shape that a tensor cannot be repeated to.

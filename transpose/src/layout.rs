@@ -1,6 +1,7 @@
 //! Where the elements of a row-major matrix lie: shape and leading dimension, checked.
 
 use crate::{Error, Result};
+use std::ops::{Bound, Range, RangeBounds};
 
 /// The shape of a row-major matrix and the distance between its rows, in elements.
 ///
@@ -88,6 +89,21 @@ impl Layout {
     pub fn aligned_to(self, bytes: usize) -> AlignedLayout {
         AlignedLayout { layout: self, alignment: bytes }
     }
+}
+
+/// The indices that a range of slices means of `length`; they may end before they start, and behind the length.
+pub(crate) fn indices(range: impl RangeBounds<usize>, length: usize) -> Range<usize> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => length,
+    };
+    start..end
 }
 
 /// A layout, and how the first element's address is aligned. A [`Layout`] alone is one at an address such as devices allocate.

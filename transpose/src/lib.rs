@@ -46,6 +46,8 @@
 //!
 //! `in_place_studies`: kernels in place for comparing algorithms, which [`InPlace::Auto`] never takes.
 
+mod allocation;
+mod cast;
 mod copying;
 mod device;
 mod divide;
@@ -69,9 +71,13 @@ pub mod simulator;
 mod strategy;
 mod streams;
 mod tensor;
+mod transfer;
 mod transposing;
 mod view;
+mod windows;
 
+pub use allocation::Allocation;
+pub use bytemuck;
 pub use device::Device;
 pub use error::{Error, Result};
 pub use event::Event;

@@ -1,5 +1,6 @@
 //! The matrix that owns its device memory.
 
+use crate::allocation::Allocation;
 use crate::device::{Buffer, Device};
 use crate::layout::{Layout, shape_accessors};
 use crate::view::{MatrixView, MatrixViewMut, Memory};
@@ -23,42 +24,6 @@ pub struct DeviceMatrix<T> {
 }
 
 impl<T: Pod> DeviceMatrix<T> {
-    /// A `rows × cols` matrix that holds `elements`, row by row.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] unless there are `rows * cols` elements,
-    /// [`Error::SizeOverflow`], [`Error::OutOfMemory`], and what the device reports.
-    pub fn from_host(device: &Device, rows: usize, cols: usize, elements: &[T]) -> Result<Self> {
-        Self::from_host_with_ld(device, rows, cols, cols, elements)
-    }
-
-    /// Like [`from_host`](Self::from_host), the rows on the device `ld` elements apart. What
-    /// lies between them, and behind the last one, is zero.
-    ///
-    /// # Errors
-    /// As [`from_host`](Self::from_host), and [`Error::LeadingDimension`] if `ld < cols`.
-    pub fn from_host_with_ld(
-        device: &Device,
-        rows: usize,
-        cols: usize,
-        ld: usize,
-        elements: &[T],
-    ) -> Result<Self> {
-        let layout = Layout::new(rows, cols, ld, size_of::<T>())?;
-        if elements.len() != layout.len() {
-            let (expected, actual) = (layout.len(), elements.len());
-            return Err(Error::LengthMismatch { rows, cols, expected, actual });
-        }
-        // Windows reach what lies between the rows and behind the last.
-        let mut matrix = if layout.capacity() == layout.len() {
-            Self::uninitialized(device, layout)?
-        } else {
-            Self::zeroed_with_ld(device, rows, cols, ld)?
-        };
-        matrix.upload(elements)?;
-        Ok(matrix)
-    }
-
     /// A `rows × cols` matrix of zero bytes.
     ///
     /// # Errors
@@ -84,46 +49,25 @@ impl<T: Pod> DeviceMatrix<T> {
         Ok(DeviceMatrix { buffer: device.allocate(bytes)?, layout, element: PhantomData })
     }
 
-    /// The elements, row by row, without what lies between the rows. Waits for queued work.
+    /// The matrix of `layout` at the start of `allocation`, which it owns from now on.
     ///
     /// # Errors
-    /// [`Error::HostMemory`], and what the device reports.
-    pub fn to_host(&self) -> Result<Vec<T>> {
-        self.view().to_host()
-    }
-
-    /// Like [`to_host`](Self::to_host), into memory that is already there.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] unless the slice has as many elements, and what the device reports.
-    pub fn copy_to_host(&self, elements: &mut [T]) -> Result<()> {
-        self.check_length(elements.len())?;
-        // SAFETY: the layout lies inside the matrix's own buffer.
-        unsafe { self.device().download(self.address(), &self.layout, elements) }
-    }
-
-    /// Replaces the elements, row by row, by those of the slice.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] unless there are as many, and what the device reports.
-    pub fn copy_from_host(&mut self, elements: &[T]) -> Result<()> {
-        self.check_length(elements.len())?;
-        self.upload(elements)
-    }
-
-    /// Replaces the elements by as many others.
-    fn upload(&mut self, elements: &[T]) -> Result<()> {
-        // SAFETY: the layout lies inside the matrix's own buffer.
-        unsafe { self.device().upload(self.address(), &self.layout, elements) }
-    }
-
-    fn check_length(&self, actual: usize) -> Result<()> {
-        let (rows, cols) = self.shape();
-        let expected = self.layout.len();
-        if actual == expected {
-            return Ok(());
+    /// [`Error::WindowOutOfBounds`] for an allocation that is shorter than all rows, what lies behind the last one included
+    /// (`rows · ld` elements), and [`Error::SizeOverflow`]; with either the allocation is dropped.
+    pub fn from_allocation(allocation: Allocation, layout: Layout) -> Result<Self> {
+        let Layout { rows, cols, ld } = layout;
+        // The layout may have been made for narrower elements.
+        let layout = Layout::new(rows, cols, ld, size_of::<T>())?;
+        let (end, available) = (layout.capacity(), allocation.capacity::<T>());
+        if end > available {
+            return Err(Error::WindowOutOfBounds { offset: 0, rows, cols, ld, end, available });
         }
-        Err(Error::LengthMismatch { rows, cols, expected, actual })
+        Ok(Self::of_buffer(allocation.into_buffer(), layout))
+    }
+
+    /// The matrix's memory, for other code or for another shape. Its first element is the first of the memory.
+    pub fn into_allocation(self) -> Allocation {
+        Allocation::of_buffer(self.buffer)
     }
 
     /// The whole matrix as a view.
@@ -139,8 +83,12 @@ impl<T: Pod> DeviceMatrix<T> {
     /// A `rows × cols` window on this matrix's memory, from its element `offset` on, with rows
     /// `ld` elements apart. It may reach into what lies between the matrix's own rows.
     ///
+    /// With the matrix's own leading dimension that is a part of the matrix, which [`submatrix`](Self::submatrix) gives by rows and
+    /// columns; with any other, the memory is seen as another matrix.
+    ///
     /// # Errors
-    /// [`Error::LeadingDimension`], [`Error::SizeOverflow`] and [`Error::WindowOutOfBounds`].
+    /// [`Error::LeadingDimension`], [`Error::SizeOverflow`], [`Error::WindowOutOfBounds`], and [`Error::WindowWraps`] for columns that
+    /// pass the end of the matrix's rows, if `ld` is the matrix's own.
     pub fn window(
         &self,
         offset: usize,
@@ -148,7 +96,9 @@ impl<T: Pod> DeviceMatrix<T> {
         cols: usize,
         ld: usize,
     ) -> Result<MatrixView<'_, T>> {
-        MatrixView::window(self.memory(), offset, Layout::new(rows, cols, ld, size_of::<T>())?)
+        let layout = Layout::new(rows, cols, ld, size_of::<T>())?;
+        let window = MatrixView::window(self.memory(), offset, layout)?;
+        self.require_within_rows(offset, &layout).map(|()| window)
     }
 
     /// Like [`window`](Self::window), exclusive.
@@ -162,7 +112,19 @@ impl<T: Pod> DeviceMatrix<T> {
         cols: usize,
         ld: usize,
     ) -> Result<MatrixViewMut<'_, T>> {
-        MatrixViewMut::window(self.memory(), offset, Layout::new(rows, cols, ld, size_of::<T>())?)
+        let layout = Layout::new(rows, cols, ld, size_of::<T>())?;
+        self.require_within_rows(offset, &layout)?;
+        MatrixViewMut::window(self.memory(), offset, layout)
+    }
+
+    /// Refuses a window with this matrix's leading dimension that passes the end of a row.
+    fn require_within_rows(&self, offset: usize, window: &Layout) -> Result<()> {
+        let Layout { cols, ld, .. } = *window;
+        // A row of elements is not empty, so that `ld` is not 0.
+        if ld != self.layout.ld || window.is_empty() || cols <= ld - offset % ld {
+            return Ok(());
+        }
+        Err(Error::WindowWraps { column: offset % ld, cols, ld })
     }
 
     shape_accessors!();
@@ -182,7 +144,7 @@ impl<T: Pod> DeviceMatrix<T> {
     }
 
     /// Gives the same memory another shape.
-    pub(crate) fn reshape(&mut self, layout: Layout) {
+    pub(crate) fn set_layout(&mut self, layout: Layout) {
         debug_assert!(layout.extent() <= self.capacity());
         self.layout = layout;
     }

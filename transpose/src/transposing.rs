@@ -21,10 +21,7 @@ impl<T: Pod> DeviceMatrix<T> {
     /// # Errors
     /// [`Error::ElementSize`](crate::Error::ElementSize), [`Error::OutOfMemory`](crate::Error::OutOfMemory), and what the device reports.
     pub fn transposed_with(&self, strategy: Strategy) -> Result<Self> {
-        let layout = Layout::contiguous(self.ncols(), self.nrows(), size_of::<T>())?;
-        let mut dst = Self::uninitialized(self.device(), layout)?;
-        self.transpose_into_with(&mut dst, strategy)?;
-        Ok(dst)
+        self.view().transposed_with(strategy)
     }
 
     /// Transposes into `dst`, a matrix or a window on one, by the fastest strategy known.
@@ -64,6 +61,25 @@ impl<T: Pod> DeviceMatrix<T> {
 }
 
 impl<T: Pod> MatrixView<'_, T> {
+    /// A matrix of its own, the transpose of this window, by the fastest strategy known.
+    ///
+    /// # Errors
+    /// As [`transposed_with`](Self::transposed_with).
+    pub fn transposed(&self) -> Result<DeviceMatrix<T>> {
+        self.transposed_with(Strategy::Auto)
+    }
+
+    /// A matrix of its own, the transpose of this window, by the given strategy.
+    ///
+    /// # Errors
+    /// [`Error::ElementSize`](crate::Error::ElementSize), [`Error::OutOfMemory`](crate::Error::OutOfMemory), and what the device reports.
+    pub fn transposed_with(&self, strategy: Strategy) -> Result<DeviceMatrix<T>> {
+        let layout = Layout::contiguous(self.ncols(), self.nrows(), size_of::<T>())?;
+        let mut dst = DeviceMatrix::uninitialized(self.device, layout)?;
+        self.transpose_into_with(&mut dst, strategy)?;
+        Ok(dst)
+    }
+
     /// Transposes this window into `dst` by the fastest strategy known.
     ///
     /// # Errors

@@ -103,12 +103,37 @@ impl<T> Copy for MatrixView<'_, T> {}
 /// What both kinds of view tell about themselves.
 macro_rules! view_accessors {
     ($view:ident) => {
-        impl<T> $view<'_, T> {
+        impl<'a, T> $view<'a, T> {
             shape_accessors!();
 
             /// The device that holds the elements.
             pub fn device(&self) -> &Device {
                 self.device
+            }
+
+            /// The address of the first element on the device: a `CUdeviceptr` if the device is a GPU. See
+            /// [`DeviceMatrix::device_address`](crate::DeviceMatrix::device_address).
+            pub fn device_address(&self) -> u64 {
+                self.address
+            }
+
+            /// The matrix of `layout`, `offset` elements into this one. What lies around and between its elements may be another view's:
+            /// no batch reaches it.
+            pub(crate) fn part(self, offset: usize, layout: Layout) -> Self {
+                let available = layout.extent();
+                assert!(offset + available <= self.available, "a part outside its matrix");
+                let address = self.address + (offset * size_of::<T>()) as u64;
+                $view { device: self.device, address, layout, available, element: PhantomData }
+            }
+
+            /// Two such matrices, which have no element in common.
+            pub(crate) fn parts(
+                self,
+                first: (usize, Layout),
+                second: (usize, Layout),
+            ) -> (Self, Self) {
+                let whole = || $view { element: PhantomData, ..self };
+                (whole().part(first.0, first.1), whole().part(second.0, second.1))
             }
         }
     };
@@ -157,19 +182,6 @@ impl<'a, T: Pod> MatrixView<'a, T> {
         let (address, available) = memory.window(offset, &layout)?;
         Ok(MatrixView { device: memory.device, address, layout, available, element: PhantomData })
     }
-
-    /// The elements, row by row, without what lies between the rows. Waits for queued work.
-    ///
-    /// # Errors
-    /// [`Error::HostMemory`], and what the device reports.
-    pub fn to_host(&self) -> Result<Vec<T>> {
-        let len = self.layout.len();
-        let mut host = bytemuck::allocation::try_zeroed_vec(len)
-            .map_err(|()| Error::HostMemory { bytes: len * size_of::<T>() })?;
-        // SAFETY: a view's layout lies inside memory that is borrowed as long as the view.
-        unsafe { self.device.download(self.address, &self.layout, &mut host)? };
-        Ok(host)
-    }
 }
 
 impl<'a, T: Pod> MatrixViewMut<'a, T> {
@@ -212,6 +224,12 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
         let (address, available) = memory.window(offset, &layout)?;
         let device = memory.device;
         Ok(MatrixViewMut { device, address, layout, available, element: PhantomData })
+    }
+
+    /// The same window, to read.
+    pub fn view(&self) -> MatrixView<'_, T> {
+        let MatrixViewMut { device, address, layout, available, .. } = *self;
+        MatrixView { device, address, layout, available, element: PhantomData }
     }
 
     /// The same window for a shorter time.

@@ -6,6 +6,7 @@
 //! go when the work is done. That is why calls may return early and still be safe whatever is dropped or leaked in between.
 
 mod cuda;
+mod deleter;
 mod host_memory;
 mod mark;
 mod order;
@@ -22,6 +23,7 @@ use crate::layout::Layout;
 use crate::simulator::{self, DeviceId, Observer};
 use crate::{Facts, Result};
 use bytemuck::Pod;
+use deleter::Deleter;
 use host_memory::Retired;
 #[cfg(feature = "simulator")]
 use simt::Checks;
@@ -518,7 +520,7 @@ impl Device {
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Buffer> {
         let bytes = bytes as u64;
         let address = if bytes == 0 { 0 } else { self.backend.allocate(bytes)? };
-        Ok(Buffer { device: self.clone(), address, bytes })
+        Ok(Buffer { device: self.clone(), address, bytes, deleter: None })
     }
 
     pub(crate) fn fill_zero(&self, buffer: &Buffer) -> Result<()> {
@@ -657,9 +659,22 @@ pub(crate) struct Buffer {
     device: Device,
     address: u64,
     bytes: u64,
+    /// What gives the memory back if the device has not allocated it.
+    deleter: Option<Deleter>,
 }
 
 impl Buffer {
+    /// Memory that other code has allocated, and that `delete` gives back.
+    pub fn of_others(
+        device: &Device,
+        address: u64,
+        bytes: usize,
+        delete: impl FnOnce(&Device) + Send + 'static,
+    ) -> Self {
+        let deleter = Some(Deleter::new(delete));
+        Buffer { device: device.clone(), address, bytes: bytes as u64, deleter }
+    }
+
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -683,7 +698,9 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if self.bytes > 0 {
+        if let Some(deleter) = self.deleter.take() {
+            deleter.call(&self.device);
+        } else if self.bytes > 0 {
             // SAFETY: the address came from `allocate` and the buffer is gone after this.
             unsafe { self.device.backend.free(self.address) }
         }

@@ -171,7 +171,7 @@ impl InPlacePlan {
     pub fn run<T: Pod>(&mut self, matrix: &mut DeviceMatrix<T>) -> Result<()> {
         self.check(matrix)?;
         self.recipe.run(&self.device, matrix.buffer(), self.scratch.as_ref())?;
-        matrix.reshape(self.result);
+        matrix.set_layout(self.result);
         Ok(())
     }
 
@@ -186,7 +186,7 @@ impl InPlacePlan {
     ) -> Result<Vec<(&'static str, Option<Duration>)>> {
         self.check(matrix)?;
         let times = self.recipe.time(&self.device, matrix.buffer(), self.scratch.as_ref())?;
-        matrix.reshape(self.result);
+        matrix.set_layout(self.result);
         Ok(times)
     }
 

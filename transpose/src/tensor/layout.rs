@@ -1,8 +1,9 @@
 //! Where the elements of an array of any rank lie: shape, strides and offset, checked. Pure arithmetic.
 
+use crate::layout::indices;
 use crate::{Error, Result};
 use std::fmt;
-use std::ops::{Bound, Range, RangeBounds};
+use std::ops::{Range, RangeBounds};
 
 /// The most axes that a tensor has.
 pub const MOST_AXES: usize = 16;
@@ -262,16 +263,7 @@ impl TensorLayout {
     pub fn slice(&self, axis: usize, range: impl RangeBounds<usize>, step: isize) -> Result<Self> {
         self.require_axis(axis)?;
         let length = self.shape[axis];
-        let start = match range.start_bound() {
-            Bound::Included(&start) => start,
-            Bound::Excluded(&before) => before.saturating_add(1),
-            Bound::Unbounded => 0,
-        };
-        let end = match range.end_bound() {
-            Bound::Included(&last) => last.saturating_add(1),
-            Bound::Excluded(&end) => end,
-            Bound::Unbounded => length,
-        };
+        let Range { start, end } = indices(range, length);
         if start > end || end > length || step == 0 {
             return Err(Error::SliceOutOfBounds { axis, start, end, step, length });
         }

@@ -15,4 +15,5 @@ mod view;
 pub use layout::{MOST_AXES, TensorLayout};
 pub use moving::copy_all;
 pub use owned::DeviceTensor;
+pub(crate) use view::to_matrix;
 pub use view::{TensorView, TensorViewMut};

@@ -2,14 +2,14 @@
 
 use super::layout::{TensorLayout, tensor_accessors};
 use super::view::{TensorView, TensorViewMut, of_matrix, to_matrix};
+use crate::allocation::Allocation;
 use crate::device::{Buffer, Device};
-use crate::layout::Layout;
 use crate::matrix::DeviceMatrix;
 use crate::{Error, Result};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 
-/// An array of up to 16 axes in device memory, row-major: the last axis is the fastest.
+/// An array of up to 16 axes in device memory, row-major (the last axis is the fastest) unless it was made of an [`Allocation`].
 ///
 /// Operations on it are queued on its [`Device`] in the order of the calls and may still run when the call has returned.
 /// [`to_host`](Self::to_host) waits for them; dropping a tensor is allowed at any time. An element is any [`Pod`] type; it is
@@ -31,24 +31,13 @@ use std::marker::PhantomData;
 #[derive(Debug)]
 pub struct DeviceTensor<T> {
     buffer: Buffer,
-    /// Contiguous, or that of a matrix.
+    /// All elements lie in the buffer, and none has two indices.
     layout: TensorLayout,
     element: PhantomData<T>,
 }
 
 impl<T: Pod> DeviceTensor<T> {
     tensor_accessors!();
-
-    /// A tensor of `shape` that holds `elements`, in row-major order.
-    ///
-    /// # Errors
-    /// [`Error::TensorLength`] unless there are as many as the shape has, [`Error::TooManyAxes`], [`Error::TensorSizeOverflow`],
-    /// [`Error::OutOfMemory`], and what the device reports.
-    pub fn from_host(device: &Device, shape: &[usize], elements: &[T]) -> Result<Self> {
-        let mut tensor = Self::uninitialized(device, shape)?;
-        tensor.copy_from_host(elements)?;
-        Ok(tensor)
-    }
 
     /// A tensor of zero bytes.
     ///
@@ -61,41 +50,29 @@ impl<T: Pod> DeviceTensor<T> {
     }
 
     /// A tensor whose elements are whatever its memory held.
-    pub(super) fn uninitialized(device: &Device, shape: &[usize]) -> Result<Self> {
+    pub(crate) fn uninitialized(device: &Device, shape: &[usize]) -> Result<Self> {
         let layout = TensorLayout::contiguous(shape, size_of::<T>())?;
         let buffer = device.allocate(layout.len() * size_of::<T>())?;
         Ok(DeviceTensor { buffer, layout, element: PhantomData })
     }
 
-    /// Replaces the elements by those of the slice, in row-major order.
+    /// The tensor of `layout` in `allocation`, which it owns from now on. The layout's offset counts from the allocation's start, and its
+    /// strides may be any, also negative, that give each element one index.
     ///
     /// # Errors
-    /// [`Error::TensorLength`] unless there are as many, and what the device reports.
-    pub fn copy_from_host(&mut self, elements: &[T]) -> Result<()> {
-        let (expected, actual) = (self.len(), elements.len());
-        if actual != expected {
-            return Err(Error::TensorLength { shape: self.shape().to_vec(), expected, actual });
-        }
-        let rows = self.rows()?;
-        // SAFETY: the layout lies inside the tensor's own buffer.
-        unsafe { self.device().upload(self.buffer.address(), &rows, elements) }
+    /// [`Error::TensorOutOfBounds`] for elements outside the allocation, [`Error::TensorOverlap`], and [`Error::TensorSizeOverflow`]; with
+    /// each of them the allocation is dropped.
+    pub fn from_allocation(allocation: Allocation, layout: TensorLayout) -> Result<Self> {
+        layout.require_within(allocation.capacity::<T>())?;
+        layout.require_injective()?;
+        let (shape, strides) = (layout.shape(), layout.strides());
+        let layout = TensorLayout::strided(shape, strides, layout.offset(), size_of::<T>())?;
+        Ok(DeviceTensor { buffer: allocation.into_buffer(), layout, element: PhantomData })
     }
 
-    /// The elements, in row-major order. Waits for queued work.
-    ///
-    /// # Errors
-    /// [`Error::HostMemory`], and what the device reports.
-    pub fn to_host(&self) -> Result<Vec<T>> {
-        self.view().to_host()
-    }
-
-    /// The elements as rows of one length: those of a matrix, or all as one.
-    fn rows(&self) -> Result<Layout> {
-        if self.is_contiguous() {
-            return Layout::contiguous(1, self.len(), size_of::<T>());
-        }
-        let cols = self.layout.run();
-        to_matrix::<T>(&self.layout.reshape(&[self.len() / cols, cols])?)
+    /// The tensor's memory, for other code or for another shape. [`layout`](Self::layout) says where its elements are.
+    pub fn into_allocation(self) -> Allocation {
+        Allocation::of_buffer(self.buffer)
     }
 
     /// The device that holds the elements.
@@ -103,10 +80,10 @@ impl<T: Pod> DeviceTensor<T> {
         self.buffer.device()
     }
 
-    /// The address of the first element on the device: a `CUdeviceptr` if the device is a GPU. As with
+    /// The address of element `[0, …, 0]` on the device: a `CUdeviceptr` if the device is a GPU. As with
     /// [`DeviceMatrix::device_address`], what other code does with it is for that code to answer for.
     pub fn device_address(&self) -> u64 {
-        self.buffer.address()
+        self.buffer.address() + (self.layout.offset() * size_of::<T>()) as u64
     }
 
     pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
@@ -123,14 +100,15 @@ impl<T: Pod> DeviceTensor<T> {
         self.into()
     }
 
-    /// The part of the tensor's memory that lies as `layout` says, whose offset counts from the tensor's first element.
+    /// The part of the tensor's memory that lies as `layout` says, whose offset counts from the memory's start, as that of the
+    /// tensor's own [`layout`](Self::layout).
     ///
     /// # Errors
     /// [`Error::TensorOutOfBounds`] for elements that the tensor's memory has not.
     pub fn window(&self, layout: &TensorLayout) -> Result<TensorView<'_, T>> {
         let layout = self.part(layout)?;
         // SAFETY: all elements lie inside the buffer, which is borrowed as long as the view.
-        Ok(unsafe { TensorView::valid(self.device(), self.device_address(), layout) })
+        Ok(unsafe { TensorView::valid(self.device(), self.buffer.address(), layout) })
     }
 
     /// Like [`window`](Self::window), exclusive.
@@ -142,7 +120,7 @@ impl<T: Pod> DeviceTensor<T> {
         TensorViewMut::<T>::admit(&layout)?;
         // SAFETY: all elements lie inside the buffer, which is borrowed exclusively as long as the view, and none has two
         // indices.
-        Ok(unsafe { TensorViewMut::valid(self.device(), self.device_address(), layout) })
+        Ok(unsafe { TensorViewMut::valid(self.device(), self.buffer.address(), layout) })
     }
 
     /// A layout of which all elements lie in the buffer, for elements of this size.
@@ -155,7 +133,7 @@ impl<T: Pod> DeviceTensor<T> {
     /// The same elements with other axes, in the same order; none is moved.
     ///
     /// # Errors
-    /// [`Error::Reshape`] if the shape has not as many elements, or gaps between a matrix's rows do not permit it;
+    /// [`Error::Reshape`] if the shape has not as many elements, or gaps between them do not permit it;
     /// [`Error::TooManyAxes`] and [`Error::TensorSizeOverflow`].
     pub fn reshape(&mut self, shape: &[usize]) -> Result<()> {
         self.layout = self.layout.reshape(shape)?;
@@ -166,15 +144,14 @@ impl<T: Pod> DeviceTensor<T> {
 impl<'a, T: Pod> From<&'a DeviceTensor<T>> for TensorView<'a, T> {
     fn from(tensor: &'a DeviceTensor<T>) -> Self {
         // SAFETY: the layout lies inside the buffer, which is borrowed as long as the view.
-        unsafe { TensorView::valid(tensor.device(), tensor.device_address(), tensor.layout) }
+        unsafe { TensorView::valid(tensor.device(), tensor.buffer.address(), tensor.layout) }
     }
 }
 
 impl<'a, T: Pod> From<&'a mut DeviceTensor<T>> for TensorViewMut<'a, T> {
     fn from(tensor: &'a mut DeviceTensor<T>) -> Self {
-        // SAFETY: as for views; the buffer is borrowed exclusively, and no element of a contiguous array or of a matrix has
-        // two indices.
-        unsafe { TensorViewMut::valid(tensor.device(), tensor.device_address(), tensor.layout) }
+        // SAFETY: as for views; the buffer is borrowed exclusively, and no element of a tensor has two indices.
+        unsafe { TensorViewMut::valid(tensor.device(), tensor.buffer.address(), tensor.layout) }
     }
 }
 
@@ -204,9 +181,15 @@ impl<T: Pod> TryFrom<DeviceTensor<T>> for DeviceMatrix<T> {
     /// The tensor of two axes as a matrix. The memory is the same.
     ///
     /// # Errors
-    /// [`Error::NotAMatrix`] for one of more or fewer axes.
+    /// [`Error::NotAMatrix`] for one of more or fewer axes, one that is not the rows of a matrix at the start of its memory, and memory
+    /// that ends with the last row where there are gaps between rows.
     fn try_from(tensor: DeviceTensor<T>) -> Result<Self> {
         let layout = to_matrix::<T>(&tensor.layout)?;
+        if tensor.layout.offset() != 0 || layout.capacity() * size_of::<T>() > tensor.buffer.bytes()
+        {
+            let (shape, strides) = (tensor.shape().to_vec(), tensor.strides().to_vec());
+            return Err(Error::NotAMatrix { shape, strides });
+        }
         Ok(DeviceMatrix::of_buffer(tensor.buffer, layout))
     }
 }

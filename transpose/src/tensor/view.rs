@@ -16,7 +16,7 @@ use std::ops::RangeBounds;
 pub struct TensorView<'a, T> {
     pub(crate) device: &'a Device,
     /// Of the memory that the layout's offset counts from.
-    memory: u64,
+    pub(crate) memory: u64,
     layout: TensorLayout,
     element: PhantomData<&'a T>,
 }
@@ -38,7 +38,7 @@ pub struct TensorView<'a, T> {
 pub struct TensorViewMut<'a, T> {
     pub(crate) device: &'a Device,
     /// Of the memory that the layout's offset counts from.
-    memory: u64,
+    pub(crate) memory: u64,
     layout: TensorLayout,
     element: PhantomData<&'a mut T>,
 }
@@ -60,6 +60,12 @@ macro_rules! views {
             /// The device that holds the elements.
             pub fn device(&self) -> &Device {
                 self.device
+            }
+
+            /// The address of element `[0, …, 0]` on the device: a `CUdeviceptr` if the device is a GPU. See
+            /// [`DeviceMatrix::device_address`](crate::DeviceMatrix::device_address).
+            pub fn device_address(&self) -> u64 {
+                self.address()
             }
 
             /// The address of element `[0, …, 0]`.
@@ -119,7 +125,7 @@ macro_rules! views {
             ///
             /// # Safety
             /// Those of [`from_raw_parts`](Self::from_raw_parts); the layout was made for elements of `T`'s size, and admitted.
-            pub(super) unsafe fn valid(
+            pub(crate) unsafe fn valid(
                 device: &'a Device,
                 memory: u64,
                 layout: TensorLayout,
@@ -128,7 +134,7 @@ macro_rules! views {
             }
 
             /// The same memory, of which another layout's elements are a part.
-            fn with(self, layout: TensorLayout) -> Self {
+            pub(crate) fn with(self, layout: TensorLayout) -> Self {
                 let $view { device, memory, element, .. } = self;
                 $view { device, memory, layout, element }
             }
@@ -230,22 +236,6 @@ impl<'a, T: Pod> TensorView<'a, T> {
         Ok(())
     }
 
-    /// The elements, in row-major order. Waits for queued work.
-    ///
-    /// Elements that do not lie together are brought together on the device first, in memory that is given back after.
-    ///
-    /// # Errors
-    /// [`Error::HostMemory`], [`Error::OutOfMemory`], and what the device reports.
-    pub fn to_host(&self) -> Result<Vec<T>> {
-        if !self.is_contiguous() {
-            return self.to_tensor()?.to_host();
-        }
-        let layout = Layout::contiguous(1, self.len(), size_of::<T>())?;
-        // SAFETY: the elements lie inside memory that is borrowed as long as the view.
-        let memory = unsafe { Memory::new(self.device, self.address(), layout.extent()) };
-        MatrixView::whole(memory, layout).to_host()
-    }
-
     /// The same elements, repeated to another shape: shapes are aligned at their last axes, and along axes of length 1, or that
     /// there are not, the elements are repeated.
     ///
@@ -270,6 +260,12 @@ impl<'a, T: Pod> TensorViewMut<'a, T> {
     /// What is written must not have two indices.
     pub(super) fn admit(layout: &TensorLayout) -> Result<()> {
         layout.require_injective()
+    }
+
+    /// The same view, to read.
+    pub fn view(&self) -> TensorView<'_, T> {
+        let TensorViewMut { device, memory, layout, .. } = *self;
+        TensorView { device, memory, layout, element: PhantomData }
     }
 
     /// The same view for a shorter time.
@@ -304,7 +300,7 @@ pub(super) fn of_matrix(layout: &Layout) -> TensorLayout {
 ///
 /// # Errors
 /// [`Error::NotAMatrix`].
-pub(super) fn to_matrix<T>(layout: &TensorLayout) -> Result<Layout> {
+pub(crate) fn to_matrix<T>(layout: &TensorLayout) -> Result<Layout> {
     let refused =
         || Error::NotAMatrix { shape: layout.shape().to_vec(), strides: layout.strides().to_vec() };
     let (&[rows, cols], &[down, along]) = (layout.shape(), layout.strides()) else {

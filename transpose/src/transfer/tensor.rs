@@ -1,0 +1,167 @@
+//! The methods that copy tensors from and to the host, and that fill and clone them.
+
+use super::{download, host_memory, require_len, upload};
+use crate::Result;
+use crate::device::Device;
+use crate::tensor::{DeviceTensor, TensorLayout, TensorView, TensorViewMut};
+use bytemuck::Pod;
+
+impl<T: Pod> DeviceTensor<T> {
+    /// A tensor of `shape` that holds `elements`, in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::TensorLength`] unless there are as many as the shape has, [`Error::TooManyAxes`], [`Error::TensorSizeOverflow`],
+    /// [`Error::OutOfMemory`], and what the device reports.
+    pub fn from_host(device: &Device, shape: &[usize], elements: &[T]) -> Result<Self> {
+        let layout = TensorLayout::contiguous(shape, size_of::<T>())?;
+        require_len(shape, elements.len())?;
+        Self::from_host_strided(device, elements, &layout)
+    }
+
+    /// A tensor that holds those of `elements` that `layout` names; on the device they have no gaps. The layout's offset counts from the
+    /// slice's start.
+    ///
+    /// ```
+    /// use transpose::{Device, DeviceTensor, TensorLayout};
+    /// # fn main() -> transpose::Result<()> {
+    /// // Two rows of three elements, five apart.
+    /// let host = [1u8, 2, 3, 0, 0, 4, 5, 6];
+    /// let rows = TensorLayout::strided(&[2, 3], &[5, 1], 0, 1)?;
+    /// let tensor = DeviceTensor::from_host_strided(&Device::simulated(), &host, &rows)?;
+    /// assert_eq!(tensor.to_host()?, [1, 2, 3, 4, 5, 6]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::TensorOutOfBounds`] for elements that the slice has not, [`Error::OutOfMemory`], and what the device reports.
+    pub fn from_host_strided(
+        device: &Device,
+        elements: &[T],
+        layout: &TensorLayout,
+    ) -> Result<Self> {
+        layout.require_within(elements.len())?;
+        let mut tensor = Self::uninitialized(device, layout.shape())?;
+        tensor.view_mut().copy_from_host_strided(elements, layout)?;
+        Ok(tensor)
+    }
+
+    /// The elements, in row-major order. Waits for queued work.
+    ///
+    /// # Errors
+    /// [`Error::HostMemory`], and what the device reports.
+    pub fn to_host(&self) -> Result<Vec<T>> {
+        self.view().to_host()
+    }
+
+    /// Like [`to_host`](Self::to_host), into memory that is already there.
+    ///
+    /// # Errors
+    /// [`Error::TensorLength`] unless the slice has as many elements, and what the device reports.
+    pub fn copy_to_host(&self, elements: &mut [T]) -> Result<()> {
+        self.view().copy_to_host(elements)
+    }
+
+    /// Replaces the elements by those of the slice, in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::TensorLength`] unless there are as many, and what the device reports.
+    pub fn copy_from_host(&mut self, elements: &[T]) -> Result<()> {
+        self.view_mut().copy_from_host(elements)
+    }
+
+    /// Gives every element one value.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], and what the device reports.
+    pub fn fill(&mut self, value: T) -> Result<()> {
+        self.view_mut().fill(value)
+    }
+
+    /// A tensor of its own of the same shape and the same elements, without gaps.
+    ///
+    /// There is no `Clone`: memory may be lacking.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], and what the device reports.
+    pub fn try_clone(&self) -> Result<Self> {
+        self.view().to_tensor()
+    }
+}
+
+impl<T: Pod> TensorView<'_, T> {
+    /// The elements, in row-major order. Waits for queued work.
+    ///
+    /// Elements that do not lie together are brought together on the device first, in memory that is given back after.
+    ///
+    /// # Errors
+    /// [`Error::HostMemory`], [`Error::OutOfMemory`], and what the device reports.
+    pub fn to_host(&self) -> Result<Vec<T>> {
+        // A broadcast may have more elements than can be addressed.
+        TensorLayout::contiguous(self.shape(), size_of::<T>())?;
+        let mut elements = host_memory(self.len())?;
+        self.copy_to_host(&mut elements)?;
+        Ok(elements)
+    }
+
+    /// Like [`to_host`](Self::to_host), into memory that is already there.
+    ///
+    /// # Errors
+    /// [`Error::TensorLength`] unless the slice has as many elements, [`Error::OutOfMemory`], and what the device reports.
+    pub fn copy_to_host(&self, elements: &mut [T]) -> Result<()> {
+        require_len(self.shape(), elements.len())?;
+        let layout = TensorLayout::contiguous(self.shape(), size_of::<T>())?;
+        self.copy_to_host_strided(elements, &layout)
+    }
+
+    /// Copies the elements to those of the slice that `layout`, which has the same shape, names; what lies between them stays.
+    ///
+    /// # Errors
+    /// [`Error::TensorOutOfBounds`] for elements that the slice has not, [`Error::TensorShapeMismatch`], [`Error::TensorOverlap`] for a
+    /// layout in which an element has two indices, [`Error::OutOfMemory`], [`Error::HostMemory`], and what the device reports.
+    pub fn copy_to_host_strided(&self, elements: &mut [T], layout: &TensorLayout) -> Result<()> {
+        layout.require_within(elements.len())?;
+        // SAFETY: all elements of the layout lie inside the slice.
+        unsafe { download(*self, elements.as_mut_ptr(), layout) }
+    }
+}
+
+impl<T: Pod> TensorViewMut<'_, T> {
+    /// The elements, in row-major order. Waits for queued work.
+    ///
+    /// # Errors
+    /// As [`TensorView::to_host`].
+    pub fn to_host(&self) -> Result<Vec<T>> {
+        self.view().to_host()
+    }
+
+    /// Replaces the elements by those of the slice, in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::TensorLength`] unless there are as many, [`Error::OutOfMemory`], and what the device reports.
+    pub fn copy_from_host(&mut self, elements: &[T]) -> Result<()> {
+        require_len(self.shape(), elements.len())?;
+        let layout = TensorLayout::contiguous(self.shape(), size_of::<T>())?;
+        self.copy_from_host_strided(elements, &layout)
+    }
+
+    /// Replaces the elements by those of the slice that `layout`, which has the same shape, names.
+    ///
+    /// # Errors
+    /// [`Error::TensorOutOfBounds`] for elements that the slice has not, [`Error::TensorShapeMismatch`], [`Error::OutOfMemory`],
+    /// [`Error::HostMemory`], and what the device reports.
+    pub fn copy_from_host_strided(&mut self, elements: &[T], layout: &TensorLayout) -> Result<()> {
+        layout.require_within(elements.len())?;
+        // SAFETY: all elements of the layout lie inside the slice.
+        unsafe { upload(self.reborrow(), elements.as_ptr(), layout) }
+    }
+
+    /// Gives every element one value.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], and what the device reports.
+    pub fn fill(&mut self, value: T) -> Result<()> {
+        let one = DeviceTensor::from_host(self.device, &[], &[value])?;
+        one.view().broadcast(self.shape())?.copy_into(self.reborrow())
+    }
+}
