@@ -214,6 +214,15 @@ pub enum Error {
         rank: usize,
     },
 
+    /// A tensor that has not as many axes as an array is to have.
+    #[error("a tensor of {axes} axes is no array of {wanted}")]
+    Rank {
+        /// The tensor's axes.
+        axes: usize,
+        /// The axes that the array's type has.
+        wanted: usize,
+    },
+
     /// Strides that are not one for each axis.
     #[error("{strides} strides for {axes} axes")]
     StrideCount {

@@ -45,6 +45,9 @@
 //! toolkit when it is built, or for what the page of `cuda_driver` says in place of one; the second for nothing.
 //!
 //! `in_place_studies`: kernels in place for comparing algorithms, which [`InPlace::Auto`] never takes.
+//!
+//! `half`, `num-complex`: their numbers as elements ([`interop`]). `ndarray`: arrays of any rank, order and stride into and out of the
+//! device ([`DeviceTensor::from_ndarray`](DeviceTensor)).
 
 mod allocation;
 mod cast;

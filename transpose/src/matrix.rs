@@ -113,8 +113,8 @@ impl<T: Pod> DeviceMatrix<T> {
         ld: usize,
     ) -> Result<MatrixViewMut<'_, T>> {
         let layout = Layout::new(rows, cols, ld, size_of::<T>())?;
-        self.require_within_rows(offset, &layout)?;
-        MatrixViewMut::window(self.memory(), offset, layout)
+        let window = MatrixViewMut::window(self.memory(), offset, layout)?;
+        self.require_within_rows(offset, &layout).map(|()| window)
     }
 
     /// Refuses a window with this matrix's leading dimension that passes the end of a row.

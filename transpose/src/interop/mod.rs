@@ -6,3 +6,9 @@ pub mod cudarc;
 pub mod cust;
 #[cfg(any(feature = "cudarc", feature = "cust"))]
 mod lending;
+#[cfg(feature = "half")]
+pub mod half;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+#[cfg(feature = "num-complex")]
+pub mod num_complex;
