@@ -508,6 +508,11 @@ pub enum Error {
         text: Option<&'static str>,
     },
 
+    /// A tensor of DLPack that cannot be taken, or given, as asked.
+    #[cfg(feature = "dlpack")]
+    #[error("the DLPack tensor is refused: {0}")]
+    DlPack(#[from] crate::interop::dlpack::Refusal),
+
     /// What the checks of a simulated device found in a kernel.
     #[cfg(feature = "simulator")]
     #[error("simulator: {}", list(findings))]

@@ -6,6 +6,8 @@ pub mod cudarc;
 pub mod cust;
 #[cfg(any(feature = "cudarc", feature = "cust"))]
 mod lending;
+#[cfg(feature = "dlpack")]
+pub mod dlpack;
 #[cfg(feature = "half")]
 pub mod half;
 #[cfg(feature = "ndarray")]
