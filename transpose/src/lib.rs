@@ -46,7 +46,7 @@
 //!
 //! `in_place_studies`: kernels in place for comparing algorithms, which [`InPlace::Auto`] never takes.
 //!
-//! `half`, `num-complex`: their numbers as elements ([`interop`]). `ndarray`: arrays of any rank, order and stride into and out of the
+//! `dlpack`: tensors of PyTorch, CuPy, NumPy and others, both ways ([`interop`]). `half`, `num-complex`: their numbers as elements ([`interop`]). `ndarray`: arrays of any rank, order and stride into and out of the
 //! device ([`DeviceTensor::from_ndarray`](DeviceTensor)).
 
 mod allocation;
@@ -97,7 +97,7 @@ pub use strategy::Strategy;
 pub use tensor::{DeviceTensor, MOST_AXES, TensorLayout, TensorView, TensorViewMut, copy_all};
 pub use view::{MatrixView, MatrixViewMut};
 
-/// The samples of the guide are tests.
-#[cfg(all(doctest, feature = "simulator"))]
+/// The samples of the guide are tests; one of them needs a feature, which the tests of the workspace turn on.
+#[cfg(all(doctest, feature = "dlpack", feature = "simulator"))]
 #[doc = include_str!("../../docs/guide.md")]
 struct Guide;

@@ -1,4 +1,4 @@
-//! Numbers of 16 bits as elements: [`f16`] and [`bf16`] of [`half`](https://docs.rs/half).
+//! Numbers of 16 bits as elements: [`struct@f16`] and [`struct@bf16`] of [`half`](https://docs.rs/half).
 //!
 //! The feature makes both `Pod`, which is all that an element has to be.
 //!

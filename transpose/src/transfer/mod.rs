@@ -161,12 +161,3 @@ fn require_shape(host: &TensorLayout, device: &[usize]) -> Result<()> {
     }
     Err(Error::TensorShapeMismatch { src: host.shape().to_vec(), dst: device.to_vec() })
 }
-
-/// Refuses a slice that has not as many elements as a shape.
-fn require_len(shape: &[usize], actual: usize) -> Result<()> {
-    let expected = shape.iter().product();
-    if actual == expected {
-        return Ok(());
-    }
-    Err(Error::TensorLength { shape: shape.to_vec(), expected, actual })
-}

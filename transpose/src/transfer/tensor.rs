@@ -1,9 +1,9 @@
 //! The methods that copy tensors from and to the host, and that fill and clone them.
 
-use super::{download, host_memory, require_len, upload};
-use crate::Result;
+use super::{download, host_memory, upload};
 use crate::device::Device;
 use crate::tensor::{DeviceTensor, TensorLayout, TensorView, TensorViewMut};
+use crate::{Error, Result};
 use bytemuck::Pod;
 
 impl<T: Pod> DeviceTensor<T> {
@@ -164,4 +164,13 @@ impl<T: Pod> TensorViewMut<'_, T> {
         let one = DeviceTensor::from_host(self.device, &[], &[value])?;
         one.view().broadcast(self.shape())?.copy_into(self.reborrow())
     }
+}
+
+/// Refuses a slice that has not as many elements as a shape.
+fn require_len(shape: &[usize], actual: usize) -> Result<()> {
+    let expected = shape.iter().product();
+    if actual == expected {
+        return Ok(());
+    }
+    Err(Error::TensorLength { shape: shape.to_vec(), expected, actual })
 }

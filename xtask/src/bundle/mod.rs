@@ -1,4 +1,4 @@
-//! A folder for a GPU machine that has no Rust: every test, table and example as a program, in one archive, and the
+//! A folder for a GPU machine that has no Rust: every test, table and example as a program, and the module for Python, in one archive, and the
 //! scripts that run them, compare counts with the GPU's, and look for defects there.
 //!
 //! Each program carries the same kernels. The archive's dictionary spans several programs, so it holds them about once.
@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 const LIBRARY: &str = concat!("transpose@", env!("CARGO_PKG_VERSION"));
 
 /// What makes cargo build the programs.
-const BUILDS: [&[&str]; 2] = [
+const BUILDS: [&[&str]; 3] = [
     &["test", "--no-run", "-p", LIBRARY, "-p", "transpose-tests"],
     &[
         "build",
@@ -31,10 +31,15 @@ const BUILDS: [&[&str]; 2] = [
         "-p",
         "transpose-npy",
     ],
+    &["build", "-p", "transpose-dlpack"],
 ];
 
+/// What goes beside the module for Python: the program that uses it, and what that reads.
+const BESIDE_THE_MODULE: [&str; 2] =
+    ["examples/15_dlpack/from_python.py", "crates/bench/src/permutations.txt"];
+
 /// The folders in the archive, one for each kind of program.
-const FOLDERS: [&str; 3] = ["bench", "examples", "tests"];
+const FOLDERS: [&str; 4] = ["bench", "examples", "python", "tests"];
 
 /// What a bundle's user calls, and what those share.
 const SCRIPTS: [(&str, &str); 4] = [
@@ -61,6 +66,11 @@ pub fn bundle(folder: &Path) -> Result<()> {
             fs::copy(&path, programs.join(folder).join(name))
                 .with_context(|| path.display().to_string())?;
         }
+    }
+    for file in BESIDE_THE_MODULE.map(|file| paths::root().join(file)) {
+        let name = file.file_name().context("a file has a name")?;
+        fs::copy(&file, programs.join("python").join(name))
+            .with_context(|| file.display().to_string())?;
     }
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
@@ -97,11 +107,16 @@ struct Executable {
 }
 
 impl Executable {
-    /// The program that a message of cargo's tells of, if it does.
+    /// The program, or the module for Python, that a message of cargo's tells of, if it does.
     fn of(message: &Value) -> Option<Self> {
-        let path = message["executable"].as_str()?.into();
         let name = message["target"]["name"].as_str()?.to_owned();
-        let folder = match message["target"]["kind"][0].as_str()? {
+        let kind = message["target"]["kind"][0].as_str()?;
+        if kind == "cdylib" {
+            let path = message["filenames"][0].as_str()?.into();
+            return Some(Executable { folder: "python", name: format!("{name}.abi3.so"), path });
+        }
+        let path = message["executable"].as_str()?.into();
+        let folder = match kind {
             "bin" => "bench",
             "example" => "examples",
             _ => "tests",

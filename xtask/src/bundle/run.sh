@@ -3,6 +3,7 @@
 #   run.sh              every test
 #   run.sh list         the names of the programs
 #   run.sh NAME ARGS…   one program, such as: run.sh quickstart 16384 16384
+#   run.sh from_python  tensors of PyTorch and CuPy, where there are these, through the module for Python
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/unpack.sh"
 case "${1:-}" in
@@ -14,13 +15,14 @@ case "${1:-}" in
         done
         exit $failed ;;
     list)
-        cd "$programs" && ls bench examples tests ;;
+        cd "$programs" && ls bench examples python tests ;;
     *)
         name=$1
         shift
         for folder in bench examples tests; do
             [ -x "$programs/$folder/$name" ] && exec "$programs/$folder/$name" "$@"
         done
+        [ -f "$programs/python/$name.py" ] && exec python3 "$programs/python/$name.py" "$@"
         echo "no program $name; see: $0 list" >&2
         exit 1 ;;
 esac

@@ -17,7 +17,16 @@ use std::ptr::NonNull;
 /// A tensor that another library has given away: its memory, where it is, with its strides.
 ///
 /// Dropped, it waits for the device's queue and calls the producer's deleter; [`release_on`](Self::release_on) does so without
-/// waiting.
+/// waiting. A view does not outlive it:
+///
+/// ```compile_fail,E0505
+/// # use transpose::interop::dlpack::Imported;
+/// fn too_late(imported: Imported) -> usize {
+///     let view = imported.view::<f32>().unwrap();
+///     drop(imported);
+///     view.rank()
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Imported {
     device: Device,
