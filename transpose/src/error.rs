@@ -116,10 +116,7 @@ pub enum Error {
     },
 
     /// A window that passes the end of a row, with the leading dimension of the matrix it is taken from.
-    #[error(
-        "{cols} columns from column {column} on pass the end of rows of {ld} elements; \
-         a window with another leading dimension sees the memory as another matrix"
-    )]
+    #[error("{cols} columns from column {column} on pass the end of rows of {ld} elements")]
     WindowWraps {
         /// The first column.
         column: usize,
