@@ -73,7 +73,7 @@ pub fn with_view<T: Pod, R>(
         lend(device, stream.cu_stream().cast(), || {
             // SAFETY: `len` elements of the slice, which is borrowed for the call; what was queued is in order with all that is done to
             // it later.
-            work(TensorView::from_raw_parts(device, address, layout)?)
+            work(TensorView::from_raw_parts(device, address, len, layout)?)
         })
     }
 }
@@ -95,7 +95,7 @@ pub fn with_view_mut<T: Pod, R>(
     unsafe {
         lend(device, stream.cu_stream().cast(), || {
             // SAFETY: as in `with_view`; the slice is borrowed exclusively.
-            work(TensorViewMut::from_raw_parts(device, address, layout)?)
+            work(TensorViewMut::from_raw_parts(device, address, len, layout)?)
         })
     }
 }

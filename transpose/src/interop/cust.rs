@@ -128,7 +128,9 @@ pub unsafe fn view<'a, T: Pod + DeviceCopy>(
 ) -> Result<TensorView<'a, T>> {
     let layout = TensorLayout::contiguous(&[slice.len()], size_of::<T>())?;
     // SAFETY: the caller's obligations.
-    unsafe { TensorView::from_raw_parts(device, slice.as_device_ptr().as_raw(), layout) }
+    unsafe {
+        TensorView::from_raw_parts(device, slice.as_device_ptr().as_raw(), slice.len(), layout)
+    }
 }
 
 /// Like [`view`], exclusive.
@@ -144,7 +146,9 @@ pub unsafe fn view_mut<'a, T: Pod + DeviceCopy>(
 ) -> Result<TensorViewMut<'a, T>> {
     let layout = TensorLayout::contiguous(&[slice.len()], size_of::<T>())?;
     // SAFETY: the caller's obligations.
-    unsafe { TensorViewMut::from_raw_parts(device, slice.as_device_ptr().as_raw(), layout) }
+    unsafe {
+        TensorViewMut::from_raw_parts(device, slice.as_device_ptr().as_raw(), slice.len(), layout)
+    }
 }
 
 /// The elements of a view that lie together, as a slice of `cust`.

@@ -4,12 +4,12 @@
 pub mod cudarc;
 #[cfg(feature = "cust")]
 pub mod cust;
-#[cfg(any(feature = "cudarc", feature = "cust"))]
-mod lending;
 #[cfg(feature = "dlpack")]
 pub mod dlpack;
 #[cfg(feature = "half")]
 pub mod half;
+#[cfg(any(feature = "cudarc", feature = "cust"))]
+mod lending;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 #[cfg(feature = "num-complex")]

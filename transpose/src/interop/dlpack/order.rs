@@ -1,7 +1,7 @@
-//! Order between a device's queue and streams of others: the one place that makes events for it.
+//! Order between a device's queue and streams of others.
 
 use crate::{Device, Result};
-use cuda_driver::{Context, Driver, Event, RawContext, RawStream, Stream};
+use cuda_driver::{Context, Driver, RawContext, RawStream};
 use std::ffi::c_void;
 
 /// A stream on which another library uses a tensor.
@@ -28,20 +28,20 @@ impl ForeignStream {
 
     /// Has the stream wait for all that is queued on the device.
     pub(super) fn wait_for_queue(self, device: &Device) -> Result<()> {
-        let (Some(stream), Some(queue)) = (self.0, Queue::of(device)?) else { return Ok(()) };
+        let Some(stream) = self.0 else { return Ok(()) };
         // SAFETY: a default stream, or what was promised to be a live one.
-        unsafe { queue.before(stream) }
+        unsafe { device.raw_stream_waits(stream.0) }
     }
 
     /// Has what is queued on the device from now on wait for what uses the tensor, or waits for it.
     pub(super) fn release(self, device: &Device) -> Result<()> {
-        let Some(queue) = Queue::of(device)? else { return Ok(()) };
-        if self != Self::LEGACY {
-            // The stream may be gone, or mean another in this thread.
-            return Ok(queue.context.synchronize()?);
+        if self == Self::LEGACY {
+            return wait_for(device, self);
         }
-        // SAFETY: a default stream is always there.
-        unsafe { queue.after(RawStream::LEGACY) }
+        // The stream may be gone, or mean another in this thread: all of the context is waited for.
+        let Some(context) = device.cuda_context() else { return Ok(()) };
+        // SAFETY: the context is the device's, which is borrowed as long as it is used.
+        Ok(unsafe { Context::borrowed(Driver::get()?, RawContext(context))? }.synchronize()?)
     }
 }
 
@@ -50,55 +50,7 @@ impl ForeignStream {
 /// # Errors
 /// What the driver answers.
 pub fn wait_for(device: &Device, stream: ForeignStream) -> Result<()> {
-    let (Some(stream), Some(queue)) = (stream.0, Queue::of(device)?) else { return Ok(()) };
+    let Some(stream) = stream.0 else { return Ok(()) };
     // SAFETY: a default stream, or what was promised to be a live one.
-    unsafe { queue.after(stream) }
-}
-
-/// A device's own stream.
-struct Queue {
-    context: Context,
-    stream: Stream,
-}
-
-impl Queue {
-    /// The queue of a GPU; it is not used longer than the device lives.
-    fn of(device: &Device) -> Result<Option<Self>> {
-        let (Some(context), Some(stream)) = (device.cuda_context(), device.cuda_stream()) else {
-            return Ok(None);
-        };
-        // SAFETY: both are the device's, which is borrowed as long as they are used.
-        unsafe {
-            let context = Context::borrowed(Driver::get()?, RawContext(context))?;
-            let stream = Stream::borrowed(&context, RawStream(stream));
-            Ok(Some(Queue { context, stream }))
-        }
-    }
-
-    /// Another stream goes on when the queue has come to where it is now.
-    ///
-    /// # Safety
-    /// The stream is a live one of the context, or a default stream's name.
-    unsafe fn before(&self, other: RawStream) -> Result<()> {
-        // SAFETY: the caller's obligation.
-        Self::order(&self.context, &self.stream, &unsafe { Stream::borrowed(&self.context, other) })
-    }
-
-    /// The queue goes on when another stream has come to where it is now.
-    ///
-    /// # Safety
-    /// Those of [`before`](Self::before).
-    unsafe fn after(&self, other: RawStream) -> Result<()> {
-        // SAFETY: the caller's obligation.
-        Self::order(&self.context, &unsafe { Stream::borrowed(&self.context, other) }, &self.stream)
-    }
-
-    fn order(context: &Context, first: &Stream, then: &Stream) -> Result<()> {
-        if first.as_raw() == then.as_raw() {
-            return Ok(());
-        }
-        let event = Event::without_time(context)?;
-        event.record(first)?;
-        Ok(then.wait(&event)?)
-    }
+    unsafe { device.wait_for_raw_stream(stream.0) }
 }

@@ -1,0 +1,293 @@
+//! The streams and the memory of cust and cudarc, beside this library's: which calls of the driver order them, on a driver that keeps
+//! the books, and results, on a GPU.
+#![cfg(target_os = "linux")]
+
+#[path = "../crates/cuda_driver/tests/support/mod.rs"]
+mod support;
+
+use ::cudarc::driver::{CudaContext, CudaStream};
+use ::cust::memory::{CopyDestination, DeviceBuffer};
+use ::cust::stream::{Stream, StreamFlags};
+use std::sync::Arc;
+use support::recording::{live, take_calls, take_events, with_recording};
+use transpose::interop::{cudarc, cust};
+use transpose::{Device, DeviceTensor, Error};
+use transpose_tests::Element;
+
+const ROWS: usize = 300;
+const COLS: usize = 200;
+
+fn elements(salt: u64) -> Vec<u32> {
+    (0..ROWS * COLS).map(|index| u32::scrambled(index, salt)).collect()
+}
+
+fn transposed(elements: &[u32]) -> Vec<u32> {
+    (0..ROWS * COLS).map(|at| elements[at % ROWS * COLS + at / ROWS]).collect()
+}
+
+/// Which streams were put in order since the last time: `(first, then)`.
+fn orders() -> Vec<(u64, u64)> {
+    let events = take_events();
+    let waits = events.iter().filter(|(what, _, _)| what == "wait");
+    let order = |(_, event, then): &(String, u64, u64)| {
+        let recorded = |(what, of, _): &&(String, u64, u64)| what == "record" && of == event;
+        let first = events.iter().rfind(recorded).map(|(_, _, first)| *first);
+        (first.unwrap_or(0), *then)
+    };
+    waits.map(order).collect()
+}
+
+/// Those between two streams: cudarc also waits for the events of its own slices.
+fn of_two_streams() -> Vec<(u64, u64)> {
+    orders().into_iter().filter(|(first, then)| first != then && *first != 0).collect()
+}
+
+fn raw(device: &Device) -> u64 {
+    device.cuda_stream().unwrap() as u64
+}
+
+fn cust_stream() -> Arc<Stream> {
+    Arc::new(Stream::new(StreamFlags::DEFAULT, None).unwrap())
+}
+
+/// `CU_STREAM_LEGACY`.
+const DEFAULT: u64 = 1;
+
+#[test]
+fn a_device_keeps_the_stream_of_cust() {
+    with_recording("a_device_keeps_the_stream_of_cust", || {
+        let context = ::cust::quick_init().unwrap();
+        let stream = cust_stream();
+        let device = cust::device(stream.clone()).unwrap();
+        assert_eq!(cust::stream(&device), Some(stream.as_inner()));
+        assert_eq!(cust::context(&device), Some(context.as_raw()));
+        let tensor = DeviceTensor::<u32>::zeroed(&device, &[30, 20]).unwrap();
+        drop((stream, device, context));
+        assert!(live().contains(&"stream".to_owned()));
+        drop(tensor);
+        assert_eq!(live(), [""; 0]);
+    });
+}
+
+#[test]
+fn buffers_of_cust_are_lent_in_order() {
+    with_recording("buffers_of_cust_are_lent_in_order", || {
+        let _context = ::cust::quick_init().unwrap();
+        let device = cust::device(cust_stream()).unwrap();
+        let mut buffer = DeviceBuffer::from_slice(&[0u32; 600]).unwrap();
+        take_events();
+        let both_ways = [(DEFAULT, raw(&device)), (raw(&device), DEFAULT)];
+        let shape = cust::with_view(&device, &buffer, |view| Ok(view.shape().to_vec())).unwrap();
+        assert_eq!(shape, [600]);
+        assert_eq!(orders(), both_ways);
+        cust::with_view_mut(&device, &mut buffer, |_| Ok(())).unwrap();
+        assert_eq!(orders(), both_ways);
+        // Also if it fails, or panics.
+        let refused = Error::ElementSize { bytes: 0 };
+        cust::with_view(&device, &buffer, |_| Err::<(), _>(refused)).unwrap_err();
+        assert_eq!(orders(), both_ways);
+        let lent = std::panic::AssertUnwindSafe(|| {
+            let _ = cust::with_view::<u32, ()>(&device, &buffer, |_| panic!("while it is lent"));
+        });
+        std::panic::catch_unwind(lent).unwrap_err();
+        assert_eq!(orders(), both_ways);
+        let elsewhere = Device::simulated();
+        let refused = cust::with_view(&elsewhere, &buffer, |_| Ok(()));
+        assert!(matches!(refused, Err(Error::DeviceMismatch { .. })), "{refused:?}");
+    });
+}
+
+#[test]
+fn slices_of_cust_lie_together() {
+    with_recording("slices_of_cust_lie_together", || {
+        let _context = ::cust::quick_init().unwrap();
+        let device = Device::cuda(0).unwrap();
+        let tensor = DeviceTensor::<u32>::zeroed(&device, &[30, 20]).unwrap();
+        // SAFETY: nothing is done with the slices.
+        unsafe {
+            let slice = cust::slice(tensor.view()).unwrap();
+            assert_eq!(slice.as_device_ptr().as_raw(), tensor.device_address());
+            assert_eq!(slice.len(), 600);
+            let refused = cust::slice(tensor.view().t());
+            assert!(matches!(refused, Err(Error::Reshape { .. })), "{refused:?}");
+            let refused = cust::slice(tensor.view().slice(1, ..1, 1).unwrap());
+            assert!(matches!(refused, Err(Error::NotAMatrix { .. })), "{refused:?}");
+        }
+    });
+}
+
+fn cudarc_stream() -> Arc<CudaStream> {
+    CudaContext::new(0).unwrap().new_stream().unwrap()
+}
+
+#[test]
+fn a_device_keeps_the_stream_of_cudarc() {
+    with_recording("a_device_keeps_the_stream_of_cudarc", || {
+        let stream = cudarc_stream();
+        let device = cudarc::device(stream.clone()).unwrap();
+        assert_eq!(device.cuda_stream(), Some(stream.cu_stream().cast()));
+        assert_eq!(device.cuda_context(), Some(stream.context().cu_ctx().cast()));
+        let tensor = DeviceTensor::<u32>::zeroed(&device, &[30, 20]).unwrap();
+        drop((stream, device));
+        assert!(live().contains(&"stream".to_owned()));
+        drop(tensor);
+        assert_eq!(live(), [""; 0]);
+    });
+}
+
+/// On one stream nothing waits for anything; on two each waits for the other.
+#[test]
+fn slices_of_cudarc_are_lent_in_order() {
+    with_recording("slices_of_cudarc_are_lent_in_order", || {
+        let stream = cudarc_stream();
+        let (here, beside) = (cudarc::device(stream.clone()).unwrap(), Device::cuda(0).unwrap());
+        let theirs = stream.cu_stream() as u64;
+        let mut slice = stream.alloc_zeros::<u32>(600).unwrap();
+        for device in [here, beside] {
+            let other = raw(&device);
+            let expected = match other == theirs {
+                true => Vec::new(),
+                false => vec![(theirs, other), (other, theirs)],
+            };
+            take_events();
+            let len = cudarc::with_view(&device, slice.as_view(), |view| Ok(view.len())).unwrap();
+            assert_eq!(len, 600);
+            assert_eq!(of_two_streams(), expected);
+            let part = slice.slice_mut(100..300);
+            let len = cudarc::with_view_mut(&device, part, |view| Ok(view.len())).unwrap();
+            assert_eq!(len, 200);
+            assert_eq!(of_two_streams(), expected);
+        }
+        let elsewhere = Device::simulated();
+        let refused = cudarc::with_view(&elsewhere, slice.as_view(), |_| Ok(()));
+        assert!(matches!(refused, Err(Error::DeviceMismatch { .. })), "{refused:?}");
+    });
+}
+
+/// Memory of this library as a view of cudarc: nothing is freed twice, and cudarc's stream comes in between.
+#[test]
+fn tensors_are_lent_to_cudarc() {
+    with_recording("tensors_are_lent_to_cudarc", || {
+        let stream = cudarc_stream();
+        let device = Device::cuda(0).unwrap();
+        let (ours, theirs) = (raw(&device), stream.cu_stream() as u64);
+        let mut tensor = DeviceTensor::<u32>::zeroed(&device, &[30, 20]).unwrap();
+        let before = live();
+        take_events();
+        let len = cudarc::with_cuda_view(tensor.view(), &stream, |view| Ok(view.len())).unwrap();
+        assert_eq!(len, 600);
+        let expected = [(ours, theirs), (theirs, ours)];
+        assert_eq!(of_two_streams(), expected);
+        take_calls();
+        cudarc::with_cuda_view_mut(tensor.view_mut(), &stream, |mut view| {
+            Ok(stream.memset_zeros(&mut view)?)
+        })
+        .unwrap();
+        assert!(!take_calls().contains(&"cuMemFreeAsync".to_owned()));
+        assert_eq!(of_two_streams(), expected);
+        assert_eq!(live(), before);
+        let apart = cudarc::with_cuda_view(tensor.view().t(), &stream, |_| Ok(()));
+        assert!(matches!(apart, Err(Error::Reshape { .. })), "{apart:?}");
+        let lent = std::panic::AssertUnwindSafe(|| {
+            let _ = cudarc::with_cuda_view::<_, ()>(tensor.view(), &stream, |_| panic!("lent"));
+        });
+        std::panic::catch_unwind(lent).unwrap_err();
+        assert_eq!(of_two_streams(), expected);
+        assert_eq!(live(), before);
+    });
+}
+
+mod gpu {
+    use super::*;
+
+    #[test]
+    fn cust_and_this_library_on_one_stream() {
+        if transpose_tests::gpu().is_none() {
+            return;
+        }
+        let _context = ::cust::quick_init().unwrap();
+        for device in [cust::device(cust_stream()).unwrap(), Device::cuda(0).unwrap()] {
+            for round in 0..20 {
+                let host = elements(round);
+                let src = DeviceBuffer::from_slice(&host).unwrap();
+                let mut dst = DeviceBuffer::from_slice(&vec![0; host.len()]).unwrap();
+                cust::with_view(&device, &src, |src| {
+                    cust::with_view_mut(&device, &mut dst, |dst| {
+                        let src = src.reshape(&[ROWS, COLS])?;
+                        src.t().copy_into(dst.reshape(&[COLS, ROWS])?)
+                    })
+                })
+                .unwrap();
+                drop(src);
+                let mut back = vec![0; host.len()];
+                dst.copy_to(&mut back).unwrap();
+                assert!(back == transposed(&host));
+            }
+            let tensor = DeviceTensor::from_host(&device, &[ROWS, COLS], &elements(7)).unwrap();
+            device.synchronize().unwrap();
+            let mut back = vec![0; ROWS * COLS];
+            // SAFETY: the tensor lives, its work is done, and the copy waits.
+            unsafe { cust::slice(tensor.view()) }.unwrap().copy_to(&mut back).unwrap();
+            assert!(back == elements(7));
+        }
+    }
+
+    #[test]
+    fn cudarc_and_this_library_on_one_stream_and_on_two() {
+        if transpose_tests::gpu().is_none() {
+            return;
+        }
+        let context = CudaContext::new(0).unwrap();
+        let streams =
+            [context.new_stream().unwrap(), context.default_stream(), context.per_thread_stream()];
+        for stream in streams {
+            for device in [cudarc::device(stream.clone()).unwrap(), Device::cuda(0).unwrap()] {
+                for round in 0..20 {
+                    there_and_back(&device, &stream, round);
+                }
+            }
+        }
+    }
+
+    fn there_and_back(device: &Device, stream: &Arc<CudaStream>, round: u64) {
+        let host = elements(round);
+        let src = stream.clone_htod(&host).unwrap();
+        let mut dst = stream.alloc_zeros::<u32>(host.len()).unwrap();
+        cudarc::with_view(device, src.as_view(), |src| {
+            cudarc::with_view_mut(device, dst.as_view_mut(), |dst| {
+                src.reshape(&[ROWS, COLS])?.t().copy_into(dst.reshape(&[COLS, ROWS])?)
+            })
+        })
+        .unwrap();
+        drop(src);
+        assert!(stream.clone_dtoh(&dst).unwrap() == transposed(&host));
+        let mut tensor = DeviceTensor::<u32>::zeroed(device, &[ROWS, COLS]).unwrap();
+        cudarc::with_cuda_view_mut(tensor.view_mut(), stream, |mut view| {
+            Ok(stream.memcpy_htod(&host, &mut view)?)
+        })
+        .unwrap();
+        let turned = tensor.transposed().unwrap();
+        drop(tensor);
+        let back =
+            cudarc::with_cuda_view(turned.view(), stream, |view| Ok(stream.clone_dtoh(&view)?));
+        assert!(back.unwrap() == transposed(&host));
+    }
+
+    /// The default stream of each thread is another stream in each thread.
+    #[test]
+    fn default_streams_of_two_threads() {
+        if transpose_tests::gpu().is_none() {
+            return;
+        }
+        let context = CudaContext::new(0).unwrap();
+        let device = cudarc::device(context.per_thread_stream()).unwrap();
+        for round in 0..20 {
+            let host = elements(round);
+            let mut tensor = DeviceTensor::from_host(&device, &[ROWS, COLS], &host).unwrap();
+            for _ in 0..4 {
+                tensor = std::thread::spawn(move || tensor.transposed().unwrap()).join().unwrap();
+            }
+            assert!(tensor.to_host().unwrap() == host);
+        }
+    }
+}
