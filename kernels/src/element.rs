@@ -16,7 +16,8 @@ pub trait Element: Copy + 'static {
     /// # Safety
     /// - `from` is aligned and readable;
     /// - every write to it in the launch is ordered with the load: by program order, if this thread writes; else by a barrier, or a
-    ///   release and an acquire, between the two. (A kernel with a source and a destination writes to no source at all.)
+    ///   release and an acquire, between the two. (A kernel with a source and a destination writes to no source at all,
+    ///   but for `words_xor` in place, each of whose words one thread loads and stores.)
     #[inline(always)]
     unsafe fn load(from: *const Self) -> Self {
         // SAFETY: the caller's obligations.

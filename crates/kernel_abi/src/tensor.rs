@@ -109,6 +109,32 @@ params! {
 }
 
 params! {
+    /// Which bits are flipped on the way: those of a vector of 16 bytes, in which every word is the same.
+    Mask {
+        /// Those of the first 8 bytes.
+        low,
+        /// Those of the last.
+        high,
+    }
+
+    /// For [`WORDS_XOR`].
+    WordsXor {
+        /// The move.
+        words: Words,
+        /// What is flipped.
+        mask: Mask,
+    }
+
+    /// For [`TILES_XOR`].
+    TilesXor {
+        /// The move.
+        tiles: Tiles,
+        /// What is flipped.
+        mask: Mask,
+    }
+}
+
+params! {
     /// An axis of a box, as a digit of a number, and what each step along it adds.
     Digit {
         /// The number of indices, as a packed divisor.
@@ -249,5 +275,13 @@ table! { TENSOR of Tensor:
     /// Moves of elements of several words, or along short axes: boxes, held as they lie in the source and gathered word by word.
     BOXES = "boxes" takes Boxes {
         1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1], 4: exactly [BOX_THREADS, 1, 1], 8: exactly [BOX_THREADS, 1, 1], 16: exactly [BOX_THREADS, 1, 1]
+    }
+    /// Moves of [`WORDS`] on which bits are flipped.
+    WORDS_XOR = "words_xor" takes WordsXor {
+        4: exactly [WORDS_THREADS, 1, 1], 8: exactly [WORDS_THREADS, 1, 1], 16: exactly [WORDS_THREADS, 1, 1]
+    }
+    /// Moves of [`TILES`] on which bits are flipped.
+    TILES_XOR = "tiles_xor" takes TilesXor {
+        4: at_most TileShape::most_threads(Width::B4), 8: at_most TileShape::most_threads(Width::B8), 16: at_most TileShape::most_threads(Width::B16)
     }
 }

@@ -6,10 +6,12 @@
 //! | `tiles` | moves whose fastest axis changes: through a transposed tile, as `micro` of `fast` does |
 //! | `boxes` | moves of elements of several words, and along short axes: gathered from a box in shared memory |
 //! | `vector` | vectors out of single words |
+//! | `on_the_way` | what `words` and `tiles` do to words on the way: nothing, or bits are flipped |
 //! | `axes` | indices and offsets out of a number, by division |
 
 pub mod axes;
 pub mod boxes;
+pub mod on_the_way;
 pub mod tiles;
 pub mod vector;
 pub mod words;

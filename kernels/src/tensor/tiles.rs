@@ -20,6 +20,7 @@
 //! 8`: eight neighbouring threads store to eight different groups of banks, and who reads a column meets each of its vectors once.
 
 use super::axes::{divide, elsewhere, steps, unrolled};
+use super::on_the_way::{AsTheyAre, Flipped, OnTheWay};
 use super::tensor_entry;
 use super::vector::Word;
 use crate::element::{Element, B16};
@@ -155,17 +156,23 @@ impl Offsets {
 /// Moves one tile, of which each thread has `BLOCKS` micro-blocks of `R` rows.
 ///
 /// # Safety
-/// The obligations of the entry points; `base` is the shared-memory address of the tile and the tables behind it.
+/// The obligations of the entry points.
 #[inline(always)]
 unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>(
     src: *const E,
     dst: *mut E,
     params: &Tiles,
-    base: u32,
+    on_the_way: impl OnTheWay<E>,
 ) {
-    let tile = Tile::<E> { base, pitch: params.pitch as u32, element: PhantomData };
+    // Left to itself the assembler stops at 48, and spills.
+    if size_of::<E>() == VECTOR as usize {
+        never_more_registers::<56>();
+    }
+    let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
     // SAFETY: the caller's obligations, and the barriers between what is stored to shared memory and what is loaded from there.
     unsafe {
+        let base = crate::tile::shared_address(memory);
+        let tile = Tile::<E> { base, pitch: params.pitch as u32, element: PhantomData };
         let offsets = Offsets::fill::<E>(params, base + params.tile as u32);
         let place = Place::of_block(params);
         thread::sync_threads();
@@ -174,7 +181,7 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
             first: (src as u64).wrapping_add(params.lowest),
             reach: params.reach,
         };
-        load::<E, R, BLOCKS>(source, params, offsets, tile, place);
+        load::<E, R, BLOCKS>(source, params, on_the_way, offsets, tile, place);
         thread::sync_threads();
         let dst = dst.wrapping_add(place.to as usize);
         if size_of::<E>() == VECTOR as usize || params.lanes == 0 {
@@ -213,6 +220,7 @@ impl<E> Source<E> {
 unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>(
     source: Source<E>,
     params: &Tiles,
+    on_the_way: impl OnTheWay<E>,
     offsets: Offsets,
     tile: Tile<E>,
     place: Place,
@@ -271,7 +279,7 @@ unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>(
             let at = tile.address(row, first, vector);
             // SAFETY: no two threads have a micro-block in common, and the tile has its columns.
             unsafe {
-                let block = core::array::from_fn(|i| held[k * R + i]);
+                let block = core::array::from_fn(|i| on_the_way.vector(held[k * R + i]));
                 E::store_columns(block, at, step * tile.pitch);
             }
         }
@@ -402,24 +410,16 @@ unsafe fn store_column_of_narrow<E: Element>(
     }
 }
 
-/// Defines one entry point.
+/// Defines an entry point that moves words as they are.
 macro_rules! tiles {
     ($name:ident: $element:ty, $width:ident) => {
         tensor_entry! {
             "Moves tiles of what lies together in the source by what lies together in the destination.",
             TILES: Tiles, $name: $element, |src, dst, params| {
                 const SHAPE: TileShape = TileShape::of(Width::$width);
-                // Left to itself the assembler stops at 48, and spills.
-                if size_of::<$element>() == 16 {
-                    never_more_registers::<56>();
-                }
-                let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
-                let base = crate::tile::shared_address(memory);
-                move_tile::<
-                    $element,
-                    { SHAPE.block_rows as usize },
-                    { SHAPE.micro_blocks as usize },
-                >(src, dst, &params, base)
+                const ROWS: usize = SHAPE.block_rows as usize;
+                const BLOCKS: usize = SHAPE.micro_blocks as usize;
+                move_tile::<$element, ROWS, BLOCKS>(src, dst, &params, AsTheyAre)
             }
         }
     };
@@ -430,3 +430,23 @@ tiles!(tiles_b2: u16, B2);
 tiles!(tiles_b4: u32, B4);
 tiles!(tiles_b8: u64, B8);
 tiles!(tiles_b16: B16, B16);
+
+/// Defines an entry point that flips bits on the way.
+macro_rules! tiles_xor {
+    ($name:ident: $element:ty, $width:ident) => {
+        tensor_entry! {
+            "Moves tiles of what lies together in the source by what lies together in the destination, and flips bits of the words.",
+            TILES_XOR: TilesXor, $name: $element, |src, dst, params| {
+                const SHAPE: TileShape = TileShape::of(Width::$width);
+                const ROWS: usize = SHAPE.block_rows as usize;
+                const BLOCKS: usize = SHAPE.micro_blocks as usize;
+                let flipped = Flipped::by(params.mask);
+                move_tile::<$element, ROWS, BLOCKS>(src, dst, &params.tiles, flipped)
+            }
+        }
+    };
+}
+
+tiles_xor!(tiles_xor_b4: u32, B4);
+tiles_xor!(tiles_xor_b8: u64, B8);
+tiles_xor!(tiles_xor_b16: B16, B16);

@@ -5,6 +5,7 @@
 //! that are a block's threads apart, whose loads are in flight together.
 
 use super::axes::{divide, steps, unrolled};
+use super::on_the_way::{AsTheyAre, Flipped, OnTheWay};
 use super::tensor_entry;
 use crate::element::{Element, B16};
 use cuda_std::thread;
@@ -18,7 +19,12 @@ const EACH: usize = WORDS_OF_THREAD as usize;
 /// # Safety
 /// Those of the entry points.
 #[inline(always)]
-unsafe fn move_words<E: Element>(src: *const E, dst: *mut E, params: &Words) {
+unsafe fn move_words<E: Element>(
+    src: *const E,
+    dst: *mut E,
+    params: &Words,
+    on_the_way: impl OnTheWay<E>,
+) {
     let first = thread::block_idx_x() * (WORDS_THREADS * WORDS_OF_THREAD) + thread::thread_idx_x();
     let number = |k: usize| first + k as u32 * WORDS_THREADS;
     let mut rest = [number(0), number(1), number(2), number(3)];
@@ -43,17 +49,17 @@ unsafe fn move_words<E: Element>(src: *const E, dst: *mut E, params: &Words) {
     for k in 0..EACH {
         if number(k) < params.words as u32 {
             // SAFETY: a word of the destination, which no other thread has.
-            unsafe { held[k].store(dst.wrapping_add(to[k] as usize)) };
+            unsafe { on_the_way.word(held[k]).store(dst.wrapping_add(to[k] as usize)) };
         }
     }
 }
 
-/// Defines one entry point.
+/// Defines an entry point that moves words as they are.
 macro_rules! words {
     ($name:ident: $element:ty) => {
         tensor_entry! {
             "Moves words one by one, in the destination's order.",
-            WORDS: Words, $name: $element, |src, dst, params| move_words(src, dst, &params)
+            WORDS: Words, $name: $element, |src, dst, params| move_words(src, dst, &params, AsTheyAre)
         }
     };
 }
@@ -63,3 +69,19 @@ words!(words_b2: u16);
 words!(words_b4: u32);
 words!(words_b8: u64);
 words!(words_b16: B16);
+
+/// Defines an entry point that flips bits on the way.
+macro_rules! words_xor {
+    ($name:ident: $element:ty) => {
+        tensor_entry! {
+            "Moves words one by one, in the destination's order, and flips bits of them: in place too, if every word stays where it is.",
+            WORDS_XOR: WordsXor, $name: $element, |src, dst, params| {
+                move_words(src, dst, &params.words, Flipped::by(params.mask))
+            }
+        }
+    };
+}
+
+words_xor!(words_xor_b4: u32);
+words_xor!(words_xor_b8: u64);
+words_xor!(words_xor_b16: B16);
