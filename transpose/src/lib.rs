@@ -21,7 +21,8 @@
 //! elements bit for bit.
 //!
 //! A [`DeviceTensor`] has up to 16 axes, the last one the fastest; a matrix is one of two. [`TensorView::permuted`] and
-//! [`TensorView::copy_into`] move; what only changes shape and strides moves nothing.
+//! [`TensorView::copy_into`] move; what only changes shape and strides moves nothing. Complex numbers, which are [`Conjugate`], can be
+//! conjugated on the way: [`DeviceMatrix::adjoint`], [`TensorView::conjugated`].
 //!
 //! # Order and safety
 //! Calls queue their work on the [`Device`] and may return before it is done. All work on a
@@ -51,6 +52,8 @@
 
 mod allocation;
 mod cast;
+mod adjoint;
+mod complex;
 mod copying;
 mod device;
 mod divide;
@@ -81,6 +84,7 @@ mod windows;
 
 pub use allocation::Allocation;
 pub use bytemuck;
+pub use complex::Conjugate;
 pub use device::Device;
 pub use error::{Error, Result};
 pub use event::Event;

@@ -12,6 +12,7 @@ mod tensor;
 pub use measure::{CacheWarning, PlanCache};
 pub use problem::Batch;
 pub use tensor::TensorPlan;
+pub(crate) use tensor::conjugate_in_place;
 
 use crate::device::{across, require_one_memory};
 use crate::facts::GRID_LIMIT;
@@ -23,8 +24,8 @@ use crate::{Error, Facts, Result, Strategy};
 use bytemuck::Pod;
 use kernel_abi::Kernel;
 use kernel_abi::classic::{self as classic_kernels, Matrices};
-pub(crate) use problem::Problem;
 use problem::alignment;
+pub(crate) use problem::{Problem, require_transposed};
 use std::fmt;
 
 /// A transpose that has been checked and only waits to be run.

@@ -93,16 +93,7 @@ impl Problem {
 
     /// Refuses a destination that has not the transposed shape of the source.
     pub fn require_transposed(&self) -> Result<()> {
-        let Problem { src, dst, .. } = self;
-        if (src.rows, src.cols) == (dst.cols, dst.rows) {
-            return Ok(());
-        }
-        Err(Error::ShapeMismatch {
-            src_rows: src.rows,
-            src_cols: src.cols,
-            dst_rows: dst.rows,
-            dst_cols: dst.cols,
-        })
+        require_transposed(&self.src, &self.dst)
     }
 
     /// Refuses matrices of a batch outside the memory that there is, in elements, and destinations in each other.
@@ -154,6 +145,19 @@ impl Problem {
     pub fn is_empty(&self) -> bool {
         self.src.is_empty() || self.batch.count == 0 || self.element_bytes == 0
     }
+}
+
+/// Whether one can be transposed into the other.
+pub(crate) fn require_transposed(src: &Layout, dst: &Layout) -> Result<()> {
+    if (src.rows, src.cols) == (dst.cols, dst.rows) {
+        return Ok(());
+    }
+    Err(Error::ShapeMismatch {
+        src_rows: src.rows,
+        src_cols: src.cols,
+        dst_rows: dst.rows,
+        dst_cols: dst.cols,
+    })
 }
 
 impl fmt::Display for Problem {

@@ -6,7 +6,9 @@
 //! | `view` | views on device memory |
 //! | `owned` | the tensor that owns its memory |
 //! | `moving` | the methods that move elements |
+//! | `conjugating` | the methods that conjugate them |
 
+mod conjugating;
 mod layout;
 mod moving;
 mod owned;

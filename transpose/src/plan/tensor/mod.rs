@@ -9,9 +9,12 @@
 //! | the fastest axis changes | `tiles`, through a transposed tile |
 //! | words lie together on either side | `boxes`, gathered from shared memory |
 //! | anything | `words`, a word a thread at a time |
+//!
+//! Where elements are [conjugated](conjugating) on the way, it is `tiles` and `words` only, of which there are ones that flip bits.
 
 mod boxes;
 mod canonical;
+mod conjugating;
 mod cuts;
 mod model;
 mod tiles;
@@ -27,6 +30,8 @@ use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use crate::{Error, Facts, Result};
 use bytemuck::Pod;
 use canonical::{Axis, Canonical, TensorProblem};
+pub(crate) use conjugating::conjugate_in_place;
+use kernel_abi::tensor::Mask;
 use kernel_abi::{Kernel, Params};
 use std::fmt;
 use std::time::Duration;
@@ -52,6 +57,8 @@ pub struct TensorPlan {
     /// Bytes from each side's element `[0, …, 0]` to the address that launches are given.
     starts: [isize; 2],
     way: Way,
+    /// Whether elements are conjugated on the way.
+    conjugates: bool,
     /// The fraction of a copy's speed that the model expects.
     expected: f64,
 }
@@ -88,7 +95,7 @@ impl TensorPlan {
     ) -> Result<Self> {
         let src = src.into();
         let problem = problem(&src, &dst.into())?;
-        Ok(best(&problem, src.device().facts()))
+        Ok(best(&problem, src.device().facts(), None))
     }
 
     /// Plans like [`new`](Self::new), for a device that is like `facts` and tensors that need not exist: of elements of `element_bytes`
@@ -116,7 +123,7 @@ impl TensorPlan {
         facts: &Facts,
     ) -> Result<Self> {
         let problem = problem_of_layouts(element_bytes, src, dst)?;
-        Ok(best(&problem, facts))
+        Ok(best(&problem, facts, None))
     }
 
     /// Like [`candidates`](Self::candidates), for tensors that need not exist.
@@ -130,7 +137,7 @@ impl TensorPlan {
         facts: &Facts,
     ) -> Result<Vec<Self>> {
         let problem = problem_of_layouts(element_bytes, src, dst)?;
-        Ok(Ways::of(&problem, facts).map_or_else(|plan| vec![*plan], Ways::candidates))
+        Ok(candidates(&problem, facts, None))
     }
 
     /// The ways that the move can go, the one of [`new`](Self::new) first: each kernel, with tiles of the few shapes that promise most.
@@ -143,8 +150,7 @@ impl TensorPlan {
     ) -> Result<Vec<Self>> {
         let src = src.into();
         let problem = problem(&src, &dst.into())?;
-        let ways = Ways::of(&problem, src.device().facts());
-        Ok(ways.map_or_else(|plan| vec![*plan], Ways::candidates))
+        Ok(candidates(&problem, src.device().facts(), None))
     }
 
     /// Plans like [`new`](Self::new), by measuring: each of the [`candidates`](Self::candidates) is run a few times, and the fastest is
@@ -240,7 +246,8 @@ impl TensorPlan {
 /// What the plan will do: the kernels by name, with their grids, and the tiles that they move.
 impl fmt::Display for TensorPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.problem)?;
+        let conjugated = if self.conjugates { ", conjugated" } else { "" };
+        write!(f, "{}{conjugated}:", self.problem)?;
         match &self.way {
             Way::Copy(bytes) => write!(f, " a copy of {bytes} bytes"),
             Way::Launches(launches) => launches.iter().try_for_each(|launch| {
@@ -303,33 +310,45 @@ struct Ways<'a> {
     problem: &'a TensorProblem,
     facts: &'a Facts,
     canonical: Canonical,
+    /// The bits that are flipped on the way, if any are.
+    flips: Option<Mask>,
 }
 
 impl<'a> Ways<'a> {
     /// Those of a problem; the plan itself where nothing is left to choose.
-    fn of(problem: &'a TensorProblem, facts: &'a Facts) -> Result<Self, Box<TensorPlan>> {
-        let plan =
-            |starts, way| Box::new(TensorPlan { problem: *problem, starts, way, expected: 1.0 });
+    fn of(
+        problem: &'a TensorProblem,
+        facts: &'a Facts,
+        flips: Option<Mask>,
+    ) -> Result<Self, Box<TensorPlan>> {
+        let plan = |starts, way| {
+            let conjugates = flips.is_some();
+            Box::new(TensorPlan { problem: *problem, starts, way, conjugates, expected: 1.0 })
+        };
         if problem.src.is_empty() || problem.element_bytes == 0 {
             return Err(plan([0, 0], Way::Launches(Vec::new())));
         }
         let canonical = Canonical::of(problem);
-        if canonical.words() == canonical.run() {
+        if canonical.words() == canonical.run() && flips.is_none() {
             let bytes = canonical.words() * canonical.word_bytes();
             return Err(plan(canonical.starts, Way::Copy(bytes)));
         }
-        Ok(Ways { problem, facts, canonical })
+        Ok(Ways { problem, facts, canonical, flips })
     }
 
     /// The plan that goes such a way.
     fn plan(&self, Estimated { cost, launches }: Estimated) -> TensorPlan {
         let (problem, starts) = (*self.problem, self.canonical.starts);
         let expected = model::expected(&self.canonical, cost);
-        TensorPlan { problem, starts, way: Way::Launches(launches), expected }
+        let (way, conjugates) = (Way::Launches(launches), self.flips.is_some());
+        TensorPlan { problem, starts, way, conjugates, expected }
     }
 
-    /// As a matrix's, if it is one.
+    /// As a matrix's, if it is one and arrives as it is.
     fn as_matrix(&self) -> Option<Estimated> {
+        if self.flips.is_some() {
+            return None;
+        }
         let launches = matrix(&self.canonical, self.facts)?;
         let cost = model::cost_of_matrix(&self.canonical, self.facts, &launches);
         Some(Estimated { cost, launches })
@@ -338,17 +357,19 @@ impl<'a> Ways<'a> {
     /// Word by word.
     fn by_words(&self) -> Estimated {
         let cost = words::cost(&self.canonical, self.facts);
-        Estimated { cost, launches: words::launches(&self.canonical) }
+        Estimated { cost, launches: words::launches(&self.canonical, self.flips) }
     }
 
     /// In tiles, the `most` best.
     fn in_tiles(&self, most: usize) -> impl Iterator<Item = Estimated> {
-        tiles::best(&self.canonical, self.facts, most).into_iter().map(Estimated::of)
+        tiles::best(&self.canonical, self.facts, self.flips, most).into_iter().map(Estimated::of)
     }
 
-    /// In boxes, the `most` best.
+    /// In boxes, the `most` best, if words arrive as they are.
     fn in_boxes(&self, most: usize) -> impl Iterator<Item = Estimated> {
-        boxes::best(&self.canonical, self.facts, most).into_iter().map(Estimated::of)
+        let serve = self.flips.is_none();
+        let boxes = serve.then(|| boxes::best(&self.canonical, self.facts, most));
+        boxes.into_iter().flatten().map(Estimated::of)
     }
 
     /// The best way. What takes longer to plan is not looked at where nothing is left to gain.
@@ -384,8 +405,13 @@ impl<'a> Ways<'a> {
 }
 
 /// The best plan for a problem.
-fn best(problem: &TensorProblem, facts: &Facts) -> TensorPlan {
-    Ways::of(problem, facts).map_or_else(|plan| *plan, |ways| ways.best())
+fn best(problem: &TensorProblem, facts: &Facts, flips: Option<Mask>) -> TensorPlan {
+    Ways::of(problem, facts, flips).map_or_else(|plan| *plan, |ways| ways.best())
+}
+
+/// The plans for a problem, the best first.
+fn candidates(problem: &TensorProblem, facts: &Facts, flips: Option<Mask>) -> Vec<TensorPlan> {
+    Ways::of(problem, facts, flips).map_or_else(|plan| vec![*plan], Ways::candidates)
 }
 
 /// Launches of the kernels that serve any move, if the model expects them to transpose matrices in clearly less time than these launches do,
@@ -409,7 +435,7 @@ pub(super) fn better(problem: &Problem, launches: &[Launch], facts: &Facts) -> O
     let src = layout([batch.src_stride, 1, src.ld])?;
     let dst = layout([batch.dst_stride, dst.ld, 1])?;
     let problem = TensorProblem { element_bytes, src, dst, src_align, dst_align };
-    let ways = Ways::of(&problem, facts).ok()?;
+    let ways = Ways::of(&problem, facts, None).ok()?;
     let cost = model::cost_of_matrix(&ways.canonical, facts, launches);
     let general = [ways.in_tiles(1).next(), ways.in_boxes(1).next(), Some(ways.by_words())];
     let best = general.into_iter().flatten().min_by(|a, b| a.cost.total_cmp(&b.cost))?;
@@ -468,7 +494,8 @@ fn launch<P: Params>(
     params: &P,
 ) -> Launch {
     Launch {
-        entry: kernels::entry(kernel, canonical.word).expect("the kernels exist for every word"),
+        entry: kernels::entry(kernel, canonical.word)
+            .expect("the kernels exist for every word that they are asked to move"),
         grid: [blocks as u32, 1, 1],
         block: [block.threads, 1, 1],
         dynamic_shared_bytes: block.shared as u32,

@@ -11,7 +11,8 @@ use crate::plan::problem::VECTOR;
 use kernel_abi::Width;
 use kernel_abi::fast::WARP;
 use kernel_abi::tensor::{
-    Loading, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Run, RunAxis, TILES, TileShape, Tiles,
+    Loading, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Mask, Run, RunAxis, TILES, TILES_XOR,
+    TileShape, Tiles, TilesXor,
 };
 
 /// Bytes of shared memory that a tile may take.
@@ -31,8 +32,13 @@ struct Choice {
 }
 
 /// The `most` cheapest launches that move tiles, and their costs, cheapest first. There are none where the fastest axis is the same on
-/// both sides or has no neighbours on one, or where there are more axes than the kernel takes.
-pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f64, Launch)> {
+/// both sides or has no neighbours on one, or where there are more axes than the kernel takes. On the way they flip these bits.
+pub(super) fn best(
+    canonical: &Canonical,
+    facts: &Facts,
+    flips: Option<Mask>,
+    most: usize,
+) -> Vec<(f64, Launch)> {
     let [from, to] = Side::both(canonical);
     let (rows, cols) = (to.placed_cuts(canonical, &TRIED), from.placed_cuts(canonical, &TRIED));
     let pairs = rows.iter().flat_map(|rows| cols.iter().map(move |cols| (rows, cols)));
@@ -43,7 +49,8 @@ pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f6
         best.insert(at, choice);
         best.truncate(most);
     }
-    let launches = best.iter().map(|choice| Some((choice.cost, launch_of(canonical, choice)?)));
+    let launch = |choice: &Choice| Some((choice.cost, launch_of(canonical, choice, flips)?));
+    let launches = best.iter().map(launch);
     launches.collect::<Option<_>>().unwrap_or_default()
 }
 
@@ -137,8 +144,8 @@ fn block_axes(canonical: &Canonical, rows: &Cut, cols: &Cut) -> (Vec<Axis>, [usi
     (axes.into_iter().map(|(axis, _)| axis).collect(), steps)
 }
 
-/// The launch of a choice.
-fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
+/// The launch of a choice, that flips these bits.
+fn launch_of(canonical: &Canonical, choice: &Choice, flips: Option<Mask>) -> Option<Launch> {
     let Choice { rows, cols, .. } = choice;
     let (axes, [along_rows, along_cols]) = block_axes(canonical, &rows.cut, &cols.cut);
     let blocks = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
@@ -147,7 +154,7 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
     }
     let size = Size::of(canonical, &rows.cut, &cols.cut);
     let (lowest, reach) = canonical.source_range();
-    let params = Tiles {
+    let tiles = Tiles {
         blocks: divided(&axes)?,
         count: axes.len() as u64,
         rows: run(canonical, &rows.cut, |axis| axis.src, along_rows),
@@ -166,12 +173,19 @@ fn launch_of(canonical: &Canonical, choice: &Choice) -> Option<Launch> {
         },
     };
     let block = Block { threads: size.threads as u32, shared: size.shared };
-    Some(launch(&TILES, canonical, blocks, block, [0, 0], &params))
+    Some(match flips {
+        None => launch(&TILES, canonical, blocks, block, [0, 0], &tiles),
+        Some(mask) => {
+            launch(&TILES_XOR, canonical, blocks, block, [0, 0], &TilesXor { tiles, mask })
+        }
+    })
 }
 
 /// What a launch of the kernel moves at a time; `None` for one of another kernel.
 pub(super) fn describe(launch: &Launch) -> Option<String> {
-    let Tiles { rows, cols, loading, lanes, .. } = params_of(&TILES, launch)?;
+    let flipping = || params_of(&TILES_XOR, launch).map(|TilesXor { tiles, .. }| tiles);
+    let tiles = params_of(&TILES, launch).or_else(flipping)?;
+    let Tiles { rows, cols, loading, lanes, .. } = tiles;
     let loaded = match loading {
         loading if loading == Loading::Vectors as u64 => "vectors",
         loading if loading == Loading::Slid as u64 => "slid vectors",

@@ -5,7 +5,7 @@ use super::model::{SECTOR, WordTally, cost_of_words, idle, sectors};
 use super::{Block, launch};
 use crate::facts::Facts;
 use crate::launch::Launch;
-use kernel_abi::tensor::{WORDS, WORDS_OF_THREAD, WORDS_THREADS, Words};
+use kernel_abi::tensor::{Mask, WORDS, WORDS_OF_THREAD, WORDS_THREADS, WORDS_XOR, Words, WordsXor};
 
 /// Words of a block.
 const OF_BLOCK: usize = (WORDS_THREADS * WORDS_OF_THREAD) as usize;
@@ -52,13 +52,13 @@ fn block_bytes(canonical: &Canonical, stride: fn(&Axis) -> isize) -> f64 {
     sectors(together * word, word) / together as f64
 }
 
-/// The launches that move words one by one, no more than `most` each.
-pub(super) fn launches(canonical: &Canonical) -> Vec<Launch> {
-    in_parts(canonical, MOST_WORDS)
+/// The launches that move words one by one, and flip these bits.
+pub(super) fn launches(canonical: &Canonical, flips: Option<Mask>) -> Vec<Launch> {
+    in_parts(canonical, flips, MOST_WORDS)
 }
 
-/// The same, for any limit.
-fn in_parts(canonical: &Canonical, most: usize) -> Vec<Launch> {
+/// The same, of no more than `most` words each.
+fn in_parts(canonical: &Canonical, flips: Option<Mask>, most: usize) -> Vec<Launch> {
     let axes = canonical.axes();
     // The fastest axes that one launch has whole, and how many indices of the next.
     let (mut whole, mut inner) = (0, 1);
@@ -80,7 +80,7 @@ fn in_parts(canonical: &Canonical, most: usize) -> Vec<Launch> {
         if let (Some(axis), Some(at)) = (axes.get(whole), index.first()) {
             part.push(Axis { length: cut.min(axis.length - at), ..*axis });
         }
-        launches.push(one(canonical, &part, offsets));
+        launches.push(one(canonical, flips, &part, offsets));
         let mut step = cut;
         let next = index.iter_mut().zip(&axes[whole..]).any(|(at, axis)| {
             *at += std::mem::replace(&mut step, 1);
@@ -97,12 +97,18 @@ fn in_parts(canonical: &Canonical, most: usize) -> Vec<Launch> {
 }
 
 /// One launch, of these axes, that starts so many words further.
-fn one(canonical: &Canonical, axes: &[Axis], offsets: [isize; 2]) -> Launch {
+fn one(canonical: &Canonical, flips: Option<Mask>, axes: &[Axis], offsets: [isize; 2]) -> Launch {
     let words: usize = axes.iter().map(|axis| axis.length).product();
     let divided = divided(axes).expect("the kernel takes as many axes as a move has");
-    let params = Words { axes: divided, count: axes.len() as u64, words: words as u64 };
+    let blocks = words.div_ceil(OF_BLOCK);
+    let words = Words { axes: divided, count: axes.len() as u64, words: words as u64 };
     let block = Block { threads: WORDS_THREADS, shared: 0 };
-    launch(&WORDS, canonical, words.div_ceil(OF_BLOCK), block, offsets, &params)
+    match flips {
+        None => launch(&WORDS, canonical, blocks, block, offsets, &words),
+        Some(mask) => {
+            launch(&WORDS_XOR, canonical, blocks, block, offsets, &WordsXor { words, mask })
+        }
+    }
 }
 
 #[cfg(test)]
@@ -121,7 +127,7 @@ mod tests {
         let canonical = Canonical::of(&problem);
         for most in [1, 2, 3, 4, 11, 12, 30, 59, 60, 100, 420, 1000] {
             let mut moved = vec![None; 420];
-            for launch in in_parts(&canonical, most) {
+            for launch in in_parts(&canonical, None, most) {
                 let params: Words = launch.params.to().unwrap();
                 assert!(params.words as usize <= most);
                 for number in 0..params.words {
