@@ -2,6 +2,7 @@
 //! and shapes to measure, other libraries to compare with, and charts.
 
 pub mod cases;
+pub mod conjugation;
 pub mod device;
 pub mod element;
 pub mod in_place;

@@ -1,9 +1,10 @@
 //! The kernels that move arrays of any rank, each on an array that all of them can move.
 
+use crate::conjugation::Half;
 use ::profile::{Inspection, LaunchReport};
 use anyhow::{Context, Result};
 use bytemuck::Pod;
-use transpose::{Device, DeviceTensor, TensorPlan};
+use transpose::{Conjugate, Device, DeviceTensor, TensorPlan, TensorView, TensorViewMut};
 
 /// A kernel that moves arrays of any rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,10 @@ pub enum Tensor {
     Boxes,
     /// Word by word.
     Words,
+    /// Through transposed tiles, complex numbers conjugated.
+    TilesXor,
+    /// Word by word, complex numbers conjugated.
+    WordsXor,
 }
 
 /// How long the array's middle axis is.
@@ -21,7 +26,8 @@ const MIDDLE: usize = 12;
 
 impl Tensor {
     /// All of them.
-    pub const ALL: [Tensor; 3] = [Tensor::Tiles, Tensor::Boxes, Tensor::Words];
+    pub const ALL: [Tensor; 5] =
+        [Tensor::Tiles, Tensor::Boxes, Tensor::Words, Tensor::TilesXor, Tensor::WordsXor];
 
     /// The name.
     pub fn name(self) -> &'static str {
@@ -29,6 +35,16 @@ impl Tensor {
             Tensor::Tiles => "tiles",
             Tensor::Boxes => "boxes",
             Tensor::Words => "words",
+            Tensor::TilesXor => "tiles_xor",
+            Tensor::WordsXor => "words_xor",
+        }
+    }
+
+    /// The bytes of the words that it moves.
+    pub fn widths(self) -> &'static [usize] {
+        match self {
+            Tensor::Tiles | Tensor::Boxes | Tensor::Words => &[1, 2, 4, 8, 16],
+            Tensor::TilesXor | Tensor::WordsXor => &[4, 8, 16],
         }
     }
 
@@ -36,13 +52,46 @@ impl Tensor {
     pub(super) fn run<T: Pod>(
         self,
         device: &Device,
+        shape: (usize, usize),
+        inspection: Inspection,
+    ) -> Result<Option<Vec<LaunchReport>>> {
+        match (self, size_of::<T>()) {
+            (Tensor::Tiles | Tensor::Boxes | Tensor::Words, _) => {
+                self.run_one_of::<T>(device, shape, inspection, |src, dst| {
+                    TensorPlan::candidates(src, dst)
+                })
+            }
+            (_, 4) => self.conjugate::<Half>(device, shape, inspection),
+            (_, 8) => self.conjugate::<[f32; 2]>(device, shape, inspection),
+            (_, 16) => self.conjugate::<[f64; 2]>(device, shape, inspection),
+            (_, bytes) => Err(transpose::Error::ElementSize { bytes }.into()),
+        }
+    }
+
+    /// The same, of complex numbers that are conjugated on the way.
+    fn conjugate<T: Conjugate>(
+        self,
+        device: &Device,
+        shape: (usize, usize),
+        inspection: Inspection,
+    ) -> Result<Option<Vec<LaunchReport>>> {
+        self.run_one_of::<T>(device, shape, inspection, |src, dst| {
+            TensorPlan::conjugating_candidates(src, dst)
+        })
+    }
+
+    /// The same, by that one of the candidates which is of this kernel.
+    fn run_one_of<T: Pod>(
+        self,
+        device: &Device,
         (rows, cols): (usize, usize),
         inspection: Inspection,
+        candidates: impl Fn(TensorView<T>, TensorViewMut<T>) -> transpose::Result<Vec<TensorPlan>>,
     ) -> Result<Option<Vec<LaunchReport>>> {
         let src = DeviceTensor::<T>::zeroed(device, &[rows.div_ceil(MIDDLE), MIDDLE, cols])?;
         let turned = src.view().t();
         let mut dst = DeviceTensor::zeroed(device, turned.shape())?;
-        let plans = TensorPlan::candidates(turned, &mut dst)?;
+        let plans = candidates(turned, dst.view_mut())?;
         let ours = format!("{}_b{}", self.name(), size_of::<T>());
         let plan = plans.iter().find(|plan| plan.kernel_names() == [ours.as_str()]);
         let plan = plan.with_context(|| format!("no array needs the kernel {ours}"))?;
