@@ -50,9 +50,9 @@
 //! `dlpack`: tensors of PyTorch, CuPy, NumPy and others, both ways ([`interop`]). `half`, `num-complex`: their numbers as elements ([`interop`]). `ndarray`: arrays of any rank, order and stride into and out of the
 //! device ([`DeviceTensor::from_ndarray`](DeviceTensor)).
 
+mod adjoint;
 mod allocation;
 mod cast;
-mod adjoint;
 mod complex;
 mod copying;
 mod device;

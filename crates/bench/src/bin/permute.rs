@@ -8,24 +8,27 @@
 //! With `--conjugate` elements are complex numbers that are conjugated on the way, and what takes turns is a copy, that, and the
 //! permutation without.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use bench::conjugation::{self, Conjugation};
-use bench::device::DeviceChoice;
+use bench::memory::ensure_free;
 use bench::moves::{Arena, Move};
-use bench::output::Files;
 use bench::peers::Peers;
 use bench::permutations::{Permutation, layouts, literature};
-use bench::svg::{Bar, bar_chart};
+use bench::program::{self, Common, usage};
+use bench::progress;
+use bench::svg::{Bar, Chart};
 use bench::sweep;
+use bench::table::{Cell, Column, Report};
 use clap::{Parser, ValueEnum};
 use profile::count;
+use std::process::ExitCode;
 use transpose::simt::Counters;
 use transpose::{Device, DeviceTensor, TensorLayout, TensorPlan};
 
 /// Compare the speed of permutations of axes with a copy's.
 #[derive(Parser)]
 struct Arguments {
-    /// The length of each axis, the last one the fastest.
+    /// The length of each axis, the last one the fastest; images, channels first to last, without this.
     #[arg(long, value_delimiter = ',', requires = "axes")]
     shape: Vec<usize>,
     /// For each axis of the result, which axis of the array it is.
@@ -35,13 +38,13 @@ struct Arguments {
     #[arg(long, conflicts_with = "shape")]
     list: Option<List>,
     /// Bytes of an element.
-    #[arg(long, value_delimiter = ',', default_value = "4")]
+    #[arg(long, value_delimiter = ',', default_value = "4", value_parser = program::element)]
     element: Vec<usize>,
     /// Turns that each contestant gets.
-    #[arg(long, default_value_t = 9)]
+    #[arg(long, default_value_t = 9, value_parser = program::count)]
     turns: usize,
-    /// Only say what would be done.
-    #[arg(long)]
+    /// Only say what would be done; `info choice` says it as a table.
+    #[arg(long, conflicts_with_all = ["json", "csv", "svg"])]
     explain: bool,
     /// Also time every other way that the library has.
     #[arg(long)]
@@ -50,10 +53,7 @@ struct Arguments {
     #[arg(long, conflicts_with_all = ["explain", "candidates"])]
     conjugate: bool,
     #[command(flatten)]
-    files: Files,
-    /// Where to run: auto, cuda or sim.
-    #[arg(long, default_value = "auto")]
-    device: DeviceChoice,
+    common: Common,
 }
 
 /// Permutations that belong together.
@@ -67,15 +67,40 @@ enum List {
 
 impl Arguments {
     /// The permutations that are asked for.
-    fn permutations(&self) -> Result<Vec<Permutation>> {
+    fn permutations(&self, device: &Device) -> Result<Vec<Permutation>> {
         let all = match self.list {
             Some(List::Literature) => literature(),
             Some(List::Layouts) => layouts(),
+            None if self.shape.is_empty() => vec![images(device)],
             None => vec![Permutation { shape: self.shape.clone(), axes: self.axes.clone() }],
         };
-        ensure!(!all[0].shape.is_empty(), "nothing to permute: --shape and --axes, or --list");
+        for Permutation { shape, axes } in &all {
+            let (mut sorted, rank) = (axes.clone(), shape.len());
+            sorted.sort_unstable();
+            let no_order = || usage(format!("{axes:?} is no order of {rank} axes from 0 on"));
+            ensure!(sorted.into_iter().eq(0..rank), no_order());
+        }
         Ok(all)
     }
+}
+
+/// Images, channels first to last; few of them for the simulator.
+fn images(device: &Device) -> Permutation {
+    let shape = if device.is_gpu() { [64, 64, 56, 56] } else { [2, 64, 28, 28] };
+    Permutation { shape: shape.to_vec(), axes: vec![0, 2, 3, 1] }
+}
+
+/// The bytes of each array; none is empty.
+fn bytes(permutations: &[Permutation], elements: &[usize]) -> Result<Vec<usize>> {
+    let each = elements.iter().flat_map(|&bytes| permutations.iter().map(move |p| (bytes, p)));
+    let bytes = each.map(|(element, Permutation { shape, .. })| {
+        ensure!(!shape.contains(&0), usage(format!("an array of {shape:?} is empty")));
+        let bytes = shape.iter().try_fold(element, |bytes, &length| bytes.checked_mul(length));
+        bytes.filter(|&bytes| bytes <= isize::MAX as usize).with_context(|| {
+            format!("{shape:?} of {element} bytes are more bytes than can be addressed")
+        })
+    });
+    bytes.collect()
 }
 
 /// What was measured.
@@ -90,6 +115,7 @@ struct Figures {
     counts: Vec<(String, Counters)>,
 }
 
+/// Speeds in GB/s.
 struct Speeds {
     copy: f64,
     ours: f64,
@@ -98,41 +124,48 @@ struct Speeds {
     others: Vec<(String, f64)>,
 }
 
-fn main() -> Result<()> {
-    let arguments = Arguments::parse();
-    let permutations = arguments.permutations()?;
-    let device = arguments.device.open()?;
+fn main() -> ExitCode {
+    program::main(|arguments: &Arguments| &arguments.common, run)
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let device = arguments.common.open()?;
+    let permutations = arguments.permutations(&device)?;
+    let bytes = bytes(&permutations, &arguments.element)?;
     if arguments.explain {
         return explain(&device, &permutations, &arguments.element);
     }
-    let peers = Peers::open(&device);
-    println!(
-        "{:>2} {:<36} {:<12} {:>8} {:>8} {:>7} {:>8}",
-        "B", "shape and axes", "kernel", "memcpy", "GB/s", "of copy", "cuTENSOR"
-    );
-    let sizes = || permutations.iter().map(Permutation::elements);
-    let largest = sizes().max().unwrap_or(0) * arguments.element.iter().max().unwrap_or(&1);
-    let least = sizes().min().unwrap_or(0) * arguments.element.iter().min().unwrap_or(&1);
+    let largest = bytes.iter().copied().max().unwrap_or(0);
+    let least = bytes.iter().copied().min().unwrap_or(0);
+    // The elements, canaries and what is read back; a source, a destination and canaries.
+    ensure_free(&device, largest.saturating_mul(3), largest.saturating_mul(3))?;
+    let peers = Peers::open(&arguments.common, &device);
     // Complex numbers have memory of their own.
     let mut arena = match arguments.conjugate {
         true => None,
         false => Some(Arena::new(&device, largest, least)?),
     };
-    let mut all = Vec::new();
+    let bar = progress::bar(&arguments.common, bytes.len());
+    let columns = columns(device.is_gpu());
+    let title = "Axes in another order, all results verified";
+    let mut report = Report::new(&arguments.common, &device, title, &columns, &bar);
+    let mut bars = Vec::new();
     for &element in &arguments.element {
-        let first = all.len();
+        let mut all = Vec::new();
         for permutation in &permutations {
             let figures = match &mut arena {
-                Some(arena) => measure(arena, permutation, element, &peers, &arguments)?,
+                Some(arena) => measure(arena, permutation, element, &peers, arguments)?,
                 None => conjugate(&device, permutation, element, arguments.turns)?,
             };
-            println!("{}", row(&figures));
+            rows(&figures).into_iter().for_each(|row| report.row(row));
+            bars.extend(bars_of(&figures));
             all.push(figures);
+            bar.inc(1);
         }
-        print_summary(element, &all[first..]);
+        summary(element, &all).iter().for_each(|line| report.below(line));
     }
-    let records: Vec<_> = all.iter().map(record).collect();
-    arguments.files.write(&HEADER, &records, || chart(&all))
+    let unit = if device.is_gpu() { "of a copy's speed" } else { "of the sectors that must move" };
+    report.finish(|| Chart::new("Axes in another order", unit, bars))
 }
 
 /// Says how each permutation would go.
@@ -210,81 +243,128 @@ fn kernel_of(plan: &TensorPlan) -> String {
     if names.is_empty() { "memcpy".to_owned() } else { names.join("+") }
 }
 
-fn row(figures: &Figures) -> String {
-    let Figures { permutation, element, kernel, speeds, counts } = figures;
-    let start = format!("{element:>2} {:<36} {kernel:<12}", permutation.name());
-    let Some(Speeds { copy, ours, cutensor, others }) = speeds else {
-        let words = (permutation.elements() * element).div_ceil(4);
-        let counts = counts.iter().map(|(kernel, counts)| counted(kernel, words, counts));
-        return start + &counts.collect::<Vec<_>>().join("; ");
+/// The columns: times of a GPU, or counts of the simulator. Counts are for 4 bytes, or of the fewest possible.
+fn columns(is_gpu: bool) -> Vec<Column> {
+    let timed = |key, heading| match is_gpu {
+        true => Column::number(key, heading, 7),
+        false => Column::unseen(key),
     };
-    let cutensor = cutensor.map_or("–".to_owned(), |speed| format!("{:.3}", speed / copy));
-    let mut row = format!("{start} {copy:>8.0} {ours:>8.0} {:>7.3} {cutensor:>8}", ours / copy);
-    for (kernel, speed) in others {
-        row += &format!("  {kernel} {:.3}", speed / copy);
-    }
-    row
+    let counted = |key, heading| match is_gpu {
+        true => Column::unseen(key),
+        false => Column::number(key, heading, 7),
+    };
+    vec![
+        Column::number("element_bytes", "element, bytes", 0),
+        Column::text("name", "shape to axes", 36),
+        Column::unseen("shape"),
+        Column::unseen("axes"),
+        Column::unseen("way"),
+        Column::text("kernel", "kernel", 12),
+        timed("memcpy_gb_s", "memcpy, GB/s"),
+        timed("gb_s", "GB/s"),
+        timed("of_copy", "of copy"),
+        timed("cutensor_gb_s", "cuTENSOR, GB/s"),
+        timed("cutensor_of_copy", "of copy"),
+        counted("instructions_for_4_bytes", "instructions for 4 bytes"),
+        counted("loaded_of_least", "loaded sectors, of least"),
+        counted("stored_of_least", "stored sectors, of least"),
+        counted("wavefronts_of_least", "wavefronts, of least"),
+    ]
 }
 
-/// What a kernel does that moves `words` words of 4 bytes: instructions of lanes for a word, sectors over the fewest possible, and
-/// wavefronts in shared memory over the fewest possible.
-fn counted(kernel: &str, words: usize, counters: &Counters) -> String {
-    let Counters { thread_instructions, global_load, global_store, .. } = counters;
-    let instructions = *thread_instructions as f64 / words as f64;
-    let least = (words * 4).div_ceil(32) as f64;
-    let [loaded, stored] = [global_load, global_store].map(|side| side.sectors as f64 / least);
+/// A row for each way that the axes can go, the library's own first.
+fn rows(figures: &Figures) -> Vec<Vec<Cell>> {
+    let Figures { permutation, element, kernel, speeds, counts } = figures;
+    let joined =
+        |numbers: &[usize]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let row = |way: usize, kernel: &str, figures: [Cell; 9]| {
+        let Permutation { shape, axes } = permutation;
+        let mut cells = vec![Cell::from(*element), permutation.name().into()];
+        cells.extend([joined(shape).into(), joined(axes).into(), way.into(), kernel.into()]);
+        cells.extend(figures);
+        cells
+    };
+    const NONE: Cell = Cell::Nothing;
+    let Some(Speeds { copy, ours, cutensor, others }) = speeds else {
+        let words = (permutation.elements() * element).div_ceil(4);
+        let counted = counts.iter().enumerate().map(|(way, (kernel, counters))| {
+            let [instructions, loaded, stored, wavefronts] = counted(words, counters);
+            row(
+                way,
+                kernel,
+                [NONE, NONE, NONE, NONE, NONE, instructions, loaded, stored, wavefronts],
+            )
+        });
+        return counted.collect();
+    };
+    let timed = |speed: &f64, cutensor: &Option<f64>| {
+        let fraction = Cell::fraction(cutensor.map(|speed| speed / copy));
+        let ours = [Cell::speed(*copy), Cell::speed(*speed), Cell::fraction(speed / copy)];
+        let [copy, speed, of_copy] = ours;
+        [copy, speed, of_copy, Cell::speed(*cutensor), fraction, NONE, NONE, NONE, NONE]
+    };
+    let others = others.iter().enumerate();
+    let others = others.map(|(way, (kernel, speed))| row(way + 1, kernel, timed(speed, &None)));
+    std::iter::once(row(0, kernel, timed(ours, cutensor))).chain(others).collect()
+}
+
+/// What a kernel does that moves `words` words of 4 bytes: instructions of lanes for a word; sectors loaded and stored over the fewest
+/// possible; and wavefronts in shared memory over the fewest possible.
+fn counted(words: usize, counters: &Counters) -> [Cell; 4] {
+    if counters.thread_instructions == 0 {
+        // The driver copies.
+        return [const { Cell::Nothing }; 4];
+    }
+    let [loaded, stored] = of_least(words, counters);
     let (load, store) = (&counters.shared_load, &counters.shared_store);
-    let ideal = (load.ideal_wavefronts + store.ideal_wavefronts).max(1) as f64;
-    let wavefronts = (load.wavefronts + store.wavefronts) as f64 / ideal;
-    format!(
-        "{kernel} {instructions:.1} instructions for 4 bytes, {loaded:.2} and {stored:.2} of the sectors, {wavefronts:.2} of the wavefronts"
-    )
+    let ideal = load.ideal_wavefronts + store.ideal_wavefronts;
+    let wavefronts = (load.wavefronts + store.wavefronts) as f64 / ideal as f64;
+    let number = |value| Cell::Number(value, 2, 3);
+    [
+        Cell::Number(counters.thread_instructions as f64 / words as f64, 1, 2),
+        number(loaded),
+        number(stored),
+        if ideal > 0 { number(wavefronts) } else { Cell::Nothing },
+    ]
+}
+
+/// Sectors loaded and stored, over the fewest that hold so many words of 4 bytes.
+fn of_least(words: usize, counters: &Counters) -> [f64; 2] {
+    let least = (words * 4).div_ceil(32) as f64;
+    [counters.global_load, counters.global_store].map(|side| side.sectors as f64 / least)
 }
 
 /// The lowest and the mean fraction of a copy.
-fn print_summary(element: usize, all: &[Figures]) {
+fn summary(element: usize, all: &[Figures]) -> Vec<String> {
     let speeds = || all.iter().filter_map(|figures| figures.speeds.as_ref());
-    let say = |name: &str, fractions: Vec<f64>| {
-        if fractions.len() > 1 {
-            let lowest = fractions.iter().copied().fold(f64::INFINITY, f64::min);
-            let mean = fractions.iter().sum::<f64>() / fractions.len() as f64;
-            println!("{element} bytes, {name}: lowest {lowest:.3}, mean {mean:.3} of a copy");
-        }
+    let said = |name: &str, fractions: Vec<f64>| {
+        let lowest = fractions.iter().copied().fold(f64::INFINITY, f64::min);
+        let mean = fractions.iter().sum::<f64>() / fractions.len() as f64;
+        let line = format!("{element} bytes, {name}: lowest {lowest:.3}, mean {mean:.3} of a copy");
+        (fractions.len() > 1).then_some(line)
     };
-    say("this library", speeds().map(|speeds| speeds.ours / speeds.copy).collect());
+    let ours = said("this library", speeds().map(|speeds| speeds.ours / speeds.copy).collect());
     let cutensor = |speeds: &Speeds| speeds.cutensor.map(|speed| speed / speeds.copy);
-    say("cuTENSOR", speeds().filter_map(cutensor).collect());
+    let theirs = said("cuTENSOR", speeds().filter_map(cutensor).collect());
+    [ours, theirs].into_iter().flatten().collect()
 }
 
-/// The fields of [`record`].
-const HEADER: [&str; 7] =
-    ["element_bytes", "shape", "axes", "kernel", "memcpy_gb_s", "gb_s", "cutensor_gb_s"];
-
-fn record(figures: &Figures) -> Vec<String> {
-    let Figures { permutation: Permutation { shape, axes }, element, kernel, speeds, .. } = figures;
-    let joined =
-        |numbers: &[usize]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-    let mut fields = vec![element.to_string(), joined(shape), joined(axes), kernel.clone()];
-    let speeds = speeds.as_ref();
-    let copy = speeds.map(|speeds| speeds.copy);
-    let ours = speeds.map(|speeds| speeds.ours);
-    let cutensor = speeds.and_then(|speeds| speeds.cutensor);
-    let number = |speed: Option<f64>| speed.map_or(String::new(), |speed| format!("{speed:.1}"));
-    fields.extend([copy, ours, cutensor].map(number));
-    fields
-}
-
-/// For each permutation a row of bars.
-fn chart(all: &[Figures]) -> String {
-    let mut bars = Vec::new();
-    for Figures { permutation, element, speeds, .. } in all {
-        let Some(Speeds { copy, ours, cutensor, .. }) = speeds else { continue };
-        let bar = |label, group: &str, speed: f64| {
-            let value = speed / copy;
-            Bar { label, group: group.to_owned(), value, spread: (value, value) }
-        };
-        bars.push(bar(format!("{element} B  {}", permutation.name()), "permute", *ours));
-        bars.extend(cutensor.map(|speed| bar(String::new(), "cuTENSOR", speed)));
+/// A row of bars: speeds, or what is loaded and stored.
+fn bars_of(figures: &Figures) -> Vec<Bar> {
+    let Figures { permutation, element, speeds, counts, .. } = figures;
+    let label = format!("{element} B  {}", permutation.name());
+    match speeds {
+        Some(Speeds { copy, ours, cutensor, .. }) => {
+            let cutensor = cutensor.map(|speed| Bar::plain("", "cuTENSOR", speed / copy));
+            std::iter::once(Bar::plain(label, "permute", ours / copy)).chain(cutensor).collect()
+        }
+        None => {
+            let words = (permutation.elements() * element).div_ceil(4);
+            let counted = counts.first().map(|(_, counters)| of_least(words, counters));
+            let bars = counted.map(|[loaded, stored]| {
+                [Bar::plain(label, "loads", loaded), Bar::plain("", "stores", stored)]
+            });
+            bars.into_iter().flatten().collect()
+        }
     }
-    bar_chart("Fraction of a device-to-device copy", "of the copy", &bars)
 }
