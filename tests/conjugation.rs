@@ -3,6 +3,8 @@
 use bytemuck::{Pod, Zeroable};
 use proptest::prelude::*;
 use std::fmt::Debug;
+use transpose::interop::half::{bf16, f16};
+use transpose::interop::num_complex::Complex;
 use transpose::{Conjugate, Device, DeviceMatrix, DeviceTensor, Error, TensorLayout, TensorPlan};
 use transpose_tests::{Element, on_both_devices};
 
@@ -17,6 +19,7 @@ on_both_devices! {
     plans_say_so,
     adjoints,
     in_place,
+    numbers_of_other_crates,
     nothing_to_conjugate,
     what_does_not_fit_is_refused,
 }
@@ -321,6 +324,26 @@ fn in_place(device: &Device) {
     let mut tensor = DeviceTensor::from(matrix);
     tensor.conjugate_in_place().unwrap();
     assert_eq!(difference(&tensor.to_host().unwrap(), &host), None);
+}
+
+/// What these crates call the conjugate.
+fn numbers_of_other_crates(device: &Device) {
+    let wide = Complex::new(1.5f64, -2.0);
+    let narrow = Complex::new(bf16::from_f32(1.5), bf16::from_f32(-2.0));
+    let pair = [1.5, -2.0].map(f16::from_f32);
+    let matrix = DeviceMatrix::from_host(device, 1, 1, &[wide]).unwrap();
+    assert_eq!(matrix.adjoint().unwrap().to_host().unwrap(), [wide.conj()]);
+    let matrix = DeviceMatrix::from_host(device, 1, 1, &[narrow]).unwrap();
+    assert_eq!(matrix.adjoint().unwrap().to_host().unwrap(), [Complex::new(narrow.re, -narrow.im)]);
+    let matrix = DeviceMatrix::from_host(device, 1, 1, &[pair]).unwrap();
+    assert_eq!(matrix.adjoint().unwrap().to_host().unwrap(), [[pair[0], -pair[1]]]);
+
+    // Parts that follow each other, seen as complex numbers.
+    let parts = DeviceMatrix::from_host(device, 1, 4, &[1.0f32, 2.0, 3.0, -4.0]).unwrap();
+    let adjoint = parts.view().cast::<Complex<f32>>().unwrap().adjoint().unwrap();
+    assert_eq!(adjoint.to_host().unwrap(), [Complex::new(1.0, -2.0), Complex::new(3.0, 4.0)]);
+    let behind_one = parts.window(1, 1, 2, 2).unwrap().cast::<[f32; 2]>();
+    assert!(matches!(behind_one, Err(Error::Misaligned { needed: 8, .. })), "{behind_one:?}");
 }
 
 fn nothing_to_conjugate(device: &Device) {

@@ -4,8 +4,9 @@ use bytemuck::Pod;
 
 /// A complex number: the real part and behind it the imaginary part, two numbers of the same format in whose highest bit the sign is.
 ///
-/// Arrays of two floating-point numbers are complex numbers, and types of your own can be that have 4, 8 or 16 bytes. One of another size
-/// does not compile where it is conjugated; what is not two numbers like that has its highest bit flipped all the same.
+/// Arrays of two floating-point numbers are complex numbers, with the features `num-complex` and `half` those of these crates too, and
+/// types of your own can be that have 4, 8 or 16 bytes. One of another size does not compile where it is conjugated; what is not two
+/// numbers like that has its highest bit flipped all the same.
 ///
 /// ```
 /// use transpose::{Conjugate, Device, DeviceMatrix};

@@ -1,6 +1,7 @@
 //! Numbers of 16 bits as elements: [`struct@f16`] and [`struct@bf16`] of [`half`](https://docs.rs/half).
 //!
-//! The feature makes both `Pod`, which is all that an element has to be.
+//! The feature makes both `Pod`, which is all that an element has to be, and pairs of them complex numbers:
+//! [`Conjugate`](crate::Conjugate).
 //!
 //! ```
 //! use transpose::interop::half::{bf16, f16};
@@ -17,3 +18,6 @@
 //! ```
 
 pub use ::half::{bf16, f16};
+
+impl crate::Conjugate for [f16; 2] {}
+impl crate::Conjugate for [bf16; 2] {}
