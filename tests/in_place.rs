@@ -16,6 +16,7 @@ on_both_devices! {
     staged_tiles,
     flags_with_spreading_and_padding,
     many_panels,
+    slots_that_start_anywhere,
     carried_through_shared_memory,
     short_cycles,
     rows_that_do_not_fit,
@@ -243,6 +244,37 @@ fn many_panels(device: &Device) {
     for shape in [(1500, 9), (9, 1500)] {
         let options = InPlaceOptions { tile: Some((700, 0)), ..InPlaceOptions::default() };
         assert!(check_widths(device, shape, InPlace::TwoStage, &options));
+    }
+}
+
+/// Super-elements of bytes that start anywhere in a word: of every number of whole words and of single bytes before and behind them, in
+/// one chunk and in several.
+fn slots_that_start_anywhere(device: &Device) {
+    for length in (45..66).chain([125, 169, 170, 171, 253, 508, 509, 510, 511, 763, 1019]) {
+        let tile = Some((length, 0));
+        let options = InPlaceOptions { tile, ..InPlaceOptions::default() };
+        for shape in [(5 * length + 3, 9), (9, 5 * length + 3)] {
+            assert!(check_with::<u8>(device, shape, InPlace::TwoStage, &options));
+        }
+        let length = length / 3;
+        let options = InPlaceOptions { tile: Some((length, 0)), ..InPlaceOptions::default() };
+        for shape in [(7 * length + 1, 11), (11, 7 * length + 1)] {
+            assert!(check_with::<[u8; 3]>(device, shape, InPlace::TwoStage, &options));
+            assert!(check_with::<u16>(device, shape, InPlace::TwoStage, &options));
+        }
+    }
+    // Panels of narrow words whose rows and slots start on vectors, on units, and on neither.
+    for (length, width, gap) in
+        [(64, 144, 16), (64, 144, 0), (68, 140, 4), (67, 141, 3), (131, 66, 1), (48, 203, 5)]
+    {
+        let options = InPlaceOptions { tile: Some((length, 0)), ..InPlaceOptions::default() };
+        for shape in [(3 * length + gap, width), (width, 3 * length + gap)] {
+            assert!(check_with::<u8>(device, shape, InPlace::TwoStage, &options));
+            assert!(check_with::<u16>(device, shape, InPlace::TwoStage, &options));
+            assert!(check_with::<[u8; 3]>(device, shape, InPlace::TwoStage, &options));
+            assert!(check_with::<[u8; 7]>(device, shape, InPlace::TwoStage, &options));
+            assert!(check_with::<[u16; 3]>(device, shape, InPlace::TwoStage, &options));
+        }
     }
 }
 

@@ -20,8 +20,13 @@ struct Kernel<'p> {
     lines: Vec<&'p str>,
 }
 
-/// All kernels whose names begin so.
+/// A kernel for words of every width.
 fn kernels(stem: &str) -> Vec<Kernel<'static>> {
+    kernels_of(stem, 5)
+}
+
+/// A kernel for words of so many widths.
+fn kernels_of(stem: &str, widths: usize) -> Vec<Kernel<'static>> {
     let entries = PTX.iter().flat_map(|ptx| ptx.split(".entry ").skip(1)).filter_map(|text| {
         let (name, rest) = text.split_once('(')?;
         let (_, body) = rest.split_once("\n{")?;
@@ -29,9 +34,9 @@ fn kernels(stem: &str) -> Vec<Kernel<'static>> {
         let lines = body.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         Some(Kernel { name, lines })
     });
-    let is_one = |name: &str| name.strip_prefix(stem).is_some_and(|rest| rest.starts_with("_b"));
-    let found: Vec<_> = entries.filter(|kernel| is_one(kernel.name)).collect();
-    assert_eq!(found.len(), 5, "{stem}");
+    let width = |name: &str| name.strip_prefix(stem)?.strip_prefix("_b")?.parse::<usize>().ok();
+    let found: Vec<_> = entries.filter(|kernel| width(kernel.name).is_some()).collect();
+    assert_eq!(found.len(), widths, "{stem}");
     found
 }
 
@@ -132,13 +137,13 @@ fn threads_claim_elements() {
 /// One lane claims for the others: what they load is loaded before, what they store is stored after.
 #[test]
 fn warps_claim_chunks() {
-    for stem in ["permute", "permute_short", "permute_shortest", "carry"] {
-        for kernel in kernels(stem) {
-            kernel.is_strong();
-            kernel.claims_with("atom.acq_rel.gpu.global.or.b32");
-            kernel.separates(is_load, WARP_BARRIER, is_atomic);
-            kernel.separates(is_atomic, WARP_BARRIER, is_store);
-        }
+    let of_words = ["permute", "permute_short", "permute_shortest", "carry"];
+    let of_words = of_words.into_iter().flat_map(kernels);
+    for kernel in of_words.chain(kernels_of("permute_bytes", 1)) {
+        kernel.is_strong();
+        kernel.claims_with("atom.acq_rel.gpu.global.or.b32");
+        kernel.separates(is_load, WARP_BARRIER, is_atomic);
+        kernel.separates(is_atomic, WARP_BARRIER, is_store);
     }
 }
 

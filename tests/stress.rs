@@ -35,6 +35,11 @@ fn cases(is_gpu: bool) -> Vec<Case> {
         add(InPlace::TwoStage, tile(length, 0), &[(61, 13), (13, 61), (187, 35)]);
     }
     add(InPlace::TwoStage, tile(700, 0), &[(1500, 9), (9, 1500)]);
+    // `permute_bytes`, of narrow elements.
+    for length in [61, 169, 511] {
+        let (long, short) = (3 * length + 5, 13);
+        add(InPlace::TwoStage, tile(length, 0), &[(long, short), (short, long)]);
+    }
     add(InPlace::ThreeStage, default, &[(120, 90), (128, 64)]);
     add(InPlace::FourStage, default, &[(72, 180)]);
     // `carry`.

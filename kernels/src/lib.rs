@@ -85,7 +85,7 @@ pub mod multiply;
     feature = "tensor"
 ))]
 pub mod opaque;
-#[cfg(any(feature = "fast", feature = "tensor"))]
+#[cfg(any(feature = "fast", feature = "in_place", feature = "tensor"))]
 pub mod shared;
 #[cfg(any(feature = "fast", feature = "tensor"))]
 pub mod slide;

@@ -41,6 +41,17 @@ pub unsafe fn shuffle(value: u32, lane: u32) -> u32 {
     unsafe { shfl_sync_idx(u32::MAX, value, lane, LAST) }
 }
 
+/// The `value` of the lane that this one names.
+///
+/// # Safety
+/// All 32 lanes of the warp call it together; `lane` is below 32.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn exchange(value: u32, lane: u32) -> u32 {
+    // SAFETY: the caller's obligation.
+    unsafe { shfl_sync_idx(u32::MAX, value, lane, LAST) }
+}
+
 /// The first lane's `value`.
 ///
 /// # Safety

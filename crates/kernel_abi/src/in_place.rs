@@ -30,7 +30,7 @@ params! {
         magic,
     }
 
-    /// A square matrix. For [`SQUARE`] and [`SQUARE_WIDE`].
+    /// Square matrices, alike and equally far apart. For [`SQUARE`] and [`SQUARE_WIDE`].
     Square {
         /// Rows and columns.
         side,
@@ -40,16 +40,24 @@ params! {
         tiles,
         /// How far apart rows of tiles are that take turns; a power of two, or 0.
         apart,
+        /// Elements from one matrix to the next.
+        stride,
+        /// Blocks of a matrix along the grid's x axis.
+        across: Divisor32,
     }
 
     /// For [`SQUARE_TUPLES`].
     SquareTuples {
-        /// The matrix.
+        /// The matrices.
         square: Square,
         /// Rows and columns of a tile.
         tile,
-        /// Words from one row of a tile in shared memory to the next.
+        /// Bytes from one row of a tile in shared memory to the next, a multiple of 4 and of a word.
         pitch,
+        /// log2 of the threads along a row of units: fewer than 7 if a word has less than 4 bytes.
+        units_along,
+        /// log2 of the threads along a row of vectors.
+        vectors_along,
         /// Words of an element.
         tuple: Divisor32,
     }
@@ -70,12 +78,18 @@ params! {
         tile_length,
         /// Columns of a tile.
         tile_width,
-        /// Words from one segment of the tile in shared memory to the next.
+        /// Words from one segment of the tile in shared memory to the next; bytes, a multiple of 4, with [`UNITS`].
         pitch,
-        /// [`TO_ROWS`], [`PADDED`], [`GROUPED`].
+        /// [`TO_ROWS`], [`PADDED`], [`GROUPED`], [`UNITS`], [`UNITS_ALIGNED`], [`BY_VECTORS`].
         mode,
         /// Words of an element.
         tuple: Divisor32,
+        /// Slots between two gaps, with [`UNITS`]: there are fewer than 2³¹ slots where there are gaps.
+        period: Divisor32,
+        /// log2 of the threads along a segment that is loaded, with [`UNITS`].
+        load_along,
+        /// log2 of the threads along a segment that is stored, with [`UNITS`].
+        store_along,
     }
 
     /// Slots that move along the cycles of their transposition, in chunks. For [`PERMUTE`] and its like.
@@ -201,6 +215,12 @@ pub const TO_ROWS: u64 = 1;
 pub const PADDED: u64 = 2;
 /// Blocks wait for each other.
 pub const GROUPED: u64 = 4;
+/// Words of 1 and 2 bytes move by units of 4 bytes.
+pub const UNITS: u64 = 8;
+/// All segments start and end on multiples of 4 bytes.
+pub const UNITS_ALIGNED: u64 = 16;
+/// All segments that are loaded start and end on multiples of 16 bytes, and are loaded by so many.
+pub const BY_VECTORS: u64 = 32;
 
 /// Columns are shuffled; otherwise rotated.
 pub const SHUFFLE: u64 = 1;
@@ -225,6 +245,9 @@ pub const HOLDING_THREADS: u32 = 512;
 /// Threads of the blocks whose warps move chunks along cycles; fewer where one warp does everything.
 pub const MOVING_THREADS: u32 = 128;
 
+/// The most bytes of a chunk of [`PERMUTE_BYTES`]: 128 words that it touches, and may start in the last byte of the first.
+pub const MOST_BYTES: u64 = 128 * 4 - 3;
+
 /// Threads of the blocks that stage rows.
 pub const STAGING_THREADS: u32 = 256;
 const STAGING_BLOCK: [u32; 3] = [STAGING_THREADS, 1, 1];
@@ -235,13 +258,13 @@ pub const STUDY_THREADS: u32 = 256;
 table! { IN_PLACE of InPlace:
     /// Exchanges two tiles of a square matrix, element by element.
     SQUARE = "square" takes Square {
-        1: exactly SQUARE_BLOCK, 2: exactly SQUARE_BLOCK, 4: exactly SQUARE_BLOCK, 8: exactly SQUARE_BLOCK
+        4: exactly SQUARE_BLOCK, 8: exactly SQUARE_BLOCK
     }
     /// Exchanges two tiles of a square matrix by accesses of 16 bytes.
     SQUARE_WIDE = "square_wide" takes Square {
         1: exactly SQUARE_BLOCK, 2: exactly SQUARE_BLOCK, 4: exactly SQUARE_BLOCK, 8: exactly SQUARE_BLOCK, 16: exactly SQUARE_BLOCK
     }
-    /// Exchanges two tiles of a square matrix whose elements have several words.
+    /// Exchanges two tiles of a square matrix whose elements have several words, or whose rows start anywhere.
     SQUARE_TUPLES = "square_tuples" takes SquareTuples {
         1: exactly SQUARE_BLOCK, 2: exactly SQUARE_BLOCK, 4: exactly SQUARE_BLOCK, 8: exactly SQUARE_BLOCK, 16: exactly SQUARE_BLOCK
     }
@@ -264,6 +287,10 @@ table! { IN_PLACE of InPlace:
     /// Moves the shortest super-elements along the cycles of their transposition, sixteen steps at a time.
     PERMUTE_SHORTEST = "permute_shortest" takes Slots {
         1: within MOVING_THREADS, 2: within MOVING_THREADS, 4: within MOVING_THREADS, 8: within MOVING_THREADS, 16: within MOVING_THREADS
+    }
+    /// Moves super-elements that start anywhere along the cycles of their transposition: chunks of 8 to [`MOST_BYTES`] bytes.
+    PERMUTE_BYTES = "permute_bytes" takes Slots {
+        1: within MOVING_THREADS
     }
     /// Moves super-elements along short cycles, a warp to a cycle.
     LEADERS = "leaders" takes Slots {

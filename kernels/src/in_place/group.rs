@@ -30,6 +30,10 @@
 //! are therefore in *base causality order*, and in *causality order*, for L and S access one address by the generic proxy. There is no
 //! *data-race*, and L does not read from S. Two stores never meet: a place is stored to once in a launch.
 //!
+//! L and S may be of different widths, where narrow words are moved by units and by vectors: a unit that one block loads and one that another
+//! stores may overlap in part. What is said of them holds for each byte that they share. There is no data-race, so none of mixed sizes either, which
+//! the model would say nothing about. And no access touches a byte outside its block's part of a whole.
+//!
 //! Tickets order nothing: only that each is taken once matters.
 
 use super::strong::{fetch_add, load_acquire, take_number};

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `square`, `packed`, `square_tuples` | two tiles, mirrored at the diagonal | one block holds both |
 //! | `panel` | a panel of rows, or a tile of it | barrier in the block, counters between blocks |
-//! | `permute` | super-elements along cycles (100!, 0100!, 1000!) | a flag bit per super-element |
+//! | `permute`, `permute_bytes` | super-elements along cycles (100!, 0100!, 1000!) | a flag bit per super-element |
 //! | `carry` | the same, through shared memory | the same |
 //! | `leaders` | super-elements along short cycles | one warp has the whole cycle |
 //! | `fused` | tiles along cycles, transposed on the way | a flag bit per tile |
@@ -16,7 +16,7 @@
 //! | `rows`, `columns` | rows and columns of the C2R/R2C decomposition | as `panel` |
 //! | `staged` | rows of it that are too long for the chip | what is written is another memory |
 //!
-//! `slots` has what `permute`, `carry` and `leaders` share, `strong` and `group` why the order of accesses is enough.
+//! `segments`, `unit_segments` and `units` have how tiles are moved between memory and chip, `slots` has what `permute`, `carry` and `leaders` share, `strong` and `group` why the order of accesses is enough.
 //! `docs/in-place.md` explains the algorithms that they are the steps of.
 //!
 //! `carry`, `fused`, `flags` and `cycle` run only where a caller asks for them: they are a family of their own,
@@ -39,12 +39,13 @@ pub mod group;
 #[cfg(feature = "in_place")]
 pub mod leaders;
 #[cfg(feature = "in_place")]
-#[cfg(feature = "in_place")]
 pub mod packed;
 #[cfg(feature = "in_place")]
 pub mod panel;
 #[cfg(feature = "in_place")]
 pub mod permute;
+#[cfg(feature = "in_place")]
+pub mod permute_bytes;
 #[cfg(feature = "in_place")]
 pub mod rows;
 pub mod segments;
@@ -57,6 +58,10 @@ pub mod square_tuples;
 pub mod staged;
 pub mod strong;
 pub mod sweep;
+#[cfg(feature = "in_place")]
+pub mod unit_segments;
+#[cfg(feature = "in_place")]
+pub mod units;
 pub mod unroll;
 
 /// Defines one entry point per element width: its row of the table and its parameters.

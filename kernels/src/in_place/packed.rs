@@ -9,7 +9,7 @@
 //! then neither the stores of a warp (8 places in a row, 4 rows of words) nor its loads
 //! (4 words of each of 8 places, in 4 columns) meet in a bank.
 
-use super::square::tiles;
+use super::square::{place, Place};
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
 use crate::tile::shared_address;
@@ -71,7 +71,9 @@ unsafe fn packed<E: Element, const R: usize>(matrix: *mut E, _: *mut u32, params
 where
     [u32; R]: Block,
 {
-    let Some((upper, has_mirror)) = tiles(params.tiles, params.apart) else { return };
+    let Some(Place { upper, has_mirror, before }) = place(&params) else { return };
+    // SAFETY: where this block's matrix starts.
+    let matrix = unsafe { matrix.add(before as usize) };
     // SAFETY: the launch has dynamic shared memory for two tiles.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let side = COLUMN_WORDS * R as u32;
@@ -86,7 +88,7 @@ where
         tile.0 * side as u64 + (row as u64) < params.side
             && tile.1 * side as u64 + ((vector * per_vector) as u64) < params.side
     };
-    let place = |tile: (u64, u64), row: u32| {
+    let address_in = |tile: (u64, u64), row: u32| {
         let col = tile.1 * side as u64 + (vector * per_vector) as u64;
         let index = (tile.0 * side as u64 + row as u64) * params.ld + col;
         // SAFETY: inside the matrix, as `inside` is asked first.
@@ -95,7 +97,7 @@ where
     let load = |tile, row| {
         if inside(tile, row) {
             // SAFETY: inside the matrix, and aligned.
-            unsafe { load_vector(place(tile, row)) }.u32s()
+            unsafe { load_vector(address_in(tile, row)) }.u32s()
         } else {
             [0; 4]
         }
@@ -134,7 +136,7 @@ where
         for (k, word) in words.iter_mut().enumerate() {
             *word = u32::load_shared(address(tile, row, vector * 4 + k as u32));
         }
-        store_vector(place(target, row), B16::from_u32s(words))
+        store_vector(address_in(target, row), B16::from_u32s(words))
     };
     for step in 0..R {
         let row = line + step as u32 * 32;

@@ -17,6 +17,8 @@
 
 use super::group::Group;
 use super::segments::{self, Segments};
+use super::unit_segments::UnitTile;
+use super::units::Word;
 use crate::divide::{Divisor, Divisor32};
 use crate::element::{Element, B16};
 use crate::launch::never_more_registers;
@@ -24,7 +26,9 @@ use crate::opaque::{lane_again, opaque};
 use crate::tile::shared_address;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::thread;
-use kernel_abi::in_place::{self, Panels, GROUPED, PADDED, TO_ROWS};
+use kernel_abi::in_place::{
+    self, Panels, BY_VECTORS, GROUPED, PADDED, TO_ROWS, UNITS, UNITS_ALIGNED,
+};
 
 /// The words of an element: one, unless there are `MANY`.
 #[derive(Clone, Copy)]
@@ -93,7 +97,7 @@ impl<const MANY: bool> Held<MANY> {
 /// # Safety
 /// The obligations of the entry points.
 #[inline(always)]
-unsafe fn panel<E: Element, const TUPLES: bool>(matrix: *mut E, scratch: *mut u32, params: Panels) {
+unsafe fn panel<E: Word, const TUPLES: bool>(matrix: *mut E, scratch: *mut u32, params: Panels) {
     // Two blocks of 512 threads at a time, on all chips. For other elements the assembler sees to that by itself, where
     // it is possible.
     if size_of::<E>() == 4 && !TUPLES {
@@ -119,7 +123,7 @@ unsafe fn panel<E: Element, const TUPLES: bool>(matrix: *mut E, scratch: *mut u3
 /// # Safety
 /// The obligations of the entry points; all threads of the block call it together, with nothing in shared memory.
 #[inline(always)]
-unsafe fn tile<E: Element, const TUPLES: bool>(
+unsafe fn tile<E: Word, const TUPLES: bool>(
     matrix: *mut E,
     base: u32,
     group: Group,
@@ -162,6 +166,34 @@ unsafe fn tile<E: Element, const TUPLES: bool>(
         gap: gap * k as u64,
         held,
     };
+    if size_of::<E>() < 4 && mode & UNITS != 0 {
+        let tuple = Divisor32::from(params.tuple);
+        let tile = UnitTile {
+            base,
+            pitch: params.pitch as u32,
+            tuple,
+            load_along: again(params.load_along) as u32,
+            store_along: again(params.store_along) as u32,
+            has_ends: mode & UNITS_ALIGNED == 0,
+            by_vectors: mode & BY_VECTORS != 0,
+        };
+        let slots = UnitSlots { slots, period: params.period.into() };
+        let row = tile_cols * tuple.divisor;
+        let slot = tile_rows * tuple.divisor;
+        // SAFETY: the caller's obligations; all places are inside the panel, and a barrier stands in `loaded`.
+        unsafe {
+            if to_rows {
+                tile.load(&slots, tile_cols, slot);
+                group.loaded(order, gap != 0);
+                tile.store(&slots, &rows, tile_rows, row);
+            } else {
+                tile.load(&rows, tile_rows, row);
+                group.loaded(order, gap != 0);
+                tile.store(&rows, &slots, tile_cols, slot);
+            }
+        }
+        return;
+    }
     // Tiles as wide as the panel are one stretch of memory.
     let stretch = Stretch { start: rows.start, line: params.row.into(), held };
     let whole_rows = tile_width == width;
@@ -241,6 +273,27 @@ impl<E, const MANY: bool> Segments<E> for Slots<E, MANY> {
     fn shared(&self, segment: u32, position: u32) -> u32 {
         let (row, word) = self.held.tuple.split(position);
         self.held.address::<E>(row, segment, word)
+    }
+}
+
+/// The same slots. Where there are gaps their numbers fit 32 bits, so that counting those takes a quarter of the instructions.
+struct UnitSlots<E, const MANY: bool> {
+    slots: Slots<E, MANY>,
+    period: Divisor32,
+}
+
+impl<E, const MANY: bool> Segments<E> for UnitSlots<E, MANY> {
+    #[inline(always)]
+    fn global(&self, segment: u32) -> *mut E {
+        let Slots { start, first, length, gap, .. } = self.slots;
+        let slot = first + segment as u64;
+        let gaps = self.period.divide(slot as u32).0 as u64 * gap;
+        start.wrapping_add((slot * length + gaps) as usize)
+    }
+
+    #[inline(always)]
+    fn shared(&self, segment: u32, position: u32) -> u32 {
+        self.slots.shared(segment, position)
     }
 }
 

@@ -33,6 +33,47 @@ use crate::warp::ballot;
 use cuda_std::{thread, warp};
 use kernel_abi::in_place::Slots;
 
+/// A chunk in the registers of a warp.
+pub trait Chunk<E>: Copy {
+    /// Any content.
+    const ANY: Self;
+
+    /// Loads the chunk of a slot that begins `offset` elements behind the layer's start.
+    ///
+    /// # Safety
+    /// The obligations of the entry points. All lanes of a warp call it together.
+    unsafe fn load(layer: &Layer<E>, offset: usize) -> Self;
+
+    /// Stores what was loaded from one slot's chunk to another's.
+    ///
+    /// # Safety
+    /// The obligations of the entry points. All lanes of a warp call it together, the other chunk was claimed, and a barrier stands between.
+    unsafe fn store(self, layer: &Layer<E>, from: usize, to: usize);
+}
+
+/// A lane's elements of a chunk: every 32nd.
+impl<E: Strong, const ELEMENTS: usize> Chunk<E> for [E; ELEMENTS] {
+    const ANY: Self = [E::ANY; ELEMENTS];
+
+    #[inline(always)]
+    unsafe fn load(layer: &Layer<E>, offset: usize) -> Self {
+        let mut held = Self::ANY;
+        each_element::<ELEMENTS>(layer.length, |k, position| {
+            // SAFETY: inside the chunk.
+            held[k] = unsafe { E::load_strong(layer.start.add(offset + position)) };
+        });
+        held
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, layer: &Layer<E>, _: usize, to: usize) {
+        each_element::<ELEMENTS>(layer.length, |k, position| {
+            // SAFETY: inside the chunk.
+            unsafe { self[k].store_strong(layer.start.add(to + position)) };
+        });
+    }
+}
+
 /// Moves what is unmoved, through registers.
 ///
 /// # Safety
@@ -46,7 +87,7 @@ unsafe fn permute<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
     // SAFETY: the caller's obligations; a start lies in its layer, and is clear.
     unsafe {
         each_start(matrix, flags, params, |cycles, layer, slot| {
-            follow::<E, ELEMENTS, STEPS>(cycles, layer, slot)
+            follow::<E, [E; ELEMENTS], STEPS>(cycles, layer, slot)
         })
     }
 }
@@ -79,13 +120,13 @@ unsafe fn look_ahead<E>(cycles: &Cycles, layer: &Layer<E>, start: u32, steps: u3
 /// # Safety
 /// The obligations of the entry points; all lanes of a warp agree on the arguments.
 #[inline(always)]
-unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
+pub unsafe fn follow<E, C: Chunk<E>, const STEPS: usize>(
     cycles: &Cycles,
     layer: &Layer<E>,
     start: u32,
 ) {
     let lane = thread::thread_idx_x() & 31;
-    let mut carried = [E::ANY; ELEMENTS];
+    let (mut carried, mut carried_from) = (C::ANY, start);
     let mut carrying = false;
     let mut slot = start;
     // The places, of those that come, which nobody owned when last looked at: only they are read.
@@ -93,7 +134,7 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
     let mut promising = unsafe { look_ahead(cycles, layer, start, STEPS as u32) };
     loop {
         let mut places = [slot; STEPS];
-        let mut held = [[E::ANY; ELEMENTS]; STEPS];
+        let mut held = [C::ANY; STEPS];
         let mut mine = slot;
         crate::unroll!(STEP in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {
             if STEP < STEPS {
@@ -103,7 +144,7 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
                 }
                 if promising >> STEP & 1 != 0 {
                     // SAFETY: the caller's obligations.
-                    unsafe { load(layer, cycles.offset(slot), &mut held[STEP]) };
+                    held[STEP] = unsafe { C::load(layer, cycles.offset(slot)) };
                 }
                 slot = cycles.next(slot);
             }
@@ -143,53 +184,26 @@ unsafe fn follow<E: Strong, const ELEMENTS: usize, const STEPS: usize>(
         let owned = free & !(u32::MAX << STEPS);
         if carrying {
             // SAFETY: the caller's obligations; the place was claimed and a barrier stands between.
-            unsafe { store(layer, cycles.offset(places[0]), &carried) };
+            unsafe {
+                carried.store(layer, cycles.offset(carried_from), cycles.offset(places[0]));
+            }
         }
         crate::unroll!(STEP in [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] {
             if STEP < STEPS && owned >> (STEP - 1) & 1 != 0 {
                 // SAFETY: the caller's obligations; the place was claimed and a barrier stands between.
-                unsafe { store(layer, cycles.offset(places[STEP]), &held[STEP - 1]) };
+                unsafe {
+                    let [from, to] = [places[STEP - 1], places[STEP]].map(|slot| cycles.offset(slot));
+                    held[STEP - 1].store(layer, from, to);
+                }
             }
         });
         if owned >> (STEPS - 1) & 1 == 0 {
             return;
         }
-        carried = held[STEPS - 1];
+        (carried, carried_from) = (held[STEPS - 1], places[STEPS - 1]);
         carrying = true;
         promising = free >> STEPS;
     }
-}
-
-/// Loads a lane's elements of a chunk.
-///
-/// # Safety
-/// The obligations of the entry points.
-#[inline(always)]
-unsafe fn load<E: Strong, const ELEMENTS: usize>(
-    layer: &Layer<E>,
-    offset: usize,
-    held: &mut [E; ELEMENTS],
-) {
-    each_element::<ELEMENTS>(layer.length, |k, position| {
-        // SAFETY: inside the chunk.
-        held[k] = unsafe { E::load_strong(layer.start.add(offset + position)) };
-    });
-}
-
-/// Stores a lane's elements of a chunk.
-///
-/// # Safety
-/// The obligations of the entry points.
-#[inline(always)]
-unsafe fn store<E: Strong, const ELEMENTS: usize>(
-    layer: &Layer<E>,
-    offset: usize,
-    held: &[E; ELEMENTS],
-) {
-    each_element::<ELEMENTS>(layer.length, |k, position| {
-        // SAFETY: inside the chunk.
-        unsafe { held[k].store_strong(layer.start.add(offset + position)) };
-    });
 }
 
 crate::in_place::in_place_entries! {

@@ -133,7 +133,7 @@ pub unsafe fn each_start<E>(
 }
 
 /// Calls `access` with the number and the position of each element of a chunk that is this lane's: every 32nd, `ELEMENTS` at
-/// most. In all kernels an element of a chunk is the same lane's wherever the chunk is.
+/// most. An element of a chunk is the same lane's wherever the chunk is.
 #[inline(always)]
 pub fn each_element<const ELEMENTS: usize>(length: u32, mut access: impl FnMut(usize, usize)) {
     let lane = thread::thread_idx_x() & 31;

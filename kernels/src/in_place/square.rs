@@ -1,9 +1,10 @@
-//! A square matrix: two tiles, mirrored at the diagonal, change places in one pass.
+//! Square matrices: two tiles, mirrored at the diagonal, change places in one pass.
 //!
 //! A block loads both, keeps them in shared memory, and stores each transposed where the other was.
 //! Accesses to the matrix are 16 bytes wide where `VECTOR` elements fill that; a column of a tile
 //! is put together from single elements, which an odd pitch keeps out of each other's banks.
 
+use crate::divide::Divisor32;
 use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
 use crate::opaque::opaque;
@@ -47,7 +48,7 @@ macro_rules! single {
     };
 }
 
-single!(u8, u16, u32, u64);
+single!(u32, u64);
 
 /// Implements [`Neighbours`] for the elements that fill 16 bytes.
 macro_rules! neighbours {
@@ -89,7 +90,9 @@ unsafe fn square<
     _: *mut u32,
     params: Square,
 ) {
-    let Some((upper, has_mirror)) = tiles(params.tiles, params.apart) else { return };
+    let Some(Place { upper, has_mirror, before }) = place(&params) else { return };
+    // SAFETY: where this block's matrix starts.
+    let matrix = unsafe { matrix.add(before as usize) };
     // SAFETY: the launch has dynamic shared memory for two tiles.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
     let pitch = TILE + 1;
@@ -104,7 +107,7 @@ unsafe fn square<
         tile.0 * TILE as u64 + (row as u64) < params.side
             && tile.1 * TILE as u64 + (col as u64) < params.side
     };
-    let place = |tile: (u64, u64), row: u32| {
+    let address_in = |tile: (u64, u64), row: u32| {
         let row = tile.0 * TILE as u64 + row as u64;
         // SAFETY: inside the matrix, as `inside` is asked first.
         unsafe { matrix.add((row * params.ld + tile.1 * TILE as u64 + col as u64) as usize) }
@@ -116,11 +119,11 @@ unsafe fn square<
         let row = first_row + step as u32 * step_rows;
         if inside(upper, row) {
             // SAFETY: inside the matrix.
-            held[0][step] = unsafe { E::load_all(place(upper, row)) };
+            held[0][step] = unsafe { E::load_all(address_in(upper, row)) };
         }
         if has_mirror && inside(mirror, row) {
             // SAFETY: inside the matrix.
-            held[1][step] = unsafe { E::load_all(place(mirror, row)) };
+            held[1][step] = unsafe { E::load_all(address_in(mirror, row)) };
         }
     }
     for tile in 0..2 {
@@ -145,7 +148,7 @@ unsafe fn square<
         for (lane, element) in elements.iter_mut().enumerate() {
             *element = E::load_shared(address(tile, col + lane as u32, row));
         }
-        E::store_all(elements, place(target, row))
+        E::store_all(elements, address_in(target, row))
     };
     // Else the addresses would be kept from the loads on, in 15 registers.
     let first_row = opaque(first_row);
@@ -160,24 +163,37 @@ unsafe fn square<
     }
 }
 
-/// The tile above the diagonal, or on it, that this block takes, and whether it has a mirror image.
-///
-/// The grid's x axis counts along rows of tiles, its y axis the rows, in the order of [`in_pairs`]: if
-/// rows of the matrix meet in few banks of the memory, two rows of tiles are walked at a time, whose mirrors are
-/// columns `apart` tiles from each other.
-#[inline(always)]
-pub fn tiles(tiles: u64, apart: u64) -> Option<((u64, u64), bool)> {
-    let whole = (2 * apart).max(1) - 1;
-    let (row, col) = fold((tiles + whole) & !whole, apart as u32)?;
-    (col < tiles).then_some(((row, col), row != col))
+/// What a block of a batch of squares takes.
+pub struct Place {
+    /// The row and the column of a tile above the diagonal, or on it.
+    pub upper: (u64, u64),
+    /// Whether it has a mirror image, which the block takes too.
+    pub has_mirror: bool,
+    /// Elements before its matrix.
+    pub before: u64,
 }
 
-/// This block's place in the upper triangle of `side × side` places.
+/// The place of this block.
+///
+/// The grid's x axis counts along rows of tiles, of one matrix after the other, its y axis the rows, in the order of
+/// [`in_pairs`]: if rows of a matrix meet in few banks of the memory, two rows of tiles are walked at a time, whose mirrors are
+/// columns `apart` tiles from each other.
+#[inline(always)]
+pub fn place(params: &Square) -> Option<Place> {
+    let Square { tiles, apart, stride, across, .. } = *params;
+    let (number, x) = Divisor32::from(across).divide(thread::block_idx_x());
+    let whole = (2 * apart).max(1) - 1;
+    let (row, col) = fold((tiles + whole) & !whole, apart as u32, x as u64)?;
+    let before = number as u64 * stride;
+    (col < tiles).then_some(Place { upper: (row, col), has_mirror: row != col, before })
+}
+
+/// The place of the block that is the `x`th of its row of the grid, in the upper triangle of `side × side` places.
 ///
 /// Rows `row` and `side − 1 − row` of the triangle have `side + 1` places together: one row of the grid.
 #[inline(always)]
-fn fold(side: u64, apart: u32) -> Option<(u64, u64)> {
-    let (x, row) = (thread::block_idx_x() as u64, in_pairs(thread::block_idx_y(), apart) as u64);
+fn fold(side: u64, apart: u32, x: u64) -> Option<(u64, u64)> {
+    let row = in_pairs(thread::block_idx_y(), apart) as u64;
     let mirror = side - 1 - row;
     if x < side - row {
         Some((row, row + x))
@@ -191,8 +207,7 @@ fn fold(side: u64, apart: u32) -> Option<(u64, u64)> {
 crate::in_place::in_place_entries! {
     "Transposes a square matrix, element by element.",
     SQUARE: Square, square =>
-        square_b1: u8, 32, 1, 4; square_b2: u16, 32, 1, 4; square_b4: u32, 32, 1, 4;
-        square_b8: u64, 32, 1, 4
+        square_b4: u32, 32, 1, 4; square_b8: u64, 32, 1, 4
 }
 
 crate::in_place::in_place_entries! {

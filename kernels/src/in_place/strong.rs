@@ -4,7 +4,7 @@
 //! afterwards, by a flag, whether what it loaded counts.
 //!
 //! # The rule
-//! A *place* is what moves as one: an element (`flags`), a chunk of a super-element (`permute`, `carry`) or
+//! A *place* is what moves as one: an element (`flags`), a chunk of a super-element (`permute`, `permute_bytes`, `carry`) or
 //! a tile (`fused`). It has a flag, a bit that is clear at first and that only [`claim`] sets. A *party* is
 //! what moves a place: a thread, a warp, a block. The party whose claim sets the flag of a place owns what
 //! stood there, and stores it to the next place of the cycle. With every place that it comes to, a party does
@@ -37,7 +37,9 @@
 //! - **Two stores**: there is one to each element. One place comes before in the cycle, one party owns it, and that
 //!   stores it once.
 //!
-//! Vectors count as their words, each loaded and stored as a whole. The words of flags are only accessed by strong
+//! Vectors count as their words, each loaded and stored as a whole. Where places start anywhere in a word (`permute_bytes`), some of a place's bytes
+//! are accessed four at a time and some singly. Which ones depends on the place's address alone, so all accesses to a byte are of one
+//! width and overlap completely, as the rule asks. The words of flags are only accessed by strong
 //! operations of 32 bits; what zeroes them is an earlier operation of the stream (or stands before a barrier:
 //! `flags`). The order between launches is the stream's; launches that come early wait for it (`launch::begin`).
 //!

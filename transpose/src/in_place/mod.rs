@@ -15,6 +15,7 @@
 //! | `layouts` | arrays of structures and their conversions |
 //! | `studies` | what is there only with the feature `in_place_studies` |
 //! | `shape`, `options` | what is transposed, and what a caller may choose |
+//! | `squares` | batches of squares |
 //! | `methods` | what matrices offer of all this |
 
 mod cycles;
@@ -28,6 +29,7 @@ mod panels;
 mod plan;
 mod recipe;
 mod shape;
+mod squares;
 mod stages;
 mod studies;
 mod tiles;

@@ -21,6 +21,7 @@ use super::options::InPlaceOptions;
 use super::recipe::{Recipe, Step};
 use super::shape::{Shape, scratch_limit};
 use crate::Result;
+use crate::divide::gcd;
 use crate::facts::{Facts, GRID_LIMIT};
 use crate::launch::Launch;
 use crate::layout::Layout;
@@ -82,7 +83,7 @@ impl OnChip {
         let tile_width = (elements / length).max(segment).min(width);
         let tile_width = width.div_ceil(width.div_ceil(tile_width));
         // Whole sectors, if that leaves some.
-        let sector = (32 / bytes).max(1);
+        let sector = 32 / gcd(32, bytes);
         let tile_width =
             if tile_width > 4 * sector { tile_width / sector * sector } else { tile_width };
         let tile_length = (elements / tile_width).clamp(1, length);
@@ -142,7 +143,9 @@ fn choose_for(
     loop {
         // A single row to a panel saves the first pass, if it is long enough to be moved by itself.
         let single = (shape.element_bytes() >= SINGLE_BYTES).then_some(1);
-        let lengths = (most / 2 + 1..=most).chain(single);
+        // Narrow words move faster in shorter panels that are whole vectors.
+        let least = if shape.width.bytes() < 4 { most / 3 } else { most / 2 };
+        let lengths = (least + 1..=most).chain(single);
         let candidates = lengths.map(panels).filter(fits);
         let best = candidates.min_by(|a, b| cost(a, shape).total_cmp(&cost(b, shape)));
         if let Some(best) = best {
@@ -199,20 +202,25 @@ fn cost(panels: &Panels, shape: &Shape) -> f64 {
     let aligned = |unit: usize| slot.is_multiple_of(unit) && pitch.is_multiple_of(unit);
     // A slot that shares sectors with its neighbours moves them twice.
     let shared_sectors = if aligned(32) { 0.0 } else { 32.0 / slot as f64 };
-    let words = panels.length * shape.tuple;
-    let idle = words.next_multiple_of(32) as f64 / words as f64 - 1.0;
+    // Lanes without a word: of slots that start anywhere in 4 bytes, or of rows of 32.
+    let (held, words) = match aligned(4) {
+        false => (slot.next_multiple_of(Slots::MOST_BYTES), slot),
+        true => ((panels.length * shape.tuple).next_multiple_of(32), panels.length * shape.tuple),
+    };
+    let idle = held as f64 / words as f64 - 1.0;
     let saved = panels.gap as f64 / (panels.length * panels.panels) as f64;
     // Slots are moved by the widest words that they are aligned to.
-    let narrow = match [16, 4, 2].into_iter().find(|&unit| aligned(unit)) {
+    let narrow = match [16, 4].into_iter().find(|&unit| aligned(unit)) {
         Some(16) => 0.0,
         Some(4) => 0.02,
-        Some(_) => 1.0,
-        None => 4.0,
+        _ => 0.8,
     };
+    // Tiles of narrow words are loaded by vectors if all of them start on one.
+    let singly = if shape.width.bytes() < 4 && !aligned(16) { 0.5 } else { 0.0 };
     // A step of a cycle costs about as much as 200 bytes.
     let steps = 200.0 / slot as f64;
     let passes = if panels.length == 1 { 1.0 } else { 2.0 };
-    passes + shared_sectors + 0.2 * idle + 8.0 * saved + narrow + steps
+    passes + shared_sectors + 0.2 * idle + 8.0 * saved + narrow + singly + steps
 }
 
 /// The bytes of scratch memory for counters, flags and what is saved.

@@ -1,5 +1,6 @@
 //! Planning an in-place transposition: which algorithm, with which sizes, at what cost.
 
+use super::launches::Squares;
 use super::layouts::Conversion;
 use super::options::{InPlace, InPlaceOptions};
 use super::recipe::Recipe;
@@ -286,7 +287,7 @@ fn choose(
     };
     let mut single = Recipe::default();
     let recipe = match algorithm {
-        InPlace::Auto if rows == cols && launches::square(shape, facts).is_some() => {
+        InPlace::Auto if rows == cols && launches::square(shape, Squares::ONE, facts).is_some() => {
             return choose(shape, InPlace::Square, facts, options);
         }
         InPlace::Auto => {
@@ -299,7 +300,7 @@ fn choose(
         }
         InPlace::Square if rows != cols => return Err(refuse("it is not square")),
         InPlace::Square => {
-            let launch = launches::square(shape, facts)
+            let launch = launches::square(shape, Squares::ONE, facts)
                 .ok_or_else(|| refuse("two elements do not fit on chip"))?;
             single.pass(launch, 0);
             single

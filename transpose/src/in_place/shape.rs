@@ -20,7 +20,11 @@ pub(super) struct Shape {
 
 impl Shape {
     pub fn of<T: Pod>(matrix: &DeviceMatrix<T>) -> Self {
-        let Layout { rows, cols, ld } = matrix.layout();
+        Self::of_layout::<T>(matrix.layout())
+    }
+
+    /// That of elements laid out so.
+    pub fn of_layout<T>(Layout { rows, cols, ld }: Layout) -> Self {
         let width = width_dividing([size_of::<T>()]);
         let tuple = size_of::<T>() / width.bytes();
         Shape { rows, cols, ld, width, tuple }

@@ -18,7 +18,7 @@ mod tiles;
 pub(super) use panels::Panels;
 pub(super) use shuffles::{Columns, shuffle_rows, stage_rows};
 pub(super) use slots::Slots;
-pub(super) use square::square;
+pub(super) use square::{Squares, square};
 pub(super) use tiles::{cycles, flags, fused, fused_shared_bytes};
 
 use crate::kernels::{self, Width};

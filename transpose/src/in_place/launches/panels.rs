@@ -1,11 +1,13 @@
 //! Panels of rows, held on chip by one block or by several together.
 
-use super::pitch::tuple_pitch;
+use super::pitch::{tuple_pitch, unit_pitch, units_along};
 use super::{BANKS_BYTES, WORD, launch};
 use crate::divide::{divisor, divisor32};
 use crate::kernels::Width;
 use crate::launch::Launch;
-use kernel_abi::in_place::{self as abi, GROUPED, PADDED, PANEL, PANEL_TUPLES, TO_ROWS};
+use kernel_abi::in_place::{
+    self as abi, BY_VECTORS, GROUPED, PADDED, PANEL, PANEL_TUPLES, TO_ROWS, UNITS, UNITS_ALIGNED,
+};
 
 /// Panels whose rows become slots, or the reverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,34 @@ pub struct Panels {
     pub tuple: usize,
 }
 
+/// Bytes of a unit.
+const UNIT: usize = 4;
+
+/// Bytes of a vector.
+const VECTOR: usize = 16;
+
+/// Bytes of the shortest segments that are moved by units: of shorter ones too much is before the first and behind the last.
+const LEAST_SEGMENT: usize = 32;
+
+/// Bytes of the smallest tile that is: in smaller ones, finding out where units are takes longer than moving words.
+const LEAST_TILE: usize = 8 << 10;
+
+/// How a tile of narrow words is held, and moved by units.
+#[derive(Clone, Copy, Debug)]
+struct Units {
+    /// Bytes from one segment in shared memory to the next.
+    pitch: usize,
+    /// Bytes of all of them.
+    bytes: usize,
+    /// log2 of the threads along a segment that is loaded, and stored.
+    load_along: usize,
+    store_along: usize,
+    /// Whether all segments start and end on units.
+    are_aligned: bool,
+    /// Whether those that are loaded do on vectors.
+    by_vectors: bool,
+}
+
 impl Panels {
     /// The blocks that hold a panel together.
     pub fn parts(&self) -> usize {
@@ -42,6 +72,47 @@ impl Panels {
     /// The bytes of the counters.
     pub fn counter_bytes(&self) -> usize {
         if self.waits() { (1 + self.panels) * WORD } else { 0 }
+    }
+
+    /// How narrow words are moved by units, if segments are long enough for that.
+    fn units(&self, word: Width) -> Option<Units> {
+        let element = self.tuple * word.bytes();
+        let (row, slot) = (self.tile_width * element, self.tile_length * element);
+        let is_small = row.min(slot) < LEAST_SEGMENT || self.tile_length * row < LEAST_TILE;
+        if word.bytes() >= UNIT || is_small {
+            return None;
+        }
+        let (loaded, stored, segments) = match self.to_rows {
+            true => (slot, self.tile_length, self.tile_width),
+            false => (row, self.tile_width, self.tile_length),
+        };
+        let threads = self.block_threads();
+        let store_along = units_along(stored, element, UNIT, threads.next_power_of_two());
+        let pitch = unit_pitch(loaded, element, UNIT, store_along);
+        let rows = self.width | self.tile_width;
+        let slots = self.length | self.gap | self.tile_length;
+        let start_on = |sides: usize, unit| (sides * element).is_multiple_of(unit);
+        // What a thread loads at a time, and how many of those it has in flight.
+        let by_vectors = start_on(if self.to_rows { slots } else { rows }, VECTOR);
+        let (vector, flight) = if by_vectors { (VECTOR, 4) } else { (UNIT, 8) };
+        let turns = |along: usize| {
+            let across = flight * (threads >> along).max(1);
+            loaded.div_ceil(vector << along) * segments.div_ceil(across)
+        };
+        Some(Units {
+            pitch,
+            bytes: pitch * segments,
+            load_along: (1..=5).rev().min_by_key(|&along| turns(along)).unwrap_or(5),
+            store_along: store_along.min(5),
+            are_aligned: start_on(rows | slots, UNIT),
+            by_vectors,
+        })
+    }
+
+    /// The threads of a block.
+    fn block_threads(&self) -> usize {
+        let words = self.tile_length * self.tile_width * self.tuple;
+        (words / 8).next_multiple_of(32).clamp(32, self.threads)
     }
 
     /// Words from one segment in shared memory to the next, whether they are padded, and the words
@@ -79,15 +150,22 @@ impl Panels {
 
     /// The bytes of shared memory that a tile takes.
     pub fn shared_bytes(&self, word: Width) -> usize {
-        (self.held(word).2 * word.bytes()).max(WORD)
+        match self.units(word) {
+            Some(units) => units.bytes,
+            None => (self.held(word).2 * word.bytes()).max(WORD),
+        }
     }
 
     pub fn launch(&self, word: Width) -> Launch {
         let Panels { length, width, panels, gap, tile_length, tile_width, tuple, .. } = *self;
         let (pitch, padded, _) = self.held(word);
-        let threads =
-            (tile_length * tile_width * tuple / 8).next_multiple_of(32).clamp(32, self.threads);
+        let threads = self.block_threads();
         let set = |bit, is: bool| if is { bit } else { 0 };
+        let units = self.units(word);
+        let moved = units.map_or(0, |units| {
+            UNITS | set(UNITS_ALIGNED, units.are_aligned) | set(BY_VECTORS, units.by_vectors)
+        });
+        let along = units.map_or([0; 2], |units| [units.load_along, units.store_along]);
         let params = abi::Panels {
             length: length as u64,
             width: width as u64,
@@ -96,9 +174,15 @@ impl Panels {
             gap: gap as u64,
             tile_length: tile_length as u64,
             tile_width: tile_width as u64,
-            pitch: pitch as u64,
-            mode: set(TO_ROWS, self.to_rows) | set(PADDED, padded) | set(GROUPED, self.waits()),
+            pitch: units.map_or(pitch, |units| units.pitch) as u64,
+            mode: set(TO_ROWS, self.to_rows)
+                | set(PADDED, padded)
+                | set(GROUPED, self.waits())
+                | moved,
             tuple: divisor32(tuple),
+            period: divisor32(if gap > 0 { panels } else { 1 }),
+            load_along: along[0] as u64,
+            store_along: along[1] as u64,
         };
         let kernel = if tuple == 1 { &PANEL } else { &PANEL_TUPLES };
         let blocks = panels * self.parts();

@@ -28,9 +28,47 @@ fn conflicts(pitch: usize, tuple: usize, width: Width) -> usize {
     banks.iter().map(Vec::len).max().unwrap_or(0)
 }
 
+/// log2 of the threads along a segment of units, of so many threads. The segments that a warp's units come from should be no more than there are
+/// banks; and no more segments should be taken at a time than there are.
+pub fn units_along(segments: usize, element: usize, unit: usize, threads: usize) -> usize {
+    let along = match element / (unit / 4) {
+        1 => 3,
+        2 | 3 => 4,
+        _ => 5,
+    };
+    // Those at a time are a multiple of 4.
+    let most = threads.ilog2() as usize - if unit == 4 { 2 } else { 0 };
+    (along..most).find(|along| threads >> along <= segments).unwrap_or(most)
+}
+
+/// Bytes from one segment to the next, for segments of so many bytes that are held as far behind a unit as they start in memory, and
+/// gathered across by units: of the least ones that have room, that with the fewest bank conflicts in a warp.
+pub fn unit_pitch(bytes: usize, element: usize, unit: usize, along: usize) -> usize {
+    let least = (bytes + 3).next_multiple_of(unit);
+    let pitches = (0..=(least / unit / 32).clamp(2, 16)).map(|more| least + more * unit);
+    pitches.min_by_key(|&pitch| unit_conflicts(pitch, element, unit, along)).unwrap_or(least)
+}
+
+/// The most words of 4 bytes that one bank serves when the lanes that are served together fetch the first words of their units.
+fn unit_conflicts(pitch: usize, element: usize, unit: usize, along: usize) -> usize {
+    let mut banks = vec![Vec::new(); BANKS_BYTES / 4];
+    for lane in 0..32.min(BANKS_BYTES / unit) {
+        let (number, across) = (lane % (1 << along), lane >> along);
+        let (segment, byte) = (number * unit / element, number * unit % element);
+        let first = segment * pitch + across * element + byte;
+        for word in first / 4..(first + unit - 3).div_ceil(4) {
+            let bank = &mut banks[word % (BANKS_BYTES / 4)];
+            if !bank.contains(&word) {
+                bank.push(word);
+            }
+        }
+    }
+    banks.iter().map(Vec::len).max().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{conflicts, tuple_pitch};
+    use super::{conflicts, tuple_pitch, unit_conflicts, unit_pitch, units_along};
     use crate::kernels::Width;
 
     #[test]
@@ -43,5 +81,19 @@ mod tests {
         }
         assert_eq!(conflicts(32, 1, Width::B4), 32);
         assert_eq!(conflicts(33, 1, Width::B4), 1);
+    }
+
+    /// No more than two words of a bank, whatever the element: the warp's units come from as many segments as there are banks.
+    #[test]
+    fn units_are_gathered_from_different_banks() {
+        for (element, unit) in [(1, 4), (2, 4), (3, 4), (5, 4), (7, 4), (12, 4), (24, 8), (48, 16)]
+        {
+            for segments in [32, 64, 100] {
+                let along = units_along(segments, element, unit, 256);
+                let pitch = unit_pitch(segments * element, element, unit, along);
+                assert!(pitch >= segments * element + 3 || unit > 4, "{element}");
+                assert!(unit_conflicts(pitch, element, unit, along) <= 3, "{element} {segments}");
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Super-elements that move along cycles, by whichever kernel suits their length and the cycles'.
 
-use super::{flag_bytes, launch};
+use super::{WORD, flag_bytes, launch};
 use crate::divide::divisor32;
 use crate::divide::gcd;
 use crate::facts::Facts;
@@ -10,8 +10,8 @@ use crate::kernels::{Width, width_dividing};
 use crate::launch::Launch;
 use kernel_abi::Kernel;
 use kernel_abi::in_place::{
-    self as abi, CARRY, LEADERS, LEADERS_SHORT, MOVING_THREADS, PERMUTE, PERMUTE_SHORT,
-    PERMUTE_SHORTEST,
+    self as abi, CARRY, LEADERS, LEADERS_SHORT, MOST_BYTES, MOVING_THREADS, PERMUTE, PERMUTE_BYTES,
+    PERMUTE_SHORT, PERMUTE_SHORTEST,
 };
 
 /// Cycles up to this length are short: a lane may walk them to find their lowest place.
@@ -19,6 +19,9 @@ const SHORT_CYCLE: usize = 64;
 
 /// Cycles that a multiprocessor should have, if each is moved by one warp.
 const CYCLES_EACH: usize = 128;
+
+/// Bytes of the shortest chunks that are moved by words though they start anywhere.
+const LEAST_BYTES: usize = 48;
 
 /// The length of the longest cycle, if it is short. As those of squares and of powers of two are. The
 /// cycle of offset 1 is the longest: the lengths of the others divide its length.
@@ -49,6 +52,9 @@ pub struct Slots {
 }
 
 impl Slots {
+    /// The most bytes of a chunk that starts anywhere in a word.
+    pub const MOST_BYTES: usize = MOST_BYTES as usize;
+
     /// Slots without a gap.
     pub fn dense(rows: usize, cols: usize, length: usize, instances: usize) -> Self {
         Slots { rows, cols, length, period: 1, gap: 0, instances }
@@ -111,8 +117,33 @@ impl Slots {
         (self.length.div_ceil(chunk), chunk)
     }
 
+    /// Long cycles, a flag to each chunk, where slots start anywhere in a word: the kernel counts bytes.
+    fn by_bytes(&self, width: Width, facts: &Facts) -> Option<(Launch, usize)> {
+        let bytes =
+            |words: usize| words.checked_mul(width.bytes()).filter(|&bytes| bytes < 1 << 31);
+        let (length, gap) = (bytes(self.length)?, bytes(self.gap)?);
+        let chunk = length.div_ceil(length.div_ceil(Self::MOST_BYTES).max(1));
+        let chunks = length.div_ceil(chunk.max(1));
+        // The last one may be shorter, by as many bytes as there are chunks.
+        let last = length - chunks.saturating_sub(1) * chunk;
+        if width.bytes() >= WORD || last < LEAST_BYTES {
+            return None;
+        }
+        let slots = Slots { length, gap, ..*self };
+        let units = slots.units(chunks);
+        let threads = if facts.in_turn { 32 } else { MOVING_THREADS as usize };
+        let most = if facts.in_turn { 1 } else { 4 * facts.multiprocessors };
+        let blocks = units.div_ceil(threads / 8).clamp(1, most);
+        let blocks = [blocks, threads, 0];
+        let launch = slots.moving(&PERMUTE_BYTES, Width::B1, blocks, (chunks, chunk));
+        Some((launch, flag_bytes(units)))
+    }
+
     /// Long cycles, a flag to each chunk.
     fn through_registers(&self, width: Width, facts: &Facts) -> (Launch, usize) {
+        if let Some(launch) = self.by_bytes(width, facts) {
+            return launch;
+        }
         let (chunks, chunk) = self.chunks(width);
         // As many bytes in flight with short chunks as with long ones.
         let kernel = match chunk.div_ceil(8 * lane_words(width)) {
@@ -207,7 +238,27 @@ fn lane_words(width: Width) -> usize {
 
 #[cfg(all(test, feature = "simulator"))]
 mod tests {
-    use super::{flag_bytes, gcd, scramble, short_cycle};
+    use super::{LEAST_BYTES, MOST_BYTES, Slots, abi, flag_bytes, gcd, scramble, short_cycle};
+    use crate::Device;
+    use crate::kernels::Width;
+
+    /// Chunks that start anywhere have words of their own, and fit the registers of a warp.
+    #[test]
+    fn chunks_of_bytes_are_neither_short_nor_long() {
+        let facts = Device::simulated().facts().clone();
+        for length in (1..3000).chain((1 << 18..1 << 19).step_by(997)) {
+            let slots = Slots { gap: 1, ..Slots::dense(5, 7, length, 1) };
+            let Some((launch, _)) = slots.by_bytes(Width::B1, &facts) else { continue };
+            let abi::Slots { chunk, chunks, .. } = launch.params.to().unwrap();
+            let last = length as u64 - (chunks - 1) * chunk;
+            assert!(
+                chunk <= MOST_BYTES && (LEAST_BYTES as u64..=chunk).contains(&last),
+                "{length}"
+            );
+        }
+        assert!(Slots::dense(5, 7, 509, 1).by_bytes(Width::B1, &facts).is_some());
+        assert!(Slots::dense(5, 7, 509, 1).by_bytes(Width::B4, &facts).is_none());
+    }
 
     #[test]
     fn scrambled_words_are_all_words() {
@@ -221,8 +272,7 @@ mod tests {
     #[cfg(all(feature = "simulator", feature = "in_place_studies"))]
     #[test]
     fn carried_super_elements_fit_the_room() {
-        use super::Slots;
-        use crate::{Carry, Device, InPlaceOptions};
+        use crate::{Carry, InPlaceOptions};
 
         let facts = Device::simulated().facts().clone();
         for bytes in 0..200 {
