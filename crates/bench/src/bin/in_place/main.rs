@@ -2,12 +2,14 @@
 //!
 //! `cargo run --release --bin in_place -- [TABLE…] [--shape ROWSxCOLS]`
 //!
-//! `tables` says what each table has, `elementary` measures single steps.
+//! `tables` says what each table has, `elementary` measures single steps, `batches` squares.
 
+mod batches;
 mod elementary;
 mod tables;
 
 use anyhow::{Context, Result};
+use batches::Batch;
 use bench::in_place::{Compared, Entrant, Outcome, compare, steps};
 use bench::program::{self, Common, usage};
 use bench::progress;
@@ -103,6 +105,7 @@ fn run(arguments: &Arguments) -> Result<()> {
             bench.compare(title, job)?;
         }
         match table {
+            Some(Table::Batches) => bench.batches(title, size(1 << 29))?,
             Some(Table::Carrying) => bench.steps(title, size(1 << 29), elementary::carrying)?,
             Some(Table::Spreading) => bench.steps(title, size(1 << 27), elementary::spreading)?,
             _ => {}
@@ -118,6 +121,7 @@ fn total(groups: &[(&str, Option<Table>, Vec<Job>)], device: &Device, turns: usi
     let turns = if device.is_gpu() { turns } else { 0 };
     let of = |(_, table, jobs): &(&str, Option<Table>, Vec<Job>)| {
         let single = match table {
+            Some(Table::Batches) => batches::BATCHES,
             Some(Table::Carrying) => elementary::CARRYING,
             Some(Table::Spreading) => elementary::SPREADING,
             _ => 0,
@@ -279,6 +283,21 @@ impl Bench<'_> {
             let time = time.map_or("–".to_owned(), |time| format!("{time:.1} µs"));
             self.report.below(&format!("    {count} × {step}: {time}"));
         }
+    }
+
+    /// Measures batches of squares: a row for each.
+    fn batches(&mut self, table: &str, bytes: usize) -> Result<()> {
+        batches::batches(self.device, bytes, self.arguments.turns, &mut |batch| {
+            self.bar.inc(1);
+            let Batch { count, side, bytes, gb_per_s } = batch;
+            let (rows, shape) = (count * side, format!("{count} × {side} × {side}"));
+            let mut cells: Vec<Cell> = vec![table.into(), rows.into(), side.into(), shape.into()];
+            cells.extend([bytes.into(), "squares".into()]);
+            cells.push(Cell::speed(gb_per_s.map(|(_, speed)| speed)));
+            cells.push(Cell::fraction(gb_per_s.map(|(copy, speed)| speed / copy)));
+            cells.extend([const { Cell::Nothing }; 5]);
+            self.report.row(cells);
+        })
     }
 
     /// Measures single steps: a row for each.

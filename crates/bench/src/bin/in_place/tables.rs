@@ -9,6 +9,8 @@ use transpose::InPlace;
 pub enum Table {
     /// Square matrices of every element width.
     Square,
+    /// Batches of squares, in one launch each.
+    Batches,
     /// The paper's six sizes, beside its Table 2.
     Paper,
     /// Large sizes with many divisors.
@@ -63,6 +65,7 @@ impl Table {
     pub fn title(self) -> &'static str {
         match self {
             Table::Square => "Square",
+            Table::Batches => "Batches of squares",
             Table::Paper => "The paper's sizes",
             Table::Large => "Large",
             Table::Primes => "Sizes without useful divisors",
@@ -74,7 +77,7 @@ impl Table {
         }
     }
 
-    /// What it measures; `size` is a length as the device can take it. The tables of single steps have none.
+    /// What it measures; `size` is a length as the device can take it. Those of batches and of single steps have none.
     pub fn jobs(self, size: &dyn Fn(usize) -> usize) -> Vec<Job> {
         let auto = &[InPlace::Auto][..];
         let two = &[InPlace::Auto, InPlace::Decomposed][..];
@@ -111,7 +114,7 @@ impl Table {
             }
             Table::Tuples => tuples(size),
             Table::Staged => each(&[(16000, 15000), (15000, 16000), (14951, 14939)], &[16], two),
-            Table::Spreading | Table::Carrying => Vec::new(),
+            Table::Batches | Table::Spreading | Table::Carrying => Vec::new(),
         }
     }
 }
