@@ -39,16 +39,18 @@
 //! compiles for the GPU it finds; neither a CUDA toolkit nor a nightly compiler is needed.
 //!
 //! # Features
-//! `simulator`, on by default: [`Device::simulated`], [`Device::any`], [`Device::observe`] and what they stand on. Without it a
-//! program has GPUs only.
+//! | feature | on by default | what it is for |
+//! |---|---|---|
+//! | `simulator` | yes | [`Device::simulated`], [`Device::any`], [`Device::observe`] and what they stand on. Without it a program has GPUs only, and builds in less time. |
+//! | `cust`, `cudarc` | no | devices on the streams of those crates, and memory of one as the other's ([`interop`]). The first asks for a CUDA toolkit when it is built, or for what the page of `cuda_driver` says in place of one; the second for nothing. |
+//! | `dlpack` | no | tensors of PyTorch, CuPy, NumPy and others, both ways ([`interop`]) |
+//! | `ndarray` | no | arrays of any rank, order and stride into and out of the device ([`DeviceTensor::from_ndarray`](DeviceTensor)) |
+//! | `half`, `num-complex` | no | their numbers as elements ([`interop`]) |
+//! | `in_place_studies` | no | the kernels in place that [`InPlace::Auto`] never takes, for comparing algorithms |
 //!
-//! `cust` and `cudarc`: devices on the streams of those crates, and memory of one as the other's, in [`interop`]. The first asks for a CUDA
-//! toolkit when it is built, or for what the page of `cuda_driver` says in place of one; the second for nothing.
-//!
-//! `in_place_studies`: kernels in place for comparing algorithms, which [`InPlace::Auto`] never takes.
-//!
-//! `dlpack`: tensors of PyTorch, CuPy, NumPy and others, both ways ([`interop`]). `half`, `num-complex`: their numbers as elements ([`interop`]). `ndarray`: arrays of any rank, order and stride into and out of the
-//! device ([`DeviceTensor::from_ndarray`](DeviceTensor)).
+//! The oldest Rust that will do is 1.89.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod adjoint;
 mod allocation;
@@ -103,5 +105,5 @@ pub use view::{MatrixView, MatrixViewMut};
 
 /// The samples of the guide are tests; one of them needs a feature, which the tests of the workspace turn on.
 #[cfg(all(doctest, feature = "dlpack", feature = "simulator"))]
-#[doc = include_str!("../../docs/guide.md")]
+#[doc = include_str!("../guide.md")]
 struct Guide;

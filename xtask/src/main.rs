@@ -7,6 +7,7 @@ mod copy;
 mod downstream;
 mod hopper;
 mod pack;
+mod package;
 mod paths;
 mod ptx;
 mod published;
@@ -43,6 +44,8 @@ enum Chore {
     Published,
     /// Build and run a project outside the workspace that has one line for the library, without a CUDA toolkit.
     Downstream,
+    /// Package every published crate, build each from its package, and its documentation as docs.rs does.
+    Package,
     /// Collect the tests, tables and examples as programs for a GPU machine that has no Rust.
     Bundle {
         /// The folder to write.
@@ -67,6 +70,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Hopper => hopper::simulate(),
         Chore::Published => published::check(),
         Chore::Downstream => downstream::check(),
+        Chore::Package => package::check(),
         Chore::Bundle { folder } => bundle::bundle(&folder),
         Chore::Ratchet => ratchet(),
         Chore::Tables { check } => tables::tables(check),

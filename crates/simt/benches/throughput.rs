@@ -1,7 +1,7 @@
 //! Thread-instructions per second: plain, with counters, with every check; on one
 //! core and on all. Every run's result is verified.
 //!
-//! `cargo bench -p simt`, or `cargo bench -p simt -- 1024` for another matrix.
+//! `cargo bench -p cuda-transpose-simt`, or `cargo bench -p cuda-transpose-simt -- 1024` for another matrix.
 
 use std::time::Instant;
 

@@ -12,12 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The library, told apart from the package on crates.io of the same name that the tables compare with.
-const LIBRARY: &str = concat!("transpose@", env!("CARGO_PKG_VERSION"));
-
 /// What makes cargo build the programs.
 const BUILDS: [&[&str]; 3] = [
-    &["test", "--no-run", "-p", LIBRARY, "-p", "transpose-tests"],
+    &["test", "--no-run", "-p", "cuda-transpose", "-p", "transpose-tests"],
     &[
         "build",
         "--bins",
