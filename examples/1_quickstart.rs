@@ -35,7 +35,7 @@ fn run(&Arguments { rows, cols }: &Arguments) -> Result<(), Box<dyn Error>> {
     let host: Vec<u32> = (0..elements).map(|index| index as u32).collect();
     println!("{rows} × {cols} u32 on {device}");
     let matrix = DeviceMatrix::from_host(&device, rows, cols, &host)?;
-    for strategy in Strategy::ALL {
+    for &strategy in Strategy::ALL {
         let transposed = matrix.transposed_with(strategy)?.to_host()?;
         let expected = |index: usize| (index % rows * cols + index / rows) as u32;
         if !transposed.iter().enumerate().all(|(index, &e)| e == expected(index)) {
@@ -72,7 +72,8 @@ fn measure(device: &Device, src: &DeviceMatrix<u32>) -> Result<(), Box<dyn Error
     const LAUNCHES: u32 = 10;
     let mut copy = DeviceMatrix::zeroed(device, src.nrows(), src.ncols())?;
     let mut dst = DeviceMatrix::zeroed(device, src.ncols(), src.nrows())?;
-    let ways: Vec<_> = std::iter::once(None).chain(Strategy::ALL.map(Some)).collect();
+    let ways: Vec<_> =
+        std::iter::once(None).chain(Strategy::ALL.iter().copied().map(Some)).collect();
     let mut times = vec![Vec::new(); ways.len()];
     for _ in 0..TURNS {
         for (way, times) in ways.iter().zip(&mut times) {

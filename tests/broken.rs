@@ -141,7 +141,7 @@ fn simulate(ptx: &str) -> Result<(Report, u64), Error> {
     let config =
         LaunchConfig { grid: [tiles, tiles, 1], block: [32, 32, 1], dynamic_shared_bytes: 0 };
     let arguments: [&[u8]; 3] = [&dst.to_le_bytes(), &src.to_le_bytes(), &N.to_le_bytes()];
-    let options = Options { checks: Checks::ALL, ..Options::default() };
+    let options = Options::default().checks(Checks::ALL);
     let module = transpose::simt::Module::parse(ptx)?;
     let report = module.kernel("transpose")?.launch(&memory, &config, &arguments, &options)?;
     Ok((report, dst))

@@ -63,7 +63,7 @@ fn elements_of_no_bytes_move(device: &Device) {
         matrix.copy_from_host(&elements).unwrap();
         matrix.copy_to_host(&mut elements.clone()).unwrap();
         let from_host = DeviceMatrix::from_host(device, rows, cols, &elements).unwrap();
-        for strategy in Strategy::ALL {
+        for &strategy in Strategy::ALL {
             let transposed = from_host.transposed_with(strategy).unwrap();
             assert_eq!(transposed.shape(), (cols, rows));
             assert_eq!(transposed.to_host().unwrap().len(), rows * cols);
@@ -95,7 +95,7 @@ fn elements_of_no_bytes_in_batches_and_windows(device: &Device) {
 
 fn elements_of_no_bytes_in_place(device: &Device) {
     for (rows, cols) in SHAPES {
-        for algorithm in InPlace::ALL {
+        for &algorithm in InPlace::ALL {
             let mut matrix = DeviceMatrix::<Nothing>::zeroed(device, rows, cols).unwrap();
             let Ok(mut plan) = InPlacePlan::new(&matrix, algorithm) else {
                 panic!("{algorithm} does not serve {rows} × {cols} elements of no bytes");
@@ -171,7 +171,7 @@ fn rows_as_far_apart_as_can_be(device: &Device) {
 
     let src = DeviceMatrix::from_host(device, 1, 70, &[7u32; 70]).unwrap();
     let row = src.window(0, 1, 70, isize::MAX as usize / 4).unwrap();
-    for strategy in Strategy::ALL {
+    for &strategy in Strategy::ALL {
         let mut dst = DeviceMatrix::zeroed(device, 70, 1).unwrap();
         row.transpose_into_with(&mut dst, strategy).unwrap();
         assert_eq!(dst.to_host().unwrap(), [7; 70]);

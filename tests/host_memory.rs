@@ -50,7 +50,7 @@ fn copies_to_and_from_the_device(device: &Device) {
 fn transposes_in_place_of_a_copy(device: &Device) {
     let (rows, cols) = (100, 333);
     for kind in REACHED {
-        for strategy in Strategy::ALL {
+        for &strategy in Strategy::ALL {
             let mut src = HostMatrix::zeroed(device, kind, rows, cols).unwrap();
             let numbers: Vec<u16> = (0..rows * cols).map(|index| index as u16).collect();
             src.write().unwrap().copy_from_slice(&numbers);

@@ -36,7 +36,7 @@ on_both_devices! {
 
 /// The plan's options for a chip so small that little shapes take all steps.
 fn small_chip(bytes: usize) -> InPlaceOptions {
-    InPlaceOptions { on_chip_bytes: Some(bytes), ..InPlaceOptions::default() }
+    InPlaceOptions::default().on_chip_bytes(bytes)
 }
 
 /// Transposes in place between two canaries and compares all the memory that the matrix had. False
@@ -199,7 +199,7 @@ fn staged_tiles(device: &Device) {
             for m in (1..=rows).filter(|m| rows % m == 0) {
                 for n in (1..=cols).filter(|n| cols % n == 0) {
                     let tile = Some((m, n));
-                    let options = InPlaceOptions { tile, ..InPlaceOptions::default() };
+                    let options = InPlaceOptions::default().tile(tile);
                     assert!(check_with::<u32>(device, (rows, cols), algorithm, &options));
                 }
             }
@@ -211,7 +211,7 @@ fn staged_tiles(device: &Device) {
         assert!(check_with::<u32>(device, (300, 170), algorithm, &InPlaceOptions::default()));
         // A prime side has no tile but its whole.
         let tile = Some((2, 2));
-        let options = InPlaceOptions { tile, ..InPlaceOptions::default() };
+        let options = InPlaceOptions::default().tile(tile);
         assert!(!check_with::<u32>(device, (7, 4), algorithm, &options));
     }
 }
@@ -220,14 +220,14 @@ fn flags_with_spreading_and_padding(device: &Device) {
     for spreading in [1, 2, 4, 8, 16, 32] {
         for padding in [false, true] {
             let flags = Some((spreading, padding));
-            let options = InPlaceOptions { flags, ..InPlaceOptions::default() };
+            let options = InPlaceOptions::default().flags(flags);
             assert!(check_widths(device, (48, 40), InPlace::ThreeStage, &options));
             let mut matrix = DeviceMatrix::from_host(device, 64, 33, &numbers(64 * 33)).unwrap();
             matrix.aos_to_asta_with(32, &options).unwrap();
             assert_eq!(matrix.to_host().unwrap(), asta(64, 33, 32));
         }
     }
-    let options = InPlaceOptions { flags: Some((3, true)), ..InPlaceOptions::default() };
+    let options = InPlaceOptions::default().flags((3, true));
     assert!(!check_with::<u32>(device, (48, 40), InPlace::ThreeStage, &options));
 }
 
@@ -236,13 +236,13 @@ fn many_panels(device: &Device) {
     for length in [1, 2, 3, 4, 7, 8, 16, 31, 32, 33, 60] {
         for shape in [(61, 13), (13, 61), (64, 16), (16, 64)] {
             let tile = Some((length, 0));
-            let options = InPlaceOptions { tile, ..InPlaceOptions::default() };
+            let options = InPlaceOptions::default().tile(tile);
             assert!(check_widths(device, shape, InPlace::TwoStage, &options));
         }
     }
     // Several chunks to a super-element.
     for shape in [(1500, 9), (9, 1500)] {
-        let options = InPlaceOptions { tile: Some((700, 0)), ..InPlaceOptions::default() };
+        let options = InPlaceOptions::default().tile((700, 0));
         assert!(check_widths(device, shape, InPlace::TwoStage, &options));
     }
 }
@@ -280,14 +280,14 @@ fn slots_that_start_anywhere(device: &Device) {
 
 /// 100! one step at a time: lengths with and without a relation to a warp, in one chunk and in several.
 fn carried_through_shared_memory(device: &Device) {
-    let carried = InPlaceOptions { carry: Carry::SharedMemory, ..InPlaceOptions::default() };
+    let carried = InPlaceOptions::default().carry(Carry::SharedMemory);
     for width in [1, 3, 16, 31, 32, 45, 64, 100, 129] {
         let (fields, tiles) = (7, 11);
         let records = width * tiles;
         let host = numbers(fields * records);
         let mut matrix = DeviceMatrix::from_host(device, fields, records, &host).unwrap();
         for on_chip_bytes in [None, Some(256)] {
-            let options = InPlaceOptions { on_chip_bytes, ..carried };
+            let options = carried.on_chip_bytes(on_chip_bytes);
             matrix.soa_to_asta_with(width, &options).unwrap();
             let tiled = matrix.to_host().unwrap();
             for (index, &element) in tiled.iter().enumerate() {
@@ -305,7 +305,7 @@ fn carried_through_shared_memory(device: &Device) {
         }
     }
     for shape in [(1500, 9), (9, 1500), (61, 13), (13, 61)] {
-        let options = InPlaceOptions { tile: Some((45, 0)), ..carried };
+        let options = carried.tile((45, 0));
         assert!(check_widths(device, shape, InPlace::TwoStage, &options));
     }
 }
@@ -313,7 +313,7 @@ fn carried_through_shared_memory(device: &Device) {
 /// Powers of two, and squares of tiles: whole cycles are moved without flags.
 fn short_cycles(device: &Device) {
     for tile in [(4, 4), (8, 16), (16, 8), (32, 2), (1, 64), (64, 64)] {
-        let options = InPlaceOptions { tile: Some(tile), ..InPlaceOptions::default() };
+        let options = InPlaceOptions::default().tile(tile);
         for algorithm in [InPlace::ThreeStage, InPlace::FourStage] {
             for shape in [(128, 64), (64, 256), (128, 128)] {
                 assert!(check_widths(device, shape, algorithm, &options));
@@ -321,7 +321,7 @@ fn short_cycles(device: &Device) {
         }
     }
     // As many cycles as it takes on this device for each to be moved by one warp.
-    let tiny = InPlaceOptions { tile: Some((4, 4)), ..InPlaceOptions::default() };
+    let tiny = InPlaceOptions::default().tile((4, 4));
     let side = if device.is_gpu() { 1024 } else { 256 };
     for algorithm in [InPlace::ThreeStage, InPlace::FourStage] {
         assert!(check_with::<u32>(device, (side, side), algorithm, &tiny));
@@ -330,7 +330,7 @@ fn short_cycles(device: &Device) {
     }
     // And super-elements of several chunks.
     let side = if device.is_gpu() { 256 } else { 24 };
-    let options = InPlaceOptions { tile: Some((4090, 0)), ..InPlaceOptions::default() };
+    let options = InPlaceOptions::default().tile((4090, 0));
     for shape in [(side * 4090, side), (side, side * 4090)] {
         assert!(check_with::<u8>(device, shape, InPlace::TwoStage, &options));
     }
@@ -354,7 +354,7 @@ fn rows_that_do_not_fit(device: &Device) {
             assert!(plan.passes() <= 4);
         }
     }
-    let staged = InPlaceOptions { stage_rows: true, ..InPlaceOptions::default() };
+    let staged = InPlaceOptions::default().stage_rows(true);
     for shape in [(61, 53), (53, 61), (64, 48), (300, 290), (1000, 7)] {
         assert!(check_widths(device, shape, InPlace::Decomposed, &staged));
     }
@@ -415,13 +415,13 @@ fn tuples(device: &Device) {
     }
     // Super-elements of every length, with and without rows that fill no panel.
     for length in [1, 2, 3, 5, 16, 31, 60] {
-        let options = InPlaceOptions { tile: Some((length, 0)), ..whole };
+        let options = whole.tile((length, 0));
         for shape in [(61, 13), (13, 61), (64, 16), (16, 64)] {
             assert!(check_with::<[u8; 3]>(device, shape, InPlace::TwoStage, &options));
             assert!(check_with::<[u64; 3]>(device, shape, InPlace::TwoStage, &options));
         }
     }
-    let options = InPlaceOptions { flags: Some((1, false)), ..whole };
+    let options = whole.flags((1, false));
     assert!(!check_with::<[u8; 3]>(device, (48, 40), InPlace::ThreeStage, &options));
     // Arrays of structures of such fields.
     let fields: Vec<[u8; 3]> = (0..96 * 16).map(|index| Element::scrambled(index, 7)).collect();
@@ -549,7 +549,7 @@ fn extra_memory(device: &Device) {
     let limit = |bytes: usize| bytes / 1000 + (1 << 20);
     for (rows, cols) in [(2000, 1000), (1009, 997), (100_000, 3), (7, 150_001), (720, 1800)] {
         let matrix = DeviceMatrix::<u32>::zeroed(device, rows, cols).unwrap();
-        for algorithm in InPlace::ALL {
+        for &algorithm in InPlace::ALL {
             let Ok(plan) = InPlacePlan::new(&matrix, algorithm) else { continue };
             assert!(plan.extra_bytes() <= limit(4 * rows * cols), "{algorithm} {rows} × {cols}");
             assert!((1..=4).contains(&plan.passes()), "{algorithm} {rows} × {cols}");
@@ -608,7 +608,7 @@ fn measured_matrices_are_as_before(device: &Device) {
     ] {
         let host = numbers(rows * cols);
         let mut matrix = DeviceMatrix::from_host_with_ld(device, rows, cols, ld, &host).unwrap();
-        for algorithm in InPlace::ALL {
+        for &algorithm in InPlace::ALL {
             let measured = InPlacePlan::measure(&mut matrix, algorithm, 3);
             assert_eq!((matrix.shape(), matrix.ld()), ((rows, cols), ld), "{algorithm}");
             assert!(matrix.to_host().unwrap() == host, "{algorithm} {rows} × {cols}");
@@ -626,7 +626,7 @@ fn measured_matrices_are_as_before(device: &Device) {
 /// Matrices and arrays of structures whose elements have no bytes.
 fn elements_of_no_bytes(device: &Device) {
     for (rows, cols) in [(0, 3), (1, 7), (6, 4), (5, 5), (64, 48)] {
-        for algorithm in InPlace::ALL {
+        for &algorithm in InPlace::ALL {
             let host = vec![(); rows * cols];
             let mut matrix = DeviceMatrix::from_host(device, rows, cols, &host).unwrap();
             let plan = InPlacePlan::measure(&mut matrix, algorithm, 3);
@@ -651,16 +651,15 @@ fn elements_of_no_bytes(device: &Device) {
 fn extreme_options(device: &Device) {
     let default = InPlaceOptions::default();
     let chips = [0, 1, 3, 33, usize::MAX].map(small_chip);
-    let tiles = [(0, 0), (0, 4), (4, 0), (1, 1), (usize::MAX, usize::MAX)]
-        .map(|tile| InPlaceOptions { tile: Some(tile), ..default });
-    let groups = [0, usize::MAX].map(|most| InPlaceOptions { max_group: Some(most), ..default });
-    let flags = [(0, false), (64, true), (usize::MAX, true)]
-        .map(|flags| InPlaceOptions { flags: Some(flags), ..default });
+    let tiles =
+        [(0, 0), (0, 4), (4, 0), (1, 1), (usize::MAX, usize::MAX)].map(|tile| default.tile(tile));
+    let groups = [0, usize::MAX].map(|most| default.max_group(most));
+    let flags = [(0, false), (64, true), (usize::MAX, true)].map(|flags| default.flags(flags));
     let all = [&chips[..], &tiles[..], &groups[..], &flags[..]].concat();
     for options in all {
         for carry in [Carry::Registers, Carry::SharedMemory] {
-            let options = InPlaceOptions { carry, ..options };
-            for algorithm in InPlace::ALL {
+            let options = options.carry(carry);
+            for &algorithm in InPlace::ALL {
                 for shape in [(12, 18), (24, 24), (31, 7)] {
                     check_with::<u8>(device, shape, algorithm, &options);
                     check_with::<u128>(device, shape, algorithm, &options);

@@ -26,11 +26,7 @@ const SQUARE: Block = Block { x: 16, y: 16 };
 const NVIDIA: Block = Block { x: 32, y: 8 };
 
 /// Dalmasso's GPU, a Jetson Nano: it reads by warps, and writes by half-warps.
-const HALF_WARPS: CounterOptions = CounterOptions {
-    coalescing: CoalesceModel { lanes: 16, ..CoalesceModel::CURRENT },
-    banks: BankModel::CURRENT,
-    partitions: None,
-};
+const HALF_WARPS: CoalesceModel = CoalesceModel { lanes: 16, ..CoalesceModel::CURRENT };
 
 /// `gld_efficiency` and `gst_efficiency` in blocks of 16 × 16, as Dalmasso has them: of the kernels
 /// by rows 100 % and 12.5 %, by columns 25 % and 100 %, of the staged one 100 % twice.
@@ -40,8 +36,9 @@ fn dalmassos_efficiencies() {
         let total = count(kernel, SQUARE, 256, CounterOptions::default()).total;
         total.global_load.efficiency().unwrap()
     };
+    let options = CounterOptions::default().coalescing(HALF_WARPS);
     let store = |kernel| {
-        let total = count(kernel, SQUARE, 256, HALF_WARPS).total;
+        let total = count(kernel, SQUARE, 256, options).total;
         total.global_store.efficiency().unwrap()
     };
     for row in [Kernel::NaiveRow, Kernel::Unroll4Row, Kernel::DiagonalRow] {
@@ -68,11 +65,8 @@ fn todays_gpus_write_by_warps() {
 /// "All threads of a half-warp read from one bank": 16-way on the text's GPUs, 32-way on today's.
 #[test]
 fn columns_of_an_unpadded_tile_conflict() {
-    let half_warps = CounterOptions {
-        banks: BankModel::HALF_WARP,
-        coalescing: CoalesceModel::HALF_WARP,
-        partitions: None,
-    };
+    let half_warps =
+        CounterOptions::default().banks(BankModel::HALF_WARP).coalescing(CoalesceModel::HALF_WARP);
     let ways = |kernel, options| {
         let total = count(kernel, NVIDIA, 128, options).total;
         (total.shared_load.ways().unwrap(), total.shared_store.ways().unwrap())
@@ -94,8 +88,7 @@ fn columns_of_an_unpadded_tile_conflict() {
 /// on diagonals they read and write everywhere.
 #[test]
 fn cartesian_blocks_camp_where_diagonal_ones_spread() {
-    let options =
-        CounterOptions { partitions: Some(PartitionModel::GTX_280), ..CounterOptions::default() };
+    let options = CounterOptions::default().partitions(PartitionModel::GTX_280);
     let busy = |kernel| {
         let partitions = count(kernel, NVIDIA, 2048, options).partitions.unwrap();
         (partitions.busy_for_loads().unwrap(), partitions.busy_for_stores().unwrap())

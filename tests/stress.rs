@@ -24,10 +24,10 @@ fn cases(is_gpu: bool) -> Vec<Case> {
         cases.extend(shapes.iter().map(|&shape| Case { shape, algorithm, options }));
     };
     let default = InPlaceOptions::default();
-    let tile = |rows, cols| InPlaceOptions { tile: Some((rows, cols)), ..default };
+    let tile = |rows, cols| default.tile((rows, cols));
     // `flags`, then `permute` or `leaders`.
     for flags in [(1, false), (8, false), (32, true)] {
-        let options = InPlaceOptions { flags: Some(flags), ..default };
+        let options = default.flags(flags);
         add(InPlace::ThreeStage, options, &[(48, 40), (40, 48), (72, 90)]);
     }
     // `permute`: every length and alignment, and places of several chunks.
@@ -44,14 +44,14 @@ fn cases(is_gpu: bool) -> Vec<Case> {
     add(InPlace::FourStage, default, &[(72, 180)]);
     // `carry`.
     for length in [31, 45] {
-        let options = InPlaceOptions { carry: Carry::SharedMemory, ..tile(length, 0) };
+        let options = tile(length, 0).carry(Carry::SharedMemory);
         add(InPlace::TwoStage, options, &[(61, 13), (13, 61), (187, 135)]);
     }
     // `fused`.
     add(InPlace::FourStageFused, default, &[(120, 90), (72, 180)]);
     add(InPlace::FourStageFused, tile(4, 6), &[(60, 84)]);
     // `panel` and `columns`: blocks that wait for each other on a GPU, where a small chip leaves them small parts.
-    let small = |bytes| InPlaceOptions { on_chip_bytes: Some(bytes), ..default };
+    let small = |bytes| default.on_chip_bytes(bytes);
     for bytes in [1 << 10, 4 << 10] {
         add(InPlace::TwoStage, small(bytes), &[(131, 127), (127, 131), (96, 250)]);
         add(InPlace::Decomposed, small(bytes), &[(61, 53), (53, 61), (96, 80)]);

@@ -19,7 +19,7 @@ on_both_devices! {
 /// One element less than a tile, a tile, one more; the same around two tiles.
 fn tile_edges(device: &Device) {
     const EDGES: [usize; 8] = [1, 2, 31, 32, 33, 63, 64, 65];
-    for strategy in Strategy::ALL {
+    for &strategy in Strategy::ALL {
         for rows in EDGES {
             for cols in EDGES {
                 check_widths(device, strategy, Case::tight(rows, cols));
@@ -30,7 +30,7 @@ fn tile_edges(device: &Device) {
 
 fn skinny_and_prime(device: &Device) {
     let shapes = [(1, 1000), (1000, 1), (2, 777), (777, 3), (5, 4099), (97, 101), (211, 127)];
-    for strategy in Strategy::ALL {
+    for &strategy in Strategy::ALL {
         for (rows, cols) in shapes {
             check_widths(device, strategy, Case::tight(rows, cols));
         }
@@ -40,7 +40,7 @@ fn skinny_and_prime(device: &Device) {
 /// Slack behind the rows and bases off by some elements, on either side alone and on both.
 fn layouts(device: &Device) {
     let slacks_and_offsets = [(0, 0), (1, 0), (0, 1), (3, 5), (32, 32)];
-    for strategy in Strategy::ALL {
+    for &strategy in Strategy::ALL {
         for (src_slack, src_offset) in slacks_and_offsets {
             for (dst_slack, dst_offset) in slacks_and_offsets {
                 let (rows, cols) = (37, 66);
@@ -52,7 +52,7 @@ fn layouts(device: &Device) {
 }
 
 fn empty(device: &Device) {
-    for strategy in Strategy::ALL {
+    for &strategy in Strategy::ALL {
         for (rows, cols) in [(0, 0), (0, 5), (5, 0)] {
             check_widths(device, strategy, Case::tight(rows, cols));
             let matrix = DeviceMatrix::<f32>::zeroed(device, rows, cols).unwrap();
@@ -71,7 +71,7 @@ fn nan_payloads(device: &Device) {
     let host: Vec<f32> =
         (0..(rows * cols) as u32).map(|index| f32::from_bits(bits(index))).collect();
     let matrix = DeviceMatrix::from_host(device, rows, cols, &host).unwrap();
-    for strategy in Strategy::ALL {
+    for &strategy in Strategy::ALL {
         let transposed = matrix.transposed_with(strategy).unwrap().to_host().unwrap();
         for (index, element) in transposed.iter().enumerate() {
             let (col, row) = (index / rows, index % rows);
@@ -143,7 +143,7 @@ fn memory_of_others(device: &Device) {
 
 fn random_cases(device: &Device) {
     let case = Case::any(0..150usize);
-    let strategy = proptest::sample::select(Strategy::ALL.to_vec());
+    let strategy = proptest::sample::select(Strategy::ALL);
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) };
     proptest!(config, |(strategy in strategy, case in case)| check_widths(device, strategy, case));
 }

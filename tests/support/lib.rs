@@ -27,7 +27,7 @@ pub fn simulator() -> Option<Device> {
 /// The simulator for kernels whose blocks hand elements to each other and say so by atomics. It knows
 /// of no order between blocks, so it must not take that for a race; every other check is on.
 pub fn simulator_of_talking_blocks() -> Option<Device> {
-    Some(Device::simulated_with(Checks { global_read_race: false, ..Checks::ALL_UNTRACKED }))
+    Some(Device::simulated_with(Checks::ALL_UNTRACKED.global_read_race(false)))
 }
 
 /// Instantiates each test function, one that takes a `&Device`, for the simulator and for a GPU.

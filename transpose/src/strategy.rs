@@ -26,8 +26,8 @@ pub enum Strategy {
 
 impl Strategy {
     /// Every strategy, [`Auto`](Self::Auto) last.
-    pub const ALL: [Strategy; 5] =
-        [Strategy::Naive, Strategy::Tiled, Strategy::Padded, Strategy::Diagonal, Strategy::Auto];
+    pub const ALL: &'static [Strategy] =
+        &[Strategy::Naive, Strategy::Tiled, Strategy::Padded, Strategy::Diagonal, Strategy::Auto];
 
     /// The name, as [`FromStr`] reads it.
     pub fn name(self) -> &'static str {
@@ -51,11 +51,15 @@ impl FromStr for Strategy {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        Strategy::ALL.into_iter().find(|strategy| strategy.name() == name).ok_or_else(|| {
+        Strategy::ALL.iter().copied().find(|strategy| strategy.name() == name).ok_or_else(|| {
             Error::UnknownName {
                 kind: "strategy",
                 name: name.to_owned(),
-                known: Strategy::ALL.map(Strategy::name).join(", "),
+                known: Strategy::ALL
+                    .iter()
+                    .map(|strategy| strategy.name())
+                    .collect::<Vec<_>>()
+                    .join(", "),
             }
         })
     }
@@ -67,7 +71,7 @@ mod tests {
 
     #[test]
     fn names_read_back() {
-        for strategy in Strategy::ALL {
+        for &strategy in Strategy::ALL {
             assert_eq!(strategy.to_string().parse::<Strategy>().unwrap(), strategy);
         }
         let error = "fastest".parse::<Strategy>().unwrap_err().to_string();

@@ -52,15 +52,12 @@ fn modes() -> [(&'static str, Options); 4] {
     let plain = Options::default();
     [
         ("plain", plain.clone()),
-        ("counters", Options { counters, ..plain.clone() }),
+        ("counters", plain.clone().counters(counters)),
         (
             "counters and partitions",
-            Options {
-                counters: Some(CounterOptions { partitions, ..CounterOptions::default() }),
-                ..plain.clone()
-            },
+            plain.clone().counters(CounterOptions::default().partitions(partitions)),
         ),
-        ("every check", Options { checks: Checks::ALL_UNTRACKED, ..plain }),
+        ("every check", plain.checks(Checks::ALL_UNTRACKED)),
     ]
 }
 
@@ -134,7 +131,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     for case in &CASES {
         let kernel = module.kernel(case.kernel)?;
-        let counting = Options { counters: Some(CounterOptions::default()), ..Options::default() };
+        let counting = Options::default().counters(CounterOptions::default());
         let (_, instructions) = bench.run(case, kernel, &counting)?;
         for (mode, options) in modes() {
             let alone = one.install(|| bench.time(case, kernel, &options))?;

@@ -10,6 +10,7 @@ use crate::registers::Doubles;
 
 /// What to count, and by which rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CounterOptions {
     /// How global accesses are grouped.
     pub coalescing: CoalesceModel,
@@ -18,6 +19,26 @@ pub struct CounterOptions {
     /// How global memory is divided into partitions, to be counted per set of
     /// blocks that run together.
     pub partitions: Option<PartitionModel>,
+}
+
+impl CounterOptions {
+    /// These, with global accesses grouped like that.
+    pub fn coalescing(mut self, coalescing: CoalesceModel) -> Self {
+        self.coalescing = coalescing;
+        self
+    }
+
+    /// These, with shared memory divided like that.
+    pub fn banks(mut self, banks: BankModel) -> Self {
+        self.banks = banks;
+        self
+    }
+
+    /// These, with traffic to such partitions counted.
+    pub fn partitions(mut self, partitions: impl Into<Option<PartitionModel>>) -> Self {
+        self.partitions = partitions.into();
+        self
+    }
 }
 
 /// Traffic to global memory.

@@ -20,6 +20,7 @@ pub struct LaunchConfig {
 /// What to check while running. Accesses out of bounds or misaligned, barriers
 /// that only a part of a warp reaches and deadlocks are found in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Checks {
     /// Reads of shared memory that no thread of the block has written.
     pub uninitialised_shared: bool,
@@ -64,8 +65,52 @@ impl Checks {
     pub const ALL: Checks = Checks { uninitialised_global: true, ..Checks::ALL_UNTRACKED };
 }
 
+impl Checks {
+    /// These, with or without [that check](#structfield.uninitialised_shared).
+    pub const fn uninitialised_shared(mut self, uninitialised_shared: bool) -> Self {
+        self.uninitialised_shared = uninitialised_shared;
+        self
+    }
+
+    /// These, with or without [that check](#structfield.uninitialised_global).
+    pub const fn uninitialised_global(mut self, uninitialised_global: bool) -> Self {
+        self.uninitialised_global = uninitialised_global;
+        self
+    }
+
+    /// These, with or without [that check](#structfield.shared_race).
+    pub const fn shared_race(mut self, shared_race: bool) -> Self {
+        self.shared_race = shared_race;
+        self
+    }
+
+    /// These, with or without [that check](#structfield.global_write_race).
+    pub const fn global_write_race(mut self, global_write_race: bool) -> Self {
+        self.global_write_race = global_write_race;
+        self
+    }
+
+    /// These, with or without [that check](#structfield.global_read_race).
+    pub const fn global_read_race(mut self, global_read_race: bool) -> Self {
+        self.global_read_race = global_read_race;
+        self
+    }
+
+    /// These, with or without [that record](#structfield.record_writes).
+    pub const fn record_writes(mut self, record_writes: bool) -> Self {
+        self.record_writes = record_writes;
+        self
+    }
+}
+
 /// What to do besides running.
+///
+/// ```
+/// use simt::{Checks, Options};
+/// let options = Options::default().checks(Checks::ALL_UNTRACKED).instruction_limit(1 << 20);
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// What to check.
     pub checks: Checks,
@@ -94,6 +139,50 @@ impl Default for Options {
             shared_memory_limit: 227 << 10,
             progress: None,
         }
+    }
+}
+
+impl Options {
+    /// These, with those checks.
+    pub fn checks(mut self, checks: Checks) -> Self {
+        self.checks = checks;
+        self
+    }
+
+    /// These, with that counted.
+    pub fn counters(mut self, counters: impl Into<Option<CounterOptions>>) -> Self {
+        self.counters = counters.into();
+        self
+    }
+
+    /// These, with the accesses of that block listed.
+    pub fn trace(mut self, trace: impl Into<Option<TraceOptions>>) -> Self {
+        self.trace = trace.into();
+        self
+    }
+
+    /// These, with so many distinct findings kept.
+    pub fn findings_limit(mut self, findings_limit: usize) -> Self {
+        self.findings_limit = findings_limit;
+        self
+    }
+
+    /// These, with warps stopped after so many instructions.
+    pub fn instruction_limit(mut self, instruction_limit: impl Into<Option<u64>>) -> Self {
+        self.instruction_limit = instruction_limit.into();
+        self
+    }
+
+    /// These, with at most so much shared memory to a block, in bytes.
+    pub fn shared_memory_limit(mut self, shared_memory_limit: u64) -> Self {
+        self.shared_memory_limit = shared_memory_limit;
+        self
+    }
+
+    /// These, with that told how far the launch is.
+    pub fn progress(mut self, progress: impl Into<Option<Progress>>) -> Self {
+        self.progress = progress.into();
+        self
     }
 }
 

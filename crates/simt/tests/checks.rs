@@ -42,8 +42,7 @@ const WORDS: usize = 512;
 
 impl Run {
     fn new() -> Run {
-        let options =
-            Options { checks: Checks::ALL, instruction_limit: Some(1 << 20), ..Options::default() };
+        let options = Options::default().checks(Checks::ALL).instruction_limit(1 << 20);
         let memory = Memory::new(1 << 24).tracking_initialised();
         let device = Device { memory, options };
         let words: Vec<u32> = (0..WORDS as u32).collect();
@@ -541,10 +540,7 @@ fn checks_are_off_unless_asked_for() {
     assert!(report.findings.is_empty() && report.writes.is_none());
     let module = Module::parse(&kernel(REVERSE_WITHOUT_BARRIER)).unwrap();
     let config = LaunchConfig { grid: [1; 3], block: [64, 1, 1], dynamic_shared_bytes: 0 };
-    let only_uninitialised = Options {
-        checks: Checks { uninitialised_shared: true, ..Checks::NONE },
-        ..Options::default()
-    };
+    let only_uninitialised = Options::default().checks(Checks::NONE.uninitialised_shared(true));
     let args = [run.out.to_le_bytes(), run.input.to_le_bytes()];
     let args: Vec<&[u8]> = args.iter().map(|arg| &arg[..]).collect();
     let report =

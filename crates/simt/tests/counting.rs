@@ -11,7 +11,7 @@ use simt::{
 };
 
 fn counting(options: CounterOptions) -> Device {
-    let options = Options { counters: Some(options), ..Options::default() };
+    let options = Options::default().counters(options);
     Device { memory: Memory::new(1 << 30), options }
 }
 
@@ -112,11 +112,8 @@ fn a_padded_tile_does_not_conflict() {
 
 #[test]
 fn the_papers_half_warps_conflict_16_ways() {
-    let options = CounterOptions {
-        banks: BankModel::HALF_WARP,
-        coalescing: CoalesceModel::HALF_WARP,
-        ..CounterOptions::default()
-    };
+    let options =
+        CounterOptions::default().banks(BankModel::HALF_WARP).coalescing(CoalesceModel::HALF_WARP);
     let total = count_transpose(&transpose(32, false), 64, options).total;
     assert_eq!(total.shared_load.ways(), Some(16.0));
     assert_eq!(total.shared_store.ways(), Some(1.0));
@@ -131,10 +128,8 @@ fn the_papers_half_warps_conflict_16_ways() {
 
 #[test]
 fn blocks_in_rows_camp_on_a_partition_where_diagonals_spread() {
-    let options = CounterOptions {
-        partitions: Some(PartitionModel { concurrent_blocks: 16, ..PartitionModel::GTX_280 }),
-        ..CounterOptions::default()
-    };
+    let options = CounterOptions::default()
+        .partitions(PartitionModel { concurrent_blocks: 16, ..PartitionModel::GTX_280 });
     // 512 floats to a row: 2048 bytes, once around the eight partitions.
     let busy = |diagonal| {
         let partitions =
@@ -202,7 +197,7 @@ fn counts_do_not_depend_on_the_number_of_workers() {
     let count = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let partitions = Some(PartitionModel::GTX_280);
-        let options = CounterOptions { partitions, ..CounterOptions::default() };
+        let options = CounterOptions::default().partitions(partitions);
         pool.install(|| count_transpose(&ptx, 256, options))
     };
     let one = count(1);
@@ -228,8 +223,7 @@ fn a_kernel_is_annotated() {
 
 #[test]
 fn a_block_can_be_traced() {
-    let options =
-        Options { trace: Some(TraceOptions { block: [1, 0, 0], limit: 20 }), ..Options::default() };
+    let options = Options::default().trace(TraceOptions { block: [1, 0, 0], limit: 20 });
     let device = Device { options, ..Device::default() };
     let (out, input) = (device.upload(&[0u32; 4096]), device.upload(&[0u32; 4096]));
     let config = LaunchConfig { grid: [2, 2, 1], block: [32, 8, 1], dynamic_shared_bytes: 0 };
@@ -251,10 +245,7 @@ fn a_block_can_be_traced() {
     let text = ptx.lines().nth(first.line as usize - 1).unwrap();
     assert!(text.contains("ld.global.f32"), "{text}");
     // A column of the tile lies in one bank.
-    let options = Options {
-        trace: Some(TraceOptions { block: [1, 1, 0], limit: 1000 }),
-        ..Options::default()
-    };
+    let options = Options::default().trace(TraceOptions { block: [1, 1, 0], limit: 1000 });
     let device = Device { options, memory: device.memory };
     let report = device.launch_config(&module, "transpose", config, &args).unwrap();
     let trace = report.trace.unwrap();
@@ -275,29 +266,14 @@ fn senseless_options_are_refused() {
     };
     let plain = CounterOptions::default();
     for options in [
-        CounterOptions { banks: BankModel { banks: 33, ..BankModel::CURRENT }, ..plain },
-        CounterOptions { banks: BankModel { banks: 0, ..BankModel::CURRENT }, ..plain },
-        CounterOptions { banks: BankModel { lanes: 8, ..BankModel::CURRENT }, ..plain },
-        CounterOptions {
-            coalescing: CoalesceModel { sector_bytes: 8, ..CoalesceModel::CURRENT },
-            ..plain
-        },
-        CounterOptions {
-            coalescing: CoalesceModel { line_bytes: 16, ..CoalesceModel::CURRENT },
-            ..plain
-        },
-        CounterOptions {
-            partitions: Some(PartitionModel { count: 0, ..PartitionModel::GTX_280 }),
-            ..plain
-        },
-        CounterOptions {
-            partitions: Some(PartitionModel { concurrent_blocks: 0, ..PartitionModel::GTX_280 }),
-            ..plain
-        },
-        CounterOptions {
-            partitions: Some(PartitionModel { width: 100, ..PartitionModel::GTX_280 }),
-            ..plain
-        },
+        plain.banks(BankModel { banks: 33, ..BankModel::CURRENT }),
+        plain.banks(BankModel { banks: 0, ..BankModel::CURRENT }),
+        plain.banks(BankModel { lanes: 8, ..BankModel::CURRENT }),
+        plain.coalescing(CoalesceModel { sector_bytes: 8, ..CoalesceModel::CURRENT }),
+        plain.coalescing(CoalesceModel { line_bytes: 16, ..CoalesceModel::CURRENT }),
+        plain.partitions(PartitionModel { count: 0, ..PartitionModel::GTX_280 }),
+        plain.partitions(PartitionModel { concurrent_blocks: 0, ..PartitionModel::GTX_280 }),
+        plain.partitions(PartitionModel { width: 100, ..PartitionModel::GTX_280 }),
     ] {
         assert!(matches!(refused(options), simt::Error::Options { .. }), "{options:?}");
     }

@@ -441,7 +441,7 @@ fn progress_is_told() {
         assert!(done <= total && total == 1000);
         seen.fetch_max(done, Ordering::Relaxed);
     });
-    let options = Options { progress: Some(progress), ..Options::default() };
+    let options = Options::default().progress(progress);
     let device = Device { options, ..Device::default() };
     let out = device.upload(&[0u64]);
     device
@@ -743,7 +743,7 @@ fn counting_changes_no_result() {
     let module =
         Module::parse(&kernel_around("mul.wide.u32 %d1, %g, 7; st.global.u64 [%out], %d1;"));
     let module = module.unwrap();
-    let options = Options { counters: Some(CounterOptions::default()), ..Options::default() };
+    let options = Options::default().counters(CounterOptions::default());
     let device = Device { options, ..Device::default() };
     let out = device.upload(&[0u64; 1000]);
     let report = device.launch(&module, "k", 10, 100, &[arg(out)]).unwrap();

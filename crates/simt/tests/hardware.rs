@@ -29,7 +29,7 @@ fn patterns() -> Vec<(&'static str, Vec<Option<u32>>)> {
 
 fn simulated() -> Table {
     let module = Module::parse(include_str!("hardware/probe.ptx")).unwrap();
-    let options = Options { counters: Some(CounterOptions::default()), ..Options::default() };
+    let options = Options::default().counters(CounterOptions::default());
     let device = Device { options, ..Device::default() };
     let data = device.upload(&vec![0u8; 1 << 20]);
     let mut table = Table::new();

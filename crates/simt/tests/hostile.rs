@@ -60,17 +60,12 @@ fn apply(text: String, damage: &Damage) -> String {
 
 /// Runs every kernel that still decodes, with everything switched on.
 fn run_all(module: &Module) {
-    let options = Options {
-        checks: Checks::ALL,
-        counters: Some(CounterOptions {
-            partitions: Some(PartitionModel::GTX_280),
-            ..CounterOptions::default()
-        }),
-        trace: Some(TraceOptions { block: [0; 3], limit: 100 }),
-        instruction_limit: Some(1 << 12),
-        findings_limit: 4,
-        ..Options::default()
-    };
+    let options = Options::default()
+        .checks(Checks::ALL)
+        .counters(CounterOptions::default().partitions(PartitionModel::GTX_280))
+        .trace(TraceOptions { block: [0; 3], limit: 100 })
+        .instruction_limit(1 << 12)
+        .findings_limit(4);
     let device = Device { memory: Memory::new(1 << 20).tracking_initialised(), options };
     let buffers = [device.upload(&[7u64; 64]), device.upload(&[9u64; 64])];
     for kernel in module.kernels() {

@@ -111,7 +111,7 @@ impl Backend for Simulated {
             bytemuck::cast_slice(&launch.params),
         ];
         let config = LaunchConfig { grid, block, dynamic_shared_bytes };
-        let mut options = Options { checks: self.0.checks, ..Options::default() };
+        let mut options = Options::default().checks(self.0.checks);
         let observer = simulator::observer(DeviceId(self.memory_id()));
         observer.iter().for_each(|observer| observer.prepare(&mut options));
         let code = kernel(entry)?;

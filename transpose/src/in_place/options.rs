@@ -33,7 +33,7 @@ pub enum InPlace {
 
 impl InPlace {
     /// Every algorithm, [`Auto`](Self::Auto) last.
-    pub const ALL: [InPlace; 8] = [
+    pub const ALL: &'static [InPlace] = &[
         InPlace::Square,
         InPlace::TwoStage,
         InPlace::ThreeStage,
@@ -69,18 +69,29 @@ impl FromStr for InPlace {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        InPlace::ALL.into_iter().find(|algorithm| algorithm.name() == name).ok_or_else(|| {
+        InPlace::ALL.iter().copied().find(|algorithm| algorithm.name() == name).ok_or_else(|| {
             Error::UnknownName {
                 kind: "in-place algorithm",
                 name: name.to_owned(),
-                known: InPlace::ALL.map(InPlace::name).join(", "),
+                known: InPlace::ALL
+                    .iter()
+                    .map(|algorithm| algorithm.name())
+                    .collect::<Vec<_>>()
+                    .join(", "),
             }
         })
     }
 }
 
 /// Sizes and kernels that a caller may choose instead of the planner: for tests, studies and tuning.
+///
+/// ```
+/// use transpose::InPlaceOptions;
+/// let options = InPlaceOptions::default().tile((32, 0)).on_chip_bytes(48 << 10);
+/// assert_eq!(options.tile, Some((32, 0)));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InPlaceOptions {
     /// The tile's rows and columns, `m × n`. The staged algorithms need divisors of the sides;
     /// [`InPlace::TwoStage`] takes the first as the length of its super-elements.
@@ -100,8 +111,47 @@ pub struct InPlaceOptions {
     pub stage_rows: bool,
 }
 
+impl InPlaceOptions {
+    /// These, with that [`tile`](#structfield.tile), as `(rows, cols)`.
+    pub fn tile(mut self, tile: impl Into<Option<(usize, usize)>>) -> Self {
+        self.tile = tile.into();
+        self
+    }
+
+    /// These, with at most so much shared memory to a block, in bytes.
+    pub fn on_chip_bytes(mut self, bytes: impl Into<Option<usize>>) -> Self {
+        self.on_chip_bytes = bytes.into();
+        self
+    }
+
+    /// These, with at most so many blocks to a whole.
+    pub fn max_group(mut self, blocks: impl Into<Option<usize>>) -> Self {
+        self.max_group = blocks.into();
+        self
+    }
+
+    /// These, with those [`flags`](#structfield.flags): the spreading factor, and whether they are padded.
+    pub fn flags(mut self, flags: impl Into<Option<(usize, bool)>>) -> Self {
+        self.flags = flags.into();
+        self
+    }
+
+    /// These, with super-elements kept there.
+    pub fn carry(mut self, carry: Carry) -> Self {
+        self.carry = carry;
+        self
+    }
+
+    /// These, with rows shuffled by way of global memory, or not.
+    pub fn stage_rows(mut self, stage_rows: bool) -> Self {
+        self.stage_rows = stage_rows;
+        self
+    }
+}
+
 /// Where a warp keeps the super-element that it moves along a cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Carry {
     /// In registers, several steps of the cycle at a time; long ones in chunks.
     #[default]

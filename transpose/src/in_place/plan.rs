@@ -353,7 +353,7 @@ mod tests {
     fn plans(matrix: &DeviceMatrix<u32>) -> Vec<InPlacePlan> {
         let small = |bytes| InPlaceOptions { on_chip_bytes: Some(bytes), ..Default::default() };
         let chips = [InPlaceOptions::default(), small(1 << 10), small(128)];
-        let plans = InPlace::ALL.into_iter().flat_map(|algorithm| {
+        let plans = InPlace::ALL.iter().flat_map(|&algorithm| {
             chips.map(|options| InPlacePlan::with_options(matrix, algorithm, &options))
         });
         plans.flatten().collect()

@@ -28,6 +28,7 @@ pub struct PlanCache {
 
 /// Why a cache file was not used. Its plans are measured anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CacheWarning {
     /// It could not be read.
     Unreadable {

@@ -442,7 +442,7 @@ mod tests {
                     Layout::contiguous(rows, cols, bytes).unwrap(),
                     Layout::contiguous(cols, rows, bytes).unwrap(),
                 );
-                for strategy in Strategy::ALL {
+                for &strategy in Strategy::ALL {
                     for align in [16, 1] {
                         let from = from.aligned_to(align);
                         let plan = Plan::for_layouts(bytes, from, to, strategy, &facts);

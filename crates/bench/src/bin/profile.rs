@@ -106,7 +106,7 @@ impl Arguments {
 
     fn inspection(&self) -> Inspection {
         let partitions = self.partitions.map(|Partitions(model)| model);
-        let counters = Some(CounterOptions { partitions, ..CounterOptions::default() });
+        let counters = Some(CounterOptions::default().partitions(partitions));
         let block = self.block;
         let trace = self.common.svg.as_ref().map(|_| TraceOptions { block, limit: 1 << 14 });
         Inspection { counters, trace, ..Inspection::default() }

@@ -53,15 +53,15 @@ impl Asked {
         let plain = InPlaceOptions::default();
         match self {
             Asked::Flags => {
-                let options = InPlaceOptions { flags: Some(FLAGS), ..plain };
+                let options = plain.flags(FLAGS);
                 in_place::<T>(device, shape, InPlace::FourStage, &options, inspection)
             }
             Asked::Carried => {
-                let options = InPlaceOptions { carry: Carry::SharedMemory, ..plain };
+                let options = plain.carry(Carry::SharedMemory);
                 in_place::<T>(device, shape, InPlace::ThreeStage, &options, inspection)
             }
             Asked::Staged => {
-                let options = InPlaceOptions { stage_rows: true, ..plain };
+                let options = plain.stage_rows(true);
                 in_place::<T>(device, shape, InPlace::Decomposed, &options, inspection)
             }
             Asked::SquareTuples => {

@@ -44,8 +44,9 @@ pub enum Workload {
 impl Workload {
     /// All of them, in the order of the library's files.
     pub fn all() -> Vec<Workload> {
-        let strategies = Strategy::ALL.into_iter().filter(|strategy| *strategy != Strategy::Auto);
-        let in_place = InPlace::ALL.into_iter().filter(|algorithm| *algorithm != InPlace::Auto);
+        let strategies =
+            Strategy::ALL.iter().copied().filter(|strategy| *strategy != Strategy::Auto);
+        let in_place = InPlace::ALL.iter().copied().filter(|algorithm| *algorithm != InPlace::Auto);
         std::iter::once(Workload::Copy)
             .chain(strategies.map(Workload::Classic))
             .chain(Fast::all().map(Workload::Fast))

@@ -43,7 +43,7 @@ pub fn carrying(
         for (carry, how) in
             [(Carry::Registers, "registers"), (Carry::SharedMemory, "shared memory")]
         {
-            let options = InPlaceOptions { carry, ..InPlaceOptions::default() };
+            let options = InPlaceOptions::default().carry(carry);
             let mut matrix = numbered(device, (fields, records))?;
             let gb_per_s = timed(
                 device,
@@ -75,7 +75,7 @@ pub fn spreading(
                 FACTORS.map(|factor| (Some((factor, padding)), flags_name(factor, padding)))
             });
             for (flags, how) in std::iter::once((None, "barriers".to_owned())).chain(by_flags) {
-                let options = InPlaceOptions { flags, ..InPlaceOptions::default() };
+                let options = InPlaceOptions::default().flags(flags);
                 let mut matrix = numbered(device, (records, fields))?;
                 let gb_per_s = timed(
                     device,

@@ -165,7 +165,7 @@ fn by_bytes(bytes: usize) -> Result<Comparison> {
 /// What is asked for by the command line's shapes, tiles and groups.
 fn own(arguments: &Arguments) -> Vec<Job> {
     let Arguments { shape, bytes, algorithm, tile, group, on_chip, .. } = arguments;
-    let algorithms = if algorithm.is_empty() { &InPlace::ALL[..] } else { algorithm };
+    let algorithms = if algorithm.is_empty() { InPlace::ALL } else { algorithm };
     let tiles = all_or_none(tile);
     let groups = all_or_none(group);
     let carry = if arguments.shared_carry { Carry::SharedMemory } else { Carry::Registers };
@@ -173,13 +173,11 @@ fn own(arguments: &Arguments) -> Vec<Job> {
     for &algorithm in algorithms {
         for &tile in &tiles {
             for &max_group in &groups {
-                let options = InPlaceOptions {
-                    tile,
-                    on_chip_bytes: *on_chip,
-                    max_group,
-                    carry,
-                    ..InPlaceOptions::default()
-                };
+                let options = InPlaceOptions::default()
+                    .tile(tile)
+                    .on_chip_bytes(*on_chip)
+                    .max_group(max_group)
+                    .carry(carry);
                 entrants.push(Entrant { algorithm, options });
             }
         }
