@@ -42,9 +42,9 @@ enum Chore {
     Hopper,
     /// Type-check the kernels on the host against cuda_std as published on crates.io.
     Published,
-    /// Build and run a project outside the workspace that has one line for the library, without a CUDA toolkit.
+    /// Build and run projects outside the workspace from the packages, each with one line for the library, without a CUDA toolkit.
     Downstream,
-    /// Package every published crate, build each from its package, and its documentation as docs.rs does.
+    /// Package every published crate, document it as docs.rs does, and list what of other crates its interface shows.
     Package,
     /// Collect the tests, tables and examples as programs for a GPU machine that has no Rust.
     Bundle {

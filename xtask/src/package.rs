@@ -1,10 +1,16 @@
-//! What goes to crates.io: the published packages are made, looked into, built from what is in them, and documented as docs.rs
-//! does it, on a machine without a driver or a toolkit.
+//! What goes to crates.io: the published packages are made and looked into, and documented as docs.rs does it, on a machine without a
+//! driver or a toolkit. And what of other crates shows in the library's interface: their breaking changes are its own.
+//!
+//! That programs can be built from the packages is for `downstream` to show.
 
 use crate::command::{cargo, output, run};
+use crate::copy::fresh_folder;
 use crate::paths;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What crates.io takes, in bytes.
@@ -13,49 +19,54 @@ const MOST_BYTES: u64 = 10 << 20;
 /// What every package has beside its code.
 const FILES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
-/// Makes every package and checks it.
+/// The crates that may show in the library's interface without a feature of their own: `Pod` is what an element is, and the
+/// others are of this repository, released with the library.
+const SHOWN: [&str; 4] = ["bytemuck", "cuda_driver", "kernel_abi", "simt"];
+
+/// A published package, unpacked.
+pub struct Package {
+    pub name: String,
+    pub folder: PathBuf,
+}
+
+/// Checks everything about the packages that can be checked without building a program from them.
 pub fn check() -> Result<()> {
-    let packages = published()?;
-    let names = packages.iter().flat_map(|package| ["-p", &package.name]);
-    let target = paths::scratch("package-target");
-    run(cargo()
-        .current_dir(paths::root())
-        // What is not committed yet is packaged too: the check is as good before a commit as after.
-        .args(["package", "--quiet", "--allow-dirty", "--target-dir"])
-        .arg(&target)
-        .args(names.clone()))?;
-    for Package { name, version } in &packages {
-        let archive = target.join(format!("package/{name}-{version}.crate"));
-        let bytes =
-            std::fs::metadata(&archive).with_context(|| archive.display().to_string())?.len();
-        ensure!(bytes <= MOST_BYTES, "{name} has {bytes} bytes, crates.io takes {MOST_BYTES}");
-        let listed = output(Command::new("tar").arg("-tzf").arg(&archive))?;
-        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let packages = unpacked()?;
+    for Package { name, folder } in &packages {
         for file in FILES {
-            let path = format!("{name}-{version}/{file}");
-            ensure!(listed.lines().any(|line| line == path), "the package has no {path}");
+            ensure!(folder.join(file).is_file(), "the package {name} has no {file}");
         }
-        println!("{name} {version}: {} KiB", bytes >> 10);
     }
-    // docs.rs has a nightly compiler, for `doc_cfg`, and says by DOCS_RS who it is; nothing leads to a toolkit there.
+    interface()?;
+    documentation(&packages)
+}
+
+/// Makes the packages, of what is not committed yet too, and unpacks them in the scratch space.
+pub fn unpacked() -> Result<Vec<Package>> {
+    let published = published()?;
+    let target = fresh_folder("packages")?;
+    // Cargo's own verification would keep what it unpacks by name and version, and build that the next time, whatever has changed.
     run(cargo()
         .current_dir(paths::root())
-        .args(["doc", "--quiet", "--no-deps", "--all-features"])
-        .args(names)
-        .env("DOCS_RS", "1")
-        .env("CUDA_LIBRARY_PATH", "/there is none")
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("RUSTDOCFLAGS", "--cfg docsrs -D warnings")
-        .env("CARGO_TARGET_DIR", paths::scratch("docs-target")))
+        .args(["package", "--quiet", "--allow-dirty", "--no-verify", "--target-dir"])
+        .arg(&target)
+        .args(published.iter().flat_map(|(name, _)| ["-p", name])))?;
+    published.into_iter().map(|(name, version)| unpack(&target, name, &version)).collect()
 }
 
-struct Package {
-    name: String,
-    version: String,
+fn unpack(target: &Path, name: String, version: &str) -> Result<Package> {
+    let archive = target.join(format!("package/{name}-{version}.crate"));
+    let bytes = fs::metadata(&archive).with_context(|| archive.display().to_string())?.len();
+    ensure!(bytes <= MOST_BYTES, "{name} has {bytes} bytes, crates.io takes {MOST_BYTES}");
+    println!("{name} {version}: {} KiB", bytes >> 10);
+    // Files get the time of now: packages give them all the same, by which cargo would not see that one has changed.
+    output(Command::new("tar").arg("-xmzf").arg(&archive).arg("-C").arg(target))?;
+    let folder = target.join(format!("{name}-{version}"));
+    Ok(Package { name, folder })
 }
 
-/// The members of the workspace that may be published.
-fn published() -> Result<Vec<Package>> {
+/// The names and versions of the workspace's members that may be published.
+fn published() -> Result<Vec<(String, String)>> {
     let metadata = output(cargo().current_dir(paths::root()).args([
         "metadata",
         "--no-deps",
@@ -67,9 +78,42 @@ fn published() -> Result<Vec<Package>> {
     // `publish = false` is an empty list of registries; no word on it is null.
     let open = members.iter().filter(|package| package["publish"].is_null());
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let packages: Vec<_> = open
-        .map(|package| Package { name: text(&package["name"]), version: text(&package["version"]) })
-        .collect();
+    let packages: Vec<_> =
+        open.map(|package| (text(&package["name"]), text(&package["version"]))).collect();
     ensure!(!packages.is_empty(), "nothing is published");
     Ok(packages)
+}
+
+/// Lets the compiler list every type of another crate in the library's interface. What it calls a private dependency is any, for
+/// no manifest names public ones: that is not stable yet, nor is the flag.
+fn interface() -> Result<()> {
+    let checked = output(
+        cargo()
+            .current_dir(paths::root())
+            .args(["check", "-p", "cuda-transpose", "-Zpublic-dependency"])
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("CARGO_TARGET_DIR", paths::scratch("interface-target")),
+    )?;
+    let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+    let shown = |line: &str| {
+        Some(line.split("private dependency '").nth(1)?.split('\'').next()?.to_owned())
+    };
+    let shown: BTreeSet<_> = said.lines().filter_map(shown).collect();
+    ensure!(shown.contains("bytemuck"), "the compiler lists nothing:\n{said}");
+    let surplus: Vec<_> = shown.iter().filter(|name| !SHOWN.contains(&name.as_str())).collect();
+    ensure!(surplus.is_empty(), "the library's interface has types of {surplus:?}:\n{said}");
+    Ok(())
+}
+
+/// docs.rs has a nightly compiler, for `doc_cfg`, and says by DOCS_RS who it is; nothing leads to a toolkit there.
+fn documentation(packages: &[Package]) -> Result<()> {
+    run(cargo()
+        .current_dir(paths::root())
+        .args(["doc", "--quiet", "--no-deps", "--all-features"])
+        .args(packages.iter().flat_map(|package| ["-p", &package.name]))
+        .env("DOCS_RS", "1")
+        .env("CUDA_LIBRARY_PATH", "/there is none")
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTDOCFLAGS", "--cfg docsrs -D warnings")
+        .env("CARGO_TARGET_DIR", paths::scratch("docs-target")))
 }
