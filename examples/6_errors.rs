@@ -10,7 +10,7 @@ fn main() -> Result<()> {
     let device = match Device::cuda(0) {
         Ok(device) => device,
         Err(no_gpu) => {
-            println!("no GPU: {no_gpu}");
+            println!("no GPU: {no_gpu:#}"); // without the `#`, only the first line
             Device::simulated()
         }
     };

@@ -1,14 +1,18 @@
 //! The one error type: a variant per violated fact, with the numbers in it.
 
+use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
 use std::path::PathBuf;
 
 /// What can go wrong in this library.
 ///
+/// Shown as `{}`, each is one line that says what is wrong. Where there is more to say, as of each place where a driver was looked
+/// for in vain, `{:#}` says it on lines of their own under the first.
+///
 /// Work on a GPU is queued: a failure of the device itself (not of the request) may be reported
 /// by a later call on the same [`Device`](crate::Device).
 #[non_exhaustive]
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// A destination that is not the transposed shape of its source.
     #[error(
@@ -63,8 +67,7 @@ pub enum Error {
 
     /// A matrix whose size in bytes cannot be expressed.
     #[error(
-        "{rows} × {cols} elements of {element_bytes} bytes, rows {ld} elements apart, \
-         are more bytes than can be addressed"
+        "{rows} × {cols} elements of {element_bytes} bytes, rows {ld} apart, exceed what can be addressed"
     )]
     SizeOverflow {
         /// Rows of the matrix.
@@ -97,8 +100,8 @@ pub enum Error {
 
     /// A window that reaches outside the matrix it is taken from.
     #[error(
-        "a window of {rows} × {cols} elements, rows {ld} apart, at element {offset} ends at \
-         {end}; the matrix holds {available} elements"
+        "a window of {rows} × {cols} from element {offset} on, rows {ld} apart, ends at {end}; \
+         there are {available}"
     )]
     WindowOutOfBounds {
         /// First element of the window.
@@ -178,7 +181,7 @@ pub enum Error {
     },
 
     /// A transpose that takes more blocks than a launch of any kernel may have.
-    #[error("no kernel has a grid that covers {problem}")]
+    #[error(fmt = no_grid)]
     NoGrid {
         /// What was to be transposed: its shape, layouts and elements.
         problem: String,
@@ -366,7 +369,7 @@ pub enum Error {
     },
 
     /// Matrices that a plan was not made for.
-    #[error("the plan is for {planned}, the matrices are {actual}")]
+    #[error(fmt = plan_mismatch)]
     PlanMismatch {
         /// What the plan is for.
         planned: String,
@@ -383,8 +386,7 @@ pub enum Error {
 
     /// A matrix with gaps between its rows, which only a square one may have in place.
     #[error(
-        "a {rows} × {cols} matrix with rows {ld} elements apart cannot be transposed in place: \
-         the transpose would not fit between the gaps"
+        "in place only squares may have gaps: these are {rows} × {cols} elements, rows {ld} apart"
     )]
     GapsInPlace {
         /// Rows of the matrix.
@@ -425,7 +427,7 @@ pub enum Error {
 
     /// An in-place operation that failed after it began. **The matrix's contents are unspecified**,
     /// its shape is unchanged, and nothing else was touched.
-    #[error("transposing in place failed midway, the matrix's contents are unspecified: {source}")]
+    #[error(fmt = interrupted)]
     Interrupted {
         /// What failed.
         source: Box<Error>,
@@ -450,16 +452,18 @@ pub enum Error {
     },
 
     /// A [`PlanCache`](crate::PlanCache) that could not be saved.
-    #[error("the plan cache {} cannot be saved: {source}", path.display())]
+    #[error("the plan cache {} cannot be saved: {reason}", path.display())]
     PlanCache {
         /// The file.
         path: PathBuf,
-        /// What the file system reported.
-        source: std::io::Error,
+        /// What kind of failure the file system reported.
+        kind: std::io::ErrorKind,
+        /// What it reported, in its words.
+        reason: String,
     },
 
     /// No NVIDIA driver on this machine, or none that can be used.
-    #[error("no NVIDIA driver: {reason}")]
+    #[error(fmt = no_driver)]
     NoDriver {
         /// Why not, in one line.
         reason: String,
@@ -512,7 +516,7 @@ pub enum Error {
 
     /// What the checks of a simulated device found in a kernel.
     #[cfg(feature = "simulator")]
-    #[error("simulator: {}", list(findings))]
+    #[error(fmt = kernel_defects)]
     KernelDefects {
         /// The kernel.
         kernel: &'static str,
@@ -522,7 +526,7 @@ pub enum Error {
 
     /// The simulator refused an operation or stopped at a fault in a kernel.
     #[cfg(feature = "simulator")]
-    #[error("simulator: {0}")]
+    #[error(fmt = simulator)]
     Simulator(#[from] simt::Error),
 }
 
@@ -541,11 +545,164 @@ impl From<cuda_driver::Error> for Error {
     }
 }
 
+impl Error {
+    /// Where the driver was looked for in vain, and what came of each attempt: empty for any error but
+    /// [`NoDriver`](Self::NoDriver).
+    pub fn attempts(&self) -> &[String] {
+        match self {
+            Error::NoDriver { attempts, .. } => attempts,
+            _ => &[],
+        }
+    }
+}
+
 /// A result whose error is this library's.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Findings, one after the other; each names its kernel.
+/// A line that says what is wrong and, if the caller asks for more, more lines under it.
+fn lines<T: Display>(
+    first: impl Display,
+    more: impl IntoIterator<Item = T>,
+    f: &mut Formatter<'_>,
+) -> fmt::Result {
+    write!(f, "{first}")?;
+    if f.alternate() {
+        more.into_iter().try_for_each(|line| write!(f, "\n  {line}"))?;
+    }
+    Ok(())
+}
+
+fn no_grid(problem: &String, f: &mut Formatter<'_>) -> fmt::Result {
+    lines("no kernel has a grid that covers so large a problem", [problem], f)
+}
+
+fn plan_mismatch(planned: &String, actual: &String, f: &mut Formatter<'_>) -> fmt::Result {
+    let more = [format!("planned: {planned}"), format!("given: {actual}")];
+    lines("the plan is for other shapes, layouts or elements than it was given", more, f)
+}
+
+fn interrupted(source: &Error, f: &mut Formatter<'_>) -> fmt::Result {
+    let first = "transposing in place failed midway, the matrix's contents are unspecified";
+    lines(first, [format!("{source:#}")], f)
+}
+
+fn no_driver(reason: &String, attempts: &[String], f: &mut Formatter<'_>) -> fmt::Result {
+    lines(format_args!("no NVIDIA driver: {reason}"), attempts, f)
+}
+
+/// The first of them, and how many there are besides.
 #[cfg(feature = "simulator")]
-fn list(findings: &[simt::Finding]) -> String {
-    findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+fn kernel_defects(_: &str, findings: &[simt::Finding], f: &mut Formatter<'_>) -> fmt::Result {
+    let Some(first) = findings.first() else { return f.write_str("simulator: a defect") };
+    let others = match findings.len() - 1 {
+        0 => String::new(),
+        others => format!(", and {others} more"),
+    };
+    lines(format_args!("simulator: {}{others}", briefly(first)), findings, f)
+}
+
+#[cfg(feature = "simulator")]
+fn simulator(error: &simt::Error, f: &mut Formatter<'_>) -> fmt::Result {
+    match error {
+        simt::Error::Fault(fault) => {
+            let all = std::iter::once(&fault.finding).chain(&fault.earlier);
+            lines(format_args!("simulator: {}", briefly(&fault.finding)), all, f)
+        }
+        other => write!(f, "simulator: {other}"),
+    }
+}
+
+/// What was found and in which line, without the threads, the bytes and the explanation.
+#[cfg(feature = "simulator")]
+fn briefly(finding: &simt::Finding) -> String {
+    let simt::Finding { kind, kernel, site, .. } = finding;
+    match site.line {
+        0 => format!("{kind} in kernel `{kernel}`"),
+        line => format!("{kind} in kernel `{kernel}`, PTX line {line}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Characters of a line on a screen.
+    const LINE: usize = 120;
+
+    fn examples() -> Vec<Error> {
+        let large = 123_456_789;
+        let text = || format!("{large} × {large} elements of 16 bytes, leading dimensions {large}");
+        let out_of_memory = Error::OutOfMemory { device: "NVIDIA H200".into(), bytes: 1 << 40 };
+        vec![
+            Error::SizeOverflow { rows: large, cols: large, ld: large, element_bytes: 16 },
+            Error::NoGrid { problem: text() },
+            Error::PlanMismatch { planned: text(), actual: text() },
+            Error::GapsInPlace { rows: large, cols: large, ld: large },
+            Error::Interrupted { source: Box::new(out_of_memory) },
+            Error::NoDriver {
+                reason: cuda_driver::Error::NoLibrary { tried: Vec::new() }.to_string(),
+                attempts: vec![text(), text()],
+            },
+            cuda_driver::Error::Call {
+                function: "cuMemAllocFromPoolAsync",
+                code: 700,
+                name: Some("CUDA_ERROR_ILLEGAL_ADDRESS"),
+                text: Some("an illegal memory access was encountered"),
+            }
+            .into(),
+            Error::WindowOutOfBounds {
+                offset: large,
+                rows: 1000,
+                cols: 1000,
+                ld: 10_000,
+                end: large,
+                available: large,
+            },
+        ]
+    }
+
+    #[test]
+    fn an_error_is_a_line_and_more_on_request() {
+        for error in examples() {
+            let line = error.to_string();
+            assert!(line.chars().count() <= LINE && !line.contains('\n'), "{line}");
+            let all = format!("{error:#}");
+            assert!(all.starts_with(&line), "{all}");
+            let says_more = matches!(
+                error,
+                Error::NoGrid { .. }
+                    | Error::PlanMismatch { .. }
+                    | Error::Interrupted { .. }
+                    | Error::NoDriver { .. }
+            );
+            assert_eq!(all.contains("\n  "), says_more, "{all}");
+            assert_eq!(error, error.clone());
+        }
+    }
+
+    #[test]
+    fn attempts_are_those_of_a_driver() {
+        let found = examples().iter().map(|error| error.attempts().len()).sum::<usize>();
+        assert_eq!(found, 2);
+    }
+
+    #[cfg(feature = "simulator")]
+    #[test]
+    fn a_defect_of_a_kernel_is_a_line() {
+        let site = simt::Site { line: 12345, block: [100, 100, 100], thread: [1023, 0, 0] };
+        let finding = simt::Finding {
+            kind: simt::FindingKind::GlobalWriteRace,
+            kernel: "transpose_of_a_long_name_b16".into(),
+            site,
+            touched: None,
+            other: Some(site),
+            detail: "both wrote".into(),
+            occurrences: 7,
+        };
+        let error = Error::KernelDefects { kernel: "k", findings: vec![finding.clone(), finding] };
+        let line = error.to_string();
+        assert!(line.chars().count() <= LINE, "{line}");
+        assert!(line.ends_with(", and 1 more"), "{line}");
+        assert_eq!(format!("{error:#}").matches("both wrote").count(), 2);
+    }
 }

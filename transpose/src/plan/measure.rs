@@ -88,7 +88,11 @@ impl PlanCache {
         let Some(path) = &self.path else {
             return Ok(());
         };
-        self.merge_into(path).map_err(|source| Error::PlanCache { path: path.clone(), source })
+        self.merge_into(path).map_err(|error| Error::PlanCache {
+            path: path.clone(),
+            kind: error.kind(),
+            reason: error.to_string(),
+        })
     }
 
     fn merge_into(&self, path: &Path) -> io::Result<()> {
