@@ -11,6 +11,7 @@ on_both_devices! {
     windows_that_reach_outside,
     elements_without_a_kernel,
     more_memory_than_there_is,
+    memory_that_there_is,
     matrices_of_another_device,
     plans_for_other_matrices,
     batches_that_do_not_fit,
@@ -65,8 +66,7 @@ fn windows_that_reach_outside(device: &Device) {
     assert!(matrix.window(2, 3, 6, 8).is_ok());
     assert_eq!(
         message(matrix.window(11, 3, 6, 8)),
-        "a window of 3 × 6 elements, rows 8 apart, at element 11 ends at 33; \
-         the matrix holds 32 elements"
+        "a window of 3 × 6 from element 11 on, rows 8 apart, ends at 33; there are 32"
     );
     assert!(matrix.window_mut(usize::MAX, 1, 1, 1).is_err());
     assert!(matrix.window(0, usize::MAX, 2, 2).is_err());
@@ -89,6 +89,19 @@ fn more_memory_than_there_is(device: &Device) {
     assert_eq!(matrix.to_host().unwrap(), [7, 8]);
 }
 
+fn memory_that_there_is(device: &Device) {
+    let memory = device.memory().unwrap();
+    assert!(0 < memory.free && memory.free <= memory.total, "{memory:?}");
+    let more = usize::try_from(memory.total).unwrap() + 1;
+    let refused = DeviceMatrix::<u8>::zeroed(device, 1, more).unwrap_err();
+    assert!(matches!(refused, Error::OutOfMemory { .. }), "{refused}");
+    if let Some(ordinal) = device.cuda_ordinal() {
+        assert!(ordinal < Device::cuda_count().unwrap());
+        let devices = Device::all().unwrap();
+        assert_eq!(devices[ordinal as usize].facts(), device.facts());
+    }
+}
+
 fn matrices_of_another_device(device: &Device) {
     let src = DeviceMatrix::<u32>::zeroed(device, 3, 5).unwrap();
     let mut dst = DeviceMatrix::<u32>::zeroed(&Device::simulated(), 5, 3).unwrap();
@@ -101,11 +114,12 @@ fn plans_for_other_matrices(device: &Device) {
     let plan = Plan::new(&src, &mut dst, Strategy::Padded).unwrap();
     plan.run(&src, &mut dst).unwrap();
     let mut wider = DeviceMatrix::<u32>::zeroed_with_ld(device, 5, 3, 4).unwrap();
+    let error = plan.run(&src, &mut wider).unwrap_err();
     assert_eq!(
-        message(plan.run(&src, &mut wider)),
-        "the plan is for 3 × 5 elements of 4 bytes, leading dimensions 5 and 3, addresses aligned \
-         to 16 and 16 bytes, the matrices are 3 × 5 elements of 4 bytes, leading dimensions 5 and 4, \
-         addresses aligned to 16 and 16 bytes"
+        format!("{error:#}"),
+        "the plan is for other shapes, layouts, alignments or elements than it was given\n  \
+         planned: 3 × 5 elements of 4 bytes, leading dimensions 5 and 3, addresses aligned to 16 and 16 bytes\n  \
+         given: 3 × 5 elements of 4 bytes, leading dimensions 5 and 4, addresses aligned to 16 and 16 bytes"
     );
     // A plan may rely on how its matrices are aligned.
     let mut longer = DeviceMatrix::<u32>::zeroed(device, 1, 16).unwrap();

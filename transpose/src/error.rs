@@ -578,7 +578,11 @@ fn no_grid(problem: &String, f: &mut Formatter<'_>) -> fmt::Result {
 
 fn plan_mismatch(planned: &String, actual: &String, f: &mut Formatter<'_>) -> fmt::Result {
     let more = [format!("planned: {planned}"), format!("given: {actual}")];
-    lines("the plan is for other shapes, layouts or elements than it was given", more, f)
+    lines(
+        "the plan is for other shapes, layouts, alignments or elements than it was given",
+        more,
+        f,
+    )
 }
 
 fn interrupted(source: &Error, f: &mut Formatter<'_>) -> fmt::Result {

@@ -577,6 +577,20 @@ fn a_driver_may_see_no_gpu() {
         refuse("cuInit", 100);
         let error = Device::cuda(3).unwrap_err();
         assert!(matches!(error, Error::NoDevice { ordinal: 3, count: 0 }), "{error}");
+        assert_eq!((Device::cuda_count(), Device::all().unwrap().len()), (Ok(0), 0));
+    });
+}
+
+#[test]
+fn gpus_are_listed_with_their_memory() {
+    with_recording("gpus_are_listed_with_their_memory", || {
+        assert_eq!(Device::cuda_count(), Ok(1));
+        assert!(live().is_empty(), "counting opens nothing");
+        let devices = Device::all().unwrap();
+        let [device] = &devices[..] else { panic!("{devices:?}") };
+        assert_eq!((device.name(), device.cuda_ordinal()), ("Recording GPU", Some(0)));
+        let memory = device.memory().unwrap();
+        assert_eq!((memory.free, memory.total), (79 << 30, 80 << 30));
     });
 }
 
@@ -586,7 +600,8 @@ fn there_may_be_no_driver() {
         let error = Device::cuda(0).unwrap_err();
         let said = "no NVIDIA driver: no CUDA driver library could be opened";
         assert_eq!(error.to_string(), said);
-        let Error::NoDriver { attempts, .. } = error else { panic!("{error:?}") };
-        assert!(attempts[0].contains(support::NO_SUCH_FILE), "{attempts:?}");
+        assert!(error.attempts()[0].contains(support::NO_SUCH_FILE), "{error:?}");
+        assert!(format!("{error:#}").starts_with(&format!("{said}\n  ")), "{error:#}");
+        assert_eq!(Device::all().unwrap_err(), error);
     });
 }

@@ -13,12 +13,13 @@ mod queue;
 use super::host_memory::{HostMemory, Retired};
 use super::{Backend, Mark, Rows, Step};
 use crate::launch::Launch;
-use crate::{Error, Facts, Result};
+use crate::{Error, Facts, MemoryInfo, Result};
 use cuda_driver::{
     Context, DeviceRows, Event, Graph, LaunchConfig, RawContext, RawStream, RowsShape, Start,
     Stream,
 };
 use function::Function;
+pub(crate) use gpu::count;
 use gpu::{Gpu, Keep};
 use queue::Queue;
 use std::ffi::c_void;
@@ -280,6 +281,11 @@ impl Backend for Cuda {
 
     fn synchronize(&self) -> Result<()> {
         Ok(self.queue.enter()?.synchronize()?)
+    }
+
+    fn memory_info(&self) -> Result<MemoryInfo> {
+        let cuda_driver::MemoryInfo { free, total } = self.context().memory_info()?;
+        Ok(MemoryInfo { free: free as u64, total: total as u64 })
     }
 
     fn cuda_ordinal(&self) -> Option<u32> {

@@ -21,7 +21,7 @@ use crate::launch::Launch;
 use crate::layout::Layout;
 #[cfg(feature = "simulator")]
 use crate::simulator::{self, DeviceId, Observer};
-use crate::{Facts, Result};
+use crate::{Facts, MemoryInfo, Result};
 use bytemuck::Pod;
 use deleter::Deleter;
 use host_memory::Retired;
@@ -161,6 +161,9 @@ pub(crate) trait Backend: Send + Sync {
     /// Waits for all that was queued.
     fn synchronize(&self) -> Result<()>;
 
+    /// How much memory there is.
+    fn memory_info(&self) -> Result<MemoryInfo>;
+
     /// The number that the driver counts this GPU by, if it is one.
     fn cuda_ordinal(&self) -> Option<u32>;
 
@@ -204,6 +207,8 @@ impl Rows {
         Rows { address, pitch: layout.ld * size, row_bytes: layout.cols * size, count: layout.rows }
     }
 }
+
+pub(crate) use cuda::count as cuda_count;
 
 impl Device {
     /// The GPU of that ordinal, counted from zero.
@@ -449,6 +454,10 @@ impl Device {
     /// No call of this library leaves it current on the calling thread.
     pub fn cuda_context(&self) -> Option<*mut c_void> {
         self.backend.cuda_context()
+    }
+
+    pub(crate) fn memory_info(&self) -> Result<MemoryInfo> {
+        self.backend.memory_info()
     }
 
     /// Whether both have one queue.

@@ -5,7 +5,7 @@ use super::{Backend, Mark, Rows, Step};
 use crate::image::{EntryPoint, Image};
 use crate::launch::Launch;
 use crate::simulator::{self, DeviceId, Launched};
-use crate::{Error, Facts, Result};
+use crate::{Error, Facts, MemoryInfo, Result};
 use simt::{Checks, Kernel, LaunchConfig, Memory, Module, Options};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -129,6 +129,11 @@ impl Backend for Simulated {
 
     fn synchronize(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn memory_info(&self) -> Result<MemoryInfo> {
+        let total = self.0.memory.limit();
+        Ok(MemoryInfo { free: total.saturating_sub(self.0.memory.in_use()), total })
     }
 
     fn cuda_ordinal(&self) -> Option<u32> {

@@ -59,6 +59,15 @@ impl Gpu {
     }
 }
 
+/// How many GPUs the driver sees.
+pub(crate) fn count() -> Result<u32> {
+    match Driver::get().map_err(|error| no_driver(error, 0)) {
+        Ok(driver) => Ok(driver.device_count()?),
+        Err(Error::NoDevice { count, .. }) => Ok(count),
+        Err(error) => Err(error),
+    }
+}
+
 /// Why there is no driver to ask for a device; one that starts and sees no GPU has no device.
 fn no_driver(error: cuda_driver::Error, ordinal: u32) -> Error {
     const NO_DEVICE: u32 = 100;
