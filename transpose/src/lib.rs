@@ -75,6 +75,8 @@ mod matrix;
 mod pinned;
 mod plan;
 pub mod raw;
+#[cfg(all(doctest, feature = "simulator"))]
+mod refused;
 #[cfg(feature = "simulator")]
 pub mod simulator;
 mod strategy;
