@@ -107,6 +107,11 @@ pub use strategy::Strategy;
 pub use tensor::{DeviceTensor, MOST_AXES, TensorLayout, TensorView, TensorViewMut, copy_all};
 pub use view::{MatrixView, MatrixViewMut};
 
+/// What to call here instead of what is called elsewhere: the samples are tests.
+#[cfg(all(doctest, feature = "simulator"))]
+#[doc = include_str!("../coming-from.md")]
+struct ComingFrom;
+
 /// The samples of the guide are tests; one of them needs a feature, which the tests of the workspace turn on.
 #[cfg(all(doctest, feature = "dlpack", feature = "simulator"))]
 #[doc = include_str!("../guide.md")]
