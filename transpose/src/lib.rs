@@ -51,6 +51,7 @@
 //! The oldest Rust that will do is 1.89.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(clippy::missing_errors_doc)]
 
 mod adjoint;
 mod allocation;

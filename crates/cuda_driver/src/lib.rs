@@ -90,6 +90,8 @@
 //!
 //! [cust]: https://docs.rs/cust/0.3.2
 
+#![deny(clippy::missing_errors_doc)]
+
 mod context;
 mod device;
 mod driver;

@@ -63,6 +63,7 @@
 //! # Ok::<(), simt::Error>(())
 //! ```
 
+#![deny(clippy::missing_errors_doc)]
 #![forbid(unsafe_code)]
 // A lane number indexes several registers at once.
 #![allow(clippy::needless_range_loop)]

@@ -94,6 +94,9 @@ impl Memory {
     }
 
     /// Allocates `bytes` zeroed bytes at an address that is a multiple of 256 and not zero.
+    ///
+    /// # Errors
+    /// [`Error::EmptyAllocation`] for no bytes, [`Error::OutOfMemory`] beyond the limit, or what the host has.
     pub fn alloc(&self, bytes: u64) -> Result<u64, Error> {
         if bytes == 0 {
             return Err(Error::EmptyAllocation);
@@ -124,6 +127,9 @@ impl Memory {
 
     /// Frees the allocation that starts at `address`. A launch that is running
     /// keeps what it started with.
+    ///
+    /// # Errors
+    /// [`Error::NotAllocated`] if none starts there.
     pub fn free(&self, address: u64) -> Result<(), Error> {
         let mut table = self.table_mut();
         let at = table
@@ -135,6 +141,9 @@ impl Memory {
     }
 
     /// Copies the bytes at `address` to `out`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for bytes that are not all in one live allocation.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Error> {
         let (allocation, offset) = self.range(address, out.len() as u64)?;
         allocation.read(offset, out);
@@ -142,6 +151,9 @@ impl Memory {
     }
 
     /// Copies `data` to the bytes at `address`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for bytes that are not all in one live allocation.
     pub fn write(&self, address: u64, data: &[u8]) -> Result<(), Error> {
         let (allocation, offset) = self.range(address, data.len() as u64)?;
         allocation.write(offset, data);
@@ -150,6 +162,9 @@ impl Memory {
     }
 
     /// Sets `bytes` bytes at `address` to `byte`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for bytes that are not all in one live allocation.
     pub fn fill(&self, address: u64, byte: u8, bytes: u64) -> Result<(), Error> {
         let (allocation, offset) = self.range(address, bytes)?;
         let pattern = vec![byte; bytes.min(CHUNK) as usize];
@@ -162,6 +177,9 @@ impl Memory {
     }
 
     /// Copies `bytes` bytes from `src` to `dst`; the ranges may overlap.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for bytes that are not all in one live allocation.
     pub fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<(), Error> {
         let (from, from_offset) = self.range(src, bytes)?;
         let (to, to_offset) = self.range(dst, bytes)?;
@@ -184,6 +202,9 @@ impl Memory {
     }
 
     /// Copies `rows` rows of `width` bytes; rows start `dst_pitch` and `src_pitch` bytes apart.
+    ///
+    /// # Errors
+    /// [`Error::Pitch`] for rows that overlap, [`Error::OutOfRange`] for ones that are not all in one live allocation.
     pub fn copy_2d(
         &self,
         dst: u64,
@@ -211,6 +232,9 @@ impl Memory {
 
     /// The parts of a range that neither host nor kernel ever wrote; needs
     /// [`Memory::tracking_initialised`].
+    ///
+    /// # Errors
+    /// [`Error::NotTracking`] if the memory does not track that, [`Error::OutOfRange`] as [`read`](Self::read).
     pub fn never_written(
         &self,
         address: u64,

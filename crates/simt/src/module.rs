@@ -22,6 +22,9 @@ pub struct Module {
 
 impl Module {
     /// Parses PTX and decodes every kernel in it.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] with the line. A kernel that cannot be run is no error of the module: see [`kernel`](Self::kernel).
     pub fn parse(ptx: &str) -> Result<Module, Error> {
         let source: Arc<str> = ptx.into();
         let tokens = tokenize(ptx)?;
@@ -35,6 +38,9 @@ impl Module {
     }
 
     /// The kernel called `name`, or why it cannot be run.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`], [`Error::Unsupported`] or [`Error::Invalid`] with the line.
     pub fn kernel(&self, name: &str) -> Result<&Kernel, Error> {
         let found = self.kernels.iter().find(|(known, _)| **known == *name);
         let (_, kernel) = found.ok_or_else(|| Error::NoKernel { name: name.to_owned() })?;

@@ -25,6 +25,10 @@ impl Kernel {
     ///
     /// `args` are the raw bytes of each parameter. Global memory is shared with
     /// other launches and host accesses that run at the same time.
+    ///
+    /// # Errors
+    /// For a grid, block, argument or option that no GPU would take, the variant of its name; [`Error::Fault`] for what a GPU would stop
+    /// the kernel for. What checks find is no error but in the report.
     pub fn launch(
         &self,
         memory: &Memory,
