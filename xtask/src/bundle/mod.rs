@@ -5,7 +5,7 @@
 
 use crate::command::{cargo, output, run};
 use crate::copy::fresh_folder;
-use crate::paths;
+use crate::{downstream, paths};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::fs;
@@ -69,6 +69,7 @@ pub fn bundle(folder: &Path) -> Result<()> {
         fs::copy(&file, programs.join("python").join(name))
             .with_context(|| file.display().to_string())?;
     }
+    fs::copy(downstream::guide_program()?, programs.join("examples/guide"))?;
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
