@@ -7,8 +7,9 @@ use crate::command::{cargo, output, run};
 use crate::copy::fresh_folder;
 use crate::paths;
 use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,12 +28,13 @@ const SHOWN: [&str; 4] = ["bytemuck", "cuda_driver", "kernel_abi", "simt"];
 pub struct Package {
     pub name: String,
     pub folder: PathBuf,
+    pub features: Vec<String>,
 }
 
 /// Checks everything about the packages that can be checked without building a program from them.
 pub fn check() -> Result<()> {
     let packages = unpacked()?;
-    for Package { name, folder } in &packages {
+    for Package { name, folder, .. } in &packages {
         for file in FILES {
             ensure!(folder.join(file).is_file(), "the package {name} has no {file}");
         }
@@ -43,18 +45,19 @@ pub fn check() -> Result<()> {
 
 /// Makes the packages, of what is not committed yet too, and unpacks them in the scratch space.
 pub fn unpacked() -> Result<Vec<Package>> {
-    let published = published()?;
+    let members = published()?;
     let target = fresh_folder("packages")?;
     // Cargo's own verification would keep what it unpacks by name and version, and build that the next time, whatever has changed.
     run(cargo()
         .current_dir(paths::root())
         .args(["package", "--quiet", "--allow-dirty", "--no-verify", "--target-dir"])
         .arg(&target)
-        .args(published.iter().flat_map(|(name, _)| ["-p", name])))?;
-    published.into_iter().map(|(name, version)| unpack(&target, name, &version)).collect()
+        .args(members.iter().flat_map(|member| ["-p", &member.name])))?;
+    members.into_iter().map(|member| unpack(&target, member)).collect()
 }
 
-fn unpack(target: &Path, name: String, version: &str) -> Result<Package> {
+fn unpack(target: &Path, member: Member) -> Result<Package> {
+    let Member { name, version, features } = member;
     let archive = target.join(format!("package/{name}-{version}.crate"));
     let bytes = fs::metadata(&archive).with_context(|| archive.display().to_string())?.len();
     ensure!(bytes <= MOST_BYTES, "{name} has {bytes} bytes, crates.io takes {MOST_BYTES}");
@@ -62,11 +65,19 @@ fn unpack(target: &Path, name: String, version: &str) -> Result<Package> {
     // Files get the time of now: packages give them all the same, by which cargo would not see that one has changed.
     output(Command::new("tar").arg("-xmzf").arg(&archive).arg("-C").arg(target))?;
     let folder = target.join(format!("{name}-{version}"));
-    Ok(Package { name, folder })
+    Ok(Package { name, folder, features: features.into_keys().collect() })
 }
 
-/// The names and versions of the workspace's members that may be published.
-fn published() -> Result<Vec<(String, String)>> {
+/// A member of the workspace, as cargo describes it.
+#[derive(Deserialize)]
+struct Member {
+    name: String,
+    version: String,
+    features: BTreeMap<String, Vec<String>>,
+}
+
+/// The members that may be published.
+fn published() -> Result<Vec<Member>> {
     let metadata = output(cargo().current_dir(paths::root()).args([
         "metadata",
         "--no-deps",
@@ -77,11 +88,9 @@ fn published() -> Result<Vec<(String, String)>> {
     let members = metadata["packages"].as_array().context("cargo names no packages")?;
     // `publish = false` is an empty list of registries; no word on it is null.
     let open = members.iter().filter(|package| package["publish"].is_null());
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let packages: Vec<_> =
-        open.map(|package| (text(&package["name"]), text(&package["version"]))).collect();
-    ensure!(!packages.is_empty(), "nothing is published");
-    Ok(packages)
+    let members: Vec<Member> = open.map(Member::deserialize).collect::<Result<_, _>>()?;
+    ensure!(!members.is_empty(), "nothing is published");
+    Ok(members)
 }
 
 /// Lets the compiler list every type of another crate in the library's interface. What it calls a private dependency is any, for

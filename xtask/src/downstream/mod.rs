@@ -22,8 +22,8 @@ const PAGES: [&str; 2] = ["docs/guide.md", "docs/coming-from.md"];
 /// The most that a release program with one transpose on a GPU may have, in bytes.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// The one line of a program that may run anywhere.
-const ANYWHERE: &str = "cuda-transpose = \"0.1\"";
+/// The features that ask for a CUDA toolkit when they are built.
+const OF_TOOLKITS: [&str; 1] = ["cust"];
 
 /// The one line of a program that is for GPUs only.
 const GPUS_ONLY: &str = "cuda-transpose = { version = \"0.1\", default-features = false }";
@@ -75,7 +75,12 @@ fn guide(packages: &[Package]) -> Result<Project> {
     for page in PAGES {
         samples.extend(samples::samples(&fs::read_to_string(paths::root().join(page))?)?);
     }
-    Project::new("guide", ANYWHERE, packages, &samples::program(&samples))
+    let library = packages.iter().find(|package| package.name == "cuda-transpose");
+    let mut features = library.context("the library is not published")?.features.clone();
+    features.retain(|feature| !OF_TOOLKITS.contains(&feature.as_str()));
+    // Some samples show a feature.
+    let line = format!("cuda-transpose = {{ version = \"0.1\", features = {features:?} }}");
+    Project::new("guide", &line, packages, &samples::program(&samples))
 }
 
 /// A toolkit that this machine happens to have would hide that cust asks for one.

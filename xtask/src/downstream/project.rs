@@ -32,7 +32,7 @@ impl Project {
             "[package]\nname = {name:?}\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
              [dependencies]\n{line}\n\n[patch.crates-io]\n"
         );
-        for Package { name, folder } in packages {
+        for Package { name, folder, .. } in packages {
             manifest += &format!("{name} = {{ path = {folder:?} }}\n");
         }
         fs::write(folder.join("Cargo.toml"), manifest)?;
