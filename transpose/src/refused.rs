@@ -190,3 +190,32 @@ struct NotPlainData;
 /// a.transpose_into(&mut b).unwrap();
 /// ```
 struct OtherElements;
+
+/// A pinned buffer that copies may be pending on is reached only by what waits for them, and what was read of it is not overwritten.
+///
+/// ```compile_fail,E0608
+/// # use transpose::{Device, PinnedBuffer};
+/// let buffer = PinnedBuffer::<f32>::zeroed(&Device::simulated(), 15).unwrap();
+/// let first = buffer[0];
+/// ```
+///
+/// ```compile_fail,E0502
+/// # use transpose::{Device, DeviceMatrix, PinnedBuffer};
+/// let device = Device::simulated();
+/// let a = DeviceMatrix::<f32>::zeroed(&device, 5, 3).unwrap();
+/// let mut buffer = PinnedBuffer::<f32>::zeroed(&device, 15).unwrap();
+/// let read = buffer.read().unwrap();
+/// a.download_into(&mut buffer).unwrap();
+/// assert_eq!(read[0], 0.0);
+/// ```
+///
+/// ```
+/// # use transpose::{Device, DeviceMatrix, PinnedBuffer};
+/// let device = Device::simulated();
+/// let a = DeviceMatrix::<f32>::zeroed(&device, 5, 3).unwrap();
+/// let mut buffer = PinnedBuffer::<f32>::zeroed(&device, 15).unwrap();
+/// a.download_into(&mut buffer).unwrap();
+/// let read = buffer.read().unwrap(); // waits
+/// assert_eq!(read[0], 0.0);
+/// ```
+struct PendingBuffer;
