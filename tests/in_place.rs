@@ -252,12 +252,12 @@ fn many_panels(device: &Device) {
 fn slots_that_start_anywhere(device: &Device) {
     for length in (45..66).chain([125, 169, 170, 171, 253, 508, 509, 510, 511, 763, 1019]) {
         let tile = Some((length, 0));
-        let options = InPlaceOptions { tile, ..InPlaceOptions::default() };
+        let options = InPlaceOptions::default().tile(tile);
         for shape in [(5 * length + 3, 9), (9, 5 * length + 3)] {
             assert!(check_with::<u8>(device, shape, InPlace::TwoStage, &options));
         }
         let length = length / 3;
-        let options = InPlaceOptions { tile: Some((length, 0)), ..InPlaceOptions::default() };
+        let options = InPlaceOptions::default().tile((length, 0));
         for shape in [(7 * length + 1, 11), (11, 7 * length + 1)] {
             assert!(check_with::<[u8; 3]>(device, shape, InPlace::TwoStage, &options));
             assert!(check_with::<u16>(device, shape, InPlace::TwoStage, &options));
@@ -267,7 +267,7 @@ fn slots_that_start_anywhere(device: &Device) {
     for (length, width, gap) in
         [(64, 144, 16), (64, 144, 0), (68, 140, 4), (67, 141, 3), (131, 66, 1), (48, 203, 5)]
     {
-        let options = InPlaceOptions { tile: Some((length, 0)), ..InPlaceOptions::default() };
+        let options = InPlaceOptions::default().tile((length, 0));
         for shape in [(3 * length + gap, width), (width, 3 * length + gap)] {
             assert!(check_with::<u8>(device, shape, InPlace::TwoStage, &options));
             assert!(check_with::<u16>(device, shape, InPlace::TwoStage, &options));
