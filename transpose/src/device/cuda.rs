@@ -252,8 +252,9 @@ impl Backend for Cuda {
         let function = self.gpu.kernels.function(launch)?;
         let start = match function.waits() {
             _ if launch.cooperative => Start::Cooperative,
-            true => Start::Early,
-            false => Start::InOrder,
+            // A kernel that starts early waits for the launch before it, not for what the driver has a default stream wait for.
+            true if !self.queue.is_default() => Start::Early,
+            _ => Start::InOrder,
         };
         // SAFETY: the caller's obligations.
         unsafe { self.launch_on(&*self.queue.enter()?, &function, launch, start, addresses) }

@@ -23,6 +23,12 @@ impl Queue {
         self.stream.as_raw()
     }
 
+    /// Whether it is a default stream, whose order the driver keeps with other streams too.
+    pub fn is_default(&self) -> bool {
+        let defaults = [RawStream(std::ptr::null_mut()), RawStream::LEGACY, RawStream::PER_THREAD];
+        defaults.contains(&self.as_raw())
+    }
+
     /// The stream, for one piece of work. No other thread queues meanwhile if what it would use is another stream; if one did
     /// before, all that it queued has been waited for.
     pub fn enter(&self) -> Result<Entered<'_>> {

@@ -69,6 +69,8 @@ struct Weights {
     /// which few are like that, but by the speeds of seven shapes of tile: of 64 × 64, 128 × 32 and 32 × 64 words of 4 bytes the first is fastest. So
     /// chosen, tiles of the 57 permutations of the literature reach 0.93 of a copy in the mean for 1 byte, where the others choose ones of 0.89.)
     by_vectors: [f64; 3],
+    /// What narrow words take of that. (By four of the permutations of the literature, which boxes would take else.)
+    narrow_by_vectors: [f64; 5],
     /// Of a byte of a sector, where tiles move it.
     moved: [f64; 5],
     /// Of a warp of `tiles`.
@@ -108,6 +110,7 @@ struct Weights {
 
 const WEIGHTS: Weights = Weights {
     by_vectors: [0.92, 29.4, 942.0],
+    narrow_by_vectors: [0.85, 0.9, 1.0, 1.0, 1.0],
     moved: [0.56, 0.60, 0.95, 0.98, 0.95],
     warp: [1800.0, 1550.0, 350.0, 120.0, 110.0],
     row: [5.7, 5.0, 3.0, 1.0, 5.0],
@@ -140,7 +143,8 @@ pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
     let Tally { moved, blocks, warps, rows, cols, loaded, stored: [stored, stored_cols] } = tally;
     if loaded + stored == 0.0 {
         let cost = moved * w.by_vectors[0] + (rows + cols) * w.by_vectors[1];
-        return (cost + blocks * w.by_vectors[2]).max(*moved);
+        let cost = (cost + blocks * w.by_vectors[2]) * w.narrow_by_vectors[k];
+        return cost.max(*moved);
     }
     let cost = moved * w.moved[k]
         + warps * w.warp[k]
@@ -224,20 +228,26 @@ pub(super) fn fewest_sectors(canonical: &Canonical) -> f64 {
     Side::both(canonical).iter().map(side).sum()
 }
 
-/// Bytes of an element beyond which `tuples` is slower, by this power of how many times as many they are.
+/// Bytes of an element beyond which `tuples` is slower.
 const TUPLE: f64 = 24.0;
-const SLOWER: f64 = 0.3;
+
+/// Rows beyond which `lines_b1` is slower.
+const LINES: f64 = 96.0;
 
 /// What the launches of a matrix's plan cost: as many threads as they have take their time, whether there is much for each to move or little.
 pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[Launch]) -> f64 {
     let Efficiency { kernel, most, full, power } = Efficiency::of(launches);
     let bytes = (canonical.words() * canonical.word_bytes()) as f64;
-    let most = if kernel.starts_with("tuples") {
-        let element = (canonical.run() * canonical.word_bytes()) as f64;
-        most * (TUPLE / element).min(1.0).powf(SLOWER)
-    } else {
-        *most
-    };
+    // Of what a kernel is good for up to some number, more is slower by a power of how many times as much it is.
+    let slower = |good: f64, number: usize, power: f64| (good / number as f64).min(1.0).powf(power);
+    let most = most
+        * match *kernel {
+            _ if kernel.starts_with("tuples") => {
+                slower(TUPLE, canonical.run() * canonical.word_bytes(), 0.3)
+            }
+            "lines_b1" => slower(LINES, canonical.axes()[0].length, 1.2),
+            _ => 1.0,
+        };
     let filled = (of_thread(bytes, launches) / full).min(1.0);
     let cost = (fewest_sectors(canonical) / most).max(2.0 * bytes / (most * filled.powf(*power)));
     let blocks = launches.iter().map(|launch| threads(launch) / f64::from(launch.block[0]));
