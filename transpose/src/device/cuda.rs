@@ -144,7 +144,7 @@ impl Cuda {
     /// `rows.count * rows.row_bytes` bytes.
     unsafe fn copy_rows(&self, rows: Rows, host: *mut u8, direction: Direction) -> Result<()> {
         let _current = self.context().enter()?;
-        let stream = self.queue.enter()?;
+        let stream = self.queue.enter();
         // SAFETY: the caller's obligations; the work is waited for below.
         let queued = unsafe { queue_rows(&stream, rows, host, direction) };
         // The host's memory is the caller's again when this returns, also if only a part could be queued.
@@ -212,28 +212,25 @@ impl Backend for Cuda {
     fn allocate(&self, bytes: u64) -> Result<u64> {
         let out_of_memory = || Error::OutOfMemory { device: self.gpu.facts.name.clone(), bytes };
         let count = usize::try_from(bytes).map_err(|_| out_of_memory())?;
-        self.gpu.memory.allocate(count, &*self.queue.enter()?).map_err(|error| match error.code() {
+        self.gpu.memory.allocate(count, &self.queue.enter()).map_err(|error| match error.code() {
             Some(cuda_driver::Error::OUT_OF_MEMORY) => out_of_memory(),
             _ => error.into(),
         })
     }
 
     unsafe fn free(&self, address: u64) {
-        // Without the queue's order the memory is lost rather than given to somebody else too early.
-        if let Ok(stream) = self.queue.enter() {
-            // SAFETY: the caller gives the allocation up, and all that uses it is in the stream.
-            unsafe { self.gpu.memory.free(address, &stream) }
-        }
+        // SAFETY: the caller gives the allocation up, and all that uses it is in the stream.
+        unsafe { self.gpu.memory.free(address, &self.queue.enter()) }
     }
 
     unsafe fn fill_zero(&self, address: u64, bytes: u64) -> Result<()> {
         // SAFETY: the caller vouches for the range; all that uses it is in the stream.
-        Ok(unsafe { self.queue.enter()?.fill(address, 0, bytes as usize) }?)
+        Ok(unsafe { self.queue.enter().fill(address, 0, bytes as usize) }?)
     }
 
     unsafe fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<()> {
         // SAFETY: the caller vouches for both ranges; all that uses them is in the stream.
-        Ok(unsafe { self.queue.enter()?.copy(dst, src, bytes as usize) }?)
+        Ok(unsafe { self.queue.enter().copy(dst, src, bytes as usize) }?)
     }
 
     unsafe fn upload(&self, rows: Rows, host: &[u8]) -> Result<()> {
@@ -257,19 +254,19 @@ impl Backend for Cuda {
             _ => Start::InOrder,
         };
         // SAFETY: the caller's obligations.
-        unsafe { self.launch_on(&*self.queue.enter()?, &function, launch, start, addresses) }
+        unsafe { self.launch_on(&self.queue.enter(), &function, launch, start, addresses) }
     }
 
     unsafe fn upload_later(&self, rows: Rows, host: *const u8) -> Result<()> {
         // SAFETY: the caller's obligations; an upload only reads `host`.
         let queued =
-            unsafe { queue_rows(&*self.queue.enter()?, rows, host.cast_mut(), Direction::Upload) };
+            unsafe { queue_rows(&self.queue.enter(), rows, host.cast_mut(), Direction::Upload) };
         Ok(queued?)
     }
 
     unsafe fn download_later(&self, rows: Rows, host: *mut u8) -> Result<()> {
         // SAFETY: the caller's obligations.
-        Ok(unsafe { queue_rows(&*self.queue.enter()?, rows, host, Direction::Download) }?)
+        Ok(unsafe { queue_rows(&self.queue.enter(), rows, host, Direction::Download) }?)
     }
 
     fn allocate_host(&self, bytes: usize, align: usize) -> Result<HostMemory> {
@@ -281,7 +278,7 @@ impl Backend for Cuda {
     }
 
     fn synchronize(&self) -> Result<()> {
-        Ok(self.queue.enter()?.synchronize()?)
+        Ok(self.queue.enter().synchronize()?)
     }
 
     fn memory_info(&self) -> Result<MemoryInfo> {
@@ -328,7 +325,7 @@ impl Backend for Cuda {
 
     unsafe fn replay(&self, graph: &Graph) -> Result<()> {
         // SAFETY: the caller's obligations.
-        Ok(unsafe { graph.launch(&*self.queue.enter()?) }?)
+        Ok(unsafe { graph.launch(&self.queue.enter()) }?)
     }
 
     fn memory_id(&self) -> usize {
@@ -348,13 +345,13 @@ impl Backend for Cuda {
         // SAFETY: the caller's obligations.
         let Some((theirs, event)) = (unsafe { self.other(stream)? }) else { return Ok(()) };
         event.record(&theirs)?;
-        Ok(self.queue.enter()?.wait(&event)?)
+        Ok(self.queue.enter().wait(&event)?)
     }
 
     unsafe fn raw_waits(&self, stream: *mut c_void) -> Result<()> {
         // SAFETY: the caller's obligations.
         let Some((theirs, event)) = (unsafe { self.other(stream)? }) else { return Ok(()) };
-        event.record(&*self.queue.enter()?)?;
+        event.record(&self.queue.enter())?;
         Ok(theirs.wait(&event)?)
     }
 
@@ -365,7 +362,7 @@ impl Backend for Cuda {
 
     fn record(&self, mark: &Mark) -> Result<()> {
         match mark {
-            Mark::Cuda(event) => Ok(event.record(&*self.queue.enter()?)?),
+            Mark::Cuda(event) => Ok(event.record(&self.queue.enter())?),
             #[cfg(feature = "simulator")]
             Mark::Passed => Ok(()),
         }
@@ -373,7 +370,7 @@ impl Backend for Cuda {
 
     fn wait(&self, mark: &Mark) -> Result<()> {
         match mark {
-            Mark::Cuda(event) => Ok(self.queue.enter()?.wait(event)?),
+            Mark::Cuda(event) => Ok(self.queue.enter().wait(event)?),
             #[cfg(feature = "simulator")]
             Mark::Passed => Ok(()),
         }
@@ -384,9 +381,9 @@ impl Backend for Cuda {
         // driver takes to queue them.
         let _current = self.context().enter()?;
         let (start, stop) = (Event::new(self.context())?, Event::new(self.context())?);
-        start.record(&*self.queue.enter()?)?;
+        start.record(&self.queue.enter())?;
         work()?;
-        stop.record(&*self.queue.enter()?)?;
+        stop.record(&self.queue.enter())?;
         stop.synchronize()?;
         Ok(Some(stop.elapsed_since(&start)?))
     }

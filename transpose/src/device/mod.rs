@@ -223,8 +223,8 @@ impl Device {
     /// The GPU of a context that others have made, with one of its streams as the queue.
     ///
     /// The stream may be a default one: null and 1 (`CU_STREAM_LEGACY`) are the legacy one, 2 (`CU_STREAM_PER_THREAD`) is that of
-    /// the calling thread. That is another stream in each thread: a call of a thread other than the last waits for all that is
-    /// queued in the context, and its work goes into the stream of its own.
+    /// the calling thread. That is another stream in each thread, which other threads have no name for: each call waits for what it
+    /// queues there. On a default stream no kernel starts before the launch before it has ended.
     ///
     /// The device has a memory pool and kernels of its own in that context. For more streams of it use
     /// [`on_raw_stream`](Self::on_raw_stream) or [`new_stream`](Self::new_stream).
