@@ -1,7 +1,7 @@
 //! What lies together on one side of a move, and the ways to cut it into parts for tiles and boxes.
 
 use super::canonical::{Axis, Canonical, starts_on};
-use super::model::{SECTOR, sectors};
+use super::sectors::{SECTOR, sectors, sectors_of_one};
 use crate::divide::{TOO_LARGE, gcd};
 use kernel_abi::tensor::MOST_RUN_AXES;
 
@@ -141,15 +141,4 @@ impl Side {
         let strides = others.map(|(_, axis)| (self.stride)(axis)).chain(step);
         starts_on(self.address, strides, canonical.word_bytes(), SECTOR)
     }
-}
-
-/// Bytes of sectors of a stretch of words, the nearest other one of which is so many words away: those that lie in the same sectors share them.
-pub(super) fn sectors_of_one(
-    words: usize,
-    nearest: usize,
-    word_bytes: usize,
-    aligned: usize,
-) -> f64 {
-    let bytes = nearest.max(words).saturating_mul(word_bytes) as f64;
-    sectors(words * word_bytes, aligned).min(bytes)
 }

@@ -17,6 +17,7 @@ mod canonical;
 mod conjugating;
 mod cuts;
 mod model;
+mod sectors;
 mod tiles;
 mod words;
 

@@ -1,13 +1,11 @@
 //! What a move costs, counted before it is made, in bytes that the memory could have moved meanwhile.
 
 use super::canonical::Canonical;
-use super::cuts::{Side, sectors_of_one};
+use super::cuts::Side;
+use super::sectors::sectors_of_one;
 use crate::facts::Facts;
 use crate::launch::Launch;
 use kernel_abi::Width;
-
-/// Bytes of a sector.
-pub(super) const SECTOR: usize = 32;
 
 /// What moving in tiles takes.
 pub(super) struct Tally {
@@ -188,25 +186,6 @@ pub(super) fn cost_of_words(word: Width, tally: &WordTally) -> f64 {
     words * (issued.max(own) + src * w.beside[k] + 2.0 * dst)
 }
 
-/// Bytes of the sectors that `bytes` bytes lie in which start on a multiple of `aligned`, in the mean.
-pub(super) fn sectors(bytes: usize, aligned: usize) -> f64 {
-    let aligned = aligned.min(SECTOR);
-    (bytes.next_multiple_of(aligned) + SECTOR - aligned) as f64
-}
-
-/// The sectors of which `bytes` bytes that start on a multiple of `aligned` have only a part, in the mean: at most two.
-pub(super) fn sectors_in_part(bytes: usize, aligned: usize) -> f64 {
-    let aligned = aligned.min(SECTOR);
-    let inside = 1.0 - aligned as f64 / SECTOR as f64;
-    // The end is where a start can be if the bytes are a multiple of that too; if starts are on sectors and they are not, it is inside one.
-    let ends_inside = if bytes.is_multiple_of(aligned) && aligned < SECTOR {
-        inside
-    } else {
-        f64::from(u8::from(!bytes.is_multiple_of(SECTOR)))
-    };
-    inside + ends_inside
-}
-
 /// How many times as long it takes where so many blocks leave multiprocessors idle.
 pub(super) fn idle(blocks: f64, facts: &Facts) -> f64 {
     (facts.multiprocessors as f64 / blocks.max(1.0)).max(1.0)
@@ -332,22 +311,5 @@ impl Efficiency {
     fn of(launches: &[Launch]) -> &'static Self {
         let name = launches.first().map_or("", |launch| launch.entry.name);
         EFFICIENCIES.iter().find(|known| known.kernel == name).unwrap_or(&UNKNOWN)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sectors_in_the_mean() {
-        for aligned in [1, 2, 4, 8, 16, 32] {
-            for bytes in (aligned..200).step_by(aligned) {
-                let starts = (0..SECTOR).step_by(aligned);
-                let touched = starts.clone().map(|start| (start + bytes).div_ceil(SECTOR) * SECTOR);
-                let mean = touched.sum::<usize>() as f64 / starts.count() as f64;
-                assert_eq!(sectors(bytes, aligned), mean, "{bytes} at {aligned}");
-            }
-        }
     }
 }

@@ -1,7 +1,8 @@
 //! The planner of `words`, which serves every move.
 
 use super::canonical::{Axis, Canonical, divided};
-use super::model::{SECTOR, WordTally, cost_of_words, idle, sectors};
+use super::model::{WordTally, cost_of_words, idle};
+use super::sectors::{SECTOR, sectors};
 use super::{Block, launch};
 use crate::facts::Facts;
 use crate::launch::Launch;

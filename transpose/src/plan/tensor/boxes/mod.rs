@@ -6,8 +6,9 @@ mod share;
 mod tile;
 
 use super::canonical::Canonical;
-use super::cuts::{Side, sectors_of_one};
-use super::model::{BoxTally, SECTOR, cost_of_boxes, idle, sectors_in_part};
+use super::cuts::Side;
+use super::model::{BoxTally, cost_of_boxes, idle};
+use super::sectors::{SECTOR, sectors_in_part, sectors_of_one};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use held::Held;

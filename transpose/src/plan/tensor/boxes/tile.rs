@@ -2,7 +2,7 @@
 
 use super::super::canonical::{Axis, Canonical, starts_on};
 use super::super::cuts::{Cut, Side};
-use super::super::model::SECTOR;
+use super::super::sectors::SECTOR;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{MOST_AXES, MOST_DIGITS};
 

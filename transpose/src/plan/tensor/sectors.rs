@@ -1,0 +1,51 @@
+//! The sectors that stretches of bytes lie in.
+
+/// Bytes of a sector.
+pub(super) const SECTOR: usize = 32;
+
+/// Bytes of the sectors that `bytes` bytes lie in which start on a multiple of `aligned`, in the mean.
+pub(super) fn sectors(bytes: usize, aligned: usize) -> f64 {
+    let aligned = aligned.min(SECTOR);
+    (bytes.next_multiple_of(aligned) + SECTOR - aligned) as f64
+}
+
+/// The sectors of which `bytes` bytes that start on a multiple of `aligned` have only a part, in the mean: at most two.
+pub(super) fn sectors_in_part(bytes: usize, aligned: usize) -> f64 {
+    let aligned = aligned.min(SECTOR);
+    let inside = 1.0 - aligned as f64 / SECTOR as f64;
+    // The end is where a start can be if the bytes are a multiple of that too; if starts are on sectors and they are not, it is inside one.
+    let ends_inside = if bytes.is_multiple_of(aligned) && aligned < SECTOR {
+        inside
+    } else {
+        f64::from(u8::from(!bytes.is_multiple_of(SECTOR)))
+    };
+    inside + ends_inside
+}
+
+/// Bytes of sectors of a stretch of words, the nearest other one of which is so many words away: those that lie in the same sectors share them.
+pub(super) fn sectors_of_one(
+    words: usize,
+    nearest: usize,
+    word_bytes: usize,
+    aligned: usize,
+) -> f64 {
+    let bytes = nearest.max(words).saturating_mul(word_bytes) as f64;
+    sectors(words * word_bytes, aligned).min(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sectors_in_the_mean() {
+        for aligned in [1, 2, 4, 8, 16, 32] {
+            for bytes in (aligned..200).step_by(aligned) {
+                let starts = (0..SECTOR).step_by(aligned);
+                let touched = starts.clone().map(|start| (start + bytes).div_ceil(SECTOR) * SECTOR);
+                let mean = touched.sum::<usize>() as f64 / starts.count() as f64;
+                assert_eq!(sectors(bytes, aligned), mean, "{bytes} at {aligned}");
+            }
+        }
+    }
+}
