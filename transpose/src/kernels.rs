@@ -58,8 +58,8 @@ static IN_PLACE: Image = image!(
 
 static TENSOR: Image = image!(
     "tensor",
-    "lz4",
-    [code!(9 0, "../cubin/tensor.sm_90.cubin.lz4", waits: true, evict_last: true)]
+    "zst",
+    [code!(9 0, "../cubin/tensor.sm_90.cubin.zst", waits: true, evict_last: true)]
 );
 
 #[cfg(feature = "in_place_studies")]

@@ -34,7 +34,7 @@ pub fn packed_ptx(family: &str) -> PathBuf {
 /// The machine code of a family for a chip, packed, as it ships: so that it expands quickly if a program's first launch is
 /// likely to be one of these kernels, else so that it is small.
 pub fn shipped_cubin(family: &str, chip: &str) -> PathBuf {
-    let quick = ["classic", "fast", "fast_evict_last", "tensor"].contains(&family);
+    let quick = ["classic", "fast", "fast_evict_last"].contains(&family);
     let format = if quick { "lz4" } else { "zst" };
     home(family).join("cubin").join(format!("{family}.{chip}.cubin.{format}"))
 }

@@ -20,7 +20,7 @@ use std::time::Instant;
 const PAGES: [&str; 2] = ["docs/guide.md", "docs/coming-from.md"];
 
 /// The most that a release program with one transpose on a GPU may have, in bytes.
-const MOST_BYTES: u64 = 4 << 20;
+const MOST_BYTES: u64 = 4_000_000;
 
 /// The features that ask for a CUDA toolkit when they are built.
 const OF_TOOLKITS: [&str; 1] = ["cust"];
