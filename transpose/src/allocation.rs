@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::device::{Buffer, Device};
-use crate::view::require_aligned;
+use crate::matrix::view::require_aligned;
 
 /// What owned memory is aligned to, in bytes, on every device: kernels in place rely on it.
 const ALIGNMENT: u64 = 256;

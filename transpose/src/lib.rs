@@ -53,11 +53,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(clippy::missing_errors_doc)]
 
-mod adjoint;
 mod allocation;
-mod cast;
 mod complex;
-mod copying;
 mod device;
 mod devices;
 mod divide;
@@ -84,9 +81,6 @@ mod strategy;
 mod streams;
 mod tensor;
 mod transfer;
-mod transposing;
-mod view;
-mod windows;
 
 pub use allocation::Allocation;
 pub use bytemuck;
@@ -99,14 +93,13 @@ pub use facts::Facts;
 pub use graph::Graph;
 pub use in_place::{Carry, InPlace, InPlaceOptions, InPlacePlan, census as in_place_cycles};
 pub use layout::{AlignedLayout, Layout};
-pub use matrix::DeviceMatrix;
+pub use matrix::{DeviceMatrix, MatrixView, MatrixViewMut};
 pub use pinned::PinnedBuffer;
 pub use plan::{Batch, CacheWarning, Plan, PlanCache, TensorPlan};
 #[cfg(feature = "simulator")]
 pub use simt;
 pub use strategy::Strategy;
 pub use tensor::{DeviceTensor, MOST_AXES, TensorLayout, TensorView, TensorViewMut, copy_all};
-pub use view::{MatrixView, MatrixViewMut};
 
 /// What to call here instead of what is called elsewhere: the samples are tests.
 #[cfg(all(doctest, feature = "simulator"))]

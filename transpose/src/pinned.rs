@@ -7,8 +7,8 @@
 
 use crate::device::{Device, HostMemory, Mark, require_one_memory};
 use crate::matrix::DeviceMatrix;
+use crate::matrix::view::{MatrixView, MatrixViewMut};
 use crate::tensor::{DeviceTensor, TensorView, TensorViewMut};
-use crate::view::{MatrixView, MatrixViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;
 use std::marker::PhantomData;

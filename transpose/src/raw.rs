@@ -10,7 +10,7 @@ use crate::Result;
 use crate::device::across;
 pub use crate::image::{Image, MachineCode};
 use crate::launch::{Fields, Launch};
-use crate::view::{MatrixView, MatrixViewMut};
+use crate::matrix::view::{MatrixView, MatrixViewMut};
 use bytemuck::Pod;
 pub use kernel_abi::Params;
 

@@ -14,8 +14,8 @@ use super::shape::Shape;
 use crate::facts::{Facts, GRID_LIMIT};
 use crate::launch::Launch;
 use crate::layout::Layout;
+use crate::matrix::view::MatrixViewMut;
 use crate::plan::{Batch, Problem, fast};
-use crate::view::MatrixViewMut;
 use crate::{DeviceMatrix, Error, Result};
 use bytemuck::Pod;
 

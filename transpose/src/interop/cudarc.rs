@@ -32,8 +32,8 @@
 //! [`Device::cuda`] first.
 
 use super::lending::{between, lend, require_here_or};
+use crate::matrix::view::{MatrixView, MatrixViewMut};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
-use crate::view::{MatrixView, MatrixViewMut};
 use crate::{Device, Error, Result};
 use bytemuck::Pod;
 use cudarc::driver::{

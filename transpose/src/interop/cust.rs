@@ -37,8 +37,8 @@
 //! the page of `cuda_driver` says to give it in place of one; it still starts without a driver.
 
 use super::lending::{lend, require_here_or};
+use crate::matrix::view::MatrixView;
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
-use crate::view::MatrixView;
 use crate::{Device, Error, Result};
 use bytemuck::Pod;
 use cuda_driver::{Context, Driver, RawContext, RawStream};

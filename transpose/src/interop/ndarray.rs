@@ -6,9 +6,9 @@
 use crate::device::Device;
 use crate::layout::Layout;
 use crate::matrix::DeviceMatrix;
+use crate::matrix::view::MatrixView;
 use crate::tensor::{DeviceTensor, TensorLayout, TensorView, TensorViewMut};
 use crate::transfer::{download, upload};
-use crate::view::MatrixView;
 use crate::{Error, Result};
 use bytemuck::Pod;
 use ndarray::{Array, Array2, ArrayBase, Data, DataMut, Dimension, Ix2, IxDyn};

@@ -19,7 +19,7 @@ use crate::facts::GRID_LIMIT;
 use crate::kernels::width_of_bytes;
 use crate::launch::Launch;
 use crate::layout::AlignedLayout;
-use crate::view::{MatrixView, MatrixViewMut};
+use crate::matrix::view::{MatrixView, MatrixViewMut};
 use crate::{Error, Facts, Result, Strategy};
 use bytemuck::Pod;
 use kernel_abi::Kernel;

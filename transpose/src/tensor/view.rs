@@ -3,7 +3,7 @@
 use super::layout::{TensorLayout, tensor_accessors};
 use crate::device::Device;
 use crate::layout::Layout;
-use crate::view::{MatrixView, MatrixViewMut, Memory};
+use crate::matrix::view::{MatrixView, MatrixViewMut, Memory};
 use crate::{Error, Result};
 use bytemuck::Pod;
 use std::marker::PhantomData;

@@ -4,8 +4,8 @@ use super::host_memory;
 use crate::device::Device;
 use crate::layout::Layout;
 use crate::matrix::DeviceMatrix;
+use crate::matrix::view::{MatrixView, MatrixViewMut};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
-use crate::view::{MatrixView, MatrixViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;
 

@@ -1,12 +1,21 @@
-//! The matrix that owns its device memory.
+//! Matrices in device memory: the one that owns it, here; views, windows and casts of them, and what moves their elements, beside it.
+
+mod adjoint;
+mod cast;
+mod copying;
+mod transposing;
+pub(crate) mod view;
+mod windows;
+
+pub use view::{MatrixView, MatrixViewMut};
 
 use crate::allocation::Allocation;
 use crate::device::{Buffer, Device};
 use crate::layout::{Layout, shape_accessors};
-use crate::view::{MatrixView, MatrixViewMut, Memory};
 use crate::{Error, Result};
 use bytemuck::Pod;
 use std::marker::PhantomData;
+use view::Memory;
 
 /// A row-major matrix in device memory.
 ///

@@ -2,7 +2,7 @@
 
 use crate::layout::{Layout, indices};
 use crate::matrix::DeviceMatrix;
-use crate::view::{MatrixView, MatrixViewMut};
+use crate::matrix::view::{MatrixView, MatrixViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;
 use std::ops::RangeBounds;

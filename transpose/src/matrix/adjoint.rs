@@ -4,9 +4,9 @@ use crate::Result;
 use crate::complex::Conjugate;
 use crate::layout::Layout;
 use crate::matrix::DeviceMatrix;
+use crate::matrix::view::{MatrixView, MatrixViewMut};
 use crate::plan::{require_same_shape, require_transposed};
 use crate::tensor::{TensorView, TensorViewMut};
-use crate::view::{MatrixView, MatrixViewMut};
 
 impl<T: Conjugate> DeviceMatrix<T> {
     /// The adjoint: the transposed matrix, every element conjugated.

@@ -4,8 +4,8 @@ use crate::Result;
 use crate::device::across;
 use crate::kernels::Width;
 use crate::matrix::DeviceMatrix;
+use crate::matrix::view::{MatrixView, MatrixViewMut};
 use crate::plan::{Plan, require_same_shape};
-use crate::view::{MatrixView, MatrixViewMut};
 use bytemuck::Pod;
 
 impl<T: Pod> DeviceMatrix<T> {

@@ -2,8 +2,8 @@
 
 use crate::layout::Layout;
 use crate::matrix::DeviceMatrix;
+use crate::matrix::view::{MatrixView, MatrixViewMut, Memory, alignment_of, require_aligned};
 use crate::tensor::{DeviceTensor, MOST_AXES, TensorLayout, TensorView, TensorViewMut};
-use crate::view::{MatrixView, MatrixViewMut, Memory, alignment_of, require_aligned};
 use crate::{Error, Result};
 use bytemuck::Pod;
 

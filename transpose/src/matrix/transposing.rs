@@ -2,8 +2,8 @@
 
 use crate::layout::Layout;
 use crate::matrix::DeviceMatrix;
+use crate::matrix::view::{MatrixView, MatrixViewMut};
 use crate::plan::{Batch, Plan};
-use crate::view::{MatrixView, MatrixViewMut};
 use crate::{Result, Strategy};
 use bytemuck::Pod;
 
