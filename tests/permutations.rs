@@ -13,6 +13,7 @@ on_both_devices! {
     gaps_and_odd_starts,
     runs_of_several_axes,
     runs_of_narrow_words,
+    short_rows_with_gaps,
     long_axes,
     blocks_of_several_boxes,
     steps_and_mirrors,
@@ -219,6 +220,27 @@ fn blocks_of_several_boxes(device: &Device) {
         before(&plan, " boxes of") > before(&plan, ", 1, 1] blocks")
     };
     assert!(plans.iter().any(shares), "{}", plans[0]);
+}
+
+/// Rows of a few bytes, and gaps behind them: their words are stored one at a time, and the sectors they share with gaps fetched before.
+fn short_rows_with_gaps(device: &Device) {
+    fn check_rows<T: Element>(device: &Device, cols: usize, slack: usize) {
+        let src = TensorLayout::contiguous(&[cols, 731], size_of::<T>()).unwrap().t();
+        let dst = loose(src.shape(), slack, 1);
+        check::<T>(device, &src, &dst);
+        // Matrices of a batch, whose rows are not all as far apart.
+        let src = loose(&[2, 3, cols, 67], 0, 0).permute_axes(&[1, 3, 0, 2]).unwrap();
+        check::<T>(device, &src, &loose(src.shape(), slack, 0));
+    }
+    for (cols, slack) in [(2, 1), (3, 1), (5, 9), (7, 2), (33, 4)] {
+        check_rows::<u8>(device, cols, slack);
+        check_rows::<u16>(device, cols, slack);
+        check_rows::<[u8; 5]>(device, cols, slack);
+        check_rows::<[u32; 3]>(device, cols, slack);
+    }
+    let src = TensorLayout::contiguous(&[3, 100_000], 1).unwrap().t();
+    let plan = TensorPlan::for_layouts(1, &src, &loose(src.shape(), 1, 0), device.facts()).unwrap();
+    assert!(plan.to_string().contains("word by word, ends fetched"), "{plan}");
 }
 
 fn steps_and_mirrors(device: &Device) {

@@ -105,6 +105,8 @@ params! {
         /// How columns are stored: as vectors, on which they all start (0), or word by word, `1 << lanes` lanes a column; words of less
         /// than 4 bytes several at a time.
         lanes: u64,
+        /// Whether the sectors of the destination that a column has only a part of are fetched before it is stored; else 0.
+        fetch: u64,
     }
 }
 
@@ -202,6 +204,9 @@ params! {
         places: u64,
         /// How many lanes store a stretch of the destination, as a power of two.
         lanes: u64,
+        /// Whether words of less than 4 bytes are stored one at a time (1), neighbours by neighbouring lanes, whatever stretches they are of; else by
+        /// units of 4 bytes (0). Not with runs.
+        singly: u64,
         /// Bytes of a unit that stretches of the destination start behind, at most.
         ahead: u64,
         /// Bytes from the address that the kernel is given to the lowest word of the source: what lies between it and the highest may be
@@ -209,6 +214,8 @@ params! {
         lowest: u64,
         /// Bytes from the lowest word to behind the highest.
         reach: u64,
+        /// Whether the sectors that a stretch of the destination has only a part of are fetched before it is stored; else 0.
+        fetch: u64,
     }
 }
 

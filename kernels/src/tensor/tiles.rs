@@ -24,7 +24,7 @@ use super::on_the_way::{AsTheyAre, Flipped, OnTheWay};
 use super::tensor_entry;
 use super::vector::Word;
 use crate::element::{Element, B16};
-use crate::global::{load_vector, store_vector};
+use crate::global::{fetch_ends, load_vector, store_vector};
 use crate::launch::never_more_registers;
 use crate::micro_block::MicroBlock;
 use crate::shared::load_u32;
@@ -181,9 +181,12 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
             first: (src as u64).wrapping_add(params.lowest),
             reach: params.reach,
         };
+        let dst = dst.wrapping_add(place.to as usize);
+        if params.fetch != 0 {
+            fetch_columns(dst, offsets, place);
+        }
         load::<E, R, BLOCKS>(source, params, on_the_way, offsets, tile, place);
         thread::sync_threads();
-        let dst = dst.wrapping_add(place.to as usize);
         if size_of::<E>() == VECTOR as usize || params.lanes == 0 {
             store_vectors(dst, params, offsets, tile, place);
         } else {
@@ -283,6 +286,23 @@ unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>(
                 E::store_columns(block, at, step * tile.pitch);
             }
         }
+    }
+}
+
+/// Fetches the sectors of the destination that columns start and end inside.
+///
+/// # Safety
+/// Those of [`move_tile`]; a barrier separates this from what filled the tables.
+#[inline(always)]
+unsafe fn fetch_columns<E>(dst: *mut E, offsets: Offsets, place: Place) {
+    let mut col = thread::thread_idx_x();
+    while col < place.cols {
+        // SAFETY: a column that there is, and its words of the destination.
+        unsafe {
+            let to = dst.wrapping_byte_add(Offsets::of(offsets.cols, col) as usize);
+            fetch_ends(to as u64, place.rows * size_of::<E>() as u32);
+        }
+        col += thread::block_dim_x();
     }
 }
 

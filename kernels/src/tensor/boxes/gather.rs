@@ -3,6 +3,7 @@
 use super::place::Place;
 use super::tables::Tables;
 use crate::element::Element;
+use crate::global::fetch_ends;
 use crate::shared::{load_u16, load_u32, load_u8, permute};
 use crate::tensor::axes::{divide, steps};
 use cuda_std::thread;
@@ -15,6 +16,24 @@ const fn unit<E>() -> u32 {
         4
     } else {
         size_of::<E>() as u32
+    }
+}
+
+/// Fetches the sectors that stretches of the destination start and end inside.
+///
+/// # Safety
+/// Those of [`move_boxes`](super::move_boxes); a barrier separates this from what filled the tables.
+#[inline(always)]
+pub unsafe fn fetch<E: Element>(dst: *mut E, tables: Tables, place: &Place) {
+    let mut target = thread::thread_idx_x();
+    while target < place.targets {
+        // SAFETY: an entry of the table, and the destination's words.
+        unsafe {
+            let offset = u64::load_shared(tables.targets + target * Tables::WIDE);
+            let to = dst.wrapping_byte_add(offset as usize);
+            fetch_ends(to as u64, place.target_words * size_of::<E>() as u32);
+        }
+        target += BOX_THREADS;
     }
 }
 
@@ -41,6 +60,10 @@ pub unsafe fn gather<E: Element>(
     };
     // SAFETY: the caller's obligations.
     unsafe {
+        if size_of::<E>() < 4 && params.singly != 0 {
+            store_singly(params, tables, place, stretch);
+            return;
+        }
         if size_of::<E>() < 4 && params.run != 0 {
             store_runs(params, tables, place.targets, bytes, stretch);
         } else {
@@ -49,6 +72,64 @@ pub unsafe fn gather<E: Element>(
         let are_units = bytes.is_multiple_of(unit::<E>()) && params.ahead == 0;
         if size_of::<E>() < 4 && !are_units {
             store_ends(params, tables, place.targets, bytes, stretch);
+        }
+    }
+}
+
+/// Stores word by word, neighbouring words by neighbouring lanes: of short stretches that start anywhere, units would leave most lanes idle.
+///
+/// # Safety
+/// Those of [`store_units`]; words are smaller than units, and stretches are not gathered run by run.
+#[inline(always)]
+unsafe fn store_singly<E: Element>(
+    params: &Boxes,
+    tables: Tables,
+    place: &Place,
+    stretch: impl Fn(u32) -> (u32, *mut E),
+) {
+    let digit = &params.targets.digits[0];
+    if params.targets.count <= 1 && place.targets != 0 {
+        // Each stretch is as far from the one before: worked out in less time than looked up.
+        let (start, to) = stretch(0);
+        let (inside, outside) = (digit.inside as u32, digit.outside);
+        // SAFETY: the caller's obligations.
+        unsafe {
+            store_each_word(tables, place, |target| {
+                let to = to.wrapping_add(steps(target, outside) as usize);
+                (start + target * inside, to)
+            })
+        }
+    } else {
+        // SAFETY: the caller's obligations.
+        unsafe { store_each_word(tables, place, stretch) }
+    }
+}
+
+/// Stores a block's threads' words at a time of stretches that follow each other.
+///
+/// # Safety
+/// Those of [`store_singly`].
+#[inline(always)]
+unsafe fn store_each_word<E: Element>(
+    tables: Tables,
+    place: &Place,
+    stretch: impl Fn(u32) -> (u32, *mut E),
+) {
+    let words = place.target_words;
+    let (mut target, mut at) = (thread::thread_idx_x() / words, thread::thread_idx_x() % words);
+    let (down, along) = (BOX_THREADS / words, BOX_THREADS % words);
+    while target < place.targets {
+        let (start, to) = stretch(target);
+        // SAFETY: an entry of the table, a word of the image, and of the destination, which no other thread has.
+        unsafe {
+            let inside = load_u16(tables.places + at * 2);
+            E::load_shared(start + inside).store(to.wrapping_add(at as usize));
+        }
+        target += down;
+        at += along;
+        if at >= words {
+            at -= words;
+            target += 1;
         }
     }
 }

@@ -43,7 +43,7 @@ use super::tensor_entry;
 use crate::element::{Element, B16};
 use crate::launch::never_more_registers;
 use cuda_std::thread;
-use gather::gather;
+use gather::{fetch, gather};
 use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::Boxes;
 use load::load;
@@ -69,6 +69,9 @@ unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Boxes, bas
         let (mut turn, mut number) = (0, thread::block_idx_x());
         loop {
             thread::sync_threads();
+            if params.fetch != 0 {
+                fetch(dst.wrapping_add(place.to as usize), tables, &place);
+            }
             load::<E>(src as u64, params, tables, &place);
             thread::sync_threads();
             let this = place;

@@ -16,6 +16,7 @@ mod boxes;
 mod canonical;
 mod conjugating;
 mod cuts;
+mod gaps;
 mod model;
 mod sectors;
 mod tiles;
@@ -32,6 +33,7 @@ use crate::{Error, Facts, Result};
 use bytemuck::Pod;
 use canonical::{Axis, Canonical, TensorProblem};
 pub(crate) use conjugating::conjugate_in_place;
+use gaps::Gaps;
 use kernel_abi::tensor::Mask;
 use kernel_abi::{Kernel, Params};
 use std::fmt;
@@ -424,7 +426,8 @@ pub(super) fn better(problem: &Problem, launches: &[Launch], facts: &Facts) -> O
     const LARGE: usize = 4 << 20;
     let Problem { element_bytes, src, dst, src_align, dst_align, batch } = *problem;
     let bytes = problem.bytes();
-    if bytes < LARGE || !model::is_nearly_empty(bytes as f64, launches) {
+    let is_empty = model::is_nearly_empty(bytes as f64, launches);
+    if bytes < LARGE || !is_empty && dst.ld == dst.cols {
         return None;
     }
     let stride = |elements: usize| isize::try_from(elements).ok();
@@ -437,6 +440,9 @@ pub(super) fn better(problem: &Problem, launches: &[Launch], facts: &Facts) -> O
     let dst = layout([batch.dst_stride, dst.ld, 1])?;
     let problem = TensorProblem { element_bytes, src, dst, src_align, dst_align };
     let ways = Ways::of(&problem, facts, None).ok()?;
+    if !is_empty && !Gaps::of(&ways.canonical).fetch {
+        return None;
+    }
     let cost = model::cost_of_matrix(&ways.canonical, facts, launches);
     let general = [ways.in_tiles(1).next(), ways.in_boxes(1).next(), Some(ways.by_words())];
     let best = general.into_iter().flatten().min_by(|a, b| a.cost.total_cmp(&b.cost))?;

@@ -2,6 +2,7 @@
 
 use super::canonical::Canonical;
 use super::cuts::Side;
+use super::gaps::Gaps;
 use super::sectors::sectors_of_one;
 use crate::facts::Facts;
 use crate::launch::Launch;
@@ -207,6 +208,21 @@ pub(super) fn fewest_sectors(canonical: &Canonical) -> f64 {
     Side::both(canonical).iter().map(side).sum()
 }
 
+/// What a sector costs that a gap follows, where it is fetched before it is stored, and where it is not. (By rows of 36 to 272 bytes with gaps, on an
+/// H200.)
+const FETCHED_GAP: f64 = 35.0;
+const GAP: f64 = 80.0;
+
+/// What the gaps of a destination cost, where kernels fetch what is beside them and where they do not.
+pub(super) fn cost_of_gaps(canonical: &Canonical, is_fetched: bool) -> f64 {
+    let Gaps { sectors, fetch } = Gaps::of(canonical);
+    match (fetch, is_fetched) {
+        (false, _) => 0.0,
+        (true, true) => sectors * FETCHED_GAP,
+        (true, false) => sectors * GAP,
+    }
+}
+
 /// Bytes of an element beyond which `tuples` is slower.
 const TUPLE: f64 = 24.0;
 
@@ -230,7 +246,7 @@ pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[L
     let filled = (of_thread(bytes, launches) / full).min(1.0);
     let cost = (fewest_sectors(canonical) / most).max(2.0 * bytes / (most * filled.powf(*power)));
     let blocks = launches.iter().map(|launch| threads(launch) / f64::from(launch.block[0]));
-    cost * idle(blocks.sum(), facts)
+    (cost + cost_of_gaps(canonical, false)) * idle(blocks.sum(), facts)
 }
 
 /// Whether these launches of a matrix's plan leave each thread less than half of what it could move of so many bytes.

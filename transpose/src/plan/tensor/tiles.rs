@@ -2,7 +2,8 @@
 
 use super::canonical::{Axis, Canonical, divided};
 use super::cuts::{Cut, Placed, Side};
-use super::model::{Tally, cost_of_tiles, idle};
+use super::gaps::Gaps;
+use super::model::{Tally, cost_of_gaps, cost_of_tiles, idle};
 use super::{Block, launch, params_of};
 use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::facts::Facts;
@@ -42,7 +43,8 @@ pub(super) fn best(
     let [from, to] = Side::both(canonical);
     let (rows, cols) = (to.placed_cuts(canonical, &TRIED), from.placed_cuts(canonical, &TRIED));
     let pairs = rows.iter().flat_map(|rows| cols.iter().map(move |cols| (rows, cols)));
-    let choices = pairs.filter_map(|(rows, cols)| choice(canonical, facts, rows, cols));
+    let gaps = cost_of_gaps(canonical, true);
+    let choices = pairs.filter_map(|(rows, cols)| choice(canonical, facts, gaps, rows, cols));
     let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
     for choice in choices {
         let at = best.partition_point(|better| better.cost <= choice.cost);
@@ -54,8 +56,14 @@ pub(super) fn best(
     launches.collect::<Option<_>>().unwrap_or_default()
 }
 
-/// What a tile of these would cost, if there can be one.
-fn choice(canonical: &Canonical, facts: &Facts, rows: &Placed, cols: &Placed) -> Option<Choice> {
+/// What a tile of these would cost beside gaps, if there can be one.
+fn choice(
+    canonical: &Canonical,
+    facts: &Facts,
+    gaps: f64,
+    rows: &Placed,
+    cols: &Placed,
+) -> Option<Choice> {
     if rows.cut.bits() & cols.cut.bits() != 0 {
         return None;
     }
@@ -81,7 +89,7 @@ fn choice(canonical: &Canonical, facts: &Facts, rows: &Placed, cols: &Placed) ->
         loaded: singly(cols, words),
         stored: [singly(rows, words), singly(rows, all_cols)],
     };
-    let cost = cost_of_tiles(canonical.word, &tally) * idle(blocks, facts);
+    let cost = (gaps + cost_of_tiles(canonical.word, &tally)) * idle(blocks, facts);
     Some(Choice { rows: *rows, cols: *cols, cost })
 }
 
@@ -171,6 +179,7 @@ fn launch_of(canonical: &Canonical, choice: &Choice, flips: Option<Mask>) -> Opt
         } else {
             lanes(rows.cut.words, canonical.word_bytes())
         },
+        fetch: u64::from(Gaps::of(canonical).fetch),
     };
     let block = Block { threads: size.threads as u32, shared: size.shared };
     Some(match flips {
@@ -185,7 +194,7 @@ fn launch_of(canonical: &Canonical, choice: &Choice, flips: Option<Mask>) -> Opt
 pub(super) fn describe(launch: &Launch) -> Option<String> {
     let flipping = || params_of(&TILES_XOR, launch).map(|TilesXor { tiles, .. }| tiles);
     let tiles = params_of(&TILES, launch).or_else(flipping)?;
-    let Tiles { rows, cols, loading, lanes, .. } = tiles;
+    let Tiles { rows, cols, loading, lanes, fetch, .. } = tiles;
     let loaded = match loading {
         loading if loading == Loading::Vectors as u64 => "vectors",
         loading if loading == Loading::Slid as u64 => "slid vectors",
@@ -193,7 +202,10 @@ pub(super) fn describe(launch: &Launch) -> Option<String> {
     };
     let stored = if lanes == 0 { "vectors" } else { "words" };
     let (rows, cols) = (rows.tile, cols.tile);
-    Some(format!("tiles of {rows} rows of {cols} words, loaded by {loaded}, stored by {stored}"))
+    let fetched = if fetch == 0 { "" } else { ", ends fetched" };
+    Some(format!(
+        "tiles of {rows} rows of {cols} words, loaded by {loaded}, stored by {stored}{fetched}"
+    ))
 }
 
 /// A run as the kernel is told of it: `stride` is that of the other side.

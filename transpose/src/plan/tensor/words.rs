@@ -1,7 +1,7 @@
 //! The planner of `words`, which serves every move.
 
 use super::canonical::{Axis, Canonical, divided};
-use super::model::{WordTally, cost_of_words, idle};
+use super::model::{WordTally, cost_of_gaps, cost_of_words, idle};
 use super::sectors::{SECTOR, sectors};
 use super::{Block, launch};
 use crate::facts::Facts;
@@ -24,7 +24,8 @@ pub(super) fn cost(canonical: &Canonical, facts: &Facts) -> f64 {
         src: beside(|axis| axis.src),
         dst: beside(|axis| axis.dst),
     };
-    cost_of_words(canonical.word, &tally) * idle(tally.words / OF_BLOCK as f64, facts)
+    let cost = cost_of_words(canonical.word, &tally) + cost_of_gaps(canonical, false);
+    cost * idle(tally.words / OF_BLOCK as f64, facts)
 }
 
 /// Bytes of the sectors that a block's words lie in on a side, for each word.

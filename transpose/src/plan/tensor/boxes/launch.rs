@@ -1,6 +1,7 @@
 //! The launch that moves boxes.
 
 use super::super::canonical::{Axis, Canonical, divided};
+use super::super::gaps::Gaps;
 use super::super::{Block, launch, params_of};
 use super::held::Held;
 use super::tile::{FewAxes, Stretches, Tile};
@@ -91,9 +92,11 @@ pub(super) fn launch_of(
         cols: dst.count as u64,
         places: (dst.words / held.run) as u64,
         lanes: u64::from(held.share.lanes),
+        singly: u64::from(held.share.singly),
         ahead: (unit - dst.starts.min(unit)) as u64,
         lowest: lowest as u64,
         reach: reach as u64,
+        fetch: u64::from(Gaps::of(canonical).fetch),
     };
     let block = Block { threads: BOX_THREADS, shared: shared_bytes(held, src, dst) };
     let turns = turns(boxes, block.shared, facts);
@@ -133,21 +136,27 @@ pub(in super::super) fn describe(launch: &Launch) -> Option<String> {
         parts,
         run,
         lanes,
+        singly,
+        fetch,
         sources,
         ..
     } = params_of(&BOXES, launch)?;
     let words =
         |digits: &Digits| digits.each * parts.get(digits.of as usize).map_or(1, |part| part.part);
+    let shared = match singly {
+        0 => format!("{} lanes each", 1 << lanes),
+        _ => "word by word".to_owned(),
+    };
+    let fetched = if fetch == 0 { "" } else { ", ends fetched" };
     let how = match (run as u32, targets.count <= 1) {
         (0, false) => String::new(),
         (0, true) => " evenly".to_owned(),
         (run, _) => format!(" by runs of {run} bytes"),
     };
     Some(format!(
-        "{boxes} boxes of {rows} stretches of {} words, {} bytes apart, to {cols} of {}{how}, {} lanes each",
+        "{boxes} boxes of {rows} stretches of {} words, {} bytes apart, to {cols} of {}{how}, {shared}{fetched}",
         words(&source_words),
         sources.digits[0].inside,
         words(&target_words),
-        1 << lanes
     ))
 }

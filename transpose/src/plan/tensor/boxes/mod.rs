@@ -121,7 +121,6 @@ impl Choice {
         let in_part = sectors_in_part(dst.together * word, dst.aligned);
         let shared = self.shared();
         let entries = (src.count + dst.count + dst.words / held.run) as f64;
-        let has_ends = dst.starts < 4 || !(dst.words * word).is_multiple_of(4);
         BoxTally {
             moved: sources * of_one(src, next_source) + targets * of_one(dst, next_target),
             in_part: if is_alone { targets * in_part } else { 0.0 },
@@ -130,7 +129,7 @@ impl Choice {
             loaded: held.loaded(word, src),
             gathered: held.share.issued,
             joints: held.share.joints,
-            ends: if has_ends { dst.count as f64 } else { 0.0 },
+            ends: held.share.ends,
             entries: entries / turns(boxes, shared, facts) as f64,
         }
     }

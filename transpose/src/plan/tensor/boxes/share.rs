@@ -8,11 +8,15 @@ use kernel_abi::tensor::BOX_THREADS;
 pub(super) struct Share {
     /// log2 of the lanes that store a stretch.
     pub lanes: u32,
+    /// Whether words are stored one at a time instead, neighbours by neighbouring lanes of all.
+    pub singly: bool,
     /// Instructions that warps issue to store all of them.
     pub issued: f64,
     /// How many times a stretch goes on where its lanes have stored all that they store at a time: most likely inside a sector, which is stored in two
     /// parts then.
     pub joints: f64,
+    /// How many stretches start or end inside a unit.
+    pub ends: f64,
 }
 
 impl Share {
@@ -31,10 +35,20 @@ impl Share {
             let issued = Self::issued(canonical, dst, units, lanes, run > 1);
             // Runs are stored from sector to sector.
             let joints = if run > 1 { 0 } else { dst.count * (units.div_ceil(1 << lanes) - 1) };
-            Share { lanes, issued, joints: joints as f64 }
+            let ends = if dst.have_ends(word) { dst.count as f64 } else { 0.0 };
+            Share { lanes, singly: false, issued, joints: joints as f64, ends }
         });
-        let cost = |share: &Share| share.issued + share.joints * JOINT;
-        all.min_by(|a, b| cost(a).total_cmp(&cost(b))).expect("there is one at least")
+        let singly = (word < 4 && run == 1).then(|| Self::singly(dst));
+        let cost = |share: &Share| share.issued + share.joints * JOINT + share.ends * END;
+        all.chain(singly).min_by(|a, b| cost(a).total_cmp(&cost(b))).expect("there is one at least")
+    }
+
+    /// That in which each lane stores a word at a time.
+    fn singly(dst: &Stretches) -> Self {
+        let each = if dst.apart.count <= 1 { SINGLY } else { SINGLY + UNEVEN };
+        let rounds = (dst.count * dst.words).div_ceil(BOX_THREADS as usize) as f64;
+        let issued = (rounds * each + BEGUN) * (BOX_THREADS / 32) as f64;
+        Share { lanes: 0, singly: true, issued, joints: 0.0, ends: 0.0 }
     }
 
     /// Instructions that warps issue to store a box's stretches of `units` units with 2 to the power of `lanes` lanes to each, near those of the
@@ -82,6 +96,13 @@ const LOOKED_UP: f64 = 18.0;
 
 /// Instructions that look up where a stretch is.
 const UNEVEN: f64 = 14.0;
+
+/// Instructions that store a word by itself, and that begin doing so.
+const SINGLY: f64 = 15.0;
+const BEGUN: f64 = 60.0;
+
+/// Instructions that take as long as storing where a stretch starts and ends inside a unit.
+const END: f64 = 12.0;
 
 /// Instructions that take as long as storing a sector in two parts.
 const JOINT: f64 = 19.0;

@@ -165,6 +165,11 @@ pub(super) struct Stretches {
 }
 
 impl Stretches {
+    /// Whether one may start or end inside 4 bytes, of words that are less.
+    pub fn have_ends(&self, word: usize) -> bool {
+        self.starts < 4 || !(self.words * word).is_multiple_of(4)
+    }
+
     /// The vectors that one has words in, at most.
     pub fn vectors(&self, word: usize) -> usize {
         (self.words * word + VECTOR - self.starts).div_ceil(VECTOR)
