@@ -187,8 +187,8 @@ params! {
         targets: Digits,
         /// The words of a stretch of the destination, or its [runs](Self::run): where each is in shared memory, beside its stretch's first.
         target_words: Digits,
-        /// Bytes that lie together on both sides, and of which a unit of 4 bytes has at most two, as a packed divisor: stretches of the
-        /// destination are gathered run by run. 0 if they are gathered word by word.
+        /// Bytes that lie together on both sides, at least 4, as a packed divisor: stretches of the destination are gathered run by run, in units of
+        /// 4 bytes, or 8 where that is not more than a run. 0 if they are gathered word by word.
         run: u64,
         /// Vectors that a stretch of the source has at most, as a packed divisor.
         vectors: u64,

@@ -64,14 +64,18 @@ pub unsafe fn gather<E: Element>(
             store_singly(params, tables, place, stretch);
             return;
         }
-        if size_of::<E>() < 4 && params.run != 0 {
-            store_runs(params, tables, place.targets, bytes, stretch);
-        } else {
+        let mut unit = unit::<E>();
+        if size_of::<E>() >= 4 || params.run == 0 {
             store_units(params, tables, place.targets, bytes, stretch);
+        } else if (params.run as u32) < 8 {
+            store_runs::<E, 1>(params, tables, place.targets, bytes, stretch);
+        } else {
+            unit = 8;
+            store_runs::<E, 2>(params, tables, place.targets, bytes, stretch);
         }
-        let are_units = bytes.is_multiple_of(unit::<E>()) && params.ahead == 0;
+        let are_units = bytes.is_multiple_of(unit) && params.ahead == 0;
         if size_of::<E>() < 4 && !are_units {
-            store_ends(params, tables, place.targets, bytes, stretch);
+            store_ends(params, tables, place.targets, [bytes, unit], stretch);
         }
     }
 }
@@ -134,13 +138,13 @@ unsafe fn store_each_word<E: Element>(
     }
 }
 
-/// Stores whole units out of runs. Where warps' stores meet is the start of a sector, wherever the stretch starts: a sector that is stored in two parts
-/// costs more than two.
+/// Stores whole units of `WORDS` times 4 bytes out of runs. Where warps' stores meet is the start of a sector, wherever the stretch starts: a sector
+/// that is stored in two parts costs more than two.
 ///
 /// # Safety
-/// Those of [`store_units`]; words are smaller than units, and stretches are gathered run by run.
+/// Those of [`store_units`]; words are smaller than units, and stretches are gathered run by run, of as many bytes as a unit at least.
 #[inline(always)]
-unsafe fn store_runs<E: Element>(
+unsafe fn store_runs<E: Element, const WORDS: u32>(
     params: &Boxes,
     tables: Tables,
     targets: u32,
@@ -148,58 +152,73 @@ unsafe fn store_runs<E: Element>(
     stretch: impl Fn(u32) -> (u32, *mut E),
 ) {
     let lanes = params.lanes as u32;
-    let first_unit = (thread::thread_idx_x() & ((1 << lanes) - 1)) * unit::<E>();
+    let unit = WORDS * 4;
+    let first_unit = (thread::thread_idx_x() & ((1 << lanes) - 1)) * unit;
     let mut target = thread::thread_idx_x() >> lanes;
     while target < targets {
         let (start, to) = stretch(target);
         // Counted from the start of the sector that the stretch starts in.
         let mut at = first_unit as i32 - (to as u64 as u32 % SECTOR) as i32;
-        while at + unit::<E>() as i32 <= bytes as i32 {
+        while at + unit as i32 <= bytes as i32 {
             if at >= 0 {
                 // SAFETY: entries of the table, bytes of the image, and of the destination, which no other thread has; a unit is aligned.
                 unsafe {
-                    let four = unit_of_runs(params.run, tables.places, at as u32, start);
-                    (to.wrapping_byte_add(at as usize) as *mut u32).write(four)
+                    let held = unit_of_runs::<WORDS>(params.run, tables.places, at as u32, start);
+                    let to = to.wrapping_byte_add(at as usize);
+                    if WORDS == 1 {
+                        (to as *mut u32).write(held as u32)
+                    } else {
+                        (to as *mut u64).write(held)
+                    }
                 }
             }
-            at += (unit::<E>() << lanes) as i32;
+            at += (unit << lanes) as i32;
         }
         target += BOX_THREADS >> lanes;
     }
 }
 
-/// The 4 bytes from `at` on of a stretch that starts there in shared memory: what is left of a run, and the start of the next.
+/// The `WORDS` times 4 bytes from `at` on of a stretch that starts there in shared memory: what is left of a run, and the start of the next.
 ///
 /// # Safety
-/// A barrier separates this from what filled the tables and the image; the bytes are inside the stretch.
+/// A barrier separates this from what filled the tables and the image; the bytes are inside the stretch, and no more than a run.
 #[inline(always)]
-unsafe fn unit_of_runs(run: u64, places: u32, at: u32, start: u32) -> u32 {
+unsafe fn unit_of_runs<const WORDS: u32>(run: u64, places: u32, at: u32, start: u32) -> u64 {
     let (number, past) = divide(at, run);
     let left = run as u32 - past;
     let entry = places + number * 2;
+    let unit = WORDS * 4;
     // SAFETY: the caller's obligations; a unit that a run leaves bytes of has them of the next.
     unsafe {
-        let first = load_bytes(start + load_u16(entry) + past, left.min(4));
-        if left >= 4 {
+        let first = load_bytes::<WORDS>(start + load_u16(entry) + past, left.min(unit));
+        if left >= unit {
             return first;
         }
-        let missing = (4 - left) * 8;
-        let second = load_bytes(start + load_u16(entry + 2), 4 - left);
-        (((second as u64) << 32 | (first << missing) as u64) >> missing) as u32
+        let second = load_bytes::<WORDS>(start + load_u16(entry + 2), unit - left);
+        if WORDS == 1 {
+            ((second as u32) << (left * 8) | first as u32 & ((1 << (left * 8)) - 1)) as u64
+        } else {
+            second << (left * 8) | first & ((1 << (left * 8)) - 1)
+        }
     }
 }
 
-/// The first `count` of 4 bytes of shared memory, which may start anywhere; the others may be anything.
+/// The first `count` of `WORDS` times 4 bytes of shared memory, which may start anywhere; the others may be anything.
 ///
 /// # Safety
-/// A barrier separates this from what stored the bytes; `count` is 1 to 4.
+/// A barrier separates this from what stored the bytes; `count` is at least 1, and no more than that.
 #[inline(always)]
-unsafe fn load_bytes(address: u32, count: u32) -> u32 {
+unsafe fn load_bytes<const WORDS: u32>(address: u32, count: u32) -> u64 {
+    let (first, last) = (address & !3, (address + count - 1) & !3);
+    let shifted = 0x3210 + (address & 3) * 0x1111;
     // SAFETY: words that have bytes of these.
     unsafe {
-        let low = load_u32(address & !3);
-        let high = load_u32((address + count - 1) & !3);
-        permute(low, high, 0x3210 + (address & 3) * 0x1111)
+        let (low, high) = (load_u32(first), load_u32(last));
+        if WORDS == 1 {
+            return permute(low, high, shifted) as u64;
+        }
+        let middle = load_u32((first + 4).min(last));
+        permute(low, middle, shifted) as u64 | (permute(middle, high, shifted) as u64) << 32
     }
 }
 
@@ -318,15 +337,15 @@ unsafe fn store_ends<E: Element>(
     params: &Boxes,
     tables: Tables,
     targets: u32,
-    bytes: u32,
+    [bytes, unit]: [u32; 2],
     stretch: impl Fn(u32) -> (u32, *mut E),
 ) {
     let size = size_of::<E>() as u32;
     let mut number = thread::thread_idx_x();
     while number < 2 * targets {
         let (start, to) = stretch(number / 2);
-        let ahead = ahead(to).min(bytes);
-        let behind = ahead + (bytes - ahead) / unit::<E>() * unit::<E>();
+        let ahead = ((to as u64 as u32).wrapping_neg() % unit).min(bytes);
+        let behind = ahead + (bytes - ahead) / unit * unit;
         let (mut at, end) = if number.is_multiple_of(2) { (0, ahead) } else { (behind, bytes) };
         while at < end {
             let (entry, past) =

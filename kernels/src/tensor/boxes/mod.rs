@@ -17,7 +17,7 @@
 //!
 //! Words of less than 4 bytes are stored several at a time: 4 bytes of a lane, on a multiple of 4, out of 2 or 4 words. Where words lie
 //! together on both sides, in *runs* of 4 bytes and more, a table of runs serves as well as one of words, and is shorter, so that stretches may be
-//! longer. Then 4 bytes are what is left of a run and the start of the next, each of them cut out of two words of shared memory.
+//! longer. Then 4 bytes, or 8, are what is left of a run and the start of the next, each of them cut out of two or three words of shared memory.
 //!
 //! # A block's boxes
 //! A block moves several boxes. What tables say is the same for all of them; where each box starts is found out once, by a lane for each. While a

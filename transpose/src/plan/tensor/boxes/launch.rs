@@ -4,6 +4,7 @@ use super::super::canonical::{Axis, Canonical, divided};
 use super::super::gaps::Gaps;
 use super::super::{Block, launch, params_of};
 use super::held::Held;
+use super::share::unit;
 use super::tile::{FewAxes, Stretches, Tile};
 use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::facts::Facts;
@@ -47,7 +48,7 @@ pub(super) fn launch_of(
         boxes = boxes.checked_mul(length).filter(|&boxes| boxes < TOO_LARGE)?;
     }
     let word = canonical.word_bytes();
-    let unit = word.max(4);
+    let unit = unit(word, held.run);
     let digits = |axes: &[usize], outside: fn(&Axis) -> isize| {
         let none = Digit { divisor: packed_divisor(1), outside: 0, inside: 0 };
         let mut digits = [none; MOST_DIGITS];

@@ -29,10 +29,12 @@ impl Share {
             2 => 4,
             _ => 5,
         };
-        let units = (dst.words * word).div_ceil(word.max(4));
+        let unit = unit(word, run);
+        let units = (dst.words * word).div_ceil(unit);
         let most = units.next_power_of_two().trailing_zeros().min(BOX_THREADS.trailing_zeros());
         let all = (least.min(most)..=most).map(|lanes| {
-            let issued = Self::issued(canonical, dst, units, lanes, run > 1);
+            let each_run = (run > 1).then_some(if unit == 4 { BY_RUNS } else { BY_LONG_RUNS });
+            let issued = Self::issued(canonical, dst, units, lanes, each_run);
             // Runs are stored from sector to sector.
             let joints = if run > 1 { 0 } else { dst.count * (units.div_ceil(1 << lanes) - 1) };
             let ends = if dst.have_ends(word) { dst.count as f64 } else { 0.0 };
@@ -58,14 +60,13 @@ impl Share {
         dst: &Stretches,
         units: usize,
         lanes: u32,
-        by_runs: bool,
+        each_run: Option<f64>,
     ) -> f64 {
         let word = canonical.word_bytes();
         let every = BOX_THREADS as usize >> lanes;
         let stretches = dst.count.div_ceil(every) as f64;
         let rounds = units.div_ceil(1 << lanes) as f64;
         let each = match word {
-            _ if by_runs => BY_RUNS,
             1 => 20.0,
             2 => 16.0,
             _ => 12.0,
@@ -78,18 +79,24 @@ impl Share {
             }
             _ => false,
         };
-        let of_thread = match (by_runs, is_even) {
-            (true, _) => stretches * (rounds * each + UNEVEN),
+        let of_thread = match (each_run, is_even) {
+            (Some(each), _) => stretches * (rounds * each + UNEVEN),
             // Threads look up places once for all stretches of theirs.
-            (false, true) => rounds * (LOOKED_UP + stretches * each),
-            (false, false) => rounds * (LOOKED_UP + stretches * (each + UNEVEN)),
+            (None, true) => rounds * (LOOKED_UP + stretches * each),
+            (None, false) => rounds * (LOOKED_UP + stretches * (each + UNEVEN)),
         };
         of_thread * (BOX_THREADS / 32) as f64
     }
 }
 
-/// Instructions that store a unit of runs.
+/// The bytes of a unit that a lane stores, of words, or of runs of so many.
+pub(super) fn unit(word: usize, run: usize) -> usize {
+    if run > 1 && run * word >= 8 { 8 } else { word.max(4) }
+}
+
+/// Instructions that store a unit of 4 bytes, or of 8, of runs.
 const BY_RUNS: f64 = 36.0;
+const BY_LONG_RUNS: f64 = 50.0;
 
 /// Instructions that look up where the words of a unit are.
 const LOOKED_UP: f64 = 18.0;
