@@ -21,7 +21,7 @@ pub const MOST_BLOCK_AXES: usize = 10;
 pub const MOST_RUN_AXES: usize = 4;
 
 /// The most axes that a number of [`BOXES`] is made of: of a stretch, of a place in one, or of a block's stretches.
-pub const MOST_DIGITS: usize = 4;
+pub const MOST_DIGITS: usize = 6;
 
 /// Threads of a block of [`BOXES`].
 pub const BOX_THREADS: u32 = 256;

@@ -109,8 +109,8 @@ fn count(digits: &Digits, indices: (u32, u32)) -> u32 {
 #[inline(always)]
 pub fn sum(digits: &Digits, number: u32, of: impl Fn(&Digit) -> u64) -> u64 {
     let (mut sum, mut rest) = (0u64, number);
-    unrolled! { DIGIT in [0 1 2 3] of digits.count => {
-        const { assert!(MOST_DIGITS == 4) };
+    unrolled! { DIGIT in [0 1 2 3 4 5] of digits.count => {
+        const { assert!(MOST_DIGITS == 6) };
         let digit = &digits.digits[DIGIT];
         // The last digit is what is left.
         let is_last = DIGIT + 1 == digits.count as usize;

@@ -129,8 +129,8 @@ impl Tables {
                 let from = start - past as u64;
                 // From the first vector's start to the last one's end.
                 let (end, reached) = (past + bytes, (past + bytes).next_multiple_of(VECTOR));
-                let is_inside = size_of::<E>() as u32 == VECTOR
-                    || from >= lowest && from + reached as u64 <= lowest.wrapping_add(params.reach);
+                let is_inside =
+                    from >= lowest && from + reached as u64 <= lowest.wrapping_add(params.reach);
                 let hold = first + inside - past;
                 Stretch { from, hold, end, is_inside }.store_shared(self.stretch(number));
             }

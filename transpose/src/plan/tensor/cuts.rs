@@ -3,13 +3,13 @@
 use super::canonical::{Axis, Canonical, starts_on};
 use super::sectors::{SECTOR, sectors, sectors_of_one};
 use crate::divide::{TOO_LARGE, gcd};
-use kernel_abi::tensor::MOST_RUN_AXES;
+use kernel_abi::tensor::MOST_DIGITS;
 
 /// What lies together on one side: some axes, and of the slowest of them as many indices as each tile has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cut {
     /// The axes, by their numbers, the fastest first.
-    pub axes: [usize; MOST_RUN_AXES],
+    pub axes: [usize; MOST_DIGITS],
     pub count: usize,
     /// Indices of the slowest axis that a tile has.
     pub indices: usize,
@@ -59,6 +59,14 @@ impl Placed {
     }
 }
 
+/// Whether gaps in memory count as what lies together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gapped {
+    No,
+    /// Those within a sector, which are loaded with it.
+    Little,
+}
+
 /// What lies together on one side, and where a tile's part of it starts.
 pub(super) struct Side {
     /// Bytes that the address is known to be a multiple of.
@@ -77,17 +85,39 @@ impl Side {
         ]
     }
 
+    /// The axis along which memory goes on behind `extent` words that lie together, none of `before`: at once, or behind a gap that is part of a sector
+    /// if there may be `gaps`.
+    pub fn next(
+        &self,
+        canonical: &Canonical,
+        extent: usize,
+        gaps: Gapped,
+        before: &[usize],
+    ) -> Option<usize> {
+        let most = match gaps {
+            Gapped::No => extent,
+            Gapped::Little => (extent + (SECTOR - 1) / canonical.word_bytes()).min(4 * extent),
+        };
+        let axes = canonical.axes().iter().enumerate();
+        let next = axes.filter(|(number, axis)| {
+            let stride = (self.stride)(axis);
+            stride >= extent as isize && stride <= most as isize && !before.contains(number)
+        });
+        next.min_by_key(|(_, axis)| (self.stride)(axis)).map(|(number, _)| number)
+    }
+
     /// The ways to cut what lies together into parts of about as many words as each of the `tried` says, which ascend.
-    pub fn cuts(&self, canonical: &Canonical, tried: &[usize]) -> Vec<Cut> {
+    pub fn cuts(&self, canonical: &Canonical, tried: &[usize], gaps: Gapped) -> Vec<Cut> {
         let axes = canonical.axes();
         let sector = SECTOR / canonical.word_bytes();
         let mut cuts: Vec<Cut> = Vec::with_capacity(2 * tried.len());
-        let mut run = [0; MOST_RUN_AXES];
-        let mut inner = 1usize;
-        for count in 1..=MOST_RUN_AXES {
-            let next = axes.iter().position(|axis| (self.stride)(axis) == inner as isize);
-            let Some(next) = next.filter(|next| !run[..count - 1].contains(next)) else { break };
+        let mut run = [0; MOST_DIGITS];
+        let (mut inner, mut extent) = (1usize, 1);
+        for count in 1..=MOST_DIGITS {
+            let next = self.next(canonical, extent, gaps, &run[..count - 1]);
+            let Some(next) = next else { break };
             run[count - 1] = next;
+            extent = (self.stride)(&axes[next]) as usize * axes[next].length;
             let length = axes[next].length;
             let Some(all) = inner.checked_mul(length).filter(|&all| all < TOO_LARGE) else { break };
             for &tried in tried.iter().filter(|&&tried| tried >= inner) {
@@ -107,7 +137,7 @@ impl Side {
 
     /// The cuts, each with where its parts lie.
     pub fn placed_cuts(&self, canonical: &Canonical, tried: &[usize]) -> Vec<Placed> {
-        let cuts = self.cuts(canonical, tried).into_iter();
+        let cuts = self.cuts(canonical, tried, Gapped::No).into_iter();
         let placed = |cut: Cut| {
             let nearest = self.nearest(canonical, cut.all);
             Placed { cut, aligned: self.aligned(canonical, &cut), nearest }

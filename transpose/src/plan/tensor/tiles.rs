@@ -41,7 +41,11 @@ pub(super) fn best(
     most: usize,
 ) -> Vec<(f64, Launch)> {
     let [from, to] = Side::both(canonical);
-    let (rows, cols) = (to.placed_cuts(canonical, &TRIED), from.placed_cuts(canonical, &TRIED));
+    let [cols, rows] = [from, to].map(|side| {
+        let mut placed = side.placed_cuts(canonical, &TRIED);
+        placed.retain(|placed| placed.cut.count <= MOST_RUN_AXES);
+        placed
+    });
     let pairs = rows.iter().flat_map(|rows| cols.iter().map(move |cols| (rows, cols)));
     let gaps = cost_of_gaps(canonical, true);
     let choices = pairs.filter_map(|(rows, cols)| choice(canonical, facts, gaps, rows, cols));

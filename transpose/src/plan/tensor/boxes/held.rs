@@ -3,7 +3,7 @@
 use super::super::canonical::Canonical;
 use super::MOST_IMAGE;
 use super::share::Share;
-use super::tile::{FewAxes, Stretches, Tile};
+use super::tile::{Stretches, Tile};
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{BOX_THREADS, MOST_DIGITS};
 
@@ -104,8 +104,8 @@ impl Held {
     }
 
     /// Bytes in shared memory from one index of an axis to the next.
-    pub fn step(&self, tile: &Tile, src: &Stretches, axis: usize, word: usize) -> usize {
-        let in_words = words_before(tile, &src.within, axis).map(|words| words * word);
+    pub fn step(&self, src: &Stretches, axis: usize, word: usize) -> usize {
+        let in_words = src.step(axis).map(|words| words * word);
         let apart = src.apart.axes().iter().position(|&other| other == axis);
         in_words.or_else(|| apart.map(|place| self.pitches[place])).unwrap_or(0)
     }
@@ -118,12 +118,6 @@ impl Held {
         let held = if self.by_vectors { 4.0 } else { 22.0 };
         warps as f64 * (30.0 + held) + stretches as f64 * 40.0
     }
-}
-
-/// Words of a stretch from one index of an axis to the next, if the stretch has the axis.
-fn words_before(tile: &Tile, within: &FewAxes, axis: usize) -> Option<usize> {
-    let place = within.axes().iter().position(|&other| other == axis)?;
-    Some(within.axes()[..place].iter().map(|&axis| tile.has(axis)).product())
 }
 
 /// What the first warp asks of shared memory when it begins to store a box.
@@ -155,7 +149,7 @@ impl Asked {
                 for &axis in axes.axes() {
                     let index = number % tile.has(axis);
                     number /= tile.has(axis);
-                    if let Some(words) = words_before(tile, &src.within, axis) {
+                    if let Some(words) = src.step(axis) {
                         asks.bytes += index * words * word;
                     } else if let Some(place) =
                         src.apart.axes().iter().position(|&other| other == axis)

@@ -56,7 +56,7 @@ pub(super) fn launch_of(
             *digit = Digit {
                 divisor: packed_divisor(tile.has(number)),
                 outside: outside(&canonical.axes()[number]) as u64,
-                inside: held.step(tile, src, number, word) as u64,
+                inside: held.step(src, number, word) as u64,
             };
         }
         digits
@@ -73,6 +73,13 @@ pub(super) fn launch_of(
         let count = axes.len() as u64;
         Digits { digits: digits(axes, outside), count, each, of: in_part }
     };
+    // A stretch of the source goes on to where its slowest axis would have another index, gaps and all.
+    let mut source_words = counted(src.within.axes(), src.within.axes(), |axis| axis.src);
+    if let Some((slowest, _)) = src.within.axes().split_last() {
+        let is_in_part = source_words.of != NONE;
+        let indices = if is_in_part { 1 } else { tile.has(*slowest) };
+        source_words.each = (src.step(*slowest).unwrap_or(1) * indices) as u64;
+    }
     let all = |axes: &FewAxes, outside| counted(axes.axes(), axes.axes(), outside);
     let places = &dst.within.axes()[usize::from(held.run > 1)..];
     let (lowest, reach) = canonical.source_range();
@@ -82,7 +89,7 @@ pub(super) fn launch_of(
         boxes: boxes as u64,
         parts,
         sources: all(&src.apart, |axis| axis.src),
-        source_words: all(&src.within, |axis| axis.src),
+        source_words,
         targets: all(&dst.apart, |axis| axis.dst),
         target_words: counted(places, dst.within.axes(), |axis| axis.dst),
         run: if held.run > 1 { packed_divisor(held.run * word) } else { 0 },

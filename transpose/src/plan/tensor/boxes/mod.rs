@@ -6,7 +6,7 @@ mod share;
 mod tile;
 
 use super::canonical::Canonical;
-use super::cuts::Side;
+use super::cuts::{Gapped, Side};
 use super::model::{BoxTally, cost_of_boxes, idle};
 use super::sectors::{SECTOR, sectors_in_part, sectors_of_one};
 use crate::facts::Facts;
@@ -30,7 +30,9 @@ pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f6
     const LARGEST: usize = 2;
     let sides = Side::both(canonical);
     let tried = TRIED.map(|bytes| bytes / canonical.word_bytes());
-    let [sources, targets] = sides.each_ref().map(|side| side.cuts(canonical, &tried));
+    let [from, to] = &sides;
+    let sources = from.cuts(canonical, &tried, Gapped::Little);
+    let targets = to.cuts(canonical, &tried, Gapped::No);
     let mut best: Vec<(f64, Choice)> = Vec::with_capacity(most + 1);
     for target in &targets {
         let tiles = sources.iter().rev().filter_map(|source| Tile::of(canonical, [source, target]));
@@ -63,7 +65,7 @@ struct Choice {
 impl Choice {
     /// That of this tile, if there can be one.
     fn of(canonical: &Canonical, tile: Tile, [from, to]: &[Side; 2]) -> Option<Self> {
-        let src = tile.stretches(canonical, from, usize::MAX)?;
+        let src = tile.stretches(canonical, from, Gapped::Little, usize::MAX)?;
         let (dst, run) = targets(canonical, &tile, to)?;
         if src.count.max(dst.count) > MOST_STRETCHES {
             return None;
@@ -106,7 +108,7 @@ impl Choice {
         let word = canonical.word_bytes();
         let all = canonical.words() as f64;
         let boxes = tile.count(canonical);
-        let (sources, targets) = (all / src.together as f64, all / dst.together as f64);
+        let (sources, targets) = (all / src.moved as f64, all / dst.moved as f64);
         // Stretches share sectors with others of their box: those of other boxes are moved at another time.
         let nearest = |stretches: &Stretches, side: &Side| {
             let inside = tile.axes(canonical).filter(|&(_, _, indices)| indices > 1);
@@ -140,14 +142,14 @@ fn targets(canonical: &Canonical, tile: &Tile, side: &Side) -> Option<(Stretches
     /// Bytes of a stretch with which gathering it word by word takes fewer instructions.
     const LONG: usize = 256;
     let word = canonical.word_bytes();
-    let by_words = tile.stretches(canonical, side, MOST_PLACES);
+    let by_words = tile.stretches(canonical, side, Gapped::No, MOST_PLACES);
     let run = if canonical.run() > 1 { tile.has(0) } else { 1 };
     let is_long = by_words.is_some_and(|stretches| stretches.words * word >= LONG);
     // Units of 4 bytes have no more than two runs.
     if is_long || word >= 4 || run * word < 4 {
         return by_words.map(|stretches| (stretches, 1));
     }
-    let by_runs = tile.stretches(canonical, side, MOST_PLACES * run);
+    let by_runs = tile.stretches(canonical, side, Gapped::No, MOST_PLACES * run);
     match (by_words, by_runs) {
         (Some(words), Some(runs)) if words.words == runs.words => Some((words, 1)),
         (words, None) => words.map(|stretches| (stretches, 1)),

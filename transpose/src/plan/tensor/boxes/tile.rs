@@ -1,7 +1,7 @@
 //! A box, and its words as either side has them.
 
 use super::super::canonical::{Axis, Canonical, starts_on};
-use super::super::cuts::{Cut, Side};
+use super::super::cuts::{Cut, Gapped, Side};
 use super::super::sectors::SECTOR;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{MOST_AXES, MOST_DIGITS};
@@ -76,17 +76,26 @@ impl Tile {
         self.axes(canonical).map(|(_, axis, indices)| axis.length.div_ceil(indices)).product()
     }
 
-    /// Its stretches of no more than `most` words on the side of an address and strides; `None` if they have too many axes.
-    pub fn stretches(&self, canonical: &Canonical, side: &Side, most: usize) -> Option<Stretches> {
+    /// Its stretches of no more than `most` words on the side of an address and strides, with gaps in them or not; `None` if they have too many axes.
+    pub fn stretches(
+        &self,
+        canonical: &Canonical,
+        side: &Side,
+        gaps: Gapped,
+        most: usize,
+    ) -> Option<Stretches> {
         let stride = side.stride;
         let (mut within, mut words) = (FewAxes::default(), 1usize);
         let (mut together, mut ended) = (1usize, false);
-        let next = |together: usize| {
-            self.axes(canonical)
-                .find(|&(_, axis, indices)| indices > 1 && stride(axis) == together as isize)
-        };
-        while let Some((number, axis, indices)) = next(together) {
-            together *= indices;
+        let (mut moved, mut inside) = (1, FewAxes::default());
+        while let Some(number) = side.next(canonical, together, gaps, inside.axes()) {
+            let (axis, indices) = (&canonical.axes()[number], self.has(number));
+            if indices == 1 {
+                break;
+            }
+            inside.push(number)?;
+            together = stride(axis) as usize * indices;
+            moved *= indices;
             ended |= together > most;
             if !ended {
                 within.push(number)?;
@@ -122,7 +131,11 @@ impl Tile {
         let aligned = starts_on(side.address, steps, canonical.word_bytes(), SECTOR);
         let apart_by = apart.axes().iter().map(|&number| stride(&canonical.axes()[number]));
         let starts = starts_on(aligned, apart_by, canonical.word_bytes(), VECTOR);
-        Some(Stretches { within, words, together, apart, count, aligned, starts })
+        let mut steps = [0; MOST_DIGITS];
+        for (step, &number) in steps.iter_mut().zip(within.axes()) {
+            *step = stride(&canonical.axes()[number]) as usize;
+        }
+        Some(Stretches { within, steps, words, together, moved, apart, count, aligned, starts })
     }
 }
 
@@ -150,10 +163,14 @@ impl FewAxes {
 pub(super) struct Stretches {
     /// The axes of a stretch, the fastest first.
     pub within: FewAxes,
-    /// Words of a stretch.
+    /// Words from one index to the next of each of them.
+    steps: [usize; MOST_DIGITS],
+    /// Words of a stretch, those of gaps as well.
     pub words: usize,
-    /// Words that lie together, of stretches that do.
+    /// Words that lie together, of stretches that do, those of gaps as well.
     pub together: usize,
+    /// Those of them that are moved.
+    pub moved: usize,
     /// The axes that tell stretches apart, the one that boxes have parts of last.
     pub apart: FewAxes,
     /// How many stretches.
@@ -165,6 +182,12 @@ pub(super) struct Stretches {
 }
 
 impl Stretches {
+    /// Words of a stretch from one index of an axis to the next, if the stretch has the axis.
+    pub fn step(&self, axis: usize) -> Option<usize> {
+        let place = self.within.axes().iter().position(|&other| other == axis)?;
+        Some(self.steps[place])
+    }
+
     /// Whether one may start or end inside 4 bytes, of words that are less.
     pub fn have_ends(&self, word: usize) -> bool {
         self.starts < 4 || !(self.words * word).is_multiple_of(4)
