@@ -4,6 +4,12 @@
 //! observer is in place from the start of that piece to its end, however it ends, and for the thread that runs it.
 //! [`Device::observe`](crate::Device::observe) puts one in place.
 
+mod modules;
+
+pub(crate) use modules::module;
+#[doc(hidden)]
+pub use modules::run_instead;
+
 use simt::{Kernel, Options, Report};
 use std::cell::RefCell;
 use std::rc::Rc;

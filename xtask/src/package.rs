@@ -101,7 +101,7 @@ fn interface() -> Result<()> {
             .current_dir(paths::root())
             .args(["check", "-p", "cuda-transpose", "-Zpublic-dependency"])
             .env("RUSTC_BOOTSTRAP", "1")
-            .env("CARGO_TARGET_DIR", paths::scratch("interface-target")),
+            .env("CARGO_TARGET_DIR", paths::scratch("docs-target")),
     )?;
     let said = String::from_utf8_lossy(&checked.stderr).into_owned();
     let shown = |line: &str| {

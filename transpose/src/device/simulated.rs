@@ -2,15 +2,13 @@
 
 use super::host_memory::{HostMemory, Retired};
 use super::{Backend, Mark, Rows, Step};
-use crate::image::{EntryPoint, Image};
+use crate::image::EntryPoint;
 use crate::launch::Launch;
 use crate::simulator::{self, DeviceId, Launched};
 use crate::{Error, Facts, MemoryInfo, Result};
-use simt::{Checks, Kernel, LaunchConfig, Memory, Module, Options};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use simt::{Checks, Kernel, LaunchConfig, Memory, Options};
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The memory that a simulated device has, in bytes.
@@ -38,19 +36,9 @@ impl Simulated {
     }
 }
 
-/// An image as the simulator runs it, parsed once per process and kept for its life, as the image itself is.
-fn module(image: &'static Image) -> Result<&'static Module> {
-    static MODULES: Mutex<BTreeMap<usize, &'static Module>> = Mutex::new(BTreeMap::new());
-    let mut modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
-    match modules.entry(std::ptr::from_ref(image).addr()) {
-        Entry::Occupied(parsed) => Ok(parsed.get()),
-        Entry::Vacant(slot) => Ok(*slot.insert(Box::leak(Box::new(Module::parse(&image.ptx())?)))),
-    }
-}
-
 /// An entry point as the simulator runs it.
 fn kernel(entry: EntryPoint) -> Result<&'static Kernel> {
-    Ok(module(entry.image)?.kernel(entry.name)?)
+    Ok(simulator::module(entry.image)?.kernel(entry.name)?)
 }
 
 impl Backend for Simulated {
