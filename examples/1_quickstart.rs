@@ -1,15 +1,21 @@
-//! Transposes one matrix with every strategy and, on a GPU, says how fast each is beside a copy.
+//! Transposes one matrix with every strategy, and says on a GPU how fast each is beside a copy, on the simulator what each moves.
 //!
 //! `cargo run --release --example quickstart -- [ROWS COLS]`
 
+use anyhow::{Result, ensure};
 use clap::Parser;
-use std::error::Error;
+use habits::memory::{ensure_free, matrix_bytes};
+use habits::program::{self, Common};
+use habits::progress;
+use habits::svg::{Bar, Chart};
+use habits::table::{Cell, Column, Report};
+use indicatif::ProgressBar;
+use profile::{Inspection, LaunchReport, inspect};
 use std::process::ExitCode;
 use std::time::Duration;
-use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 use transpose::{Device, DeviceMatrix, Strategy};
 
-/// Transpose a matrix with every strategy.
+/// Transpose a matrix of 4-byte elements with every strategy.
 #[derive(Parser)]
 struct Arguments {
     /// Rows of the matrix.
@@ -18,58 +24,66 @@ struct Arguments {
     /// Columns of the matrix.
     #[arg(default_value_t = 777)]
     cols: usize,
+    #[command(flatten)]
+    common: Common,
 }
 
 fn main() -> ExitCode {
-    sigpipe::reset(); // a reader that goes away ends the program quietly
-    let Err(error) = run(&Arguments::parse()) else { return ExitCode::SUCCESS };
-    eprintln!("error: {error}");
-    ExitCode::FAILURE
+    program::main(|arguments: &Arguments| &arguments.common, run)
 }
 
-fn run(&Arguments { rows, cols }: &Arguments) -> Result<(), Box<dyn Error>> {
+fn run(&Arguments { rows, cols, ref common }: &Arguments) -> Result<()> {
+    let bytes = matrix_bytes(rows, cols, size_of::<u32>())?;
+    let device = common.open()?;
+    // The elements and a result on the host; a source, a destination and a copy on the device.
+    ensure_free(&device, bytes.saturating_mul(2), bytes.saturating_mul(3))?;
+    let bar = progress::bar(common, Strategy::ALL.len() * progress::BLOCK_STEPS);
+
     // This is how the library is used.
-    let (device, _why_no_gpu) = Device::any();
-    let elements = rows.checked_mul(cols).ok_or("more elements than can be counted")?;
-    ensure_memory(&device, elements)?;
-    let host: Vec<u32> = (0..elements).map(|index| index as u32).collect();
-    println!("{rows} × {cols} u32 on {device}");
+    let host: Vec<u32> = (0..rows * cols).map(|index| index as u32).collect();
     let matrix = DeviceMatrix::from_host(&device, rows, cols, &host)?;
-    for &strategy in Strategy::ALL {
-        let transposed = matrix.transposed_with(strategy)?.to_host()?;
-        let expected = |index: usize| (index % rows * cols + index / rows) as u32;
-        if !transposed.iter().enumerate().all(|(index, &e)| e == expected(index)) {
-            return Err(format!("{strategy}: wrong result").into());
-        }
-        println!("{strategy:<10} verified");
+    let mut moved = Vec::new();
+    for (index, &strategy) in Strategy::ALL.iter().enumerate() {
+        let mut transposed = DeviceMatrix::zeroed(&device, cols, rows)?;
+        moved.push(watched(&device, &bar, index, || {
+            matrix.transpose_into_with(&mut transposed, strategy)
+        })?);
+        let expected = |index: usize| host[index % rows * cols + index / rows];
+        let mut elements = transposed.to_host()?.into_iter().enumerate();
+        ensure!(elements.all(|(index, e)| e == expected(index)), "{strategy}: wrong result");
     }
-    if device.is_gpu() && elements > 0 {
-        return measure(&device, &matrix);
-    }
-    println!("(the simulator's result is exact; its time would mean nothing)");
-    Ok(())
+
+    let times = measure(&device, &matrix)?;
+    show(common, &matrix, &bar, &moved, &times)
 }
 
-/// Asks what memory there is: the elements and the result are on the host, and on the simulator so are both matrices.
-fn ensure_memory(device: &Device, elements: usize) -> Result<(), String> {
-    let matrices = if device.is_gpu() { 2 } else { 4 };
-    let needed = elements as f64 * (matrices * size_of::<u32>()) as f64;
-    let memory = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
-    let system = System::new_with_specifics(memory);
-    let limits = system.cgroup_limits();
-    let left = limits.map_or(u64::MAX, |limits| limits.total_memory.saturating_sub(limits.rss));
-    let free = system.available_memory().min(left) as f64;
-    if needed > free {
-        let (needed, free) = (needed / 1e9, free / 1e9);
-        return Err(format!("{needed:.1} GB of host memory are needed, {free:.1} GB are free"));
-    }
-    Ok(())
+/// Runs a transpose; says how many sectors it loads and stores if it can be looked into, which the simulator can.
+fn watched(
+    device: &Device,
+    bar: &ProgressBar,
+    index: usize,
+    transpose: impl FnOnce() -> transpose::Result<()>,
+) -> Result<[Option<u64>; 2]> {
+    let progress = Some(progress::by_blocks(bar, index, Strategy::ALL[index].name()));
+    let inspection = Inspection { progress, ..Inspection::counting() };
+    let launches = inspect(device, inspection, transpose)?;
+    let sum = |sectors: fn(&LaunchReport) -> Option<u64>| {
+        launches.iter().flatten().map(sectors).sum::<Option<u64>>().filter(|&sectors| sectors > 0)
+    };
+    Ok([
+        sum(|launch| Some(launch.report.counters.as_ref()?.total.global_load.sectors)),
+        sum(|launch| Some(launch.report.counters.as_ref()?.total.global_store.sectors)),
+    ])
 }
 
-/// Lets the driver's copy and all strategies take turns, and prints the median turn of each.
-fn measure(device: &Device, src: &DeviceMatrix<u32>) -> Result<(), Box<dyn Error>> {
+/// Lets the driver's copy and all strategies take turns, and returns the seconds of the median turn of each; nothing where time means
+/// nothing.
+fn measure(device: &Device, src: &DeviceMatrix<u32>) -> Result<Vec<f64>> {
     const TURNS: usize = 15;
     const LAUNCHES: u32 = 10;
+    if !device.is_gpu() {
+        return Ok(vec![]);
+    }
     let mut copy = DeviceMatrix::zeroed(device, src.nrows(), src.ncols())?;
     let mut dst = DeviceMatrix::zeroed(device, src.ncols(), src.nrows())?;
     let ways: Vec<_> =
@@ -88,13 +102,54 @@ fn measure(device: &Device, src: &DeviceMatrix<u32>) -> Result<(), Box<dyn Error
         times.sort();
         times[TURNS / 2].as_secs_f64() / f64::from(LAUNCHES)
     };
-    let seconds: Vec<f64> = times.iter_mut().map(median).collect();
-    // Every element is read once and written once.
-    let bytes = 2 * src.ncols() * src.nrows() * size_of::<u32>();
-    println!("{:<10} {:>8}  {:>7}", "verified", "GB/s", "of copy");
-    for (way, time) in ways.iter().zip(&seconds) {
-        let name = way.map_or("memcpy", Strategy::name);
-        println!("{name:<10} {:>8.1}  {:>7.3}", bytes as f64 / time / 1e9, seconds[0] / time);
+    Ok(times.iter_mut().map(median).collect())
+}
+
+/// The columns.
+const COLUMNS: [Column; 8] = [
+    Column::text("strategy", "strategy", 8),
+    Column::unseen("rows"),
+    Column::unseen("cols"),
+    Column::unseen("element_bytes"),
+    Column::number("gb_per_s", "GB/s", 8),
+    Column::number("of_copy", "of copy", 8),
+    Column::number("loaded_sectors", "loaded sectors", 0),
+    Column::number("stored_sectors", "stored sectors", 0),
+];
+
+/// A row for the copy, if there are times, and one for each strategy.
+fn show(
+    common: &Common,
+    matrix: &DeviceMatrix<u32>,
+    bar: &ProgressBar,
+    moved: &[[Option<u64>; 2]],
+    seconds: &[f64],
+) -> Result<()> {
+    let ((rows, cols), element) = (matrix.shape(), size_of::<u32>());
+    let bytes = (rows * cols * element) as f64;
+    let title = format!("{rows} × {cols} elements of {element} bytes");
+    let verified = format!("{title}, all results verified");
+    let mut report = Report::new(common, matrix.device(), verified, &COLUMNS, bar);
+    if seconds.is_empty() {
+        report.note("The simulator's results are exact; its times would mean nothing.");
     }
-    Ok(())
+    // Every element is read once and written once.
+    let speed = |index: usize| seconds.get(index).map(|seconds| 2.0 * bytes / seconds / 1e9);
+    let of_copy = |index: usize| Some(seconds.first()? / seconds.get(index)?);
+    let copy = speed(0).map(|_| ("memcpy", 0, [None; 2]));
+    let transposes = Strategy::ALL.iter().zip(moved).enumerate();
+    let transposes = transposes.map(|(index, (way, &moved))| (way.name(), index + 1, moved));
+    let mut bars = Vec::new();
+    for (name, index, moved) in copy.into_iter().chain(transposes) {
+        let mut cells = vec![name.into(), rows.into(), cols.into(), element.into()];
+        cells.extend([Cell::speed(speed(index)), Cell::fraction(of_copy(index))]);
+        cells.extend(moved.map(Cell::from));
+        report.row(cells);
+        bars.extend(speed(index).map(|speed| Bar::plain(name, "", speed)));
+        let [loads, stores] = moved.map(|sectors| Some(32.0 * sectors? as f64 / bytes));
+        bars.extend(loads.map(|loads| Bar::plain(name, "loads", loads)));
+        bars.extend(stores.map(|stores| Bar::plain("", "stores", stores)));
+    }
+    let unit = if seconds.is_empty() { "bytes moved for each byte of the result" } else { "GB/s" };
+    report.finish(|| Chart::new(format!("Strategies, {title}"), unit, bars))
 }

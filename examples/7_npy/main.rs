@@ -3,26 +3,26 @@
 //! The elements are opaque: any dtype without Python objects, of any width, in either byte order, arrives bit for bit, and
 //! `numpy.load("OUT.npy")` equals `numpy.load("IN.npy").transpose(axes)`; without `--axes` that is `.T`, the reverse order.
 //!
-//! `literal` reads Python's literals, `dtype` and `header` what they say of an array, `array` the array; `target` writes files;
-//! `simulator` is for machines without a GPU.
+//! `literal` reads Python's literals, `dtype` and `header` what they say of an array, `array` the array; `target` writes files.
 
 mod array;
 mod dtype;
 mod header;
 mod literal;
-mod simulator;
 mod target;
 
 use anyhow::{Context, Result, bail, ensure};
 use array::Array;
 use bytemuck::Pod;
-use clap::{Parser, ValueEnum};
+use clap::Parser;
+use habits::program::{self, Setting, usage};
+use habits::{memory, progress};
 use header::{Header, tuple};
 use std::fs::File;
 use std::io::{Read, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use transpose::{Device, DeviceMatrix, DeviceTensor, Error, MOST_AXES, Strategy};
+use transpose::{Device, DeviceMatrix, DeviceTensor, MOST_AXES, Strategy};
 
 /// Write a NumPy array with its axes in another order.
 #[derive(Parser)]
@@ -37,42 +37,16 @@ struct Arguments {
     /// How to transpose an array of two axes: naive, tiled, padded, diagonal or auto.
     #[arg(long, default_value = "auto", conflicts_with = "axes")]
     strategy: Strategy,
-    /// Where to run: auto is the first GPU, or else the simulator.
-    #[arg(long, value_enum, default_value = "auto")]
-    device: DeviceChoice,
-    /// Say nothing but errors.
-    #[arg(long, short)]
-    quiet: bool,
-    /// Say what was tried to find a GPU.
-    #[arg(long, short)]
-    verbose: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum DeviceChoice {
-    Auto,
-    Cuda,
-    Sim,
+    #[command(flatten)]
+    setting: Setting,
 }
 
 fn main() -> ExitCode {
-    // A reader that goes away ends the program, as it ends any other.
-    sigpipe::reset();
-    let arguments = Arguments::parse();
-    match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            if arguments.verbose {
-                error.downcast_ref().iter().for_each(|error| print_attempts(error));
-            }
-            ExitCode::FAILURE
-        }
-    }
+    program::main(|arguments: &Arguments| &arguments.setting, run)
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { input, output, quiet, .. } = arguments;
+    let Arguments { input, output, setting, .. } = arguments;
     let input_name = || name(input, "standard input");
     let mut source = source(input).with_context(input_name)?;
     let header = Header::read(&mut source).with_context(input_name)?;
@@ -81,26 +55,31 @@ fn run(arguments: &Arguments) -> Result<()> {
     let axes = arguments.axes.clone().unwrap_or_else(|| (0..rank).rev().collect());
     ensure!(
         axes.len() == rank && (0..rank).all(|axis| axes.contains(&axis)),
-        "{axes:?} is no order of {rank} axes: each from 0 on is named once"
+        usage(format!("{axes:?} is no order of {rank} axes: each from 0 on is named once"))
     );
-    let device = open(arguments)?;
-    simulator::ensure_memory(&device, bytes)?;
+    let device = setting.open()?;
+    // The array and its permutation, which a simulated device holds as well.
+    let both = bytes.saturating_mul(2);
+    memory::ensure_free(&device, both, both)?;
     let array = Array::read(header, &mut source).with_context(input_name)?;
-    if !quiet && source.read(&mut [0])? > 0 {
-        eprintln!("something follows the array in {}; it is left out", input_name());
+    if source.read(&mut [0])? > 0 {
+        let input = input_name();
+        setting.say(format_args!("something follows the array in {input}; it is left out"));
     }
     let before = tuple(&array.header.shape);
-    let array = simulator::with_progress(&device, *quiet, || match arguments.strategy {
+    let bar = progress::bar(setting, progress::BLOCK_STEPS);
+    let array = progress::during(&bar, &device, || match arguments.strategy {
         Strategy::Auto => permuted(&device, array, &axes),
         strategy => transposed(&device, array, strategy),
     })?;
+    bar.finish_and_clear();
     let (output_name, header) = (name(output, "standard output"), &array.header);
     write(output, &[&header.to_bytes(), &array.bytes]).context(output_name.clone())?;
-    if !arguments.quiet {
-        let descr = dtype::brief(&header.descr);
-        let (shape, bytes) = (tuple(&header.shape), array.bytes.len());
-        eprintln!("wrote {output_name}: {descr}, {before} to {shape}, {bytes} bytes of elements");
-    }
+    let descr = dtype::brief(&header.descr);
+    let (shape, bytes) = (tuple(&header.shape), array.bytes.len());
+    setting.say(format_args!(
+        "wrote {output_name}: {descr}, {before} to {shape}, {bytes} bytes of elements"
+    ));
     Ok(())
 }
 
@@ -123,30 +102,6 @@ fn write(path: &Path, parts: &[&[u8]]) -> Result<()> {
     let mut output = stdout().lock();
     parts.iter().try_for_each(|part| output.write_all(part))?;
     Ok(output.flush()?)
-}
-
-fn open(arguments: &Arguments) -> Result<Device> {
-    Ok(match arguments.device {
-        DeviceChoice::Cuda => Device::cuda(0)?,
-        DeviceChoice::Sim => Device::simulated(),
-        DeviceChoice::Auto => {
-            let (device, no_gpu) = Device::any();
-            if let (Some(reason), false) = (no_gpu, arguments.quiet) {
-                eprintln!("no GPU ({reason}); the simulator runs the kernels on the CPU");
-                if arguments.verbose {
-                    print_attempts(&reason);
-                }
-            }
-            device
-        }
-    })
-}
-
-/// Says which files were tried as the driver.
-fn print_attempts(error: &Error) {
-    if let Error::NoDriver { attempts, .. } = error {
-        attempts.iter().for_each(|attempt| eprintln!("    {attempt}"));
-    }
 }
 
 /// The array with its axes in another order. The bytes of an element are one more axis, the fastest, which stays.
@@ -173,7 +128,8 @@ fn permuted(device: &Device, array: Array, axes: &[usize]) -> Result<Array> {
 /// The transpose of an array of two axes, by one of the strategies that only know elements of some widths.
 fn transposed(device: &Device, array: Array, strategy: Strategy) -> Result<Array> {
     let &[rows, cols] = &array.header.shape[..] else {
-        bail!("an array of shape {}: {strategy} transposes two axes", tuple(&array.header.shape));
+        let shape = tuple(&array.header.shape);
+        bail!(usage(format!("an array of shape {shape}: {strategy} transposes two axes")));
     };
     let by_strategy = match array.header.element_bytes {
         1 => by_strategy::<u8>,
@@ -181,7 +137,7 @@ fn transposed(device: &Device, array: Array, strategy: Strategy) -> Result<Array
         4 => by_strategy::<u32>,
         8 => by_strategy::<u64>,
         16 => by_strategy::<u128>,
-        bytes => bail!("elements of {bytes} bytes: {strategy} moves 1, 2, 4, 8 and 16"),
+        bytes => bail!(usage(format!("{bytes}-byte elements: {strategy} moves 1, 2, 4, 8 and 16"))),
     };
     // In Fortran order the columns are what lies in rows, before the transpose and after it.
     let (down, along) = if array.header.fortran { (cols, rows) } else { (rows, cols) };

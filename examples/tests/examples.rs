@@ -1,5 +1,6 @@
 //! How the examples end. `cargo test` builds them beside this test.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -13,7 +14,7 @@ fn example(name: &str) -> PathBuf {
 }
 
 fn quickstart(arguments: &[&str]) -> Output {
-    Command::new(example("quickstart")).args(arguments).output().unwrap()
+    Command::new(example("quickstart")).args(arguments).args(["--device", "sim"]).output().unwrap()
 }
 
 /// The quickstart says why it does not transpose such a matrix.
@@ -21,17 +22,38 @@ fn refuses(arguments: &[&str], code: i32, why: &str) {
     let output = quickstart(arguments);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
-    assert!(said.starts_with("error: ") && said.contains(why), "{arguments:?}: {said}");
+    assert!(said.contains("error: ") && said.contains(why), "{arguments:?}: {said}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
 }
 
 #[test]
 fn the_quickstart_asks_for_memory_before_it_takes_any() {
     refuses(&["60000000", "60000000"], 1, "GB of host memory are needed");
-    refuses(&["4294967296", "4294967296"], 1, "more elements than can be counted");
+    refuses(&["4294967296", "4294967296"], 1, "more bytes than can be addressed");
     refuses(&["a", "3"], 2, "invalid digit");
-    for empty in [["0", "5"], ["5", "0"]] {
-        assert!(quickstart(&empty).status.success());
+    refuses(&["0", "5"], 2, "an empty matrix");
+    refuses(&["5", "0"], 2, "an empty matrix");
+}
+
+#[test]
+fn the_quickstart_has_the_habits_of_the_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let [csv, svg] = ["figures.csv", "chart.svg"].map(|name| folder.path().join(name));
+    let files = ["--csv", csv.to_str().unwrap(), "--svg", svg.to_str().unwrap()];
+    let output = quickstart(&[&["70", "50", "--quiet"], &files[..]].concat());
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && output.stderr.is_empty());
+    for strategy in ["naive", "tiled", "padded", "diagonal", "auto"] {
+        assert!(table.contains(&format!("\n{strategy} ")), "{strategy}: {table}");
     }
+    assert!(table.contains("70 × 50 elements of 4 bytes, all results verified"), "{table}");
+    let csv = fs::read_to_string(csv).unwrap();
+    assert!(
+        csv.starts_with("strategy,rows,cols,element_bytes,gb_per_s,") && csv.lines().count() == 6
+    );
+    assert!(fs::read_to_string(svg).unwrap().contains(">the simulator, 20"));
+    let json = quickstart(&["70", "50", "--json", "--quiet"]).stdout;
+    assert!(json.starts_with(b"{") && String::from_utf8(json).unwrap().contains("\"naive\""));
 }
 
 #[cfg(unix)]
@@ -41,6 +63,7 @@ fn a_reader_that_goes_away_ends_an_example_quietly() {
     for name in ["quickstart", "windows", "batches", "plan", "transpose_in_place", "errors", "axes"]
     {
         let mut child = Command::new(example(name))
+            .args((name == "quickstart").then_some("--quiet"))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -67,12 +67,11 @@ impl Arguments {
 
     /// Opens the GPU.
     fn open(&self) -> Result<Device> {
-        let device = match self.common.device {
-            DeviceChoice::Auto => {
-                Common { device: DeviceChoice::Cuda(0), ..self.common.clone() }.open()
-            }
-            _ => self.common.open(),
-        };
+        let mut setting = self.common.setting.clone();
+        if setting.device == DeviceChoice::Auto {
+            setting.device = DeviceChoice::Cuda(0);
+        }
+        let device = setting.open();
         let instead = "this program measures times, which only a GPU has; \
                        `permute`, `profile` and `in_place` verify and count on the simulator";
         let device = device.context(instead)?;

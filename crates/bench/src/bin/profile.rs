@@ -93,7 +93,7 @@ impl Arguments {
     }
 
     fn open(&self) -> Result<Device> {
-        let device = match (self.common.device, self.check) {
+        let device = match (self.common.setting.device, self.check) {
             (DeviceChoice::Sim, true) => Device::simulated_with(Checks::ALL_UNTRACKED),
             (DeviceChoice::Sim, false) => Device::simulated(),
             (_, true) => {

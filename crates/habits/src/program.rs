@@ -1,4 +1,4 @@
-//! The habits of every program: the same flags, the same way to open a device, to say what is wrong, and to end.
+//! How a program is asked, opens its device, says what is wrong, and ends.
 //!
 //! A program ends with 0 if all went well, with 1 if something went wrong, and with 2 if it was asked for what cannot be. A reader of
 //! its output that goes away ends it without a word.
@@ -11,21 +11,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use transpose::{Device, Error};
 
-/// The flags of every program.
+/// The flags of every program: where it runs, and what it says beside its results.
 #[derive(clap::Args, Clone, Debug)]
-pub struct Common {
+pub struct Setting {
     /// Where to run: cuda (the first GPU), cuda:1, … (another), sim (the simulator), or auto (a GPU if there is one).
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     pub device: DeviceChoice,
-    /// Write the numbers as CSV to this file.
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
-    /// Write a chart as SVG to this file.
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
-    /// Print JSON, not tables.
-    #[arg(long)]
-    pub json: bool,
     /// Print nothing but results and errors.
     #[arg(long, short)]
     pub quiet: bool,
@@ -34,7 +25,7 @@ pub struct Common {
     pub verbose: bool,
 }
 
-impl Common {
+impl Setting {
     /// Opens the device, and says on standard error what it is.
     ///
     /// # Errors
@@ -56,6 +47,50 @@ impl Common {
         if !self.quiet {
             eprintln!("{what}");
         }
+    }
+}
+
+/// The flags of every program whose results are a table.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Common {
+    /// Where it runs, and what it says.
+    #[command(flatten)]
+    pub setting: Setting,
+    /// Write the numbers as CSV to this file.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write a chart as SVG to this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Print JSON, not tables.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Common {
+    /// Opens the device, and says on standard error what it is.
+    ///
+    /// # Errors
+    /// As [`Setting::open`].
+    pub fn open(&self) -> Result<Device> {
+        self.setting.open()
+    }
+
+    /// Says something on standard error that is no result.
+    pub fn say(&self, what: impl fmt::Display) {
+        self.setting.say(what);
+    }
+}
+
+impl AsRef<Setting> for Setting {
+    fn as_ref(&self) -> &Setting {
+        self
+    }
+}
+
+impl AsRef<Setting> for Common {
+    fn as_ref(&self) -> &Setting {
+        &self.setting
     }
 }
 
@@ -104,15 +139,15 @@ pub fn element(text: &str) -> Result<usize, String> {
 }
 
 /// Parses the command line, runs the program, and says how it went.
-pub fn main<A: Parser>(
-    common: impl FnOnce(&A) -> &Common,
+pub fn main<A: Parser, S: AsRef<Setting>>(
+    setting: impl FnOnce(&A) -> &S,
     run: impl FnOnce(&A) -> Result<()>,
 ) -> ExitCode {
     sigpipe::reset();
     let arguments = A::parse();
     let Err(error) = run(&arguments) else { return ExitCode::SUCCESS };
     eprintln!("error: {}", whole(&error));
-    if common(&arguments).verbose {
+    if setting(&arguments).as_ref().verbose {
         error.chain().filter_map(|error| error.downcast_ref()).for_each(print_attempts);
     }
     if error.chain().any(|error| error.is::<Usage>()) {
