@@ -5,6 +5,7 @@ use crate::race::{Contestant, Pairs, Timing};
 use anyhow::{Context, Result, ensure};
 use bytemuck::Pod;
 use indicatif::ProgressBar;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use study::{Block, Kernel, Outcome};
 use transpose::simt::Counters;
@@ -186,37 +187,62 @@ pub fn count<T: Pod>(
     Ok(counted.into_iter().collect())
 }
 
-/// Runs each once more, into a destination that holds something else, and compares the result
-/// with the host's.
-///
-/// # Errors
-/// The first that differs, and what the device reports.
-pub fn verify<T: Pod + PartialEq>(
-    device: &Device,
-    host: &[T],
-    runs: &[Run],
-    progress: &ProgressBar,
-) -> Result<()> {
-    let mut oracles: HashMap<Outcome, Vec<T>> = HashMap::new();
-    let src = DeviceMatrix::from_host(device, 1, host.len(), host)?;
-    for run in runs {
-        let elements = &host[..run.rows * run.cols];
-        let expected = match oracles.entry(run.kernel.outcome()) {
-            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::hash_map::Entry::Vacant(slot) => {
+/// Compares what runs make of elements with what the host makes of them.
+pub struct Verifier<'a, T> {
+    device: &'a Device,
+    host: &'a [T],
+    src: DeviceMatrix<T>,
+    expected: HashMap<Outcome, Vec<T>>,
+    /// What a destination holds before a run, and what is read back after it: as long as the longest so far.
+    before: Vec<T>,
+    actual: Vec<T>,
+}
+
+impl<'a, T: Pod + PartialEq> Verifier<'a, T> {
+    /// For runs on these elements.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn new(device: &'a Device, host: &'a [T]) -> Result<Self> {
+        let src = DeviceMatrix::from_host(device, 1, host.len(), host)?;
+        let (expected, before, actual) = (HashMap::new(), Vec::new(), Vec::new());
+        Ok(Verifier { device, host, src, expected, before, actual })
+    }
+
+    /// Runs each once more, into a destination that holds something else.
+    ///
+    /// # Errors
+    /// The first whose result is wrong, and what the device reports.
+    pub fn verify(&mut self, runs: &[Run], progress: &ProgressBar) -> Result<()> {
+        for run in runs {
+            let right = self.is_right(run)?;
+            ensure!(right, "{} in blocks of {}: wrong result", run.kernel, run.block);
+            progress.inc(1);
+        }
+        Ok(())
+    }
+
+    fn is_right(&mut self, run: &Run) -> Result<bool> {
+        let len = run.dst_len();
+        if self.before.len() < len {
+            let poison = bytemuck::pod_read_unaligned(&[0xa5; 16][..size_of::<T>()]);
+            self.before.resize(len, poison);
+            self.actual.resize(len, poison);
+        }
+        let mut dst = DeviceMatrix::from_host(self.device, 1, len, &self.before[..len])?;
+        run.launch(&run.plan(&self.src, &mut dst)?, &self.src, &mut dst)?;
+        let (rows, cols) = run.dst_shape();
+        let actual = &mut self.actual[..rows * cols];
+        dst.window(0, rows, cols, run.dst_ld())?.copy_to_host(actual)?;
+        let expected = match self.expected.entry(run.kernel.outcome()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(slot) => {
+                let elements = &self.host[..run.rows * run.cols];
                 slot.insert(run.kernel.expected(elements, run.rows, run.cols)?)
             }
         };
-        let poison: T = bytemuck::pod_read_unaligned(&[0xa5; 16][..size_of::<T>()]);
-        let mut dst =
-            DeviceMatrix::from_host(device, 1, run.dst_len(), &vec![poison; run.dst_len()])?;
-        run.launch(&run.plan(&src, &mut dst)?, &src, &mut dst)?;
-        let (dst_rows, dst_cols) = run.dst_shape();
-        let actual = dst.window(0, dst_rows, dst_cols, run.dst_ld())?.to_host()?;
-        ensure!(actual == *expected, "{} in blocks of {}: wrong result", run.kernel, run.block);
-        progress.inc(1);
+        Ok(actual == &expected[..])
     }
-    Ok(())
 }
 
 /// Elements to move, `rows * cols` of them: no two alike nearby, and finite as `f32` where they

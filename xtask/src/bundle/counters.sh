@@ -1,18 +1,28 @@
 #!/bin/sh
 # Compares the simulator's counts with those of this machine's GPU, for every kernel and several
 # shapes and elements. Needs Nsight Compute's ncu, and leaves the clocks alone.
-#   counters.sh FOLDER      the folder for the tables and ncu's own output
+#   counters.sh FOLDER [SECONDS]    the folder for the tables and ncu's own output, and how long it may take: 60 seconds unless
+#                                   told. What has not been counted by then is named. All of it takes some minutes.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/unpack.sh"
 out=${1:?a folder for the tables}
 profile=$programs/bench/profile
 mkdir -p "$out"
+rm -f "$out"/*.verdict
+end=$(($(date +%s) + ${2:-60}))
+echo "counting for ${2:-60} seconds at most" >&2
+
+# Runs a program, no longer than there is time.
+in_time() {
+    left=$((end - $(date +%s)))
+    [ "$left" -gt 0 ] && timeout "$left" "$@"
+}
 
 # The GPU counts while the simulator still counts what came before.
 compare() { # name, profile's arguments
     name=$1
     shift
-    ncu --clock-control none --csv --page raw --metrics "$("$profile" --metrics)" \
+    in_time ncu --clock-control none --csv --page raw --metrics "$("$profile" --metrics)" \
         "$profile" --device cuda "$@" > "$out/$name.csv" 2> "$out/$name.log"
     verdict "$name" "$@" > "$out/$name.verdict" &
 }
@@ -20,7 +30,7 @@ compare() { # name, profile's arguments
 verdict() {
     name=$1
     shift
-    if "$profile" --ncu "$out/$name.csv" "$@" > "$out/$name.md" 2>> "$out/$name.log"; then
+    if in_time "$profile" --ncu "$out/$name.csv" "$@" > "$out/$name.md" 2>> "$out/$name.log"; then
         # Instructions of PTX and of the GPU are different ones; all else should agree.
         awk -F '|' -v name="$name" '
             /^\| [a-z]/ && !/^\| kernel/ {
@@ -33,7 +43,9 @@ verdict() {
                     move + 0 " of them in requests or sectors"
             }' "$out/$name.md"
     else
-        echo "$name: not compared: $(tail -n 1 "$out/$name.log")"
+        rm -f "$out/$name.md"
+        [ "$end" -gt "$(date +%s)" ] && why=$(tail -n 1 "$out/$name.log") || why="no time left"
+        echo "$name: not compared: $why"
     fi
 }
 
@@ -67,6 +79,7 @@ summary() { # tables
         END { for (i = 3; i <= last; i++) print "|" head[i] "| " same[i] " of " all " |" }' "$@"
 }
 for tables in "512x512x*" "777x1000x*" "2048x2048x*" "in-place-*"; do
-    echo "$tables"
-    summary "$out"/$tables.md
+    set -- "$out"/$tables.md
+    [ -f "$1" ] && echo "$tables" && summary "$@"
 done
+exit 0

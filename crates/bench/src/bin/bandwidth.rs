@@ -8,7 +8,7 @@
 //! favours none; the median turn counts. Results are verified on the host after the timing.
 
 use anyhow::Result;
-use bench::kernels::{Run, block_name, elements, ensure_memory, race, verify};
+use bench::kernels::{Run, block_name, elements, ensure_memory, race, Verifier};
 use bench::memory::matrix_bytes;
 use bench::program::{self, Common};
 use bench::race::{Timing, steps};
@@ -103,7 +103,7 @@ fn measure<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result
     let host: Vec<T> = elements(rows, cols)?;
     let bar = progress::bar(&arguments.common, steps(runs.len() + 1, arguments.turns) + runs.len());
     let timings = race(device, &host, &runs, arguments.turns, arguments.reps, &bar)?;
-    verify(device, &host, &runs, &bar)?;
+    Verifier::new(device, &host)?.verify(&runs, &bar)?;
     bar.finish_and_clear();
     let title = format!("{rows} × {cols} elements of {} bytes", size_of::<T>());
     match timings {

@@ -6,7 +6,7 @@
 //! listed with the reason. Results are verified on the host after the timing.
 
 use anyhow::Result;
-use bench::kernels::{Run, block_name, elements, ensure_memory, race, verify};
+use bench::kernels::{Run, block_name, elements, ensure_memory, race, Verifier};
 use bench::memory::matrix_bytes;
 use bench::program::{self, Common};
 use bench::race::{Timing, steps};
@@ -23,10 +23,10 @@ use transpose::Device;
 /// Find the best shape of block for kernels.
 #[derive(Parser)]
 struct Arguments {
-    /// Rows of the matrix [default: 8192; 256 on the simulator].
+    /// Rows of the matrix [default: 4096; 256 on the simulator].
     #[arg(long)]
     rows: Option<usize>,
-    /// Columns of the matrix [default: 8192; 256 on the simulator].
+    /// Columns of the matrix [default: 4096; 256 on the simulator].
     #[arg(long)]
     cols: Option<usize>,
     /// Bytes of an element: 1, 2, 4, 8 or 16.
@@ -99,7 +99,7 @@ const COLUMNS: [Column; 10] = [
 type Refused = (Kernel, Vec<(Block, Error)>);
 
 fn search<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result<()> {
-    let default = if device.is_gpu() { 8192 } else { 256 };
+    let default = if device.is_gpu() { 4096 } else { 256 };
     let (rows, cols) = (arguments.rows.unwrap_or(default), arguments.cols.unwrap_or(default));
     let bytes = matrix_bytes(rows, cols, size_of::<T>())?;
     let (mut all, mut refused): (Vec<Vec<Run>>, Vec<Refused>) = Default::default();
@@ -117,13 +117,14 @@ fn search<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result<
     let every: Vec<Run> = all.iter().flatten().copied().collect();
     ensure_memory(device, &every, bytes)?;
     let host: Vec<T> = elements(rows, cols)?;
+    let mut verifier = Verifier::new(device, &host)?;
     let total: usize =
         all.iter().map(|runs| steps(runs.len() + 1, arguments.turns) + runs.len()).sum();
     let bar = progress::bar(&arguments.common, total);
     let title = format!("{rows} × {cols} elements of {} bytes", size_of::<T>());
     if !device.is_gpu() {
         bar.set_length(every.len() as u64);
-        verify(device, &host, &every, &bar)?;
+        verifier.verify(&every, &bar)?;
         bar.finish_and_clear();
         let reasons = refused.iter().flat_map(|(kernel, reasons)| {
             reasons.iter().map(move |(block, reason)| {
@@ -140,7 +141,7 @@ fn search<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result<
     for (runs, (kernel, reasons)) in all.iter().zip(&refused) {
         bar.set_message(kernel.name());
         let timings = race(device, &host, runs, arguments.turns, arguments.reps, &bar)?;
-        verify(device, &host, runs, &bar)?;
+        verifier.verify(runs, &bar)?;
         let timings = timings.unwrap_or_default();
         rows_of(&mut report, &mut bars, shape, runs, &timings);
         for (block, reason) in reasons {

@@ -28,10 +28,10 @@ use transpose::{Device, DeviceMatrix, MatrixView, MatrixViewMut, Plan, Strategy}
 /// Compare the kinds of memory that a GPU can reach.
 #[derive(Parser)]
 struct Arguments {
-    /// Rows of the matrix [default: 16384; 512 on the simulator].
+    /// Rows of the matrix [default: 8192; 512 on the simulator].
     #[arg(long)]
     rows: Option<usize>,
-    /// Columns of the matrix [default: 16384; 512 on the simulator].
+    /// Columns of the matrix [default: 8192; 512 on the simulator].
     #[arg(long)]
     cols: Option<usize>,
     /// Bytes of an element: 1, 2, 4, 8 or 16.
@@ -93,7 +93,7 @@ fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn compare<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result<()> {
-    let default = if device.is_gpu() { 16384 } else { 512 };
+    let default = if device.is_gpu() { 8192 } else { 512 };
     let (rows, cols) = (arguments.rows.unwrap_or(default), arguments.cols.unwrap_or(default));
     let bytes = matrix_bytes(rows, cols, size_of::<T>())?;
     // The elements, a source and a destination of some kind; two matrices.
