@@ -6,6 +6,7 @@ use std::io::Read;
 use std::process::{Command, Output, Stdio};
 
 const BANDWIDTH: &str = env!("CARGO_BIN_EXE_bandwidth");
+const CALLS: &str = env!("CARGO_BIN_EXE_calls");
 const COMPARE: &str = env!("CARGO_BIN_EXE_compare");
 const GRID_SEARCH: &str = env!("CARGO_BIN_EXE_grid_search");
 const INFO: &str = env!("CARGO_BIN_EXE_info");
@@ -15,8 +16,9 @@ const PERMUTE: &str = env!("CARGO_BIN_EXE_permute");
 const PROFILE: &str = env!("CARGO_BIN_EXE_profile");
 
 /// Each program that runs on the simulator, and arguments that leave it little to do.
-const PROGRAMS: [(&str, &[&str]); 6] = [
+const PROGRAMS: [(&str, &[&str]); 7] = [
     (BANDWIDTH, &["--rows", "64", "--cols", "64"]),
+    (CALLS, &["--side", "16", "--reps", "1"]),
     (GRID_SEARCH, &["--rows", "64", "--cols", "64"]),
     (IN_PLACE, &["--shape", "60x40"]),
     (MEMORY_KINDS, &["--rows", "64", "--cols", "64"]),

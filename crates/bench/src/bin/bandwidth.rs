@@ -8,7 +8,7 @@
 //! favours none; the median turn counts. Results are verified on the host after the timing.
 
 use anyhow::Result;
-use bench::kernels::{Run, block_name, elements, ensure_memory, race, Verifier};
+use bench::kernels::{Run, Verifier, block_name, elements, ensure_memory, race};
 use bench::memory::matrix_bytes;
 use bench::program::{self, Common};
 use bench::race::{Timing, steps};

@@ -1,4 +1,5 @@
-//! What a call costs: the same small transpose on one stream, between two, as part of a graph, in memory of cust and of cudarc.
+//! What a call costs: planning, the same small transpose on one stream, between two, as part of a graph, in memory of cust and of
+//! cudarc, and by a copy, cuBLAS's `geam` and cuTENSOR in its place.
 //!
 //! `cargo run --release --bin calls -- [--side N] [--reps R]`
 //!
@@ -7,18 +8,22 @@
 //! verified after the timing.
 
 use anyhow::{Result, ensure};
+use bench::peers::{self, Peers};
 use bench::program::{self, Common};
+use bench::progress;
 use bench::svg::{Bar, Chart};
 use bench::table::{Cell, Column, Report};
 use clap::Parser;
 use cudarc::driver::CudaContext;
 use cust::memory::{CopyDestination, DeviceBuffer};
+use indicatif::ProgressBar;
+use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use transpose::interop::{cudarc as of_cudarc, cust as of_cust};
 use transpose::{
-    Device, DeviceMatrix, DeviceTensor, Graph, PinnedBuffer, Plan, Strategy, TensorView,
-    TensorViewMut, copy_all,
+    Device, DeviceMatrix, DeviceTensor, Graph, PinnedBuffer, Plan, Strategy, TensorLayout,
+    TensorPlan, TensorView, TensorViewMut, copy_all,
 };
 
 /// Measure what calls cost.
@@ -36,13 +41,16 @@ struct Arguments {
 
 /// The table's columns.
 const COLUMNS: [Column; 3] = [
-    Column::text("call", "call", 38),
+    Column::text("call", "call", 41),
     Column::number("queued_us", "queued, µs", 10),
     Column::number("done_us", "done, µs", 10),
 ];
 
 /// Rounds of which the median counts, after one that does not.
 const ROUNDS: usize = 9;
+
+/// Kinds of calls on the simulator, and on a GPU.
+const CALLS: [usize; 2] = [13, 21];
 
 /// Moves of a graph.
 const MOVES: usize = 64;
@@ -52,6 +60,7 @@ struct Table<'a> {
     device: Device,
     reps: usize,
     report: Report<'a>,
+    bar: ProgressBar,
     bars: Vec<Bar>,
 }
 
@@ -78,6 +87,7 @@ impl Table<'_> {
             times[ROUNDS / 2].as_secs_f64() * 1e6 / (self.reps * moves) as f64
         };
         let (queued, done) = (median(&mut queued), median(&mut done));
+        self.bar.inc(1);
         let [first, second] = [queued, done].map(|micros| Cell::Number(micros, 2, 2));
         self.report.row(vec![what.into(), first, second]);
         self.bars.push(Bar::plain(what, "", done));
@@ -94,10 +104,13 @@ fn run(arguments: &Arguments) -> Result<()> {
     let reps = arguments.reps.unwrap_or(if device.is_gpu() { 1000 } else { 4 });
     let side = arguments.side;
     let title = format!("Calls that move {side} × {side} elements of 4 bytes, verified");
-    let bar = indicatif::ProgressBar::hidden();
+    let bar = progress::bar(&arguments.common, CALLS[usize::from(device.is_gpu())]);
     let report = Report::new(&arguments.common, &device, &title, &COLUMNS, &bar);
-    let mut table = Table { device, reps, report, bars: Vec::new() };
+    let peers = Peers::open(&arguments.common, &device);
+    let mut table = Table { device, reps, report, bar, bars: Vec::new() };
+    planning(&mut table, side, &peers)?;
     streams(&mut table, side)?;
+    in_its_place(&mut table, side, &peers)?;
     graphs(&mut table, side)?;
     if table.device.is_gpu() {
         with_cust(&mut table, side)?;
@@ -117,6 +130,58 @@ fn verify(side: usize, elements: &[f32]) -> Result<()> {
     Ok(())
 }
 
+/// Plans, which need no device: so often that the time means something on the simulator too.
+fn planning(table: &mut Table, side: usize, peers: &Peers) -> Result<()> {
+    /// cuTENSOR's plans are kept.
+    const OF_CUTENSOR: usize = 20;
+    let device = table.device.clone();
+    let reps = std::mem::replace(&mut table.reps, 1000);
+    let src = DeviceMatrix::from_host(&device, side, side, &numbers(side))?;
+    let mut dst = DeviceMatrix::zeroed(&device, side, side)?;
+    table.time("planning a matrix", 1, || {
+        black_box(Plan::new(&src, &mut dst, Strategy::Auto)?);
+        Ok(())
+    })?;
+    let element = size_of::<f32>();
+    for (what, shape, axes) in [
+        ("planning NHWC to NCHW", vec![64, 56, 56, 64], vec![0, 3, 1, 2]),
+        ("planning the same of 3 channels", vec![32, 224, 224, 3], vec![0, 3, 1, 2]),
+        ("planning 5 axes, reversed", vec![48, 28, 28, 48, 28], vec![4, 3, 2, 1, 0]),
+    ] {
+        let from = TensorLayout::contiguous(&shape, element)?.permute_axes(&axes)?;
+        let to = TensorLayout::contiguous(from.shape(), element)?;
+        table.time(what, 1, || {
+            black_box(TensorPlan::for_layouts(element, &from, &to, device.facts())?);
+            Ok(())
+        })?;
+        let plan = || peers.permutation(element, &shape, &axes, |_: &()| 0).is_some();
+        if plan() {
+            table.reps = OF_CUTENSOR;
+            table.time(&format!("{what}, cuTENSOR"), 1, || {
+                ensure!(plan(), "cuTENSOR has made this plan before");
+                Ok(())
+            })?;
+            table.reps = 1000;
+        }
+    }
+    table.reps = reps;
+    Ok(())
+}
+
+/// What a program might call instead.
+fn in_its_place(table: &mut Table, side: usize, peers: &Peers) -> Result<()> {
+    let device = table.device.clone();
+    let src = DeviceMatrix::from_host(&device, side, side, &numbers(side))?;
+    let mut dst = DeviceMatrix::zeroed(&device, side, side)?;
+    table.time("a copy by the driver", 1, || Ok(src.copy_into(&mut dst)?))?;
+    for (peer, mut transpose) in peers.contestants(side, side) {
+        dst.fill(0.0)?;
+        table.time(peers::NAMES[peer], 1, || Ok(transpose(&src, &mut dst)?))?;
+        verify(side, &dst.to_host()?)?;
+    }
+    Ok(())
+}
+
 /// On one stream and on two, and copies that do not wait.
 fn streams(table: &mut Table, side: usize) -> Result<()> {
     let device = table.device.clone();
@@ -126,6 +191,7 @@ fn streams(table: &mut Table, side: usize) -> Result<()> {
     let mut there = DeviceMatrix::zeroed(&stream, side, side)?;
     let plan = Plan::new(&src, &mut here, Strategy::Auto)?;
     table.time("a plan on one stream", 1, || Ok(plan.run(&src, &mut here)?))?;
+    table.time("planned by each call", 1, || Ok(src.transpose_into(&mut here)?))?;
     table.time("a plan between two streams", 1, || Ok(plan.run(&src, &mut there)?))?;
     verify(side, &here.to_host()?)?;
     verify(side, &there.to_host()?)?;
