@@ -5,6 +5,7 @@
 use transpose::{Device, DeviceTensor, Graph, Result, copy_all};
 
 fn main() -> Result<()> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     let (device, _why_no_gpu) = Device::any();
 
     // 64 weights of a model, each with axes that a kernel wants in another order.

@@ -7,6 +7,7 @@ use transpose::{
 };
 
 fn main() -> Result<()> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     let (device, _why_no_gpu) = Device::any();
 
     // Stands for what another library has on the device: an address, and 24 elements from there on.

@@ -6,6 +6,7 @@ use ndarray::{Array3, ShapeBuilder, s};
 use transpose::{Device, DeviceTensor, Result};
 
 fn main() -> Result<()> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     let (device, _why_no_gpu) = Device::any();
 
     // Frames × rows × columns, the first axis the fastest: Fortran's order.

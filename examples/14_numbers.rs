@@ -7,6 +7,7 @@ use transpose::interop::num_complex::Complex32;
 use transpose::{Device, DeviceMatrix, Result};
 
 fn main() -> Result<()> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     let (device, _why_no_gpu) = Device::any();
     let (rows, cols) = (64, 48);
 

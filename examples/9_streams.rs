@@ -7,6 +7,7 @@ use transpose::{Device, DeviceMatrix, PinnedBuffer, Result};
 const ROUNDS: usize = 8;
 
 fn main() -> Result<()> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     let (device, _why_no_gpu) = Device::any();
     let (rows, cols) = if device.is_gpu() { (4096, 4096) } else { (64, 48) };
 

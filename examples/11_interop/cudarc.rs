@@ -8,6 +8,7 @@ use transpose::interop::cudarc as interop;
 use transpose::{Device, DeviceTensor, Result};
 
 fn main() -> Result<()> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     // cudarc panics where there is no driver.
     if let Err(reason) = Device::cuda(0) {
         println!("cudarc has no GPU here: {reason}");

@@ -38,6 +38,7 @@ DONE:
 ";
 
 fn main() -> Result<(), Box<dyn Error>> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     let _context = match cust::quick_init() {
         Ok(context) => context,
         Err(reason) => {

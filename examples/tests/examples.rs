@@ -60,8 +60,21 @@ fn the_quickstart_has_the_habits_of_the_programs() {
 #[test]
 fn a_reader_that_goes_away_ends_an_example_quietly() {
     use std::os::unix::process::ExitStatusExt;
-    for name in ["quickstart", "windows", "batches", "plan", "transpose_in_place", "errors", "axes"]
-    {
+    let names = [
+        "quickstart",
+        "windows",
+        "batches",
+        "plan",
+        "transpose_in_place",
+        "errors",
+        "axes",
+        "streams",
+        "graph",
+        "memory",
+        "ndarray",
+        "numbers",
+    ];
+    for name in names {
         let mut child = Command::new(example(name))
             .args((name == "quickstart").then_some("--quiet"))
             .stdout(Stdio::piped())

@@ -63,6 +63,7 @@ enum Chore {
 }
 
 fn main() -> anyhow::Result<()> {
+    sigpipe::reset(); // a reader that goes away ends the program quietly
     match Arguments::parse().chore {
         Chore::Ptx { check, family } => ptx::ptx(check, family.as_deref()),
         Chore::Assemble => assemble::assemble(false),

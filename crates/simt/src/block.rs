@@ -18,6 +18,9 @@ impl<'k> Cta<'k> {
         self.block = self.launch.block_index(linear);
         self.shared.reset(self.launch.shared_bytes);
         self.barriers = Default::default();
+        if let Some(budget) = &self.launch.budget {
+            budget.spend(self.launch.start_cost());
+        }
         self.live_threads = self.launch.threads;
         if WATCH {
             self.begin_block();

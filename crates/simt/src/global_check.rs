@@ -251,18 +251,31 @@ impl Writes {
         let mut at = address;
         let steps = std::iter::from_fn(|| {
             let start = at;
-            // On to the next boundary of a piece; allocations start at one.
-            at = (at / self.piece * self.piece).saturating_add(self.piece).min(end);
+            at = self.next_boundary(at).min(end);
             (start < end).then_some(start..at)
         });
         join_adjacent(steps.filter(|range| !self.is_written(range.start)))
     }
 
-    fn is_written(&self, address: u64) -> bool {
+    /// The next place behind `address` where written may become unwritten: of a piece, which allocations start at, or, where
+    /// nothing was written, of an allocation.
+    fn next_boundary(&self, address: u64) -> u64 {
+        let below = self.below(address).is_some_and(|a| address - a.base < a.bytes);
+        if below {
+            return (address / self.piece * self.piece).saturating_add(self.piece);
+        }
+        let above = self.allocations.partition_point(|a| a.base <= address);
+        self.allocations.get(above).map_or(u64::MAX, |a| a.base)
+    }
+
+    /// The last allocation that starts at `address` or below.
+    fn below(&self, address: u64) -> Option<&Written> {
         let at = self.allocations.partition_point(|a| a.base <= address);
-        let Some(allocation) = at.checked_sub(1).map(|at| &self.allocations[at]) else {
-            return false;
-        };
+        at.checked_sub(1).map(|at| &self.allocations[at])
+    }
+
+    fn is_written(&self, address: u64) -> bool {
+        let Some(allocation) = self.below(address) else { return false };
         let offset = address - allocation.base;
         let piece = offset / self.piece;
         offset < allocation.bytes && allocation.bits[(piece / 32) as usize] >> (piece % 32) & 1 == 1
@@ -298,6 +311,16 @@ mod tests {
         };
         assert_eq!((then.block(), then.thread(), then.pc()), (1, 0, Some(0)));
         assert!(matches!(access(&clocks, Motion::Store, 3, 0), Some(GlobalRace::WriteWrite(_))));
+    }
+
+    #[test]
+    fn what_is_in_no_allocation_takes_no_time() {
+        let written = |base| Written { base, bytes: 64, bits: vec![0b10] };
+        let writes = Writes { piece: 4, allocations: vec![written(1 << 20), written(1 << 40)] };
+        let (a, b) = (1 << 20, 1 << 40);
+        let unwritten = [0..a + 4, a + 8..b + 4, b + 8..u64::MAX];
+        assert_eq!(writes.unwritten(0, u64::MAX), unwritten);
+        assert_eq!(writes.unwritten(a + 6, 4), [a + 8..a + 10]);
     }
 
     #[test]

@@ -220,6 +220,8 @@ impl Memory {
         }
         self.rectangle(dst, dst_pitch, width, rows)?;
         self.rectangle(src, src_pitch, width, rows)?;
+        // Any number of rows of nothing fit, and take no time.
+        let rows = if width == 0 { 0 } else { rows };
         (0..rows).try_for_each(|row| self.copy(dst + row * dst_pitch, src + row * src_pitch, width))
     }
 
@@ -518,6 +520,8 @@ mod tests {
         assert_eq!(memory.copy_2d(dst, 2, src, 16, 3, 4), Err(Error::Pitch { pitch: 2, width: 3 }));
         assert!(memory.copy_2d(dst, 16, src, 16, 16, 5).is_err());
         assert!(memory.copy_2d(dst, u64::MAX, src, 16, 16, 5).is_err());
+        assert_eq!(memory.copy_2d(dst, 0, src, 0, 0, u64::MAX), Ok(()));
+        assert!(memory.copy_2d(dst, 1, src, 1, 1, u64::MAX).is_err());
     }
 
     #[test]

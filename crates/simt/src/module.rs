@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::Error;
-use crate::decode::{decode, param_layout};
+use crate::decode::{Globals, decode, param_layout};
 use crate::isa::Program;
 use crate::lexer::tokenize;
 use crate::parser::{self, Entry, Variable};
@@ -29,8 +29,9 @@ impl Module {
         let source: Arc<str> = ptx.into();
         let tokens = tokenize(ptx)?;
         let file = parser::parse(&tokens)?;
+        let globals = file.variables.iter().map(|variable| (variable.name, variable)).collect();
         let kernel = |entry: &Entry<'_>| {
-            let kernel = Kernel::new(entry, &file.variables, &source);
+            let kernel = Kernel::new(entry, &globals, &source);
             (Arc::from(entry.name), kernel)
         };
         let kernels = file.entries.iter().map(kernel).collect();
@@ -100,11 +101,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    fn new(
-        entry: &Entry<'_>,
-        globals: &[Variable<'_>],
-        source: &Arc<str>,
-    ) -> Result<Kernel, Error> {
+    fn new(entry: &Entry<'_>, globals: &Globals<'_>, source: &Arc<str>) -> Result<Kernel, Error> {
         let (offsets, bytes) = param_layout(entry)?;
         let param = |(param, offset): (&Variable<'_>, u64)| Param {
             name: param.name.to_owned(),

@@ -120,7 +120,9 @@ pub struct Options {
     pub trace: Option<TraceOptions>,
     /// Distinct findings to keep.
     pub findings_limit: usize,
-    /// Instructions after which a warp is stopped; `None` lets kernels run for ever.
+    /// Instructions after which a launch is stopped, those of all its warps counted together; `None` lets kernels run for
+    /// ever. A block that starts counts as one instruction for each 128 bytes of its shared memory and for each register
+    /// of a warp that is set to zero.
     pub instruction_limit: Option<u64>,
     /// Most shared memory a block may have, in bytes. By default 227 KiB, as on Hopper.
     pub shared_memory_limit: u64,
@@ -167,7 +169,7 @@ impl Options {
         self
     }
 
-    /// These, with warps stopped after so many instructions.
+    /// These, with the launch stopped after so many instructions of all its warps.
     pub fn instruction_limit(mut self, instruction_limit: impl Into<Option<u64>>) -> Self {
         self.instruction_limit = instruction_limit.into();
         self

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::global_check::GlobalCheck;
 use crate::isa::{Init, Program, Special, Window};
-use crate::launch::Launch;
+use crate::launch::{Budget, Launch};
 use crate::local::Local;
 use crate::memory::{Allocation, Memory, Table};
 use crate::options::{Checks, LaunchConfig, Options};
@@ -55,7 +55,7 @@ impl Kernel {
             shared_bytes: dynamic_shared_at + u64::from(config.dynamic_shared_bytes),
             dynamic_shared_at,
             block_registers: block_registers(&self.program),
-            instruction_limit: options.instruction_limit,
+            budget: options.instruction_limit.map(Budget::new),
             findings_limit: options.findings_limit,
             global_check: global_check(&self.program, &table, &options.checks),
         };

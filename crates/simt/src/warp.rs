@@ -6,6 +6,7 @@ use crate::cta::{At, Cta};
 use crate::exchange;
 use crate::findings::{Finding, FindingKind};
 use crate::isa::{Barrier, Init, Inst, Op, Program, Special, W};
+use crate::launch::Budget;
 use crate::paths::{Paths, State, Wait};
 use crate::registers::{LANES, Registers, lanes};
 
@@ -20,13 +21,12 @@ pub(crate) enum Pause {
     Yield,
 }
 
-/// A warp: registers, paths, and how much it has executed.
+/// A warp: its registers and paths.
 #[derive(Debug)]
 pub(crate) struct Warp {
     pub index: u32,
     pub registers: Registers,
     pub paths: Paths,
-    executed: u64,
 }
 
 /// Instructions a warp executes before another gets its turn. Only kernels that
@@ -58,7 +58,6 @@ impl Warp {
                 program.predicates,
             ),
             paths: Paths::default(),
-            executed: 0,
         };
         for (at, init) in program.words.iter().enumerate() {
             let Some(init) = init else { continue };
@@ -90,7 +89,6 @@ impl Warp {
         }
         let threads = cta.launch.threads - self.index * LANES as u32;
         self.paths.reset(u32::MAX >> (LANES as u32 - threads.min(LANES as u32)));
-        self.executed = 0;
     }
 
     /// Runs until the warp ends, waits, or its turn is over.
@@ -98,7 +96,8 @@ impl Warp {
         &mut self,
         cta: &mut Cta<'_>,
     ) -> Result<Pause, Box<Finding>> {
-        let mut left = TURN;
+        let turn = self.turn(cta)?;
+        let mut left = turn;
         let pause = loop {
             let Some(at) = self.paths.pick() else {
                 match self.settle(cta) {
@@ -111,10 +110,18 @@ impl Warp {
                 break Pause::Yield;
             }
         };
-        self.executed += u64::from(TURN - left);
-        match cta.launch.instruction_limit {
-            Some(limit) if self.executed > limit => Err(self.limit_reached(cta)),
-            _ => Ok(pause),
+        if let Some(budget) = &cta.launch.budget {
+            budget.spend(u64::from(turn - left));
+        }
+        Ok(pause)
+    }
+
+    /// How many instructions the warp may execute now.
+    fn turn(&self, cta: &Cta<'_>) -> Result<u32, Box<Finding>> {
+        match cta.launch.budget.as_ref().map(Budget::left) {
+            None => Ok(TURN),
+            Some(0) => Err(self.limit_reached(cta)),
+            Some(left) => Ok(left.min(u64::from(TURN)) as u32),
         }
     }
 
@@ -176,7 +183,8 @@ impl Warp {
             mask: path.mask,
         });
         let lane = here.mask.trailing_zeros() as usize % LANES;
-        let detail = format!("a warp executed {} instructions", self.executed);
+        let spent = cta.launch.budget.as_ref().map_or(0, Budget::spent);
+        let detail = format!("the launch executed {spent} instructions");
         Box::new(Finding { detail, ..cta.finding(FindingKind::InstructionLimit, here, lane) })
     }
 

@@ -23,6 +23,17 @@ use crate::watch::Watch;
 /// Blocks a worker takes at a time, at most.
 const LARGEST_CHUNK: u64 = 64;
 
+/// The registers of all workers take at most so much memory; a kernel that has too many runs on fewer cores. No block has more.
+const MOST_REGISTER_BYTES: u64 = 1 << 30;
+
+/// Bytes of the registers of one worker.
+fn register_bytes(launch: &Launch<'_>) -> u64 {
+    let program = launch.program;
+    let words = program.words.len() + 2 * program.doubles.len();
+    let warps = launch.threads.div_ceil(LANES as u32);
+    (4 * LANES * words + 4 * program.predicates) as u64 * u64::from(warps)
+}
+
 /// What the workers share.
 struct Queue<'a> {
     launch: &'a Launch<'a>,
@@ -45,7 +56,8 @@ pub(crate) struct Done {
 
 /// Runs all blocks of a launch.
 pub(crate) fn run(launch: &Launch<'_>, options: &Options) -> Result<Done, Error> {
-    let workers = (rayon::current_num_threads() as u64).min(launch.blocks).max(1);
+    let fit = MOST_REGISTER_BYTES / register_bytes(launch).max(1);
+    let workers = (rayon::current_num_threads() as u64).min(launch.blocks).min(fit).max(1);
     let queue = Queue {
         launch,
         next: AtomicU64::new(0),

@@ -126,3 +126,74 @@ fn deep_nesting_and_great_sizes_are_refused() {
     let params = ".visible .entry k(.param .align 8 .b8 a[4294967295], .param .align 2147483648 .b8 b[9]) { ret; }";
     assert_eq!(Module::parse(params).unwrap().kernels().count(), 0);
 }
+
+/// A kernel of `lines` lines, each made from its number, between declarations and `end`.
+fn long_kernel(lines: usize, start: &str, line: impl Fn(usize) -> String, end: &str) -> String {
+    let body: String = (0..lines).map(|at| line(at) + "\n").collect();
+    format!(".visible .entry k() {{ {start}\n{body}{end} }}")
+}
+
+/// Texts of a few megabytes, each made so that something in them is many times as many as there are lines. Reading them took
+/// time in the third power, or memory in the second.
+#[test]
+fn long_texts_take_as_long_as_they_are() {
+    const LINES: usize = 60_000;
+    let parse = |text: &str| Module::parse(text).unwrap().refused().map(|(_, e)| e.clone()).next();
+    let kernels = [
+        // Every register is live everywhere.
+        long_kernel(
+            LINES,
+            &format!(".reg .b32 %r<{LINES}>; .reg .pred %p; l0:"),
+            |at| format!("add.u32 %r{at}, %r{at}, %r{}; @%p bra l0;", (at + 1) % LINES),
+            "",
+        ),
+        // All meet at the end, far from where they part.
+        long_kernel(
+            LINES,
+            ".reg .pred %p;",
+            |at| if at % 2 == 0 { "@%p bra near;".into() } else { "@!%p bra far;".into() },
+            &format!("bra.uni far; near:{} far: ret;", "add.u32 %r, %r, 1;".repeat(LINES)),
+        )
+        .replacen("{ ", "{ .reg .b32 %r; ", 1),
+        // Many branches through one long table.
+        long_kernel(
+            LINES,
+            ".reg .b32 %r; t: .branchtargets ",
+            |at| if at + 1 < LINES { format!("l{at},") } else { format!("l{at};") },
+            &(0..LINES).map(|at| format!("brx.idx %r, t; l{at}:")).collect::<String>(),
+        ),
+        // Many names in one scope, and none of them the one that is meant.
+        long_kernel(
+            LINES,
+            "",
+            |at| format!(".reg .b32 %a{at};"),
+            &"mov.u32 %a0, %tid.x;".repeat(LINES),
+        ),
+    ];
+    for kernel in &kernels {
+        assert_eq!(parse(kernel), None, "{}", &kernel[..80]);
+    }
+    let variables: String = (0..LINES).map(|at| format!(".shared .b32 s{at};\n")).collect();
+    let many: String =
+        (0..LINES).map(|at| format!(".visible .entry k{at}() {{ ret; }}\n")).collect();
+    assert_eq!(parse(&(variables + &many)), None);
+}
+
+/// Blocks without number, each of which ends at once.
+#[test]
+fn the_instruction_limit_is_for_the_whole_grid() {
+    let ptx = ".visible .entry k() { .shared .b8 s[40000]; .reg .b32 %r; mov.u32 %r, s; ret; }";
+    let module = Module::parse(ptx).unwrap();
+    let kernel = module.kernel("k").unwrap();
+    let launch = |grid, limit| {
+        let config = LaunchConfig { grid, block: [32, 1, 1], dynamic_shared_bytes: 0 };
+        let options = Options::default().instruction_limit(limit);
+        kernel.launch(&Memory::new(1 << 20), &config, &[], &options)
+    };
+    // Two instructions a block, and what its shared memory costs.
+    let block = 2 + 40_000 / 128;
+    assert!(launch([1, 1, 1], block).is_ok());
+    assert!(launch([1, 1, 1], block - 1).is_err());
+    let error = launch([0x7fff_ffff, 65535, 65535], 1 << 24).unwrap_err();
+    assert!(error.to_string().contains("instructions"), "{error}");
+}

@@ -326,6 +326,8 @@ impl Kernel {
         self.check_source(size_of::<T>(), rows, cols)?;
         let actual = src.len();
         match rows.checked_mul(cols) {
+            // Rows without columns may be more than can be counted through.
+            Some(0) if actual == 0 => Ok(Vec::new()),
             Some(expected) if expected == actual => Ok(self.outcome().of(src, rows, cols)),
             expected => {
                 let expected = expected.unwrap_or(usize::MAX);
@@ -372,6 +374,18 @@ mod tests {
         assert_eq!(names.len(), Kernel::ALL.len());
         let error = "fastest".parse::<Kernel>().unwrap_err().to_string();
         assert!(error.starts_with("there is no study kernel \"fastest\"; there are copy, "));
+    }
+
+    /// As many rows without columns as can be counted: nothing, at once.
+    #[test]
+    fn nothing_is_expected_of_empty_matrices() {
+        for kernel in Kernel::ALL {
+            for (rows, cols) in [(usize::MAX, 0), (0, usize::MAX), (0, 0)] {
+                if let Ok(expected) = kernel.expected::<u32>(&[], rows, cols) {
+                    assert!(expected.is_empty(), "{kernel}");
+                }
+            }
+        }
     }
 
     /// A kernel of this crate has an entry point for each width that it takes, for its default block.

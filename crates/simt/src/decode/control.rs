@@ -1,7 +1,7 @@
 //! Decodes control flow, barriers and exchanges between the lanes of a warp.
 
-use super::Decoder;
 use super::opcode::{Kind, Opcode, Type};
+use super::{Decoder, Targets};
 use crate::Error;
 use crate::isa::*;
 use crate::parser::Operand;
@@ -68,11 +68,13 @@ impl<'a> Decoder<'a> {
         let Operand::Name(name) = operand else {
             return Err(self.invalid("a label expected"));
         };
-        self.label_number(name)
+        self.label_number(name, self.scopes.len() - 1)
     }
 
-    fn label_number(&self, name: &str) -> Result<u32, Error> {
-        let found = self.scopes.iter().rev().find_map(|scope| scope.labels.get(name));
+    /// The number of the label that is called `name` at the scope of that depth.
+    fn label_number(&self, name: &str, depth: usize) -> Result<u32, Error> {
+        let scopes = self.scopes[..=depth].iter().rev();
+        let found = scopes.into_iter().find_map(|scope| scope.labels.get(name));
         found.copied().ok_or_else(|| self.invalid(format!("label `{name}` is not defined")))
     }
 
@@ -85,12 +87,26 @@ impl<'a> Decoder<'a> {
         let Operand::Name(name) = table else {
             return Err(self.invalid("a list of branch targets expected"));
         };
-        let targets = self.scopes.iter().rev().find_map(|scope| scope.tables.get(name)).cloned();
-        let targets = targets.ok_or_else(|| self.invalid(format!("`{name}` is not defined")))?;
-        let table =
-            targets.iter().map(|target| self.label_number(target)).collect::<Result<_, _>>()?;
-        self.program.tables.push(table);
-        Ok(Op::BranchTable(self.src_w(index, 32)?, self.program.tables.len() as u32 - 1))
+        let table = self.table(name)?;
+        Ok(Op::BranchTable(self.src_w(index, 32)?, table))
+    }
+
+    /// The number of a list of branch targets. However many branches use it, it is kept once.
+    fn table(&mut self, name: &'a str) -> Result<u32, Error> {
+        let depth =
+            (0..self.scopes.len()).rev().find(|&at| self.scopes[at].tables.contains_key(name));
+        let depth = depth.ok_or_else(|| self.invalid(format!("`{name}` is not defined")))?;
+        let targets = match self.scopes[depth].tables[name] {
+            Targets::Placed(table) => return Ok(table),
+            Targets::Named(targets) => targets,
+        };
+        // Its labels are those that it sees, not those that the branch sees.
+        let label = |target: &&'a str| self.label_number(target, depth);
+        let labels = targets.iter().map(label).collect::<Result<_, _>>()?;
+        self.program.tables.push(labels);
+        let table = self.program.tables.len() as u32 - 1;
+        self.scopes[depth].tables.insert(name, Targets::Placed(table));
+        Ok(table)
     }
 
     fn barrier(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {

@@ -37,8 +37,11 @@ pub(crate) fn param_layout(entry: &Entry<'_>) -> Result<(Vec<u64>, u64), Error> 
     Ok((offsets, end))
 }
 
-/// Decodes `entry`; `globals` are the variables at module scope.
-pub(crate) fn decode(entry: &Entry<'_>, globals: &[Variable<'_>]) -> Result<Program, Error> {
+/// The variables at module scope, by name; of several with one name the last.
+pub(crate) type Globals<'a> = HashMap<&'a str, &'a Variable<'a>>;
+
+/// Decodes `entry`.
+pub(crate) fn decode(entry: &Entry<'_>, globals: &Globals<'_>) -> Result<Program, Error> {
     let body = entry.body.as_ref().map_err(Clone::clone)?;
     let mut decoder = Decoder::new(entry, globals)?;
     decoder.block(body)?;
@@ -84,16 +87,27 @@ enum Symbol {
 /// The names of one `{ … }`.
 #[derive(Default)]
 struct Scope<'a> {
-    declared: Vec<(&'a str, Option<u32>, u8)>,
+    /// The width of each register that is declared by itself.
+    single: HashMap<&'a str, u8>,
+    /// How many registers each range has, and their width, by what their names start with.
+    ranges: HashMap<&'a str, (u32, u8)>,
     bound: HashMap<&'a str, RegRef>,
-    variables: HashMap<&'a str, Variable<'a>>,
+    variables: HashMap<&'a str, &'a Variable<'a>>,
     labels: HashMap<&'a str, u32>,
-    tables: HashMap<&'a str, Vec<&'a str>>,
+    tables: HashMap<&'a str, Targets<'a>>,
+}
+
+/// A list of branch targets.
+enum Targets<'a> {
+    Named(&'a [&'a str]),
+    /// Its index in [`Program::tables`], once a branch has used it.
+    Placed(u32),
 }
 
 struct Decoder<'a> {
     program: Program,
     scopes: Vec<Scope<'a>>,
+    globals: &'a Globals<'a>,
     params: HashMap<&'a str, u64>,
     /// Registers that hold constants, special registers and the address of
     /// dynamic shared memory (in 32 and in 64 bits).
@@ -114,16 +128,13 @@ struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    fn new(entry: &'a Entry<'a>, globals: &'a [Variable<'a>]) -> Result<Decoder<'a>, Error> {
+    fn new(entry: &'a Entry<'a>, globals: &'a Globals<'a>) -> Result<Decoder<'a>, Error> {
         let (offsets, _) = param_layout(entry)?;
-        let module = Scope {
-            variables: globals.iter().map(|v| (v.name, v.clone())).collect(),
-            ..Scope::default()
-        };
         Ok(Decoder {
             // Predicates 0 and 1 are "true" and the carry.
             program: Program { predicates: 2, ..Program::default() },
-            scopes: vec![module],
+            scopes: Vec::new(),
+            globals,
             params: entry.params.iter().map(|param| param.name).zip(offsets).collect(),
             words: HashMap::new(),
             doubles: HashMap::new(),
@@ -156,7 +167,7 @@ impl<'a> Decoder<'a> {
                     self.labels.push(None);
                 }
                 StatementKind::Targets { name, labels } => {
-                    scope.tables.insert(name, labels.clone());
+                    scope.tables.insert(name, Targets::Named(labels));
                 }
                 _ => {}
             }
@@ -171,7 +182,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn scope(&mut self) -> &mut Scope<'a> {
-        // The module's scope is never popped.
+        // Statements are in a scope.
         self.scopes.last_mut().expect("a scope is open")
     }
 
@@ -193,7 +204,7 @@ impl<'a> Decoder<'a> {
                         line: self.line,
                     });
                 }
-                self.scope().variables.insert(variable.name, variable.clone());
+                self.scope().variables.insert(variable.name, variable);
                 Ok(())
             }
             StatementKind::Registers { class, names } => {
@@ -204,8 +215,11 @@ impl<'a> Decoder<'a> {
                         line: self.line,
                     });
                 };
-                let declared = names.iter().map(|&(name, range)| (name, range, bits));
-                self.scope().declared.extend(declared);
+                for &(name, range) in names {
+                    if !self.scope().declare(name, range, bits) {
+                        return Err(self.invalid(format!("register `{name}` is declared twice")));
+                    }
+                }
                 Ok(())
             }
             StatementKind::Instruction(instruction) => self.instruction(instruction),
@@ -278,9 +292,12 @@ impl<'a> Decoder<'a> {
                 self.scopes[depth].bound.insert(name, register);
                 return Ok(Symbol::Register(register));
             }
-            if let Some(variable) = self.scopes[depth].variables.get(name).cloned() {
-                return self.variable(&variable);
+            if let Some(&variable) = self.scopes[depth].variables.get(name) {
+                return self.variable(variable);
             }
+        }
+        if let Some(&variable) = self.globals.get(name) {
+            return self.variable(variable);
         }
         if let Some(offset) = self.params.get(name) {
             return Ok(Symbol::Address(*offset));
@@ -298,7 +315,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// The address of a shared variable, which is placed when first used.
-    fn variable(&mut self, variable: &Variable<'a>) -> Result<Symbol, Error> {
+    fn variable(&mut self, variable: &'a Variable<'a>) -> Result<Symbol, Error> {
         if variable.space != ".shared" {
             return Err(Error::Unsupported {
                 opcode: format!("{} variable {}", variable.space, variable.name),
@@ -592,24 +609,35 @@ impl<'a> Decoder<'a> {
     }
 }
 
-impl Scope<'_> {
+impl<'a> Scope<'a> {
+    /// Takes note of a register, or of a range of them; says whether the name is new here.
+    fn declare(&mut self, name: &'a str, range: Option<u32>, bits: u8) -> bool {
+        match range {
+            None => self.single.insert(name, bits).is_none(),
+            Some(count) => self.ranges.insert(name, (count, bits)).is_none(),
+        }
+    }
+
     /// The width of register `name` if this scope declares it, alone or in a range.
     fn declares(&self, name: &str) -> Option<u8> {
-        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let digits = &name[stem.len()..];
-        let number =
-            digits.parse::<u32>().ok().filter(|_| digits == "0" || !digits.starts_with('0'));
-        let hit = self.declared.iter().rev().find(|(declared, range, _)| match range {
-            None => *declared == name,
-            // A stem may itself end in digits: `%r1<5>` declares %r10 to %r14.
-            Some(count) if *declared == stem => number.is_some_and(|number| number < *count),
-            Some(count) => name.strip_prefix(declared).is_some_and(|digits| {
-                digits.parse::<u32>().is_ok_and(|n| n < *count && digits == n.to_string())
-            }),
-        });
-        hit.map(|(_, _, bits)| *bits)
+        if let Some(bits) = self.single.get(name) {
+            return Some(*bits);
+        }
+        // What a range's names start with may itself end in digits: `%r1<5>` declares %r10 to %r14.
+        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+        let numbered = |digits: usize| {
+            let (stem, number) = name.split_at(name.len() - digits);
+            let (count, bits) = self.ranges.get(stem)?;
+            let plain = number == "0" || !number.starts_with('0');
+            let number = number.parse::<u32>().ok().filter(|_| plain)?;
+            (number < *count).then_some(*bits)
+        };
+        (1..=digits.min(MOST_DIGITS)).rev().find_map(numbered)
     }
 }
+
+/// The most digits of a number of 32 bits.
+const MOST_DIGITS: usize = 10;
 
 /// Special registers that have no meaning here: time, and what only hardware has.
 const UNKNOWN_SPECIALS: [&str; 11] = [
