@@ -554,6 +554,22 @@ impl Error {
             _ => &[],
         }
     }
+
+    /// Whether the GPU is lost to this process: every later call on it fails with the same answer, on whatever stream, and only a new
+    /// process has it again. What is on the device is gone; dropping its handles is safe, and needed for nothing.
+    ///
+    /// So it is after kernels that went wrong (illegal addresses and instructions, traps, timeouts), whoever launched them, and after
+    /// failures of memory and links that could not be corrected. After any other error the device can be used as before.
+    pub fn is_sticky(&self) -> bool {
+        match self {
+            Error::Cuda { operation, code, name, text } => {
+                let (function, code, name, text) = (*operation, *code, *name, *text);
+                cuda_driver::Error::Call { function, code, name, text }.is_sticky()
+            }
+            Error::Interrupted { source } => source.is_sticky(),
+            _ => false,
+        }
+    }
 }
 
 /// A result whose error is this library's.

@@ -56,7 +56,35 @@ impl Error {
             _ => None,
         }
     }
+
+    /// Whether the device is lost to this process: every later call on it answers the same, and only a new process has it again.
+    ///
+    /// That is what CUDA says of kernels that went wrong (illegal addresses and instructions, traps, timeouts) and of hardware that
+    /// did (memory errors, links), and of contexts that are gone. An answer that only newer drivers know does not count.
+    pub fn is_sticky(&self) -> bool {
+        self.code().is_some_and(|code| STICKY.contains(&code))
+    }
 }
+
+/// The answers of which CUDA's reference says that the context or the process cannot go on, by their names without `CUDA_ERROR_`.
+const STICKY: [u32; 16] = [
+    214, // ECC_UNCORRECTABLE
+    220, // NVLINK_UNCORRECTABLE
+    226, // CONTAINED
+    700, // ILLEGAL_ADDRESS
+    702, // LAUNCH_TIMEOUT
+    709, // CONTEXT_IS_DESTROYED
+    710, // ASSERT
+    714, // HARDWARE_STACK_ERROR
+    715, // ILLEGAL_INSTRUCTION
+    716, // MISALIGNED_ADDRESS
+    717, // INVALID_ADDRESS_SPACE
+    718, // INVALID_PC
+    719, // LAUNCH_FAILED
+    721, // TENSOR_MEMORY_LEAK
+    810, // MPS_CLIENT_TERMINATED
+    911, // EXTERNAL_DEVICE
+];
 
 /// A driver's name for an answer and its explanation, as far as there are any.
 struct Explained(Option<&'static str>, Option<&'static str>);

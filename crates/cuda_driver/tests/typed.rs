@@ -8,8 +8,9 @@ use cuda_driver::{
     Graph, HostMemoryFlags, LaunchConfig, MemoryPool, Module, RawStream, RowsShape, Start, Stream,
 };
 use support::recording::{
-    FOREIGN, answer_events, contexts, fail, fail_each_call, live, refuse, set_attribute,
-    set_current, take_calls, take_log, with_old_driver, with_recording,
+    FOREIGN, answer_events, contexts, fail, fail_each_call, live, lose_at_each_call, refuse,
+    set_attribute, set_current, take_calls, take_log, take_mistakes, with_old_driver,
+    with_recording,
 };
 
 fn context() -> Result<Context, Error> {
@@ -137,6 +138,19 @@ fn everything_with(context: &Context, stream: &Stream, pool: &MemoryPool) -> Res
 fn every_call_that_fails_is_an_error_with_its_code() {
     with_recording("every_call_that_fails_is_an_error_with_its_code", || {
         fail_each_call(everything, Error::code, |_| false);
+    });
+}
+
+/// From one call on nothing works any more, and all is given back nevertheless, once.
+#[test]
+fn the_device_is_lost_at_any_call() {
+    with_recording("the_device_is_lost_at_any_call", || {
+        const LAUNCH_FAILED: u32 = 719;
+        let work = || everything().inspect_err(|error| assert!(error.is_sticky(), "{error}"));
+        lose_at_each_call(LAUNCH_FAILED, work, Error::code);
+        // Plain memory has no owner here: what could not be given back is the caller's.
+        let kept = take_mistakes();
+        assert!(kept.iter().all(|kind| kind.ends_with("memory")), "{kept:?}");
     });
 }
 

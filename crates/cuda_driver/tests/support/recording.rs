@@ -71,6 +71,18 @@ pub fn fail(calls: usize, code: u32) {
     function(calls, code);
 }
 
+/// Lets all calls after `calls` more fail with `code`, as on a device that is lost; a code of 0 calls that off.
+pub fn lose(calls: usize, code: u32) {
+    // SAFETY: its type in `recording_driver.rs`.
+    let function: extern "C" fn(usize, u32) = unsafe { transmute(fake("fakeLose")) };
+    function(calls, code);
+}
+
+/// What lives and was not even tried to be given back, and what was given back twice.
+pub fn take_mistakes() -> Vec<String> {
+    lines("fakeTakeMistakes")
+}
+
 /// Lets every call of `function` fail with `code`; a code of 0 calls that off.
 pub fn refuse(function: &str, code: u32) {
     type Refuse = unsafe extern "C" fn(*const c_char, u32);
@@ -166,7 +178,87 @@ pub fn fail_each_call<E: Debug>(
         if !is_silent(&log[call]) {
             assert_eq!(live(), [""; 0], "{failed}, call {call}");
         }
+        assert_eq!(given_back_twice(), [""; 0], "{failed}, call {call}");
         forget_live();
+    }
+}
+
+/// What was given back twice. (What a call was needed for that failed, a switch of contexts say, may stay.)
+fn given_back_twice() -> Vec<String> {
+    take_mistakes().into_iter().filter(|mistake| mistake.starts_with("twice")).collect()
+}
+
+/// Runs `work` again and again, each time with the device lost one call later: from that call on every call fails with `code`. Each
+/// time the code is in the error, and nothing is given back twice, though the driver does not take it. What is kept is for the caller to
+/// ask ([`take_mistakes`]), once all that holds the device is gone.
+pub fn lose_at_each_call<E: Debug>(
+    code: u32,
+    work: impl Fn() -> Result<(), E>,
+    code_of: impl Fn(&E) -> Option<u32>,
+) {
+    for call in 0.. {
+        set_current(FOREIGN);
+        take_log();
+        lose(call, code);
+        let result = work();
+        lose(0, 0);
+        let mut log = take_log();
+        log.retain(|line| !line.starts_with("attribute "));
+        if call >= log.len() {
+            result.unwrap();
+            return;
+        }
+        let failed = name(&log[call]);
+        // What is dropped may ask for its work, or wait for it, and has nobody to tell what came of it.
+        let asks = ["cuStreamSynchronize", "cuEventQuery"];
+        let ends = |line: &String| is_silent(line) || asks.contains(&name(line));
+        let silent = log[call..].iter().all(ends);
+        match &result {
+            Err(error) => {
+                assert_eq!(code_of(error), Some(code), "{failed}, call {call}: {error:?}")
+            }
+            Ok(()) => assert!(silent, "{failed}, call {call}: no error"),
+        }
+        assert_eq!(given_back_twice(), [""; 0], "{failed}, call {call}");
+        assert_eq!(contexts(), (1, FOREIGN), "{failed}, call {call}");
+    }
+}
+
+/// Runs `work` again and again, each time with another of its calls failing with `code`, until it makes no more calls; and after each
+/// failure once more, when it has to work. What lives is afterwards what lived before.
+pub fn recovers_from_each_failure<E: Debug>(
+    code: u32,
+    work: impl Fn() -> Result<(), E>,
+    right: impl Fn(&E) -> bool,
+) {
+    // What is loaded at the first use.
+    work().unwrap();
+    let sorted = || {
+        let mut kinds = live();
+        kinds.sort_unstable();
+        kinds
+    };
+    let mut before = sorted();
+    for call in 0.. {
+        take_log();
+        fail(call, code);
+        let result = work();
+        fail(0, 0);
+        let mut log = take_log();
+        log.retain(|line| !line.starts_with("attribute "));
+        if call >= log.len() {
+            return result.unwrap();
+        }
+        let failed = name(&log[call]);
+        if let Err(error) = result {
+            assert!(right(&error), "{failed}, call {call}: {error:?}");
+        }
+        work().unwrap_or_else(|error| panic!("after {failed}, call {call}: {error:?}"));
+        assert_eq!(given_back_twice(), [""; 0], "{failed}, call {call}");
+        if is_silent(&log[call]) {
+            before = sorted();
+        }
+        assert_eq!(sorted(), before, "{failed}, call {call}");
     }
 }
 

@@ -21,8 +21,14 @@ struct State {
     log: Vec<String>,
     /// The calls still to come before the one that fails, and what it answers.
     failing: Option<(usize, u32)>,
+    /// The calls still to come before all fail, and what they answer: what a lost device does.
+    losing: Option<(usize, u32)>,
     /// A function that always fails, and what it answers.
     refused: Option<(String, u32)>,
+    /// What was given back, or was tried to be, and by which function.
+    given_back: BTreeMap<u64, &'static str>,
+    /// The functions that were to give back what they, or others, had been given back before.
+    twice: Vec<&'static str>,
     /// What lives, and of what kind.
     live: BTreeMap<u64, &'static str>,
     next: u64,
@@ -34,7 +40,10 @@ struct State {
 static STATE: Mutex<State> = Mutex::new(State {
     log: Vec::new(),
     failing: None,
+    losing: None,
     refused: None,
+    given_back: BTreeMap::new(),
+    twice: Vec::new(),
     live: BTreeMap::new(),
     next: 0x1000,
     attributes: BTreeMap::new(),
@@ -61,10 +70,35 @@ impl State {
     }
 }
 
+/// The functions that give back what their first argument names.
+const GIVING_BACK: [&str; 9] = [
+    "cuStreamDestroy_v2",
+    "cuEventDestroy_v2",
+    "cuModuleUnload",
+    "cuMemPoolDestroy",
+    "cuMemFree_v2",
+    "cuMemFreeHost",
+    "cuMemFreeAsync",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
+];
+
 /// Notes a call; `Some` if it is to fail.
-fn called(name: &str, needs_context: bool) -> Option<u32> {
+fn called(name: &'static str, needs_context: bool, first: Option<u64>) -> Option<u32> {
     let mut state = state();
     state.log.push(format!("{name} {:x}", current()));
+    if let Some(object) = first.filter(|_| GIVING_BACK.contains(&name)) {
+        if state.given_back.insert(object, name).is_some() {
+            state.twice.push(name);
+        }
+    }
+    match &mut state.losing {
+        // Contexts come and go on lost devices too.
+        Some((0, _)) if name.starts_with("cuCtx") => {}
+        Some((0, code)) => return Some(*code),
+        Some((calls, _)) => *calls -= 1,
+        None => {}
+    }
     match &mut state.failing {
         Some((0, code)) => {
             let code = *code;
@@ -91,7 +125,8 @@ macro_rules! driver {
     ($needs_context:literal: $(fn $name:ident($($argument:ident: $type:ty),*) $body:block)*) => { $(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> u32 {
-            match called(stringify!($name), $needs_context) {
+            let arguments: &[u64] = &[$($argument as u64),*];
+            match called(stringify!($name), $needs_context, arguments.first().copied()) {
                 Some(code) => code,
                 None => unsafe { $body },
             }
@@ -358,6 +393,26 @@ extern "C" fn fakeFail(calls: usize, code: u32) {
     state().failing = (code != 0).then_some((calls, code));
 }
 
+/// Lets all calls after `calls` more fail with `code`, as on a device that is lost; 0 calls that off.
+#[unsafe(no_mangle)]
+extern "C" fn fakeLose(calls: usize, code: u32) {
+    state().losing = (code != 0).then_some((calls, code));
+}
+
+/// What lives and was not even tried to be given back, and which functions gave back what had been given back before; a line each.
+#[unsafe(no_mangle)]
+extern "C" fn fakeTakeMistakes() -> *const c_char {
+    let mut state = state();
+    let State { live, given_back, twice, .. } = &mut *state;
+    let kept = live.iter().filter(|(id, kind)| {
+        **kind != "retained context" && !given_back.contains_key(id)
+    });
+    let kept = kept.map(|(_, kind)| format!("kept: {kind}"));
+    let twice = twice.drain(..).map(|name| format!("twice: {name}"));
+    let mistakes: Vec<String> = kept.chain(twice).collect();
+    CString::new(mistakes.join("\n")).unwrap().into_raw()
+}
+
 /// Lets every call of a function fail with `code`; 0 calls that off.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fakeRefuse(function: *const c_char, code: u32) {
@@ -387,5 +442,8 @@ extern "C" fn fakeCurrent(current: *mut usize) -> usize {
 /// Forgets what lives.
 #[unsafe(no_mangle)]
 extern "C" fn fakeClear() {
-    state().live.clear();
+    let mut state = state();
+    state.live.clear();
+    state.given_back.clear();
+    state.twice.clear();
 }
