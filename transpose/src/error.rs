@@ -496,6 +496,15 @@ pub enum Error {
         bytes: usize,
     },
 
+    /// Limits on memory below what one element takes on its way through the device.
+    #[error("one element takes {needed} bytes on its way, the limit is {limit}")]
+    HostBudget {
+        /// Bytes that one element takes.
+        needed: usize,
+        /// Bytes that there may be.
+        limit: usize,
+    },
+
     /// The driver refused an operation, or an earlier one failed on the device.
     #[error("{}", cuda_driver::Error::Call { function: operation, code: *code, name: *name, text: *text })]
     Cuda {

@@ -63,6 +63,7 @@ mod event;
 mod facts;
 mod far_rows;
 mod graph;
+pub mod host;
 mod image;
 mod in_place;
 pub mod interop;

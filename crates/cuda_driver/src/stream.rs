@@ -206,13 +206,15 @@ pub struct DeviceRows {
     pub pitch: usize,
 }
 
-/// How many rows of how many bytes; on the host they follow each other.
+/// How many rows of how many bytes, and how far they are apart on the host.
 #[derive(Clone, Copy, Debug)]
 pub struct RowsShape {
     /// Rows.
     pub count: usize,
     /// Bytes of a row.
     pub bytes: usize,
+    /// Bytes from one row's start to the next's on the host.
+    pub host_pitch: usize,
 }
 
 /// One side of a `CUDA_MEMCPY2D`.
@@ -240,7 +242,7 @@ impl RawCopySide {
     };
 
     fn host(host: *mut u8, shape: RowsShape) -> Self {
-        RawCopySide { memory_type: 1, host: host.cast(), pitch: shape.bytes, ..Self::EMPTY }
+        RawCopySide { memory_type: 1, host: host.cast(), pitch: shape.host_pitch, ..Self::EMPTY }
     }
 
     fn device(rows: DeviceRows) -> Self {

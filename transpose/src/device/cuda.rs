@@ -140,8 +140,8 @@ impl Cuda {
     /// Runs one copy of `rows` between host and device and waits for it.
     ///
     /// # Safety
-    /// `rows` lies inside one live allocation; `host` is valid for the direction's access to
-    /// `rows.count * rows.row_bytes` bytes.
+    /// `rows` lies inside one live allocation; `host` is valid for the direction's access to as many rows,
+    /// `rows.host_pitch` bytes apart.
     unsafe fn copy_rows(&self, rows: Rows, host: *mut u8, direction: Direction) -> Result<()> {
         let _current = self.context().enter()?;
         let stream = self.queue.enter();
@@ -163,12 +163,12 @@ unsafe fn queue_rows(
     host: *mut u8,
     direction: Direction,
 ) -> Result<(), cuda_driver::Error> {
-    let Rows { address, pitch, row_bytes, count } = rows;
+    let Rows { address, pitch, row_bytes, count, host_pitch } = rows;
     // SAFETY: every access lies inside what the caller vouches for.
     unsafe {
-        if count > 1 && pitch <= MAX_PITCH {
-            let (device, shape) =
-                (DeviceRows { address, pitch }, RowsShape { count, bytes: row_bytes });
+        if count > 1 && pitch.max(host_pitch) <= MAX_PITCH {
+            let device = DeviceRows { address, pitch };
+            let shape = RowsShape { count, bytes: row_bytes, host_pitch };
             return match direction {
                 Direction::Upload => stream.copy_rows_from_host(device, host, shape),
                 Direction::Download => stream.copy_rows_to_host(host, device, shape),
@@ -176,7 +176,7 @@ unsafe fn queue_rows(
         }
         for row in 0..count {
             let device = address + (row * pitch) as u64;
-            let host = host.add(row * row_bytes);
+            let host = host.add(row * host_pitch);
             match direction {
                 Direction::Upload => stream.copy_from_host(device, host, row_bytes)?,
                 Direction::Download => stream.copy_to_host(host, device, row_bytes)?,

@@ -78,13 +78,13 @@ pub(crate) trait Backend: Send + Sync {
     /// Copies rows of `row_bytes` from the host to `rows`; `host` has been read on return.
     ///
     /// # Safety
-    /// `rows` lies inside one live allocation.
+    /// `rows` lies inside one live allocation, and on the host follow each other.
     unsafe fn upload(&self, rows: Rows, host: &[u8]) -> Result<()>;
 
     /// Copies rows to the host after all that was queued before.
     ///
     /// # Safety
-    /// `rows` lies inside one live allocation.
+    /// `rows` lies inside one live allocation, and on the host follow each other.
     unsafe fn download(&self, rows: Rows, host: &mut [u8]) -> Result<()>;
 
     /// Queues a kernel.
@@ -96,14 +96,14 @@ pub(crate) trait Backend: Send + Sync {
     /// Queues a copy of rows of `row_bytes` from the host to `rows`.
     ///
     /// # Safety
-    /// `rows` lies inside one live allocation. `host` has as many bytes, which live until the work is done and which nobody
+    /// `rows` lies inside one live allocation. `host` has as many rows, which live until the work is done and which nobody
     /// writes until then.
     unsafe fn upload_later(&self, rows: Rows, host: *const u8) -> Result<()>;
 
     /// Queues a copy of rows to the host.
     ///
     /// # Safety
-    /// `rows` lies inside one live allocation. `host` has as many bytes, which live until the work is done and which nobody else
+    /// `rows` lies inside one live allocation. `host` has as many rows, which live until the work is done and which nobody else
     /// uses until then.
     unsafe fn download_later(&self, rows: Rows, host: *mut u8) -> Result<()>;
 
@@ -177,7 +177,7 @@ pub(crate) trait Backend: Send + Sync {
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>>;
 }
 
-/// Equally long rows in device memory. On the host the same rows follow each other.
+/// Equally long rows in device memory, and how far they are apart on the host.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows {
     pub address: u64,
@@ -185,6 +185,8 @@ pub(crate) struct Rows {
     pub pitch: usize,
     pub row_bytes: usize,
     pub count: usize,
+    /// Bytes from one row's start to the next's on the host: `row_bytes` where they follow each other.
+    pub host_pitch: usize,
 }
 
 /// A piece of work of a plan, at the addresses that it is for.
@@ -202,9 +204,10 @@ impl Rows {
         let size = size_of::<T>();
         if layout.is_contiguous() {
             let bytes = layout.len() * size;
-            return Rows { address, pitch: bytes, row_bytes: bytes, count: 1 };
+            return Rows { address, pitch: bytes, row_bytes: bytes, count: 1, host_pitch: bytes };
         }
-        Rows { address, pitch: layout.ld * size, row_bytes: layout.cols * size, count: layout.rows }
+        let (pitch, row_bytes) = (layout.ld * size, layout.cols * size);
+        Rows { address, pitch, row_bytes, count: layout.rows, host_pitch: row_bytes }
     }
 }
 
@@ -638,6 +641,26 @@ impl Device {
     ) -> Result<()> {
         // SAFETY: the caller's obligations.
         unsafe { self.backend.download_later(Rows::of::<T>(address, layout), host.cast()) }
+    }
+
+    /// Queues a copy of rows that may lie apart on both sides to `rows.address`.
+    ///
+    /// # Safety
+    /// `rows` lies inside a live allocation of this device. `host` is valid for reads of as many rows until the work is done, and nobody
+    /// writes them until then.
+    pub(crate) unsafe fn upload_rows_later(&self, rows: Rows, host: *const u8) -> Result<()> {
+        // SAFETY: the caller's obligations.
+        unsafe { self.backend.upload_later(rows, host) }
+    }
+
+    /// Queues a copy of rows that may lie apart on both sides from `rows.address`.
+    ///
+    /// # Safety
+    /// `rows` lies inside a live allocation of this device. `host` is valid for writes of as many rows until the work is done, and nobody
+    /// else uses them until then.
+    pub(crate) unsafe fn download_rows_later(&self, rows: Rows, host: *mut u8) -> Result<()> {
+        // SAFETY: the caller's obligations.
+        unsafe { self.backend.download_later(rows, host) }
     }
 
     /// Queues a kernel.

@@ -137,17 +137,25 @@ impl Backend for Simulated {
     }
 
     unsafe fn upload_later(&self, rows: Rows, host: *const u8) -> Result<()> {
-        // SAFETY: the caller vouches for as many bytes.
-        let host = unsafe { std::slice::from_raw_parts(host, rows.count * rows.row_bytes) };
-        // SAFETY: the caller's obligation.
-        unsafe { self.upload(rows, host) }
+        for row in 0..rows.count {
+            // SAFETY: the caller vouches for as many rows.
+            let bytes = unsafe {
+                std::slice::from_raw_parts(host.add(row * rows.host_pitch), rows.row_bytes)
+            };
+            self.0.memory.write(rows.address + (row * rows.pitch) as u64, bytes)?;
+        }
+        Ok(())
     }
 
     unsafe fn download_later(&self, rows: Rows, host: *mut u8) -> Result<()> {
-        // SAFETY: the caller vouches for as many bytes, which nobody else uses.
-        let host = unsafe { std::slice::from_raw_parts_mut(host, rows.count * rows.row_bytes) };
-        // SAFETY: the caller's obligation.
-        unsafe { self.download(rows, host) }
+        for row in 0..rows.count {
+            // SAFETY: the caller vouches for as many rows, which nobody else uses.
+            let bytes = unsafe {
+                std::slice::from_raw_parts_mut(host.add(row * rows.host_pitch), rows.row_bytes)
+            };
+            self.0.memory.read(rows.address + (row * rows.pitch) as u64, bytes)?;
+        }
+        Ok(())
     }
 
     fn allocate_host(&self, bytes: usize, align: usize) -> Result<HostMemory> {

@@ -404,7 +404,7 @@ impl TensorLayout {
     }
 
     /// Lengths and strides, from the last axis on: axes of length 1 left out, neighbours that lie together as one.
-    fn joined(&self) -> impl Iterator<Item = (usize, isize)> + use<> {
+    pub(crate) fn joined(&self) -> impl Iterator<Item = (usize, isize)> + use<> {
         let layout = *self;
         let mut axis = self.rank;
         std::iter::from_fn(move || {

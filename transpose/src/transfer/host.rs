@@ -5,14 +5,14 @@ use crate::tensor::{MOST_AXES, TensorLayout, TensorView, TensorViewMut};
 use bytemuck::Pod;
 
 /// Which axes are walked backwards, and in which order axes are then taken.
-pub(super) struct Order {
+pub(crate) struct Order {
     backwards: [bool; MOST_AXES],
     axes: [usize; MOST_AXES],
     rank: usize,
 }
 
 /// A layout with its axes from the farthest apart to the closest, each in the direction of rising addresses; and how it became so.
-pub(super) fn in_order(layout: &TensorLayout) -> Result<(TensorLayout, Order)> {
+pub(crate) fn in_order(layout: &TensorLayout) -> Result<(TensorLayout, Order)> {
     let rank = layout.rank();
     let mut backwards = [false; MOST_AXES];
     let mut forwards = *layout;
@@ -50,7 +50,7 @@ impl Order {
 
 impl TensorLayout {
     /// The first of the indices along the axes in which elements are repeated, which keep length 1.
-    pub(super) fn once(&self) -> Result<TensorLayout> {
+    pub(crate) fn once(&self) -> Result<TensorLayout> {
         let mut once = *self;
         for axis in 0..self.rank() {
             if self.strides()[axis] == 0 && self.shape()[axis] > 1 {
@@ -62,7 +62,7 @@ impl TensorLayout {
 }
 
 /// Where the stretches of elements that lie together start, in row-major order. There are elements.
-pub(super) fn runs(layout: &TensorLayout) -> impl Iterator<Item = usize> + use<> {
+pub(crate) fn runs(layout: &TensorLayout) -> impl Iterator<Item = usize> + use<> {
     let layout = *layout;
     // The axes before those that make a run.
     let (mut outer, mut run) = (layout.rank(), layout.run());

@@ -17,7 +17,7 @@ use crate::layout::Layout;
 use crate::tensor::{DeviceTensor, TensorLayout, TensorView, TensorViewMut, to_matrix};
 use crate::{Error, Result};
 use bytemuck::Pod;
-use host::{in_order, runs};
+pub(crate) use host::{in_order, runs};
 
 /// Rows of fewer bytes are brought together on the device, and not copied one by one.
 const SHORT_ROW: usize = 32;

@@ -1,0 +1,249 @@
+//! Arrays in host memory, moved through a device that never holds them: every way over the bus, any strides, limits of a few KiB.
+
+use bytemuck::Pod;
+use proptest::prelude::*;
+use std::sync::Mutex;
+use transpose::host::{
+    HostOptions, HostView, HostViewMut, Progress, Workspace, copy_into, transpose_into,
+};
+use transpose::{Device, Error, PinnedBuffer, TensorLayout};
+use transpose_tests::{Element, on_both_devices};
+
+on_both_devices! {
+    matrices_by_every_way,
+    any_strides,
+    limits_are_kept,
+    more_streams_than_tiles,
+    a_workspace_serves_many_shapes,
+    progress_comes_to_its_end,
+    empty_arrays_and_elements,
+    what_cannot_be_is_refused,
+}
+
+fn scrambled<T: Element>(len: usize, salt: u64) -> Vec<T> {
+    (0..len).map(|index| T::scrambled(index, salt)).collect()
+}
+
+fn transposed<T: Pod>(rows: usize, cols: usize, elements: &[T]) -> Vec<T> {
+    (0..rows * cols).map(|at| elements[at % rows * cols + at / rows]).collect()
+}
+
+fn options(
+    device_memory: usize,
+    ring_memory: usize,
+    streams: usize,
+    threads: usize,
+) -> HostOptions {
+    let mut options = HostOptions::default();
+    options.device_memory = device_memory;
+    options.ring_memory = ring_memory;
+    options.streams = streams;
+    options.threads = threads;
+    options
+}
+
+/// Whether source and destination are pinned.
+const WAYS: [[bool; 2]; 4] = [[true, true], [true, false], [false, true], [false, false]];
+
+fn by_way<T: Element>(
+    device: &Device,
+    options: HostOptions,
+    (rows, cols): (usize, usize),
+    [src_pinned, dst_pinned]: [bool; 2],
+) {
+    let host: Vec<T> = scrambled(rows * cols, 1);
+    let expected = transposed(rows, cols, &host);
+    let layout = TensorLayout::contiguous(&[rows, cols], size_of::<T>()).unwrap();
+    let out = TensorLayout::contiguous(&[cols, rows], size_of::<T>()).unwrap();
+    let mut result: Vec<T> = scrambled(rows * cols, 2);
+    let src_buffer = PinnedBuffer::from_slice(device, &host).unwrap();
+    let mut dst_buffer = PinnedBuffer::from_slice(device, &result).unwrap();
+    let src = match src_pinned {
+        true => HostView::pinned(&src_buffer, &layout).unwrap(),
+        false => HostView::new(&host, &layout).unwrap(),
+    };
+    let dst = match dst_pinned {
+        true => HostViewMut::pinned(&mut dst_buffer, &out).unwrap(),
+        false => HostViewMut::new(&mut result, &out).unwrap(),
+    };
+    Workspace::new(device, options).transpose_into(src, dst).unwrap();
+    let result = if dst_pinned { dst_buffer.read().unwrap() } else { &result };
+    let what = format!("{rows} × {cols} of {} bytes, {options:?}", size_of::<T>());
+    assert!(result == expected, "{what}, pinned: {src_pinned} {dst_pinned}");
+}
+
+fn matrices_by_every_way(device: &Device) {
+    for way in WAYS {
+        for shape in [(1, 1), (1, 300), (300, 1), (67, 530), (512, 256)] {
+            by_way::<u32>(device, HostOptions::default(), shape, way);
+            by_way::<u32>(device, options(20_000, 9_000, 3, 2), shape, way);
+            by_way::<[u8; 3]>(device, options(4_000, 3_000, 2, 3), shape, way);
+        }
+        by_way::<u8>(device, options(40_000, 40_000, 0, 0), (333, 444), way);
+        by_way::<u128>(device, options(30_000, 30_000, 4, 2), (90, 44), way);
+    }
+}
+
+/// Axes of a host array: lengths, which of them is which of the other side, gaps, and directions.
+fn any_strides(device: &Device) {
+    let axis = (1..9usize, 0..3usize, any::<bool>(), any::<bool>());
+    let cases = ProptestConfig::with_cases(48);
+    let arrays =
+        (proptest::collection::vec(axis, 1..5), any::<u64>(), any::<[bool; 2]>(), 0..4000usize);
+    proptest!(cases, |((axes, salt, pinned, memory) in arrays)| {
+        strides::<u16>(device, &axes, salt, pinned, 600 + memory);
+    });
+}
+
+fn strides<T: Element>(
+    device: &Device,
+    axes: &[(usize, usize, bool, bool)],
+    salt: u64,
+    pinned: [bool; 2],
+    memory: usize,
+) {
+    let rank = axes.len();
+    let shape: Vec<usize> = axes.iter().map(|axis| axis.0).collect();
+    // Both sides: the axes in some order of memory, with gaps, some of them backwards; the source repeats some.
+    let side = |turn: usize, src: bool| {
+        let mut order: Vec<usize> = (0..rank).collect();
+        order.rotate_left(turn % rank);
+        let (mut strides, mut next, mut first) = (vec![0isize; rank], 1, 0);
+        for &axis in &order {
+            let (length, gap, backwards, repeated) = axes[axis];
+            if src && repeated && salt % 3 == 0 {
+                continue;
+            }
+            let stride = next + if src { gap } else { gap / 2 };
+            strides[axis] = if backwards == src { -(stride as isize) } else { stride as isize };
+            if strides[axis] < 0 {
+                first += stride * (length - 1);
+            }
+            next = stride * length;
+        }
+        (TensorLayout::strided(&shape, &strides, first + 3, size_of::<T>()).unwrap(), next + 10)
+    };
+    let (src, src_len) = side(salt as usize % 7, true);
+    let (dst, dst_len) = side(salt as usize / 7 % 5, false);
+    let host: Vec<T> = scrambled(src_len, salt);
+    let mut result: Vec<T> = scrambled(dst_len, !salt);
+    let mut expected = result.clone();
+    for (from, to) in offsets(&src).zip(offsets(&dst)) {
+        expected[to] = host[from];
+    }
+    let src_buffer = PinnedBuffer::from_slice(device, &host).unwrap();
+    let mut dst_buffer = PinnedBuffer::from_slice(device, &result).unwrap();
+    let mut workspace = Workspace::new(device, options(memory, memory, 3, 2));
+    let from = match pinned[0] {
+        true => HostView::pinned(&src_buffer, &src),
+        false => HostView::new(&host, &src),
+    };
+    let to = match pinned[1] {
+        true => HostViewMut::pinned(&mut dst_buffer, &dst),
+        false => HostViewMut::new(&mut result, &dst),
+    };
+    workspace.copy_into(from.unwrap(), to.unwrap()).unwrap();
+    let result = if pinned[1] { dst_buffer.read().unwrap() } else { &result };
+    assert!(result == expected, "{src:?} to {dst:?}, {pinned:?}, {memory}");
+}
+
+/// Where the elements are, in the order of their indices.
+fn offsets(layout: &TensorLayout) -> impl Iterator<Item = usize> + use<> {
+    let layout = *layout;
+    (0..layout.len()).map(move |index| {
+        let (mut rest, mut at) = (index, layout.offset() as isize);
+        for axis in (0..layout.rank()).rev() {
+            at += layout.strides()[axis] * (rest % layout.shape()[axis]) as isize;
+            rest /= layout.shape()[axis];
+        }
+        at as usize
+    })
+}
+
+/// A device never gives more memory than the limit, which it tells itself where nobody else takes any.
+fn limits_are_kept(device: &Device) {
+    if device.is_gpu() {
+        return;
+    }
+    let host: Vec<u32> = scrambled(100 * 70, 3);
+    for limit in [600, 4096, 10_000] {
+        let before = device.memory().unwrap().free;
+        let most = Mutex::new(0);
+        let watch = |_| {
+            let mut most = most.lock().unwrap();
+            *most = before.saturating_sub(device.memory().unwrap().free).max(*most);
+        };
+        let mut result = vec![0; host.len()];
+        let src = HostView::matrix(&host, 100, 70).unwrap().t();
+        let dst = HostViewMut::matrix(&mut result, 70, 100).unwrap();
+        let mut workspace = Workspace::new(device, options(limit, 0, 0, 2));
+        workspace.copy_into_watched(src, dst, &watch).unwrap();
+        let most = most.into_inner().unwrap();
+        assert!(0 < most && most <= limit as u64, "{most} bytes of {limit}");
+        assert!(result == transposed(100, 70, &host));
+    }
+}
+
+fn more_streams_than_tiles(device: &Device) {
+    for way in WAYS {
+        by_way::<u32>(device, options(0, 0, 40, 40), (64, 48), way);
+        by_way::<u32>(device, options(1 << 20, 1 << 20, 17, 9), (200, 48), way);
+    }
+}
+
+fn a_workspace_serves_many_shapes(device: &Device) {
+    let mut workspace = Workspace::new(device, options(30_000, 30_000, 3, 2));
+    for (rows, cols) in [(3, 5), (120, 90), (7, 400), (1, 2), (200, 201)] {
+        let host: Vec<u64> = scrambled(rows * cols, 5);
+        let mut result = vec![0; host.len()];
+        let src = HostView::matrix(&host, rows, cols).unwrap();
+        let dst = HostViewMut::matrix(&mut result, cols, rows).unwrap();
+        workspace.transpose_into(src, dst).unwrap();
+        assert!(result == transposed(rows, cols, &host));
+    }
+}
+
+fn progress_comes_to_its_end(device: &Device) {
+    let host: Vec<u8> = scrambled(90 * 70, 5);
+    let mut result = vec![0; host.len()];
+    let seen = Mutex::new(Vec::new());
+    let src = HostView::matrix(&host, 90, 70).unwrap().t();
+    let dst = HostViewMut::matrix(&mut result, 70, 90).unwrap();
+    let mut workspace = Workspace::new(device, options(5_000, 5_000, 3, 2));
+    workspace.copy_into_watched(src, dst, &|progress| seen.lock().unwrap().push(progress)).unwrap();
+    let seen = seen.into_inner().unwrap();
+    assert!(seen.len() > 2 && seen.is_sorted_by(|before, after| before.done < after.done));
+    assert_eq!(seen.last(), Some(&Progress { done: 6300, total: 6300 }));
+}
+
+fn empty_arrays_and_elements(device: &Device) {
+    let (src, mut dst) = ([0u32; 0], [0u32; 0]);
+    let view = HostView::matrix(&src, 0, 7).unwrap();
+    transpose_into(device, view, HostViewMut::matrix(&mut dst, 7, 0).unwrap()).unwrap();
+    let (src, mut dst) = ([(); 6], [(); 6]);
+    let view = HostView::matrix(&src, 2, 3).unwrap();
+    transpose_into(device, view, HostViewMut::matrix(&mut dst, 3, 2).unwrap()).unwrap();
+    let scalar = TensorLayout::contiguous(&[], 4).unwrap();
+    let mut dst = [0];
+    let view = HostView::new(&[7], &scalar).unwrap();
+    copy_into(device, view, HostViewMut::new(&mut dst, &scalar).unwrap()).unwrap();
+    assert_eq!(dst, [7]);
+}
+
+fn what_cannot_be_is_refused(device: &Device) {
+    let (src, mut dst) = ([0u32; 6], [0u32; 6]);
+    let matrix = || HostView::matrix(&src, 2, 3).unwrap();
+    let same = HostViewMut::matrix(&mut dst, 2, 3).unwrap();
+    assert!(matches!(
+        transpose_into(device, matrix(), same),
+        Err(Error::TensorShapeMismatch { .. })
+    ));
+    assert!(matches!(HostView::matrix(&src, 2, 2), Err(Error::LengthMismatch { actual: 6, .. })));
+    let twice = TensorLayout::strided(&[2, 3], &[1, 1], 0, 4).unwrap();
+    assert!(matches!(HostViewMut::new(&mut dst, &twice), Err(Error::TensorOverlap { .. })));
+    let beyond = TensorLayout::strided(&[2, 3], &[4, 1], 0, 4).unwrap();
+    assert!(matches!(HostView::new(&src, &beyond), Err(Error::TensorOutOfBounds { .. })));
+    let dst = HostViewMut::matrix(&mut dst, 3, 2).unwrap();
+    let refused = Workspace::new(device, options(511, 0, 0, 0)).transpose_into(matrix(), dst);
+    assert!(matches!(refused, Err(Error::HostBudget { needed: 512, limit: 511 })), "{refused:?}");
+}

@@ -1,0 +1,25 @@
+//! What a caller may choose of moves between host arrays: how much memory, how many streams and threads, how large tiles.
+
+/// How moves between host arrays are done. What is 0 is chosen by the library.
+///
+/// ```
+/// use transpose::host::HostOptions;
+/// let mut options = HostOptions::default();
+/// options.device_memory = 1 << 30;
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HostOptions {
+    /// The most bytes of device memory; by default a few hundred MiB, whatever the arrays have.
+    pub device_memory: usize,
+    /// The most bytes of pinned memory for the ring that pageable memory goes through; 128 MiB by default.
+    pub ring_memory: usize,
+    /// Tiles that are under way at a time, each in a stream of its own, where the device reaches the host's memory by itself.
+    pub streams: usize,
+    /// Threads that bring elements to the ring and from it. Each has two tiles under way.
+    pub threads: usize,
+    /// The most bytes of a tile.
+    pub tile_bytes: usize,
+    /// How the sides of a tile lean: stretches that lie together are `2^lean` times as long in the source as in the destination.
+    pub lean: i32,
+}

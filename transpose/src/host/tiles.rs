@@ -1,0 +1,168 @@
+//! How an array is cut into tiles that are moved one by one. Pure arithmetic.
+//!
+//! A tile is a box of indices. Copies over the bus are fast where they move long stretches of memory, and a tile has stretches on both
+//! sides, along other axes where axes change places. So a tile grows along the axes that are the fastest of the source and along those
+//! that are the fastest of the destination, in turns, whichever side has the shorter stretches, until it has the bytes that it may have.
+
+use crate::Result;
+use crate::tensor::{MOST_AXES, TensorLayout};
+
+/// The boxes that an array's indices are cut into.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tiles {
+    shape: [usize; MOST_AXES],
+    /// Lengths of a tile along the axes; the last one along an axis may be shorter.
+    tile: [usize; MOST_AXES],
+    rank: usize,
+}
+
+/// A box of indices: where it starts and ends along each axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tile {
+    start: [usize; MOST_AXES],
+    end: [usize; MOST_AXES],
+}
+
+impl Tiles {
+    /// Tiles of at most `elements` > 0 elements for a copy between two layouts of one shape, which is not empty. The stretches of the
+    /// source are `2^lean` times as long as those of the destination, if both can grow.
+    pub fn new(src: &TensorLayout, dst: &TensorLayout, elements: usize, lean: i32) -> Self {
+        let rank = src.rank();
+        let mut shape = [1; MOST_AXES];
+        shape[..rank].copy_from_slice(src.shape());
+        let mut tile = [1; MOST_AXES];
+        let sides = [by_distance(src), by_distance(dst)];
+        let mut room = elements;
+        loop {
+            let stretches = sides.map(|axes| stretch(&axes[..rank], &shape, &tile));
+            let lengths = stretches.map(|stretch| stretch.length as f64);
+            let src_first = lengths[0] <= lengths[1] * f64::from(lean).exp2();
+            let order = if src_first { [0, 1] } else { [1, 0] };
+            let Some(axis) = order.iter().find_map(|&side| stretches[side].grows) else { break };
+            let length = (tile[axis] * 2).min(shape[axis]).min(tile[axis] * room);
+            if length == tile[axis] {
+                break;
+            }
+            // What is left of the room is rounded down, so that the product stays within it.
+            room = elements / (tile[..rank].iter().product::<usize>() / tile[axis] * length);
+            tile[axis] = length;
+        }
+        Tiles { shape, tile, rank }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        (0..self.rank).map(|axis| self.along(axis)).product()
+    }
+
+    /// The elements of the largest.
+    pub fn most_elements(&self) -> usize {
+        self.tile[..self.rank].iter().product()
+    }
+
+    fn along(&self, axis: usize) -> usize {
+        self.shape[axis].div_ceil(self.tile[axis])
+    }
+
+    /// The tile of a number below [`count`](Self::count): those that follow each other along the last axis follow each other.
+    pub fn get(&self, number: usize) -> Tile {
+        let (mut start, mut end) = ([0; MOST_AXES], [1; MOST_AXES]);
+        let mut rest = number;
+        for axis in (0..self.rank).rev() {
+            let along = self.along(axis);
+            start[axis] = rest % along * self.tile[axis];
+            end[axis] = (start[axis] + self.tile[axis]).min(self.shape[axis]);
+            rest /= along;
+        }
+        Tile { start, end }
+    }
+}
+
+impl Tile {
+    /// The tile's elements of a layout.
+    pub fn of(&self, layout: &TensorLayout) -> Result<TensorLayout> {
+        let mut part = *layout;
+        for axis in 0..layout.rank() {
+            part = part.slice(axis, self.start[axis]..self.end[axis], 1)?;
+        }
+        Ok(part)
+    }
+}
+
+/// The axes from the closest elements to the farthest. Those of stride 0 are the last: their elements are the same.
+fn by_distance(layout: &TensorLayout) -> [usize; MOST_AXES] {
+    let mut axes = std::array::from_fn(|axis| axis);
+    axes[..layout.rank()].sort_by_key(|&axis| match layout.strides()[axis].unsigned_abs() {
+        0 => usize::MAX,
+        stride => stride,
+    });
+    axes
+}
+
+/// What a tile has of one side: how many elements lie together, and along which axis that can grow.
+#[derive(Clone, Copy)]
+struct Stretch {
+    length: usize,
+    grows: Option<usize>,
+}
+
+fn stretch(axes: &[usize], shape: &[usize], tile: &[usize]) -> Stretch {
+    let mut length = 1;
+    for &axis in axes {
+        length *= tile[axis];
+        if tile[axis] < shape[axis] {
+            return Stretch { length, grows: Some(axis) };
+        }
+    }
+    Stretch { length, grows: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn transposed(rows: usize, cols: usize, elements: usize, lean: i32) -> Tiles {
+        let src = TensorLayout::contiguous(&[rows, cols], 4).unwrap();
+        let dst = TensorLayout::contiguous(&[cols, rows], 4).unwrap().t();
+        Tiles::new(&src, &dst, elements, lean)
+    }
+
+    #[test]
+    fn tiles_are_square_or_lean() {
+        assert_eq!(transposed(4096, 4096, 1 << 16, 0).tile[..2], [256, 256]);
+        assert_eq!(transposed(4096, 4096, 1 << 16, 2).tile[..2], [128, 512]);
+        assert_eq!(transposed(4096, 4096, 1 << 16, -4).tile[..2], [1024, 64]);
+        // Where one side has nothing more to give, the other has the rest.
+        assert_eq!(transposed(3, 4096, 1 << 10, 0).tile[..2], [3, 256]);
+        assert_eq!(transposed(5, 7, 1 << 10, 0).tile[..2], [5, 7]);
+        assert_eq!(transposed(5, 7, 1, 0).count(), 35);
+    }
+
+    proptest! {
+        /// Every index is in one tile, and no tile has too many elements.
+        #[test]
+        fn tiles_are_the_array(
+            axes in proptest::collection::vec(1..7usize, 1..4),
+            order in any::<prop::sample::Index>(),
+            room in 1..60usize,
+            lean in -3..4,
+        ) {
+            let rank = axes.len();
+            let src = TensorLayout::contiguous(&axes, 4).unwrap();
+            let mut turned: Vec<usize> = (0..rank).collect();
+            turned.rotate_left(order.index(rank));
+            let permuted: Vec<usize> = turned.iter().map(|&axis| axes[axis]).collect();
+            let mut back = vec![0; rank];
+            turned.iter().enumerate().for_each(|(at, &axis)| back[axis] = at);
+            let dst = TensorLayout::contiguous(&permuted, 4).unwrap().permute_axes(&back).unwrap();
+            let tiles = Tiles::new(&src, &dst, room, lean);
+            prop_assert!(tiles.most_elements() <= room);
+            let mut seen: Vec<usize> = (0..tiles.count())
+                .flat_map(|number| tiles.get(number).of(&src).unwrap().offsets().collect::<Vec<_>>())
+                .collect();
+            seen.sort_unstable();
+            prop_assert_eq!(seen, (0..src.len()).collect::<Vec<_>>());
+        }
+    }
+}
