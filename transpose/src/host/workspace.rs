@@ -46,6 +46,21 @@ impl Workspace {
         &self.device
     }
 
+    /// What it was made with.
+    pub fn options(&self) -> &HostOptions {
+        &self.options
+    }
+
+    /// Bytes of device memory that it has at present.
+    pub fn device_bytes(&self) -> usize {
+        self.memory.as_ref().map_or(0, Buffer::bytes)
+    }
+
+    /// Bytes of pinned memory that it has at present.
+    pub fn ring_bytes(&self) -> usize {
+        self.ring.as_ref().map_or(0, |&(_, bytes)| bytes)
+    }
+
     /// Copies the elements of one host array to another of the same shape. They are there when this returns.
     ///
     /// # Errors

@@ -1,0 +1,273 @@
+//! Matrices in host memory: how long until the transpose is in host memory, beside plain copies over the bus in the same run.
+//!
+//! `cargo run --release --bin host -- [--rows R] [--cols C] [--ways pinned,pageable] [--sweep]`
+//!
+//! Wall-clock times from call to result, the median of some repetitions, all pages touched before; results are verified after the
+//! timing. This is Table 3 of Sung et al. (PPoPP 2014), with what the bus allows beside it.
+
+use anyhow::{Result, ensure};
+use bench::memory::matrix_bytes;
+use bench::program::{self, Common};
+use bench::progress;
+use bench::table::{Cell, Column, Report};
+use bench::verify::{is_transpose_by_all, scramble};
+use bench::with_element;
+use bytemuck::Pod;
+use clap::{Parser, ValueEnum};
+use indicatif::ProgressBar;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use transpose::host::{HostOptions, HostView, HostViewMut, Workspace};
+use transpose::{Device, DeviceMatrix, PinnedBuffer, TensorLayout};
+
+/// Measure transposition of matrices in host memory.
+#[derive(Parser)]
+struct Arguments {
+    /// Rows of the matrix [default: 32768; 256 on the simulator].
+    #[arg(long)]
+    rows: Option<usize>,
+    /// Columns of the matrix [default: 32768; 192 on the simulator].
+    #[arg(long)]
+    cols: Option<usize>,
+    /// Bytes of an element: 1, 2, 4, 8 or 16.
+    #[arg(long, default_value_t = 4, value_parser = program::word)]
+    element: usize,
+    /// Repetitions.
+    #[arg(long, default_value_t = 5, value_parser = program::count)]
+    reps: usize,
+    /// What to measure.
+    #[arg(long, value_delimiter = ',', default_value = "pinned,pageable")]
+    ways: Vec<Way>,
+    /// The most device memory, in MiB: the pinned way is measured with it too.
+    #[arg(long)]
+    limit: Option<usize>,
+    /// Measure other tiles, numbers of streams and of threads too.
+    #[arg(long)]
+    sweep: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Where the matrices are.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Way {
+    /// In pinned memory, which the device reaches.
+    Pinned,
+    /// In ordinary memory, which goes through a ring.
+    Pageable,
+}
+
+fn main() -> ExitCode {
+    program::main(|arguments: &Arguments| &arguments.common, run)
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let device = arguments.common.open()?;
+    with_element!(arguments.element, T => measure::<T>(arguments, &device))
+}
+
+fn measure<T: Pod + PartialEq + Send + Sync>(arguments: &Arguments, device: &Device) -> Result<()> {
+    let (some, fewer) = if device.is_gpu() { (32768, 32768) } else { (256, 192) };
+    let shape = (arguments.rows.unwrap_or(some), arguments.cols.unwrap_or(fewer));
+    let bytes = matrix_bytes(shape.0, shape.1, size_of::<T>())?;
+    let title = format!("{} × {} elements of {} bytes", shape.0, shape.1, size_of::<T>());
+    let bar = progress::bar(&arguments.common, 1);
+    let title = format!("{title}, all results verified");
+    let report = Report::new(&arguments.common, device, title, &COLUMNS, &bar);
+    let mut table = Table { arguments, device, shape, bytes, bar: &bar, report, bound: None };
+    if arguments.ways.contains(&Way::Pinned) {
+        table.pinned::<T>()?;
+    }
+    if arguments.ways.contains(&Way::Pageable) {
+        table.pageable::<T>()?;
+    }
+    table.report.finish(|| bench::svg::Chart::new("Matrices in host memory", "GB/s", vec![]))
+}
+
+struct Table<'a> {
+    arguments: &'a Arguments,
+    device: &'a Device,
+    shape: (usize, usize),
+    bytes: usize,
+    bar: &'a ProgressBar,
+    report: Report<'a>,
+    /// The time of the slower direction's plain copy.
+    bound: Option<Duration>,
+}
+
+const MIB: usize = 1 << 20;
+
+/// Options with some of them chosen.
+fn options(change: impl FnOnce(&mut HostOptions)) -> HostOptions {
+    let mut options = HostOptions::default();
+    change(&mut options);
+    options
+}
+
+impl Table<'_> {
+    /// The median time of some calls, after one that does not count; `None` where times mean nothing.
+    fn time(&self, mut work: impl FnMut() -> Result<()>) -> Result<Option<Duration>> {
+        work()?;
+        if !self.device.is_gpu() {
+            return Ok(None);
+        }
+        let mut times = Vec::new();
+        for _ in 0..self.arguments.reps {
+            let start = Instant::now();
+            work()?;
+            times.push(start.elapsed());
+        }
+        times.sort();
+        Ok(Some(times[times.len() / 2]))
+    }
+
+    fn row(&mut self, name: String, time: Option<Duration>, workspace: Option<&Workspace>) {
+        let seconds = time.map(|time| time.as_secs_f64());
+        let of_bound = self.bound.zip(seconds).map(|(bound, time)| bound.as_secs_f64() / time);
+        let mib = |bytes: usize| Cell::Number(bytes as f64 / MIB as f64, 1, 1);
+        self.report.row(vec![
+            name.into(),
+            self.shape.0.into(),
+            self.shape.1.into(),
+            seconds.map(|time| Cell::Number(time * 1e3, 2, 3)).into(),
+            Cell::speed(seconds.map(|time| self.bytes as f64 / time / 1e9)),
+            Cell::fraction(of_bound),
+            workspace.map(|space| mib(space.device_bytes())).into(),
+            workspace.map(|space| mib(space.ring_bytes())).into(),
+        ]);
+    }
+
+    /// Plain copies of as many bytes each way, one after the other and at once.
+    fn plain<T: Pod>(&mut self, src: &PinnedBuffer<T>, dst: &mut PinnedBuffer<T>) -> Result<()> {
+        let (rows, cols) = self.shape;
+        let (up, down) = (self.device.new_stream()?, self.device.new_stream()?);
+        let mut a = DeviceMatrix::<T>::zeroed(&up, rows, cols)?;
+        let b = DeviceMatrix::<T>::zeroed(&down, rows, cols)?;
+        let to = self.time(|| {
+            a.upload_from(src)?;
+            Ok(up.synchronize()?)
+        })?;
+        let from = self.time(|| {
+            b.download_into(dst)?;
+            Ok(down.synchronize()?)
+        })?;
+        let both = self.time(|| {
+            a.upload_from(src)?;
+            b.download_into(dst)?;
+            up.synchronize()?;
+            Ok(down.synchronize()?)
+        })?;
+        self.bound = to.max(from);
+        self.row("plain copy to the device".into(), to, None);
+        self.row("plain copy from the device".into(), from, None);
+        self.row("plain copies both ways at once".into(), both, None);
+        Ok(())
+    }
+
+    fn pinned<T: Pod + PartialEq + Send + Sync>(&mut self) -> Result<()> {
+        let (rows, cols) = self.shape;
+        let mut src = PinnedBuffer::<T>::zeroed(self.device, rows * cols)?;
+        let mut dst = PinnedBuffer::<T>::zeroed(self.device, rows * cols)?;
+        scramble(src.write()?);
+        self.plain(&src, &mut dst)?;
+        let layout = TensorLayout::contiguous(&[rows, cols], size_of::<T>())?;
+        let out = TensorLayout::contiguous(&[cols, rows], size_of::<T>())?;
+        let mut one = |table: &mut Self, name: String, options: HostOptions| -> Result<()> {
+            let mut workspace = Workspace::new(table.device, options);
+            let time = table.time(|| {
+                let from = HostView::pinned(&src, &layout)?;
+                Ok(workspace.transpose_into(from, HostViewMut::pinned(&mut dst, &out)?)?)
+            })?;
+            table.row(name, time, Some(&workspace));
+            ensure!(is_transpose_by_all(src.read()?, table.shape, dst.read()?), "wrong result");
+            // What is verified next is not what is there.
+            dst.write()?.iter_mut().step_by(997).for_each(|element| *element = T::zeroed());
+            Ok(())
+        };
+        one(self, "pinned, one stream".into(), options(|options| options.streams = 1))?;
+        one(self, "pinned".into(), HostOptions::default())?;
+        if let Some(mib) = self.arguments.limit {
+            let limited = options(|options| options.device_memory = mib * MIB);
+            one(self, format!("pinned, {mib} MiB of device memory"), limited)?;
+        }
+        if self.arguments.sweep {
+            for mib in [2, 4, 8, 16, 32, 64] {
+                for lean in [-4, -2, 0, 2, 4] {
+                    let name = format!("pinned, tiles of {mib} MiB, lean {lean}");
+                    one(
+                        self,
+                        name,
+                        options(|options| {
+                            (options.tile_bytes, options.lean) = (mib * MIB, lean);
+                        }),
+                    )?;
+                }
+            }
+            for streams in [2, 3, 4, 8, 12] {
+                let chosen = options(|options| options.streams = streams);
+                one(self, format!("pinned, {streams} streams"), chosen)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn pageable<T: Pod + PartialEq + Send + Sync>(&mut self) -> Result<()> {
+        let (rows, cols) = self.shape;
+        let src: Vec<T> = bench::verify::scrambled(rows * cols);
+        let mut dst: Vec<T> = bench::verify::scrambled(rows * cols);
+        let mut one = |table: &mut Self, name: String, options: HostOptions| -> Result<()> {
+            let mut workspace = Workspace::new(table.device, options);
+            let time = table.time(|| {
+                let from = HostView::matrix(&src, rows, cols)?;
+                Ok(workspace.transpose_into(from, HostViewMut::matrix(&mut dst, cols, rows)?)?)
+            })?;
+            table.row(name, time, Some(&workspace));
+            ensure!(is_transpose_by_all(&src, table.shape, &dst), "wrong result");
+            dst.iter_mut().step_by(997).for_each(|element| *element = T::zeroed());
+            Ok(())
+        };
+        one(self, "pageable".into(), HostOptions::default())?;
+        if self.arguments.sweep {
+            for threads in [4, 8, 12, 16] {
+                for kib in [512, 1024, 2048, 4096] {
+                    let name = format!("pageable, {threads} threads, tiles of {kib} KiB");
+                    one(
+                        self,
+                        name,
+                        options(|options| {
+                            (options.threads, options.tile_bytes) = (threads, kib << 10);
+                            options.ring_memory = 1 << 30;
+                        }),
+                    )?;
+                }
+            }
+            for lean in [-3, 3] {
+                let chosen = options(|options| options.lean = lean);
+                one(self, format!("pageable, lean {lean}"), chosen)?;
+            }
+        }
+        let start = Instant::now();
+        let from = HostView::matrix(&src, rows, cols)?;
+        transpose::host::transpose_into(
+            self.device,
+            from,
+            HostViewMut::matrix(&mut dst, cols, rows)?,
+        )?;
+        let first = self.device.is_gpu().then(|| start.elapsed());
+        self.row("pageable, one call alone".into(), first, None);
+        self.bar.inc(1);
+        Ok(())
+    }
+}
+
+/// The columns.
+const COLUMNS: [Column; 8] = [
+    Column::text("way", "way", 44),
+    Column::unseen("rows"),
+    Column::unseen("cols"),
+    Column::number("ms", "ms", 8),
+    Column::number("gb_per_s", "GB/s", 6),
+    Column::number("of_plain_copy", "of the slower plain copy", 6),
+    Column::number("device_mib", "device memory, MiB", 8),
+    Column::number("ring_mib", "ring, MiB", 8),
+];
