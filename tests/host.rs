@@ -111,7 +111,7 @@ fn strides<T: Element>(
         let (mut strides, mut next, mut first) = (vec![0isize; rank], 1, 0);
         for &axis in &order {
             let (length, gap, backwards, repeated) = axes[axis];
-            if src && repeated && salt % 3 == 0 {
+            if src && repeated && salt.is_multiple_of(3) {
                 continue;
             }
             let stride = next + if src { gap } else { gap / 2 };

@@ -78,8 +78,10 @@ fn everything_with(context: &Context, stream: &Stream, pool: &MemoryPool) -> Res
     assert_eq!(context.memory_info()?.free, 79 << 30);
     let mut bytes = [0u8; 64];
     let host = bytes.as_mut_ptr();
-    let (rows, shape) =
-        (DeviceRows { address: 0x4000, pitch: 64 }, RowsShape { count: 2, bytes: 8, host_pitch: 8 });
+    let (rows, shape) = (
+        DeviceRows { address: 0x4000, pitch: 64 },
+        RowsShape { count: 2, bytes: 8, host_pitch: 8 },
+    );
     // SAFETY: the driver does nothing, and every allocation is given back once.
     unsafe {
         context.free(context.allocate(16)?)?;

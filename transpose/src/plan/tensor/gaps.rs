@@ -13,7 +13,12 @@ pub(super) struct Gaps {
     pub sectors: f64,
     /// Whether kernels are to fetch them: where rows are far apart and shorter than two sectors there is no other sector for them to delay.
     pub fetch: bool,
+    /// Whether there are gaps, and what lies between them is short.
+    pub has_short_rows: bool,
 }
+
+/// Bytes of a row below which gaps are most of what it costs.
+const SHORT: usize = 400;
 
 impl Gaps {
     /// Those of a move.
@@ -27,14 +32,11 @@ impl Gaps {
         // One sector may have the end of a row and the start of the next.
         let of_row = if pitch - bytes < SECTOR { in_part.min(1.0) } else { in_part };
         let is_dense = bytes >= 2 * SECTOR || 2 * bytes >= pitch;
-        let always = match std::env::var("GAPS").as_deref() {
-            Ok("0") => Some(false),
-            Ok("2") => Some(true),
-            _ => None,
-        };
+        let has_short_rows = in_part > 0.0 && bytes < SHORT;
         Gaps {
             sectors: canonical.words() as f64 / together as f64 * of_row,
-            fetch: always.unwrap_or(in_part > 0.0 && is_dense),
+            has_short_rows,
+            fetch: in_part > 0.0 && is_dense,
         }
     }
 }

@@ -7,6 +7,7 @@ mod tile;
 
 use super::canonical::Canonical;
 use super::cuts::{Gapped, Side};
+use super::gaps::Gaps;
 use super::model::{BoxTally, cost_of_boxes, idle};
 use super::sectors::{SECTOR, sectors_in_part, sectors_of_one};
 use crate::facts::Facts;
@@ -133,6 +134,7 @@ impl Choice {
             joints: held.share.joints,
             ends: held.share.ends,
             entries: entries / turns(boxes, shared, facts) as f64,
+            has_short_rows: Gaps::of(canonical).has_short_rows,
         }
     }
 }
