@@ -63,7 +63,9 @@ impl Placed {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Gapped {
     No,
-    /// Those within a sector, which are loaded with it.
+    /// Those within a sector.
+    InSector,
+    /// Those within a sector that are no more than three times as long as what is between them: held with it, they take no more room than they are worth.
     Little,
 }
 
@@ -94,9 +96,11 @@ impl Side {
         gaps: Gapped,
         before: &[usize],
     ) -> Option<usize> {
+        let in_sector = extent + (SECTOR - 1) / canonical.word_bytes();
         let most = match gaps {
             Gapped::No => extent,
-            Gapped::Little => (extent + (SECTOR - 1) / canonical.word_bytes()).min(4 * extent),
+            Gapped::InSector => in_sector,
+            Gapped::Little => in_sector.min(4 * extent),
         };
         let axes = canonical.axes().iter().enumerate();
         let next = axes.filter(|(number, axis)| {

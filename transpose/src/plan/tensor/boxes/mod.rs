@@ -9,7 +9,7 @@ use super::canonical::Canonical;
 use super::cuts::{Gapped, Side};
 use super::gaps::Gaps;
 use super::model::{BoxTally, cost_of_boxes, idle};
-use super::sectors::{SECTOR, sectors_in_part, sectors_of_one};
+use super::sectors::{sectors, sectors_in_part, sectors_of_one};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use held::Held;
@@ -33,7 +33,8 @@ pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f6
     let tried = TRIED.map(|bytes| bytes / canonical.word_bytes());
     let [from, to] = &sides;
     let sources = from.cuts(canonical, &tried, Gapped::Little);
-    let targets = to.cuts(canonical, &tried, Gapped::No);
+    // Rows that share sectors are stored by one block, if they can be.
+    let targets = to.cuts(canonical, &tried, Gapped::InSector);
     let mut best: Vec<(f64, Choice)> = Vec::with_capacity(most + 1);
     for target in &targets {
         let tiles = sources.iter().rev().filter_map(|source| Tile::of(canonical, [source, target]));
@@ -109,24 +110,21 @@ impl Choice {
         let word = canonical.word_bytes();
         let all = canonical.words() as f64;
         let boxes = tile.count(canonical);
-        let (sources, targets) = (all / src.moved as f64, all / dst.moved as f64);
+        let sources = all / src.moved as f64;
+        let (extent, of_cluster) = tile.cluster(canonical, to);
+        let targets = all / of_cluster as f64;
+        let aligned = if extent == dst.together { dst.aligned } else { word };
         // Stretches share sectors with others of their box: those of other boxes are moved at another time.
-        let nearest = |stretches: &Stretches, side: &Side| {
-            let inside = tile.axes(canonical).filter(|&(_, _, indices)| indices > 1);
-            let strides = inside.map(|(_, axis, _)| (side.stride)(axis).unsigned_abs());
-            strides.filter(|&stride| stride >= stretches.together).min().unwrap_or(usize::MAX)
-        };
-        let of_one = |stretches: &Stretches, nearest: usize| {
-            sectors_of_one(stretches.together, nearest, word, stretches.aligned)
-        };
-        let (next_source, next_target) = (nearest(src, from), nearest(dst, to));
-        let is_alone = (next_target - dst.together).saturating_mul(word) >= SECTOR;
-        let in_part = sectors_in_part(dst.together * word, dst.aligned);
+        let inside = tile.axes(canonical).filter(|&(_, _, indices)| indices > 1);
+        let strides = inside.map(|(_, axis, _)| (from.stride)(axis).unsigned_abs());
+        let nearest = strides.filter(|&stride| stride >= src.together).min();
+        let of_source =
+            sectors_of_one(src.together, nearest.unwrap_or(usize::MAX), word, src.aligned);
         let shared = self.shared();
         let entries = (src.count + dst.count + dst.words / held.run) as f64;
         BoxTally {
-            moved: sources * of_one(src, next_source) + targets * of_one(dst, next_target),
-            in_part: if is_alone { targets * in_part } else { 0.0 },
+            moved: sources * of_source + targets * sectors(extent * word, aligned),
+            in_part: targets * sectors_in_part(extent * word, aligned),
             boxes: boxes as f64,
             shared: shared as f64,
             loaded: held.loaded(word, src),

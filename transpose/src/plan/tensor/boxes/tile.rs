@@ -76,6 +76,23 @@ impl Tile {
         self.axes(canonical).map(|(_, axis, indices)| axis.length.div_ceil(indices)).product()
     }
 
+    /// What of it lies in sectors that follow each other on a side: the words from the first to behind the last, those of gaps as well, and those of the box.
+    pub fn cluster(&self, canonical: &Canonical, side: &Side) -> (usize, usize) {
+        let (mut extent, mut words, mut inside) = (1, 1, FewAxes::default());
+        while let Some(number) = side.next(canonical, extent, Gapped::InSector, inside.axes()) {
+            let (axis, indices) = (&canonical.axes()[number], self.has(number));
+            if indices == 1 || inside.push(number).is_none() {
+                break;
+            }
+            extent += (side.stride)(axis) as usize * (indices - 1);
+            words *= indices;
+            if indices < axis.length {
+                break;
+            }
+        }
+        (extent, words)
+    }
+
     /// Its stretches of no more than `most` words on the side of an address and strides, with gaps in them or not; `None` if they have too many axes.
     pub fn stretches(
         &self,
