@@ -4,7 +4,8 @@ use bytemuck::Pod;
 use proptest::prelude::*;
 use std::sync::Mutex;
 use transpose::host::{
-    HostOptions, HostView, HostViewMut, Progress, Workspace, copy_into, transpose_into,
+    HostInPlace, HostOptions, HostView, HostViewMut, Progress, Workspace, copy_into,
+    transpose_in_place, transpose_into,
 };
 use transpose::{Device, Error, PinnedBuffer, TensorLayout};
 use transpose_tests::{Element, on_both_devices};
@@ -18,6 +19,8 @@ on_both_devices! {
     progress_comes_to_its_end,
     empty_arrays_and_elements,
     what_cannot_be_is_refused,
+    in_place_by_every_algorithm,
+    in_place_beyond_the_devices_memory,
 }
 
 fn scrambled<T: Element>(len: usize, salt: u64) -> Vec<T> {
@@ -246,4 +249,59 @@ fn what_cannot_be_is_refused(device: &Device) {
     let dst = HostViewMut::matrix(&mut dst, 3, 2).unwrap();
     let refused = Workspace::new(device, options(511, 0, 0, 0)).transpose_into(matrix(), dst);
     assert!(matches!(refused, Err(Error::HostBudget { needed: 512, limit: 511 })), "{refused:?}");
+}
+
+fn in_place<T: Element>(
+    device: &Device,
+    options: HostOptions,
+    algorithm: HostInPlace,
+    (rows, cols): (usize, usize),
+) {
+    let host: Vec<T> = scrambled(rows * cols, 1);
+    let expected = transposed(rows, cols, &host);
+    let what = format!("{rows} × {cols} of {} bytes, {algorithm}, {options:?}", size_of::<T>());
+    let mut elements = host.clone();
+    let view = HostViewMut::matrix(&mut elements, rows, cols).unwrap();
+    Workspace::new(device, options).transpose_in_place(view, algorithm).unwrap();
+    assert!(elements == expected, "{what}, pageable");
+    let mut buffer = PinnedBuffer::from_slice(device, &host).unwrap();
+    let layout = TensorLayout::contiguous(&[rows, cols], size_of::<T>()).unwrap();
+    let view = HostViewMut::pinned(&mut buffer, &layout).unwrap();
+    Workspace::new(device, options).transpose_in_place(view, algorithm).unwrap();
+    assert!(buffer.read().unwrap() == expected, "{what}, pinned");
+}
+
+fn in_place_by_every_algorithm(device: &Device) {
+    let small = |bytes| {
+        let mut options = options(0, 0, 3, 2);
+        options.tile_bytes = bytes;
+        options
+    };
+    for tile in [0, 600, 5_000] {
+        for side in [1, 2, 63, 130] {
+            in_place::<u32>(device, small(tile), HostInPlace::Pairs, (side, side));
+        }
+        in_place::<[u8; 3]>(device, small(tile), HostInPlace::Pairs, (47, 47));
+        for shape in [(1, 9), (9, 1), (40, 90), (90, 40), (97, 89), (64, 64), (3, 500), (500, 3)] {
+            for algorithm in [HostInPlace::Frontier, HostInPlace::Panels, HostInPlace::Auto] {
+                in_place::<u16>(device, small(tile), algorithm, shape);
+                in_place::<u64>(device, small(tile), algorithm, shape);
+            }
+        }
+    }
+    let mut matrix = [1u8, 2, 3, 4, 5, 6];
+    transpose_in_place(device, &mut matrix, 2, 3).unwrap();
+    assert_eq!(matrix, [1, 4, 2, 5, 3, 6]);
+    let view = HostViewMut::matrix(&mut matrix, 2, 3).unwrap();
+    let refused =
+        Workspace::new(device, HostOptions::default()).transpose_in_place(view, HostInPlace::Pairs);
+    assert!(matches!(refused, Err(Error::NotServed { .. })), "{refused:?}");
+}
+
+fn in_place_beyond_the_devices_memory(device: &Device) {
+    for limit in [2_000, 8_000] {
+        for shape in [(90, 41), (41, 90), (101, 101), (600, 10)] {
+            in_place::<u32>(device, options(limit, 0, 2, 2), HostInPlace::Auto, shape);
+        }
+    }
 }

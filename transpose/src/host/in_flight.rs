@@ -1,16 +1,17 @@
-//! One tile on its way: up, into its other order, and down, in a stream of its own.
+//! One step on its way: up, into its other order, and down, in a stream of its own.
 
-use super::plan::HostPlan;
+use super::plan::aligned;
+use super::schedule::Move;
 use super::stretches::{copies, gather, in_memory_order, packed, scatter};
-use super::tiles::Tile;
 use super::workspace::Arrays;
 use crate::Result;
 use crate::device::{Device, Mark, Rows};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use bytemuck::Pod;
+use smallvec::SmallVec;
 use std::ptr::NonNull;
 
-/// A slot that tiles go through one after the other: a stream, and memory for one tile on the device, twice, and in the ring.
+/// A slot that steps go through one after the other: a stream, and memory for one step on the device, twice, and in the ring.
 pub(super) struct Flight<'a, T> {
     stream: &'a Device,
     /// Of what comes up and of what goes down.
@@ -24,10 +25,8 @@ pub(super) struct Flight<'a, T> {
 struct UnderWay {
     /// Behind it.
     mark: Mark,
-    /// Where its elements belong, in the order of memory.
-    to: TensorLayout,
-    /// How many there are.
-    len: usize,
+    /// The moves, and where in the slot their elements are, in bytes.
+    placed: SmallVec<[(Move, usize); 2]>,
 }
 
 // SAFETY: the staging memory is the slot's alone.
@@ -38,52 +37,79 @@ impl<'a, T: Pod> Flight<'a, T> {
         Flight { stream, addresses, staging, under_way: None }
     }
 
-    /// Queues all work of a tile.
+    /// Queues all work of a step.
     ///
     /// # Safety
     /// - What was under way has landed.
-    /// - The plan's layouts lie in the arrays; until the stream's work is done nobody writes the tile's elements of the source, nor uses
-    ///   those of the destination. So long the slot's memory lives, which holds a tile on the device and in the ring.
-    pub unsafe fn start(&mut self, plan: &HostPlan, tile: &Tile, arrays: &Arrays<T>) -> Result<()> {
+    /// - The moves' layouts lie in the arrays; until the stream's work is done nobody else writes what is read, nor uses what is
+    ///   written. So long the slot's memory lives, which holds the step on the device and in the ring.
+    pub unsafe fn start(&mut self, moves: SmallVec<[Move; 2]>, arrays: &Arrays<T>) -> Result<()> {
         let size = size_of::<T>();
-        let (src, dst) = (tile.of(&plan.src)?, tile.of(&plan.dst)?);
-        let (from, to) = (in_memory_order(&src)?, in_memory_order(&dst)?);
-        let [up, down] = self.addresses;
-        // SAFETY: the caller's obligations.
+        let mut at = 0;
+        let placed: SmallVec<[(Move, usize); 2]> = moves
+            .into_iter()
+            .map(|part| {
+                let start = at;
+                at += aligned(part.to.len(), size);
+                (part, start)
+            })
+            .collect();
+        // SAFETY: the caller's obligations; each move has its own part of the slot.
         unsafe {
-            match self.staging[0] {
-                Some(staging) => {
-                    gather(arrays.src, &from, staging.as_ptr());
-                    self.stream.upload_rows_later(
-                        one_row(up, from.len() * size),
-                        staging.as_ptr().cast(),
-                    )?;
-                }
-                None => {
-                    for (rows, start) in copies(&from, size, up) {
-                        self.stream.upload_rows_later(rows, arrays.src.add(start).cast())?;
-                    }
-                }
+            for (part, at) in &placed {
+                self.upload(&in_memory_order(&part.from)?, *at, arrays)?;
             }
-            let source = TensorView::<T>::valid(self.stream, up, packed(&src, size)?);
-            source.copy_into(TensorViewMut::valid(self.stream, down, packed(&dst, size)?))?;
-            match self.staging[1] {
-                Some(staging) => {
-                    let row = one_row(down, to.len() * size);
-                    self.stream.download_rows_later(row, staging.as_ptr().cast())?;
-                }
-                None => {
-                    for (rows, start) in copies(&to, size, down) {
-                        self.stream.download_rows_later(rows, arrays.dst.add(start).cast())?;
-                    }
-                }
+            for (Move { from, to }, at) in &placed {
+                let [up, down] = self.addresses.map(|address| address + *at as u64);
+                let source = TensorView::<T>::valid(self.stream, up, packed(from, size)?);
+                source.copy_into(TensorViewMut::valid(self.stream, down, packed(to, size)?))?;
+            }
+            for (part, at) in &placed {
+                self.download(&in_memory_order(&part.to)?, *at, arrays)?;
             }
         }
         let mark = self.stream.mark(false)?;
         self.stream.put(&mark)?;
-        let len = to.len();
-        self.under_way = Some(UnderWay { mark, to, len });
+        self.under_way = Some(UnderWay { mark, placed });
         Ok(())
+    }
+
+    /// Queues a copy of elements to the slot, `at` bytes behind its start.
+    ///
+    /// # Safety
+    /// Those of [`start`](Self::start).
+    unsafe fn upload(&self, from: &TensorLayout, at: usize, arrays: &Arrays<T>) -> Result<()> {
+        let (size, address) = (size_of::<T>(), self.addresses[0] + at as u64);
+        // SAFETY: the caller's obligations.
+        unsafe {
+            if let Some(staging) = self.staging[0].map(|staging| staging.byte_add(at).as_ptr()) {
+                gather(arrays.src, from, staging);
+                return self
+                    .stream
+                    .upload_rows_later(one_row(address, from.len() * size), staging.cast());
+            }
+            copies(from, size, address).try_for_each(|(rows, start)| {
+                self.stream.upload_rows_later(rows, arrays.src.add(start).cast())
+            })
+        }
+    }
+
+    /// Queues a copy of elements from the slot, `at` bytes behind its start.
+    ///
+    /// # Safety
+    /// Those of [`start`](Self::start).
+    unsafe fn download(&self, to: &TensorLayout, at: usize, arrays: &Arrays<T>) -> Result<()> {
+        let (size, address) = (size_of::<T>(), self.addresses[1] + at as u64);
+        // SAFETY: the caller's obligations.
+        unsafe {
+            if let Some(staging) = self.staging[1].map(|staging| staging.byte_add(at).as_ptr()) {
+                let row = one_row(address, to.len() * size);
+                return self.stream.download_rows_later(row, staging.cast());
+            }
+            copies(to, size, address).try_for_each(|(rows, start)| {
+                self.stream.download_rows_later(rows, arrays.dst.add(start).cast())
+            })
+        }
     }
 
     /// Waits for what is under way, and brings it to where it belongs; returns how many elements that were.
@@ -91,13 +117,18 @@ impl<'a, T: Pod> Flight<'a, T> {
     /// # Safety
     /// Those of [`start`](Self::start), for the same arrays.
     pub unsafe fn land(&mut self, arrays: &Arrays<T>) -> Result<usize> {
-        let Some(UnderWay { mark, to, len }) = self.under_way.take() else { return Ok(0) };
+        let Some(UnderWay { mark, placed }) = self.under_way.take() else { return Ok(0) };
         mark.synchronize()?;
-        if let Some(staging) = self.staging[1] {
-            // SAFETY: the download is done; the caller vouches for the destination's elements.
-            unsafe { scatter(staging.as_ptr().cast_const(), arrays.dst, &to) };
+        let mut elements = 0;
+        for (part, at) in placed {
+            elements += part.to.len();
+            if let Some(staging) = self.staging[1] {
+                let to = in_memory_order(&part.to)?;
+                // SAFETY: the download is done; the caller vouches for the destination's elements.
+                unsafe { scatter(staging.byte_add(at).as_ptr().cast_const(), arrays.dst, &to) };
+            }
         }
-        Ok(len)
+        Ok(elements)
     }
 }
 

@@ -9,19 +9,22 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `view`, `options` | what a caller says |
-//! | `tiles`, `plan` | how an array is cut up, and by which way each side goes: pure arithmetic |
-//! | `stretches` | the elements of a tile in host memory, and together |
-//! | `in_flight` | one tile on its way |
-//! | `workspace` | all tiles, threads, and the memory that they take |
+//! | `tiles`, `schedule`, `plan` | how an array is cut up, and by which way each side goes: pure arithmetic |
+//! | `stretches` | the elements of a move in host memory, and together |
+//! | `in_flight` | one step on its way |
+//! | `workspace` | all steps, threads, and the memory that they take |
 
 mod in_flight;
+mod in_place;
 mod options;
 mod plan;
+mod schedule;
 mod stretches;
 mod tiles;
 mod view;
 mod workspace;
 
+pub use in_place::{HostInPlace, transpose_in_place};
 pub use options::HostOptions;
 pub use view::{HostView, HostViewMut};
 pub use workspace::{Progress, Watch, Workspace};

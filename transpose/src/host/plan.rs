@@ -1,11 +1,11 @@
-//! From two host arrays and options to tiles, routes and the number of streams: pure arithmetic, without a device.
+//! From host arrays and options to a schedule, routes and the number of streams: pure arithmetic, without a device.
 
 use super::options::HostOptions;
+use super::schedule::Schedule;
 use super::stretches::in_memory_order;
 use super::tiles::Tiles;
 use crate::tensor::TensorLayout;
 use crate::{Error, Result};
-use std::fmt;
 
 /// What memory of the device and of the ring starts at multiples of, in bytes.
 pub(super) const ALIGNMENT: usize = 256;
@@ -22,19 +22,18 @@ pub(super) enum Route {
     Ring,
 }
 
-/// How a copy between two host arrays of one shape is done.
-#[derive(Clone, Debug)]
+/// How host arrays are moved.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct HostPlan {
-    pub src: TensorLayout,
-    pub dst: TensorLayout,
-    pub tiles: Tiles,
+    pub schedule: Schedule,
+    pub element_bytes: usize,
     pub upload: Route,
     pub download: Route,
-    /// Threads that move tiles; one is the caller's.
+    /// Threads that do steps; one is the caller's.
     pub threads: usize,
-    /// Tiles that each has under way.
+    /// Steps that each has under way.
     pub depth: usize,
-    /// Bytes of the largest tile, rounded up to what memory starts at multiples of.
+    /// Bytes of the largest step.
     pub slot_bytes: usize,
 }
 
@@ -63,11 +62,11 @@ const DEFAULTS: Defaults = Defaults {
 };
 
 impl HostPlan {
-    /// A plan for arrays that are not empty, of elements of some bytes, with `cores` threads to be had.
+    /// From one array to another, neither of which is empty, with `cores` threads to be had.
     ///
     /// # Errors
     /// [`Error::TensorShapeMismatch`], and [`Error::HostBudget`] for less memory than one element takes.
-    pub fn new(
+    pub fn between(
         src: Side,
         dst: Side,
         element_bytes: usize,
@@ -90,34 +89,65 @@ impl HostPlan {
             Ok(if reaches { Route::Direct } else { Route::Ring })
         };
         let (upload, download) = (route(src)?, route(dst)?);
-        let rings = [upload, download].iter().filter(|&&route| route == Route::Ring).count();
-        let (tile_bytes, threads, depth) = match rings {
-            0 => (DEFAULTS.direct_tile, 1, or(options.streams, DEFAULTS.streams)),
-            _ => (DEFAULTS.ring_tile, or(options.threads, cores.min(DEFAULTS.most_threads)), 2),
-        };
-        let wanted = or(options.tile_bytes, tile_bytes).max(element_bytes);
-        let budget = Budget {
-            device: or(options.device_memory, usize::MAX),
-            ring: or(options.ring_memory, DEFAULTS.ring),
-            rings,
-            element_bytes,
-        };
-        let (threads, depth, tile_bytes) = budget.share(threads, depth, wanted)?;
-        let tiles = cut(tile_bytes);
-        let slot_bytes = (tiles.most_elements() * element_bytes).next_multiple_of(ALIGNMENT);
-        // No more than there is work for.
-        let threads = threads.min(tiles.count());
-        let depth = depth.min(tiles.count().div_ceil(threads));
-        let (src, dst) = (*src.layout, *dst.layout);
-        Ok(HostPlan { src, dst, tiles, upload, download, threads, depth, slot_bytes })
+        let share = Share::of([upload, download], element_bytes, options, cores)?;
+        let (src, dst, tiles) = (*src.layout, *dst.layout, cut(share.bytes));
+        let schedule = Schedule::Tiles { src, dst, tiles };
+        Ok(share.plan(schedule, [upload, download], element_bytes))
     }
 
-    /// Tiles that are under way at a time.
+    /// For a square of `side` > 0 rows in its own memory.
+    ///
+    /// # Errors
+    /// [`Error::HostBudget`].
+    pub fn square(
+        side: usize,
+        pinned: bool,
+        element_bytes: usize,
+        options: &HostOptions,
+        cores: usize,
+    ) -> Result<Self> {
+        let routes = [if pinned { Route::Direct } else { Route::Ring }; 2];
+        // A step is a pair of tiles.
+        let share = Share::of(routes, 2 * element_bytes, options, cores)?;
+        let mut tile = (share.bytes / 2 / element_bytes).isqrt().clamp(1, side);
+        // Two moves have to fit with their alignment.
+        while tile > 1 && 2 * aligned(tile * tile, element_bytes) > share.bytes {
+            tile -= 1;
+        }
+        if tile >= 64 {
+            tile -= tile % 64;
+        }
+        Ok(share.plan(Schedule::Pairs { side, tile }, routes, element_bytes))
+    }
+
+    /// For matrices of as many rows as fit a slot, and of `cols` columns, one behind the other, each in its own memory. There are
+    /// `rows` rows in all; those of the last matrix, which would have fewer, are left out.
+    ///
+    /// # Errors
+    /// [`Error::HostBudget`].
+    pub fn panels(
+        rows: usize,
+        cols: usize,
+        pinned: bool,
+        element_bytes: usize,
+        options: &HostOptions,
+        cores: usize,
+    ) -> Result<Self> {
+        let routes = [if pinned { Route::Direct } else { Route::Ring }; 2];
+        let row = cols * element_bytes;
+        let wanted = HostOptions { tile_bytes: options.tile_bytes.max(row), ..*options };
+        let share = Share::of(routes, row, &wanted, cores)?;
+        let of_one = (share.bytes / row).min(rows);
+        let schedule = Schedule::Panels { rows: of_one, cols, count: rows / of_one };
+        Ok(share.plan(schedule, routes, element_bytes))
+    }
+
+    /// Steps that are under way at a time.
     pub fn slots(&self) -> usize {
         self.threads * self.depth
     }
 
-    /// Bytes of device memory: each tile lies there twice.
+    /// Bytes of device memory: what a step moves lies there twice.
     pub fn device_bytes(&self) -> usize {
         2 * self.slots() * self.slot_bytes
     }
@@ -129,54 +159,79 @@ impl HostPlan {
     }
 }
 
-/// How much memory there is for tiles.
+/// The bytes that a move takes of a slot.
+pub(super) fn aligned(elements: usize, element_bytes: usize) -> usize {
+    (elements * element_bytes).next_multiple_of(ALIGNMENT)
+}
+
+/// What the memory and the threads that there are allow.
+struct Share {
+    threads: usize,
+    depth: usize,
+    /// Of a slot.
+    bytes: usize,
+}
+
+impl Share {
+    /// For steps of `least` bytes at least.
+    fn of(routes: [Route; 2], least: usize, options: &HostOptions, cores: usize) -> Result<Self> {
+        let rings = routes.iter().filter(|&&route| route == Route::Ring).count();
+        let (bytes, threads, depth) = match rings {
+            0 => (DEFAULTS.direct_tile, 1, or(options.streams, DEFAULTS.streams)),
+            _ => (DEFAULTS.ring_tile, or(options.threads, cores.min(DEFAULTS.most_threads)), 2),
+        };
+        let least = least.next_multiple_of(ALIGNMENT);
+        let wanted = or(options.tile_bytes, bytes).max(least);
+        let budget = Budget {
+            device: or(options.device_memory, usize::MAX),
+            ring: or(options.ring_memory, DEFAULTS.ring),
+            rings,
+        };
+        budget.share(threads, depth, wanted, least)
+    }
+
+    fn plan(self, schedule: Schedule, [upload, download]: [Route; 2], element: usize) -> HostPlan {
+        let slot_bytes = schedule.largest().iter().map(|&move_| aligned(move_, element)).sum();
+        // No more than there is work for.
+        let threads = self.threads.min(schedule.count());
+        let depth = self.depth.min(schedule.count().div_ceil(threads));
+        HostPlan { schedule, element_bytes: element, upload, download, threads, depth, slot_bytes }
+    }
+}
+
+/// How much memory there is.
 struct Budget {
     device: usize,
     ring: usize,
     /// Sides that go through the ring.
     rings: usize,
-    element_bytes: usize,
 }
 
 impl Budget {
-    /// The bytes that a tile may have if so many are under way.
-    fn tile(&self, slots: usize) -> usize {
+    /// The bytes that a slot may have if there are so many.
+    fn slot(&self, slots: usize) -> usize {
         let ring = self.ring.checked_div(self.rings).unwrap_or(usize::MAX);
         let each = (self.device / 2).min(ring) / slots;
-        // Slots start at multiples of this.
         each - each % ALIGNMENT
     }
 
-    /// Threads, tiles under way for each, and bytes of a tile. Where memory lacks, tiles become smaller down to a sixteenth, then there
-    /// are fewer of them, and then they become smaller again.
-    fn share(&self, threads: usize, depth: usize, wanted: usize) -> Result<(usize, usize, usize)> {
+    /// Where memory lacks, slots become smaller down to a sixteenth, then there are fewer of them, and then they become smaller again.
+    fn share(&self, threads: usize, depth: usize, wanted: usize, least: usize) -> Result<Share> {
         let (mut threads, mut depth) = (threads, depth);
-        let least = (wanted / 16).max(self.element_bytes);
-        while self.tile(threads * depth) < least && threads * depth > 1 {
+        let enough = (wanted / 16).max(least);
+        while self.slot(threads * depth) < enough && threads * depth > 1 {
             if threads > 1 { threads -= 1 } else { depth -= 1 }
         }
-        let tile = self.tile(threads * depth).min(wanted);
-        if tile < self.element_bytes {
-            let needed = 2 * self.element_bytes.next_multiple_of(ALIGNMENT);
+        let bytes = self.slot(threads * depth).min(wanted);
+        if bytes < least {
             let limit = self.device.min(self.ring.saturating_mul(2));
-            return Err(Error::HostBudget { needed, limit });
+            return Err(Error::HostBudget { needed: 2 * least, limit });
         }
-        Ok((threads, depth, tile))
+        Ok(Share { threads, depth, bytes })
     }
 }
 
 /// What was chosen, or else the default.
 fn or(chosen: usize, default: usize) -> usize {
     if chosen == 0 { default } else { chosen }
-}
-
-impl fmt::Display for HostPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let HostPlan { upload, download, threads, depth, slot_bytes, .. } = self;
-        let tiles = self.tiles.count();
-        write!(
-            f,
-            "{tiles} tiles of up to {slot_bytes} bytes, {threads} × {depth} under way, up {upload:?}, down {download:?}"
-        )
-    }
 }

@@ -88,7 +88,7 @@ impl Workspace {
             Side { layout: dst.layout(), pinned: dst.is_pinned() },
         );
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let plan = HostPlan::new(sides.0, sides.1, element, &self.options, cores)?;
+        let plan = HostPlan::between(sides.0, sides.1, element, &self.options, cores)?;
         self.prepare(&plan, align_of::<T>())?;
         let arrays = Arrays { src: src.start(), dst: dst.start_mut() };
         // SAFETY: the views borrow the elements of the plan's two layouts, one of them exclusively, until all work is done; the plan's
@@ -104,29 +104,46 @@ impl Workspace {
         self.copy_into(src.t(), dst)
     }
 
-    /// Takes what a plan needs and is not there yet.
-    fn prepare(&mut self, plan: &HostPlan, align: usize) -> Result<()> {
-        while self.streams.len() < plan.slots() {
+    /// So many streams and so much device memory, which is there for what is queued on them.
+    pub(super) fn streams_and_memory(
+        &mut self,
+        streams: usize,
+        bytes: usize,
+    ) -> Result<(&[Device], &Buffer)> {
+        while self.streams.len() < streams {
             self.streams.push(self.device.new_stream()?);
         }
-        if self.memory.as_ref().is_none_or(|memory| memory.bytes() < plan.device_bytes()) {
-            self.memory = None;
-            self.memory = Some(self.device.allocate(plan.device_bytes())?);
-        }
+        let memory = match self.memory.take().filter(|memory| memory.bytes() >= bytes) {
+            Some(memory) => memory,
+            None => self.device.allocate(bytes)?,
+        };
+        let memory = self.memory.insert(memory);
+        // The memory's queue is the device's.
+        self.streams[..streams].iter().try_for_each(|stream| stream.wait_for(&self.device))?;
+        Ok((&self.streams[..streams], memory))
+    }
+
+    /// Takes what a plan needs and is not there yet.
+    pub(super) fn prepare(&mut self, plan: &HostPlan, align: usize) -> Result<()> {
         let (needed, align) = (plan.ring_bytes(), align.max(ALIGNMENT));
         if needed > 0 && self.ring.as_ref().is_none_or(|&(_, bytes)| bytes < needed) {
             self.ring = None;
             self.ring = Some((self.device.allocate_host(needed, align)?, needed));
         }
-        // The memory's queue is the device's.
-        self.streams[..plan.slots()].iter().try_for_each(|stream| stream.wait_for(&self.device))
+        self.streams_and_memory(plan.slots(), plan.device_bytes())?;
+        Ok(())
     }
 
     /// Moves all tiles; no work uses any memory when this returns, whatever it returns.
     ///
     /// # Safety
     /// The plan's layouts lie in the arrays, which nobody else uses meanwhile. What the plan needs is there.
-    unsafe fn run<T: Pod>(&self, plan: &HostPlan, arrays: Arrays<T>, watch: &Watch) -> Result<()> {
+    pub(super) unsafe fn run<T: Pod>(
+        &self,
+        plan: &HostPlan,
+        arrays: Arrays<T>,
+        watch: &Watch,
+    ) -> Result<()> {
         let work = Work {
             plan,
             arrays,
@@ -230,14 +247,15 @@ impl<T: Pod> Work<'_, T> {
     unsafe fn all(&self, flights: &mut [Flight<'_, T>]) -> Result<()> {
         for turn in 0.. {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.plan.tiles.count() || self.stop.load(Ordering::Relaxed) {
+            if number >= self.plan.schedule.count() || self.stop.load(Ordering::Relaxed) {
                 break;
             }
             let slot = turn % flights.len();
             // SAFETY: the caller's obligations.
             unsafe {
                 self.land(&mut flights[slot])?;
-                flights[slot].start(self.plan, &self.plan.tiles.get(number), &self.arrays)?;
+                let moves = self.plan.schedule.step(number, self.plan.element_bytes)?;
+                flights[slot].start(moves, &self.arrays)?;
             }
         }
         for flight in flights {
@@ -257,7 +275,7 @@ impl<T: Pod> Work<'_, T> {
         if bytes > 0 {
             let mut done = self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             *done += bytes as u64;
-            let total = (self.plan.dst.len() * size_of::<T>()) as u64;
+            let total = (self.plan.schedule.elements() * size_of::<T>()) as u64;
             (self.watch)(Progress { done: *done, total });
         }
         Ok(())
@@ -265,7 +283,7 @@ impl<T: Pod> Work<'_, T> {
 }
 
 /// Waits for all streams when it goes.
-struct Settled<'a>(&'a [Device]);
+pub(super) struct Settled<'a>(pub &'a [Device]);
 
 impl Drop for Settled<'_> {
     fn drop(&mut self) {

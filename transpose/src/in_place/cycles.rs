@@ -4,7 +4,7 @@
 //! `k · rows mod (rows · cols − 1)`; the last one stays. Source: Sung et al. (PPoPP 2014), equation 1.
 
 /// The offset at which the element at offset `k` belongs after the transposition.
-pub(super) fn destination(k: usize, rows: usize, cols: usize) -> usize {
+pub(crate) fn destination(k: usize, rows: usize, cols: usize) -> usize {
     let last = rows * cols - 1;
     if k == last { last } else { (k as u128 * rows as u128 % last as u128) as usize }
 }

@@ -35,5 +35,6 @@ mod studies;
 mod tiles;
 
 pub use cycles::census;
+pub(crate) use cycles::destination;
 pub use options::{Carry, InPlace, InPlaceOptions};
 pub use plan::InPlacePlan;

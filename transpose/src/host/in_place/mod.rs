@@ -1,0 +1,205 @@
+//! Matrices of the host, transposed in their own memory.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `frontier` | a matrix that the device holds: results go down while the rest still comes up |
+//! | `panels` | a matrix larger than the device's memory: panels through the device, super-elements by the host |
+//!
+//! A square needs none of these: pairs of tiles change places, by the same way as tiles of two arrays.
+
+mod frontier;
+mod panels;
+
+use super::plan::HostPlan;
+use super::workspace::{Arrays, Workspace};
+use super::{HostOptions, HostViewMut};
+use crate::device::Device;
+use crate::{Error, Result};
+use bytemuck::Pod;
+use std::fmt;
+use std::str::FromStr;
+
+/// How a matrix of the host is transposed in its own memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HostInPlace {
+    /// Pairs of tiles change places across the diagonal; the device holds a few of them. Squares only.
+    Pairs,
+    /// The device holds the matrix and some columns more. Results are written to host memory as soon as what was there has come up.
+    Frontier,
+    /// Panels of rows are transposed on the device, which holds a few of them; then the host moves super-elements along cycles.
+    Panels,
+    /// The first that serves the matrix and the device's memory.
+    #[default]
+    Auto,
+}
+
+impl HostInPlace {
+    /// Every algorithm, [`Auto`](Self::Auto) last.
+    pub const ALL: &'static [HostInPlace] =
+        &[HostInPlace::Pairs, HostInPlace::Frontier, HostInPlace::Panels, HostInPlace::Auto];
+
+    /// The name, as [`FromStr`] reads it.
+    pub fn name(self) -> &'static str {
+        match self {
+            HostInPlace::Pairs => "pairs",
+            HostInPlace::Frontier => "frontier",
+            HostInPlace::Panels => "panels",
+            HostInPlace::Auto => "auto",
+        }
+    }
+}
+
+impl fmt::Display for HostInPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for HostInPlace {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let known = HostInPlace::ALL;
+        known.iter().copied().find(|algorithm| algorithm.name() == name).ok_or_else(|| {
+            Error::UnknownName {
+                kind: "algorithm in place",
+                name: name.to_owned(),
+                known: known
+                    .iter()
+                    .map(|algorithm| algorithm.name())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            }
+        })
+    }
+}
+
+/// Transposes a `rows × cols` matrix of the host in its own memory: the slice holds the `cols × rows` one when this returns.
+///
+/// ```
+/// use transpose::{Device, host};
+/// # fn main() -> transpose::Result<()> {
+/// let (device, _) = Device::any();
+/// let mut matrix = [1u32, 2, 3, 4, 5, 6];
+/// host::transpose_in_place(&device, &mut matrix, 2, 3)?;
+/// assert_eq!(matrix, [1, 4, 2, 5, 3, 6]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Error::LengthMismatch`] unless there are `rows * cols` elements, [`Error::OutOfMemory`], [`Error::HostMemory`], and what the device
+/// reports. After an error of the device the elements are unspecified; no work uses them any more.
+pub fn transpose_in_place<T: Pod>(
+    device: &Device,
+    elements: &mut [T],
+    rows: usize,
+    cols: usize,
+) -> Result<()> {
+    let matrix = HostViewMut::matrix(elements, rows, cols)?;
+    Workspace::new(device, HostOptions::default()).transpose_in_place(matrix, HostInPlace::Auto)
+}
+
+/// A matrix without gaps in host memory that is the caller's alone.
+#[derive(Clone, Copy)]
+struct Matrix<T> {
+    start: *mut T,
+    rows: usize,
+    cols: usize,
+    pinned: bool,
+}
+
+impl<T> Matrix<T> {
+    /// Bytes of the elements.
+    fn bytes(&self) -> usize {
+        self.rows * self.cols * size_of::<T>()
+    }
+
+    fn refused(&self, algorithm: HostInPlace, reason: &'static str) -> Error {
+        let Matrix { rows, cols, .. } = *self;
+        let (algorithm, element_bytes) = (algorithm.name(), size_of::<T>());
+        Error::NotServed { algorithm, rows, cols, element_bytes, reason }
+    }
+}
+
+impl Workspace {
+    /// Transposes a matrix of two axes without gaps in its own memory: its rows become its columns.
+    ///
+    /// # Errors
+    /// [`Error::NotAMatrix`] for another array, [`Error::NotServed`] for what the algorithm does not do,
+    /// [`Error::HostBudget`] for limits below what it takes, and those of [`transpose_in_place`].
+    pub fn transpose_in_place<T: Pod>(
+        &mut self,
+        mut matrix: HostViewMut<T>,
+        algorithm: HostInPlace,
+    ) -> Result<()> {
+        let layout = *matrix.layout();
+        let &[rows, cols] = layout.shape() else {
+            let (shape, strides) = (layout.shape().to_vec(), layout.strides().to_vec());
+            return Err(Error::NotAMatrix { shape, strides });
+        };
+        if !layout.is_contiguous() {
+            let (shape, strides) = (layout.shape().to_vec(), layout.strides().to_vec());
+            return Err(Error::NotAMatrix { shape, strides });
+        }
+        let pinned = matrix.is_pinned();
+        let start = matrix.start_mut().wrapping_add(layout.offset());
+        let matrix = Matrix { start, rows, cols, pinned };
+        // One row is one column already.
+        if rows <= 1 || cols <= 1 || size_of::<T>() == 0 {
+            return Ok(());
+        }
+        let algorithm = match algorithm {
+            HostInPlace::Auto => self.choose(&matrix)?,
+            chosen => chosen,
+        };
+        // SAFETY: the view borrows the elements, which have no gaps, exclusively until all work is done.
+        unsafe {
+            match algorithm {
+                HostInPlace::Pairs if rows != cols => {
+                    Err(matrix.refused(algorithm, "it is not square"))
+                }
+                HostInPlace::Pairs => self.pairs(matrix),
+                HostInPlace::Frontier => frontier::transpose(self, matrix),
+                HostInPlace::Panels | HostInPlace::Auto => panels::transpose(self, matrix),
+            }
+        }
+    }
+
+    fn choose<T>(&self, matrix: &Matrix<T>) -> Result<HostInPlace> {
+        if matrix.rows == matrix.cols {
+            return Ok(HostInPlace::Pairs);
+        }
+        let limit = match self.options().device_memory {
+            0 => usize::try_from(self.device().memory()?.free).unwrap_or(usize::MAX),
+            limit => limit,
+        };
+        let held = frontier::Bands::of(matrix, self.options()).device_bytes(matrix);
+        Ok(if held <= limit { HostInPlace::Frontier } else { HostInPlace::Panels })
+    }
+
+    /// # Safety
+    /// The matrix's elements live, and nobody else uses them meanwhile.
+    unsafe fn pairs<T: Pod>(&mut self, matrix: Matrix<T>) -> Result<()> {
+        let Matrix { rows, pinned, .. } = matrix;
+        let plan = HostPlan::square(rows, pinned, size_of::<T>(), self.options(), cores())?;
+        // SAFETY: the caller's obligations.
+        unsafe { self.in_place(&plan, matrix.start) }
+    }
+
+    /// Does a plan whose moves stay in one memory.
+    ///
+    /// # Safety
+    /// The plan's layouts lie in the memory, which nobody else uses meanwhile.
+    unsafe fn in_place<T: Pod>(&mut self, plan: &HostPlan, start: *mut T) -> Result<()> {
+        self.prepare(plan, align_of::<T>())?;
+        // SAFETY: the caller's obligations; each step reads what it writes, and no other one touches that.
+        unsafe { self.run(plan, Arrays { src: start, dst: start }, &|_| ()) }
+    }
+}
+
+/// Threads that can run at a time.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
