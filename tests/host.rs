@@ -4,7 +4,7 @@ use bytemuck::Pod;
 use proptest::prelude::*;
 use std::sync::Mutex;
 use transpose::host::{
-    HostInPlace, HostOptions, HostView, HostViewMut, Progress, Workspace, copy_into,
+    HostInPlace, HostOptions, HostView, HostViewMut, Progress, Workspace, copy_into, cpu,
     transpose_in_place, transpose_into,
 };
 use transpose::{Device, Error, PinnedBuffer, TensorLayout};
@@ -148,6 +148,10 @@ fn strides<T: Element>(
     workspace.copy_into(from.unwrap(), to.unwrap()).unwrap();
     let result = if pinned[1] { dst_buffer.read().unwrap() } else { &result };
     assert!(result == expected, "{src:?} to {dst:?}, {pinned:?}, {memory}");
+    let mut by_cpu: Vec<T> = scrambled(dst_len, !salt);
+    let to = HostViewMut::new(&mut by_cpu, &dst).unwrap();
+    cpu::copy_into(HostView::new(&host, &src).unwrap(), to, 2).unwrap();
+    assert!(by_cpu == expected, "{src:?} to {dst:?} by the CPU");
 }
 
 /// Where the elements are, in the order of their indices.
@@ -231,6 +235,13 @@ fn empty_arrays_and_elements(device: &Device) {
     let view = HostView::new(&[7], &scalar).unwrap();
     copy_into(device, view, HostViewMut::new(&mut dst, &scalar).unwrap()).unwrap();
     assert_eq!(dst, [7]);
+    cpu::copy_into(
+        HostView::new(&[8], &scalar).unwrap(),
+        HostViewMut::new(&mut dst, &scalar).unwrap(),
+        2,
+    )
+    .unwrap();
+    assert_eq!(dst, [8]);
 }
 
 fn what_cannot_be_is_refused(device: &Device) {
@@ -304,4 +315,31 @@ fn in_place_beyond_the_devices_memory(device: &Device) {
             in_place::<u32>(device, options(limit, 0, 2, 2), HostInPlace::Auto, shape);
         }
     }
+}
+
+/// All words, shapes with whole squares of cache lines and with edges, and enough bytes to go past the caches.
+#[test]
+fn matrices_by_the_cpu() {
+    fn one<T: Element>(rows: usize, cols: usize, skew: usize) {
+        let host: Vec<T> = scrambled(rows * cols, 1);
+        let mut result: Vec<T> = scrambled(rows * cols + skew, 2);
+        let out = TensorLayout::strided(&[cols, rows], &[rows as isize, 1], skew, size_of::<T>());
+        let dst = HostViewMut::new(&mut result, &out.unwrap()).unwrap();
+        cpu::transpose_into(HostView::matrix(&host, rows, cols).unwrap(), dst, 3).unwrap();
+        let what = format!("{rows} × {cols} of {} bytes", size_of::<T>());
+        assert!(result[skew..] == transposed(rows, cols, &host), "{what}");
+        assert!(result[..skew] == scrambled::<T>(skew, 2), "{what}");
+    }
+    for (rows, cols) in [(1, 1), (64, 64), (65, 190), (3, 500), (700, 5), (512, 256)] {
+        for skew in [0, 1] {
+            one::<u8>(rows, cols, skew);
+            one::<u16>(rows, cols, skew);
+            one::<u32>(rows, cols, skew);
+            one::<u64>(rows, cols, skew);
+            one::<u128>(rows, cols, skew);
+            one::<[u8; 3]>(rows, cols, skew);
+        }
+    }
+    one::<u64>(2048, 2056, 0);
+    one::<u64>(2049, 2051, 3);
 }

@@ -14,6 +14,7 @@
 //! | `in_flight` | one step on its way |
 //! | `workspace` | all steps, threads, and the memory that they take |
 
+pub mod cpu;
 mod in_flight;
 mod in_place;
 mod options;
@@ -21,6 +22,7 @@ mod plan;
 mod schedule;
 mod stretches;
 mod tiles;
+mod turn;
 mod view;
 mod workspace;
 
