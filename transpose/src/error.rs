@@ -368,6 +368,34 @@ pub enum Error {
         dst: String,
     },
 
+    /// A group of no devices.
+    #[error("a group has one device at least")]
+    EmptyGroup,
+
+    /// Two arrays on two groups of devices.
+    #[error("the source and the destination are on two groups of devices")]
+    GroupMismatch,
+
+    /// Shares that do not make an axis, or are not one for each device.
+    #[error("shares of {shares:?} indices are not {devices} that make an axis of {length}")]
+    Shares {
+        /// The length of each share.
+        shares: Vec<usize>,
+        /// Devices of the group.
+        devices: usize,
+        /// The length of the axis.
+        length: usize,
+    },
+
+    /// A shard that is not what its array needs.
+    #[error("shard {device} cannot be a part of the array: {reason}")]
+    Shard {
+        /// Which shard, counted from 0; one behind the last, if they are too few or too many.
+        device: usize,
+        /// What is so of every shard, and not of this one.
+        reason: &'static str,
+    },
+
     /// Matrices that a plan was not made for.
     #[error(fmt = plan_mismatch)]
     PlanMismatch {

@@ -76,6 +76,7 @@ mod plan;
 pub mod raw;
 #[cfg(all(doctest, feature = "simulator"))]
 mod refused;
+mod sharded;
 #[cfg(feature = "simulator")]
 pub mod simulator;
 mod strategy;
@@ -97,6 +98,9 @@ pub use layout::{AlignedLayout, Layout};
 pub use matrix::{DeviceMatrix, MatrixView, MatrixViewMut};
 pub use pinned::PinnedBuffer;
 pub use plan::{Batch, CacheWarning, Plan, PlanCache, TensorPlan};
+pub use sharded::{
+    DeviceGroup, ExchangeOptions, ShardedMatrix, ShardedPlan, ShardedTensor, Shares,
+};
 #[cfg(feature = "simulator")]
 pub use simt;
 pub use strategy::Strategy;

@@ -5,10 +5,14 @@
 //! change, and it does not matter which thread calls, or drops.
 
 use std::marker::PhantomData;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::functions::Functions;
 use crate::{Device, Driver, Error, RawContext, RawDevice};
+
+/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
+const ALREADY_ENABLED: u32 = 704;
 
 /// A device's primary context, which everybody in the process shares who does not make one of their own; or one that
 /// somebody has made.
@@ -95,6 +99,32 @@ impl Context {
         let _current = self.enter()?;
         // SAFETY: the context is current.
         unsafe { self.functions().cuCtxSynchronize() }
+    }
+
+    /// Has what runs in this context reach the memory of a context of another device: what was allocated there, and will be, but for
+    /// memory of pools, which [grant access](crate::MemoryPool::let_access) by themselves. Enabled once, it stays so.
+    ///
+    /// # Errors
+    /// What the driver answers: code 217 for a device that [cannot](Device::can_access).
+    pub fn enable_peer(&self, peer: &Context) -> Result<(), Error> {
+        let _current = self.enter()?;
+        // SAFETY: both contexts live; 0 is the one permitted flag.
+        match unsafe { self.functions().cuCtxEnablePeerAccess(peer.as_raw(), 0) } {
+            Err(error) if error.code() == Some(ALREADY_ENABLED) => Ok(()),
+            enabled => enabled,
+        }
+    }
+
+    /// The priorities that streams of the context can have, from the highest, which is the smallest number, to the lowest.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn stream_priorities(&self) -> Result<RangeInclusive<i32>, Error> {
+        let _current = self.enter()?;
+        let (mut least, mut greatest) = (0, 0);
+        // SAFETY: both are places for integers.
+        unsafe { self.functions().cuCtxGetStreamPriorityRange(&mut least, &mut greatest) }?;
+        Ok(greatest..=least)
     }
 
     pub(crate) fn functions(&self) -> &'static Functions {

@@ -82,6 +82,17 @@ impl Device {
         Ok(bytes)
     }
 
+    /// Whether kernels of this device can reach the memory of another one, once that is [enabled](crate::Context::enable_peer).
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn can_access(&self, peer: &Device) -> Result<bool, Error> {
+        let mut can = 0;
+        // SAFETY: `can` is a place for an integer.
+        unsafe { self.functions().cuDeviceCanAccessPeer(&mut can, self.raw, peer.raw) }?;
+        Ok(can != 0)
+    }
+
     pub(crate) fn functions(&self) -> &'static Functions {
         &self.driver.functions
     }

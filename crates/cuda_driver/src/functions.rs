@@ -63,6 +63,7 @@ table! {
         cuDeviceGetName(name: *mut c_char, length: c_int, device: RawDevice);
         cuDeviceGetAttribute(value: *mut c_int, attribute: c_uint, device: RawDevice);
         cuDeviceTotalMem_v2(bytes: *mut usize, device: RawDevice);
+        cuDeviceCanAccessPeer(can: *mut c_int, device: RawDevice, peer: RawDevice);
 
         cuDevicePrimaryCtxRetain(context: *mut RawContext, device: RawDevice);
         cuDevicePrimaryCtxRelease_v2(device: RawDevice);
@@ -71,8 +72,11 @@ table! {
         cuCtxSynchronize();
         cuCtxPushCurrent_v2(context: RawContext);
         cuCtxPopCurrent_v2(context: *mut RawContext);
+        cuCtxEnablePeerAccess(peer: RawContext, flags: c_uint);
+        cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int);
 
         cuStreamCreate(stream: *mut RawStream, flags: c_uint);
+        cuStreamCreateWithPriority(stream: *mut RawStream, flags: c_uint, priority: c_int);
         cuStreamDestroy_v2(stream: RawStream);
         cuStreamGetCtx(stream: RawStream, context: *mut RawContext);
         cuStreamSynchronize(stream: RawStream);
@@ -122,6 +126,14 @@ table! {
             stream: RawStream,
         );
         cuMemcpy2DAsync_v2(copy: *const RawCopy2D, stream: RawStream);
+        cuMemcpyPeerAsync(
+            to: DeviceAddress,
+            to_context: RawContext,
+            from: DeviceAddress,
+            from_context: RawContext,
+            bytes: usize,
+            stream: RawStream,
+        );
 
         cuModuleLoadData(module: *mut RawModule, image: *const c_void);
         cuModuleUnload(module: RawModule);
@@ -170,6 +182,7 @@ table! {
         cuMemPoolDestroy(pool: RawMemoryPool);
         cuMemPoolSetAttribute(pool: RawMemoryPool, attribute: c_uint, value: *mut c_void);
         cuMemPoolTrimTo(pool: RawMemoryPool, bytes: usize);
+        cuMemPoolSetAccess(pool: RawMemoryPool, access: *const RawAccess, count: usize);
         cuMemAllocFromPoolAsync(
             address: *mut DeviceAddress,
             bytes: usize,
@@ -226,6 +239,25 @@ impl RawPoolProperties {
             location_id: ordinal,
             security_attributes: std::ptr::null_mut(),
             reserved: [0; 64],
+        }
+    }
+}
+
+/// `CUmemAccessDesc`.
+#[repr(C)]
+pub(crate) struct RawAccess {
+    location_type: u32,
+    location_id: i32,
+    flags: u32,
+}
+
+impl RawAccess {
+    /// One device may read and write.
+    pub(crate) fn of_device(ordinal: i32) -> Self {
+        RawAccess {
+            location_type: 1, // CU_MEM_LOCATION_TYPE_DEVICE
+            location_id: ordinal,
+            flags: 3, // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 
-use crate::functions::{PoolFunctions, RawPoolProperties};
-use crate::{Context, DeviceAddress, DeviceAttribute, Error, RawMemoryPool, Stream};
+use crate::functions::{PoolFunctions, RawAccess, RawPoolProperties};
+use crate::{Context, Device, DeviceAddress, DeviceAttribute, Error, RawMemoryPool, Stream};
 
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`.
 const RELEASE_THRESHOLD: u32 = 4;
@@ -77,6 +77,17 @@ impl MemoryPool {
         let _current = self.context.enter()?;
         // SAFETY: the caller's obligations.
         unsafe { self.functions.cuMemFreeAsync(address, stream.as_raw()) }
+    }
+
+    /// Has another device's kernels and copies reach all that is and will be allocated from the pool.
+    ///
+    /// # Errors
+    /// What the driver answers: code 101 for a device that [cannot](Device::can_access).
+    pub fn let_access(&self, device: &Device) -> Result<(), Error> {
+        let _current = self.context.enter()?;
+        let access = RawAccess::of_device(device.raw.0);
+        // SAFETY: the pool lives; the driver reads the one description before it returns.
+        unsafe { self.functions.cuMemPoolSetAccess(self.raw, &access, 1) }
     }
 
     /// Gives the device back what no allocation uses, down to `keep` bytes.

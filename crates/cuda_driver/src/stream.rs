@@ -26,6 +26,19 @@ impl Stream {
         Ok(Stream { context: context.clone(), raw, owned: true })
     }
 
+    /// Like [`new`](Self::new), one whose kernels start before, or after, those of other streams that wait for a place to run. The
+    /// priority is one of [`Context::stream_priorities`]; the driver takes another number for the nearest of them.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn with_priority(context: &Context, priority: i32) -> Result<Self, Error> {
+        let _current = context.enter()?;
+        let mut raw = RawStream::NULL;
+        // SAFETY: `raw` is a place for a stream.
+        unsafe { context.functions().cuStreamCreateWithPriority(&mut raw, 0, priority) }?;
+        Ok(Stream { context: context.clone(), raw, owned: true })
+    }
+
     /// A stream that others have made: a default stream's name, or a stream of `context`.
     ///
     /// # Safety
@@ -96,6 +109,28 @@ impl Stream {
         let _current = self.context.enter()?;
         // SAFETY: the caller's obligations.
         unsafe { self.context.functions().cuMemcpyDtoDAsync_v2(to, from, bytes, self.raw) }
+    }
+
+    /// Queues a copy from memory of this context to memory of another one, of whatever device. Where neither device
+    /// [reaches](crate::Device::can_access) the other's memory, the driver takes the bytes through the host's.
+    ///
+    /// # Safety
+    /// Those of [`copy`](Self::copy), each range inside memory of its context.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub unsafe fn copy_to_peer(
+        &self,
+        peer: &Context,
+        to: DeviceAddress,
+        from: DeviceAddress,
+        bytes: usize,
+    ) -> Result<(), Error> {
+        let _current = self.context.enter()?;
+        let (there, here) = (peer.as_raw(), self.context.as_raw());
+        let functions = self.context.functions();
+        // SAFETY: the caller's obligations; both contexts live.
+        unsafe { functions.cuMemcpyPeerAsync(to, there, from, here, bytes, self.raw) }
     }
 
     /// Queues a copy from the host to the device.

@@ -93,8 +93,10 @@ fn everything_with(context: &Context, stream: &Stream, pool: &MemoryPool) -> Res
         assert_eq!(address?, locked as u64);
         pool.free(pool.allocate(16, stream)?, stream)?;
         pool.trim(0)?;
+        pool.let_access(context.device())?;
         stream.fill(0x4000, 0, 64)?;
         stream.copy(0x4000, 0x8000, 64)?;
+        stream.copy_to_peer(context, 0x4000, 0x8000, 64)?;
         stream.copy_from_host(0x4000, host, 64)?;
         stream.copy_to_host(host, 0x4000, 64)?;
         stream.copy_rows_from_host(rows, host, shape)?;
@@ -128,6 +130,10 @@ fn everything_with(context: &Context, stream: &Stream, pool: &MemoryPool) -> Res
         Stream::borrowed(&borrowed, RawStream::LEGACY).synchronize()?;
     }
     context.synchronize()?;
+    assert!(!context.device().can_access(context.device())?);
+    context.enable_peer(context)?;
+    assert_eq!(context.stream_priorities()?, -5..=0);
+    Stream::with_priority(context, -5)?.synchronize()?;
     let driver = Driver::get()?;
     // SAFETY: the stream lives.
     assert_eq!(unsafe { driver.context_of_stream(stream.as_raw()) }?, context.as_raw());

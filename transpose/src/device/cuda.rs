@@ -11,7 +11,7 @@ mod memory;
 mod queue;
 
 use super::host_memory::{HostMemory, Retired};
-use super::{Backend, Mark, Rows, Step};
+use super::{Backend, Mark, Rows, Step, Urgency};
 use crate::launch::Launch;
 use crate::{Error, Facts, MemoryInfo, Result};
 use cuda_driver::{
@@ -22,6 +22,7 @@ use function::Function;
 pub(crate) use gpu::count;
 use gpu::{Gpu, Keep};
 use queue::Queue;
+use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,13 +40,18 @@ pub(super) struct Cuda {
 impl Cuda {
     /// A queue of its own on the GPU of that ordinal.
     pub fn new(ordinal: u32) -> Result<Self> {
-        Self::on(Arc::new(Gpu::primary(ordinal)?))
+        Self::on(Arc::new(Gpu::primary(ordinal)?), Urgency::Usual)
     }
 
     /// A queue of its own.
-    fn on(gpu: Arc<Gpu>) -> Result<Self> {
-        let queue = Queue::new(Stream::new(&gpu.context)?);
-        Ok(Cuda { queue, gpu })
+    fn on(gpu: Arc<Gpu>, urgency: Urgency) -> Result<Self> {
+        let stream = match urgency {
+            Urgency::Usual => Stream::new(&gpu.context)?,
+            Urgency::First => {
+                Stream::with_priority(&gpu.context, *gpu.context.stream_priorities()?.start())?
+            }
+        };
+        Ok(Cuda { queue: Queue::new(stream), gpu })
     }
 
     /// The queue that a stream is, in a context.
@@ -233,6 +239,33 @@ impl Backend for Cuda {
         Ok(unsafe { self.queue.enter().copy(dst, src, bytes as usize) }?)
     }
 
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn reach(&self, peer: &dyn Backend) -> Result<bool> {
+        match peer.as_any().downcast_ref::<Self>() {
+            Some(peer) => self.gpu.reach(&peer.gpu),
+            None => Ok(false),
+        }
+    }
+
+    unsafe fn copy_to_peer(
+        &self,
+        peer: &dyn Backend,
+        dst: u64,
+        src: u64,
+        bytes: u64,
+    ) -> Result<()> {
+        let Some(peer) = peer.as_any().downcast_ref::<Self>() else {
+            let (src, dst) = (self.gpu.facts.name.clone(), peer.facts().name.clone());
+            return Err(Error::DeviceMismatch { src, dst });
+        };
+        let stream = self.queue.enter();
+        // SAFETY: the caller's obligations.
+        Ok(unsafe { stream.copy_to_peer(peer.context(), dst, src, bytes as usize) }?)
+    }
+
     unsafe fn upload(&self, rows: Rows, host: &[u8]) -> Result<()> {
         debug_assert_eq!(host.len(), rows.count * rows.row_bytes);
         // SAFETY: the caller vouches for the rows; an upload only reads `host`.
@@ -332,8 +365,8 @@ impl Backend for Cuda {
         Arc::as_ptr(&self.gpu).addr()
     }
 
-    fn new_queue(&self) -> Result<Arc<dyn Backend>> {
-        Ok(Arc::new(Self::on(self.gpu.clone())?))
+    fn new_queue(&self, urgency: Urgency) -> Result<Arc<dyn Backend>> {
+        Ok(Arc::new(Self::on(self.gpu.clone(), urgency)?))
     }
 
     unsafe fn borrowed_queue(&self, stream: *mut c_void) -> Option<Arc<dyn Backend>> {

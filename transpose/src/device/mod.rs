@@ -27,6 +27,7 @@ use deleter::Deleter;
 use host_memory::Retired;
 #[cfg(feature = "simulator")]
 use simt::Checks;
+use std::any::Any;
 use std::ffi::c_void;
 use std::fmt;
 #[cfg(feature = "simulator")]
@@ -74,6 +75,20 @@ pub(crate) trait Backend: Send + Sync {
     /// # Safety
     /// Both ranges lie inside live allocations.
     unsafe fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<()>;
+
+    /// What [`reach`](Self::reach) and [`copy_to_peer`](Self::copy_to_peer) look at a device as.
+    fn as_any(&self) -> &dyn Any;
+
+    /// Has this device's kernels reach all memory that `peer` allocates, from now on and for good; `false` if they cannot.
+    fn reach(&self, peer: &dyn Backend) -> Result<bool>;
+
+    /// Queues a copy to memory of another device of the same kind, reached or not.
+    ///
+    /// # Safety
+    /// `src` lies inside a live allocation of this device, `dst` inside one of the peer's; what else is queued that uses either is in
+    /// order with this queue.
+    unsafe fn copy_to_peer(&self, peer: &dyn Backend, dst: u64, src: u64, bytes: u64)
+    -> Result<()>;
 
     /// Copies rows of `row_bytes` from the host to `rows`; `host` has been read on return.
     ///
@@ -129,7 +144,7 @@ pub(crate) trait Backend: Send + Sync {
     fn memory_id(&self) -> usize;
 
     /// One more queue of the same device.
-    fn new_queue(&self) -> Result<Arc<dyn Backend>>;
+    fn new_queue(&self, urgency: Urgency) -> Result<Arc<dyn Backend>>;
 
     /// The stream as a queue of the same device, if it is a GPU.
     ///
@@ -175,6 +190,15 @@ pub(crate) trait Backend: Send + Sync {
 
     /// The device's own time for what `work` queues; `None` where that means nothing.
     fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Duration>>;
+}
+
+/// Whose kernels start first where several wait for a place to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// Before all others.
+    First,
+    /// As those of other programs' streams.
+    Usual,
 }
 
 /// Equally long rows in device memory, and how far they are apart on the host.
@@ -297,7 +321,12 @@ impl Device {
     /// # Errors
     /// What the driver answers.
     pub fn new_stream(&self) -> Result<Self> {
-        Ok(Device { backend: self.backend.new_queue()?, facts: self.facts.clone() })
+        self.new_stream_of(Urgency::Usual)
+    }
+
+    /// Like [`new_stream`](Self::new_stream), for kernels that are more urgent than others, or are not.
+    pub(crate) fn new_stream_of(&self, urgency: Urgency) -> Result<Self> {
+        Ok(Device { backend: self.backend.new_queue(urgency)?, facts: self.facts.clone() })
     }
 
     fn with(backend: impl Backend + 'static) -> Self {
@@ -325,6 +354,20 @@ impl Device {
     #[cfg(feature = "simulator")]
     pub fn simulated_with(checks: Checks) -> Self {
         Self::with(simulated::Simulated::new(checks))
+    }
+
+    /// As many simulated devices as asked for, each with memory of its own that the kernels of all of them reach, as those of GPUs
+    /// that are linked do: for a [`DeviceGroup`](crate::DeviceGroup). Two devices made by [`simulated`](Self::simulated) do not reach each
+    /// other's memory.
+    #[cfg(feature = "simulator")]
+    pub fn simulated_peers(count: usize) -> Vec<Self> {
+        Self::simulated_peers_with(count, Checks::NONE)
+    }
+
+    /// Like [`simulated_peers`](Self::simulated_peers), with checks as [`simulated_with`](Self::simulated_with) has them.
+    #[cfg(feature = "simulator")]
+    pub fn simulated_peers_with(count: usize, checks: Checks) -> Vec<Self> {
+        simulated::Simulated::peers(count, checks).into_iter().map(Self::with).collect()
     }
 
     /// What plans on this handle are made by: what the device is like, unless the handle was made by
@@ -578,6 +621,37 @@ impl Device {
         unsafe { self.backend.copy(dst, src, bytes as u64) }
     }
 
+    /// Has this device's kernels reach all memory that `peer` allocates, from now on and for good; `false` if they cannot.
+    pub(crate) fn reach(&self, peer: &Device) -> Result<bool> {
+        if self.backend.memory_id() == peer.backend.memory_id() {
+            return Ok(true);
+        }
+        self.backend.reach(&*peer.backend)
+    }
+
+    /// Queues a copy to memory of `peer`, a device of the same kind, which may be this one.
+    ///
+    /// # Safety
+    /// `src` lies inside a live allocation of this device, `dst` inside one of the peer's, and they do not overlap; what else is queued
+    /// that uses either is in order with this queue.
+    pub(crate) unsafe fn copy_to_peer(
+        &self,
+        peer: &Device,
+        dst: u64,
+        src: u64,
+        bytes: usize,
+    ) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        if self.backend.memory_id() == peer.backend.memory_id() {
+            // SAFETY: the caller's obligations.
+            return unsafe { self.copy(src, dst, bytes) };
+        }
+        // SAFETY: the caller's obligations.
+        unsafe { self.backend.copy_to_peer(&*peer.backend, dst, src, bytes as u64) }
+    }
+
     /// Copies the elements of a matrix to `address`.
     ///
     /// # Safety
@@ -717,6 +791,11 @@ impl Buffer {
 
     pub fn bytes(&self) -> usize {
         self.bytes as usize
+    }
+
+    /// Whether the device has allocated it, so that other devices [reach](Device::reach) it.
+    pub fn is_of_device(&self) -> bool {
+        self.deleter.is_none()
     }
 
     /// Has the memory belong to another queue of its device: what is queued there from now on comes after what was queued here.

@@ -1,12 +1,13 @@
 //! The simulator as a device: the shipped PTX, executed on the CPU.
 
 use super::host_memory::{HostMemory, Retired};
-use super::{Backend, Mark, Rows, Step};
+use super::{Backend, Mark, Rows, Step, Urgency};
 use crate::image::EntryPoint;
 use crate::launch::Launch;
 use crate::simulator::{self, DeviceId, Launched};
 use crate::{Error, Facts, MemoryInfo, Result};
 use simt::{Checks, Kernel, LaunchConfig, Memory, Options};
+use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,8 @@ pub(super) struct Simulated(Arc<Shared>);
 
 /// What all queues share.
 struct Shared {
-    memory: Memory,
+    /// The memory of all devices that reach each other's.
+    memory: Arc<Memory>,
     checks: Checks,
     facts: Facts,
     retired: Retired,
@@ -27,13 +29,30 @@ struct Shared {
 
 impl Simulated {
     pub fn new(checks: Checks) -> Self {
-        let memory = match checks.uninitialised_global {
-            true => Memory::new(MEMORY_LIMIT).tracking_initialised(),
-            false => Memory::new(MEMORY_LIMIT),
-        };
+        Self::with_memory(memory(MEMORY_LIMIT, checks), checks)
+    }
+
+    /// Devices that reach each other's memory.
+    pub fn peers(count: usize, checks: Checks) -> Vec<Self> {
+        let memory = memory(MEMORY_LIMIT.saturating_mul(count as u64), checks);
+        (0..count).map(|_| Self::with_memory(memory.clone(), checks)).collect()
+    }
+
+    fn with_memory(memory: Arc<Memory>, checks: Checks) -> Self {
         let (facts, retired) = (Facts::simulated(), Retired::default());
         Simulated(Arc::new(Shared { memory, checks, facts, retired }))
     }
+
+    /// The memory of another simulated device; `None` for a GPU.
+    fn memory_of(peer: &dyn Backend) -> Option<&Arc<Memory>> {
+        peer.as_any().downcast_ref::<Self>().map(|peer| &peer.0.memory)
+    }
+}
+
+/// Memory of so many bytes, for devices with such checks.
+fn memory(limit: u64, checks: Checks) -> Arc<Memory> {
+    let memory = Memory::new(limit);
+    Arc::new(if checks.uninitialised_global { memory.tracking_initialised() } else { memory })
 }
 
 /// An entry point as the simulator runs it.
@@ -74,6 +93,37 @@ impl Backend for Simulated {
 
     unsafe fn copy(&self, dst: u64, src: u64, bytes: u64) -> Result<()> {
         Ok(self.0.memory.copy(dst, src, bytes)?)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn reach(&self, peer: &dyn Backend) -> Result<bool> {
+        Ok(Self::memory_of(peer).is_some_and(|memory| Arc::ptr_eq(memory, &self.0.memory)))
+    }
+
+    unsafe fn copy_to_peer(
+        &self,
+        peer: &dyn Backend,
+        dst: u64,
+        src: u64,
+        bytes: u64,
+    ) -> Result<()> {
+        let Some(memory) = Self::memory_of(peer) else {
+            let (src, dst) = (self.0.facts.name.clone(), peer.facts().name.clone());
+            return Err(Error::DeviceMismatch { src, dst });
+        };
+        if Arc::ptr_eq(memory, &self.0.memory) {
+            return Ok(memory.copy(dst, src, bytes)?);
+        }
+        let mut chunk = [0; 1 << 12];
+        for start in (0..bytes).step_by(chunk.len()) {
+            let chunk = &mut chunk[..(bytes - start).min(1 << 12) as usize];
+            self.0.memory.read(src + start, chunk)?;
+            memory.write(dst + start, chunk)?;
+        }
+        Ok(())
     }
 
     unsafe fn upload(&self, rows: Rows, host: &[u8]) -> Result<()> {
@@ -178,7 +228,7 @@ impl Backend for Simulated {
         Arc::as_ptr(&self.0).addr()
     }
 
-    fn new_queue(&self) -> Result<Arc<dyn Backend>> {
+    fn new_queue(&self, _: Urgency) -> Result<Arc<dyn Backend>> {
         Ok(Arc::new(Simulated(self.0.clone())))
     }
 

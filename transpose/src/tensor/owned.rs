@@ -86,6 +86,11 @@ impl<T: Pod> DeviceTensor<T> {
         self.buffer.address() + (self.layout.offset() * size_of::<T>()) as u64
     }
 
+    /// Whether its device has allocated the memory, so that other devices can reach it.
+    pub(crate) fn is_of_device(&self) -> bool {
+        self.buffer.is_of_device()
+    }
+
     pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
         &mut self.buffer
     }

@@ -163,6 +163,10 @@ driver! { false:
         value.write(state().attributes.get(&attribute).copied().unwrap_or(usual));
         0
     }
+    fn cuDeviceCanAccessPeer(can: *mut i32, device: i32, peer: i32) {
+        can.write(i32::from(device != peer));
+        0
+    }
     fn cuDeviceTotalMem_v2(bytes: *mut usize, _device: i32) { bytes.write(80 << 30); 0 }
     fn cuDevicePrimaryCtxRetain(context: *mut usize, _device: i32) {
         context.write(PRIMARY);
@@ -207,6 +211,12 @@ fn note(what: &str, event: u64, stream: u64) -> u32 {
 driver! { true:
     fn cuCtxGetDevice(device: *mut i32) { device.write(0); 0 }
     fn cuCtxSynchronize() { 0 }
+    fn cuCtxEnablePeerAccess(_peer: usize, _flags: u32) { 0 }
+    fn cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) {
+        least.write(0);
+        greatest.write(-5);
+        0
+    }
     fn cuStreamCreate(stream: *mut u64, _flags: u32) { stream.write(state().create("stream")); 0 }
     fn cuStreamDestroy_v2(stream: u64) { destroy("stream", stream) }
     fn cuStreamSynchronize(_stream: u64) { 0 }
@@ -260,6 +270,9 @@ driver! { true:
     fn cuMemcpyHtoDAsync_v2(_to: u64, _from: u64, _bytes: usize, _stream: u64) { 0 }
     fn cuMemcpyDtoHAsync_v2(_to: u64, _from: u64, _bytes: usize, _stream: u64) { 0 }
     fn cuMemcpyDtoDAsync_v2(_to: u64, _from: u64, _bytes: usize, _stream: u64) { 0 }
+    fn cuMemcpyPeerAsync(
+        _to: u64, _there: usize, _from: u64, _here: usize, _bytes: usize, _stream: u64
+    ) { 0 }
     fn cuMemcpy2DAsync_v2(_copy: *const c_void, _stream: u64) { 0 }
 
     fn cuModuleLoadData(module: *mut u64, _image: *const c_void) {
@@ -300,6 +313,7 @@ mod newer {
         }
         fn cuMemPoolDestroy(pool: u64) { destroy("pool", pool) }
         fn cuMemPoolSetAttribute(_pool: u64, _attribute: u32, _value: *mut c_void) { 0 }
+        fn cuMemPoolSetAccess(_pool: u64, _access: *const c_void, _count: usize) { 0 }
         fn cuMemPoolTrimTo(_pool: u64, _bytes: usize) { 0 }
         fn cuMemAllocFromPoolAsync(address: *mut u64, _bytes: usize, _pool: u64, _stream: u64) {
             address.write(state().create("pool memory"));

@@ -51,6 +51,20 @@ impl Gpu {
         Self::of(ordinal, facts, context, keep)
     }
 
+    /// Has kernels of this GPU reach all memory that `peer` allocates; `false` if they cannot. Asked again, it does no harm.
+    pub fn reach(&self, peer: &Gpu) -> Result<bool> {
+        if self.ordinal == peer.ordinal {
+            // Memory of pools is in no context.
+            return Ok(self.context.as_raw() == peer.context.as_raw() || peer.memory.is_pooled());
+        }
+        if !self.context.device().can_access(peer.context.device())? {
+            return Ok(false);
+        }
+        self.context.enable_peer(&peer.context)?;
+        peer.memory.let_access(&self.context)?;
+        Ok(true)
+    }
+
     fn of(ordinal: u32, facts: Facts, context: Context, keep: Option<Keep>) -> Result<Self> {
         let kernels = Kernels::new(&context, facts.compute_capability, facts.block_shared);
         let memory = Memory::new(&context)?;

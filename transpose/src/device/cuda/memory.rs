@@ -26,6 +26,16 @@ impl Memory {
         Ok(Memory { pool: MemoryPool::new(context, keep)? })
     }
 
+    /// Whether memory comes from a pool.
+    pub fn is_pooled(&self) -> bool {
+        self.pool.is_some()
+    }
+
+    /// Has the device of a context reach what comes from the pool, if there is one.
+    pub fn let_access(&self, context: &Context) -> Result<(), Error> {
+        self.pool.as_ref().map_or(Ok(()), |pool| pool.let_access(context.device()))
+    }
+
     /// `bytes` > 0 bytes, aligned to 256, for work that is queued on the stream after this.
     pub fn allocate(&self, bytes: usize, stream: &Stream) -> Result<u64, Error> {
         let Some(pool) = &self.pool else { return stream.context().allocate(bytes) };

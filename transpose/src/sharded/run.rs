@@ -1,0 +1,216 @@
+//! Running an exchange: what is queued on which stream of which device, and in what order.
+//!
+//! Each shard belongs to the queue of its own device, and the rule of all memory holds here too: *all that uses a buffer is in the order of its
+//! home queue*. A stream of the group that is to read or write a shard waits first for a mark behind all that the shard's home has queued. In
+//! the end each home waits for a mark behind all that the streams have queued, also if only a part could be; where that cannot be had, the
+//! call waits. So nothing outlives the call that could be leaked, and anything may be dropped after it.
+//!
+//! No stream waits for a mark that is put later, so streams never wait for each other in a circle.
+
+use super::group::{DeviceGroup, Lanes};
+use super::plan::{ShardedPlan, Step, Way};
+use super::staged::{Ferry, ferry};
+use super::tensor::{Ends, ShardedTensor};
+use crate::device::{self, Device, Mark};
+use crate::plan::TensorPlan;
+use crate::{Error, Result};
+use bytemuck::Pod;
+
+impl ShardedPlan {
+    /// Moves `src` to `dst`, both spread as the plan was made for.
+    ///
+    /// The work is queued on the devices; reading an array back waits for it. If a device fails while work is queued, what has been queued
+    /// on the others goes on, and what comes after is in order with it.
+    ///
+    /// # Errors
+    /// [`Error::GroupMismatch`], [`Error::PlanMismatch`] for arrays spread otherwise, and what the devices report.
+    pub fn run<T: Pod>(&self, src: &ShardedTensor<T>, dst: &mut ShardedTensor<T>) -> Result<()> {
+        self.group.require_same(src.group())?;
+        self.group.require_same(dst.group())?;
+        let actual = src.exchange_with(dst, &self.exchange.axes)?;
+        if actual != self.exchange || dst.reachable() != self.reachable {
+            let (planned, actual) = (self.exchange.to_string(), actual.to_string());
+            return Err(Error::PlanMismatch { planned, actual });
+        }
+        let (src, dst) = (src.ends(), dst.ends());
+        let mut order = Order::after(&self.group, &src, &dst)?;
+        // SAFETY: the plan was made for arrays that are spread so, their shards without gaps and aligned as allocations are; their memory
+        // lives, and `dst` is borrowed exclusively. The order is that of the shards' homes.
+        let queued = unsafe { self.queue(&mut order, &src, &dst) };
+        queued.and(order.before(&src, &dst))
+    }
+
+    /// Queues all steps: a step of each device in turn, so that all links are busy soon.
+    ///
+    /// # Safety
+    /// The ends are of arrays that are spread as the plan was made for, which live; nothing else uses the destination, or writes the source,
+    /// but what `order` was made after, and what it is finished before.
+    unsafe fn queue(&self, order: &mut Order<'_>, src: &Ends<'_>, dst: &Ends<'_>) -> Result<()> {
+        let devices = 0..self.group.count();
+        let most = |lists: &[Vec<Step>]| lists.iter().map(Vec::len).max().unwrap_or(0);
+        let (far, near) = (most(&self.far), most(&self.near));
+        let mut one = |device: usize, lane: usize, step: Option<&Step>| match step {
+            // SAFETY: the caller's obligations.
+            Some(step) => unsafe { queue(order, device, lane, step, src, dst) },
+            None => Ok(()),
+        };
+        for round in 0..far.max(near) {
+            for device in devices.clone() {
+                one(device, round % self.options.far_streams, self.far[device].get(round))?;
+                if self.options.overlaps {
+                    one(device, NEAR, self.near[device].get(round))?;
+                }
+            }
+        }
+        if self.options.overlaps {
+            return Ok(());
+        }
+        // Behind what goes to other devices.
+        let last = far.saturating_sub(1) % self.options.far_streams;
+        for round in 0..near {
+            for device in devices.clone() {
+                one(device, last, self.near[device].get(round))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Queues one step of a device.
+///
+/// # Safety
+/// Those of [`ShardedPlan::queue`].
+unsafe fn queue(
+    order: &mut Order<'_>,
+    device: usize,
+    lane: usize,
+    step: &Step,
+    src: &Ends<'_>,
+    dst: &Ends<'_>,
+) -> Result<()> {
+    let from = src.addresses[device] + step.offsets[0];
+    let to = dst.addresses[step.dst] + step.offsets[1];
+    match &step.way {
+        Way::Direct(plan) => {
+            let lane = order.lane(device, lane, [Some(device), Some(step.dst)])?;
+            // SAFETY: the caller's obligations; the lane is in order with both shards' homes.
+            unsafe { launch(plan, lane, dst.homes[step.dst], [from, to]) }
+        }
+        Way::Staged { pack, unpack, bytes } => {
+            let here = order.lane(device, lane, [Some(device), None])?;
+            let there = order.lane(step.dst, NEAR, [None, Some(step.dst)])?;
+            let ferry_of = Ferry { here, there, bytes: *bytes };
+            // SAFETY: the caller's obligations; each lane is in order with the home of the shard that it uses.
+            unsafe {
+                ferry(
+                    &ferry_of,
+                    |packed| launch(pack, here, here, [from, packed]),
+                    |arrived| launch(unpack, there, there, [arrived, to]),
+                )
+            }
+        }
+    }
+}
+
+/// Queues a move whose destination is `peer`'s memory, which `lane`'s device reaches.
+///
+/// # Safety
+/// The addresses are those of arrays that the plan was made for, in live memory, and the lane is in order with all else that uses them.
+unsafe fn launch(
+    plan: &TensorPlan,
+    lane: &Device,
+    peer: &Device,
+    addresses: [u64; 2],
+) -> Result<()> {
+    plan.steps(addresses).iter().try_for_each(|step| match step {
+        // SAFETY: the caller's obligations.
+        device::Step::Launch(launch, addresses) => unsafe { lane.launch(launch, *addresses) },
+        device::Step::Copy { dst, src, bytes } => {
+            // SAFETY: the caller's obligations; two shards do not overlap.
+            unsafe { lane.copy_to_peer(peer, *dst, *src, *bytes) }
+        }
+    })
+}
+
+/// The number of a device's stream for what stays; those for what goes come before.
+const NEAR: usize = 2;
+
+/// The order between the homes of shards and the streams that exchange them.
+struct Order<'a> {
+    lanes: &'a [Lanes],
+    /// Behind what the homes of the source's shards, and of the destination's, had queued before.
+    marks: [Vec<Mark>; 2],
+    /// For each device and each of its streams, which of the marks it has waited for.
+    waited: Vec<[Waited; 3]>,
+}
+
+/// What a stream has waited for: the shards of either side.
+#[derive(Clone, Default)]
+struct Waited([Vec<bool>; 2]);
+
+impl<'a> Order<'a> {
+    /// An order in which all comes after what the shards' homes have queued so far.
+    fn after(group: &'a DeviceGroup, src: &Ends<'_>, dst: &Ends<'_>) -> Result<Self> {
+        let mark = |home: &&Device| {
+            let mark = home.mark(false)?;
+            home.put(&mark)?;
+            Ok(mark)
+        };
+        let marks = |ends: &Ends<'_>| ends.homes.iter().map(mark).collect::<Result<Vec<_>>>();
+        let (lanes, none) = (group.lanes(), vec![false; group.count()]);
+        let waited = [(); 3].map(|()| Waited([none.clone(), none.clone()]));
+        Ok(Order { lanes, marks: [marks(src)?, marks(dst)?], waited: vec![waited; lanes.len()] })
+    }
+
+    /// A stream of a device, to use the shards that are named of source and destination on.
+    fn lane(
+        &mut self,
+        device: usize,
+        lane: usize,
+        shards: [Option<usize>; 2],
+    ) -> Result<&'a Device> {
+        let queue = self.lanes[device].get(lane);
+        let Waited(waited) = &mut self.waited[device][lane];
+        for (side, shard) in shards.into_iter().enumerate() {
+            if let Some(shard) = shard.filter(|&shard| !waited[side][shard]) {
+                queue.wait_for_mark(&self.marks[side][shard])?;
+                waited[side][shard] = true;
+            }
+        }
+        Ok(queue)
+    }
+
+    /// Has all that the shards' homes queue from now on come after all that was queued on the streams; or waits for that now.
+    fn before(&self, src: &Ends<'_>, dst: &Ends<'_>) -> Result<()> {
+        self.homes_wait(src, dst).inspect_err(|_| {
+            for lane in self.lanes.iter().flat_map(Lanes::all) {
+                // A failure is one of the queued work, or the context is lost; what is lost runs no more.
+                let _ = lane.synchronize();
+            }
+        })
+    }
+
+    fn homes_wait(&self, src: &Ends<'_>, dst: &Ends<'_>) -> Result<()> {
+        for (device, (lanes, waited)) in self.lanes.iter().zip(&self.waited).enumerate() {
+            let used = |lane: usize| waited[lane].0.iter().flatten().any(|waited| *waited);
+            if !(0..waited.len()).any(used) {
+                continue;
+            }
+            for lane in (0..NEAR).filter(|&lane| used(lane)) {
+                lanes.near.wait_for(lanes.get(lane))?;
+            }
+            let done = lanes.near.mark(false)?;
+            lanes.near.put(&done)?;
+            src.homes[device].wait_for_mark(&done)?;
+            dst.homes.iter().try_for_each(|home| home.wait_for_mark(&done))?;
+        }
+        Ok(())
+    }
+}
+
+impl Lanes {
+    /// The stream of a number.
+    fn get(&self, lane: usize) -> &Device {
+        self.far.get(lane).unwrap_or(&self.near)
+    }
+}

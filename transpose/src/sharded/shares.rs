@@ -1,0 +1,116 @@
+//! How the indices of an axis are shared out among devices. Pure arithmetic.
+
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// Starts of shares are multiples of so many indices where an axis is long enough: then rows of every shard start on vectors, and tiles are
+/// whole.
+const WHOLE: usize = 64;
+
+/// The consecutive indices of an axis that each device of a group has: in order, of any lengths, 0 too.
+///
+/// ```
+/// use transpose::Shares;
+/// let shares = Shares::even(1000, 3);
+/// assert_eq!(shares.lengths().collect::<Vec<_>>(), [384, 320, 296]);
+/// let shares = Shares::of_lengths(&[10, 0, 5]);
+/// assert_eq!((shares.range(2), shares.len()), (10..15, 15));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// Where each share ends.
+    ends: Vec<usize>,
+}
+
+impl Shares {
+    /// Equal shares of an axis of `length` indices, as nearly as whole tiles permit: shares of long axes differ by up to 64.
+    pub fn even(length: usize, devices: usize) -> Self {
+        // Short axes are shared out index by index.
+        let unit = if length >= devices.saturating_mul(4 * WHOLE) { WHOLE } else { 1 };
+        let units = length.div_ceil(unit);
+        let (each, more) = match devices {
+            0 => (0, 0),
+            devices => (units / devices, units % devices),
+        };
+        let end = |device| ((device + 1) * each + more.min(device + 1)) * unit;
+        Shares { ends: (0..devices).map(|device| end(device).min(length)).collect() }
+    }
+
+    /// Shares of these lengths, whose sum saturates at the largest number.
+    pub fn of_lengths(lengths: &[usize]) -> Self {
+        let mut end = 0usize;
+        let ends = lengths.iter().map(|length| {
+            end = end.saturating_add(*length);
+            end
+        });
+        Shares { ends: ends.collect() }
+    }
+
+    /// How many shares there are.
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The length of the axis.
+    pub fn len(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// Whether all shares are empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The indices of one device; an empty range at the end for a device that there is not.
+    pub fn range(&self, device: usize) -> Range<usize> {
+        let end = |device: usize| self.ends.get(device).copied().unwrap_or(self.len());
+        device.checked_sub(1).map_or(0, end)..end(device)
+    }
+
+    /// The lengths of the shares.
+    pub fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.count()).map(|device| self.range(device).len())
+    }
+
+    /// Refuses shares that are not one for each of so many devices, of an axis of `length` indices.
+    pub(super) fn require(&self, devices: usize, length: usize) -> Result<()> {
+        if self.count() == devices && self.len() == length {
+            return Ok(());
+        }
+        Err(Error::Shares { shares: self.lengths().collect(), devices, length })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn even_shares_cover_an_axis_and_differ_by_a_tile(length in 0..100_000usize, devices in 1..9usize) {
+            let shares = Shares::even(length, devices);
+            prop_assert_eq!((shares.count(), shares.len()), (devices, length));
+            let lengths: Vec<usize> = shares.lengths().collect();
+            prop_assert_eq!(lengths.iter().sum::<usize>(), length);
+            let (least, most) = (lengths.iter().min().unwrap(), lengths.iter().max().unwrap());
+            prop_assert!(most - least <= 2 * WHOLE, "{lengths:?}");
+            if length >= devices * 4 * WHOLE {
+                prop_assert!((0..devices).all(|device| shares.range(device).start % WHOLE == 0));
+            } else {
+                prop_assert!(most - least <= 1, "{lengths:?}");
+            }
+        }
+
+        #[test]
+        fn ranges_follow_each_other(lengths in proptest::collection::vec(0..9usize, 0..9)) {
+            let shares = Shares::of_lengths(&lengths);
+            let mut next = 0;
+            for (device, length) in lengths.iter().enumerate() {
+                prop_assert_eq!(shares.range(device), next..next + length);
+                next += length;
+            }
+            prop_assert_eq!(shares.range(lengths.len()), next..next);
+        }
+    }
+}
