@@ -396,6 +396,45 @@ pub enum Error {
         reason: &'static str,
     },
 
+    /// Processes that cannot come together, or did not end what they began.
+    #[error("the processes are no world: {reason}")]
+    World {
+        /// Why not.
+        reason: String,
+    },
+
+    /// Another process that does not do its part.
+    #[error("process {rank}: {reason}")]
+    Peer {
+        /// Which process.
+        rank: usize,
+        /// What it did, or did not do.
+        reason: String,
+    },
+
+    /// A process that is about to do something else than this one.
+    #[error("process {rank} is about to do something else: {theirs} there, {mine} here")]
+    Disagreement {
+        /// Which process.
+        rank: usize,
+        /// What this process is about to do.
+        mine: String,
+        /// What that process is about to do; nothing, if its arrays do not fit its plan.
+        theirs: String,
+    },
+
+    /// NCCL that could not be opened, or that refused a call.
+    #[cfg(feature = "nccl")]
+    #[error("{operation} failed with {code}: {text}")]
+    Nccl {
+        /// NCCL's function that was called; `dlopen` where the library or a function was not found.
+        operation: &'static str,
+        /// Its answer, an `ncclResult_t`; 0 where nothing answered.
+        code: i32,
+        /// What NCCL, or the dynamic loader, says of it.
+        text: String,
+    },
+
     /// Matrices that a plan was not made for.
     #[error(fmt = plan_mismatch)]
     PlanMismatch {

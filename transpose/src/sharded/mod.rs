@@ -13,6 +13,7 @@ mod moving;
 mod options;
 mod pieces;
 mod plan;
+mod processes;
 mod run;
 mod shares;
 mod staged;
@@ -22,5 +23,10 @@ pub use group::DeviceGroup;
 pub use matrix::ShardedMatrix;
 pub use options::ExchangeOptions;
 pub use plan::ShardedPlan;
+#[cfg(feature = "nccl")]
+pub use processes::Nccl;
+pub use processes::{
+    DistributedMatrix, DistributedPlan, DistributedTensor, Parcel, Sockets, Transport, World,
+};
 pub use shares::Shares;
 pub use tensor::ShardedTensor;

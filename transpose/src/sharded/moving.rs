@@ -23,7 +23,7 @@ impl<T: Pod> ShardedTensor<T> {
     /// # Errors
     /// [`Error::NoSuchAxis`], [`Error::OutOfMemory`], and what the devices report.
     pub fn all_to_all(&self, axis: usize) -> Result<Self> {
-        let shares = even(self.group(), self.shape(), axis)?;
+        let shares = even(self.group().count(), self.shape(), axis)?;
         let mut dst = Self::uninitialized(self.group(), self.shape(), axis, &shares)?;
         let axes: Vec<usize> = (0..self.shape().len()).collect();
         self.permute_into(&axes, &mut dst)?;
@@ -38,7 +38,7 @@ impl<T: Pod> ShardedMatrix<T> {
     /// [`Error::OutOfMemory`], and what the devices report.
     pub fn transposed(&self) -> Result<Self> {
         let shape = [self.ncols(), self.nrows()];
-        let shares = even(self.group(), &shape, 0)?;
+        let shares = even(self.group().count(), &shape, 0)?;
         let mut dst = ShardedTensor::uninitialized(self.group(), &shape, 0, &shares)?;
         self.as_tensor().permute_into(&[1, 0], &mut dst)?;
         Self::from_tensor(dst)

@@ -10,12 +10,13 @@ pub struct ExchangeOptions {
     pub(super) step_bytes: usize,
     pub(super) far_streams: usize,
     pub(super) overlaps: bool,
+    pub(super) far_blocks: u32,
 }
 
 impl Default for ExchangeOptions {
     /// What is fastest on the machines measured.
     fn default() -> Self {
-        ExchangeOptions { step_bytes: STEP_BYTES, far_streams: 2, overlaps: true }
+        ExchangeOptions { step_bytes: STEP_BYTES, far_streams: 2, overlaps: true, far_blocks: 1 }
     }
 }
 
@@ -37,5 +38,12 @@ impl ExchangeOptions {
     #[must_use]
     pub fn overlaps(self, overlaps: bool) -> Self {
         ExchangeOptions { overlaps, ..self }
+    }
+
+    /// How many blocks that store to another device a multiprocessor runs together, while others move what stays; 0 for as many as fit. More
+    /// of them make the link no faster, and leave the others no room.
+    #[must_use]
+    pub fn far_blocks(self, blocks: u32) -> Self {
+        ExchangeOptions { far_blocks: blocks, ..self }
     }
 }

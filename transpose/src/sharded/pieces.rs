@@ -40,6 +40,27 @@ pub(super) struct Piece {
 }
 
 impl Exchange {
+    /// The exchange that makes an array of a shape, spread one way, one of another shape, spread another way, whose axis `i` is axis
+    /// `axes[i]` of the first.
+    pub fn between(
+        element_bytes: usize,
+        (from, src): (&[usize], &Spread),
+        axes: &[usize],
+        (to, dst): (&[usize], &Spread),
+    ) -> Result<Self> {
+        let permuted = TensorLayout::contiguous(from, element_bytes)?.permute_axes(axes)?;
+        if permuted.shape() != to {
+            let (src, dst) = (permuted.shape().to_vec(), to.to_vec());
+            return Err(Error::TensorShapeMismatch { src, dst });
+        }
+        // A permutation names each axis.
+        let axis = axes.iter().position(|&axis| axis == src.axis);
+        let axis = axis.ok_or(Error::NoSuchAxis { axis: src.axis, axes: axes.len() })?;
+        let (shape, axes) = (to.to_vec(), axes.to_vec());
+        let src = Spread { axis, shares: src.shares.clone() };
+        Ok(Exchange { element_bytes, shape, axes, src, dst: dst.clone() })
+    }
+
     /// The pieces, turn by turn; the first turn is what stays where it is. None of them is empty.
     pub fn pieces(&self) -> Result<Vec<Piece>> {
         let devices = self.src.shares.count();
@@ -102,31 +123,46 @@ impl Exchange {
     }
 }
 
-/// A piece in steps of about `most` bytes, cut along its longest axis but the destination's fastest: rows of the destination stay whole.
+/// A piece in steps of at most `most` bytes, if an element has no more: cut along its longest axis but the destination's fastest, so that rows
+/// of the destination stay whole where they can.
 pub(super) fn steps(
-    [from, to]: [TensorLayout; 2],
+    layouts: [TensorLayout; 2],
     element_bytes: usize,
     most: usize,
 ) -> Result<Vec<[TensorLayout; 2]>> {
+    let mut steps = Vec::new();
+    cut(layouts, element_bytes, most, &mut steps)?;
+    Ok(steps)
+}
+
+fn cut(
+    [from, to]: [TensorLayout; 2],
+    element_bytes: usize,
+    most: usize,
+    steps: &mut Vec<[TensorLayout; 2]>,
+) -> Result<()> {
     /// Cuts are at multiples of so many indices, so that tiles are whole.
     const WHOLE: usize = 64;
     let bytes = from.len().saturating_mul(element_bytes);
     let slow = from.rank().saturating_sub(1);
-    let Some(axis) = (0..slow).max_by_key(|&axis| from.shape()[axis]) else {
-        return Ok(vec![[from, to]]);
-    };
-    let length = from.shape()[axis];
-    let count = bytes.div_ceil(most.max(1)).max(1);
-    let mut step = length.div_ceil(count).max(1);
-    if step > WHOLE / 2 {
-        step = step.next_multiple_of(WHOLE);
+    let longest = (0..slow).max_by_key(|&axis| from.shape()[axis]);
+    // Where no other axis can be cut, the fastest.
+    let axis = longest.filter(|&axis| from.shape()[axis] > 1).unwrap_or(slow);
+    let length = from.shape().get(axis).copied().unwrap_or(1);
+    if bytes <= most || length <= 1 {
+        steps.push([from, to]);
+        return Ok(());
     }
-    let starts = (0..length).step_by(step);
-    let cut = |start: usize| {
+    let fits = (most / (bytes / length).max(1)).max(1);
+    let unit = if fits >= WHOLE { WHOLE } else { 1 };
+    let count = length.div_ceil(fits / unit * unit);
+    let step = length.div_ceil(count).next_multiple_of(unit);
+    for start in (0..length).step_by(step) {
         let range = start..(start + step).min(length);
-        Ok([from.slice(axis, range.clone(), 1)?, to.slice(axis, range, 1)?])
-    };
-    starts.map(cut).collect()
+        let part = [from.slice(axis, range.clone(), 1)?, to.slice(axis, range, 1)?];
+        cut(part, element_bytes, most, steps)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -185,6 +221,7 @@ mod tests {
                 let from = indices(&exchange, &exchange.src, src, exchange.src_shard(src).unwrap());
                 let to = indices(&exchange, &exchange.dst, dst, exchange.dst_shard(dst).unwrap());
                 for [part, place] in steps(layouts, 1, most).unwrap() {
+                    prop_assert!(part.len() <= most);
                     prop_assert_eq!(part.shape(), place.shape());
                     for (a, b) in part.offsets().zip(place.offsets()) {
                         prop_assert_eq!(from[&a], to[&b]);

@@ -97,13 +97,14 @@ impl ShardedPlan {
         let devices = group.count();
         exchange.require(devices)?;
         let (mut far, mut near) = (vec![Vec::new(); devices], vec![Vec::new(); devices]);
-        let mut planner = Planner { element_bytes: exchange.element_bytes, known: Vec::new() };
+        let mut planner = Planner::new(exchange.element_bytes);
         for Piece { src, dst, layouts } in exchange.pieces()? {
             let direct = src == dst || group.reaches(src, dst) && reachable[dst];
             let sides = [src, dst].map(|device| group.devices()[device].facts());
             let list: &mut Vec<Step> = if src == dst { &mut near[src] } else { &mut far[src] };
             for layouts in steps(layouts, exchange.element_bytes, options.step_bytes)? {
-                let way = planner.way(layouts, sides, direct)?;
+                let room = Room::of(&options, src == dst, devices);
+                let way = planner.way(layouts, sides, direct, room)?;
                 let offset = |layout: &TensorLayout| layout.offset() * exchange.element_bytes;
                 let offsets = layouts.each_ref().map(|layout| offset(layout) as u64);
                 list.push(Step { dst, offsets, way });
@@ -142,7 +143,7 @@ impl ShardedPlan {
 }
 
 /// Makes the moves of a plan, each kind once: most steps are equal but for where they start.
-struct Planner {
+pub(super) struct Planner {
     element_bytes: usize,
     known: Vec<(Kind, Arc<TensorPlan>)>,
 }
@@ -153,23 +154,51 @@ struct Kind {
     layouts: [TensorLayout; 2],
     multiprocessors: usize,
     compute_capability: (i32, i32),
+    room: Room,
+}
+
+/// What room a move leaves to others that run at the same time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// It need not leave any.
+    All,
+    /// All but so many blocks a multiprocessor; 0 for as many as fit.
+    Beside(u32),
+}
+
+impl Room {
+    /// That of a move inside a device, or to another one.
+    fn of(options: &ExchangeOptions, near: bool, devices: usize) -> Self {
+        match options.far_blocks {
+            0 => Room::All,
+            _ if !options.overlaps || devices == 1 => Room::All,
+            _ if near => Room::Beside(0),
+            blocks => Room::Beside(blocks),
+        }
+    }
 }
 
 impl Planner {
+    /// One that knows no move yet, of elements of so many bytes.
+    pub fn new(element_bytes: usize) -> Self {
+        Planner { element_bytes, known: Vec::new() }
+    }
+
     /// How a step goes.
     fn way(
         &mut self,
         [from, to]: [TensorLayout; 2],
         [here, there]: [&Facts; 2],
         direct: bool,
+        room: Room,
     ) -> Result<Way> {
         if direct {
-            return Ok(Way::Direct(self.plan([from, to], here)?));
+            return Ok(Way::Direct(self.plan([from, to], here, room)?));
         }
         let packed = TensorLayout::contiguous(from.shape(), self.element_bytes)?;
         Ok(Way::Staged {
-            pack: self.plan([from, packed], here)?,
-            unpack: self.plan([packed, to], there)?,
+            pack: self.plan([from, packed], here, Room::All)?,
+            unpack: self.plan([packed, to], there, Room::All)?,
             bytes: from.len() * self.element_bytes,
         })
     }
@@ -181,17 +210,27 @@ impl Planner {
     }
 
     /// A move of a device that is like `facts`.
-    fn plan(&mut self, layouts: [TensorLayout; 2], facts: &Facts) -> Result<Arc<TensorPlan>> {
+    pub fn plan(
+        &mut self,
+        layouts: [TensorLayout; 2],
+        facts: &Facts,
+        room: Room,
+    ) -> Result<Arc<TensorPlan>> {
         let kind = Kind {
             layouts: [self.near_the_start(&layouts[0])?, self.near_the_start(&layouts[1])?],
             multiprocessors: facts.multiprocessors,
             compute_capability: facts.compute_capability,
+            room,
         };
         if let Some((_, plan)) = self.known.iter().find(|(known, _)| *known == kind) {
             return Ok(plan.clone());
         }
         let [from, to] = &kind.layouts;
-        let plan = Arc::new(TensorPlan::for_layouts(self.element_bytes, from, to, facts)?);
+        let plan = TensorPlan::for_layouts(self.element_bytes, from, to, facts)?;
+        let plan = Arc::new(match room {
+            Room::All => plan,
+            Room::Beside(blocks) => plan.beside_others(blocks),
+        });
         self.known.push((kind, plan.clone()));
         Ok(plan)
     }

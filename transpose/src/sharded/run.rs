@@ -116,7 +116,7 @@ unsafe fn queue(
 ///
 /// # Safety
 /// The addresses are those of arrays that the plan was made for, in live memory, and the lane is in order with all else that uses them.
-unsafe fn launch(
+pub(super) unsafe fn launch(
     plan: &TensorPlan,
     lane: &Device,
     peer: &Device,

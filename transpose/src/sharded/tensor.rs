@@ -52,7 +52,7 @@ impl<T: Pod> ShardedTensor<T> {
         axis: usize,
         elements: &[T],
     ) -> Result<Self> {
-        let shares = even(group, shape, axis)?;
+        let shares = even(group.count(), shape, axis)?;
         Self::from_host_shared(group, shape, axis, &shares, elements)
     }
 
@@ -69,7 +69,7 @@ impl<T: Pod> ShardedTensor<T> {
     ) -> Result<Self> {
         let whole = TensorLayout::contiguous(shape, size_of::<T>())?;
         require_len(shape, elements.len())?;
-        let spread = Spread::of(group, shape, axis, shares)?;
+        let spread = Spread::of(group.count(), shape, axis, shares)?;
         let shard = |(at, device)| {
             let part = whole.slice(axis, shares.range(at), 1)?;
             DeviceTensor::from_host_strided(device, elements, &part)
@@ -83,7 +83,7 @@ impl<T: Pod> ShardedTensor<T> {
     /// # Errors
     /// [`Error::NoSuchAxis`], [`Error::TooManyAxes`], [`Error::TensorSizeOverflow`], [`Error::OutOfMemory`], and what the devices report.
     pub fn zeroed(group: &DeviceGroup, shape: &[usize], axis: usize) -> Result<Self> {
-        Self::zeroed_shared(group, shape, axis, &even(group, shape, axis)?)
+        Self::zeroed_shared(group, shape, axis, &even(group.count(), shape, axis)?)
     }
 
     /// Like [`zeroed`](Self::zeroed), in these shares.
@@ -117,7 +117,7 @@ impl<T: Pod> ShardedTensor<T> {
         make: impl Fn(&Device, &[usize]) -> Result<DeviceTensor<T>>,
     ) -> Result<Self> {
         TensorLayout::contiguous(shape, size_of::<T>())?;
-        let spread = Spread::of(group, shape, axis, shares)?;
+        let spread = Spread::of(group.count(), shape, axis, shares)?;
         let mut of_shard = shape.to_vec();
         let shard = |(device, length)| {
             of_shard[axis] = length;
@@ -169,7 +169,7 @@ impl<T: Pod> ShardedTensor<T> {
         let shares = Shares::of_lengths(&lengths);
         shape[axis] = shares.len();
         TensorLayout::contiguous(&shape, size_of::<T>())?;
-        let spread = Spread::of(group, &shape, axis, &shares)?;
+        let spread = Spread::of(group.count(), &shape, axis, &shares)?;
         Ok(ShardedTensor { group: group.clone(), shape, spread, shards })
     }
 
@@ -238,37 +238,24 @@ impl<T: Pod> ShardedTensor<T> {
 
     /// The exchange that makes `dst` of this, whose axis `i` is axis `axes[i]` of this.
     pub(super) fn exchange_with(&self, dst: &ShardedTensor<T>, axes: &[usize]) -> Result<Exchange> {
-        let permuted = TensorLayout::contiguous(&self.shape, size_of::<T>())?.permute_axes(axes)?;
-        if permuted.shape() != dst.shape {
-            let (src, dst) = (permuted.shape().to_vec(), dst.shape.clone());
-            return Err(Error::TensorShapeMismatch { src, dst });
-        }
-        // A permutation names each axis.
-        let axis = axes.iter().position(|&axis| axis == self.axis());
-        let axis = axis.ok_or(Error::NoSuchAxis { axis: self.axis(), axes: axes.len() })?;
-        Ok(Exchange {
-            element_bytes: size_of::<T>(),
-            shape: dst.shape.clone(),
-            axes: axes.to_vec(),
-            src: Spread { axis, shares: self.shares().clone() },
-            dst: dst.spread.clone(),
-        })
+        let (src, dst) = ((&*self.shape, &self.spread), (&*dst.shape, &dst.spread));
+        Exchange::between(size_of::<T>(), src, axes, dst)
     }
 }
 
 impl Spread {
-    /// An axis of an array, shared out among the devices of a group.
-    fn of(group: &DeviceGroup, shape: &[usize], axis: usize, shares: &Shares) -> Result<Self> {
+    /// An axis of an array, shared out among so many devices.
+    pub fn of(devices: usize, shape: &[usize], axis: usize, shares: &Shares) -> Result<Self> {
         let length = *shape.get(axis).ok_or(Error::NoSuchAxis { axis, axes: shape.len() })?;
-        shares.require(group.count(), length)?;
+        shares.require(devices, length)?;
         Ok(Spread { axis, shares: shares.clone() })
     }
 }
 
 /// Even shares of an axis.
-pub(super) fn even(group: &DeviceGroup, shape: &[usize], axis: usize) -> Result<Shares> {
+pub(super) fn even(devices: usize, shape: &[usize], axis: usize) -> Result<Shares> {
     let length = shape.get(axis).ok_or(Error::NoSuchAxis { axis, axes: shape.len() })?;
-    Ok(Shares::even(*length, group.count()))
+    Ok(Shares::even(*length, devices))
 }
 
 /// Refuses a slice that has not as many elements as a shape.

@@ -229,6 +229,17 @@ impl TensorPlan {
         })
     }
 
+    /// The same plan for a time when other kernels run too: no more than `blocks` blocks a multiprocessor, as many as fit if that is 0, and what
+    /// shared memory they leave is for others.
+    pub(crate) fn beside_others(mut self, blocks: u32) -> Self {
+        if let Way::Launches(launches) = &mut self.way {
+            for launch in launches {
+                (launch.blocks_per_multiprocessor, launch.beside_others) = (blocks, true);
+            }
+        }
+        self
+    }
+
     /// What [`run`](Self::run) queues for elements `[0, …, 0]` at these addresses, which tensors that the plan is for have.
     pub(crate) fn steps(&self, addresses: [u64; 2]) -> Vec<Step> {
         let [src, dst] = self.starts_in(addresses);
@@ -507,6 +518,7 @@ fn launch<P: Params>(
         block: [block.threads, 1, 1],
         dynamic_shared_bytes: block.shared as u32,
         blocks_per_multiprocessor: 0,
+        beside_others: false,
         evict_last: true,
         cooperative: false,
         offsets: offsets.map(|words| (words * canonical.word_bytes() as isize) as u64),

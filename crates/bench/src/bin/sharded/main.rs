@@ -170,7 +170,7 @@ fn open(arguments: &Arguments) -> Result<DeviceGroup> {
     Ok(group)
 }
 
-const COLUMNS: [Column; 17] = [
+const COLUMNS: [Column; 18] = [
     Column::number("rows", "rows", 6),
     Column::number("cols", "cols", 6),
     Column::number("element_bytes", "bytes", 2),
@@ -180,6 +180,7 @@ const COLUMNS: [Column; 17] = [
     Column::number("step_mib", "step, MiB", 4),
     Column::number("streams", "streams", 1),
     Column::text("overlap", "overlap", 3),
+    Column::number("far_blocks", "blocks", 1),
     Column::number("link_bytes", "sent, bytes", 10),
     Column::number("ms", "ms", 7),
     Column::number("link_gb_s", "GB/s", 6),
@@ -197,15 +198,21 @@ struct Row {
     cells: Vec<Cell>,
 }
 
-/// The options that are measured: bytes of a step, streams, whether local work overlaps.
-fn options(arguments: &Arguments) -> Vec<Option<(usize, usize, bool)>> {
+/// Bytes of a step, streams for what goes to other devices, whether local work overlaps, and blocks a multiprocessor.
+type Choice = (usize, usize, bool, u32);
+
+/// The options that are measured; none for the usual ones.
+fn options(arguments: &Arguments) -> Vec<Option<Choice>> {
     if !arguments.sweep {
         return vec![None];
     }
-    let steps = [4, 8, 32, 128, 4096].map(|mib| mib << 20);
-    let mut all: Vec<_> = steps.map(|step| Some((step, 2, true))).to_vec();
-    all.extend(steps.map(|step| Some((step, 1, true))));
-    all.extend([Some((32 << 20, 2, false)), Some((4096 << 20, 1, false))]);
+    const WHOLE: usize = 1 << 40;
+    let mut all = vec![Some((WHOLE, 1, false, 0))];
+    for blocks in [0, 1, 2, 3] {
+        for (step, streams) in [(WHOLE, 1), (128 << 20, 2), (32 << 20, 1), (32 << 20, 2)] {
+            all.push(Some((step, streams, true, blocks)));
+        }
+    }
     all
 }
 
@@ -225,12 +232,14 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
     let bounds = Bounds::new(src.as_tensor(), dst.as_tensor_mut())?;
     let mut found = Vec::new();
     for chosen in options(arguments) {
-        let (step, streams, overlap) = chosen.unwrap_or((0, 0, true));
+        let (step, streams, overlap, blocks) = chosen.unwrap_or((0, 0, true, 0));
         let options = match chosen {
             None => ExchangeOptions::default(),
-            Some(_) => {
-                ExchangeOptions::default().step_bytes(step).far_streams(streams).overlaps(overlap)
-            }
+            Some(_) => ExchangeOptions::default()
+                .step_bytes(step)
+                .far_streams(streams)
+                .overlaps(overlap)
+                .far_blocks(blocks),
         };
         let start = Instant::now();
         let plan = ShardedPlan::with_options(src.as_tensor(), dst.as_tensor(), &[1, 0], options)?;
@@ -240,7 +249,7 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
         let times = rounds.race(&bounds, || Ok(plan.run(src.as_tensor(), dst.as_tensor_mut())?))?;
         content.forget(dst.as_tensor_mut())?;
         plan.run(src.as_tensor(), dst.as_tensor_mut())?;
-        content.verify(dst.as_tensor(), rows).with_context(|| plan.to_string())?;
+        content.verify(dst.as_tensor(), rows, arguments.sweep).with_context(|| plan.to_string())?;
         let speed = |seconds: f64| sent as f64 / seconds / 1e9;
         let number = |value: Option<f64>, digits| {
             value.map_or(Cell::Nothing, |value| Cell::Number(value, digits, 4))
@@ -261,6 +270,7 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
                 chosen((step >> 20).into()),
                 chosen(streams.into()),
                 chosen(if overlap { "yes" } else { "no" }.into()),
+                chosen(Cell::Count(blocks.into())),
                 sent.into(),
                 number(times.map(|times| times.exchange * 1e3), 3),
                 Cell::speed(times.map(|times| speed(times.exchange))),

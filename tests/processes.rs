@@ -1,0 +1,355 @@
+//! Arrays that several processes hold together. Threads stand for processes: each has a world, a simulated device and connections of its own, and
+//! nothing else in common. What goes wrong in one is an error in all, in bounded time.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use transpose::simt::Checks;
+use transpose::{
+    Device, DeviceMatrix, DeviceTensor, DistributedMatrix, DistributedPlan, DistributedTensor,
+    Error, Parcel, Result, Shares, Sockets, TensorLayout, Transport, World,
+};
+use transpose_tests::Element;
+
+/// Longer than anything takes that does not hang.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where nobody listens now.
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+fn device() -> Device {
+    Device::simulated_with(Checks::ALL_UNTRACKED)
+}
+
+/// Runs `work` as every process of a world, and returns what came of it by rank.
+fn in_processes<R: Send>(
+    size: usize,
+    timeout: Duration,
+    work: impl Fn(World) -> R + Sync,
+) -> Vec<R> {
+    let first = free_address();
+    std::thread::scope(|scope| {
+        let process = |rank| {
+            let work = &work;
+            scope.spawn(move || work(World::connect(rank, size, first, timeout).unwrap()))
+        };
+        let processes: Vec<_> = (0..size).map(process).collect();
+        processes.into_iter().map(|process| process.join().unwrap()).collect()
+    })
+}
+
+fn scrambled<T: Element>(count: usize, salt: u64) -> Vec<T> {
+    (0..count).map(|index| T::scrambled(index, salt)).collect()
+}
+
+fn transposed<T: Element>(cols: usize, elements: &[T]) -> Vec<T> {
+    let rows = elements.len().checked_div(cols).unwrap_or(0);
+    (0..elements.len()).map(|at| elements[at % rows * cols + at / rows]).collect()
+}
+
+/// This process's rows of a matrix, as an array of the world.
+fn spread<T: Element>(
+    world: &World,
+    rows: &Shares,
+    cols: usize,
+    host: &[T],
+) -> DistributedMatrix<T> {
+    let mine = rows.range(world.rank());
+    let part = &host[mine.start * cols..mine.end * cols];
+    let shard = DeviceMatrix::from_host(&device(), mine.len(), cols, part).unwrap();
+    DistributedMatrix::from_shard(world, shard).unwrap()
+}
+
+fn there_and_back<T: Element + Sync>(rows: &[usize], cols: &[usize]) {
+    let (rows, cols) = (Shares::of_lengths(rows), Shares::of_lengths(cols));
+    let host: Vec<T> = scrambled(rows.len() * cols.len(), 1);
+    let expected = transposed(cols.len(), &host);
+    let size = rows.count();
+    in_processes(size, PATIENCE, |world| {
+        let transport = Sockets::new(&world);
+        let src = spread(&world, &rows, cols.len(), &host);
+        assert_eq!(src.as_tensor().shares(), &rows);
+        let shape = [cols.len(), rows.len()];
+        let mut dst =
+            DistributedTensor::zeroed_shared(&world, src.as_tensor().device(), &shape, 0, &cols)
+                .unwrap();
+        let plan = DistributedPlan::new(src.as_tensor(), &dst, &[1, 0]).unwrap();
+        assert!(plan.extra_bytes() <= 64 << 20);
+        for _ in 0..2 {
+            dst.shard_mut().fill(T::scrambled(7, 7)).unwrap();
+            plan.run(src.as_tensor(), &mut dst, &transport).unwrap();
+            let mine = cols.range(world.rank());
+            let part = &expected[mine.start * rows.len()..mine.end * rows.len()];
+            assert!(
+                dst.shard().to_host().unwrap() == part,
+                "{rows:?} × {cols:?}, {}",
+                world.rank()
+            );
+        }
+        let back = DistributedMatrix::from_tensor(dst).unwrap().transposed(&transport).unwrap();
+        let mine = Shares::even(rows.len(), size).range(world.rank());
+        let part = &host[mine.start * cols.len()..mine.end * cols.len()];
+        assert!(back.as_tensor().shard().to_host().unwrap() == part);
+    });
+}
+
+#[test]
+fn matrices_among_processes() {
+    there_and_back::<u32>(&[100], &[70]);
+    there_and_back::<u32>(&[64, 64], &[64, 64]);
+    there_and_back::<u8>(&[70, 33], &[41, 90]);
+    there_and_back::<u64>(&[0, 50, 3], &[60, 0, 9]);
+    there_and_back::<[u8; 3]>(&[5, 20, 70, 1], &[0, 64, 31, 2]);
+    there_and_back::<u128>(&[1, 0, 30, 9, 0, 0, 17], &[0, 0, 11, 8, 1, 40, 3]);
+}
+
+#[test]
+fn heads_for_sequences() {
+    let shape = [2, 30, 6, 8];
+    let host: Vec<u16> = scrambled(shape.iter().product(), 2);
+    let whole = TensorLayout::contiguous(&shape, 2).unwrap();
+    in_processes(3, PATIENCE, |world| {
+        let transport = Sockets::new(&world);
+        let part = |axis: usize, length: usize| {
+            whole.slice(axis, Shares::even(length, 3).range(world.rank()), 1).unwrap()
+        };
+        let shard = DeviceTensor::from_host_strided(&device(), &host, &part(1, 30)).unwrap();
+        let by_sequence = DistributedTensor::from_shard(&world, 1, shard).unwrap();
+        let by_heads = by_sequence.all_to_all(2, &transport).unwrap();
+        let expected = DeviceTensor::from_host_strided(&device(), &host, &part(2, 6)).unwrap();
+        assert_eq!(by_heads.shape(), shape);
+        assert!(by_heads.shard().to_host().unwrap() == expected.to_host().unwrap());
+    });
+}
+
+/// More rounds than buffers, so that each is used anew.
+#[test]
+fn many_rounds() {
+    let (rows, cols) = (3000, 4200);
+    let host: Vec<u64> = (0..rows * cols).map(|at| at as u64).collect();
+    in_processes(2, PATIENCE, |world| {
+        let src = spread(&world, &Shares::even(rows, 2), cols, &host);
+        let plan_of =
+            DistributedMatrix::<u64>::zeroed(&world, src.as_tensor().device(), cols, rows).unwrap();
+        let plan = DistributedPlan::new(src.as_tensor(), plan_of.as_tensor(), &[1, 0]).unwrap();
+        assert!(plan.link_bytes() > 16 << 20 && plan.extra_bytes() <= 64 << 20);
+        let mut dst = plan_of;
+        plan.run(src.as_tensor(), dst.as_tensor_mut(), &Sockets::new(&world)).unwrap();
+        let mine = Shares::even(cols, 2).range(world.rank());
+        let arrived = dst.as_tensor().shard().to_host().unwrap();
+        let is = |at: usize| arrived[at] == ((at % rows) * cols + mine.start + at / rows) as u64;
+        assert!((0..arrived.len()).all(is));
+    });
+}
+
+#[test]
+fn processes_that_disagree() {
+    let refused = in_processes(3, PATIENCE, |world| {
+        // One has another idea of who has what.
+        let lengths = if world.rank() == 1 { [20, 5, 5] } else { [10, 10, 10] };
+        let shares = Shares::of_lengths(&lengths);
+        let device = device();
+        let new = |shape: &[usize; 2], shares: &Shares| {
+            DistributedTensor::<u32>::zeroed_shared(&world, &device, shape, 0, shares).unwrap()
+        };
+        let (src, mut dst) = (new(&[30, 40], &shares), new(&[40, 30], &Shares::even(40, 3)));
+        let refused = src.permute_into(&[1, 0], &mut dst, &Sockets::new(&world)).unwrap_err();
+        // Nothing was moved, and the world goes on.
+        assert_eq!(world.all_gather(&[world.rank() as u8]).unwrap(), [[0], [1], [2]]);
+        refused
+    });
+    for (rank, error) in refused.iter().enumerate() {
+        let other = if rank == 1 { 0 } else { 1 };
+        assert!(matches!(error, Error::Disagreement { rank, .. } if *rank == other), "{error}");
+    }
+}
+
+#[test]
+fn a_plan_for_other_arrays_is_refused_everywhere() {
+    let refused = in_processes(2, PATIENCE, |world| {
+        let device = device();
+        let src = DistributedMatrix::<u32>::zeroed(&world, &device, 30, 40).unwrap();
+        let mut dst = DistributedMatrix::zeroed(&world, &device, 40, 30).unwrap();
+        let plan = DistributedPlan::new(src.as_tensor(), dst.as_tensor(), &[1, 0]).unwrap();
+        let other = DistributedTensor::zeroed_shared(
+            &world,
+            &device,
+            &[30, 40],
+            0,
+            &Shares::of_lengths(&[1, 29]),
+        );
+        let other = other.unwrap();
+        let src = if world.rank() == 1 { &other } else { src.as_tensor() };
+        plan.run(src, dst.as_tensor_mut(), &Sockets::new(&world)).unwrap_err()
+    });
+    assert!(matches!(refused[0], Error::Disagreement { rank: 1, .. }), "{}", refused[0]);
+    assert!(matches!(refused[1], Error::PlanMismatch { .. }), "{}", refused[1]);
+}
+
+#[test]
+fn shards_that_do_not_fit_are_refused_everywhere() {
+    let refused = in_processes(2, PATIENCE, |world| {
+        let shard = DeviceMatrix::<u32>::zeroed(&device(), 10, 20 + world.rank()).unwrap();
+        DistributedMatrix::from_shard(&world, shard).map(drop)
+    });
+    assert!(matches!(refused[0], Err(Error::Shard { device: 1, .. })), "{:?}", refused[0]);
+    assert!(matches!(refused[1], Err(Error::Shard { device: 0, .. })), "{:?}", refused[1]);
+}
+
+/// Carries nothing, and says so.
+struct Broken(Mutex<bool>);
+
+impl Transport for Broken {
+    unsafe fn exchange(&self, _: &Device, _: &[Parcel], _: &[Parcel]) -> Result<()> {
+        Err(Error::Peer { rank: 9, reason: "the cable is cut".to_owned() })
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn abort(&self) {
+        *self.0.lock().unwrap() = true;
+    }
+}
+
+#[test]
+fn what_fails_in_one_process_fails_in_all() {
+    let start = Instant::now();
+    let errors = in_processes(3, PATIENCE, |world| {
+        let src = DistributedMatrix::<u32>::zeroed(&world, &device(), 90, 60).unwrap();
+        if world.rank() == 2 {
+            let broken = Broken(Mutex::new(false));
+            let error = src.transposed(&broken).unwrap_err();
+            assert!(*broken.0.lock().unwrap());
+            return error;
+        }
+        let error = src.transposed(&Sockets::new(&world)).unwrap_err();
+        // The world has failed, and says why again.
+        assert_eq!(world.all_gather(&[]).unwrap_err(), error);
+        error
+    });
+    assert!(errors.iter().all(|error| matches!(error, Error::Peer { .. })), "{errors:?}");
+    assert!(start.elapsed() < PATIENCE / 2, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_process_that_dies() {
+    let start = Instant::now();
+    let errors = in_processes(4, PATIENCE, |world| {
+        if world.rank() == 3 {
+            return None;
+        }
+        let src = DistributedMatrix::<u32>::zeroed(&world, &device(), 90, 60).unwrap();
+        src.transposed(&Sockets::new(&world)).err()
+    });
+    assert!(
+        errors[..3].iter().all(|error| matches!(error, Some(Error::Peer { .. }))),
+        "{errors:?}"
+    );
+    assert!(start.elapsed() < PATIENCE / 2, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_process_that_sleeps() {
+    let (patience, start) = (Duration::from_millis(300), Instant::now());
+    let errors = in_processes(2, patience, |world| {
+        if world.rank() == 1 {
+            std::thread::sleep(4 * patience);
+            return None;
+        }
+        world.all_gather(&[1]).err()
+    });
+    let Some(Error::Peer { rank: 1, reason }) = &errors[0] else { panic!("{errors:?}") };
+    assert!(reason.contains("in time"), "{reason}");
+    assert!(start.elapsed() < PATIENCE / 2);
+}
+
+#[test]
+fn a_process_that_does_something_else() {
+    let errors = in_processes(2, PATIENCE, |world| {
+        if world.rank() == 0 {
+            world.all_gather(&[0; 5]).unwrap();
+        }
+        // Out of step from here on.
+        let src = DistributedMatrix::<u32>::zeroed(&world, &device(), 9, 6).unwrap();
+        src.transposed(&Sockets::new(&world)).err()
+    });
+    assert!(
+        errors
+            .iter()
+            .all(|error| matches!(error, Some(Error::Peer { .. } | Error::Disagreement { .. }))),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn a_world_without_some_of_its_processes() {
+    let (first, patience) = (free_address(), Duration::from_millis(300));
+    let alone = World::connect(0, 3, first, patience).map(drop).unwrap_err();
+    assert!(alone.to_string().contains("2 of 3 processes did not come in time"), "{alone}");
+    let lost = World::connect(1, 3, free_address(), patience).map(drop).unwrap_err();
+    assert!(
+        matches!(&lost, Error::Peer { rank: 0, reason } if reason.contains("in time")),
+        "{lost}"
+    );
+    let behind = World::connect(3, 3, first, patience).map(drop);
+    assert!(matches!(behind, Err(Error::World { .. })));
+}
+
+#[test]
+fn processes_of_two_worlds() {
+    let first = free_address();
+    std::thread::scope(|scope| {
+        let two = scope.spawn(move || World::connect(0, 2, first, PATIENCE).map(drop));
+        let three = scope.spawn(move || World::connect(1, 3, first, PATIENCE).map(drop));
+        let said = two.join().unwrap().unwrap_err().to_string();
+        assert!(said.contains("process 1 of 3 came to a world of 2"), "{said}");
+        assert!(three.join().unwrap().is_err());
+    });
+}
+
+/// Whoever is no process of ours is sent away, and nobody waits long for them.
+#[test]
+fn strangers() {
+    let first = free_address();
+    std::thread::scope(|scope| {
+        let listening = scope.spawn(move || World::connect(0, 2, first, PATIENCE).unwrap());
+        let stranger = loop {
+            match TcpStream::connect(first) {
+                Ok(stream) => break stream,
+                Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        std::io::Write::write_all(&mut &stranger, b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let other = scope.spawn(move || World::connect(1, 2, first, PATIENCE).unwrap());
+        let (zero, one) = (listening.join().unwrap(), other.join().unwrap());
+        let asked = scope.spawn(move || one.all_gather(b"one").unwrap());
+        assert_eq!(zero.all_gather(b"zero").unwrap(), [&b"zero"[..], b"one"]);
+        assert_eq!(asked.join().unwrap(), [&b"zero"[..], b"one"]);
+    });
+}
+
+#[test]
+fn arrays_that_cannot_be() {
+    in_processes(2, PATIENCE, |world| {
+        let device = device();
+        let shares = Shares::of_lengths(&[1, 2, 3]);
+        let refused =
+            DistributedTensor::<u8>::zeroed_shared(&world, &device, &[6, 2], 0, &shares).map(drop);
+        assert!(matches!(refused, Err(Error::Shares { devices: 2, .. })));
+        let refused = DistributedTensor::<u8>::zeroed(&world, &device, &[6, 2], 2).map(drop);
+        assert!(matches!(refused, Err(Error::NoSuchAxis { .. })));
+        let src = DistributedMatrix::<u8>::zeroed(&world, &device, 6, 2).unwrap();
+        let wrong = DistributedMatrix::<u8>::zeroed(&world, &device, 6, 2).unwrap();
+        let refused = DistributedPlan::new(src.as_tensor(), wrong.as_tensor(), &[1, 0]).map(drop);
+        assert!(matches!(refused, Err(Error::TensorShapeMismatch { .. })));
+        let elsewhere =
+            DistributedMatrix::<u8>::zeroed(&world, &Device::simulated(), 2, 6).unwrap();
+        let refused =
+            DistributedPlan::new(src.as_tensor(), elsewhere.as_tensor(), &[1, 0]).map(drop);
+        assert!(matches!(refused, Err(Error::DeviceMismatch { .. })));
+    });
+}

@@ -1,0 +1,23 @@
+//! Arrays that are spread over several processes, each with one device, on one host or on many.
+//!
+//! The processes are a [`World`], which knows who they are, compares what they are about to do, and notices who has gone. What a process sends to
+//! another is packed, already transposed, into a buffer, carried there by a [`Transport`], and unpacked: one pass over the memory on one
+//! side and a copy on the other ([`exchange`]). Transports are the sockets of the world itself, for memory of any device, and NCCL.
+
+mod array;
+mod environment;
+mod exchange;
+#[cfg(feature = "nccl")]
+mod nccl;
+mod sockets;
+mod transport;
+mod wire;
+mod world;
+
+pub use array::{DistributedMatrix, DistributedTensor};
+pub use exchange::DistributedPlan;
+#[cfg(feature = "nccl")]
+pub use nccl::Nccl;
+pub use sockets::Sockets;
+pub use transport::{Parcel, Transport};
+pub use world::World;

@@ -1,0 +1,144 @@
+//! NCCL's functions, looked up when they are first needed, with `ncclResult_t` as an integer.
+//!
+//! cudarc binds NCCL too, opened at run time; but it makes a Rust enum of the answers, which is undefined for those of newer versions, and ends
+//! the program where the library is missing. So the few functions needed are bound here, as `cuda_driver` binds the driver's.
+
+#![allow(non_snake_case, reason = "the names are NCCL's")]
+
+use crate::{Error, Result};
+use libloading::Library;
+use std::ffi::{CStr, OsString, c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+/// An `ncclComm_t`.
+pub(super) type RawComm = *mut c_void;
+
+/// An `ncclUniqueId`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct UniqueId(pub [u8; 128]);
+
+/// The first fields of an `ncclConfig_t`, which are those of version 2.14; NCCL has defaults for what came later.
+#[repr(C)]
+pub(super) struct Config {
+    size: usize,
+    magic: u32,
+    version: u32,
+    blocking: c_int,
+}
+
+impl Config {
+    /// Calls that return before they are done: who waits can give up.
+    pub fn without_waiting() -> Self {
+        let size = size_of::<Config>();
+        Config { size, magic: 0xcafe_beef, version: 21400, blocking: 0 }
+    }
+}
+
+/// `ncclSuccess`.
+const SUCCESS: c_int = 0;
+
+/// `ncclInProgress`.
+pub(super) const IN_PROGRESS: c_int = 7;
+
+/// `ncclInt8`: bytes are bytes.
+pub(super) const BYTES: c_int = 0;
+
+macro_rules! functions {
+    ($($name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {
+        /// The functions of the library.
+        pub(super) struct Functions {
+            $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
+            text: unsafe extern "C" fn(c_int) -> *const c_char,
+            _library: Library,
+        }
+
+        impl Functions {
+            /// The functions; or what is missing.
+            fn of(library: Library) -> Result<Self, String> {
+                $(
+                    // SAFETY: an exported function of that name has this type in nccl.h.
+                    let $name = *unsafe {
+                        library.get::<unsafe extern "C" fn($($type),*) -> c_int>(concat!(stringify!($name), "\0").as_bytes())
+                    }
+                    .map_err(|error| error.to_string())?;
+                )*
+                // SAFETY: as above.
+                let text = *unsafe {
+                    library.get::<unsafe extern "C" fn(c_int) -> *const c_char>(b"ncclGetErrorString\0")
+                }
+                .map_err(|error| error.to_string())?;
+                Ok(Functions { $($name,)* text, _library: library })
+            }
+
+            $(
+                /// Whether it is done, and not only begun.
+                ///
+                /// # Safety
+                /// What NCCL's documentation of the function asks for.
+                pub unsafe fn $name(&self, $($argument: $type),*) -> Result<bool> {
+                    // SAFETY: the caller's obligation.
+                    self.answer(stringify!($name), unsafe { (self.$name)($($argument),*) })
+                }
+            )*
+        }
+    };
+}
+
+functions! {
+    ncclGetUniqueId(id: *mut UniqueId);
+    ncclCommInitRankConfig(comm: *mut RawComm, size: c_int, id: UniqueId, rank: c_int, config: *mut Config);
+    ncclCommGetAsyncError(comm: RawComm, state: *mut c_int);
+    ncclCommCount(comm: RawComm, size: *mut c_int);
+    ncclCommUserRank(comm: RawComm, rank: *mut c_int);
+    ncclCommAbort(comm: RawComm);
+    ncclCommFinalize(comm: RawComm);
+    ncclCommDestroy(comm: RawComm);
+    ncclGroupStart();
+    ncclGroupEnd();
+    ncclSend(from: *const c_void, count: usize, element: c_int, peer: c_int, comm: RawComm, stream: *mut c_void);
+    ncclRecv(to: *mut c_void, count: usize, element: c_int, peer: c_int, comm: RawComm, stream: *mut c_void);
+}
+
+impl Functions {
+    /// What an answer means: done, begun, or an error.
+    pub fn answer(&self, operation: &'static str, code: c_int) -> Result<bool> {
+        if code == SUCCESS || code == IN_PROGRESS {
+            return Ok(code == SUCCESS);
+        }
+        // SAFETY: NCCL takes any number, and gives a text that stays.
+        let text = unsafe {
+            let text = (self.text)(code);
+            if text.is_null() {
+                String::new()
+            } else {
+                CStr::from_ptr(text).to_string_lossy().into_owned()
+            }
+        };
+        Err(Error::Nccl { operation, code, text })
+    }
+}
+
+/// NCCL: the library that `NCCL_LIBRARY` names, or else the system's.
+///
+/// # Errors
+/// [`Error::Nccl`] with what the dynamic loader says of each name.
+pub(super) fn functions() -> Result<&'static Functions> {
+    static FUNCTIONS: OnceLock<Result<Functions, String>> = OnceLock::new();
+    let opened = FUNCTIONS.get_or_init(|| {
+        let names: Vec<OsString> = match std::env::var_os("NCCL_LIBRARY") {
+            Some(name) => vec![name],
+            None => vec!["libnccl.so.2".into(), "libnccl.so".into()],
+        };
+        let mut tried = Vec::new();
+        for name in names {
+            // SAFETY: the library is NCCL's, whose initialisers ask for nothing.
+            match unsafe { Library::new(&name) } {
+                Ok(library) => return Functions::of(library),
+                Err(error) => tried.push(error.to_string()),
+            }
+        }
+        Err(tried.join("; "))
+    });
+    opened.as_ref().map_err(|text| Error::Nccl { operation: "dlopen", code: 0, text: text.clone() })
+}

@@ -1,0 +1,338 @@
+//! The processes that hold arrays together: who they are, and a connection between each two.
+//!
+//! The first process listens; every other one connects to it and says who it is, and where it listens itself. When all are there the first
+//! tells all of them where the others are, and they connect to each other.
+//!
+//! Everything ends in bounded time. A process that fails closes its connections, so that those who wait for it, and those who wait for them,
+//! hear of it at once; a world that has failed stays so.
+
+use super::environment::Place;
+use super::wire::{Deadline, Wire, meaning};
+use crate::{Error, Result};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Says that a process is one of ours, of a version that understands this one.
+const HELLO: u64 = 0x7472_616e_7370_0001;
+
+/// The first of the numbers that collective calls are told apart by.
+const FIRST_CALL: u64 = HELLO + 1;
+
+/// How long to wait before a process that does not listen yet is tried again.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// Processes, each with a rank from 0 on, that call the same things in the same order. Clones are handles to the same world.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use transpose::{Device, DistributedMatrix, Sockets, World};
+/// # fn main() -> transpose::Result<()> {
+/// // Started by torchrun, mpirun or srun, or with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set.
+/// let world = World::from_env(Duration::from_secs(30))?;
+/// let (device, _) = Device::any();
+/// let a = DistributedMatrix::<f32>::zeroed(&world, &device, 3000, 2000)?; // this process's share of the rows
+/// let b = a.transposed(&Sockets::new(&world))?;
+/// assert_eq!(b.shape(), (2000, 3000));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct World(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    rank: usize,
+    timeout: Duration,
+    /// The others by rank; none for this process.
+    wires: Vec<Option<Wire>>,
+    calls: Mutex<Calls>,
+}
+
+/// One collective call is made at a time.
+#[derive(Debug)]
+struct Calls {
+    next: u64,
+    /// Why there are no more.
+    failed: Option<Error>,
+}
+
+/// A collective call that is being made.
+pub(super) struct Call<'a> {
+    world: &'a World,
+    number: u64,
+    deadline: Deadline,
+}
+
+impl World {
+    /// The world that the launcher of the process has made, by the usual variables: `RANK` and `WORLD_SIZE`, or those of Open MPI or Slurm;
+    /// `MASTER_ADDR` and `MASTER_PORT` say where the first process is, which listens on the port behind that one.
+    ///
+    /// No call of this world, nor this one, waits longer than `timeout` for another process.
+    ///
+    /// # Errors
+    /// [`Error::World`] for variables that are missing or wrong, and those of [`connect`](Self::connect).
+    pub fn from_env(timeout: Duration) -> Result<Self> {
+        let place = Place::of(|name| std::env::var(name).ok())?;
+        Self::connect(place.rank, place.size, place.first, timeout)
+    }
+
+    /// The world of `size` processes, the first of which listens at `first`.
+    ///
+    /// # Errors
+    /// [`Error::World`] if the others do not come in time, or are of a world of another size, and [`Error::Peer`] for one that goes.
+    pub fn connect(rank: usize, size: usize, first: SocketAddr, timeout: Duration) -> Result<Self> {
+        if rank >= size {
+            let reason = format!("process {rank} of {size} is behind the last");
+            return Err(Error::World { reason });
+        }
+        let deadline = Deadline::after(timeout);
+        let wires = match (rank, size) {
+            (_, 1) => Ok(vec![None]),
+            (0, _) => gather(size, first, deadline),
+            _ => join(rank, size, first, deadline),
+        }?;
+        let calls = Mutex::new(Calls { next: FIRST_CALL, failed: None });
+        Ok(World(Arc::new(Shared { rank, timeout, wires, calls })))
+    }
+
+    /// Which process this is.
+    pub fn rank(&self) -> usize {
+        self.0.rank
+    }
+
+    /// How many processes there are.
+    pub fn size(&self) -> usize {
+        self.0.wires.len()
+    }
+
+    /// How long no call waits for another process longer than.
+    pub fn timeout(&self) -> Duration {
+        self.0.timeout
+    }
+
+    /// What every process has given, by rank. All of them call this, each with a few bytes.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] for a process that has gone, does not answer in time, or calls something else; and if an earlier call failed.
+    pub fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.call(|call| {
+            for peer in call.others() {
+                call.send(peer, mine)?;
+            }
+            let theirs =
+                |rank| if rank == self.rank() { Ok(mine.to_vec()) } else { call.receive(rank) };
+            (0..self.size()).map(theirs).collect()
+        })
+    }
+
+    /// Makes a collective call. If it fails, all connections are closed.
+    pub(super) fn call<R>(&self, work: impl FnOnce(&Call<'_>) -> Result<R>) -> Result<R> {
+        let mut calls = self.0.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = &calls.failed {
+            return Err(error.clone());
+        }
+        let deadline = Deadline::after(self.0.timeout);
+        let done = work(&Call { world: self, number: calls.next, deadline });
+        calls.next += 1;
+        done.inspect_err(|error| {
+            calls.failed = Some(error.clone());
+            self.close();
+        })
+    }
+
+    /// Has this process take no more part: the others hear of it at once.
+    pub(super) fn fail(&self, error: &Error) {
+        let mut calls = self.0.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.failed.get_or_insert_with(|| error.clone());
+        self.close();
+    }
+
+    fn close(&self) {
+        self.0.wires.iter().flatten().for_each(Wire::close);
+    }
+
+    /// Refuses to go on if a process has gone. Waits for nothing.
+    #[cfg(feature = "nccl")]
+    pub(super) fn require_all(&self) -> Result<()> {
+        let gone = |(_, wire): &(usize, &Option<Wire>)| wire.as_ref().is_some_and(Wire::is_closed);
+        match self.0.wires.iter().enumerate().find(gone) {
+            Some((rank, _)) => Err(Error::Peer { rank, reason: "it has gone".to_owned() }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Call<'_> {
+    /// The other processes: the next one first.
+    pub fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let (rank, size) = (self.world.rank(), self.world.size());
+        (1..size).map(move |turn| (rank + turn) % size)
+    }
+
+    pub fn send(&self, rank: usize, bytes: &[u8]) -> Result<()> {
+        self.with(rank, |wire| wire.send(self.number, bytes, self.deadline))
+    }
+
+    pub fn receive(&self, rank: usize) -> Result<Vec<u8>> {
+        self.with(rank, |wire| wire.receive(self.number, self.deadline))
+    }
+
+    /// Receives as many bytes as there is place for.
+    pub fn receive_into(&self, rank: usize, bytes: &mut [u8]) -> Result<()> {
+        self.with(rank, |wire| wire.receive_into(self.number, bytes, self.deadline))
+    }
+
+    /// Closes all connections: the call fails.
+    pub fn give_up(&self) {
+        self.world.close();
+    }
+
+    fn with<R>(&self, rank: usize, work: impl FnOnce(&Wire) -> io::Result<R>) -> Result<R> {
+        let wire = self.world.0.wires.get(rank).and_then(Option::as_ref);
+        let gone = || Error::Peer { rank, reason: "there is no such process".to_owned() };
+        work(wire.ok_or_else(gone)?).map_err(|error| Error::Peer { rank, reason: meaning(&error) })
+    }
+}
+
+/// What a process says of itself when it connects.
+struct Hello {
+    rank: usize,
+    size: usize,
+    port: u16,
+}
+
+impl Hello {
+    fn to_bytes(&self) -> [u8; 18] {
+        let mut bytes = [0; 18];
+        bytes[..8].copy_from_slice(&(self.rank as u64).to_le_bytes());
+        bytes[8..16].copy_from_slice(&(self.size as u64).to_le_bytes());
+        bytes[16..].copy_from_slice(&self.port.to_le_bytes());
+        bytes
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let number = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let port = u16::from_le_bytes(bytes.get(16..18)?.try_into().ok()?);
+        Some(Hello { rank: number(0)?.try_into().ok()?, size: number(8)?.try_into().ok()?, port })
+    }
+}
+
+fn world(reason: impl Into<String>) -> Error {
+    Error::World { reason: reason.into() }
+}
+
+/// The first process's connections: all others come to it, and are told where each of them is.
+fn gather(size: usize, first: SocketAddr, deadline: Deadline) -> Result<Vec<Option<Wire>>> {
+    let listener = TcpListener::bind(first)
+        .map_err(|error| world(format!("the first process cannot listen at {first}: {error}")))?;
+    let mut wires: Vec<Option<Wire>> = (0..size).map(|_| None).collect();
+    let mut places = vec![None; size];
+    for missing in (1..size).rev() {
+        let late = |error: &io::Error| match error.kind() {
+            io::ErrorKind::TimedOut => {
+                world(format!("{missing} of {size} processes did not come in time"))
+            }
+            _ => world(error.to_string()),
+        };
+        let (wire, hello) = welcome(&listener, deadline).map_err(|error| late(&error))?;
+        let Hello { rank, port, .. } = hello;
+        if hello.size != size || !(1..size).contains(&rank) || wires[rank].is_some() {
+            return Err(world(format!(
+                "process {rank} of {} came to a world of {size} in which it has no place",
+                hello.size
+            )));
+        }
+        let ip = wire.peer().map_err(|error| late(&error))?.ip();
+        places[rank] = Some(SocketAddr::new(ip, port));
+        wires[rank] = Some(wire);
+    }
+    let all: Vec<String> =
+        places.iter().map(|place| place.map_or(String::new(), |place| place.to_string())).collect();
+    for (rank, wire) in wires.iter().enumerate() {
+        let Some(wire) = wire else { continue };
+        wire.send(HELLO, all.join("\n").as_bytes(), deadline)
+            .map_err(|error| Error::Peer { rank, reason: meaning(&error) })?;
+    }
+    Ok(wires)
+}
+
+/// Another process's connections: to the first, to those before it, and from those behind it.
+fn join(
+    rank: usize,
+    size: usize,
+    first: SocketAddr,
+    deadline: Deadline,
+) -> Result<Vec<Option<Wire>>> {
+    let ours = |error: io::Error| world(error.to_string());
+    let any: IpAddr = match first {
+        SocketAddr::V4(_) => [0, 0, 0, 0].into(),
+        SocketAddr::V6(_) => [0u16; 8].into(),
+    };
+    let listener = TcpListener::bind((any, 0)).map_err(ours)?;
+    let port = listener.local_addr().map_err(ours)?.port();
+    let hello = Hello { rank, size, port }.to_bytes();
+    let lost = |rank: usize| move |error: io::Error| Error::Peer { rank, reason: meaning(&error) };
+    let call = |rank: usize, place: SocketAddr| -> Result<Wire> {
+        let wire = connect(place, deadline).map_err(lost(rank))?;
+        wire.send(HELLO, &hello, deadline).map_err(lost(rank))?;
+        Ok(wire)
+    };
+    let mut wires: Vec<Option<Wire>> = (0..size).map(|_| None).collect();
+    let to_first = call(0, first)?;
+    let places = to_first.receive(HELLO, deadline).map_err(lost(0))?;
+    wires[0] = Some(to_first);
+    let places = String::from_utf8_lossy(&places).into_owned();
+    let places: Vec<&str> = places.split('\n').collect();
+    for before in 1..rank {
+        let place = places.get(before).and_then(|place| place.parse().ok());
+        let place = place.ok_or_else(|| world("the first process does not know all others"))?;
+        wires[before] = Some(call(before, place)?);
+    }
+    for _ in rank + 1..size {
+        let (wire, hello) = welcome(&listener, deadline).map_err(ours)?;
+        if hello.size != size || !(rank + 1..size).contains(&hello.rank) {
+            return Err(world(format!(
+                "process {} of {} has no place here",
+                hello.rank, hello.size
+            )));
+        }
+        wires[hello.rank] = Some(wire);
+    }
+    Ok(wires)
+}
+
+/// Connects to a process that may not listen yet.
+fn connect(place: SocketAddr, deadline: Deadline) -> io::Result<Wire> {
+    loop {
+        match TcpStream::connect_timeout(&place, deadline.left()?) {
+            Ok(stream) => return Wire::new(stream),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
+            Err(_) => std::thread::sleep(AGAIN.min(deadline.left()?)),
+        }
+    }
+}
+
+/// The next process that connects, and what it says of itself. Whoever says something else is sent away.
+fn welcome(listener: &TcpListener, deadline: Deadline) -> io::Result<(Wire, Hello)> {
+    /// How long a stranger may keep others waiting.
+    const STRANGER: Duration = Duration::from_secs(2);
+    listener.set_nonblocking(true)?;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                let wire = Wire::new(stream)?;
+                let brief = Deadline::after(STRANGER.min(deadline.left()?));
+                let said = wire.receive(HELLO, brief).ok();
+                if let Some(hello) = said.as_deref().and_then(Hello::of) {
+                    return Ok((wire, hello));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(2).min(deadline.left()?));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
