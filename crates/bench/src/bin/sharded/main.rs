@@ -9,6 +9,7 @@
 mod bounds;
 mod candidates;
 mod content;
+mod processes;
 
 use anyhow::{Context, Result, ensure};
 use bench::device::DeviceChoice;
@@ -49,6 +50,15 @@ struct Arguments {
     /// Measure each kernel that can serve a piece, as it stores to another device.
     #[arg(long, conflicts_with = "sweep")]
     candidates: bool,
+    /// Start so many processes, each with a GPU of its own, or a simulated device.
+    #[arg(long, value_parser = program::count, conflicts_with_all = ["devices", "sweep", "candidates", "world"])]
+    processes: Option<usize>,
+    /// Be one of the processes that torchrun, mpirun or srun has started.
+    #[arg(long, conflicts_with_all = ["devices", "sweep", "candidates"])]
+    world: bool,
+    /// What carries bytes between processes.
+    #[arg(long, default_value = "auto")]
+    transport: processes::Carrier,
     #[command(flatten)]
     common: Common,
 }
@@ -108,6 +118,11 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
+    match arguments.processes {
+        Some(processes) => return processes::start(processes),
+        None if arguments.world => return processes::run(arguments),
+        None => {}
+    }
     let group = open(arguments)?;
     let shapes = match (arguments.shape.as_slice(), group.devices()[0].is_gpu()) {
         ([], true) => vec![Shape { rows: 32768, cols: 32768 }],
