@@ -83,6 +83,7 @@ mod exchange;
 mod findings;
 mod flow;
 mod global_check;
+mod half;
 mod isa;
 mod launch;
 mod lexer;

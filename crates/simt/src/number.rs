@@ -3,6 +3,7 @@
 //! Registers hold bits, so signed and floating-point operations are methods of
 //! the unsigned types, as they are of PTX's registers.
 
+use crate::half;
 use crate::isa::{Convert, FloatCompare, IntType, Rounding};
 
 /// The operations PTX has on values of 16, 32 and 64 bits.
@@ -395,6 +396,7 @@ pub(crate) fn convert(how: Convert, value: u64) -> u64 {
             let value = float(value, from_bits);
             let value = integral.map_or(value, |rounding| round(value, rounding));
             match to_bits {
+                16 => u64::from(half::of_f64(value)),
                 32 => u64::from(canonical!(value as f32, 0x7fff_ffff)),
                 _ => canonical!(value, 0x7fff_ffff_ffff_ffff),
             }
@@ -402,13 +404,20 @@ pub(crate) fn convert(how: Convert, value: u64) -> u64 {
     }
 }
 
-/// A float of either width, exactly.
+/// A float of any width, exactly.
 fn float(value: u64, bits: u8) -> f64 {
-    if bits == 32 { f64::from(f32::from_bits(value as u32)) } else { f64::from_bits(value) }
+    match bits {
+        16 => half::to_f64(value as u16),
+        32 => f64::from(f32::from_bits(value as u32)),
+        _ => f64::from_bits(value),
+    }
 }
 
 fn int_to_float(value: u64, from: IntType, to_bits: u8) -> u64 {
     match (from.signed, to_bits) {
+        // Rounded once: an integer that a double does not hold exactly is far beyond the largest half.
+        (false, 16) => u64::from(half::of_f64(value as f64)),
+        (true, 16) => u64::from(half::of_f64(value as i64 as f64)),
         (false, 32) => u64::from((value as f32).to_bits()),
         (true, 32) => u64::from((value as i64 as f32).to_bits()),
         (false, _) => (value as f64).to_bits(),

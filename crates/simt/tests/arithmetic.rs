@@ -333,6 +333,9 @@ fn floats() -> Vec<Case> {
     fn wide(v: f64) -> u64 {
         if v.is_nan() { 0x7fff_ffff_ffff_ffff } else { v.to_bits() }
     }
+    fn half_of(v: half::f16) -> u64 {
+        u64::from(if v.is_nan() { 0x7fff } else { v.to_bits() })
+    }
     let d = f64::from_bits;
     vec![
         case(32, "add.f32 {x}, {a}, {b};", |a, b, _| canonical(f(a) + f(b))),
@@ -363,6 +366,18 @@ fn floats() -> Vec<Case> {
         mixed(64, 64, 32, "cvt.rn.f32.f64 {x}, {a};", move |a, _, _| canonical(d(a) as f32)),
         mixed(64, 64, 32, "cvt.rn.f32.u64 {x}, {a};", |a, _, _| canonical(a as f32)),
         mixed(64, 64, 64, "cvt.rn.f64.s64 {x}, {a};", |a, _, _| wide(a as i64 as f64)),
+        mixed(16, 32, 32, "cvt.f32.f16 {x}, {a};", |a, _, _| {
+            canonical(half::f16::from_bits(a as u16).to_f32())
+        }),
+        mixed(32, 32, 16, "cvt.rn.f16.f32 {x}, {a};", move |a, _, _| {
+            half_of(half::f16::from_f32(f(a)))
+        }),
+        mixed(64, 64, 16, "cvt.rn.f16.f64 {x}, {a};", move |a, _, _| {
+            half_of(half::f16::from_f64(d(a)))
+        }),
+        mixed(32, 32, 16, "cvt.rn.f16.s32 {x}, {a};", |a, _, _| {
+            half_of(half::f16::from_f64(f64::from(a as i32)))
+        }),
         case(32, "cvt.rzi.s32.f32 {x}, {a};", |a, _, _| u64::from(f(a) as i32 as u32)),
         case(32, "cvt.rzi.u32.f32 {x}, {a};", |a, _, _| u64::from(f(a) as u32)),
         case(32, "cvt.rmi.f32.f32 {x}, {a};", |a, _, _| canonical(f(a).floor())),

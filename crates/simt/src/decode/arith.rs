@@ -410,7 +410,7 @@ impl<'a> Decoder<'a> {
             ("rpi", Rounding::Up),
         ]);
         let rounded = op.take("rn");
-        let (to, from) = (op.take_type()?, op.take_type()?);
+        let (to, from) = (op.take_converted_type()?, op.take_converted_type()?);
         let int = |kind: Type| IntType { bits: kind.bits, signed: kind.is_signed() };
         let how = match (from.is_float(), to.is_float()) {
             (false, false) if integral.is_none() && !rounded => {

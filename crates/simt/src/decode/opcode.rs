@@ -110,6 +110,18 @@ impl<'a> Opcode<'a> {
         Ok(kind)
     }
 
+    /// Takes the first type, which may be `.f16` too: numbers that are converted, and have no other arithmetic here.
+    pub(super) fn take_converted_type(&mut self) -> Result<Type, Error> {
+        let types = |part: &str| part == "f16" || Type::parse(part).is_some();
+        match self.rest.iter().position(|part| types(part)) {
+            Some(at) if self.rest[at] == "f16" => {
+                self.rest.remove(at);
+                Ok(Type { kind: Kind::Float, bits: 16 })
+            }
+            _ => self.take_type(),
+        }
+    }
+
     /// Refuses the opcode if a modifier is left.
     pub(super) fn finish(&self) -> Result<(), Error> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.unsupported()) }
@@ -128,6 +140,15 @@ mod tests {
         assert_eq!(refused, Error::Unsupported { opcode: "add.sat.s32".into(), line: 7 });
         assert!(op.take("sat"));
         op.finish().unwrap();
+    }
+
+    #[test]
+    fn halves_are_only_converted() {
+        let mut op = Opcode::new("cvt.rn.f16.f32", 1);
+        assert!(op.take("rn"));
+        assert_eq!(op.take_converted_type().unwrap(), Type { kind: Kind::Float, bits: 16 });
+        assert_eq!(op.take_converted_type().unwrap(), Type { kind: Kind::Float, bits: 32 });
+        assert!(Opcode::new("add.f16", 1).take_type().is_err());
     }
 
     #[test]
