@@ -28,6 +28,7 @@
 //! | `fast` | the kernels that reach the speed of a copy |
 //! | `study` | the kernels of the texts that this project grew from, for blocks of many shapes |
 //! | `tensor` | the kernels that move arrays of any rank |
+//! | `arithmetic` | the kernels that compute on the way |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
@@ -38,7 +39,8 @@
             feature = "fast",
             feature = "in_place",
             feature = "in_place_studies",
-            feature = "tensor"
+            feature = "tensor",
+            feature = "arithmetic"
         )
     ),
     feature(link_llvm_intrinsics)
@@ -50,7 +52,7 @@
 // What threads hold is indexed in unrolled loops: an array taken apart by an iterator goes through
 // local memory.
 #![allow(clippy::needless_range_loop)]
-// A build of one family has no use for the others' macros.
+// A build of one family has no use for the others' macros, nor for all that they share.
 #![cfg_attr(
     not(all(
         feature = "classic",
@@ -58,36 +60,44 @@
         feature = "study",
         feature = "in_place",
         feature = "in_place_studies",
-        feature = "tensor"
+        feature = "tensor",
+        feature = "arithmetic"
     )),
-    allow(unused_macros, unused_imports)
+    allow(unused_macros, unused_imports, dead_code)
 )]
 
-#[cfg(any(feature = "in_place", feature = "in_place_studies", feature = "tensor"))]
+#[cfg(any(
+    feature = "in_place",
+    feature = "in_place_studies",
+    feature = "tensor",
+    feature = "arithmetic"
+))]
 pub mod divide;
 pub mod element;
 #[cfg(any(
     feature = "fast",
     feature = "in_place",
     feature = "in_place_studies",
-    feature = "tensor"
+    feature = "tensor",
+    feature = "arithmetic"
 ))]
 pub mod global;
 pub mod launch;
 pub mod matrices;
-#[cfg(any(feature = "fast", feature = "tensor"))]
+#[cfg(any(feature = "fast", feature = "tensor", feature = "arithmetic"))]
 pub mod micro_block;
 pub mod multiply;
 #[cfg(any(
     feature = "fast",
     feature = "in_place",
     feature = "in_place_studies",
-    feature = "tensor"
+    feature = "tensor",
+    feature = "arithmetic"
 ))]
 pub mod opaque;
-#[cfg(any(feature = "fast", feature = "in_place", feature = "tensor"))]
+#[cfg(any(feature = "fast", feature = "in_place", feature = "tensor", feature = "arithmetic"))]
 pub mod shared;
-#[cfg(any(feature = "fast", feature = "tensor"))]
+#[cfg(any(feature = "fast", feature = "tensor", feature = "arithmetic"))]
 pub mod slide;
 pub mod tile;
 pub mod walk;
@@ -95,17 +105,20 @@ pub mod walk;
     feature = "fast",
     feature = "in_place",
     feature = "in_place_studies",
-    feature = "tensor"
+    feature = "tensor",
+    feature = "arithmetic"
 ))]
 pub mod warp;
 
+#[cfg(feature = "arithmetic")]
+pub mod arithmetic;
 #[cfg(feature = "classic")]
 pub mod classic;
 #[cfg(feature = "fast")]
 pub mod fast;
 #[cfg(feature = "study")]
 pub mod study;
-#[cfg(feature = "tensor")]
+#[cfg(any(feature = "tensor", feature = "arithmetic"))]
 pub mod tensor;
 
 #[cfg(any(feature = "in_place", feature = "in_place_studies"))]

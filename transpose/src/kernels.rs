@@ -62,6 +62,13 @@ static TENSOR: Image = image!(
     [code!(9 0, "../cubin/tensor.sm_90.cubin.zst", waits: true, evict_last: true)]
 );
 
+/// Not of what [`image`] gives: only plans that compute refer to it, so that other programs are not linked with it.
+pub(crate) static ARITHMETIC: Image = image!(
+    "arithmetic",
+    "zst",
+    [code!(9 0, "../cubin/arithmetic.sm_90.cubin.zst", waits: true, evict_last: true)]
+);
+
 #[cfg(feature = "in_place_studies")]
 static IN_PLACE_STUDIES: Image = image!(
     "in_place_studies",
@@ -80,6 +87,7 @@ const fn image(family: Family) -> Option<&'static Image> {
         Family::InPlaceStudies => Some(&IN_PLACE_STUDIES),
         #[cfg(not(feature = "in_place_studies"))]
         Family::InPlaceStudies => None,
+        Family::Arithmetic => None,
         // crates/study has the kernels of the texts, and launches them itself.
         Family::Study => None,
     }
@@ -87,7 +95,7 @@ const fn image(family: Family) -> Option<&'static Image> {
 
 /// The images of every family that this library has.
 pub(crate) fn images() -> impl Iterator<Item = &'static Image> {
-    Family::ALL.into_iter().filter_map(image)
+    Family::ALL.into_iter().filter_map(image).chain([&ARITHMETIC])
 }
 
 /// The entry point of a kernel for elements of `width`.
@@ -165,15 +173,17 @@ mod tests {
     /// The table and the PTX have the same entry points, and the PTX says what blocks the table names.
     #[test]
     fn the_ptx_is_what_the_table_says() {
-        let tables: [(Family, &[&[Entry]]); 5] = [
+        let tables: [(Family, &[&[Entry]]); 6] = [
             (Family::Classic, kernel_abi::classic::CLASSIC),
             (Family::Fast, kernel_abi::fast::FAST),
             (Family::InPlace, kernel_abi::in_place::IN_PLACE),
             (Family::InPlaceStudies, kernel_abi::in_place::STUDIES),
             (Family::Tensor, kernel_abi::tensor::TENSOR),
+            (Family::Arithmetic, kernel_abi::arithmetic::ARITHMETIC),
         ];
         for (family, kernels) in tables {
-            let Some(image) = image(family) else { continue };
+            let of_its_own = (family == Family::Arithmetic).then_some(&ARITHMETIC);
+            let Some(image) = image(family).or(of_its_own) else { continue };
             let ptx = image.ptx();
             let built: HashSet<_> = entry_points(&ptx).collect();
             let entries = kernels.iter().flat_map(|entries| entries.iter());

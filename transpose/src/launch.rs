@@ -47,6 +47,12 @@ impl Fields {
         Fields(SmallVec::from_buf_and_len(few, P::FIELDS))
     }
 
+    /// The same fields, but for one, which there is.
+    pub fn with(mut self, field: usize, value: u64) -> Self {
+        self.0[field] = value;
+        self
+    }
+
     /// The parameters, if a kernel's that these are the fields of has as many.
     pub fn to<P: Params>(&self) -> Option<P> {
         P::from_fields(self)

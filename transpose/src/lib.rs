@@ -55,6 +55,7 @@
 #![deny(clippy::missing_errors_doc)]
 
 mod allocation;
+mod arithmetic;
 mod complex;
 mod device;
 mod devices;
@@ -86,6 +87,7 @@ mod tensor;
 mod transfer;
 
 pub use allocation::Allocation;
+pub use arithmetic::{Arithmetic, Complex, ConvertTo, E4M3, E5M2, Number, Real};
 pub use bytemuck;
 pub use complex::Conjugate;
 pub use device::Device;
@@ -98,7 +100,7 @@ pub use in_place::{Carry, InPlace, InPlaceOptions, InPlacePlan, census as in_pla
 pub use layout::{AlignedLayout, Layout};
 pub use matrix::{DeviceMatrix, MatrixView, MatrixViewMut};
 pub use pinned::PinnedBuffer;
-pub use plan::{Batch, CacheWarning, Plan, PlanCache, TensorPlan};
+pub use plan::{ArithmeticPlan, Batch, CacheWarning, Plan, PlanCache, TensorPlan};
 #[cfg(feature = "nccl")]
 pub use sharded::Nccl;
 pub use sharded::{

@@ -27,12 +27,13 @@ const HOPPER: &str = "sm_90";
 
 /// That code: the family, more features of the kernel crate, and the cubin's name. In place, and with more than two
 /// axes, nothing is lost by `evict_last`, so there that is the chip's only code.
-pub const BUILT_FOR_HOPPER: [(&str, &[&str], &str); 5] = [
+pub const BUILT_FOR_HOPPER: [(&str, &[&str], &str); 6] = [
     ("fast", &[], "fast"),
     ("fast", &["evict_last"], "fast_evict_last"),
     ("in_place", &["evict_last"], "in_place"),
     ("in_place_studies", &["evict_last"], "in_place_studies"),
     ("tensor", &["evict_last"], "tensor"),
+    ("arithmetic", &["evict_last"], "arithmetic"),
 ];
 
 /// Assembles every family for every chip; writes the cubins or compares them with what ships.

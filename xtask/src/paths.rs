@@ -13,8 +13,8 @@ pub fn kernels() -> PathBuf {
 }
 
 /// The families of kernels: features of the kernel crate, and files that ship.
-pub const FAMILIES: [&str; 6] =
-    ["classic", "fast", "study", "in_place", "in_place_studies", "tensor"];
+pub const FAMILIES: [&str; 7] =
+    ["classic", "fast", "study", "in_place", "in_place_studies", "tensor", "arithmetic"];
 
 /// The crate that a family ships with: the library, or the study of the texts.
 fn home(family: &str) -> PathBuf {

@@ -10,7 +10,7 @@
 //! | `width` | the bytes of an element |
 //! | `table` | rows: kernels, their entry points and blocks |
 //! | `params` | what a kernel takes after its two addresses |
-//! | `classic`, `fast`, `in_place`, `study`, `tensor` | the families: parameters, tiles and rows of their kernels |
+//! | `arithmetic`, `classic`, `fast`, `in_place`, `study`, `tensor` | the families: parameters, tiles and rows of their kernels |
 //!
 //! # Adding a kernel
 //! Write its parameters and its row into its family's file here, its code into a file of `kernels/`, and the
@@ -18,6 +18,7 @@
 
 #![no_std]
 
+pub mod arithmetic;
 pub mod classic;
 pub mod fast;
 pub mod in_place;

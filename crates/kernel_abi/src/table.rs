@@ -18,17 +18,20 @@ pub enum Family {
     Study,
     /// The kernels that move arrays of any rank.
     Tensor,
+    /// The kernels that compute on the way.
+    Arithmetic,
 }
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 6] = [
+    pub const ALL: [Family; 7] = [
         Family::Classic,
         Family::Fast,
         Family::InPlace,
         Family::InPlaceStudies,
         Family::Study,
         Family::Tensor,
+        Family::Arithmetic,
     ];
 
     /// The family's name: a feature of the kernel crate, and the stem of the files that ship.
@@ -40,6 +43,7 @@ impl Family {
             Family::InPlaceStudies => "in_place_studies",
             Family::Study => "study",
             Family::Tensor => "tensor",
+            Family::Arithmetic => "arithmetic",
         }
     }
 }

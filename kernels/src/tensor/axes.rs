@@ -30,7 +30,7 @@ macro_rules! unrolled {
         } )+ }
     };
 }
-pub(super) use unrolled;
+pub(crate) use unrolled;
 
 /// Where an index of a run is on the other side, in words from the tile's start.
 #[inline(always)]

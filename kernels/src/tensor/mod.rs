@@ -1,4 +1,4 @@
-//! The kernels that move arrays of any rank.
+//! The kernels that move arrays of any rank. Those that compute on the way have their tiles from here.
 //!
 //! | file | what it is about |
 //! |---|---|
@@ -10,10 +10,12 @@
 //! | `axes` | indices and offsets out of a number, by division |
 
 pub mod axes;
+#[cfg(feature = "tensor")]
 pub mod boxes;
 pub mod on_the_way;
 pub mod tiles;
 pub mod vector;
+#[cfg(feature = "tensor")]
 pub mod words;
 
 /// Defines an entry point: its row of the table and its parameters, and a body.
@@ -26,6 +28,7 @@ macro_rules! tensor_entry {
         ///   the latter during the launch, and no two indices lead to one of them;
         /// - both are aligned to the word's width;
         /// - the parameters, the grid and the dynamic shared memory are those that the kernel's plan gives.
+        #[cfg(feature = "tensor")]
         #[cuda_std::kernel]
         pub unsafe fn $name(
             $src: *const $element,

@@ -45,21 +45,21 @@ const fn per_vector<E>() -> u32 {
 
 /// Where a block's tile starts, and how much of it there is.
 #[derive(Clone, Copy)]
-struct Place {
+pub struct Place {
     /// Words of the source before it.
     from: u64,
     /// Words of the destination before it.
-    to: u64,
+    pub to: u64,
     /// Its rows: words of a column.
-    rows: u32,
+    pub rows: u32,
     /// Its columns: words of a row.
-    cols: u32,
+    pub cols: u32,
 }
 
 impl Place {
     /// That of this block.
     #[inline(always)]
-    fn of_block(params: &Tiles) -> Self {
+    pub fn of_block(params: &Tiles) -> Self {
         let left = |run: &Run, index: u32| {
             let (all, tile) = (run.all as u32, run.tile as u32);
             (all - index * tile).min(tile)
@@ -88,7 +88,7 @@ impl Place {
 
 /// A tile in shared memory, transposed.
 #[derive(Clone, Copy)]
-struct Tile<E> {
+pub struct Tile<E> {
     base: u32,
     /// Bytes from one column to the next.
     pitch: u32,
@@ -96,9 +96,15 @@ struct Tile<E> {
 }
 
 impl<E> Tile<E> {
+    /// The tile at `base`.
+    #[inline(always)]
+    pub fn new(base: u32, params: &Tiles) -> Self {
+        Tile { base, pitch: params.pitch as u32, element: PhantomData }
+    }
+
     /// Where word `row` of column `col` is kept, which thread `vector` of each row has loaded.
     #[inline(always)]
-    fn address(&self, row: u32, col: u32, vector: u32) -> u32 {
+    pub fn address(&self, row: u32, col: u32, vector: u32) -> u32 {
         let byte = row * size_of::<E>() as u32;
         let kept = (byte / VECTOR) ^ (vector % 8);
         self.base + col * self.pitch + kept * VECTOR + byte % VECTOR
@@ -110,9 +116,11 @@ impl<E> Tile<E> {
 ///
 /// An offset takes a division for each axis of a run, and is needed by many threads.
 #[derive(Clone, Copy)]
-struct Offsets {
-    rows: u32,
-    cols: u32,
+pub struct Offsets {
+    /// The table of rows.
+    pub rows: u32,
+    /// The table of columns.
+    pub cols: u32,
 }
 
 impl Offsets {
@@ -124,7 +132,7 @@ impl Offsets {
     /// # Safety
     /// There is shared memory for them, which nothing else uses; a barrier separates this from [`Self::of`].
     #[inline(always)]
-    unsafe fn fill<E>(params: &Tiles, base: u32) -> Self {
+    pub unsafe fn fill<E>(params: &Tiles, base: u32) -> Self {
         let (rows, cols) = (params.rows.tile as u32, params.cols.tile as u32);
         let mut index = thread::thread_idx_x();
         while index < rows + cols {
@@ -147,7 +155,7 @@ impl Offsets {
     /// # Safety
     /// There is such an entry, and a barrier has separated its store from this.
     #[inline(always)]
-    unsafe fn of(table: u32, index: u32) -> u64 {
+    pub unsafe fn of(table: u32, index: u32) -> u64 {
         // SAFETY: the caller's obligations.
         unsafe { u64::load_shared(table + index * Self::BYTES) }
     }
@@ -172,15 +180,11 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
     // SAFETY: the caller's obligations, and the barriers between what is stored to shared memory and what is loaded from there.
     unsafe {
         let base = crate::tile::shared_address(memory);
-        let tile = Tile::<E> { base, pitch: params.pitch as u32, element: PhantomData };
+        let tile = Tile::<E>::new(base, params);
         let offsets = Offsets::fill::<E>(params, base + params.tile as u32);
         let place = Place::of_block(params);
         thread::sync_threads();
-        let source = Source {
-            tile: src.wrapping_add(place.from as usize),
-            first: (src as u64).wrapping_add(params.lowest),
-            reach: params.reach,
-        };
+        let source = Source::new(src, place, params);
         let dst = dst.wrapping_add(place.to as usize);
         if params.fetch != 0 {
             fetch_columns(dst, offsets, place);
@@ -197,7 +201,7 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
 
 /// The source: what may be loaded of it.
 #[derive(Clone, Copy)]
-struct Source<E> {
+pub struct Source<E> {
     /// Where the tile starts.
     tile: *const E,
     /// The lowest word's address.
@@ -207,6 +211,16 @@ struct Source<E> {
 }
 
 impl<E> Source<E> {
+    /// That of a block's place.
+    #[inline(always)]
+    pub fn new(src: *const E, place: Place, params: &Tiles) -> Self {
+        Source {
+            tile: src.wrapping_add(place.from as usize),
+            first: (src as u64).wrapping_add(params.lowest),
+            reach: params.reach,
+        }
+    }
+
     /// Whether the `bytes` bytes at `address` lie between the lowest word and the highest.
     #[inline(always)]
     fn holds(&self, address: u64, bytes: u32) -> bool {
@@ -220,7 +234,7 @@ impl<E> Source<E> {
 /// # Safety
 /// Those of [`move_tile`]; a barrier separates this from what filled the tables.
 #[inline(always)]
-unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>(
+pub unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>(
     source: Source<E>,
     params: &Tiles,
     on_the_way: impl OnTheWay<E>,
@@ -308,7 +322,7 @@ unsafe fn fetch_columns<E>(dst: *mut E, offsets: Offsets, place: Place) {
 
 /// The thread of each row that has loaded a column.
 #[inline(always)]
-fn loader<E>(params: &Tiles, col: u32) -> u32 {
+pub fn loader<E>(params: &Tiles, col: u32) -> u32 {
     if params.loading as u32 == Loading::Words as u32 {
         divide(col, params.row_vectors).1
     } else {

@@ -11,8 +11,8 @@ mod tensor;
 
 pub use measure::{CacheWarning, PlanCache};
 pub use problem::Batch;
-pub use tensor::TensorPlan;
 pub(crate) use tensor::conjugate_in_place;
+pub use tensor::{ArithmeticPlan, TensorPlan};
 
 use crate::device::{across, require_one_memory};
 use crate::facts::GRID_LIMIT;

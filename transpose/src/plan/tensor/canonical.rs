@@ -120,6 +120,21 @@ impl Canonical {
         canonical
     }
 
+    /// That of words along these axes, the destination's fastest first, which are neither joined nor widened; both sides are aligned to so many bytes.
+    pub fn of_elements(
+        given: impl Iterator<Item = Axis>,
+        word: Width,
+        aligned: [usize; 2],
+    ) -> Self {
+        let mut axes = [Axis::default(); MOST_AXES];
+        let mut count = 0;
+        for (place, axis) in axes.iter_mut().zip(given) {
+            *place = axis;
+            count += 1;
+        }
+        Canonical { axes, count, word, starts: [0, 0], aligned }
+    }
+
     /// The axes, the destination's fastest first.
     pub fn axes(&self) -> &[Axis] {
         &self.axes[..self.count]

@@ -10,8 +10,10 @@
 //! | words lie together on either side | `boxes`, gathered from shared memory |
 //! | anything | `words`, a word a thread at a time |
 //!
+//! Moves that [compute](arithmetic) have kernels and planners of their own.
 //! Where elements are [conjugated](conjugating) on the way, it is `tiles` and `words` only, of which there are ones that flip bits.
 
+mod arithmetic;
 mod boxes;
 mod canonical;
 mod conjugating;
@@ -23,6 +25,7 @@ mod tiles;
 mod words;
 
 use super::problem::{Batch, Problem, alignment};
+pub use arithmetic::ArithmeticPlan;
 
 use crate::device::{Step, across};
 use crate::kernels;

@@ -1,0 +1,120 @@
+//! Parts of vectors, of global and of shared memory: 1, 2, 4, 8 or 16 bytes, which are multiples of as many.
+//!
+//! Each is an instruction that stays where it is written, so that the loads of a thread are all on their way before it computes with the first.
+
+use crate::element::{Element, B16};
+use crate::global::{load_vector, store_vector};
+use crate::opaque::opaque;
+use crate::shared::{load_u16, load_u32, load_u8};
+#[cfg(target_arch = "nvptx64")]
+use core::arch::asm;
+use cuda_std::gpu_only;
+
+/// The instruction of a load from global memory.
+#[cfg(all(target_arch = "nvptx64", not(feature = "evict_last")))]
+macro_rules! load {
+    ($kind:literal, $to:literal) => {
+        concat!("ld.global.", $kind, " ", $to, ", [{address}];")
+    };
+}
+
+/// The same, with the policy of [`load_vector`].
+#[cfg(all(target_arch = "nvptx64", feature = "evict_last"))]
+macro_rules! load {
+    ($kind:literal, $to:literal) => {
+        concat!(
+            "{{ .reg .b64 policy; mov.b64 policy, 0x14F0000000000000;\n",
+            "ld.global.L2::cache_hint.",
+            $kind,
+            " ",
+            $to,
+            ", [{address}], policy; }}"
+        )
+    };
+}
+
+/// Loads the first `bytes` bytes of a vector; what the others are is not said.
+///
+/// # Safety
+/// They are in global memory and readable, and every write to them in the launch is ordered with the load, as for
+/// [`Element::load`]; `address` is a multiple of `bytes`.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn load_part(address: u64, bytes: usize) -> B16 {
+    let (x, y): (u32, u32);
+    // SAFETY: the caller's obligations; a policy changes no value.
+    unsafe {
+        match bytes {
+            1 => asm!(load!("u8", "{x}"), x = out(reg32) x, address = in(reg64) address,
+                options(nostack, preserves_flags)),
+            2 => asm!(load!("u16", "{x}"), x = out(reg32) x, address = in(reg64) address,
+                options(nostack, preserves_flags)),
+            4 => asm!(load!("u32", "{x}"), x = out(reg32) x, address = in(reg64) address,
+                options(nostack, preserves_flags)),
+            8 => {
+                asm!(load!("v2.u32", "{{{x}, {y}}}"), x = out(reg32) x, y = out(reg32) y,
+                    address = in(reg64) address, options(nostack, preserves_flags));
+                return B16(x, y, 0, 0);
+            }
+            _ => return load_vector(address),
+        }
+    }
+    B16(x, 0, 0, 0)
+}
+
+/// Stores the first `bytes` bytes of a vector.
+///
+/// # Safety
+/// They are in global memory and writable, and every other access to them in the launch is ordered with the store; `address` is a multiple of
+/// `bytes`.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn store_part(address: u64, bytes: usize, vector: B16) {
+    let B16(x, y, ..) = vector;
+    // SAFETY: the caller's obligations.
+    unsafe {
+        match bytes {
+            1 => {
+                asm!("st.global.u8 [{address}], {x};", x = in(reg32) x, address = in(reg64) address,
+                options(nostack, preserves_flags))
+            }
+            2 => {
+                asm!("st.global.u16 [{address}], {x};", x = in(reg32) x, address = in(reg64) address,
+                options(nostack, preserves_flags))
+            }
+            4 => {
+                asm!("st.global.u32 [{address}], {x};", x = in(reg32) x, address = in(reg64) address,
+                options(nostack, preserves_flags))
+            }
+            8 => {
+                asm!("st.global.v2.u32 [{address}], {{{x}, {y}}};", x = in(reg32) x, y = in(reg32) y,
+                address = in(reg64) address, options(nostack, preserves_flags))
+            }
+            _ => store_vector(address, vector),
+        }
+    }
+}
+
+/// Loads the first `bytes` bytes of a vector of shared memory.
+///
+/// # Safety
+/// `address` is a multiple of `bytes`, which are inside the block's shared memory, and were written before the last barrier.
+#[inline(always)]
+pub unsafe fn load_shared_part(address: u32, bytes: usize) -> B16 {
+    // SAFETY: the caller's obligations.
+    unsafe {
+        match bytes {
+            1 => B16(load_u8(address), 0, 0, 0),
+            2 => B16(load_u16(address), 0, 0, 0),
+            4 => B16(load_u32(address), 0, 0, 0),
+            8 => B16::from_u64s([u64::load_shared(address), 0]),
+            _ => B16::load_shared(address),
+        }
+    }
+}
+
+/// The vector itself, of which the compiler knows nothing more: it does not compute with what a branch loads inside that branch.
+#[inline(always)]
+pub fn arrived(vector: B16) -> B16 {
+    B16(opaque(vector.0), opaque(vector.1), opaque(vector.2), opaque(vector.3))
+}

@@ -1,0 +1,48 @@
+//! The kernels that compute on the way: `α·a`, `α·a + β·b`, in another format if that is wanted.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `real` | the numbers that it is computed in, 32 and 64 bits |
+//! | `formats` | numbers out of the bits of a format, and back |
+//! | `operation` | what is computed of the elements of a unit |
+//! | `pair` | the sizes of elements of source and destination |
+//! | `memory` | parts of vectors of global and shared memory |
+//! | `units` | any move: units of elements, in the destination's order |
+//! | `tiles` | moves whose fastest axis changes: through the transposed tile of `tensor` |
+//!
+//! An entry point is for one size of source elements. Formats, and the size of destination elements, are parameters that all threads of a launch have in
+//! common: to look at them takes an instruction or two for each unit, and there are five entry points of a kernel, not one for each pair.
+
+pub mod formats;
+pub mod memory;
+pub mod operation;
+pub mod pair;
+pub mod real;
+pub mod tiles;
+pub mod units;
+
+/// Defines an entry point: its row of the table and its parameters, and a body.
+macro_rules! arithmetic_entry {
+    ($doc:literal, $row:ident: $params_type:ident, $name:ident: $element:ty, |$src:ident, $dst:ident, $params:ident| $body:expr) => {
+        #[doc = $doc]
+        ///
+        /// # Safety
+        /// - `src` is readable at every element that the parameters lead to, and `dst` is writable at every one; nothing else accesses
+        ///   the latter during the launch, and no two indices lead to one of them;
+        /// - so is the second operand readable, if there is one; it may be the destination itself, element for element;
+        /// - all are aligned to their elements' bytes;
+        /// - the parameters, the grid and the dynamic shared memory are those that the kernel's plan gives.
+        #[cuda_std::kernel]
+        pub unsafe fn $name(
+            $src: *const $element,
+            $dst: *mut u8,
+            $params: kernel_abi::arithmetic::$params_type,
+        ) {
+            $crate::declare! { arithmetic::$row: kernel_abi::arithmetic::$params_type, $name: $element }
+            $crate::launch::begin();
+            // SAFETY: the caller's obligations.
+            unsafe { $body }
+        }
+    };
+}
+use arithmetic_entry;

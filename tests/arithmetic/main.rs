@@ -1,0 +1,422 @@
+//! Arithmetic on the way against an oracle, bit for bit, on the simulator and on a GPU.
+
+mod numbers;
+
+use numbers::{Sample, computed, edges};
+use proptest::prelude::*;
+use transpose::interop::half::{bf16, f16};
+use transpose::interop::num_complex::Complex32;
+use transpose::{
+    Arithmetic, ArithmeticPlan, Device, DeviceMatrix, DeviceTensor, E4M3, E5M2, Error, TensorLayout,
+};
+use transpose_tests::{Element, on_both_devices};
+
+on_both_devices! {
+    integers_become,
+    narrow_numbers_become,
+    halves_become,
+    wide_numbers_become,
+    products_are_rounded,
+    sums_are_rounded,
+    transposes_of_every_size,
+    sums_of_every_layout,
+    onto_the_destination,
+    random_layouts,
+    complex_numbers,
+    complex_factors,
+    matrices,
+    plans_are_for_layouts,
+    nothing_to_compute,
+}
+
+/// Factors as the test has them.
+trait Factor: Copy {
+    fn of(value: f64) -> Self;
+}
+
+impl Factor for f32 {
+    fn of(value: f64) -> Self {
+        value as f32
+    }
+}
+
+impl Factor for f64 {
+    fn of(value: f64) -> Self {
+        value
+    }
+}
+
+/// Numbers that a test converts to each other: real ones.
+trait Real: Sample<Kind = transpose::Real, Factor: Factor> {}
+impl<T: Sample<Kind = transpose::Real, Factor: Factor>> Real for T {}
+
+/// The offsets of a layout's elements, in row-major order of their indices.
+fn offsets(layout: &TensorLayout) -> Vec<usize> {
+    let mut all = vec![layout.offset()];
+    for (&length, &stride) in layout.shape().iter().zip(layout.strides()) {
+        let along = |&start: &usize| {
+            (0..length as isize).map(move |index| start.wrapping_add_signed(index * stride))
+        };
+        all = all.iter().flat_map(along).collect();
+    }
+    all
+}
+
+/// Numbers of any bits.
+fn any<T: Sample>(len: usize, salt: u64) -> Vec<T> {
+    (0..len).map(|index| T::of_bits(u64::scrambled(index, salt))).collect()
+}
+
+/// Elements up to the last one of a layout.
+fn extent(layout: &TensorLayout) -> usize {
+    offsets(layout).iter().max().map_or(0, |last| last + 1)
+}
+
+fn assert_same<U: Sample>(actual: &[U], expected: &[U], what: impl std::fmt::Display) {
+    assert_eq!(actual.len(), expected.len());
+    for (at, (actual, expected)) in actual.iter().zip(expected).enumerate() {
+        let (actual, expected) = (actual.bits(), expected.bits());
+        assert!(actual == expected, "{what}: {actual:#x} at {at}, not {expected:#x}");
+    }
+}
+
+/// Computes `α·a`, or `α·a + β·b`, from layout to layout, every way that there is, and compares all of the destination's memory.
+fn check_layouts<T: Real, U: Real>(
+    device: &Device,
+    [alpha, beta]: [f64; 2],
+    src: &TensorLayout,
+    dst: &TensorLayout,
+    other: Option<&TensorLayout>,
+) {
+    let (from, to) = (offsets(src), offsets(dst));
+    let a: Vec<T> = any(extent(src), 1);
+    let before: Vec<U> = any(extent(dst) + 5, 2);
+    let b: Vec<U> = any(other.map_or(0, extent), 3);
+    let mut expected = before.clone();
+    for (at, (&from, &to)) in from.iter().zip(&to).enumerate() {
+        let b = other.map(|other| (beta, b[offsets(other)[at]]));
+        expected[to] = computed(alpha, a[from], b);
+    }
+    let scaling = Arithmetic::<U>::scaling(U::Factor::of(alpha));
+    let beta = U::Factor::of(beta);
+    let memory = DeviceTensor::from_host(device, &[a.len()], &a).unwrap();
+    let second = DeviceTensor::from_host(device, &[b.len()], &b).unwrap();
+    let mut target = DeviceTensor::from_host(device, &[before.len()], &before).unwrap();
+    let source = memory.window(src).unwrap();
+    let operand = other.map(|other| second.window(other).unwrap());
+    let window = target.window_mut(dst).unwrap();
+    let plans = match operand {
+        None => ArithmeticPlan::<T, U>::candidates(&scaling, source, window),
+        Some(b) => ArithmeticPlan::<T, U>::candidates_adding(&scaling, source, beta, b, window),
+    };
+    for plan in plans.unwrap() {
+        target.copy_from_host(&before).unwrap();
+        let window = target.window_mut(dst).unwrap();
+        match operand {
+            None => plan.run(source, window),
+            Some(b) => plan.run_adding(source, b, window),
+        }
+        .unwrap_or_else(|error| panic!("{plan}: {error}"));
+        assert_same(&target.to_host().unwrap(), &expected, &plan);
+    }
+}
+
+fn contiguous(shape: &[usize]) -> TensorLayout {
+    TensorLayout::contiguous(shape, 8).unwrap()
+}
+
+/// Converts numbers around every value where the result changes, side by side and transposed.
+fn check_pair<T: Real, U: Real>(device: &Device) {
+    let mut numbers = edges::<T, U>();
+    numbers.resize(numbers.len().next_multiple_of(24), T::of_bits(0));
+    let expected: Vec<U> = numbers.iter().map(|&a| computed(1.0, a, None)).collect();
+    let what = format!("{} to {}", std::any::type_name::<T>(), std::any::type_name::<U>());
+    let tensor = DeviceTensor::from_host(device, &[numbers.len() / 24, 24], &numbers).unwrap();
+    assert_same(&tensor.converted::<U>().unwrap().to_host().unwrap(), &expected, &what);
+    let turned = tensor.view().t().converted::<U>().unwrap();
+    assert_same(&turned.transposed().unwrap().to_host().unwrap(), &expected, &what);
+}
+
+/// To all formats.
+fn check_from<T: Real>(device: &Device) {
+    check_pair::<T, u8>(device);
+    check_pair::<T, i8>(device);
+    check_pair::<T, u16>(device);
+    check_pair::<T, i16>(device);
+    check_pair::<T, u32>(device);
+    check_pair::<T, i32>(device);
+    check_pair::<T, E4M3>(device);
+    check_pair::<T, E5M2>(device);
+    check_pair::<T, f16>(device);
+    check_pair::<T, bf16>(device);
+    check_pair::<T, f32>(device);
+    check_pair::<T, f64>(device);
+}
+
+fn integers_become(device: &Device) {
+    check_from::<u8>(device);
+    check_from::<i8>(device);
+    check_from::<u16>(device);
+    check_from::<i16>(device);
+    check_from::<u32>(device);
+    check_from::<i32>(device);
+}
+
+fn narrow_numbers_become(device: &Device) {
+    check_from::<E4M3>(device);
+    check_from::<E5M2>(device);
+}
+
+fn halves_become(device: &Device) {
+    check_from::<f16>(device);
+    check_from::<bf16>(device);
+}
+
+fn wide_numbers_become(device: &Device) {
+    check_from::<f32>(device);
+    check_from::<f64>(device);
+}
+
+/// Any numbers by factors, also ones that make them subnormal, infinite or none.
+fn products_are_rounded(device: &Device) {
+    fn check<T: Real>(device: &Device) {
+        for alpha in [-0.3, 1e-30, 1e20, 0.0, f64::INFINITY] {
+            check_layouts::<T, T>(
+                device,
+                [alpha, 0.0],
+                &contiguous(&[777]),
+                &contiguous(&[777]),
+                None,
+            );
+        }
+    }
+    check::<i16>(device);
+    check::<E4M3>(device);
+    check::<f16>(device);
+    check::<bf16>(device);
+    check::<f32>(device);
+    check::<f64>(device);
+    check::<i32>(device);
+}
+
+fn sums_are_rounded(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device) {
+        let (row, rows) = (contiguous(&[40, 30]), contiguous(&[30, 40]).t());
+        for factors in [[1.0, 1.0], [-0.7, 1.3]] {
+            check_layouts::<T, U>(device, factors, &row, &row, Some(&row));
+            check_layouts::<T, U>(device, factors, &rows, &row, Some(&row));
+        }
+    }
+    check::<f16, f16>(device);
+    check::<bf16, bf16>(device);
+    check::<f16, f32>(device);
+    check::<f32, f32>(device);
+    check::<f64, f64>(device);
+    check::<f32, f64>(device);
+    check::<u8, E5M2>(device);
+}
+
+/// Whole and cut tiles, rows that start on vectors and anywhere, of every size of source and destination.
+fn transposes_of_every_size(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device) {
+        for (rows, cols) in [(64, 96), (33, 70), (129, 5)] {
+            let src = contiguous(&[rows, cols]).t();
+            check_layouts::<T, U>(device, [0.5, 0.0], &src, &contiguous(&[cols, rows]), None);
+            let gaps = TensorLayout::strided(&[cols, rows], &[rows as isize + 3, 1], 3, 8).unwrap();
+            check_layouts::<T, U>(device, [0.5, 0.0], &src, &gaps, None);
+        }
+    }
+    fn from<T: Real>(device: &Device) {
+        check::<T, u8>(device);
+        check::<T, f16>(device);
+        check::<T, f32>(device);
+        check::<T, f64>(device);
+    }
+    from::<u8>(device);
+    from::<bf16>(device);
+    from::<f32>(device);
+    from::<f64>(device);
+}
+
+/// The second operand lies as the destination, as the source, or as neither.
+fn sums_of_every_layout(device: &Device) {
+    let dst = contiguous(&[40, 48]);
+    let turned = contiguous(&[48, 40]).t();
+    let spread = TensorLayout::strided(&[40, 48], &[-2, 81], 78, 8).unwrap();
+    let repeated = contiguous(&[48]).broadcast(&[40, 48]).unwrap();
+    for src in [&dst, &turned, &spread, &repeated] {
+        for other in [&dst, &turned, &spread, &repeated] {
+            check_layouts::<f32, f32>(device, [2.0, -0.5], src, &dst, Some(other));
+            check_layouts::<u8, f16>(device, [2.0, -0.5], src, &dst, Some(other));
+        }
+    }
+}
+
+fn onto_the_destination(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device, rows: usize, cols: usize) {
+        let (a, b): (Vec<T>, Vec<U>) = (any(rows * cols, 1), any(rows * cols, 2));
+        let mut expected = b.clone();
+        for at in 0..rows * cols {
+            let from = at % rows * cols + at / rows;
+            expected[at] = computed(0.5, a[from], Some((-2.0, b[at])));
+        }
+        let source = DeviceMatrix::from_host(device, rows, cols, &a).unwrap();
+        let mut target = DeviceMatrix::from_host(device, cols, rows, &b).unwrap();
+        let (alpha, beta) = (U::Factor::of(0.5), U::Factor::of(-2.0));
+        source.view().add_transposed_to(alpha, beta, &mut target).unwrap();
+        assert_same(&target.to_host().unwrap(), &expected, "onto the destination");
+    }
+    check::<f32, f32>(device, 70, 96);
+    check::<f64, f64>(device, 33, 47);
+    check::<f16, f32>(device, 64, 64);
+    check::<bf16, bf16>(device, 57, 31);
+}
+
+/// Parts, steps and mirrored axes of arrays of up to four axes.
+fn random_layouts(device: &Device) {
+    let axes = prop::collection::vec((1usize..9, -2isize..3, 0usize..3), 1..5);
+    let order = any_order();
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        cases: 24,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    runner
+        .run(&(axes.clone(), axes, order, proptest::bool::ANY), |(src, dst, order, adds)| {
+            let rank = src.len().min(dst.len());
+            let shape: Vec<usize> = (0..rank).map(|axis| src[axis].0.max(dst[axis].0)).collect();
+            let mut order: Vec<usize> = order.into_iter().filter(|&axis| axis < rank).collect();
+            order.dedup();
+            let from = laid_out(&shape, &order, |axis| (src[axis].1, src[axis].2));
+            let natural: Vec<usize> = (0..rank).collect();
+            // What is written has no element twice.
+            let to = laid_out(&shape, &natural, |axis| {
+                (if dst[axis].1 < 0 { -1 } else { 1 }, dst[axis].2)
+            });
+            let other = adds.then_some(&from);
+            check_layouts::<f32, f16>(device, [1.5, 0.25], &from, &to, other);
+            check_layouts::<u8, f32>(device, [1.5, 0.25], &from, &to, other);
+            check_layouts::<f64, i16>(device, [1.5, 0.25], &from, &to, other);
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// The numbers of four axes in any order.
+fn any_order() -> impl Strategy<Value = Vec<usize>> {
+    Just(vec![0, 1, 2, 3]).prop_shuffle()
+}
+
+/// An array of this shape: its axes from the fastest on in the reverse of `order`, each with a step, and so many elements between its parts.
+fn laid_out(
+    shape: &[usize],
+    order: &[usize],
+    of: impl Fn(usize) -> (isize, usize),
+) -> TensorLayout {
+    let (mut strides, mut offset, mut inner) = (vec![0; shape.len()], 0, 1);
+    for &axis in order.iter().rev() {
+        let (step, gap) = of(axis);
+        strides[axis] = step * inner;
+        if step < 0 {
+            offset += (shape[axis] - 1) * strides[axis].unsigned_abs();
+        }
+        inner *= (shape[axis] * step.unsigned_abs().max(1) + gap) as isize;
+    }
+    TensorLayout::strided(shape, &strides, offset, 8).unwrap()
+}
+
+/// Complex numbers become wider and narrower ones, conjugated or not.
+fn complex_numbers(device: &Device) {
+    let parts: Vec<f64> = edges::<f64, f32>();
+    let numbers: Vec<[f64; 2]> = parts.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+    let wide = DeviceTensor::from_host(device, &[numbers.len()], &numbers).unwrap();
+    let narrow = wide.converted::<[f32; 2]>().unwrap();
+    let nearest = |part: f64| -> f32 { computed(1.0, part, None) };
+    let expected: Vec<[f32; 2]> = numbers.iter().map(|parts| parts.map(nearest)).collect();
+    assert_parts(&narrow.to_host().unwrap(), &expected);
+    let back = narrow.converted::<[f64; 2]>().unwrap().to_host().unwrap();
+    let same = |part: f32| -> f64 { computed(1.0, part, None) };
+    let expected: Vec<[f64; 2]> = expected.iter().map(|parts| parts.map(same)).collect();
+    assert_parts(&back, &expected);
+    let conjugates = wide.view().conjugated_scaled([-2.0, 0.0]).unwrap().to_host().unwrap();
+    let conjugate = |[re, im]: &[f64; 2]| [computed(-2.0, *re, None), computed(-2.0, -*im, None)];
+    assert_parts(&conjugates, &numbers.iter().map(conjugate).collect::<Vec<_>>());
+}
+
+fn assert_parts<T: Sample>(actual: &[[T; 2]], expected: &[[T; 2]]) {
+    assert_same(actual.as_flattened(), expected.as_flattened(), "parts");
+}
+
+/// Products of complex numbers are those of `num-complex`.
+fn complex_factors(device: &Device) {
+    let (rows, cols) = (37, 52);
+    let number = |at: usize, salt| {
+        let part = |at| (u32::scrambled(at, salt) >> 8) as f32 / 1e6 - 8.0;
+        Complex32::new(part(2 * at), part(2 * at + 1))
+    };
+    let a: Vec<Complex32> = (0..rows * cols).map(|at| number(at, 1)).collect();
+    let b: Vec<Complex32> = (0..rows * cols).map(|at| number(at, 2)).collect();
+    let (alpha, beta) = (Complex32::new(0.3, -1.7), Complex32::new(-0.9, 0.2));
+    let source = DeviceMatrix::from_host(device, rows, cols, &a).unwrap();
+    let other = DeviceMatrix::from_host(device, cols, rows, &b).unwrap();
+    let mut sum = DeviceMatrix::zeroed(device, cols, rows).unwrap();
+    source.view().add_transposed_into(alpha, &other, beta, &mut sum).unwrap();
+    let adjoint = source.view().adjoint_scaled(alpha).unwrap().to_host().unwrap();
+    let sum = sum.to_host().unwrap();
+    for at in 0..rows * cols {
+        let a = a[at % rows * cols + at / rows];
+        assert_eq!(sum[at], alpha * a + beta * b[at]);
+        assert_eq!(adjoint[at], alpha * a.conj());
+    }
+    let doubles = source.converted::<[f64; 2]>().unwrap();
+    let turned = doubles.transposed_scaled([0.0, 2.0]).unwrap().to_host().unwrap();
+    for at in 0..rows * cols {
+        let a = a[at % rows * cols + at / rows];
+        assert_eq!(turned[at], [-2.0 * f64::from(a.im), 2.0 * f64::from(a.re)]);
+    }
+}
+
+fn matrices(device: &Device) {
+    let host: Vec<f32> = (0..12).map(|at| at as f32).collect();
+    let a = DeviceMatrix::from_host(device, 3, 4, &host).unwrap();
+    let b = a.scaled(2.0).unwrap();
+    assert!(b.to_host().unwrap().iter().zip(&host).all(|(b, a)| *b == 2.0 * a));
+    let c = a.transposed_converted::<u8>().unwrap();
+    assert_eq!((c.shape(), c.to_host().unwrap()[..4].to_vec()), ((4, 3), vec![0, 4, 8, 1]));
+    let mut d = DeviceMatrix::<f16>::zeroed(device, 4, 3).unwrap();
+    a.submatrix(1.., 2..)
+        .unwrap()
+        .transpose_converted_into(d.submatrix_mut(..2, 1..).unwrap())
+        .unwrap();
+    let d: Vec<f32> = d.to_host().unwrap().into_iter().map(f16::to_f32).collect();
+    assert_eq!(d[..6], [0.0, 6.0, 10.0, 0.0, 7.0, 11.0]);
+    let mut wrong = DeviceMatrix::<f16>::zeroed(device, 3, 4).unwrap();
+    let refused = a.view().transpose_converted_into(&mut wrong);
+    assert!(matches!(refused, Err(Error::ShapeMismatch { .. })), "{refused:?}");
+    assert_eq!(a.converted::<i32>().unwrap().to_host().unwrap()[11], 11);
+}
+
+/// A plan serves other memories of its layouts, and no others.
+fn plans_are_for_layouts(device: &Device) {
+    let a = DeviceTensor::from_host(device, &[4, 6], &[1u8; 24]).unwrap();
+    let mut b = DeviceTensor::<f32>::zeroed(device, &[6, 4]).unwrap();
+    let scaling = Arithmetic::scaling(2.0);
+    let plan = ArithmeticPlan::new(&scaling, a.view().t(), &mut b).unwrap();
+    assert!(plan.to_string().contains("compute_"), "{plan}");
+    plan.run(a.view().t(), &mut b).unwrap();
+    assert_eq!(b.to_host().unwrap(), [2.0; 24]);
+    let mut other = DeviceTensor::<f32>::zeroed(device, &[4, 6]).unwrap();
+    let refused = plan.run(&a, &mut other);
+    assert!(matches!(refused, Err(Error::PlanMismatch { .. })), "{refused:?}");
+    let refused = plan.run_onto(a.view().t(), &mut b);
+    assert!(matches!(refused, Err(Error::PlanMismatch { .. })), "{refused:?}");
+    let refused = ArithmeticPlan::new(&scaling, &a, &mut b);
+    assert!(matches!(refused, Err(Error::TensorShapeMismatch { .. })), "{refused:?}");
+}
+
+fn nothing_to_compute(device: &Device) {
+    let none = DeviceTensor::<f32>::zeroed(device, &[3, 0]).unwrap();
+    assert_eq!(none.view().t().converted::<f16>().unwrap().shape(), [0, 3]);
+    let one = DeviceTensor::from_host(device, &[1, 1], &[2.5f32]).unwrap();
+    assert_eq!(one.converted::<u8>().unwrap().to_host().unwrap(), [2]);
+}

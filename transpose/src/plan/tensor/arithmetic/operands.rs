@@ -1,0 +1,147 @@
+//! A move that computes, in canonical form: the axes of source, destination and second operand, as few as there can be, in elements.
+
+use super::super::alignment;
+use crate::plan::problem::VECTOR;
+use crate::tensor::TensorLayout;
+use kernel_abi::arithmetic::unit;
+
+/// The memories of a move, by their places in what is indexed by them: source, destination, second operand.
+pub(super) const SRC: usize = 0;
+pub(super) const DST: usize = 1;
+pub(super) const OTHER: usize = 2;
+
+/// How elements lie in a memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Operand {
+    pub layout: TensorLayout,
+    pub element_bytes: usize,
+    /// The largest power of two, up to a vector's bytes, that divides the address of element `[0, …, 0]`.
+    pub align: usize,
+}
+
+/// An axis: how many indices, and how many elements they are apart in each memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Axis {
+    pub length: usize,
+    pub strides: [isize; 3],
+}
+
+/// The axes of a move with elements, and where it starts.
+///
+/// The destination's strides are positive and the axes in their order, the fastest first. Without a second operand its strides are those of the destination.
+#[derive(Clone, Debug)]
+pub(super) struct Operands {
+    pub axes: Vec<Axis>,
+    /// Bytes of an element.
+    pub bytes: [usize; 3],
+    /// Elements from element `[0, …, 0]` to where the move starts.
+    pub starts: [isize; 3],
+    /// Bytes, up to a vector's, that divide the addresses there.
+    pub aligned: [usize; 3],
+}
+
+impl Operands {
+    /// Those of memories of the same shape that has elements.
+    pub fn of(src: &Operand, dst: &Operand, other: Option<&Operand>) -> Self {
+        let operands = [src, dst, other.unwrap_or(dst)];
+        let mut starts = [0; 3];
+        let mut axes = Vec::with_capacity(src.layout.shape().len());
+        for (number, &length) in src.layout.shape().iter().enumerate() {
+            let mut strides = operands.map(|operand| operand.layout.strides()[number]);
+            if length == 1 {
+                continue;
+            }
+            if strides[DST] < 0 {
+                for (start, stride) in starts.iter_mut().zip(&mut strides) {
+                    *start += (length as isize - 1) * *stride;
+                    *stride = -*stride;
+                }
+            }
+            axes.push(Axis { length, strides });
+        }
+        axes.sort_by_key(|axis| axis.strides[DST]);
+        let bytes = operands.map(|operand| operand.element_bytes);
+        let aligned = [SRC, DST, OTHER].map(|side| {
+            let start = (starts[side] * bytes[side] as isize).unsigned_abs();
+            operands[side].align.min(alignment(start as u64))
+        });
+        Operands { axes: joined(axes), bytes, starts, aligned }
+    }
+
+    /// Elements of a [`unit`].
+    pub fn unit(&self) -> usize {
+        unit(self.bytes[SRC], self.bytes[DST])
+    }
+
+    /// Whether elements lie together in all memories along the first axis, and start on units along the others.
+    pub fn are_in_units(&self) -> bool {
+        let Some((first, others)) = self.axes.split_first() else { return false };
+        first.strides == [1; 3] && self.start_on_units(others, &[SRC, DST, OTHER])
+    }
+
+    /// Whether elements along these axes start on units in these memories.
+    pub fn start_on_units(&self, axes: &[Axis], sides: &[usize]) -> bool {
+        sides.iter().all(|&side| {
+            let bytes = (self.unit() * self.bytes[side]).min(VECTOR);
+            self.aligned[side] >= bytes
+                && axes.iter().all(|axis| {
+                    (axis.strides[side].unsigned_abs() * self.bytes[side]).is_multiple_of(bytes)
+                })
+        })
+    }
+
+    /// Whether the second operand lies as the destination does.
+    pub fn other_is_like_destination(&self) -> bool {
+        self.axes.iter().all(|axis| axis.strides[OTHER] == axis.strides[DST])
+    }
+}
+
+/// One axis for neighbours that lie together in all memories.
+fn joined(axes: Vec<Axis>) -> Vec<Axis> {
+    let mut all: Vec<Axis> = Vec::with_capacity(axes.len());
+    for axis in axes {
+        match all.last_mut() {
+            Some(inner)
+                if inner.strides.map(|stride| stride * inner.length as isize) == axis.strides =>
+            {
+                inner.length *= axis.length;
+            }
+            _ => all.push(axis),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operand(layout: TensorLayout, element_bytes: usize) -> Operand {
+        Operand { layout, element_bytes, align: 16 }
+    }
+
+    #[test]
+    fn what_lies_together_everywhere_is_one_axis() {
+        let rows = TensorLayout::contiguous(&[4, 6], 8).unwrap();
+        let (src, dst) = (operand(rows, 1), operand(rows, 2));
+        let both = Operands::of(&src, &dst, None);
+        assert_eq!(both.axes, [Axis { length: 24, strides: [1; 3] }]);
+        assert!(both.are_in_units());
+        let columns = TensorLayout::contiguous(&[6, 4], 8).unwrap().t();
+        let other = operand(columns, 2);
+        let all = Operands::of(&src, &dst, Some(&other));
+        let axes = [([1, 1, 4], 6), ([6, 6, 1], 4)];
+        let expected = axes.map(|(strides, length)| Axis { length, strides });
+        assert_eq!(all.axes, expected);
+        assert!(!all.are_in_units() && !all.other_is_like_destination());
+    }
+
+    #[test]
+    fn the_destination_decides_the_direction() {
+        let forwards = TensorLayout::contiguous(&[10], 8).unwrap();
+        let backwards = forwards.slice(0, .., -1).unwrap();
+        let operands = Operands::of(&operand(forwards, 4), &operand(backwards, 8), None);
+        assert_eq!(operands.axes, [Axis { length: 10, strides: [-1, 1, 1] }]);
+        assert_eq!((operands.starts, operands.aligned), ([9, -9, -9], [4, 8, 8]));
+    }
+}

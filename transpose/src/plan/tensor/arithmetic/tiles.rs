@@ -1,0 +1,66 @@
+//! The planner of `compute_tiles`: tiles as the moves without arithmetic have them, of elements of the source.
+
+use super::super::{canonical, tiles};
+use super::operands::{Axis, DST, OTHER, Operands, SRC};
+use super::{Part, entry};
+use crate::divide::packed_divisor;
+use crate::facts::Facts;
+use crate::launch::{Fields, Launch};
+use crate::plan::problem::VECTOR;
+use kernel_abi::Width;
+use kernel_abi::arithmetic::{COMPUTE_TILES, ComputeTiles, Operation};
+use kernel_abi::tensor::Tiles;
+
+/// The `most` launches that the model expects to be fastest, with what it says that they cost; none where tiles do not serve.
+pub(super) fn best(
+    operands: &Operands,
+    operation: &Operation,
+    facts: &Facts,
+    most: usize,
+) -> Vec<(f64, Part)> {
+    if !operands.other_is_like_destination() {
+        return Vec::new();
+    }
+    let canonical = in_words(operands);
+    let moves = tiles::best(&canonical, facts, None, most).into_iter();
+    let computing =
+        moves.filter_map(|(cost, launch)| Some((cost, of_move(operands, operation, launch)?)));
+    computing.collect()
+}
+
+/// The same move as one without arithmetic: of words of the source's elements' size, on both sides.
+pub(super) fn in_words(operands: &Operands) -> canonical::Canonical {
+    let width = Width::of_bytes(operands.bytes[SRC]).expect("a number has the bytes of a word");
+    let axes = operands.axes.iter().map(|axis| canonical::Axis {
+        length: axis.length,
+        src: axis.strides[SRC],
+        dst: axis.strides[DST],
+    });
+    // Elements of the destination are taken to be of the source's size. What is as well aligned as is ever asked for is better aligned than that.
+    let scaled = operands.aligned[DST] / operands.bytes[DST] * operands.bytes[SRC];
+    let dst = if operands.aligned[DST] >= VECTOR { VECTOR } else { scaled.clamp(1, VECTOR) };
+    canonical::Canonical::of_elements(axes, width, [operands.aligned[SRC], dst])
+}
+
+/// A move's launch, that computes; `None` if the kernel has no such tiles.
+fn of_move(operands: &Operands, operation: &Operation, launch: Launch) -> Option<Part> {
+    let tiles: Tiles = launch.params.to()?;
+    let by_units = operands.start_on_units(&axes_of_columns(&tiles), &[DST, OTHER]);
+    let col_units = if by_units {
+        packed_divisor((tiles.rows.tile as usize).div_ceil(operands.unit()))
+    } else {
+        0
+    };
+    let lanes = if tiles.lanes == 0 { 5 } else { tiles.lanes };
+    let params = ComputeTiles { operation: *operation, tiles: Tiles { lanes, ..tiles }, col_units };
+    let entry = entry(&COMPUTE_TILES, operands.bytes[SRC]);
+    Some(Part { launch: Launch { entry, params: Fields::of(&params), ..launch }, other: 0 })
+}
+
+/// The axes along which columns of tiles start at different places of the destination, and the second operand, which lies as it does.
+fn axes_of_columns(tiles: &Tiles) -> Vec<Axis> {
+    let blocks = tiles.blocks[..tiles.count as usize].iter().map(|axis| axis.dst);
+    let columns = tiles.cols.inner.iter().map(|axis| axis.stride).chain([tiles.cols.outer]);
+    let strides = blocks.chain(columns).map(|stride| [0, stride as isize, stride as isize]);
+    strides.map(|strides| Axis { length: 2, strides }).collect()
+}

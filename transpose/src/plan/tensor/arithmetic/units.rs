@@ -1,0 +1,108 @@
+//! The planner of `compute_units`, which serves every move.
+
+use super::operands::{Axis, DST, OTHER, Operands, SRC};
+use super::{Part, entry};
+use crate::divide::packed_divisor;
+use crate::launch::{Fields, Launch};
+use kernel_abi::arithmetic::{
+    COMPUTE_UNITS, ComputeUnits, OperandAxis, Operation, UNIT_THREADS, UNITS_OF_THREAD,
+};
+use kernel_abi::tensor::MOST_AXES;
+
+/// Units of a block.
+const OF_BLOCK: usize = (UNIT_THREADS * UNITS_OF_THREAD) as usize;
+
+/// Units of a launch: every thread's number, those past the end included, is below what a kernel divides.
+const MOST_UNITS: usize = (1 << 31) - OF_BLOCK;
+
+/// The launches that compute everything: by units of several elements where these lie together on vectors, and what is left element by element.
+pub(super) fn launches(operands: &Operands, operation: &Operation) -> Vec<Part> {
+    in_parts(operands, operation, MOST_UNITS)
+}
+
+/// The same, of no more than `most` units each.
+fn in_parts(operands: &Operands, operation: &Operation, most: usize) -> Vec<Part> {
+    let mut launches = Vec::new();
+    let per = if operands.are_in_units() { operands.unit() } else { 1 };
+    let mut whole = operands.axes.clone();
+    if let Some(first) = whole.first_mut().filter(|_| per > 1) {
+        let (all, units) = (first.length, first.length / per);
+        first.length = units;
+        if all % per > 0 {
+            let mut rest = operands.axes.clone();
+            rest[0].length = all % per;
+            let behind = [(units * per) as isize; 3];
+            split(operands, operation, &rest, 1, behind, most, &mut launches);
+        }
+        if units == 0 {
+            return launches;
+        }
+    }
+    split(operands, operation, &whole, per, [0; 3], most, &mut launches);
+    launches
+}
+
+/// Launches for units of `per` elements along these axes, `offsets` elements further: in halves of the slowest axis until there are not too many.
+fn split(
+    operands: &Operands,
+    operation: &Operation,
+    axes: &[Axis],
+    per: usize,
+    offsets: [isize; 3],
+    most: usize,
+    launches: &mut Vec<Part>,
+) {
+    let units: usize = axes.iter().map(|axis| axis.length).product();
+    if units <= most {
+        launches.push(one(operands, operation, axes, per, offsets));
+        return;
+    }
+    let slowest = (0..axes.len()).rev().find(|&axis| axes[axis].length > 1);
+    let slowest = slowest.expect("more than one unit has an axis of more than one index");
+    let half = axes[slowest].length / 2;
+    for (first, length) in [(0, half), (half, axes[slowest].length - half)] {
+        let mut part = axes.to_vec();
+        part[slowest].length = length;
+        let step = if slowest == 0 { per } else { 1 };
+        let behind =
+            |side: usize| offsets[side] + (first * step) as isize * axes[slowest].strides[side];
+        split(operands, operation, &part, per, [SRC, DST, OTHER].map(behind), most, launches);
+    }
+}
+
+/// One launch.
+fn one(
+    operands: &Operands,
+    operation: &Operation,
+    axes: &[Axis],
+    per: usize,
+    offsets: [isize; 3],
+) -> Part {
+    let none = OperandAxis { divisor: packed_divisor(1), src: 0, dst: 0, other: 0 };
+    let mut divided = [none; MOST_AXES];
+    for (divided, axis) in divided.iter_mut().zip(axes) {
+        let [src, dst, other] = axis.strides.map(|stride| stride as u64);
+        *divided = OperandAxis { divisor: packed_divisor(axis.length), src, dst, other };
+    }
+    let units: usize = axes.iter().map(|axis| axis.length).product();
+    let params = ComputeUnits {
+        operation: *operation,
+        axes: divided,
+        count: axes.len() as u64,
+        whole: u64::from(per > 1),
+        units: units as u64,
+    };
+    let bytes = |side: usize| (offsets[side] * operands.bytes[side] as isize) as u64;
+    let launch = Launch {
+        entry: entry(&COMPUTE_UNITS, operands.bytes[SRC]),
+        grid: [units.div_ceil(OF_BLOCK) as u32, 1, 1],
+        block: [UNIT_THREADS, 1, 1],
+        dynamic_shared_bytes: 0,
+        blocks_per_multiprocessor: 0,
+        evict_last: true,
+        cooperative: false,
+        offsets: [bytes(SRC), bytes(DST)],
+        params: Fields::of(&params),
+    };
+    Part { launch, other: bytes(OTHER) }
+}
