@@ -2,7 +2,8 @@
 //!
 //! For each case a copy, the library's plan, and with `--candidates` every other way that the library has, take turns. GB/s count what is read and what is
 //! written: each number of the source, of the destination, and of the destination before if it is added to. Every result is compared, on some of its rows,
-//! with what two passes give, of which one moves and one computes. `--peers FILE` writes the cases for `arithmetic.py`, which times PyTorch on them.
+//! with what two passes give, of which one moves and one computes. `--peers FOLDER` writes the cases for `arithmetic.py`, which times PyTorch on them and
+//! compares its results.
 
 use anyhow::{Context, Result, ensure};
 use bench::memory::ensure_free;
@@ -13,7 +14,7 @@ use bench::svg::{Bar, Chart};
 use bench::table::{Cell, Column, Report};
 use clap::Parser;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use transpose::bytemuck::{self, Pod};
 use transpose::interop::half::{bf16, f16};
@@ -34,8 +35,11 @@ struct Arguments {
     /// Also time every other way that the library has.
     #[arg(long)]
     candidates: bool,
-    /// Write the cases to this file, and measure nothing.
+    /// Small cases, as on the simulator.
     #[arg(long)]
+    small: bool,
+    /// Write the cases to this folder, for others: a table, and the bytes of each small case's source and result.
+    #[arg(long, value_name = "FOLDER")]
     peers: Option<PathBuf>,
     #[command(flatten)]
     common: Common,
@@ -53,6 +57,7 @@ struct Case {
     alpha: Option<f32>,
     adds: bool,
     measure: fn(&Device, &Case, &Arguments) -> Result<Vec<Figures>>,
+    write: fn(&Device, &Case, &Path, usize) -> Result<()>,
 }
 
 /// What was measured of one way.
@@ -88,6 +93,7 @@ fn cases(is_gpu: bool) -> Vec<Case> {
                 alpha: $alpha,
                 adds: $adds,
                 measure: measure::<$t, $u>,
+                write: write::<$t, $u>,
             }
         };
     }
@@ -129,11 +135,12 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    if let Some(file) = &arguments.peers {
-        return write_peers(&cases(true), file);
-    }
     let device = arguments.common.open()?;
-    let mut cases = cases(device.is_gpu());
+    if let Some(folder) = &arguments.peers {
+        write_table(&cases(true), &folder.join("cases.csv"))?;
+        write_table(&cases(false), &folder.join("small.csv"))?;
+    }
+    let mut cases = cases(device.is_gpu() && !arguments.small && arguments.peers.is_none());
     cases.retain(|case| case.name().contains(&arguments.only));
     let bar = progress::bar(&arguments.common, cases.len());
     let columns = [
@@ -148,7 +155,11 @@ fn run(arguments: &Arguments) -> Result<()> {
     let title = "Computed on the way, all results verified";
     let mut report = Report::new(&arguments.common, &device, title, &columns, &bar);
     let mut bars = Vec::new();
-    for case in &cases {
+    for (number, case) in cases.iter().enumerate() {
+        if let Some(folder) = &arguments.peers {
+            (case.write)(&device, case, folder, number)?;
+            continue;
+        }
         for (way, figures) in (case.measure)(&device, case, arguments)?.iter().enumerate() {
             let Figures { kernel, bytes, speeds } = figures;
             let [copy, ours] = speeds.map_or([None; 2], |speeds| speeds.map(Some));
@@ -168,11 +179,14 @@ fn run(arguments: &Arguments) -> Result<()> {
         }
         bar.inc(1);
     }
+    if arguments.peers.is_some() {
+        return Ok(());
+    }
     report.finish(|| Chart::new("Computed on the way", "of a copy's speed", bars))
 }
 
 /// The cases as a table for another program: types, shape, axes, factor, and whether it is added.
-fn write_peers(cases: &[Case], file: &PathBuf) -> Result<()> {
+fn write_table(cases: &[Case], file: &Path) -> Result<()> {
     let joined = |all: &[usize]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let mut text = "from,to,shape,axes,alpha,adds\n".to_owned();
     for Case { types: [from, to], shape, axes, alpha, adds, .. } in cases {
@@ -180,6 +194,37 @@ fn write_peers(cases: &[Case], file: &PathBuf) -> Result<()> {
         writeln!(text, "{from},{to},{shape},{axes},{alpha},{}", u8::from(*adds))?;
     }
     std::fs::write(file, text).with_context(|| file.display().to_string())
+}
+
+/// Writes the bytes of a case's source and of its result.
+fn write<T, U>(device: &Device, case: &Case, folder: &Path, number: usize) -> Result<()>
+where
+    T: ConvertTo<U>,
+    U: Number<Factor: FromF32>,
+{
+    let elements = case.elements();
+    let src = filled(device, elements * size_of::<T>())?;
+    let mut pairs =
+        Pairs::of(device, vec![(src, DeviceMatrix::zeroed(device, 1, elements * size_of::<U>())?)]);
+    verified::<T, U>(case, &mut pairs, false)?;
+    let (src, dst) = pairs.first();
+    std::fs::write(folder.join(format!("{number}.src")), src.to_host()?)?;
+    std::fs::write(folder.join(format!("{number}.dst")), dst.to_host()?)?;
+    Ok(())
+}
+
+/// So many bytes of a pattern on a device.
+fn filled(device: &Device, bytes: usize) -> transpose::Result<DeviceMatrix<u8>> {
+    let byte = |at: usize| ((at * at * 7 + at * 31) >> 3) as u8 & 0x77;
+    let pattern: Vec<u8> = (0..PATTERN).map(byte).collect();
+    let mut memory = DeviceMatrix::zeroed(device, 1, bytes)?;
+    let repeated = DeviceMatrix::from_host(device, 1, PATTERN, &pattern)?;
+    for start in (0..bytes).step_by(PATTERN) {
+        let part = PATTERN.min(bytes - start);
+        let to = memory.submatrix_mut(.., start..start + part)?;
+        repeated.submatrix(.., ..part)?.copy_into(to)?;
+    }
+    Ok(memory)
 }
 
 /// The numbers of a memory, in some order.
@@ -210,20 +255,7 @@ where
     let elements = case.elements();
     let [src_bytes, dst_bytes] = [elements * size_of::<T>(), elements * size_of::<U>()];
     ensure_free(device, 3 * (src_bytes + dst_bytes), 6 * (src_bytes + dst_bytes))?;
-    let pattern: Vec<u8> =
-        (0..PATTERN).map(|at| ((at * at * 7 + at * 31) >> 3) as u8 & 0x77).collect();
-    let filled = |bytes: usize| -> transpose::Result<DeviceMatrix<u8>> {
-        let mut memory = DeviceMatrix::zeroed(device, 1, bytes)?;
-        let repeated = DeviceMatrix::from_host(device, 1, PATTERN, &pattern)?;
-        for start in (0..bytes).step_by(PATTERN) {
-            let part = PATTERN.min(bytes - start);
-            repeated
-                .submatrix(.., ..part)?
-                .copy_into(memory.submatrix_mut(.., start..start + part)?)?;
-        }
-        Ok(memory)
-    };
-    let pair = || Ok((filled(src_bytes)?, DeviceMatrix::zeroed(device, 1, dst_bytes)?));
+    let pair = || Ok((filled(device, src_bytes)?, DeviceMatrix::zeroed(device, 1, dst_bytes)?));
     let mut pairs = Pairs::new(device, src_bytes + dst_bytes, pair)?;
     let plans = verified::<T, U>(case, &mut pairs, arguments.candidates)?;
     let copied = src_bytes.min(dst_bytes);

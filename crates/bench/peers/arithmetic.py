@@ -1,0 +1,125 @@
+"""PyTorch and cuBLAS on the cases of `arithmetic --peers FOLDER`: `python3 arithmetic.py FOLDER CSV`
+
+Compares the bytes of the small cases with what PyTorch computes, and times the large ones: the fastest of the ways that PyTorch has, cuBLAS's geam through
+CuPy where it computes that, and a device-to-device copy in the same run. Turns of all contestants, medians.
+"""
+
+import csv
+import statistics
+import sys
+from pathlib import Path
+
+import torch
+
+TURNS = 5
+
+
+def rows(file):
+    for row in csv.DictReader(open(file)):
+        numbers = lambda text: [int(number) for number in text.split()]
+        types = [getattr(torch, row["from"]), getattr(torch, row["to"])]
+        yield types, numbers(row["shape"]), numbers(row["axes"]), float(row["alpha"]), row["adds"] == "1"
+
+
+def computed(x, to, alpha):
+    """What the library says that it computes: products in the wider type, numbers of 8 bits saturated."""
+    if alpha != 1:
+        if x.dtype == torch.uint8 or x.dtype == torch.bfloat16 or x.dtype == torch.float16:
+            x = x.to(torch.float32)
+        x = x * torch.tensor(alpha, dtype=torch.float32, device=x.device).to(x.dtype if not x.is_complex() else torch.float32)
+    if to == torch.float8_e4m3fn:
+        x = x.clamp(-448, 448)
+    return x.to(to)
+
+
+def compare(folder):
+    """Small cases, byte for byte."""
+    different = 0
+    for number, (types, shape, axes, alpha, adds) in enumerate(rows(folder / "small.csv")):
+        source = torch.frombuffer(bytearray((folder / f"{number}.src").read_bytes()), dtype=types[0])
+        ours = torch.frombuffer(bytearray((folder / f"{number}.dst").read_bytes()), dtype=torch.uint8)
+        moved = source.cuda().reshape(shape).permute(axes).contiguous()
+        theirs = computed(moved, types[1], alpha).contiguous()
+        theirs = torch.view_as_real(theirs) if theirs.is_complex() else theirs
+        wrong = (ours != theirs.reshape(-1).view(torch.uint8).cpu()).sum().item()
+        # Zeros that are added to leave no negative zero.
+        if wrong and not adds:
+            different += 1
+            print(f"DIFFERENT {number} {types} {shape} {axes} {alpha}: {wrong} of {ours.numel()} bytes")
+    print(f"compared, {different} cases differ from PyTorch's")
+
+
+def timed(work):
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    for _ in range(3):
+        work()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / 3
+
+
+def contestants(x, out, axes, alpha, adds):
+    """The ways that there are, by name."""
+    moved = x.permute(axes)
+    if adds:
+        yield "torch.add", lambda: torch.add(out, moved, alpha=alpha, out=out)
+    elif alpha == 1:
+        yield "copy_", lambda: out.copy_(moved)
+        yield "to.contiguous", lambda: moved.to(out.dtype).contiguous()
+        yield "contiguous.to", lambda: moved.contiguous().to(out.dtype)
+    else:
+        yield "mul", lambda: torch.mul(moved, alpha, out=out) if x.is_floating_point() or x.is_complex() else out.copy_(moved).mul_(alpha)
+    if len(axes) == 2 and x.dtype == out.dtype and x.dtype in (torch.float32, torch.float64, torch.complex64):
+        try:
+            import cupy
+            from cupy import cublas
+
+            a, b = cupy.asarray(x), cupy.asarray(out)
+            trans = "T" if axes == [1, 0] else "N"
+            beta = 1.0 if adds else 0.0
+            # Row-major memory is the transpose for cuBLAS; so is the result.
+            yield "geam", lambda: cublas.geam(trans, "N", alpha, a.T, beta, b.T, out=b.T)
+        except Exception as error:
+            print(f"no geam: {error}", file=sys.stderr)
+
+
+def main():
+    folder = Path(sys.argv[1])
+    compare(folder)
+    with open(sys.argv[2], "w") as file:
+        write = csv.writer(file)
+        write.writerow(["from", "to", "shape", "axes", "alpha", "adds", "memcpy_gb_s", "best", "torch_gb_s", "geam_gb_s"])
+        for types, shape, axes, alpha, adds in rows(folder / "cases.csv"):
+            elements = 1
+            for length in shape:
+                elements *= length
+            sizes = [torch.empty(0, dtype=type).element_size() for type in types]
+            x = torch.zeros(shape, device="cuda").to(types[0])
+            out = torch.zeros([shape[a] for a in axes], device="cuda").to(types[1])
+            least = min(x.numel() * sizes[0], out.numel() * sizes[1])
+            flat_x, flat_out = (torch.empty(least, dtype=torch.uint8, device="cuda") for _ in range(2))
+            ways = {"memcpy": lambda: flat_out.copy_(flat_x)}
+            for name, work in contestants(x, out, axes, alpha, adds):
+                try:
+                    work()
+                    ways[name] = work
+                except Exception as error:
+                    print(f"{types} {axes} {name}: {str(error)[:100]}", file=sys.stderr)
+            times = {name: [] for name in ways}
+            for turn in range(TURNS + 1):
+                for name, work in ways.items():
+                    time = timed(work)
+                    if turn:
+                        times[name].append(time)
+            bytes_of = lambda name: 2 * least if name == "memcpy" else elements * (sizes[0] + sizes[1] * (2 if adds else 1))
+            speed = {name: bytes_of(name) / statistics.median(all) / 1e6 for name, all in times.items()}
+            torch_ways = {name: value for name, value in speed.items() if name not in ("memcpy", "geam")}
+            best = max(torch_ways, key=torch_ways.get) if torch_ways else ""
+            write.writerow([str(types[0]), str(types[1]), " ".join(map(str, shape)), " ".join(map(str, axes)), alpha, int(adds),
+                            f"{speed['memcpy']:.1f}", best, f"{torch_ways.get(best, 0):.1f}", f"{speed.get('geam', 0):.1f}"])
+            del x, out, ways, flat_x, flat_out
+            torch.cuda.empty_cache()
+
+
+main()
