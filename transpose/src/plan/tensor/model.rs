@@ -60,6 +60,8 @@ pub(super) struct WordTally {
     pub src: f64,
     /// The same of the destination.
     pub dst: f64,
+    /// Whether neighbouring words of the destination are within a sector of each other in the source.
+    pub is_step: bool,
 }
 
 /// The weights of what is counted, in bytes that a copy could have moved meanwhile: of words of 1, 2, 4, 8 and 16 bytes. They are
@@ -91,6 +93,8 @@ struct Weights {
     axis: [f64; 5],
     /// Of a byte of a sector that `words` loads for a word beside it.
     beside: [f64; 5],
+    /// The same, where neighbours are within a sector.
+    beside_steps: [f64; 5],
     /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first.
     box_moved: [f64; 5],
     box_crowded: [f64; 5],
@@ -121,7 +125,8 @@ const WEIGHTS: Weights = Weights {
     stored_col: [128.0, 100.0, 42.0, 24.0, 0.0],
     word: [2.7, 3.7, 6.8, 15.0, 30.0],
     axis: [1.75, 1.25, 0.7, 0.1, 0.3],
-    beside: [0.4, 0.9, 1.0, 1.0, 2.4],
+    beside: [0.4, 1.2, 1.6, 2.0, 2.4],
+    beside_steps: [0.4, 0.9, 1.0, 1.0, 2.4],
     box_moved: [0.75, 0.60, 0.75, 0.59, 0.57],
     box_crowded: [0.11, 0.11, 0.11, 0.10, 0.12],
     in_part: [25.0, 42.0, 32.0, 44.0, 15.0],
@@ -199,10 +204,11 @@ pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally) -> f64 {
 /// What moving word by word costs.
 pub(super) fn cost_of_words(word: Width, tally: &WordTally) -> f64 {
     let (w, k) = (&WEIGHTS, of_width(word));
-    let WordTally { words, axes, src, dst } = tally;
+    let WordTally { words, axes, src, dst, is_step } = tally;
     let own = 2.0 * word.bytes() as f64;
     let issued = w.word[k] + w.axis[k] * axes;
-    words * (issued.max(own) + src * w.beside[k] + 2.0 * dst)
+    let beside = if *is_step { w.beside_steps[k] } else { w.beside[k] };
+    words * (issued.max(own) + src * beside + 2.0 * dst)
 }
 
 /// How many times as long it takes where so many blocks leave multiprocessors idle.

@@ -18,11 +18,16 @@ const MOST_WORDS: usize = (1 << 31) - OF_BLOCK;
 pub(super) fn cost(canonical: &Canonical, facts: &Facts) -> f64 {
     let word = canonical.word_bytes() as f64;
     let beside = |stride: fn(&Axis) -> isize| (block_bytes(canonical, stride) - word).max(0.0);
+    // Words in steps of less than a sector: a warp's words lie in sectors that follow each other.
+    let is_step = canonical.axes().first().is_some_and(|axis| {
+        axis.src.unsigned_abs() > 1 && axis.src.unsigned_abs() * canonical.word_bytes() < SECTOR
+    });
     let tally = WordTally {
         words: canonical.words() as f64,
         axes: canonical.axes().len() as f64,
         src: beside(|axis| axis.src),
         dst: beside(|axis| axis.dst),
+        is_step,
     };
     let cost = cost_of_words(canonical.word, &tally) + cost_of_gaps(canonical, false);
     cost * idle(tally.words / OF_BLOCK as f64, facts)
