@@ -5,6 +5,7 @@ mod bundle;
 mod command;
 mod copy;
 mod downstream;
+mod fuzz;
 mod hopper;
 mod pack;
 mod package;
@@ -52,6 +53,14 @@ enum Chore {
         #[arg(default_value = "bundle")]
         folder: PathBuf,
     },
+    /// Look for inputs that break something, and keep those that run code that no other does. Needs a C++ compiler.
+    Fuzz {
+        /// One of the tests of crates/fuzz; all without this.
+        target: Option<String>,
+        /// How long to fuzz each of them.
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
     /// Write into tests/ratchet.txt what each kernel costs now.
     Ratchet,
     /// Write the tables of README.md and docs/ from the figures in docs/results/.
@@ -73,6 +82,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Downstream => downstream::check(),
         Chore::Package => package::check(),
         Chore::Bundle { folder } => bundle::bundle(&folder),
+        Chore::Fuzz { target, seconds } => fuzz::fuzz(target.as_deref(), seconds),
         Chore::Ratchet => ratchet(),
         Chore::Tables { check } => tables::tables(check),
     }

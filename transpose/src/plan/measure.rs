@@ -129,7 +129,7 @@ impl PlanCache {
 fn key(device: &str, problem: &Problem) -> String {
     let (src_align, dst_align) = problem.row_alignments();
     let class = |n: usize| n.max(1).ilog2();
-    let device = device.replace(['\t', '\n'], " ");
+    let device = device.replace(['\t', '\n', '\r'], " ");
     format!(
         "{device}\t{} bytes\t2^{} x 2^{}\taligned {src_align} {dst_align}\t{}",
         problem.element_bytes,
@@ -177,7 +177,10 @@ fn read(path: &Path) -> Result<BTreeMap<String, String>, CacheWarning> {
         return Err(CacheWarning::Foreign { header: header.chars().take(80).collect() });
     }
     let plan = |(index, line): (usize, &str)| match line.rsplit_once('\t') {
-        Some((key, kernel)) if key.split('\t').count() == 5 && !kernel.is_empty() => {
+        // A return that no new line follows would be taken for the end of its line when it is read again.
+        Some((key, kernel))
+            if key.split('\t').count() == 5 && !kernel.is_empty() && !line.contains('\r') =>
+        {
             Ok((key.to_owned(), kernel.to_owned()))
         }
         _ => Err(CacheWarning::Corrupt { line: index + 2 }),
@@ -224,6 +227,9 @@ mod tests {
         assert!(cache.is_empty());
         assert!(matches!(warning, Some(CacheWarning::Foreign { .. })));
         std::fs::write(&path, format!("{HEADER}\nnonsense\n")).unwrap();
+        let (_, warning) = PlanCache::open(&path);
+        assert_eq!(warning, Some(CacheWarning::Corrupt { line: 2 }));
+        std::fs::write(&path, format!("{HEADER}\na\tb\tc\td\te\t\r")).unwrap();
         let (_, warning) = PlanCache::open(&path);
         assert_eq!(warning, Some(CacheWarning::Corrupt { line: 2 }));
         std::fs::write(&path, [0xff, 0xfe, 0]).unwrap();

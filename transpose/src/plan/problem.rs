@@ -8,7 +8,7 @@ use std::fmt;
 pub(crate) const VECTOR: usize = 16;
 
 /// More bytes than any matrix has that a GPU can reach: numbers up to this can be multiplied by a tile's without a second thought.
-const MOST_BYTES: usize = 1 << 42;
+pub(crate) const MOST_BYTES: usize = 1 << 42;
 
 /// Equally laid out matrices at equal distances, in elements.
 ///
@@ -139,7 +139,12 @@ impl Problem {
 
     /// Bytes to move.
     pub fn bytes(&self) -> usize {
-        self.src.rows * self.src.cols * self.batch.count * self.element_bytes
+        // What is empty was not held to any bound.
+        if self.is_empty() {
+            0
+        } else {
+            self.src.rows * self.src.cols * self.batch.count * self.element_bytes
+        }
     }
 
     pub fn is_empty(&self) -> bool {

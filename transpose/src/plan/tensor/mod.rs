@@ -24,7 +24,7 @@ mod sectors;
 mod tiles;
 mod words;
 
-use super::problem::{Batch, Problem, alignment};
+use super::problem::{Batch, MOST_BYTES, Problem, alignment};
 pub use arithmetic::ArithmeticPlan;
 
 use crate::device::{Step, across};
@@ -121,7 +121,7 @@ impl TensorPlan {
     ///
     /// # Errors
     /// As [`new`](Self::new), [`Error::TensorOverlap`] for a destination in which an element has two indices, and
-    /// [`Error::TensorSizeOverflow`] for layouts that are too long for elements of that size.
+    /// [`Error::TensorSizeOverflow`] for layouts that are too long for elements of that size, and for more than 4 TiB of them.
     pub fn for_layouts(
         element_bytes: usize,
         src: &TensorLayout,
@@ -306,6 +306,10 @@ fn problem_of_layouts(
     let (src, dst) = (of_this_size(src)?, of_this_size(dst)?);
     require_same_shape(&src, &dst)?;
     dst.require_injective()?;
+    // More would be more launches than a list of them can hold.
+    if src.len() > MOST_BYTES / element_bytes.max(1) {
+        return Err(Error::TensorSizeOverflow { shape: src.shape().to_vec(), element_bytes });
+    }
     let align = |layout: &TensorLayout| alignment((layout.offset() * element_bytes) as u64);
     let (src_align, dst_align) = (align(&src), align(&dst));
     Ok(TensorProblem { element_bytes, src, dst, src_align, dst_align })

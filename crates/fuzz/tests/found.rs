@@ -1,0 +1,26 @@
+//! What the targets have found, each as small as it can be.
+
+use transpose::{Batch, Device, Error, Layout, Plan, TensorLayout, TensorPlan};
+
+/// A plan is a list of launches, and this would have been half a billion of them.
+#[test]
+fn plans_of_more_than_a_gpu_reaches_are_refused() {
+    let bytes = (1 << 48) + 1;
+    let src = TensorLayout::strided(&[4095], &[4], 18, 1).unwrap();
+    let dst = TensorLayout::contiguous(&[4095], 1).unwrap();
+    let facts = Device::simulated();
+    let refused = TensorPlan::for_layouts(bytes, &src, &dst, facts.facts()).unwrap_err();
+    assert!(matches!(refused, Error::TensorSizeOverflow { .. }), "{refused}");
+    let most = TensorLayout::contiguous(&[1 << 42], 1).unwrap();
+    assert!(TensorPlan::for_layouts(1, &most, &most, facts.facts()).is_ok());
+}
+
+/// A batch of nothing may be of any number.
+#[test]
+fn the_bytes_of_nothing_are_none() {
+    let (src, dst) = (Layout::contiguous(65533, 2, 0), Layout::contiguous(2, 65533, 0));
+    let batch = Batch { count: usize::MAX, src_stride: 0, dst_stride: usize::MAX };
+    let device = Device::simulated();
+    let plan = Plan::batched_for_layouts(0, src.unwrap(), dst.unwrap(), batch, device.facts());
+    assert_eq!(plan.unwrap().kernel_names(), [""; 0]);
+}
