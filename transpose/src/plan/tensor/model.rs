@@ -238,11 +238,15 @@ const FETCHED_GAP: f64 = 35.0;
 const GAP: f64 = 80.0;
 const NARROW_GAP: f64 = 150.0;
 
-/// What the gaps of a destination cost, where kernels fetch what is beside them and where they do not.
+/// What it costs tiles where rows are so far apart that nobody fetches it. (Boxes and words count it themselves.)
+const FAR_GAP: f64 = 50.0;
+
+/// What the gaps of a destination cost kernels that fetch what is beside them where that pays, and kernels that do not.
 pub(super) fn cost_of_gaps(canonical: &Canonical, is_fetched: bool) -> f64 {
     let Gaps { sectors, fetch, .. } = Gaps::of(canonical);
     match (fetch, is_fetched) {
-        (false, _) => 0.0,
+        (false, true) => sectors * FAR_GAP,
+        (false, false) => 0.0,
         (true, true) => sectors * FETCHED_GAP,
         (true, false) if canonical.word_bytes() < 4 => sectors * NARROW_GAP,
         (true, false) => sectors * GAP,
