@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --example axes`
 
-use transpose::{Device, DeviceTensor, Result, TensorPlan};
+use transpose::{Device, DeviceTensor, Plan, Result};
 
 fn main() -> Result<()> {
     sigpipe::reset(); // a reader that goes away ends the program quietly
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
 
     // How a move goes; a plan is made once where the same move is made again and again.
     let mut reversed = DeviceTensor::zeroed(&device, &[channels, cols, rows, images])?;
-    let plan = TensorPlan::new(last.view().t(), &mut reversed)?;
+    let plan = Plan::moving(last.view().t(), &mut reversed)?;
     plan.run(last.view().t(), &mut reversed)?;
     println!("{images} images of {rows} × {cols} pixels of {channels} f32, all axes reversed:");
     println!("  {plan}");

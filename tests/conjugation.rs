@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::fmt::Debug;
 use transpose::interop::half::{bf16, f16};
 use transpose::interop::num_complex::Complex;
-use transpose::{Conjugate, Device, DeviceMatrix, DeviceTensor, Error, TensorLayout, TensorPlan};
+use transpose::{Conjugate, Device, DeviceMatrix, DeviceTensor, Error, Plan, TensorLayout};
 use transpose_tests::{Element, on_both_devices};
 
 on_both_devices! {
@@ -100,7 +100,7 @@ fn check<T: Number>(device: &Device, src: &TensorLayout, dst: &TensorLayout) {
     let mut target = DeviceTensor::from_host(device, &[before.len()], &before).unwrap();
     let source = memory.window(src).unwrap();
     let window = target.window_mut(dst).unwrap();
-    for plan in TensorPlan::conjugating_candidates(source, window).unwrap() {
+    for plan in Plan::conjugating_candidates(source, window).unwrap() {
         target.copy_from_host(&before).unwrap();
         plan.run(source, target.window_mut(dst).unwrap())
             .unwrap_or_else(|error| panic!("{plan}: {error}"));
@@ -201,7 +201,7 @@ fn pairs_in_wider_words(device: &Device) {
         let tensor = DeviceTensor::<[f32; 2]>::zeroed(device, &shape).unwrap();
         let turned = tensor.view().permute_axes(&[2, 1, 0, 3]).unwrap();
         let mut dst = DeviceTensor::zeroed(device, turned.shape()).unwrap();
-        TensorPlan::conjugating(turned, &mut dst).unwrap().kernel_names()
+        Plan::conjugating(turned, &mut dst).unwrap().kernel_names()
     };
     assert_eq!(names([300, 5, 400, 2]), ["tiles_xor_b16"]);
     assert_eq!(names([300, 5, 400, 4]), ["words_xor_b16"]);
@@ -253,14 +253,14 @@ fn random_moves(device: &Device) {
 fn plans_say_so(device: &Device) {
     let tensor = DeviceTensor::<[f32; 2]>::zeroed(device, &[128, 160, 192]).unwrap();
     let mut dst = DeviceTensor::zeroed(device, &[192, 160, 128]).unwrap();
-    let plan = TensorPlan::conjugating(tensor.view().t(), &mut dst).unwrap();
+    let plan = Plan::conjugating(tensor.view().t(), &mut dst).unwrap();
     assert_eq!(plan.kernel_names(), ["tiles_xor_b8"]);
     let text = plan.to_string();
     assert!(text.contains(", conjugated: tiles_xor_b8 on") && text.contains("tiles of"), "{text}");
     dst.reshape(&[128, 160, 192]).unwrap();
-    let copy = TensorPlan::conjugating(&tensor, &mut dst).unwrap();
+    let copy = Plan::conjugating(&tensor, &mut dst).unwrap();
     assert_eq!(copy.kernel_names(), ["words_xor_b16"]);
-    assert!(!TensorPlan::new(&tensor, &mut dst).unwrap().to_string().contains("conjugated"));
+    assert!(!Plan::moving(&tensor, &mut dst).unwrap().to_string().contains("conjugated"));
 }
 
 /// Matrices and windows on them, with gaps, against the transpose.

@@ -3,7 +3,7 @@
 use profile::count;
 use proptest::prelude::*;
 use transpose::{
-    Device, DeviceMatrix, DeviceTensor, Error, TensorLayout, TensorPlan, TensorView, copy_all,
+    Device, DeviceMatrix, DeviceTensor, Error, Plan, PlanCache, TensorLayout, TensorView, copy_all,
 };
 use transpose_tests::{Element, on_both_devices};
 
@@ -68,7 +68,7 @@ fn check<T: Element>(device: &Device, src: &TensorLayout, dst: &TensorLayout) {
     let memory = DeviceTensor::from_host(device, &[host.len()], &host).unwrap();
     let mut target = DeviceTensor::from_host(device, &[before.len()], &before).unwrap();
     let source = memory.window(src).unwrap();
-    let plans = TensorPlan::candidates(source, target.window_mut(dst).unwrap()).unwrap();
+    let plans = Plan::moving_candidates(source, target.window_mut(dst).unwrap()).unwrap();
     for plan in plans {
         target.copy_from_host(&before).unwrap();
         plan.run(source, target.window_mut(dst).unwrap())
@@ -210,12 +210,12 @@ fn blocks_of_several_boxes(device: &Device) {
     let src = loose(&[40, 7, 211], 2, 3).permute_axes(&[0, 2, 1]).unwrap();
     let dst = loose(src.shape(), 1, 5);
     check::<[u8; 7]>(&small, &src, &dst);
-    let plans = TensorPlan::candidates_for_layouts(7, &src, &dst, small.facts()).unwrap();
+    let plans = Plan::moving_candidates_for_layouts(7, &src, &dst, small.facts()).unwrap();
     let before = |plan: &str, what: &str| -> Option<usize> {
         let number = plan.split(what).next()?.rsplit([' ', '[']).next()?;
         number.parse().ok()
     };
-    let shares = |plan: &TensorPlan| {
+    let shares = |plan: &Plan| {
         let plan = plan.to_string();
         before(&plan, " boxes of") > before(&plan, ", 1, 1] blocks")
     };
@@ -239,7 +239,8 @@ fn short_rows_with_gaps(device: &Device) {
         check_rows::<[u32; 3]>(device, cols, slack);
     }
     let src = TensorLayout::contiguous(&[3, 100_000], 1).unwrap().t();
-    let plan = TensorPlan::for_layouts(1, &src, &loose(src.shape(), 1, 0), device.facts()).unwrap();
+    let plan =
+        Plan::moving_for_layouts(1, &src, &loose(src.shape(), 1, 0), device.facts()).unwrap();
     assert!(plan.to_string().contains("word by word, ends fetched"), "{plan}");
 }
 
@@ -344,7 +345,11 @@ fn measured_plans(device: &Device) {
         let src = DeviceTensor::from_host(device, &shape, &host).unwrap();
         let src = src.view().permute_axes(&order).unwrap();
         let mut dst = DeviceTensor::zeroed(device, src.shape()).unwrap();
-        let plan = TensorPlan::measure(src, &mut dst).unwrap();
+        let mut cache = PlanCache::in_memory();
+        let plan = Plan::measure_moving(src, &mut dst, &mut cache).unwrap();
+        let again = Plan::measure_moving(src, &mut dst, &mut cache).unwrap();
+        assert_eq!(plan.to_string(), again.to_string());
+        assert_eq!(cache.len(), usize::from(device.is_gpu()), "{plan}");
         dst = DeviceTensor::zeroed(device, src.shape()).unwrap();
         plan.run(src, &mut dst).unwrap();
         let expected: Vec<u16> = offsets(src.layout()).into_iter().map(|at| host[at]).collect();
@@ -356,7 +361,7 @@ fn measured_plans(device: &Device) {
 fn matrices_and_copies(device: &Device) {
     let names = |src: TensorView<'_, u32>| {
         let mut dst = DeviceTensor::<u32>::zeroed(device, src.shape()).unwrap();
-        TensorPlan::new(src, &mut dst).unwrap().kernel_names()
+        Plan::moving(src, &mut dst).unwrap().kernel_names()
     };
     // Enough blocks for every multiprocessor of a GPU.
     let tensor = DeviceTensor::<u32>::zeroed(device, &[16, 256, 32, 32]).unwrap();
@@ -419,7 +424,7 @@ fn tiles_move_each_sector_once() {
         let src = DeviceTensor::<T>::zeroed(&device, shape).unwrap();
         let src = src.view().permute_axes(order).unwrap();
         let mut dst = DeviceTensor::<T>::zeroed(&device, src.shape()).unwrap();
-        let plan = TensorPlan::new(src, &mut dst).unwrap();
+        let plan = Plan::moving(src, &mut dst).unwrap();
         assert!(plan.kernel_names()[0].starts_with("tiles"), "{plan}");
         let counts = count(&device, || plan.run(src, &mut dst)).unwrap().unwrap();
         let bytes = (src.len() * size_of::<T>()) as u64;
@@ -445,7 +450,7 @@ fn what_does_not_fit_is_refused(device: &Device) {
     let mut dst = DeviceTensor::<u32>::zeroed(device, &[4, 6]).unwrap();
     assert!(matches!(src.view().t().copy_into(&mut dst), Err(Error::TensorShapeMismatch { .. })));
     assert!(matches!(src.permuted(&[0, 0]), Err(Error::NotAPermutation { .. })));
-    let plan = TensorPlan::new(&src, &mut dst).unwrap();
+    let plan = Plan::moving(&src, &mut dst).unwrap();
     let columns = src.view().slice(1, ..3, 1).unwrap();
     let other = plan.run(columns, dst.view_mut().slice(1, 3.., 1).unwrap());
     assert!(matches!(other, Err(Error::PlanMismatch { .. })), "{other:?}");

@@ -100,7 +100,7 @@ pub use in_place::{Carry, InPlace, InPlaceOptions, InPlacePlan, census as in_pla
 pub use layout::{AlignedLayout, Layout};
 pub use matrix::{DeviceMatrix, MatrixView, MatrixViewMut};
 pub use pinned::PinnedBuffer;
-pub use plan::{ArithmeticPlan, Batch, CacheWarning, Plan, PlanCache, TensorPlan};
+pub use plan::{ArithmeticPlan, Batch, CacheWarning, Destination, Plan, PlanCache, Source};
 #[cfg(feature = "nccl")]
 pub use sharded::Nccl;
 pub use sharded::{

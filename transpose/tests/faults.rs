@@ -12,7 +12,7 @@ use support::recording::{
 };
 use transpose::{
     Batch, Device, DeviceMatrix, DeviceTensor, Error, Graph, InPlace, InPlacePlan, PinnedBuffer,
-    Plan, PlanCache, Result, Strategy, TensorLayout, TensorPlan, copy_all,
+    Plan, PlanCache, Result, Strategy, TensorLayout, copy_all,
 };
 
 const OUT_OF_MEMORY: u32 = 2;
@@ -139,7 +139,7 @@ const OPERATIONS: &[Operation] = &[
             plan.run(&src, &mut dst)?;
         }
         let (src, mut dst) = (tensor(device)?, DeviceTensor::<u32>::zeroed(device, &[20, 6, 5])?);
-        let plan = TensorPlan::measure(src.view().t(), &mut dst)?;
+        let plan = Plan::measure_moving(src.view().t(), &mut dst, &mut cache)?;
         plan.run(src.view().t(), &mut dst)
     }),
     ("streams wait for each other", |device| {

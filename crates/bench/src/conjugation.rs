@@ -6,7 +6,7 @@ use crate::verify::scrambled;
 use anyhow::{Result, bail, ensure};
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
-use transpose::{Conjugate, Device, DeviceTensor, TensorLayout, TensorPlan};
+use transpose::{Conjugate, Device, DeviceTensor, Plan, TensorLayout};
 
 /// A complex number of two numbers of 16 bits.
 #[repr(transparent)]
@@ -18,9 +18,9 @@ impl Conjugate for Half {}
 /// A permutation that was made, verified and timed.
 pub struct Conjugation {
     /// The plan that conjugates.
-    pub plan: TensorPlan,
+    pub plan: Plan,
     /// The plan that does not.
-    pub plain: TensorPlan,
+    pub plain: Plan,
     /// Of a copy, of the one and of the other; `None` on a device without a clock.
     pub timings: Option<Vec<Timing>>,
 }
@@ -61,8 +61,8 @@ fn race_of<T: Conjugate + Send + Sync>(
     let mut pairs = Pairs::of(device, pairs);
 
     let (src, dst) = pairs.first();
-    let plan = TensorPlan::conjugating(src.window(&turned)?, dst.view_mut())?;
-    let plain = TensorPlan::new(src.window(&turned)?, dst.view_mut())?;
+    let plan = Plan::conjugating(src.window(&turned)?, dst.view_mut())?;
+    let plain = Plan::moving(src.window(&turned)?, dst.view_mut())?;
     plan.run(src.window(&turned)?, dst.view_mut())?;
     ensure!(is_conjugated(&host, &turned, &dst.to_host()?), "{plan}: wrong result");
 

@@ -6,7 +6,7 @@
 use crate::race::{Contestant, Pairs, Timing, rotated};
 use anyhow::{Result, ensure};
 use rayon::prelude::*;
-use transpose::{Device, DeviceTensor, TensorLayout, TensorPlan};
+use transpose::{Device, DeviceTensor, Plan, TensorLayout};
 
 /// Bytes of a sector, the least that a GPU's memory moves.
 const SECTOR: usize = 32;
@@ -147,9 +147,9 @@ impl Arena {
     ///
     /// # Errors
     /// Those of the library.
-    pub fn candidates(&mut self, of: &Move) -> Result<Vec<TensorPlan>> {
+    pub fn candidates(&mut self, of: &Move) -> Result<Vec<Plan>> {
         let (src, dst) = self.pairs.first();
-        Ok(TensorPlan::candidates(src.window(&of.src)?, dst.window_mut(&of.dst)?)?)
+        Ok(Plan::moving_candidates(src.window(&of.src)?, dst.window_mut(&of.dst)?)?)
     }
 
     /// Makes a move, and returns what `watched` does with it; an error if a byte of the destination is not what it should be, or a byte
@@ -160,7 +160,7 @@ impl Arena {
     pub fn verify<R>(
         &mut self,
         of: &Move,
-        plan: &TensorPlan,
+        plan: &Plan,
         watched: impl FnOnce(&Device, &dyn Fn() -> transpose::Result<()>) -> transpose::Result<R>,
     ) -> Result<R> {
         let range = of.dst.range();
@@ -184,7 +184,7 @@ impl Arena {
     pub fn race<'a>(
         &mut self,
         of: &'a Move,
-        plans: &'a [TensorPlan],
+        plans: &'a [Plan],
         others: impl IntoIterator<Item = Contestant<'a, DeviceTensor<u8>>>,
         turns: usize,
     ) -> Result<Option<Vec<Timing>>> {

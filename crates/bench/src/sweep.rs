@@ -9,7 +9,7 @@ use crate::svg::{Bar, Chart};
 use crate::table::{Cell, Column, Report};
 use anyhow::{Result, ensure};
 use fastrand::Rng;
-use transpose::{Device, DeviceTensor, TensorLayout, TensorPlan};
+use transpose::{Device, DeviceTensor, Plan, TensorLayout};
 
 /// The kinds of moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,7 +243,7 @@ pub fn measure(arena: &mut Arena, drawn: Drawn, every: bool, turns: usize) -> Re
 }
 
 /// A plan in a few words.
-pub fn what(plan: &TensorPlan) -> String {
+pub fn what(plan: &Plan) -> String {
     let said = plan.to_string();
     let how = said.split_once(", addresses").and_then(|(_, rest)| rest.split_once(": "));
     how.map_or(said.clone(), |(_, how)| how.to_owned())

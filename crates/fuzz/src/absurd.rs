@@ -4,7 +4,7 @@ use bolero::TypeGenerator;
 use bolero::generator::*;
 use transpose::{
     AlignedLayout, Batch, Device, DeviceMatrix, DeviceTensor, InPlace, InPlaceOptions, InPlacePlan,
-    Layout, PinnedBuffer, Plan, Strategy, TensorLayout, TensorPlan,
+    Layout, PinnedBuffer, Plan, Strategy, TensorLayout,
 };
 
 /// A number at which something overflows, or one beside it.
@@ -107,9 +107,9 @@ fn tensor(
     let contiguous = TensorLayout::contiguous(&shape, bytes);
     if let Ok(src) = &contiguous {
         let dst = TensorLayout::contiguous(src.t().shape(), bytes)?;
-        let plan = TensorPlan::for_layouts(bytes, &src.t(), &dst, device.facts());
+        let plan = Plan::moving_for_layouts(bytes, &src.t(), &dst, device.facts());
         let _ = plan.map(|plan| plan.to_string());
-        let _ = TensorPlan::candidates_for_layouts(bytes, &src.t(), &dst, device.facts());
+        let _ = Plan::moving_candidates_for_layouts(bytes, &src.t(), &dst, device.facts());
     }
     let layout = TensorLayout::strided(&shape, &strides, offset, bytes).or(contiguous)?;
     let _ = (layout.is_contiguous(), layout.is_injective(), layout.range(), layout.len());
@@ -119,7 +119,7 @@ fn tensor(
     let _ = (layout.broadcast(&[start, end, step]), layout.reshape(&[start, end]));
     let _ = layout.permute_axes(&[axis, start]);
     let dst = TensorLayout::contiguous(&shape, bytes)?;
-    TensorPlan::for_layouts(bytes, &layout, &dst, device.facts()).map(|plan| drop(plan.to_string()))
+    Plan::moving_for_layouts(bytes, &layout, &dst, device.facts()).map(|plan| drop(plan.to_string()))
 }
 
 fn window(device: &Device, numbers: [usize; 6]) -> transpose::Result<()> {

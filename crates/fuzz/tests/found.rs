@@ -1,6 +1,6 @@
 //! What the targets have found, each as small as it can be.
 
-use transpose::{Batch, Device, Error, Layout, Plan, TensorLayout, TensorPlan};
+use transpose::{Batch, Device, Error, Layout, Plan, TensorLayout};
 
 /// A plan is a list of launches, and this would have been half a billion of them.
 #[test]
@@ -9,10 +9,10 @@ fn plans_of_more_than_a_gpu_reaches_are_refused() {
     let src = TensorLayout::strided(&[4095], &[4], 18, 1).unwrap();
     let dst = TensorLayout::contiguous(&[4095], 1).unwrap();
     let facts = Device::simulated();
-    let refused = TensorPlan::for_layouts(bytes, &src, &dst, facts.facts()).unwrap_err();
+    let refused = Plan::moving_for_layouts(bytes, &src, &dst, facts.facts()).unwrap_err();
     assert!(matches!(refused, Error::TensorSizeOverflow { .. }), "{refused}");
     let most = TensorLayout::contiguous(&[1 << 42], 1).unwrap();
-    assert!(TensorPlan::for_layouts(1, &most, &most, facts.facts()).is_ok());
+    assert!(Plan::moving_for_layouts(1, &most, &most, facts.facts()).is_ok());
 }
 
 /// A batch of nothing may be of any number.

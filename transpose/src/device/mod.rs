@@ -262,8 +262,8 @@ impl Device {
     /// - Both live.
     /// - What others queue on the stream leaves this library's memory alone, and a kernel that is queued to start early
     ///   (programmatic stream serialization) waits for what is before it.
-    /// - While the stream is captured into a graph, nothing is called but `run` of a [`Plan`](crate::Plan) or
-    ///   [`TensorPlan`](crate::TensorPlan) that ran on the device before, on memory of this very stream; that memory lives, and
+    /// - While the stream is captured into a graph, nothing is called but `run` of a [`Plan`](crate::Plan)
+    ///   that ran on the device before, on memory of this very stream; that memory lives, and
     ///   nobody else uses it, whenever the graph runs.
     ///
     /// # Errors

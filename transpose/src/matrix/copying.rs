@@ -5,7 +5,7 @@ use crate::device::across;
 use crate::kernels::Width;
 use crate::matrix::DeviceMatrix;
 use crate::matrix::view::{MatrixView, MatrixViewMut};
-use crate::plan::{Plan, require_same_shape};
+use crate::plan::{MatrixPlan, require_same_shape};
 use bytemuck::Pod;
 
 impl<T: Pod> DeviceMatrix<T> {
@@ -25,7 +25,7 @@ impl<T: Pod> MatrixView<'_, T> {
     /// Copies this window to `dst`, which has the same shape.
     ///
     /// If neither has gaps between its rows the driver copies, at the speed that transposes are measured against. Else it is the kernel of
-    /// [`Plan::copy`], or, of elements that it does not move, the driver row by row.
+    /// [`Plan::copy`](crate::Plan::copy), or, of elements that it does not move, the driver row by row.
     ///
     /// ```
     /// use transpose::{Device, DeviceMatrix};
@@ -53,7 +53,7 @@ impl<T: Pod> MatrixView<'_, T> {
         let (rows, row_bytes) = match one_piece {
             true => (1, self.layout.len() * element_bytes),
             false if Width::of_bytes(element_bytes).is_some() => {
-                return Plan::copy(*self, dst.reborrow())?.run(*self, dst);
+                return MatrixPlan::copy(*self, dst.reborrow())?.run(*self, dst);
             }
             false => (self.nrows(), self.ncols() * element_bytes),
         };

@@ -3,7 +3,7 @@
 use crate::layout::Layout;
 use crate::matrix::DeviceMatrix;
 use crate::matrix::view::{MatrixView, MatrixViewMut};
-use crate::plan::{Batch, Plan};
+use crate::plan::{Batch, MatrixPlan};
 use crate::{Result, Strategy};
 use bytemuck::Pod;
 
@@ -105,7 +105,7 @@ impl<T: Pod> MatrixView<'_, T> {
         T: 'd,
     {
         let mut dst = dst.into();
-        Plan::new(*self, dst.reborrow(), strategy)?.run(*self, dst)
+        MatrixPlan::new(*self, dst.reborrow(), strategy)?.run(*self, dst)
     }
 
     /// Transposes a batch: this window and `dst` are its first matrices, and the others follow at
@@ -137,6 +137,6 @@ impl<T: Pod> MatrixView<'_, T> {
         T: 'd,
     {
         let mut dst = dst.into();
-        Plan::batched(*self, dst.reborrow(), batch)?.run(*self, dst)
+        MatrixPlan::batched(*self, dst.reborrow(), batch)?.run(*self, dst)
     }
 }

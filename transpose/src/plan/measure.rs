@@ -1,29 +1,67 @@
 //! Choosing by measuring, and remembering what was measured.
 //!
-//! [`Plan::measure`](super::Plan::measure) runs every kernel that can serve a problem and keeps the fastest.
-//! Nothing does so unasked. What it found goes into a [`PlanCache`], a text file with one line for each
+//! [`Plan::measure`](super::Plan::measure) and [`Plan::measure_moving`](super::Plan::measure_moving) run every way that can serve a problem
+//! and keep the fastest. Nothing does so unasked. What they found goes into a [`PlanCache`], a text file with one line for each
 //! device, element size, class of shapes and alignment, which a person may read, copy or delete.
 
-use super::problem::Problem;
-use crate::{Error, Result};
+use crate::{Device, Error, Result};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The first line of a cache file of this version of the library.
 const HEADER: &str = concat!("transpose ", env!("CARGO_PKG_VERSION"), " plans");
 
 /// What was measured on which devices.
 ///
-/// A key is a device's name, the bytes of an element, the powers of two that rows and columns lie between,
-/// how both sides are aligned, and whether there are several matrices: shapes that alike are
-/// served alike.
+/// A key is a device's name, the bytes of an element, the shape, how both sides are aligned, and whether it is one matrix, several, or a
+/// tensor. The shape of matrices is the powers of two that rows and columns lie between: shapes that alike are served alike. That of
+/// tensors is their axes, with both sides' strides.
 #[derive(Clone, Debug, Default)]
 pub struct PlanCache {
     path: Option<PathBuf>,
     kernels: BTreeMap<String, String>,
+}
+
+/// What a plan depends on beside the device, as a [`PlanCache`] has it: four fields, tabs between them.
+pub(crate) struct Key(pub String);
+
+/// The fastest of some ways to do the same thing, each with its name: the one that the cache knows, or else the one that takes the least time
+/// to `run`, which the cache then learns. `None` if there is no way, or no clock.
+///
+/// # Errors
+/// Those of `run`, and what the device reports.
+pub(super) fn measured<W>(
+    device: &Device,
+    cache: &mut PlanCache,
+    key: &Key,
+    ways: Vec<(String, W)>,
+    mut run: impl FnMut(&W) -> Result<()>,
+) -> Result<Option<W>> {
+    /// Runs of each way that count, after one that does not.
+    const RUNS: usize = 5;
+    let known = cache.get(device.name(), key);
+    if let Some(at) = ways.iter().position(|(name, _)| known == Some(name)) {
+        return Ok(ways.into_iter().nth(at).map(|(_, way)| way));
+    }
+    let mut fastest: Option<(Duration, String, W)> = None;
+    for (name, way) in ways {
+        run(&way)?;
+        let mut best = Duration::MAX;
+        for _ in 0..RUNS {
+            let Some(time) = device.time(|| run(&way))? else { return Ok(None) };
+            best = best.min(time);
+        }
+        if fastest.as_ref().is_none_or(|(fastest, ..)| best < *fastest) {
+            fastest = Some((best, name, way));
+        }
+    }
+    let Some((_, name, way)) = fastest else { return Ok(None) };
+    cache.insert(device.name(), key, &name);
+    Ok(Some(way))
 }
 
 /// Why a cache file was not used. Its plans are measured anew.
@@ -116,27 +154,18 @@ impl PlanCache {
         self.kernels.is_empty()
     }
 
-    pub(super) fn get(&self, device: &str, problem: &Problem) -> Option<&str> {
-        self.kernels.get(&key(device, problem)).map(String::as_str)
+    fn get(&self, device: &str, key: &Key) -> Option<&str> {
+        self.kernels.get(&on_device(device, key)).map(String::as_str)
     }
 
-    pub(super) fn insert(&mut self, device: &str, problem: &Problem, kernel: &str) {
-        self.kernels.insert(key(device, problem), kernel.to_owned());
+    fn insert(&mut self, device: &str, key: &Key, way: &str) {
+        self.kernels.insert(on_device(device, key), way.to_owned());
     }
 }
 
-/// The fields of a key, tabs between them.
-fn key(device: &str, problem: &Problem) -> String {
-    let (src_align, dst_align) = problem.row_alignments();
-    let class = |n: usize| n.max(1).ilog2();
-    let device = device.replace(['\t', '\n', '\r'], " ");
-    format!(
-        "{device}\t{} bytes\t2^{} x 2^{}\taligned {src_align} {dst_align}\t{}",
-        problem.element_bytes,
-        class(problem.src.rows),
-        class(problem.src.cols),
-        if problem.batch.count > 1 { "batch" } else { "one" },
-    )
+/// All fields of a key.
+fn on_device(device: &str, Key(problem): &Key) -> String {
+    format!("{}\t{problem}", device.replace(['\t', '\n', '\r'], " "))
 }
 
 /// Waits until nobody else saves to `path`; the lock goes with the file that is returned.
@@ -194,8 +223,8 @@ mod tests {
     use crate::plan::problem::tight;
     use tempfile::TempDir;
 
-    fn problem(rows: usize, cols: usize) -> Problem {
-        tight(4, rows, cols)
+    fn problem(rows: usize, cols: usize) -> Key {
+        tight(4, rows, cols).key()
     }
 
     /// The path of a cache in a folder of its own, which goes when the folder's handle does.
@@ -237,6 +266,27 @@ mod tests {
         assert!(matches!(warning, Some(CacheWarning::Unreadable { .. })));
         cache.save().unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{HEADER}\n"));
+    }
+
+    #[test]
+    fn what_is_known_is_not_run() {
+        let device = Device::simulated();
+        let (known, unknown) = (problem(16, 16), problem(1, 16));
+        let mut cache = PlanCache::in_memory();
+        cache.insert(device.name(), &known, "b");
+        let ways = || [("a", 1), ("b", 2)].map(|(name, way)| (name.to_owned(), way)).to_vec();
+        let found = measured(&device, &mut cache, &known, ways(), |_| unreachable!()).unwrap();
+        assert_eq!(found, Some(2));
+        // A way that is gone is one that is measured anew; without a clock nothing is learnt.
+        let gone = ways().into_iter().take(1).collect();
+        for (key, ways) in [(&unknown, ways()), (&known, gone)] {
+            let found = measured(&device, &mut cache, key, ways, |way| {
+                assert_eq!(*way, 1);
+                Ok(())
+            });
+            assert_eq!(found.unwrap(), None);
+        }
+        assert_eq!(cache.len(), 1);
     }
 
     /// Caches that are saved at once, each with plans of its own, all find their way into the file.

@@ -1,5 +1,6 @@
 //! What a plan is made for.
 
+use super::measure::Key;
 use crate::layout::{AlignedLayout, Layout};
 use crate::{Error, Result};
 use std::fmt;
@@ -135,6 +136,19 @@ impl Problem {
             address.min(rows).min(matrices)
         };
         (of(self.src_align, &self.src, src_stride), of(self.dst_align, &self.dst, dst_stride))
+    }
+
+    /// By what a cache knows it: problems with one key are served alike.
+    pub fn key(&self) -> Key {
+        let (src_align, dst_align) = self.row_alignments();
+        let class = |n: usize| n.max(1).ilog2();
+        Key(format!(
+            "{} bytes\t2^{} x 2^{}\taligned {src_align} {dst_align}\t{}",
+            self.element_bytes,
+            class(self.src.rows),
+            class(self.src.cols),
+            if self.batch.count > 1 { "batch" } else { "one" },
+        ))
     }
 
     /// Bytes to move.

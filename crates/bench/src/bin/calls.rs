@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use transpose::interop::{cudarc as of_cudarc, cust as of_cust};
 use transpose::{
     Device, DeviceMatrix, DeviceTensor, Graph, PinnedBuffer, Plan, Strategy, TensorLayout,
-    TensorPlan, TensorView, TensorViewMut, copy_all,
+    TensorView, TensorViewMut, copy_all,
 };
 
 /// Measure what calls cost.
@@ -50,7 +50,7 @@ const COLUMNS: [Column; 3] = [
 const ROUNDS: usize = 9;
 
 /// Kinds of calls on the simulator, and on a GPU.
-const CALLS: [usize; 2] = [13, 21];
+const CALLS: [usize; 2] = [14, 23];
 
 /// Moves of a graph.
 const MOVES: usize = 64;
@@ -144,6 +144,7 @@ fn planning(table: &mut Table, side: usize, peers: &Peers) -> Result<()> {
     })?;
     let element = size_of::<f32>();
     for (what, shape, axes) in [
+        ("planning a matrix as a tensor", vec![side, side], vec![1, 0]),
         ("planning NHWC to NCHW", vec![64, 56, 56, 64], vec![0, 3, 1, 2]),
         ("planning the same of 3 channels", vec![32, 224, 224, 3], vec![0, 3, 1, 2]),
         ("planning 5 axes, reversed", vec![48, 28, 28, 48, 28], vec![4, 3, 2, 1, 0]),
@@ -151,7 +152,7 @@ fn planning(table: &mut Table, side: usize, peers: &Peers) -> Result<()> {
         let from = TensorLayout::contiguous(&shape, element)?.permute_axes(&axes)?;
         let to = TensorLayout::contiguous(from.shape(), element)?;
         table.time(what, 1, || {
-            black_box(TensorPlan::for_layouts(element, &from, &to, device.facts())?);
+            black_box(Plan::moving_for_layouts(element, &from, &to, device.facts())?);
             Ok(())
         })?;
         let plan = || peers.permutation(element, &shape, &axes, |_: &()| 0).is_some();

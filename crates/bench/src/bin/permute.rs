@@ -23,7 +23,7 @@ use clap::{Parser, ValueEnum};
 use profile::count;
 use std::process::ExitCode;
 use transpose::simt::Counters;
-use transpose::{Device, DeviceTensor, TensorLayout, TensorPlan};
+use transpose::{Device, DeviceTensor, Plan, TensorLayout};
 
 /// Compare the speed of permutations of axes with a copy's.
 #[derive(Parser)]
@@ -175,7 +175,7 @@ fn explain(device: &Device, permutations: &[Permutation], elements: &[usize]) ->
             let src = TensorLayout::contiguous(shape, element)?.permute_axes(axes)?;
             let dst = TensorLayout::contiguous(src.shape(), element)?;
             let bound = Move::new(element, &src, &dst)?.bound();
-            let plans = TensorPlan::candidates_for_layouts(element, &src, &dst, device.facts())?;
+            let plans = Plan::moving_candidates_for_layouts(element, &src, &dst, device.facts())?;
             println!("{}", plans[0]);
             for plan in &plans[1..] {
                 println!("    or {}", sweep::what(plan));
@@ -237,7 +237,7 @@ fn conjugate(
 }
 
 /// The kernels of a plan, one name for launches of the same.
-fn kernel_of(plan: &TensorPlan) -> String {
+fn kernel_of(plan: &Plan) -> String {
     let mut names = plan.kernel_names();
     names.dedup();
     if names.is_empty() { "memcpy".to_owned() } else { names.join("+") }

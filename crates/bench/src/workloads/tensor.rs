@@ -4,7 +4,7 @@ use crate::conjugation::Half;
 use ::profile::{Inspection, LaunchReport};
 use anyhow::{Context, Result};
 use bytemuck::Pod;
-use transpose::{Conjugate, Device, DeviceTensor, TensorPlan, TensorView, TensorViewMut};
+use transpose::{Conjugate, Device, DeviceTensor, Plan, TensorView, TensorViewMut};
 
 /// A kernel that moves arrays of any rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Tensor {
         match (self, size_of::<T>()) {
             (Tensor::Tiles | Tensor::Boxes | Tensor::Words, _) => {
                 self.run_one_of::<T>(device, shape, inspection, |src, dst| {
-                    TensorPlan::candidates(src, dst)
+                    Plan::moving_candidates(src, dst)
                 })
             }
             (_, 4) => self.conjugate::<Half>(device, shape, inspection),
@@ -76,7 +76,7 @@ impl Tensor {
         inspection: Inspection,
     ) -> Result<Option<Vec<LaunchReport>>> {
         self.run_one_of::<T>(device, shape, inspection, |src, dst| {
-            TensorPlan::conjugating_candidates(src, dst)
+            Plan::conjugating_candidates(src, dst)
         })
     }
 
@@ -86,7 +86,7 @@ impl Tensor {
         device: &Device,
         (rows, cols): (usize, usize),
         inspection: Inspection,
-        candidates: impl Fn(TensorView<T>, TensorViewMut<T>) -> transpose::Result<Vec<TensorPlan>>,
+        candidates: impl Fn(TensorView<T>, TensorViewMut<T>) -> transpose::Result<Vec<Plan>>,
     ) -> Result<Option<Vec<LaunchReport>>> {
         let src = DeviceTensor::<T>::zeroed(device, &[rows.div_ceil(MIDDLE), MIDDLE, cols])?;
         let turned = src.view().t();

@@ -2,6 +2,7 @@
 
 use crate::divide::packed_divisor;
 use crate::kernels::{Width, width_dividing};
+use crate::plan::measure::Key;
 use crate::plan::problem::{VECTOR, alignment};
 use crate::tensor::TensorLayout;
 use kernel_abi::tensor::{Axis as Divided, MOST_AXES};
@@ -89,6 +90,15 @@ pub(super) struct Canonical {
 }
 
 impl Canonical {
+    /// By what a cache knows it: a line of lengths and strides, the fastest axis of the destination first.
+    pub fn key(&self) -> Key {
+        let axis = |axis: &Axis| format!("{}:{}:{}", axis.length, axis.src, axis.dst);
+        let axes: Vec<String> = self.axes().iter().map(axis).collect();
+        let [from, to] = self.aligned;
+        let bytes = self.word_bytes();
+        Key(format!("{bytes} bytes\t{}\taligned {from} {to}\ttensor", axes.join(" ")))
+    }
+
     /// That of a problem with elements.
     pub fn of(problem: &TensorProblem) -> Self {
         let TensorProblem { element_bytes, src, dst, .. } = problem;

@@ -11,23 +11,6 @@ use crate::tensor::{TensorView, TensorViewMut};
 use kernel_abi::tensor::Mask;
 
 impl TensorPlan {
-    /// Plans like [`new`](Self::new), of complex numbers, each of which becomes its conjugate on the way.
-    ///
-    /// ```
-    /// use transpose::{Device, DeviceTensor, TensorPlan};
-    /// # fn main() -> transpose::Result<()> {
-    /// let device = Device::simulated();
-    /// let src = DeviceTensor::from_host(&device, &[1, 3], &[[1.0, 2.0], [3.0, -4.0], [5.0, 0.0f32]])?;
-    /// let mut dst = DeviceTensor::zeroed(&device, &[3, 1])?;
-    /// let plan = TensorPlan::conjugating(src.view().t(), &mut dst)?;
-    /// plan.run(src.view().t(), &mut dst)?;
-    /// assert_eq!(dst.to_host()?, [[1.0, -2.0], [3.0, 4.0], [5.0, -0.0]]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
     pub fn conjugating<'s, 'd, T: Conjugate>(
         src: impl Into<TensorView<'s, T>>,
         dst: impl Into<TensorViewMut<'d, T>>,
@@ -37,10 +20,6 @@ impl TensorPlan {
         Ok(best(&problem, src.device().facts(), Some(signs::<T>())))
     }
 
-    /// The ways that the move can go, the one of [`conjugating`](Self::conjugating) first, as [`candidates`](Self::candidates) has them.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
     pub fn conjugating_candidates<'s, 'd, T: Conjugate>(
         src: impl Into<TensorView<'s, T>>,
         dst: impl Into<TensorViewMut<'d, T>>,

@@ -5,7 +5,7 @@
 //!
 //! | what it then is | how it may go |
 //! |---|---|
-//! | the transpose of a matrix, or of a batch of them | as [`Plan`](super::Plan) has it |
+//! | the transpose of a matrix, or of a batch of them | as [`MatrixPlan`](super::MatrixPlan) has it |
 //! | the fastest axis changes | `tiles`, through a transposed tile |
 //! | words lie together on either side | `boxes`, gathered from shared memory |
 //! | anything | `words`, a word a thread at a time |
@@ -24,10 +24,11 @@ mod sectors;
 mod tiles;
 mod words;
 
+use super::measure::{PlanCache, measured};
 use super::problem::{Batch, MOST_BYTES, Problem, alignment};
 pub use arithmetic::ArithmeticPlan;
 
-use crate::device::{Step, across};
+use crate::device::{Step, across, require_one_memory};
 use crate::kernels;
 use crate::launch::{Fields, Launch};
 use crate::layout::Layout;
@@ -40,25 +41,11 @@ use gaps::Gaps;
 use kernel_abi::tensor::Mask;
 use kernel_abi::{Kernel, Params};
 use std::fmt;
-use std::time::Duration;
 
-/// The move of one tensor to another, checked, that only waits to be run.
-///
-/// ```
-/// use transpose::{Device, DeviceTensor, TensorPlan};
-/// # fn main() -> transpose::Result<()> {
-/// let device = Device::simulated();
-/// let src = DeviceTensor::from_host(&device, &[2, 3, 2], &(0..12).collect::<Vec<u32>>())?;
-/// let mut dst = DeviceTensor::zeroed(&device, &[2, 2, 3])?;
-/// let permuted = src.view().permute_axes(&[2, 0, 1])?;
-/// let plan = TensorPlan::new(permuted, &mut dst)?;
-/// plan.run(permuted, &mut dst)?;
-/// assert_eq!(dst.to_host()?, [0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11]);
-/// # Ok(())
-/// # }
-/// ```
+/// The move of one tensor to another, checked, that only waits to be run: a [`Plan`](super::Plan), whose methods `moving` and so on say what these
+/// do.
 #[derive(Clone, Debug)]
-pub struct TensorPlan {
+pub(crate) struct TensorPlan {
     problem: TensorProblem,
     /// Bytes from each side's element `[0, …, 0]` to the address that launches are given.
     starts: [isize; 2],
@@ -70,6 +57,7 @@ pub struct TensorPlan {
 }
 
 /// A way to go, and what the model says that it costs: bytes that a copy could have moved meanwhile.
+#[derive(Clone)]
 struct Estimated {
     cost: f64,
     launches: Vec<Launch>,
@@ -91,10 +79,6 @@ enum Way {
 }
 
 impl TensorPlan {
-    /// Plans the move of tensors laid out like `src` to ones laid out like `dst`, at addresses aligned no worse. Nothing is launched.
-    ///
-    /// # Errors
-    /// [`Error::TensorShapeMismatch`] for different shapes.
     pub fn new<'s, 'd, T: Pod>(
         src: impl Into<TensorView<'s, T>>,
         dst: impl Into<TensorViewMut<'d, T>>,
@@ -104,24 +88,6 @@ impl TensorPlan {
         Ok(best(&problem, src.device().facts(), None))
     }
 
-    /// Plans like [`new`](Self::new), for a device that is like `facts` and tensors that need not exist: of elements of `element_bytes`
-    /// bytes, laid out like `src` and `dst` in memory that a device allocates.
-    ///
-    /// ```
-    /// use transpose::{Device, TensorLayout, TensorPlan};
-    /// # fn main() -> transpose::Result<()> {
-    /// let src = TensorLayout::contiguous(&[48, 28, 28, 48, 28], 4)?.t();
-    /// let dst = TensorLayout::contiguous(src.shape(), 4)?;
-    /// let plan = TensorPlan::for_layouts(4, &src, &dst, Device::simulated().facts())?;
-    /// assert_eq!(plan.kernel_names(), ["tiles_b4"]);
-    /// println!("{plan}");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`new`](Self::new), [`Error::TensorOverlap`] for a destination in which an element has two indices, and
-    /// [`Error::TensorSizeOverflow`] for layouts that are too long for elements of that size, and for more than 4 TiB of them.
     pub fn for_layouts(
         element_bytes: usize,
         src: &TensorLayout,
@@ -132,10 +98,6 @@ impl TensorPlan {
         Ok(best(&problem, facts, None))
     }
 
-    /// Like [`candidates`](Self::candidates), for tensors that need not exist.
-    ///
-    /// # Errors
-    /// As [`for_layouts`](Self::for_layouts).
     pub fn candidates_for_layouts(
         element_bytes: usize,
         src: &TensorLayout,
@@ -146,10 +108,6 @@ impl TensorPlan {
         Ok(candidates(&problem, facts, None))
     }
 
-    /// The ways that the move can go, the one of [`new`](Self::new) first: each kernel, with tiles of the few shapes that promise most.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
     pub fn candidates<'s, 'd, T: Pod>(
         src: impl Into<TensorView<'s, T>>,
         dst: impl Into<TensorViewMut<'d, T>>,
@@ -159,42 +117,29 @@ impl TensorPlan {
         Ok(candidates(&problem, src.device().facts(), None))
     }
 
-    /// Plans like [`new`](Self::new), by measuring: each of the [`candidates`](Self::candidates) is run a few times, and the fastest is
-    /// taken. What `dst` holds is lost. On the simulator, whose times mean nothing, this is [`new`](Self::new).
-    ///
-    /// # Errors
-    /// As [`new`](Self::new) and [`run`](Self::run).
     pub fn measure<'s, 'd, T: Pod>(
         src: impl Into<TensorView<'s, T>>,
         dst: impl Into<TensorViewMut<'d, T>>,
+        cache: &mut PlanCache,
     ) -> Result<Self> {
-        /// Runs of each candidate that count, after one that does not.
-        const RUNS: usize = 5;
         let (src, mut dst) = (src.into(), dst.into());
-        let mut fastest: Option<(Duration, Self)> = None;
-        for plan in Self::candidates(src, dst.reborrow())? {
-            plan.run(src, dst.reborrow())?;
-            let mut best = Duration::MAX;
-            for _ in 0..RUNS {
-                match src.device().time(|| plan.run(src, dst.reborrow()))? {
-                    Some(time) => best = best.min(time),
-                    None => return Ok(plan),
-                }
-            }
-            if fastest.as_ref().is_none_or(|(fastest, _)| best < *fastest) {
-                fastest = Some((best, plan));
-            }
+        require_one_memory(src.device(), dst.device())?;
+        let plans = Self::candidates(src, dst.reborrow())?;
+        let estimate = plans[0].clone();
+        let Way::Launches(_) = &estimate.way else { return Ok(estimate) };
+        if estimate.problem.src.is_empty() {
+            return Ok(estimate);
         }
-        let (_, plan) = fastest.expect("there is always a way");
-        Ok(plan)
+        let key = Canonical::of(&estimate.problem).key();
+        let ways = plans.into_iter().map(|plan| (plan.way.to_string(), plan)).collect();
+        let run = |plan: &Self| plan.run(src, dst.reborrow());
+        Ok(measured(src.device(), cache, &key, ways, run)?.unwrap_or(estimate))
     }
 
-    /// The fraction of a device-to-device copy's speed that the library's model of a GPU expects of this plan. By that number it chooses.
     pub fn expected(&self) -> f64 {
         self.expected
     }
 
-    /// The names of the kernels that the plan launches, in order; none where the driver copies.
     pub fn kernel_names(&self) -> Vec<&'static str> {
         match &self.way {
             Way::Copy(_) => Vec::new(),
@@ -202,13 +147,14 @@ impl TensorPlan {
         }
     }
 
-    /// Moves `src` to `dst`, both laid out as the plan was made for.
-    ///
-    /// The work is queued on the tensors' device; reading a tensor back waits for it.
-    ///
-    /// # Errors
-    /// [`Error::PlanMismatch`] for other layouts, [`Error::TensorShapeMismatch`], [`Error::DeviceMismatch`] for tensors on two devices,
-    /// and what the device reports.
+    /// What will be launched.
+    pub fn launches_mut(&mut self) -> &mut [Launch] {
+        match &mut self.way {
+            Way::Copy(_) => &mut [],
+            Way::Launches(launches) => launches,
+        }
+    }
+
     pub fn run<'s, 'd, T: Pod>(
         &self,
         src: impl Into<TensorView<'s, T>>,
@@ -260,24 +206,29 @@ impl TensorPlan {
     }
 }
 
-/// What the plan will do: the kernels by name, with their grids, and the tiles that they move.
 impl fmt::Display for TensorPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let conjugated = if self.conjugates { ", conjugated" } else { "" };
-        write!(f, "{}{conjugated}:", self.problem)?;
-        match &self.way {
-            Way::Copy(bytes) => write!(f, " a copy of {bytes} bytes"),
-            Way::Launches(launches) => launches.iter().try_for_each(|launch| {
-                write!(
-                    f,
-                    " {} on {:?} blocks of {:?} threads",
-                    launch.entry.name, launch.grid, launch.block
-                )?;
-                let described = tiles::describe(launch).or_else(|| boxes::describe(launch));
-                described.map_or(Ok(()), |tiles| write!(f, ", {tiles}"))
-            }),
-        }?;
-        write!(f, "; about {:.2} of a copy", self.expected)
+        let TensorPlan { problem, way, expected, .. } = self;
+        write!(f, "{problem}{conjugated}: {way}; about {expected:.2} of a copy")
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let launches = match self {
+            Way::Copy(bytes) => return write!(f, "a copy of {bytes} bytes"),
+            Way::Launches(launches) => launches,
+        };
+        for (number, launch) in launches.iter().enumerate() {
+            let Launch { entry, grid, block, .. } = launch;
+            let and = if number > 0 { " " } else { "" };
+            write!(f, "{and}{} on {grid:?} blocks of {block:?} threads", entry.name)?;
+            if let Some(tiles) = tiles::describe(launch).or_else(|| boxes::describe(launch)) {
+                write!(f, ", {tiles}")?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -394,40 +345,50 @@ impl<'a> Ways<'a> {
     }
 
     /// The best way. What takes longer to plan is not looked at where nothing is left to gain.
-    fn best(&self) -> TensorPlan {
+    fn best(&self) -> Estimated {
+        self.choose(|| self.in_tiles(1).next(), || self.in_boxes(1).next())
+    }
+
+    /// The best way, with the best in tiles and in boxes.
+    fn choose(
+        &self,
+        in_tiles: impl FnOnce() -> Option<Estimated>,
+        in_boxes: impl FnOnce() -> Option<Estimated>,
+    ) -> Estimated {
         /// A way that costs so many times what its sectors cost is good enough.
         const ENOUGH: f64 = 1.08;
+        /// Of fewer bytes a launch's latency is most of the time, and planning should be no more: any way but word by word will do.
+        const SMALL: usize = 1 << 20;
+        let is_small = self.canonical.words() * self.canonical.word_bytes() < SMALL;
         let enough = model::fewest_sectors(&self.canonical) * ENOUGH;
         let by_words = words::cost(&self.canonical, self.facts);
         let mut best: Option<Estimated> = None;
         let mut improve = |way: Option<Estimated>| {
             let cost = best.as_ref().map_or(by_words, |best| best.cost);
             best = way.filter(|way| way.cost < cost).or(best.take());
-            best.as_ref().map_or(by_words, |best| best.cost) <= enough
+            best.as_ref().is_some_and(|best| is_small || best.cost <= enough) || by_words <= enough
         };
-        let _ = improve(self.as_matrix())
-            || improve(self.in_tiles(1).next())
-            || improve(self.in_boxes(1).next());
-        self.plan(best.unwrap_or_else(|| self.by_words()))
+        let _ = improve(self.as_matrix()) || improve(in_tiles()) || improve(in_boxes());
+        best.unwrap_or_else(|| self.by_words())
     }
 
-    /// The few best of every kind, the best first.
+    /// The few best of every kind, the one that a plan takes first: it may have been content with less than the best.
     fn candidates(self) -> Vec<TensorPlan> {
-        let mut all: Vec<Estimated> = self.in_tiles(SHAPES).chain(self.in_boxes(SHAPES)).collect();
+        let [tiles, boxes]: [Vec<Estimated>; 2] =
+            [self.in_tiles(SHAPES).collect(), self.in_boxes(SHAPES).collect()];
+        let taken = self.choose(|| tiles.first().cloned(), || boxes.first().cloned());
+        let mut all: Vec<Estimated> = [tiles, boxes].concat();
         all.extend(self.as_matrix());
         all.push(self.by_words());
+        all.retain(|way| way.launches != taken.launches);
         all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-        // What a plan takes is first, and it may have been content with less.
-        let taken = self.best();
-        let others = all.into_iter().map(|way| self.plan(way));
-        let others: Vec<_> = others.filter(|other| other.way != taken.way).collect();
-        std::iter::once(taken).chain(others).collect()
+        std::iter::once(taken).chain(all).map(|way| self.plan(way)).collect()
     }
 }
 
 /// The best plan for a problem.
 fn best(problem: &TensorProblem, facts: &Facts, flips: Option<Mask>) -> TensorPlan {
-    Ways::of(problem, facts, flips).map_or_else(|plan| *plan, |ways| ways.best())
+    Ways::of(problem, facts, flips).map_or_else(|plan| *plan, |ways| ways.plan(ways.best()))
 }
 
 /// The plans for a problem, the best first.
@@ -467,7 +428,7 @@ pub(super) fn better(problem: &Problem, launches: &[Launch], facts: &Facts) -> O
     (best.cost < cost * CLEARLY).then_some(best.launches)
 }
 
-/// The launches of [`Plan`] for a move that is the transpose of matrices.
+/// The launches of a [`MatrixPlan`](super::MatrixPlan) for a move that is the transpose of matrices.
 fn matrix(canonical: &Canonical, facts: &Facts) -> Option<Vec<Launch>> {
     let tuple = canonical.run();
     let axes = if tuple > 1 { &canonical.axes()[1..] } else { canonical.axes() };

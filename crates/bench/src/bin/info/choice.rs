@@ -7,7 +7,7 @@ use bench::svg::{Bar, Chart};
 use bench::sweep::what;
 use bench::table::{Cell, Column, Report};
 use indicatif::ProgressBar;
-use transpose::{Device, TensorLayout, TensorPlan};
+use transpose::{Device, Plan, TensorLayout};
 
 const COLUMNS: [Column; 4] = [
     Column::number("way", "way", 0),
@@ -31,7 +31,7 @@ pub fn choice(
     let src = TensorLayout::contiguous(shape, element)?;
     let src = src.permute_axes(axes).map_err(|error| usage(error.to_string()))?;
     let dst = TensorLayout::contiguous(src.shape(), element)?;
-    let plans = TensorPlan::candidates_for_layouts(element, &src, &dst, device.facts())?;
+    let plans = Plan::moving_candidates_for_layouts(element, &src, &dst, device.facts())?;
     let bound = Move::new(element, &src, &dst)?.bound();
     let bar = ProgressBar::hidden();
     let lengths: Vec<String> = shape.iter().map(ToString::to_string).collect();
@@ -45,7 +45,8 @@ pub fn choice(
         let mut kernels = plan.kernel_names();
         kernels.dedup();
         let kernels = if kernels.is_empty() { "memcpy".to_owned() } else { kernels.join("+") };
-        bars.push(Bar::plain(format!("{way}: {kernels}"), "expected", plan.expected()));
+        let label = format!("{way}: {kernels}");
+        bars.extend(plan.expected().map(|expected| Bar::plain(label, "expected", expected)));
         let expected = Cell::fraction(plan.expected());
         report.row(vec![way.into(), kernels.into(), expected, what(plan).into()]);
     }

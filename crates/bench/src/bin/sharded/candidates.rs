@@ -10,8 +10,7 @@ use bench::table::{Cell, Column, Report};
 use bench::{progress, with_element};
 use bytemuck::Pod;
 use transpose::{
-    DeviceGroup, Layout, Plan, ShardedMatrix, Strategy, TensorLayout, TensorPlan, TensorView,
-    TensorViewMut,
+    DeviceGroup, Layout, Plan, ShardedMatrix, Strategy, TensorLayout, TensorView, TensorViewMut,
 };
 
 const COLUMNS: [Column; 6] = [
@@ -26,7 +25,7 @@ const COLUMNS: [Column; 6] = [
 /// A way to move a piece.
 enum Way {
     Matrix(Plan),
-    Tensor(TensorPlan),
+    Tensor(Plan),
 }
 
 impl Way {
@@ -93,7 +92,7 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
     );
     let matrix = Plan::for_layouts(size_of::<T>(), layouts.0, layouts.1, Strategy::Auto, facts)?;
     let mut ways = vec![Way::Matrix(matrix)];
-    let tensor = TensorPlan::candidates_for_layouts(size_of::<T>(), &from, &to, facts)?;
+    let tensor = Plan::moving_candidates_for_layouts(size_of::<T>(), &from, &to, facts)?;
     ways.extend(tensor.into_iter().map(Way::Tensor));
     let bounds = Bounds::new(src.as_tensor(), dst.as_tensor_mut())?;
     let rounds = Rounds::new(group, bytes as u64, 1);

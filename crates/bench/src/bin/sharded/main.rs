@@ -156,7 +156,7 @@ fn run(arguments: &Arguments) -> Result<()> {
 
 /// The devices that were asked for.
 fn open(arguments: &Arguments) -> Result<DeviceGroup> {
-    let gpus = match arguments.common.device {
+    let gpus = match arguments.common.setting.device {
         DeviceChoice::Sim => None,
         DeviceChoice::Auto => DeviceGroup::of_gpus().ok(),
         DeviceChoice::Cuda(0) => Some(DeviceGroup::of_gpus()?),

@@ -129,7 +129,7 @@ fn device(arguments: &Arguments, world: &World) -> Result<Device> {
     let local = ["LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"];
     let local = local.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
     let ordinal: u32 = local.unwrap_or(world.rank() as u32);
-    match arguments.common.device {
+    match arguments.common.setting.device {
         DeviceChoice::Sim => Ok(Device::simulated()),
         DeviceChoice::Auto => Ok(Device::cuda(ordinal).unwrap_or_else(|_| Device::simulated())),
         DeviceChoice::Cuda(0) => Ok(Device::cuda(ordinal)?),
