@@ -119,7 +119,8 @@ fn tensor(
     let _ = (layout.broadcast(&[start, end, step]), layout.reshape(&[start, end]));
     let _ = layout.permute_axes(&[axis, start]);
     let dst = TensorLayout::contiguous(&shape, bytes)?;
-    Plan::moving_for_layouts(bytes, &layout, &dst, device.facts()).map(|plan| drop(plan.to_string()))
+    Plan::moving_for_layouts(bytes, &layout, &dst, device.facts())
+        .map(|plan| drop(plan.to_string()))
 }
 
 fn window(device: &Device, numbers: [usize; 6]) -> transpose::Result<()> {

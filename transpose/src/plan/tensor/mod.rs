@@ -357,16 +357,19 @@ impl<'a> Ways<'a> {
     ) -> Estimated {
         /// A way that costs so many times what its sectors cost is good enough.
         const ENOUGH: f64 = 1.08;
-        /// Of fewer bytes a launch's latency is most of the time, and planning should be no more: any way but word by word will do.
-        const SMALL: usize = 1 << 20;
-        let is_small = self.canonical.words() * self.canonical.word_bytes() < SMALL;
+        /// Of fewer bytes the time is a launch's latency, whichever way they go, and planning should be no more: what is planned at once
+        /// will do.
+        const SMALL: usize = 128 << 10;
+        if self.canonical.words() * self.canonical.word_bytes() < SMALL {
+            return self.as_matrix().unwrap_or_else(|| self.by_words());
+        }
         let enough = model::fewest_sectors(&self.canonical) * ENOUGH;
         let by_words = words::cost(&self.canonical, self.facts);
         let mut best: Option<Estimated> = None;
         let mut improve = |way: Option<Estimated>| {
             let cost = best.as_ref().map_or(by_words, |best| best.cost);
             best = way.filter(|way| way.cost < cost).or(best.take());
-            best.as_ref().is_some_and(|best| is_small || best.cost <= enough) || by_words <= enough
+            best.as_ref().map_or(by_words, |best| best.cost) <= enough
         };
         let _ = improve(self.as_matrix()) || improve(in_tiles()) || improve(in_boxes());
         best.unwrap_or_else(|| self.by_words())
