@@ -24,11 +24,11 @@ const TRIED: [usize; 13] = [16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 512, 
 
 /// A choice of what a tile has, and what it costs.
 #[derive(Clone, Copy)]
-struct Choice {
+struct Choice<'a> {
     /// What lies together in the destination: rows of a tile.
-    rows: Placed,
+    rows: &'a Placed,
     /// What lies together in the source: columns of a tile.
-    cols: Placed,
+    cols: &'a Placed,
     cost: f64,
 }
 
@@ -51,6 +51,9 @@ pub(super) fn best(
     let choices = pairs.filter_map(|(rows, cols)| choice(canonical, facts, gaps, rows, cols));
     let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
     for choice in choices {
+        if best.len() == most && best[most - 1].cost < choice.cost {
+            continue;
+        }
         let at = best.partition_point(|better| better.cost <= choice.cost);
         best.insert(at, choice);
         best.truncate(most);
@@ -61,13 +64,13 @@ pub(super) fn best(
 }
 
 /// What a tile of these would cost beside gaps, if there can be one.
-fn choice(
+fn choice<'a>(
     canonical: &Canonical,
     facts: &Facts,
     gaps: f64,
-    rows: &Placed,
-    cols: &Placed,
-) -> Option<Choice> {
+    rows: &'a Placed,
+    cols: &'a Placed,
+) -> Option<Choice<'a>> {
     if rows.cut.bits() & cols.cut.bits() != 0 {
         return None;
     }
@@ -94,7 +97,7 @@ fn choice(
         stored: [singly(rows, words), singly(rows, all_cols)],
     };
     let cost = (gaps + cost_of_tiles(canonical.word, &tally)) * idle(blocks, facts);
-    Some(Choice { rows: *rows, cols: *cols, cost })
+    Some(Choice { rows, cols, cost })
 }
 
 /// What a tile takes of a block.
