@@ -268,6 +268,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{HEADER}\n"));
     }
 
+    #[cfg(feature = "simulator")]
     #[test]
     fn what_is_known_is_not_run() {
         let device = Device::simulated();
