@@ -109,6 +109,8 @@ fn test(
             .args(["test", "--quiet", "--target", TARGET])
             .args(*tests);
         command.arg("--target-dir").arg(paths::scratch(name));
+        // What is found is told, and left out, by its functions, inlined ones too.
+        command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
         command.env("RUSTC_BOOTSTRAP", "1").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
         change(&mut command);
         run(&mut command)?;
