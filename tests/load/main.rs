@@ -2,7 +2,8 @@
 //!
 //! On a GPU, for `TRANSPOSE_LOAD_SECONDS` (60 unless set), in `TRANSPOSE_LOAD_THREADS` threads (64) of `TRANSPOSE_LOAD_STREAMS` streams
 //! each (8): `cargo test --release --test load -- --ignored --nocapture`. Where other processes use the GPU meanwhile,
-//! `TRANSPOSE_LOAD_SHARED` says so: what is free is then theirs to change, and is not asserted.
+//! `TRANSPOSE_LOAD_SHARED` says so: what is free is then theirs to change, and is not asserted. `TRANSPOSE_LOAD_OPERATIONS` (100000) are
+//! those after which no memory may be left, on either device.
 
 mod operations;
 mod resident;
@@ -78,16 +79,15 @@ fn many_threads_of_many_streams() {
 
 /// Whatever an operation kept, it would keep each time: ten bytes would be a megabyte.
 fn operations_leave_nothing_behind() {
-    const WARM: usize = 20_000;
-    const COUNT: usize = 100_000;
+    let count = number("TRANSPOSE_LOAD_OPERATIONS", 100_000);
     const NOISE: usize = 1 << 20;
     let load = Load { threads: 2, streams: 2, sizes: Sizes { elements: 16 } };
     let device = Device::simulated();
-    load.run(&device, 2, |begun| begun < WARM);
+    load.run(&device, 2, |begun| begun < count / 5);
     let before = resident_bytes();
-    load.run(&device, 3, |begun| begun < COUNT);
+    load.run(&device, 3, |begun| begun < count);
     if let (Some(before), Some(after)) = (before, resident_bytes()) {
-        println!("{COUNT} operations: {before} bytes resident before, {after} after");
+        println!("{count} operations: {before} bytes resident before, {after} after");
         assert!(after < before + NOISE, "{} bytes are left", after - before);
     }
 }

@@ -12,7 +12,9 @@ mod package;
 mod paths;
 mod ptx;
 mod published;
+mod sanitize;
 mod tables;
+mod unsafe_code;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -63,6 +65,17 @@ enum Chore {
     },
     /// Write into tests/ratchet.txt what each kernel costs now.
     Ratchet,
+    /// Run the tests of the host's code under AddressSanitizer, ThreadSanitizer, or both.
+    Sanitize {
+        /// Which; both without this.
+        sanitizer: Option<sanitize::Sanitizer>,
+    },
+    /// Count unsafe code into docs/results/unsafe.csv, where each part of it has its proof named.
+    Unsafe {
+        /// Write nothing; fail if a count would change.
+        #[arg(long)]
+        check: bool,
+    },
     /// Write the tables of README.md and docs/ from the figures in docs/results/.
     Tables {
         /// Write nothing; fail if a table is not what the figures say.
@@ -84,6 +97,8 @@ fn main() -> anyhow::Result<()> {
         Chore::Bundle { folder } => bundle::bundle(&folder),
         Chore::Fuzz { target, seconds } => fuzz::fuzz(target.as_deref(), seconds),
         Chore::Ratchet => ratchet(),
+        Chore::Sanitize { sanitizer } => sanitize::sanitize(sanitizer),
+        Chore::Unsafe { check } => unsafe_code::count(check),
         Chore::Tables { check } => tables::tables(check),
     }
 }

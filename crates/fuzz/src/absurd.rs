@@ -50,10 +50,10 @@ pub enum Request {
     Matrix([Number; 8], u8),
     /// A tensor by its layout, what is made of it, and plans for it.
     Tensor {
-        #[allow(missing_docs)]
+        /// Lengths and strides.
         #[generator(produce::<Vec<_>>().with().len(0usize..19))]
         axes: Vec<(Number, Number)>,
-        #[allow(missing_docs)]
+        /// An offset, the bytes of an element, and what the view is cut by.
         numbers: [Number; 6],
     },
     /// Windows on a small matrix.
@@ -66,9 +66,6 @@ pub enum Request {
 
 /// Asks for it.
 pub fn run(request: &Request) {
-    if std::env::var_os("DBG").is_some() {
-        eprintln!("{request:?}");
-    }
     let device = Device::simulated();
     // An error is as good as a result; both must come.
     let _ = match request {

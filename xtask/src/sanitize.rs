@@ -1,0 +1,134 @@
+//! The host's code under AddressSanitizer and ThreadSanitizer: what the compiler cannot see of `unsafe` blocks, and of what the simulator's
+//! threads and those of the tests do to each other.
+//!
+//! Both are unstable options of a stable compiler, unlocked by `RUSTC_BOOTSTRAP`. The sanitizers' libraries come with the toolchains of
+//! rustup. ThreadSanitizer has to see the standard library too, or it takes what its locks order for races: that is built from the source
+//! that the machine's own compiler has (as for the kernels), by that compiler, with rustup's library.
+
+use crate::command::{cargo, output, run};
+use crate::paths;
+use anyhow::{Result, bail, ensure};
+use clap::ValueEnum;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What to look for.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sanitizer {
+    /// Accesses outside allocations, or after their end, and memory that nothing refers to any more.
+    Address,
+    /// Accesses of two threads that nothing orders.
+    Thread,
+}
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// The compiler that has the library's source.
+const COMPILER_WITH_SOURCE: &str = "/usr/bin/rustc";
+
+/// What a sanitizer runs: arguments of `cargo test`.
+type Tests = &'static [&'static str];
+
+/// Everything that has unsafe blocks: the driver's interface on drivers that are none, the library's own tests, what it lends and takes.
+const FOR_ADDRESS: &[Tests] = &[
+    &["-p", "cuda-transpose-driver", "--tests"],
+    &["-p", "cuda-transpose", "--all-features", "--lib", "--test", "driver", "--test", "faults"],
+    &[
+        "-p",
+        "transpose-tests",
+        "--test",
+        "arrays",
+        "--test",
+        "dlpack",
+        "--test",
+        "host",
+        "--test",
+        "host_memory",
+        "--test",
+        "interop",
+        "--test",
+        "lifetimes",
+        "--test",
+        "streams",
+    ],
+];
+
+/// What several threads do at once.
+const FOR_THREAD: &[Tests] =
+    &[&["-p", "transpose-tests", "--test", "lifetimes", "--test", "load", "--test", "streams"]];
+
+/// Runs the tests under one sanitizer, or under each.
+pub fn sanitize(only: Option<Sanitizer>) -> Result<()> {
+    for sanitizer in [Sanitizer::Address, Sanitizer::Thread] {
+        if only.is_none_or(|only| only == sanitizer) {
+            match sanitizer {
+                Sanitizer::Address => address()?,
+                Sanitizer::Thread => thread()?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn address() -> Result<()> {
+    // What is kept for the life of the process, as the simulator's modules are when others take their place, is no leak.
+    let kept = paths::root().join("xtask/src/kept.txt");
+    test(FOR_ADDRESS, "address", &["-Zsanitizer=address".to_owned()], |command| {
+        command.env("LSAN_OPTIONS", format!("suppressions={}", kept.display()));
+    })
+}
+
+fn thread() -> Result<()> {
+    let source = Path::new("/usr/lib/rustlib/src/rust/library/std");
+    ensure!(source.is_dir(), "{} is not there: apt-get install rust-web-src", source.display());
+    let library = runtime("tsan")?.display().to_string();
+    let mut flags = vec!["-Zsanitizer=thread".to_owned(), "-Zexternal-clangrt".to_owned()];
+    // Before all else, where the compiler puts it when it has it itself.
+    let first = ["-Wl,--whole-archive", &library, "-Wl,--no-whole-archive"];
+    flags.extend(first.map(|argument| format!("-Zpre-link-arg={argument}")));
+    let last = ["-lstdc++", "-lm", "-lpthread", "-lc"];
+    flags.extend(last.map(|library| format!("-Clink-arg={library}")));
+    test(FOR_THREAD, "thread", &flags, |command| {
+        command.arg("-Zbuild-std").env("RUSTC", COMPILER_WITH_SOURCE);
+        // What each access costs the sanitizer in memory is no leak.
+        command.env("TRANSPOSE_LOAD_OPERATIONS", "0");
+    })
+}
+
+/// Builds and runs tests with these flags, in a folder of their own.
+fn test(
+    tests: &[Tests],
+    name: &str,
+    flags: &[String],
+    change: impl Fn(&mut Command),
+) -> Result<()> {
+    for tests in tests {
+        let mut command = cargo();
+        command
+            .current_dir(paths::root())
+            .args(["test", "--quiet", "--target", TARGET])
+            .args(*tests);
+        command.arg("--target-dir").arg(paths::scratch(name));
+        // What is found is told, and left out, by its functions, inlined ones too.
+        command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
+        command.env("RUSTC_BOOTSTRAP", "1").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+        change(&mut command);
+        run(&mut command)?;
+    }
+    Ok(())
+}
+
+/// A sanitizer's library, of the toolchain that runs this.
+fn runtime(name: &str) -> Result<PathBuf> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or("rustc".into());
+    let sysroot = output(Command::new(rustc).args(["--print", "sysroot"]))?;
+    let sysroot = PathBuf::from(String::from_utf8(sysroot.stdout)?.trim());
+    let folder = sysroot.join("lib/rustlib").join(TARGET).join("lib");
+    for channel in ["stable", "nightly", "beta"] {
+        let library = folder.join(format!("librustc-{channel}_rt.{name}.a"));
+        if library.is_file() {
+            return Ok(library);
+        }
+    }
+    bail!("{} has no library of {name}: rustup's toolchains have one", folder.display())
+}
