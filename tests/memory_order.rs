@@ -1,7 +1,7 @@
 //! How the in-place kernels order their accesses to memory, read from the PTX that ships.
 //!
-//! The simulator takes one instruction after the other, and a GPU seldom does otherwise: no run shows that an
-//! order is missing. So this follows every path through the kernels whose threads communicate and looks for what
+//! The simulator takes one instruction after the other, and a GPU seldom does otherwise: no such run shows that an
+//! order is missing. With weak memory the simulator shows much of it (`weak_memory.rs`), and not all. So this follows every path through the kernels whose threads communicate and looks for what
 //! must stand between two accesses. `kernels/src/in_place/strong.rs` and `group.rs` say why it must.
 
 use std::collections::HashSet;

@@ -12,6 +12,7 @@ use crate::findings::{Finding, Space, Touched};
 use crate::isa::{Access, Atomic, AtomicOp, Reg, SHARED_WINDOW, SHARED_WINDOW_BYTES, Slot, Window};
 use crate::local::{Bad, low_mask};
 use crate::memory::{Allocation, find, lock};
+use crate::number::{self, Number};
 use crate::registers::{Doubles, LANES, Registers, Words, lanes};
 use crate::trace::Motion;
 
@@ -36,17 +37,23 @@ pub(crate) fn load<const WATCH: bool>(
     cta: &mut Cta<'_>,
     registers: &mut Registers,
     access: &Access,
-    at: At,
+    here: At,
 ) -> Result<(), Box<Finding>> {
     let mut buffer = [[0; LANES]; 4];
-    let mut parts = Parts::new(registers, access.window, access.base, access.offset, at);
+    let mut parts = Parts::new(registers, access.window, access.base, access.offset, here);
     while let Some((space, at)) = parts.next_space() {
         load_from::<WATCH>(cta, access, space, at, &parts.addresses, &mut buffer)?;
+        if WATCH && cta.weak.is_some() && space != Space::Param {
+            let whole = at.mask == here.mask;
+            if !(whole && cta.weak_defer(access, space, at, &parts.addresses)) {
+                cta.weak_load(access, space, at, &parts.addresses, None, &mut buffer);
+            }
+        }
     }
     if access.ordering {
         fence(Ordering::SeqCst);
     }
-    spread(registers, access, at.mask, &buffer);
+    spread(registers, access, here.mask, &buffer);
     Ok(())
 }
 
@@ -88,7 +95,13 @@ pub(crate) fn store<const WATCH: bool>(
     }
     let mut parts = Parts::new(registers, access.window, access.base, access.offset, at);
     while let Some((space, at)) = parts.next_space() {
+        if WATCH && cta.weak.is_some() {
+            cta.weak_touch(space, at, &parts.addresses, access.bytes);
+        }
         store_to::<WATCH>(cta, access, space, at, &parts.addresses, &buffer)?;
+        if WATCH && cta.weak.is_some() {
+            cta.weak_store(access, space, at, &parts.addresses, &buffer);
+        }
     }
     Ok(())
 }
@@ -177,6 +190,36 @@ impl Parts {
         }
         let at = At { mask: std::mem::take(&mut self.shared), ..self.at };
         Some((Space::Shared, at))
+    }
+}
+
+/// Where the access of each lane goes.
+pub(crate) struct Place {
+    addresses: Doubles,
+    window: Window,
+    shared: u32,
+}
+
+impl Place {
+    pub(crate) fn of(registers: &Registers, window: Window, base: Reg, offset: i64) -> Place {
+        let addresses = addresses(registers, base, offset);
+        let shared = match window {
+            Window::Shared => u32::MAX,
+            Window::Generic => shared_lanes(&addresses),
+            Window::Global | Window::Param => 0,
+        };
+        Place { addresses, window, shared }
+    }
+
+    /// The space and the address in it.
+    pub(crate) fn at(&self, lane: usize) -> (Space, u64) {
+        let address = self.addresses[lane];
+        match (self.shared >> lane & 1 == 1, self.window) {
+            (true, Window::Generic) => (Space::Shared, address.wrapping_sub(SHARED_WINDOW)),
+            (true, _) => (Space::Shared, address),
+            (false, Window::Param) => (Space::Param, address),
+            (false, _) => (Space::Global, address),
+        }
     }
 }
 
@@ -352,7 +395,7 @@ fn store_narrow<const BYTES: usize>(
 
 /// Moves a load's buffer to its registers.
 #[inline(always)]
-fn spread(registers: &mut Registers, access: &Access, mask: u32, buffer: &Buffer) {
+pub(crate) fn spread(registers: &mut Registers, access: &Access, mask: u32, buffer: &Buffer) {
     for (at, slot) in access.slots[..usize::from(access.count)].iter().enumerate() {
         match (access.element, *slot) {
             (4, Slot::W(w)) => registers.set_w(w, mask, &buffer[at]),
@@ -440,22 +483,39 @@ pub(crate) fn atomic<const WATCH: bool>(
         Reg::D(d) => *registers.d(d),
     };
     let (b, c) = (value(atomic.b), atomic.c.map(value));
-    if atomic.ordering {
+    if atomic.release {
         fence(Ordering::SeqCst);
     }
     let mut old = [0; LANES];
     let mut parts = Parts::new(registers, atomic.window, atomic.base, atomic.offset, at);
     while let Some((space, at)) = parts.next_space() {
         let (addresses, mask) = (&parts.addresses, at.mask);
+        if WATCH && cta.weak.is_some() {
+            cta.weak_touch(space, at, addresses, atomic.bytes);
+        }
         for lane in lanes(mask) {
             let address = addresses[lane];
-            let f = |old| apply(atomic.op, atomic.bytes, old, b[lane], c.map_or(0, |c| c[lane]));
+            let f = |old| match (atomic.op, space, atomic.bytes) {
+                (AtomicOp::FAdd, Space::Global, 4) => {
+                    u64::from(number::add_flushing(old as u32, b[lane] as u32))
+                }
+                (AtomicOp::FAdd, Space::Global, _) => number::add_signalling(old, b[lane]),
+                // A loop around `cas`, whose sum has the operands in this order.
+                (AtomicOp::FAdd, _, 8) => b[lane].f_add(old),
+                (op, _, bytes) => apply(op, bytes, old, b[lane], c.map_or(0, |c| c[lane])),
+            };
             let done = match space {
                 Space::Shared => cta.shared.update(address, atomic.bytes, f),
                 _ => update_global(cta, address, atomic, f),
             };
             match done {
-                Ok(value) => old[lane] = value,
+                Ok(value) => {
+                    old[lane] = value;
+                    if WATCH && cta.weak.is_some() {
+                        let wrote = atomic.op != AtomicOp::Cas || value == b[lane];
+                        cta.weak_atomic(atomic, space, at, (lane, address), wrote);
+                    }
+                }
                 Err(bad) => {
                     return Err(cta.bad_access(at, lane, bad, space, address, atomic.bytes));
                 }
@@ -470,7 +530,7 @@ pub(crate) fn atomic<const WATCH: bool>(
             _ => {}
         }
     }
-    if atomic.ordering {
+    if atomic.acquire {
         fence(Ordering::SeqCst);
     }
     match atomic.d {
@@ -509,7 +569,6 @@ fn update_global(
 
 /// The new value of an atomic.
 pub(crate) fn apply(op: AtomicOp, bytes: u8, old: u64, b: u64, c: u64) -> u64 {
-    use crate::number::Number;
     let narrow = bytes == 4;
     let signed = |value: u64| if narrow { i64::from(value as u32 as i32) } else { value as i64 };
     match op {
@@ -557,6 +616,15 @@ pub(crate) fn apply(op: AtomicOp, bytes: u8, old: u64, b: u64, c: u64) -> u64 {
         }
         AtomicOp::FAdd if narrow => u64::from((old as u32).f_add(b as u32)),
         AtomicOp::FAdd => old.f_add(b),
+    }
+}
+
+impl<'k> Cta<'k> {
+    /// The allocation that holds bytes of global memory, and where in it they are.
+    pub(crate) fn global_at(&self, address: u64, bytes: u64) -> Option<(&'k Allocation, u64)> {
+        let table = self.launch.table;
+        let at = find(table, address, bytes)?;
+        Some((&table[at], address - table[at].base))
     }
 }
 

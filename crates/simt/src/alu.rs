@@ -364,7 +364,6 @@ fn rare(r: &mut Registers, op: &Op, mask: u32) -> bool {
             let lanes = (0..LANES).map(bit).fold(0, |all, bit| all | bit);
             r.set_p(d, mask, lanes);
         }
-        Op::Fence => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),
         Op::Hint => {}
         _ => return pack_unpack(r, op, mask),
     }

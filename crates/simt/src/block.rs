@@ -5,15 +5,11 @@ use crate::findings::{Finding, FindingKind, Site};
 use crate::isa::{BarrierReduce, Op};
 use crate::paths::{State, Wait};
 use crate::registers::LANES;
-use crate::warp::{Pause, Warp};
+use crate::warp::{Pause, TURN, Warp};
 
 impl<'k> Cta<'k> {
-    /// Runs block number `linear` to its end.
-    pub(crate) fn run<const WATCH: bool>(
-        &mut self,
-        warps: &mut [Warp],
-        linear: u64,
-    ) -> Result<(), Box<Finding>> {
+    /// Makes everything ready for block number `linear`.
+    pub(crate) fn begin<const WATCH: bool>(&mut self, warps: &mut [Warp], linear: u64) {
         self.linear = linear;
         self.block = self.launch.block_index(linear);
         self.shared.reset(self.launch.shared_bytes);
@@ -26,6 +22,15 @@ impl<'k> Cta<'k> {
             self.begin_block();
         }
         warps.iter_mut().for_each(|warp| warp.reset(self));
+    }
+
+    /// Runs block number `linear` to its end.
+    pub(crate) fn run<const WATCH: bool>(
+        &mut self,
+        warps: &mut [Warp],
+        linear: u64,
+    ) -> Result<(), Box<Finding>> {
+        self.begin::<WATCH>(warps, linear);
         let mut left = warps.len();
         while left > 0 {
             let mut ran = false;
@@ -34,7 +39,7 @@ impl<'k> Cta<'k> {
                     continue;
                 }
                 ran = true;
-                match warps[at].run::<WATCH>(self)? {
+                match warps[at].run::<WATCH>(self, TURN)? {
                     Pause::Done => left -= 1,
                     Pause::Blocked | Pause::Yield => {}
                 }
@@ -48,7 +53,7 @@ impl<'k> Cta<'k> {
     }
 
     /// Opens every barrier at which all expected threads have arrived.
-    fn open_barriers(&mut self, warps: &mut [Warp]) {
+    pub(crate) fn open_barriers(&mut self, warps: &mut [Warp]) {
         for id in 0..self.barriers.len() {
             if self.barriers[id].is_complete(self.live_threads) {
                 self.open_barrier(warps, id as u8);
@@ -82,7 +87,7 @@ impl<'k> Cta<'k> {
                 }
                 self.give_reduction(warp, &barrier, here);
                 warp.paths.release(at);
-                self.passed(warp.index, id);
+                self.passed(warp.index, path.mask, id);
             }
         }
         self.closed(id);
@@ -111,7 +116,7 @@ impl<'k> Cta<'k> {
     /// No warp can run. Lanes that wait for others of their warp to reconverge may
     /// be the ones these wait for, and are let go. Barriers that only a part of a warp reached are opened,
     /// as that defect is already reported; anything else is a deadlock.
-    fn resolve_deadlock(&mut self, warps: &mut [Warp]) -> Result<(), Box<Finding>> {
+    pub(crate) fn resolve_deadlock(&mut self, warps: &mut [Warp]) -> Result<(), Box<Finding>> {
         let stuck = warps.iter().flat_map(waits).find_map(|(_, wait)| match wait {
             Wait::Barrier { id, divergent: true, .. } => Some(id),
             _ => None,

@@ -5,6 +5,7 @@ use crate::local::Local;
 use crate::memory::Allocation;
 use crate::report::Findings;
 use crate::watch::Watch;
+use crate::weak::Weak;
 
 /// The instruction at hand and who executes it.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +63,8 @@ pub(crate) struct Cta<'k> {
     pub findings: Findings,
     /// Present where anything is to be observed.
     pub watch: Option<Box<Watch>>,
+    /// Present where memory is weak.
+    pub weak: Option<Box<Weak>>,
 }
 
 impl<'k> Cta<'k> {
@@ -76,6 +79,7 @@ impl<'k> Cta<'k> {
             allocation: launch.nothing,
             findings: Findings::new(launch.findings_limit),
             watch: None,
+            weak: None,
         }
     }
 }

@@ -54,12 +54,18 @@ pub enum FindingKind {
     UninitialisedShared,
     /// A read of global memory that neither host nor kernel had written.
     UninitialisedGlobal,
+    /// A read of a register that the thread had not written.
+    UninitialisedRegister,
     /// Two threads touched the same shared bytes, at least one writing, with no barrier between.
     SharedRace,
     /// Two threads wrote the same global bytes in one launch with nothing to order them.
     GlobalWriteRace,
     /// One thread read global bytes that another wrote in the same launch with nothing to order them.
     GlobalReadWriteRace,
+    /// The launch wrote global bytes that it also loads as constant (`ld.global.nc`), in whatever order.
+    ConstantWritten,
+    /// So many synchronisations within a block that the record of an access cannot tell when it was: races may be missed from here on.
+    ClockExhausted,
 }
 
 impl FindingKind {
@@ -76,9 +82,12 @@ impl FindingKind {
             FindingKind::InactiveLane => "read from an inactive lane",
             FindingKind::UninitialisedShared => "read of never-written shared memory",
             FindingKind::UninitialisedGlobal => "read of never-written global memory",
+            FindingKind::UninitialisedRegister => "read of a never-written register",
             FindingKind::SharedRace => "shared-memory race",
             FindingKind::GlobalWriteRace => "global write-write race",
             FindingKind::GlobalReadWriteRace => "global read-write race",
+            FindingKind::ConstantWritten => "write of global memory that is loaded as constant",
+            FindingKind::ClockExhausted => "too many synchronisations for the race checks",
         }
     }
 }

@@ -16,23 +16,32 @@ use crate::memory::{Table, find, join_adjacent};
 use crate::trace::Motion;
 
 type Cells = OnceLock<Option<Box<[AtomicU64]>>>;
+/// A bit for each piece.
+type Bits = OnceLock<Option<Box<[AtomicU32]>>>;
 
 /// Who made an access and when: block, thread, the warp's clock within the
 /// block, instruction. Fields too large for their bits are cut or held at their
-/// largest value; that can hide a race and never invents one.
+/// largest value; that can hide a race and never invents one. A clock too large,
+/// of a block that synchronised a quarter of a million times, is said to be so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record(u64);
 
-const CLOCK_MAX: u32 = (1 << 10) - 1;
+const CLOCK_BITS: u32 = 18;
+const CLOCK_MAX: u32 = (1 << CLOCK_BITS) - 1;
 const PC_MAX: u32 = (1 << 11) - 1;
-const BLOCK_MASK: u64 = (1 << 31) - 1;
+const BLOCK_MASK: u64 = (1 << 23) - 1;
+// Where the fields of a record lie, behind the strength.
+const PC_AT: u32 = 1;
+const CLOCK_AT: u32 = PC_AT + 11;
+const THREAD_AT: u32 = CLOCK_AT + CLOCK_BITS;
+const BLOCK_AT: u32 = THREAD_AT + 10;
 
 impl Record {
     fn new(block: u64, thread: u32, clock: u32, pc: u32, strong: bool) -> Record {
-        let fields = (block & BLOCK_MASK) << 32
-            | u64::from(thread) << 22
-            | u64::from(clock.min(CLOCK_MAX)) << 12
-            | u64::from(pc.min(PC_MAX)) << 1;
+        let fields = (block & BLOCK_MASK) << BLOCK_AT
+            | u64::from(thread) << THREAD_AT
+            | u64::from(clock.min(CLOCK_MAX)) << CLOCK_AT
+            | u64::from(pc.min(PC_MAX)) << PC_AT;
         Record(1 << 63 | fields | u64::from(strong))
     }
 
@@ -41,20 +50,20 @@ impl Record {
     }
 
     pub(crate) fn block(self) -> u64 {
-        self.0 >> 32 & BLOCK_MASK
+        self.0 >> BLOCK_AT & BLOCK_MASK
     }
 
     pub(crate) fn thread(self) -> u32 {
-        (self.0 >> 22) as u32 & 1023
+        (self.0 >> THREAD_AT) as u32 & 1023
     }
 
     fn clock(self) -> u32 {
-        (self.0 >> 12) as u32 & CLOCK_MAX
+        (self.0 >> CLOCK_AT) as u32 & CLOCK_MAX
     }
 
     /// The instruction, unless its number did not fit.
     pub(crate) fn pc(self) -> Option<u32> {
-        Some((self.0 >> 1) as u32 & PC_MAX).filter(|pc| *pc < PC_MAX)
+        Some((self.0 >> PC_AT) as u32 & PC_MAX).filter(|pc| *pc < PC_MAX)
     }
 
     fn strong(self) -> bool {
@@ -67,6 +76,10 @@ impl Record {
 pub(crate) enum GlobalRace {
     WriteWrite(Record),
     ReadWrite(Record),
+    /// The bytes are loaded as constant, and written.
+    Constant,
+    /// The clock does not fit a record.
+    Exhausted,
 }
 
 /// An access of one thread.
@@ -74,6 +87,8 @@ pub(crate) enum GlobalRace {
 pub(crate) struct GlobalAccess {
     pub motion: Motion,
     pub strong: bool,
+    /// A load of what nobody writes (`.nc`).
+    pub constant: bool,
     pub address: u64,
     pub bytes: u32,
     pub block: u64,
@@ -86,7 +101,9 @@ struct Shadow {
     writers: Cells,
     readers: Cells,
     other_readers: Cells,
-    written: OnceLock<Option<Box<[AtomicU32]>>>,
+    written: Bits,
+    /// Pieces that were loaded as constant.
+    constant: Bits,
 }
 
 /// The memory of a launch's accesses, shared by its workers.
@@ -98,6 +115,8 @@ pub(crate) struct GlobalCheck {
     pub races: bool,
     pub reads: bool,
     pub record: bool,
+    /// Whether the kernel loads as constant, and that is checked.
+    pub constants: bool,
 }
 
 impl GlobalCheck {
@@ -107,9 +126,10 @@ impl GlobalCheck {
         races: bool,
         reads: bool,
         record: bool,
+        constants: bool,
     ) -> GlobalCheck {
         let shadows = table.iter().map(|_| Shadow::default()).collect();
-        GlobalCheck { piece: u64::from(piece), shadows, races, reads, record }
+        GlobalCheck { piece: u64::from(piece), shadows, races, reads, record, constants }
     }
 
     /// Takes note of an access, which lies in one allocation of `table`.
@@ -124,13 +144,25 @@ impl GlobalCheck {
         let pieces = first..first + (u64::from(access.bytes) / self.piece).max(1);
         let count = table[at].bytes.div_ceil(self.piece);
         let shadow = &self.shadows[at];
-        if self.record && access.motion != Motion::Load {
-            note_written(&shadow.written, count, pieces.clone());
+        if (self.record || self.constants) && access.motion != Motion::Load {
+            note(&shadow.written, count, pieces.clone());
+        }
+        let mut race = None;
+        if self.constants {
+            if access.constant {
+                note(&shadow.constant, count, pieces.clone());
+            }
+            let written = access.motion != Motion::Load;
+            let other = if written { &shadow.constant } else { &shadow.written };
+            race = ((written || access.constant) && any(other, pieces.clone()))
+                .then_some(GlobalRace::Constant);
         }
         let clock = clocks.now((access.thread / 32) as usize) - clocks.start + 1;
         let now = Record::new(access.block, access.thread, clock, access.pc, access.strong);
         let check = Check { shadow, count, clocks, now, reads: self.reads };
-        let mut race = None;
+        if clock >= CLOCK_MAX && (self.races || self.reads) {
+            race = race.or(Some(GlobalRace::Exhausted));
+        }
         for piece in pieces {
             let found = match access.motion {
                 Motion::Load if self.reads => check.read(piece),
@@ -139,7 +171,7 @@ impl GlobalCheck {
             };
             race = race.or(found);
         }
-        race.filter(|race| self.races || matches!(race, GlobalRace::ReadWrite(_)))
+        race.filter(|race| self.races || !matches!(race, GlobalRace::WriteWrite(_)))
     }
 
     /// What was written, for the report.
@@ -215,19 +247,23 @@ impl Check<'_> {
     }
 }
 
-fn note_written(
-    written: &OnceLock<Option<Box<[AtomicU32]>>>,
-    count: u64,
-    pieces: std::ops::Range<u64>,
-) {
+/// Sets the bits of pieces, of so many.
+fn note(bits: &Bits, count: u64, pieces: std::ops::Range<u64>) {
     let make = || bytemuck::allocation::try_zeroed_slice_box(count.div_ceil(32) as usize).ok();
-    let Some(written) = written.get_or_init(make) else { return };
+    let Some(bits) = bits.get_or_init(make) else { return };
     for piece in pieces {
-        let (word, bit) = (&written[(piece / 32) as usize], 1 << (piece % 32));
+        let (word, bit) = (&bits[(piece / 32) as usize], 1 << (piece % 32));
         if word.load(Relaxed) & bit == 0 {
-            word.fetch_or(bit, Relaxed);
+            // In one order with the bits that `any` looks at: of a load and a store at a time one sees the other.
+            word.fetch_or(bit, SeqCst);
         }
     }
+}
+
+/// Whether the bit of any of the pieces is set.
+fn any(bits: &Bits, mut pieces: std::ops::Range<u64>) -> bool {
+    let Some(Some(bits)) = bits.get() else { return false };
+    pieces.any(|piece| bits[(piece / 32) as usize].load(SeqCst) >> (piece % 32) & 1 == 1)
 }
 
 #[derive(Clone, Debug)]
@@ -292,12 +328,13 @@ mod tests {
         let memory = Memory::new(1 << 20);
         let address = memory.alloc(64).unwrap();
         let table = memory.snapshot();
-        let check = GlobalCheck::new(&table, 4, true, true, false);
+        let check = GlobalCheck::new(&table, 4, true, true, false, false);
         let mut clocks = Clocks::new(2);
         clocks.begin_block();
         let access = |clocks: &Clocks, motion, block, thread| {
-            let (strong, bytes, pc) = (false, 4, thread);
-            let access = GlobalAccess { motion, strong, address, bytes, block, thread, pc };
+            let (strong, constant, bytes, pc) = (false, false, 4, thread);
+            let access =
+                GlobalAccess { motion, strong, constant, address, bytes, block, thread, pc };
             check.access(&table, clocks, &access)
         };
         assert_eq!(access(&clocks, Motion::Load, 1, 0), None);
@@ -327,10 +364,11 @@ mod tests {
 
     #[test]
     fn records_keep_what_fits() {
-        let record = Record::new(0x7fff_fffe, 1023, 1022, 2046, true);
-        assert_eq!((record.block(), record.thread(), record.clock()), (0x7fff_fffe, 1023, 1022));
+        let record = Record::new(0x7f_fffe, 1023, CLOCK_MAX - 1, 2046, true);
+        assert_eq!((record.block(), record.thread()), (0x7f_fffe, 1023));
+        assert_eq!(record.clock(), CLOCK_MAX - 1);
         assert_eq!((record.pc(), record.strong()), (Some(2046), true));
-        let cut = Record::new(1 << 31 | 5, 0, 5000, 5000, false);
+        let cut = Record::new(1 << 23 | 5, 0, CLOCK_MAX + 7, 5000, false);
         assert_eq!((cut.block(), cut.clock(), cut.pc()), (5, CLOCK_MAX, None));
         assert!(cut.is_some() && !cut.strong());
     }

@@ -41,8 +41,6 @@ pub(crate) enum Special {
     LaneId,
     WarpId,
     WarpCount,
-    SmId,
-    SmCount,
     LaneMaskEq,
     LaneMaskLe,
     LaneMaskLt,
@@ -236,6 +234,27 @@ pub(crate) enum Window {
     Generic,
 }
 
+/// Whose accesses a strong operation is ordered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Those of the block: `.cta`, and `.cluster`, for there are no larger clusters here.
+    Block,
+    /// Those of everyone: `.gpu` and `.sys`.
+    Device,
+}
+
+/// A fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fence {
+    /// Later accesses come after what was read before it.
+    pub acquire: bool,
+    /// Earlier accesses come before what is written after it.
+    pub release: bool,
+    /// There is one order of these fences (`.sc`).
+    pub total: bool,
+    pub scope: Scope,
+}
+
 /// A load or store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Access {
@@ -250,6 +269,10 @@ pub(crate) struct Access {
     pub strong: bool,
     /// `.acquire` or `.release`: orders other accesses too.
     pub ordering: bool,
+    /// Of a strong access.
+    pub scope: Scope,
+    /// `.nc`: of memory that nobody writes while the kernel runs.
+    pub constant: bool,
     pub count: u8,
     pub slots: [Slot; 4],
     pub base: Reg,
@@ -288,8 +311,11 @@ pub(crate) struct Atomic {
     pub b: Reg,
     /// The new value of `cas`.
     pub c: Option<Reg>,
-    /// Orders other accesses too (`.acquire`, `.release`, `.acq_rel`).
-    pub ordering: bool,
+    /// Later accesses come after it (`.acquire`, `.acq_rel`).
+    pub acquire: bool,
+    /// Earlier accesses come before it (`.release`, `.acq_rel`).
+    pub release: bool,
+    pub scope: Scope,
 }
 
 /// A reduction that a barrier performs.
@@ -490,7 +516,7 @@ pub(crate) enum Op {
     Load(u32),
     Store(u32),
     Atomic(u32),
-    Fence,
+    Fence(Fence),
     /// `prefetch`: a hint without effect on the result.
     Hint,
     Shuffle(Shuffle),
@@ -525,6 +551,38 @@ pub(crate) struct Inst {
     pub line: u32,
 }
 
+/// A register of any kind, as one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key(u32);
+
+/// Kinds of registers; their keys take turns.
+const KINDS: u32 = 3;
+
+impl From<W> for Key {
+    fn from(w: W) -> Key {
+        Key(u32::from(w.0) * KINDS)
+    }
+}
+
+impl From<D> for Key {
+    fn from(d: D) -> Key {
+        Key(u32::from(d.0) * KINDS + 1)
+    }
+}
+
+impl From<P> for Key {
+    fn from(p: P) -> Key {
+        Key(u32::from(p.0) * KINDS + 2)
+    }
+}
+
+/// The registers one instruction reads and writes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Footprint {
+    pub uses: Vec<Key>,
+    pub defs: Vec<Key>,
+}
+
 /// A kernel ready to run.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
@@ -543,6 +601,8 @@ pub(crate) struct Program {
     pub dynamic_align: Option<u32>,
     /// Registers that may be read before they are written: zeroed for every block.
     pub live_in: LiveIn,
+    /// The registers that each instruction reads and writes.
+    pub footprint: Vec<Footprint>,
 }
 
 /// Registers to zero before a block starts.
@@ -551,6 +611,16 @@ pub(crate) struct LiveIn {
     pub words: Vec<u16>,
     pub doubles: Vec<u16>,
     pub predicates: Vec<u16>,
+}
+
+impl LiveIn {
+    /// All of them, but the carry.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
+        let words = self.words.iter().map(|at| Key::from(W(*at)));
+        let doubles = self.doubles.iter().map(|at| Key::from(D(*at)));
+        let predicates = self.predicates.iter().map(|at| P(*at)).filter(|p| *p != CARRY);
+        words.chain(doubles).chain(predicates.map(Key::from))
+    }
 }
 
 /// Marks "past the end": where all lanes have exited.
@@ -572,5 +642,12 @@ impl Program {
         let widths =
             accesses.map(|a| u32::from(a.bytes)).chain(atomics.map(|a| u32::from(a.bytes)));
         widths.min().unwrap_or(4)
+    }
+
+    /// The narrowest element of an access, at most 8 bytes.
+    pub(crate) fn narrowest_element(&self) -> u32 {
+        let elements = self.accesses.iter().map(|access| u32::from(access.element));
+        let atomics = self.atomics.iter().map(|atomic| u32::from(atomic.bytes));
+        elements.chain(atomics).fold(8, u32::min)
     }
 }

@@ -29,7 +29,9 @@
 //! - Counts are of PTX instructions. The assembler may merge or drop some, so
 //!   that a GPU executes fewer; memory transactions are the same.
 //! - An order that a kernel makes by flags and fences is obeyed but not known to
-//!   the race checks, which see barriers only.
+//!   the race checks, which see barriers only. [`Options::weak_memory`] knows it:
+//!   there memory is as weak as the memory model of PTX lets it be, and a missing
+//!   fence shows.
 //!
 //! # Example
 //!
@@ -78,6 +80,7 @@ pub mod coalesce;
 mod counters;
 mod cta;
 mod decode;
+mod done;
 mod error;
 mod exchange;
 mod findings;
@@ -103,6 +106,8 @@ mod start;
 mod trace;
 mod warp;
 mod watch;
+mod weak;
+mod weakly;
 mod workers;
 
 pub use counters::{

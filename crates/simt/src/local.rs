@@ -99,6 +99,25 @@ impl Local {
         Ok(())
     }
 
+    /// The low bits at an address that an access of so many bytes was made to.
+    pub(crate) fn peek(&self, address: u64, bytes: u64) -> u64 {
+        let byte = |at: u64| {
+            let word = self.words.get((at / 4) as usize).copied().unwrap_or(0);
+            u64::from(word >> (8 * (at % 4)) & 0xff)
+        };
+        (0..bytes).fold(0, |bits, at| bits | byte(address + at) << (8 * at))
+    }
+
+    /// Replaces them.
+    pub(crate) fn poke(&mut self, address: u64, bytes: u64, bits: u64) {
+        for at in 0..bytes {
+            let shift = 8 * ((address + at) % 4);
+            if let Some(word) = self.words.get_mut(((address + at) / 4) as usize) {
+                *word = *word & !(0xff << shift) | ((bits >> (8 * at)) as u32 & 0xff) << shift;
+            }
+        }
+    }
+
     /// Replaces the value at `address` by `f` of it and returns the old one.
     pub(crate) fn update(
         &mut self,

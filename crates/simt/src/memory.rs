@@ -388,6 +388,18 @@ impl Allocation {
         let _ = word.fetch_update(Relaxed, Relaxed, replace);
     }
 
+    /// The low bits at an offset, of up to 8 bytes.
+    pub(crate) fn peek(&self, offset: u64, bytes: u64) -> u64 {
+        let mut out = [0; 8];
+        self.read(offset, &mut out[..bytes as usize]);
+        u64::from_le_bytes(out)
+    }
+
+    /// Replaces them.
+    pub(crate) fn poke(&self, offset: u64, bytes: u64, bits: u64) {
+        self.write(offset, &bits.to_le_bytes()[..bytes as usize]);
+    }
+
     /// Remembers that a range was written.
     pub(crate) fn mark_written(&self, offset: u64, bytes: u64) {
         let Some(written) = &self.written else { return };

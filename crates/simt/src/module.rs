@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::Error;
-use crate::decode::{Globals, decode, param_layout};
+use crate::decode::{Globals, Requirement, decode, param_layout};
 use crate::isa::Program;
 use crate::lexer::tokenize;
 use crate::parser::{self, Entry, Variable};
@@ -30,8 +30,9 @@ impl Module {
         let tokens = tokenize(ptx)?;
         let file = parser::parse(&tokens)?;
         let globals = file.variables.iter().map(|variable| (variable.name, variable)).collect();
+        let module = Requirement::of_module(&file.version, &file.target);
         let kernel = |entry: &Entry<'_>| {
-            let kernel = Kernel::new(entry, &globals, &source);
+            let kernel = Kernel::new(entry, &globals, &source, module);
             (Arc::from(entry.name), kernel)
         };
         let kernels = file.entries.iter().map(kernel).collect();
@@ -101,7 +102,12 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    fn new(entry: &Entry<'_>, globals: &Globals<'_>, source: &Arc<str>) -> Result<Kernel, Error> {
+    fn new(
+        entry: &Entry<'_>,
+        globals: &Globals<'_>,
+        source: &Arc<str>,
+        module: Requirement,
+    ) -> Result<Kernel, Error> {
         let (offsets, bytes) = param_layout(entry)?;
         let param = |(param, offset): (&Variable<'_>, u64)| Param {
             name: param.name.to_owned(),
@@ -111,7 +117,7 @@ impl Kernel {
         };
         Ok(Kernel {
             name: Arc::from(entry.name),
-            program: Arc::new(decode(entry, globals)?),
+            program: Arc::new(decode(entry, globals, module)?),
             source: Arc::clone(source),
             params: entry.params.iter().zip(offsets).map(param).collect(),
             params_bytes: bytes as usize,

@@ -18,7 +18,7 @@ pub(crate) trait Number: Copy + PartialEq + PartialOrd {
     /// All ones where `b` is zero, which is what GPUs return.
     fn div_u(self, b: Self) -> Self;
     fn div_s(self, b: Self) -> Self;
-    /// The dividend where `b` is zero.
+    /// All ones where `b` is zero, as well.
     fn rem_u(self, b: Self) -> Self;
     fn rem_s(self, b: Self) -> Self;
     fn min_u(self, b: Self) -> Self;
@@ -96,11 +96,11 @@ macro_rules! integer_methods {
         }
         #[inline(always)]
         fn rem_u(self, b: $u) -> $u {
-            self.checked_rem(b).unwrap_or(self)
+            self.checked_rem(b).unwrap_or(<$u>::MAX)
         }
         #[inline(always)]
         fn rem_s(self, b: $u) -> $u {
-            if b == 0 { self } else { (self as $s).wrapping_rem(b as $s) as $u }
+            if b == 0 { <$u>::MAX } else { (self as $s).wrapping_rem(b as $s) as $u }
         }
         #[inline(always)]
         fn min_u(self, b: $u) -> $u {
@@ -195,38 +195,38 @@ macro_rules! integer_methods {
 }
 
 macro_rules! float_methods {
-    ($u:ty, $f:ty, $nan:expr) => {
+    ($u:ty, $f:ty, $nan:path) => {
         #[inline(always)]
         fn f_neg(self) -> $u {
-            self ^ 1 << (<$u>::BITS - 1)
+            settle!(-<$f>::from_bits(self), $nan(&[self]))
         }
         #[inline(always)]
         fn f_abs(self) -> $u {
-            self & <$u>::MAX >> 1
+            settle!(<$f>::from_bits(self).abs(), $nan(&[self]))
         }
         #[inline(always)]
         fn f_sqrt(self) -> $u {
-            canonical!(<$f>::from_bits(self).sqrt(), $nan)
+            settle!(<$f>::from_bits(self).sqrt(), $nan(&[self]))
         }
         #[inline(always)]
         fn f_rcp(self) -> $u {
-            canonical!(<$f>::from_bits(self).recip(), $nan)
+            settle!(<$f>::from_bits(self).recip(), $nan(&[self]))
         }
         #[inline(always)]
         fn f_add(self, b: $u) -> $u {
-            canonical!(<$f>::from_bits(self) + <$f>::from_bits(b), $nan)
+            settle!(<$f>::from_bits(self) + <$f>::from_bits(b), $nan(&[b, self]))
         }
         #[inline(always)]
         fn f_sub(self, b: $u) -> $u {
-            canonical!(<$f>::from_bits(self) - <$f>::from_bits(b), $nan)
+            settle!(<$f>::from_bits(self) - <$f>::from_bits(b), $nan(&[b, self]))
         }
         #[inline(always)]
         fn f_mul(self, b: $u) -> $u {
-            canonical!(<$f>::from_bits(self) * <$f>::from_bits(b), $nan)
+            settle!(<$f>::from_bits(self) * <$f>::from_bits(b), $nan(&[b, self]))
         }
         #[inline(always)]
         fn f_div(self, b: $u) -> $u {
-            canonical!(<$f>::from_bits(self) / <$f>::from_bits(b), $nan)
+            settle!(<$f>::from_bits(self) / <$f>::from_bits(b), $nan(&[self, b]))
         }
         #[inline(always)]
         fn f_min(self, b: $u) -> $u {
@@ -234,7 +234,7 @@ macro_rules! float_methods {
             match x == y {
                 // Of two zeros the negative one is less.
                 true => self | b,
-                false => canonical!(x.min(y), $nan),
+                false => settle!(x.min(y), $nan(&[b, self])),
             }
         }
         #[inline(always)]
@@ -242,13 +242,13 @@ macro_rules! float_methods {
             let (x, y) = (<$f>::from_bits(self), <$f>::from_bits(b));
             match x == y {
                 true => self & b,
-                false => canonical!(x.max(y), $nan),
+                false => settle!(x.max(y), $nan(&[b, self])),
             }
         }
         #[inline(always)]
         fn f_fma(self, b: $u, c: $u) -> $u {
             let (x, y, z) = (<$f>::from_bits(self), <$f>::from_bits(b), <$f>::from_bits(c));
-            canonical!(x.mul_add(y, z), $nan)
+            settle!(x.mul_add(y, z), $nan(&[b, c, self]))
         }
         #[inline(always)]
         fn f_compare(self, b: $u, how: FloatCompare) -> Option<bool> {
@@ -267,12 +267,39 @@ macro_rules! float_methods {
     };
 }
 
-/// The bits of a result; every NaN becomes the one that GPUs produce.
-macro_rules! canonical {
+/// The bits of a result, or of the NaN that a GPU gives in its place.
+macro_rules! settle {
     ($value:expr, $nan:expr) => {{
         let value = $value;
         if value.is_nan() { $nan } else { value.to_bits() }
     }};
+}
+
+/// The NaN of operations in single precision: always the same.
+fn nan32(_: &[u32]) -> u32 {
+    0x7fff_ffff
+}
+
+/// The NaN of operations in double precision: the first of the operands that is one, made quiet, or what is made of numbers alone.
+fn nan64(operands: &[u64]) -> u64 {
+    const QUIET: u64 = 1 << 51;
+    let first = operands.iter().find(|bits| f64::from_bits(**bits).is_nan());
+    first.map_or(0xfff8_0000_0000_0000, |bits| bits | QUIET)
+}
+
+/// What `atom.add.f32` on global memory stores: numbers below the normal ones count as zeros there, before and after.
+pub(crate) fn add_flushing(a: u32, b: u32) -> u32 {
+    let flush = |bits: u32| {
+        let value = f32::from_bits(bits);
+        if value.is_subnormal() { bits & 1 << 31 } else { bits }
+    };
+    flush(flush(a).f_add(flush(b)))
+}
+
+/// What `atom.add.f64` on global memory stores: it leaves signalling NaNs as they are.
+pub(crate) fn add_signalling(a: u64, b: u64) -> u64 {
+    let is_nan = |bits: &u64| f64::from_bits(*bits).is_nan();
+    [b, a].into_iter().find(is_nan).unwrap_or_else(|| a.f_add(b))
 }
 
 /// 16-bit values have no floating point here; decoding never asks for it.
@@ -300,12 +327,12 @@ impl Number for u16 {
 
 impl Number for u32 {
     integer_methods!(u32, i32, u64, i64);
-    float_methods!(u32, f32, 0x7fff_ffff);
+    float_methods!(u32, f32, nan32);
 }
 
 impl Number for u64 {
     integer_methods!(u64, i64, u128, i128);
-    float_methods!(u64, f64, 0x7fff_ffff_ffff_ffff);
+    float_methods!(u64, f64, nan64);
 }
 
 /// Picks four bytes out of eight; bit 3 of a selector nibble spreads the byte's sign instead.
@@ -345,11 +372,11 @@ pub(crate) fn add_carry<V: Number>(subtract: bool, a: V, b: V, carry: bool) -> (
 /// The field of `len` bits at `pos`, zero- or sign-extended.
 pub(crate) fn bfe<V: Number>(signed: bool, a: V, pos: u32, len: u32) -> V {
     let width = V::from_u32(0).clz();
-    let (pos, len) = (pos & 0xff, len & 0xff);
+    let (pos, len) = (place(pos, width), place(len, width));
     if len == 0 {
         return V::from_u32(0);
     }
-    let top = (pos + len - 1).min(width - 1);
+    let top = pos.saturating_add(len - 1).min(width - 1);
     let sign = signed && a.shr_u(top).and(V::from_u32(1)) == V::from_u32(1);
     let fill = if sign { V::from_u32(0).not() } else { V::from_u32(0) };
     if pos >= width {
@@ -362,8 +389,14 @@ pub(crate) fn bfe<V: Number>(signed: bool, a: V, pos: u32, len: u32) -> V {
 /// `b` with the low `len` bits of `a` put at `pos`.
 pub(crate) fn bfi<V: Number>(a: V, b: V, pos: u32, len: u32) -> V {
     let width = V::from_u32(0).clz();
-    let field = fill_low::<V>((len & 0xff).min(width)).shl(pos & 0xff);
-    b.and(field.not()).or(a.shl(pos & 0xff).and(field))
+    let (pos, len) = (place(pos, width), place(len, width));
+    let field = fill_low::<V>(len.min(width)).shl(pos);
+    b.and(field.not()).or(a.shl(pos).and(field))
+}
+
+/// The position or length of a field as GPUs take it: of 32-bit values its low byte, of 64-bit ones all of it.
+fn place(amount: u32, width: u32) -> u32 {
+    if width == 32 { amount & 0xff } else { amount }
 }
 
 /// A value whose low `bits` bits are set.
@@ -390,17 +423,48 @@ pub(crate) fn convert(how: Convert, value: u64) -> u64 {
         Convert::Int { from, to } => extend(extend(value, from), to),
         Convert::IntToFloat { from, to_bits } => int_to_float(extend(value, from), from, to_bits),
         Convert::FloatToInt { from_bits, to, rounding } => {
-            float_to_int(round(float(value, from_bits), rounding), to)
-        }
-        Convert::FloatToFloat { from_bits, to_bits, integral } => {
             let value = float(value, from_bits);
-            let value = integral.map_or(value, |rounding| round(value, rounding));
-            match to_bits {
-                16 => u64::from(half::of_f64(value)),
-                32 => u64::from(canonical!(value as f32, 0x7fff_ffff)),
-                _ => canonical!(value, 0x7fff_ffff_ffff_ffff),
+            // Wide values are converted by another unit, which says that it had no number.
+            let wide = from_bits == 64 || to.bits == 64;
+            match value.is_nan() {
+                true if wide => extend(1 << (to.bits - 1), to),
+                _ => float_to_int(round(value, rounding), to),
             }
         }
+        Convert::FloatToFloat { from_bits, to_bits, integral } => {
+            float_to_float(value, from_bits, to_bits, integral)
+        }
+    }
+}
+
+fn float_to_float(bits: u64, from: u8, to: u8, integral: Option<Rounding>) -> u64 {
+    // A move; of halves there is none.
+    if from == to && to > 16 && integral.is_none() {
+        return bits;
+    }
+    let value = float(bits, from);
+    let value = integral.map_or(value, |rounding| round(value, rounding));
+    match (from, to) {
+        // Payloads are kept, as many bits as there are.
+        _ if !value.is_nan() => {}
+        (64, 64) => return nan64(&[bits]),
+        (16, 64) => {
+            let (sign, payload) = (bits >> 15 << 63, (bits & 0x3ff) << 42);
+            return sign | payload | 0x7ff8_0000_0000_0000;
+        }
+        (64, 16) => return bits >> 63 << 15 | bits >> 42 & 0x1ff | 0x7e00,
+        (_, 16) => return u64::from(half::of_f64(f64::NAN)),
+        (32, 64) => {
+            let (sign, payload) = (bits >> 31 << 63, (bits & 0x7f_ffff) << 29);
+            return sign | payload | 0x7ff8_0000_0000_0000;
+        }
+        (64, 32) => return bits >> 63 << 31 | bits >> 29 & 0x3f_ffff | 0x7fc0_0000,
+        _ => return u64::from(nan32(&[])),
+    }
+    match to {
+        16 => u64::from(half::of_f64(value)),
+        32 => u64::from((value as f32).to_bits()),
+        _ => value.to_bits(),
     }
 }
 

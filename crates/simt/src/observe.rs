@@ -3,6 +3,7 @@
 use crate::cta::{At, Cta};
 use crate::findings::{Finding, FindingKind, Site, Space, Touched};
 use crate::global_check::{GlobalAccess, GlobalRace};
+use crate::isa::Op;
 use crate::registers::{Doubles, LANES, lanes};
 use crate::shared_check::{SharedAccess, SharedCheck, SharedDefect};
 use crate::trace::{LaneAccess, Motion, TraceEvent};
@@ -43,24 +44,33 @@ impl Cta<'_> {
         }
     }
 
-    /// The lanes of a warp wait for each other.
-    pub(crate) fn warp_synchronised(&mut self, warp: u32) {
+    /// Lanes of a warp have waited for each other.
+    pub(crate) fn warp_synchronised(&mut self, warp: u32, mask: u32) {
         if let Some(watch) = &mut self.watch {
             watch.clocks.warp_synchronised(warp as usize);
         }
-    }
-
-    /// A warp comes to a barrier.
-    pub(crate) fn arrived(&mut self, warp: u32, id: u8) {
-        if let Some(watch) = &mut self.watch {
-            watch.clocks.arrive(warp as usize, usize::from(id));
+        if let Some(weak) = &mut self.weak {
+            weak.threads.synchronise_warp(warp, mask);
         }
     }
 
-    /// A warp passes a barrier.
-    pub(crate) fn passed(&mut self, warp: u32, id: u8) {
+    /// Lanes of a warp come to a barrier.
+    pub(crate) fn arrived(&mut self, warp: u32, mask: u32, id: u8) {
+        if let Some(watch) = &mut self.watch {
+            watch.clocks.arrive(warp as usize, usize::from(id));
+        }
+        if let Some(weak) = &mut self.weak {
+            weak.threads.arrive(warp, mask, usize::from(id));
+        }
+    }
+
+    /// Lanes of a warp pass a barrier.
+    pub(crate) fn passed(&mut self, warp: u32, mask: u32, id: u8) {
         if let Some(watch) = &mut self.watch {
             watch.clocks.pass(warp as usize, usize::from(id));
+        }
+        if let Some(weak) = &mut self.weak {
+            weak.threads.pass(warp, mask, usize::from(id));
         }
     }
 
@@ -69,6 +79,9 @@ impl Cta<'_> {
         if let Some(watch) = &mut self.watch {
             watch.clocks.close(usize::from(id));
             watch.interval += 1;
+        }
+        if let Some(weak) = &mut self.weak {
+            weak.threads.close(usize::from(id));
         }
     }
 
@@ -120,16 +133,23 @@ impl Cta<'_> {
         }
         let launch = self.launch;
         let Some(check) = &launch.global_check else { return };
+        let constant = match launch.program.code[at.pc as usize].op {
+            Op::Load(access) => launch.program.accesses[access as usize].constant,
+            _ => false,
+        };
         for lane in lanes(at.mask) {
             let thread = at.warp * LANES as u32 + lane as u32;
             let (address, block, pc) = (addresses[lane], self.linear, at.pc);
-            let access = GlobalAccess { motion, strong, address, bytes, block, thread, pc };
+            let access =
+                GlobalAccess { motion, strong, constant, address, bytes, block, thread, pc };
             let Some(race) = check.access(launch.table, &watch.clocks, &access) else { continue };
             let (kind, then) = match race {
-                GlobalRace::WriteWrite(then) => (FindingKind::GlobalWriteRace, then),
-                GlobalRace::ReadWrite(then) => (FindingKind::GlobalReadWriteRace, then),
+                GlobalRace::WriteWrite(then) => (FindingKind::GlobalWriteRace, Some(then)),
+                GlobalRace::ReadWrite(then) => (FindingKind::GlobalReadWriteRace, Some(then)),
+                GlobalRace::Constant => (FindingKind::ConstantWritten, None),
+                GlobalRace::Exhausted => (FindingKind::ClockExhausted, None),
             };
-            let other = Some(Site {
+            let other = then.map(|then| Site {
                 line: then.pc().map_or(0, |pc| launch.program.code[pc as usize].line),
                 block: launch.block_index(then.block()),
                 thread: launch.thread_index(then.thread()),
@@ -175,6 +195,8 @@ impl Cta<'_> {
                 };
                 let wanted = match kind {
                     FindingKind::UninitialisedShared => watch.checks.uninitialised_shared,
+                    // Who was told of what decides instead.
+                    _ if self.weak.is_some() => false,
                     _ => watch.checks.shared_race,
                 };
                 if wanted {
@@ -183,6 +205,33 @@ impl Cta<'_> {
                 }
             }
         }
+    }
+
+    /// Reports a race between an access and an earlier one of a thread, numbered by whole warps, if such races are to be found.
+    pub(crate) fn report_race(
+        &mut self,
+        at: At,
+        kind: FindingKind,
+        lane: usize,
+        touched: Touched,
+        (thread, pc, block): (u32, u32, u32),
+    ) {
+        let Some(checks) = self.watch.as_ref().map(|watch| watch.checks) else { return };
+        let wanted = match kind {
+            FindingKind::GlobalWriteRace => checks.global_write_race,
+            FindingKind::GlobalReadWriteRace => checks.global_read_race,
+            _ => checks.shared_race,
+        };
+        if !wanted {
+            return;
+        }
+        let warps = self.launch.threads.div_ceil(LANES as u32);
+        let other = Site {
+            line: self.launch.program.code[pc as usize].line,
+            block: self.launch.block_index(u64::from(block)),
+            thread: self.launch.thread_index(thread - block * warps * LANES as u32),
+        };
+        self.report_defect(at, Defect { kind, lane, other: Some(other), touched });
     }
 
     fn report_defect(&mut self, at: At, defect: Defect) {

@@ -27,13 +27,15 @@ pub struct Checks {
     /// Reads of global memory that neither host nor kernel has written. Needs
     /// [`Memory::tracking_initialised`](crate::Memory::tracking_initialised).
     pub uninitialised_global: bool,
+    /// Reads of registers that the thread has not written, moves apart.
+    pub uninitialised_registers: bool,
     /// Two threads touch the same shared bytes, at least one writing, unordered.
     pub shared_race: bool,
     /// Two threads write the same global bytes, unordered. Takes 8 bytes of host
     /// memory for each piece of global memory written, a piece being the
     /// kernel's narrowest access.
     pub global_write_race: bool,
-    /// One thread reads what another writes, unordered. Takes 24 bytes a piece.
+    /// One thread reads what another writes, unordered; or the launch writes what it loads as constant (`.nc`). Takes 24 bytes a piece.
     pub global_read_race: bool,
     /// Keep which bytes were written, for [`Report::writes`](crate::Report::writes).
     pub record_writes: bool,
@@ -44,6 +46,7 @@ impl Checks {
     pub const NONE: Checks = Checks {
         uninitialised_shared: false,
         uninitialised_global: false,
+        uninitialised_registers: false,
         shared_race: false,
         global_write_race: false,
         global_read_race: false,
@@ -55,6 +58,7 @@ impl Checks {
     pub const ALL_UNTRACKED: Checks = Checks {
         uninitialised_shared: true,
         uninitialised_global: false,
+        uninitialised_registers: true,
         shared_race: true,
         global_write_race: true,
         global_read_race: true,
@@ -75,6 +79,12 @@ impl Checks {
     /// These, with or without [that check](#structfield.uninitialised_global).
     pub const fn uninitialised_global(mut self, uninitialised_global: bool) -> Self {
         self.uninitialised_global = uninitialised_global;
+        self
+    }
+
+    /// These, with or without [that check](#structfield.uninitialised_registers).
+    pub const fn uninitialised_registers(mut self, uninitialised_registers: bool) -> Self {
+        self.uninitialised_registers = uninitialised_registers;
         self
     }
 
@@ -126,6 +136,11 @@ pub struct Options {
     pub instruction_limit: Option<u64>,
     /// Most shared memory a block may have, in bytes. By default 227 KiB, as on Hopper.
     pub shared_memory_limit: u64,
+    /// Memory as weak as the PTX ISA's memory model lets it be: loads may be old and late and stores out of order, as chance has it
+    /// that starts from this number. Every choice comes from it, so a launch can be replayed. Races are then found by what threads
+    /// were told of each other, through atomics and fences too. Blocks run by turns on one host thread: slowly. `None`
+    /// for memory that everyone sees alike.
+    pub weak_memory: Option<u64>,
     /// Told how far the launch is.
     pub progress: Option<Progress>,
 }
@@ -139,6 +154,7 @@ impl Default for Options {
             findings_limit: 64,
             instruction_limit: None,
             shared_memory_limit: 227 << 10,
+            weak_memory: None,
             progress: None,
         }
     }
@@ -178,6 +194,12 @@ impl Options {
     /// These, with at most so much shared memory to a block, in bytes.
     pub fn shared_memory_limit(mut self, shared_memory_limit: u64) -> Self {
         self.shared_memory_limit = shared_memory_limit;
+        self
+    }
+
+    /// These, with memory as weak as the memory model lets it be, by chance that starts from that number.
+    pub fn weak_memory(mut self, seed: impl Into<Option<u64>>) -> Self {
+        self.weak_memory = seed.into();
         self
     }
 

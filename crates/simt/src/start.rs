@@ -7,9 +7,9 @@ use crate::isa::{Init, Program, Special, Window};
 use crate::launch::{Budget, Launch};
 use crate::local::Local;
 use crate::memory::{Allocation, Memory, Table};
-use crate::options::{Checks, LaunchConfig, Options};
+use crate::options::{LaunchConfig, Options};
 use crate::report::Report;
-use crate::{Error, Kernel, workers};
+use crate::{Error, Kernel, weakly, workers};
 
 /// Most blocks along each axis of a grid.
 const GRID_LIMIT: [u32; 3] = [0x7fff_ffff, 65535, 65535];
@@ -57,9 +57,12 @@ impl Kernel {
             block_registers: block_registers(&self.program),
             budget: options.instruction_limit.map(Budget::new),
             findings_limit: options.findings_limit,
-            global_check: global_check(&self.program, &table, &options.checks),
+            global_check: global_check(&self.program, &table, options),
         };
-        let mut done = workers::run(&launch, options)?;
+        let mut done = match options.weak_memory {
+            Some(seed) => weakly::run(&launch, options, seed),
+            None => workers::run(&launch, options),
+        }?;
         let counters = done.tally.take();
         Ok(Report {
             blocks,
@@ -170,9 +173,15 @@ fn check_options(memory: &Memory, options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-fn global_check(program: &Program, table: &Table, checks: &Checks) -> Option<GlobalCheck> {
-    let (races, reads) = (checks.global_write_race, checks.global_read_race);
+fn global_check(program: &Program, table: &Table, options: &Options) -> Option<GlobalCheck> {
+    let checks = &options.checks;
+    // Weak memory finds races by itself.
+    let strong = options.weak_memory.is_none();
+    let (races, reads) = (strong && checks.global_write_race, strong && checks.global_read_race);
     let piece = program.narrowest_access(Window::Global);
-    (races || reads || checks.record_writes)
-        .then(|| GlobalCheck::new(table, piece, races, reads, checks.record_writes))
+    let constants =
+        checks.global_read_race && program.accesses.iter().any(|access| access.constant);
+    let record = checks.record_writes;
+    (races || reads || record || constants)
+        .then(|| GlobalCheck::new(table, piece, races, reads, record, constants))
 }

@@ -5,10 +5,10 @@ use crate::alu;
 use crate::cta::{At, Cta};
 use crate::exchange;
 use crate::findings::{Finding, FindingKind};
-use crate::isa::{Barrier, Init, Inst, Op, Program, Special, W};
+use crate::isa::{Barrier, Init, Inst, Key, Op, Program, Special, Unary, W};
 use crate::launch::Budget;
 use crate::paths::{Paths, State, Wait};
-use crate::registers::{LANES, Registers, lanes};
+use crate::registers::{ALL, LANES, Registers, lanes};
 
 /// Why a warp stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +27,16 @@ pub(crate) struct Warp {
     pub index: u32,
     pub registers: Registers,
     pub paths: Paths,
+    /// Instructions since its paths last took turns.
+    unturned: u32,
+    /// Registers that may be read before they are written, and the lanes in which nothing has been written to them. Empty
+    /// where that is not checked.
+    undefined: Vec<(Key, u32)>,
 }
 
 /// Instructions a warp executes before another gets its turn. Only kernels that
 /// wait by spinning need one.
-const TURN: u32 = 1 << 16;
+pub(crate) const TURN: u32 = 1 << 16;
 
 /// What the loop over instructions does next.
 enum Next {
@@ -58,6 +63,8 @@ impl Warp {
                 program.predicates,
             ),
             paths: Paths::default(),
+            unturned: 0,
+            undefined: Vec::new(),
         };
         for (at, init) in program.words.iter().enumerate() {
             let Some(init) = init else { continue };
@@ -89,14 +96,20 @@ impl Warp {
         }
         let threads = cta.launch.threads - self.index * LANES as u32;
         self.paths.reset(u32::MAX >> (LANES as u32 - threads.min(LANES as u32)));
+        self.unturned = 0;
+        self.undefined.clear();
+        if cta.watch.as_ref().is_some_and(|watch| watch.checks.uninitialised_registers) {
+            self.undefined.extend(program.live_in.keys().map(|key| (key, ALL)));
+        }
     }
 
-    /// Runs until the warp ends, waits, or its turn is over.
+    /// Runs until the warp ends, waits, or its turn of so many instructions is over.
     pub(crate) fn run<const WATCH: bool>(
         &mut self,
         cta: &mut Cta<'_>,
+        turn: u32,
     ) -> Result<Pause, Box<Finding>> {
-        let turn = self.turn(cta)?;
+        let turn = self.allowance(cta)?.min(turn);
         let mut left = turn;
         let pause = loop {
             let Some(at) = self.paths.pick() else {
@@ -106,7 +119,7 @@ impl Warp {
                 }
             };
             if let Next::Pause = self.run_path::<WATCH>(cta, at, &mut left)? {
-                self.end_turn();
+                self.end_turn(turn - left);
                 break Pause::Yield;
             }
         };
@@ -116,8 +129,8 @@ impl Warp {
         Ok(pause)
     }
 
-    /// How many instructions the warp may execute now.
-    fn turn(&self, cta: &Cta<'_>) -> Result<u32, Box<Finding>> {
+    /// How many instructions the warp may execute now, at most.
+    fn allowance(&self, cta: &Cta<'_>) -> Result<u32, Box<Finding>> {
         match cta.launch.budget.as_ref().map(Budget::left) {
             None => Ok(TURN),
             Some(0) => Err(self.limit_reached(cta)),
@@ -151,11 +164,18 @@ impl Warp {
             if WATCH {
                 cta.executed(pc, mask, exec);
             }
+            if WATCH && !self.undefined.is_empty() {
+                self.note_registers(cta, inst, pc, (mask, exec));
+            }
             if exec == 0 {
                 pc += 1;
                 continue;
             }
             let here = At { pc, warp: self.index, mask: exec };
+            if WATCH && cta.weak.is_some() && !cta.weak_settle(&mut self.registers, here) {
+                self.paths.all[at].pc = pc;
+                return Ok(Next::Pause);
+            }
             match self.step::<WATCH>(cta, inst, at, mask, here)? {
                 Next::Step => pc += 1,
                 Next::Jump(target) => pc = target,
@@ -164,8 +184,41 @@ impl Warp {
         }
     }
 
+    /// Finds reads of registers that were never written. Moves pass what they read on, which may be needed by nobody.
+    #[cold]
+    fn note_registers(
+        &mut self,
+        cta: &mut Cta<'_>,
+        inst: &Inst,
+        pc: u32,
+        (mask, exec): (u32, u32),
+    ) {
+        let footprint = &cta.launch.program.footprint[pc as usize];
+        let moves = matches!(
+            inst.op,
+            Op::Unary16(Unary::Mov, ..) | Op::Unary32(Unary::Mov, ..) | Op::Unary64(Unary::Mov, ..)
+        );
+        for (key, lanes) in &mut self.undefined {
+            let reading = if *key == Key::from(inst.guard.p) { mask } else { exec };
+            let missing = *lanes & reading;
+            if missing != 0 && !moves && footprint.uses.contains(key) {
+                let here = At { pc, warp: self.index, mask };
+                let lane = missing.trailing_zeros() as usize;
+                cta.report(cta.finding(FindingKind::UninitialisedRegister, here, lane));
+            }
+            if footprint.defs.contains(key) {
+                *lanes &= !exec;
+            }
+        }
+    }
+
     /// Lets another path of the warp go first in its next turn.
-    fn end_turn(&mut self) {
+    fn end_turn(&mut self, executed: u32) {
+        self.unturned += executed;
+        if self.unturned < TURN {
+            return self.paths.rotate();
+        }
+        self.unturned = 0;
         // A path that gets nowhere may be spinning until lanes go on that wait for it.
         if !self.paths.ended {
             self.paths.detach_waiting();
@@ -258,6 +311,12 @@ impl Warp {
                 let atomic = &program.atomics[at as usize];
                 access::atomic::<WATCH>(cta, &mut self.registers, atomic, here)?;
             }
+            Op::Fence(fence) => {
+                std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+                if WATCH {
+                    cta.weak_fence(here, fence);
+                }
+            }
             Op::ActiveMask(d) => self.registers.set_w(d, here.mask, &[here.mask; LANES]),
             Op::Barrier(barrier) => return self.barrier(cta, &barrier, path, mask, here),
             Op::WarpBarrier(members) => {
@@ -265,7 +324,7 @@ impl Warp {
                     return Ok(next);
                 }
                 if WATCH {
-                    cta.warp_synchronised(self.index);
+                    cta.warp_synchronised(self.index, here.mask);
                 }
             }
             Op::Shuffle(shuffle) => {
@@ -412,7 +471,7 @@ impl Warp {
         // Hardware counts a warp as 32 threads even where the block ends in a smaller one.
         let counted = if whole { LANES as u32 } else { here.mask.count_ones() };
         cta.barriers[usize::from(id)].arrive(count, here.mask.count_ones(), counted);
-        cta.arrived(self.index, id);
+        cta.arrived(self.index, here.mask, id);
     }
 
     /// Called when no path can run: joins those that wait at the same place,
@@ -448,7 +507,7 @@ impl Warp {
                         self.paths.all[at].pc += u32::from(releases);
                         resumed = true;
                         if releases {
-                            cta.warp_synchronised(self.index);
+                            cta.warp_synchronised(self.index, members & self.paths.live);
                         }
                     }
                 }
@@ -488,8 +547,6 @@ fn warp_value(cta: &Cta<'_>, warp: u32, lane: usize, init: Init) -> u64 {
         Special::LaneId => lane as u32,
         Special::WarpId => warp,
         Special::WarpCount => launch.threads.div_ceil(LANES as u32),
-        Special::SmId => 0,
-        Special::SmCount => 1,
         Special::LaneMaskEq => bit,
         Special::LaneMaskLe => bit | (bit - 1),
         Special::LaneMaskLt => bit - 1,

@@ -8,15 +8,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::Error;
-use crate::counters::Tally;
 use crate::cta::Cta;
+use crate::done::Done;
 use crate::findings::{Fault, Finding};
 use crate::launch::Launch;
 use crate::memory::lock;
 use crate::options::Options;
 use crate::registers::LANES;
-use crate::report::Findings;
-use crate::trace::Trace;
 use crate::warp::Warp;
 use crate::watch::Watch;
 
@@ -46,14 +44,6 @@ struct Queue<'a> {
     options: &'a Options,
 }
 
-/// What workers bring back.
-#[derive(Default)]
-pub(crate) struct Done {
-    pub findings: Findings,
-    pub tally: Option<Tally>,
-    pub trace: Option<Trace>,
-}
-
 /// Runs all blocks of a launch.
 pub(crate) fn run(launch: &Launch<'_>, options: &Options) -> Result<Done, Error> {
     let fit = MOST_REGISTER_BYTES / register_bytes(launch).max(1);
@@ -67,8 +57,7 @@ pub(crate) fn run(launch: &Launch<'_>, options: &Options) -> Result<Done, Error>
         fault: Mutex::new(None),
         options,
     };
-    let done =
-        Mutex::new(Done { findings: Findings::new(launch.findings_limit), ..Done::default() });
+    let done = Mutex::new(Done::new(launch));
     let work = || {
         let part = queue.work();
         lock(&done).merge(part);
@@ -85,21 +74,6 @@ pub(crate) fn run(launch: &Launch<'_>, options: &Options) -> Result<Done, Error>
         Some(finding) => {
             let earlier = done.findings.into_sorted();
             Err(Error::Fault(Box::new(Fault { finding: *finding, earlier })))
-        }
-    }
-}
-
-impl Done {
-    fn merge(&mut self, other: Done) {
-        self.findings.merge(other.findings);
-        match (&mut self.tally, other.tally) {
-            (Some(mine), Some(other)) => mine.merge(other),
-            (mine, other) => *mine = mine.take().or(other),
-        }
-        // Only the worker that ran the traced block has events.
-        let better = |trace: &Trace| !trace.events.is_empty() || self.trace.is_none();
-        if let Some(trace) = other.trace.filter(better) {
-            self.trace = Some(trace);
         }
     }
 }

@@ -87,8 +87,8 @@ fn integers(width: u32) -> Vec<Case> {
         }),
         case(w, &two("div.u{w}"), move |a, b, _| a.checked_div(b).unwrap_or(ones)),
         case(w, &two("div.s{w}"), move |a, b, _| if b == 0 { ones } else { (s(a) / s(b)) as u64 }),
-        case(w, &two("rem.u{w}"), move |a, b, _| a.checked_rem(b).unwrap_or(a)),
-        case(w, &two("rem.s{w}"), move |a, b, _| if b == 0 { a } else { (s(a) % s(b)) as u64 }),
+        case(w, &two("rem.u{w}"), move |a, b, _| a.checked_rem(b).unwrap_or(ones)),
+        case(w, &two("rem.s{w}"), move |a, b, _| if b == 0 { ones } else { (s(a) % s(b)) as u64 }),
         case(w, &two("min.u{w}"), move |a, b, _| a.min(b)),
         case(w, &two("max.u{w}"), move |a, b, _| a.max(b)),
         case(w, &two("min.s{w}"), move |a, b, _| s(a).min(s(b)) as u64),
@@ -243,10 +243,11 @@ fn bits() -> Vec<Case> {
     cases
 }
 
-/// Bit fields, bit by bit as the PTX manual defines them.
+/// Bit fields, bit by bit as the PTX manual defines them. A GPU cuts positions and lengths to 8 bits for 32-bit values only.
 fn fields() -> Vec<Case> {
     let mut cases = Vec::new();
     for width in [32u32, 64] {
+        let cut = if width == 32 { 0xff } else { 0x1ff };
         for signed in [false, true] {
             let kind = if signed { 's' } else { 'u' };
             let template = format!(
@@ -254,7 +255,7 @@ fn fields() -> Vec<Case> {
                  bfe.{kind}{width} {{x}}, {{a}}, %r5, %r6;"
             );
             cases.push(mixed(width, 32, width, &template, move |a, _, c| {
-                let (pos, len) = (c & 0xff, c >> 9 & 0xff);
+                let (pos, len) = (c & cut, c >> 9 & cut);
                 let msb = u64::from(width) - 1;
                 let top = (pos + len).saturating_sub(1).min(msb);
                 let fill = if !signed || len == 0 { 0 } else { a >> top & 1 };
@@ -269,7 +270,7 @@ fn fields() -> Vec<Case> {
              bfi.b{width} {{x}}, {{a}}, {{b}}, %r5, %r6;"
         );
         cases.push(mixed(width, 32, width, &template, move |a, b, c| {
-            let (pos, len) = (c & 0xff, c >> 9 & 0xff);
+            let (pos, len) = (c & cut, c >> 9 & cut);
             (0..len)
                 .filter(|at| pos + at < u64::from(width))
                 .fold(b, |all, at| all & !(1 << (pos + at)) | (a >> at & 1) << (pos + at))
@@ -330,12 +331,20 @@ fn floats() -> Vec<Case> {
     fn canonical(v: f32) -> u64 {
         u64::from(if v.is_nan() { 0x7fff_ffff } else { v.to_bits() })
     }
-    fn wide(v: f64) -> u64 {
-        if v.is_nan() { 0x7fff_ffff_ffff_ffff } else { v.to_bits() }
+    /// Of the operands, in an order that depends on the operation, the first NaN is the result.
+    fn wide(v: f64, operands: &[u64]) -> u64 {
+        let nan = operands.iter().find(|bits| f64::from_bits(**bits).is_nan());
+        match v.is_nan() {
+            true => nan.map_or(0xfff8 << 48, |bits| bits | 1 << 51),
+            false => v.to_bits(),
+        }
     }
     fn half_of(v: half::f16) -> u64 {
         u64::from(if v.is_nan() { 0x7fff } else { v.to_bits() })
     }
+    // A NaN of double precision from one of single precision, and back.
+    let longer = |a: u64| a >> 31 << 63 | 0x7ff8 << 48 | (a & 0x7f_ffff) << 29;
+    let shorter = |a: u64| a >> 63 << 31 | 0x7fc0_0000 | a >> 29 & 0x3f_ffff;
     let d = f64::from_bits;
     vec![
         case(32, "add.f32 {x}, {a}, {b};", |a, b, _| canonical(f(a) + f(b))),
@@ -343,13 +352,15 @@ fn floats() -> Vec<Case> {
         case(32, "mul.f32 {x}, {a}, {b};", |a, b, _| canonical(f(a) * f(b))),
         case(32, "div.rn.f32 {x}, {a}, {b};", |a, b, _| canonical(f(a) / f(b))),
         case(32, "fma.rn.f32 {x}, {a}, {b}, {c};", |a, b, c| canonical(f(a).mul_add(f(b), f(c)))),
-        case(32, "neg.f32 {x}, {a};", |a, _, _| a ^ 0x8000_0000),
-        case(32, "abs.f32 {x}, {a};", |a, _, _| a & 0x7fff_ffff),
+        case(32, "neg.f32 {x}, {a};", |a, _, _| canonical(-f(a))),
+        case(32, "abs.f32 {x}, {a};", |a, _, _| canonical(f(a).abs())),
         case(32, "sqrt.rn.f32 {x}, {a};", |a, _, _| canonical(f(a).sqrt())),
-        case(64, "add.rn.f64 {x}, {a}, {b};", move |a, b, _| wide(d(a) + d(b))),
-        case(64, "mul.f64 {x}, {a}, {b};", move |a, b, _| wide(d(a) * d(b))),
-        case(64, "fma.rn.f64 {x}, {a}, {b}, {c};", move |a, b, c| wide(d(a).mul_add(d(b), d(c)))),
-        case(64, "rcp.rn.f64 {x}, {a};", move |a, _, _| wide(1.0 / d(a))),
+        case(64, "add.rn.f64 {x}, {a}, {b};", move |a, b, _| wide(d(a) + d(b), &[b, a])),
+        case(64, "mul.f64 {x}, {a}, {b};", move |a, b, _| wide(d(a) * d(b), &[b, a])),
+        case(64, "fma.rn.f64 {x}, {a}, {b}, {c};", move |a, b, c| {
+            wide(d(a).mul_add(d(b), d(c)), &[b, c, a])
+        }),
+        case(64, "rcp.rn.f64 {x}, {a};", move |a, _, _| wide(1.0 / d(a), &[a])),
         case(32, "setp.lt.f32 %p1, {a}, {b}; selp.b32 {x}, 1, 0, %p1;", |a, b, _| {
             u64::from(f(a) < f(b))
         }),
@@ -362,18 +373,25 @@ fn floats() -> Vec<Case> {
         case(64, "setp.geu.f64 %p1, {a}, {b}; selp.b64 {x}, 1, 0, %p1;", move |a, b, _| {
             u64::from(d(a) >= d(b) || d(a).is_nan() || d(b).is_nan())
         }),
-        mixed(32, 32, 64, "cvt.f64.f32 {x}, {a};", |a, _, _| wide(f64::from(f(a)))),
-        mixed(64, 64, 32, "cvt.rn.f32.f64 {x}, {a};", move |a, _, _| canonical(d(a) as f32)),
+        mixed(32, 32, 64, "cvt.f64.f32 {x}, {a};", move |a, _, _| match f(a).is_nan() {
+            true => longer(a),
+            false => f64::from(f(a)).to_bits(),
+        }),
+        mixed(64, 64, 32, "cvt.rn.f32.f64 {x}, {a};", move |a, _, _| match d(a).is_nan() {
+            true => shorter(a),
+            false => canonical(d(a) as f32),
+        }),
         mixed(64, 64, 32, "cvt.rn.f32.u64 {x}, {a};", |a, _, _| canonical(a as f32)),
-        mixed(64, 64, 64, "cvt.rn.f64.s64 {x}, {a};", |a, _, _| wide(a as i64 as f64)),
+        mixed(64, 64, 64, "cvt.rn.f64.s64 {x}, {a};", |a, _, _| wide(a as i64 as f64, &[])),
         mixed(16, 32, 32, "cvt.f32.f16 {x}, {a};", |a, _, _| {
             canonical(half::f16::from_bits(a as u16).to_f32())
         }),
         mixed(32, 32, 16, "cvt.rn.f16.f32 {x}, {a};", move |a, _, _| {
             half_of(half::f16::from_f32(f(a)))
         }),
-        mixed(64, 64, 16, "cvt.rn.f16.f64 {x}, {a};", move |a, _, _| {
-            half_of(half::f16::from_f64(d(a)))
+        mixed(64, 64, 16, "cvt.rn.f16.f64 {x}, {a};", move |a, _, _| match d(a).is_nan() {
+            true => a >> 63 << 15 | 0x7e00 | a >> 42 & 0x1ff,
+            false => half_of(half::f16::from_f64(d(a))),
         }),
         mixed(32, 32, 16, "cvt.rn.f16.s32 {x}, {a};", |a, _, _| {
             half_of(half::f16::from_f64(f64::from(a as i32)))

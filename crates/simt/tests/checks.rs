@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Arg, Device, HEAD, arg};
+use common::{Arg, Device, HEAD, arg, kernel_around};
 use simt::{
     Checks, Error, Finding, FindingKind, LaunchConfig, Memory, Module, Options, Report, Space,
 };
@@ -157,7 +157,7 @@ fn two_lanes_that_store_to_one_word_race() {
     let body = "st.shared.u32 [tile], %r1;";
     let race = only(&findings(body, 1, 32), FindingKind::SharedRace);
     assert_eq!(race.other.unwrap().line, race.site.line);
-    clean("@%p1 st.shared.u32 [tile], %r1;", 1, 32);
+    clean("setp.ne.u32 %p1, %r1, %r1; @%p1 st.shared.u32 [tile], %r1;", 1, 32);
     clean("setp.eq.u32 %p1, %r1, 7; @%p1 st.shared.u32 [tile], %r1;", 1, 32);
 }
 
@@ -546,4 +546,68 @@ fn checks_are_off_unless_asked_for() {
     let report =
         module.kernel("k").unwrap().launch(&run.device.memory, &config, &args, &only_uninitialised);
     only(&report.unwrap().findings, FindingKind::UninitialisedShared);
+}
+
+/// What `ld.global.nc` loads may be kept where no store reaches it: the launch must not write it, in whatever order.
+#[test]
+fn a_constant_that_the_launch_writes_is_found() {
+    let body = |load: &str| {
+        format!(
+            "ld.param.u64 %d1, [out]; mad.wide.u32 %d1, %t, 8, %d1;
+             {load} %r1, [%d1]; bar.sync 0; add.u32 %r1, %r1, 1; st.global.u32 [%d1], %r1;"
+        )
+    };
+    for (load, found) in
+        [("ld.global.nc.u32", vec![FindingKind::ConstantWritten]), ("ld.global.u32", vec![])]
+    {
+        let device = Device {
+            options: Options::default().checks(Checks::ALL_UNTRACKED),
+            ..Device::default()
+        };
+        let out = device.upload(&[0u64; 64]);
+        let module = Module::parse(&kernel_around(&body(load))).unwrap();
+        let report = device.launch(&module, "k", 1, 64, &[arg(out)]).unwrap();
+        let kinds: Vec<_> = report.findings.iter().map(|finding| finding.kind).collect();
+        assert_eq!(kinds, found, "{load}");
+    }
+}
+
+/// A register that only some lanes write is found where others read it, and nowhere else.
+#[test]
+fn registers_that_were_never_written_are_found() {
+    let read = "st.global.u32 [%out], %r1;";
+    for (write, found) in [
+        ("setp.lt.u32 %p1, %t, 7; @%p1 mov.u32 %r1, 3;", Some([7, 0, 0])),
+        ("setp.lt.u32 %p1, %t, 7; @%p1 mov.u32 %r1, 3; @!%p1 mov.u32 %r1, 4;", None),
+        ("setp.lt.u32 %p1, %t, 7; @%p1 mov.u32 %r1, 3; @!%p1 exit;", None),
+    ] {
+        let device = Device {
+            options: Options::default().checks(Checks::ALL_UNTRACKED),
+            ..Device::default()
+        };
+        let out = device.upload(&[0u64; 32]);
+        let module = Module::parse(&kernel_around(&format!("{write} {read}"))).unwrap();
+        let report = device.launch(&module, "k", 1, 32, &[arg(out)]).unwrap();
+        let threads = report.findings.iter().map(|finding| {
+            assert_eq!(finding.kind, FindingKind::UninitialisedRegister);
+            finding.site.thread
+        });
+        assert_eq!(threads.collect::<Vec<_>>(), Vec::from_iter(found), "{write}");
+    }
+}
+
+/// A race between two warps, long after the thousandth barrier.
+#[test]
+fn barriers_by_the_thousand_hide_no_race() {
+    let body = "ld.param.u64 %d1, [out]; mov.u32 %r1, 0;
+         LOOP: bar.sync 0; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 3000; @%p1 bra LOOP;
+         st.global.u32 [%d1], %t;";
+    let device =
+        Device { options: Options::default().checks(Checks::ALL_UNTRACKED), ..Device::default() };
+    let out = device.upload(&[0u64; 64]);
+    let module = Module::parse(&kernel_around(body)).unwrap();
+    let report = device.launch(&module, "k", 1, 64, &[arg(out)]).unwrap();
+    assert_eq!(report.findings[0].kind, FindingKind::GlobalWriteRace);
+    // One lane wrote after another, and then one of the other warp: each is a race.
+    assert!(report.findings[0].occurrences > 1);
 }

@@ -678,7 +678,9 @@ fn atomics_on_both_memories() {
             let mut value = 9;
             for (t, got) in (0..32).zip(device.download::<u64>(out, 32)) {
                 assert_eq!(got, value, "{space} {name}.{kind} lane {t}");
-                value = apply(value, t + 3);
+                // As numbers of single precision these are below the normal ones, which count as zero in global memory.
+                let flushed = kind == "f32" && space == "global";
+                value = if flushed { 0 } else { apply(value, t + 3) };
             }
         }
     }

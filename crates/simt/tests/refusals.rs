@@ -148,7 +148,7 @@ fn a_broken_kernel_does_not_spoil_the_others() {
     assert!(matches!(module.kernel("cluster"), Err(Error::Unsupported { .. })));
     assert_eq!(module.kernel("none").unwrap_err(), Error::NoKernel { name: "none".into() });
     assert_eq!(module.kernel("good").unwrap().max_threads(), Some(128));
-    assert_eq!((module.version(), module.target()), ("7.0", "sm_70"));
+    assert_eq!((module.version(), module.target()), ("8.3", "sm_90"));
 }
 
 #[test]
@@ -243,4 +243,25 @@ fn parameters_are_laid_out_by_their_alignment() {
     let args = [arg(7u8), arg(out), arg(500u16), arg([1u64, 2, 3]), arg(1.5f32)];
     device.launch(&module, "k", 1, 1, &args).unwrap();
     assert_eq!(device.download::<u64>(out, 6), [1, 2, 3, 7, 500, u64::from(1.5f32.to_bits())]);
+}
+
+/// What the module's version or target does not have is refused, as the assembler would; and so is what only a chip knows.
+#[test]
+fn newer_instructions_and_numbers_of_the_chip_are_refused() {
+    let parse = |version: &str, target: &str, body: &str| {
+        let text = format!(
+            ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k()\n{{\n.reg .b32 %r<4>;\n{body}\n}}"
+        );
+        Module::parse(&text).unwrap().kernel("k").map(drop)
+    };
+    let redux = "mov.u32 %r1, 3;\nredux.sync.add.u32 %r2, %r1, 0xffffffff;";
+    assert_eq!(parse("7.0", "sm_80", redux), Ok(()));
+    for (version, target) in [("6.5", "sm_80"), ("7.0", "sm_75")] {
+        let what = "`redux.sync.add.u32` needs .version 7.0 and .target sm_80".to_owned();
+        assert_eq!(parse(version, target, redux), Err(Error::Invalid { line: 8, what }));
+    }
+    for register in ["%smid", "%nsmid"] {
+        let refused = parse("7.0", "sm_80", &format!("mov.u32 %r1, {register};"));
+        assert_eq!(refused, Err(Error::Unsupported { opcode: register.to_owned(), line: 7 }));
+    }
 }

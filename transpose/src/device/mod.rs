@@ -353,7 +353,17 @@ impl Device {
     /// ```
     #[cfg(feature = "simulator")]
     pub fn simulated_with(checks: Checks) -> Self {
-        Self::with(simulated::Simulated::new(checks))
+        Self::with(simulated::Simulated::new(checks, None))
+    }
+
+    /// Like [`simulated_with`](Self::simulated_with), with memory as weak as the memory model of the PTX ISA lets it be: loads may be
+    /// old and late and stores out of order, by chance that starts from `seed` and differs from launch to launch. Blocks run side
+    /// by side, so kernels whose blocks wait for each other are planned as for a GPU; races are found between blocks too, and an
+    /// order that flags and counters make is known. Slower than the others by ten to a hundred times. See
+    /// [`simt::Options::weak_memory`].
+    #[cfg(feature = "simulator")]
+    pub fn simulated_with_weak_memory(checks: Checks, seed: u64) -> Self {
+        Self::with(simulated::Simulated::new(checks, Some(seed)))
     }
 
     /// As many simulated devices as asked for, each with memory of its own that the kernels of all of them reach, as those of GPUs

@@ -10,6 +10,7 @@ use simt::{Checks, Kernel, LaunchConfig, Memory, Options};
 use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The memory that a simulated device has, in bytes.
@@ -25,22 +26,26 @@ struct Shared {
     checks: Checks,
     facts: Facts,
     retired: Retired,
+    /// Where memory is weak, the seed of the next launch.
+    weak: Option<AtomicU64>,
 }
 
 impl Simulated {
-    pub fn new(checks: Checks) -> Self {
-        Self::with_memory(memory(MEMORY_LIMIT, checks), checks)
+    /// With memory that everyone sees alike, or weak memory from a seed.
+    pub fn new(checks: Checks, weak: Option<u64>) -> Self {
+        Self::with_memory(memory(MEMORY_LIMIT, checks), checks, weak)
     }
 
     /// Devices that reach each other's memory.
     pub fn peers(count: usize, checks: Checks) -> Vec<Self> {
         let memory = memory(MEMORY_LIMIT.saturating_mul(count as u64), checks);
-        (0..count).map(|_| Self::with_memory(memory.clone(), checks)).collect()
+        (0..count).map(|_| Self::with_memory(memory.clone(), checks, None)).collect()
     }
 
-    fn with_memory(memory: Arc<Memory>, checks: Checks) -> Self {
-        let (facts, retired) = (Facts::simulated(), Retired::default());
-        Simulated(Arc::new(Shared { memory, checks, facts, retired }))
+    fn with_memory(memory: Arc<Memory>, checks: Checks, weak: Option<u64>) -> Self {
+        let facts = Facts { side_by_side: weak.is_some(), ..Facts::simulated() };
+        let (retired, weak) = (Retired::default(), weak.map(AtomicU64::new));
+        Simulated(Arc::new(Shared { memory, checks, facts, retired, weak }))
     }
 
     /// The memory of another simulated device; `None` for a GPU.
@@ -70,7 +75,7 @@ impl Backend for Simulated {
     }
 
     fn side_by_side(&self, _: &Launch) -> Result<Option<usize>> {
-        Ok(None)
+        Ok(self.0.facts.side_by_side.then_some(self.0.facts.multiprocessors * 2))
     }
 
     fn allocate(&self, bytes: u64) -> Result<u64> {
@@ -149,10 +154,12 @@ impl Backend for Simulated {
             bytemuck::cast_slice(&launch.params),
         ];
         let config = LaunchConfig { grid, block, dynamic_shared_bytes };
-        let mut options = Options::default().checks(self.0.checks);
+        let seed = self.0.weak.as_ref().map(|seed| seed.fetch_add(1, Relaxed));
+        let mut options = Options::default().checks(self.0.checks).weak_memory(seed);
         let observer = simulator::observer(DeviceId(self.memory_id()));
         observer.iter().for_each(|observer| observer.prepare(&mut options));
         let code = kernel(entry)?;
+        let code = observer.as_ref().map_or(code, |observer| observer.replace(code));
         let mut report = code.launch(&self.0.memory, &config, &arguments, &options)?;
         let findings = std::mem::take(&mut report.findings);
         if !findings.is_empty() {
@@ -273,7 +280,7 @@ mod tests {
     /// A launch whose destination rows all start at one address: two warps store to the same bytes.
     #[test]
     fn a_defect_is_an_error_of_the_launch() {
-        let device = Simulated::new(Checks::ALL_UNTRACKED);
+        let device = Simulated::new(Checks::ALL_UNTRACKED, None);
         let addresses = [(); 2].map(|()| device.allocate(64 * 64 * 4).unwrap());
         let launch = Launch {
             entry: entry(&PADDED, Width::B4).unwrap(),

@@ -3,20 +3,22 @@
 use super::opcode::{Kind, Opcode, Type};
 use super::{Decoder, RegRef, Symbol};
 use crate::Error;
-use crate::flow;
 use crate::isa::*;
 use crate::parser::{Base, Operand};
 
 /// Cache operators and hints: they steer caches and never change a result.
 fn is_cache_hint(part: &str) -> bool {
-    let hints = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified"];
+    let hints = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified"];
     let level = ["L1::", "L2::"].iter().any(|level| part.starts_with(level));
     hints.contains(&part) || (level && part != "L2::cache_hint")
 }
 
-/// Takes the scope of a synchronising access; one device has one memory here.
-fn take_scope(op: &mut Opcode<'_>) -> bool {
-    op.take_one_of(&[("cta", ()), ("cluster", ()), ("gpu", ()), ("sys", ())]).is_some()
+/// Takes the scope of a strong operation; without one it is the device's.
+fn take_scope(op: &mut Opcode<'_>) -> Scope {
+    use Scope::{Block, Device};
+    let scope =
+        op.take_one_of(&[("cta", Block), ("cluster", Block), ("gpu", Device), ("sys", Device)]);
+    scope.unwrap_or(Device)
 }
 
 impl<'a> Decoder<'a> {
@@ -45,17 +47,15 @@ impl<'a> Decoder<'a> {
         .unwrap_or(Window::Generic)
     }
 
-    /// Takes the memory-ordering modifiers; says whether the access may race and
-    /// whether it orders others, by the modifier `orders`.
-    fn strength(&self, op: &mut Opcode<'a>, orders: &str) -> (bool, bool) {
+    /// Takes the memory-ordering modifiers; says whether the access may race,
+    /// whether it orders others, by the modifier `orders`, and in which scope.
+    fn strength(&self, op: &mut Opcode<'a>, orders: &str) -> (bool, bool, Scope) {
         op.take("weak");
         op.take("mmio");
         let ordering = op.take(orders);
         let scoped = op.take("relaxed") || ordering;
-        if scoped {
-            take_scope(op);
-        }
-        (op.take("volatile") || scoped, ordering)
+        let scope = if scoped { take_scope(op) } else { Scope::Device };
+        (op.take("volatile") || scoped, ordering, scope)
     }
 
     /// The operands of a load or store without the cache policy, which has a modifier of its own. It is read, and changes no
@@ -76,8 +76,9 @@ impl<'a> Decoder<'a> {
 
     /// The modifiers that loads and stores share, into an access without operands.
     fn access_shape(&mut self, op: &mut Opcode<'a>, orders: &str) -> Result<(Access, Type), Error> {
-        let (strong, ordering) = self.strength(op, orders);
+        let (strong, ordering, scope) = self.strength(op, orders);
         let window = self.window(op);
+        let constant = orders == "acquire" && (op.take("nc") || op.base == "ldu");
         op.take_all(is_cache_hint);
         let count = op.take_one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1u8);
         let kind = op.take_type()?;
@@ -90,6 +91,8 @@ impl<'a> Decoder<'a> {
             signed: kind.is_signed(),
             strong,
             ordering,
+            scope,
+            constant,
             count,
             slots: [Slot::None; 4],
             base: Reg::W(W(0)),
@@ -198,14 +201,14 @@ impl<'a> Decoder<'a> {
         };
         let base = match self.lookup(name)? {
             Symbol::Register(RegRef::D(d)) => {
-                self.uses.push(flow::Key::from(d));
+                self.uses.push(Key::from(d));
                 Reg::D(d)
             }
             // Shared and parameter addresses fit 32 bits.
             Symbol::Register(RegRef::W(w, 32))
                 if matches!(window, Window::Shared | Window::Param) =>
             {
-                self.uses.push(flow::Key::from(w));
+                self.uses.push(Key::from(w));
                 Reg::W(w)
             }
             Symbol::Address(address) => Reg::D(self.const_d(address)?),
@@ -217,15 +220,14 @@ impl<'a> Decoder<'a> {
 
     fn atomic(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
         let returns = op.base == "atom";
-        let ordering = op
-            .take_one_of(&[
-                ("relaxed", false),
-                ("acquire", true),
-                ("release", true),
-                ("acq_rel", true),
-            ])
-            .unwrap_or(false);
-        take_scope(op);
+        let orders = [
+            ("relaxed", (false, false)),
+            ("acquire", (true, false)),
+            ("release", (false, true)),
+            ("acq_rel", (true, true)),
+        ];
+        let (acquire, release) = op.take_one_of(&orders).unwrap_or_default();
+        let scope = take_scope(op);
         let window = self.window(op);
         op.take_all(is_cache_hint);
         let kind = op.take_type()?;
@@ -250,20 +252,29 @@ impl<'a> Decoder<'a> {
             _ => None,
         };
         let bytes = bits / 8;
-        let atomic = Atomic { op: operation, window, bytes, d, base, offset, b, c, ordering };
+        let op = operation;
+        let atomic = Atomic { op, window, bytes, d, base, offset, b, c, acquire, release, scope };
         self.program.atomics.push(atomic);
         Ok(Op::Atomic(self.program.atomics.len() as u32 - 1))
     }
 
     fn fence(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
+        use Scope::{Block, Device};
         let [] = self.args(args)?;
         if op.base == "membar" {
-            op.take_one_of(&[("cta", ()), ("gl", ()), ("sys", ())]);
-        } else {
-            op.take_one_of(&[("sc", ()), ("acq_rel", ()), ("acquire", ()), ("release", ())]);
-            take_scope(op);
+            let scope = op.take_one_of(&[("cta", Block), ("gl", Device), ("sys", Device)]);
+            let scope = scope.ok_or_else(|| op.unsupported())?;
+            return Ok(Op::Fence(Fence { acquire: true, release: true, total: true, scope }));
         }
-        Ok(Op::Fence)
+        let kinds = [
+            ("sc", (true, true, true)),
+            ("acq_rel", (true, true, false)),
+            ("acquire", (true, false, false)),
+            ("release", (false, true, false)),
+        ];
+        let kind = op.take_one_of(&kinds).unwrap_or((true, true, false));
+        let (acquire, release, total) = kind;
+        Ok(Op::Fence(Fence { acquire, release, total, scope: take_scope(op) }))
     }
 
     fn prefetch(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
@@ -293,7 +304,9 @@ fn atomic_op(op: &mut Opcode<'_>, kind: Type) -> Option<AtomicOp> {
         ("dec", Dec),
     ])?;
     let fits = match found {
-        Add | MinU | MinS | MaxU | MaxS => integer,
+        // There is no `.s64` addition: it would be that of `.u64`.
+        Add => integer && !(signed && kind.bits == 64),
+        MinU | MinS | MaxU | MaxS => integer,
         Inc | Dec => kind.kind == Kind::Unsigned && kind.bits == 32,
         FAdd => float,
         _ => kind.kind == Kind::Bits,

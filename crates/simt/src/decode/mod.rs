@@ -8,14 +8,16 @@ mod arith;
 mod control;
 mod memory;
 mod opcode;
+mod requirements;
 
 use std::collections::HashMap;
 
 use crate::Error;
 use crate::flow;
-use crate::isa::{D, Guard, Init, Inst, Op, P, Program, Reg, Special, W};
+use crate::isa::{D, Footprint, Guard, Init, Inst, Key, Op, P, Program, Reg, Special, W};
 use crate::parser::{Entry, Instruction, Operand, Statement, StatementKind, Variable};
 use opcode::{Opcode, Type};
+pub(crate) use requirements::Requirement;
 
 /// Most bytes of parameters that a kernel may have.
 const PARAMS_LIMIT: u64 = 32764;
@@ -40,10 +42,14 @@ pub(crate) fn param_layout(entry: &Entry<'_>) -> Result<(Vec<u64>, u64), Error> 
 /// The variables at module scope, by name; of several with one name the last.
 pub(crate) type Globals<'a> = HashMap<&'a str, &'a Variable<'a>>;
 
-/// Decodes `entry`.
-pub(crate) fn decode(entry: &Entry<'_>, globals: &Globals<'_>) -> Result<Program, Error> {
+/// Decodes `entry`; `module` is what the module's version and target allow.
+pub(crate) fn decode(
+    entry: &Entry<'_>,
+    globals: &Globals<'_>,
+    module: Requirement,
+) -> Result<Program, Error> {
     let body = entry.body.as_ref().map_err(Clone::clone)?;
-    let mut decoder = Decoder::new(entry, globals)?;
+    let mut decoder = Decoder::new(entry, globals, module)?;
     decoder.block(body)?;
     // Falling off the end of a kernel returns from it.
     decoder.line = entry.end_line;
@@ -120,15 +126,21 @@ struct Decoder<'a> {
     /// Instruction number of each label, once it is reached.
     labels: Vec<Option<u32>>,
     /// Registers read and written by the instruction at hand.
-    uses: Vec<flow::Key>,
-    defs: Vec<flow::Key>,
+    uses: Vec<Key>,
+    defs: Vec<Key>,
     /// The same for every instruction so far.
-    footprint: Vec<flow::Footprint>,
+    footprint: Vec<Footprint>,
+    /// What the module's version and target allow.
+    allowed: Requirement,
     line: u32,
 }
 
 impl<'a> Decoder<'a> {
-    fn new(entry: &'a Entry<'a>, globals: &'a Globals<'a>) -> Result<Decoder<'a>, Error> {
+    fn new(
+        entry: &'a Entry<'a>,
+        globals: &'a Globals<'a>,
+        allowed: Requirement,
+    ) -> Result<Decoder<'a>, Error> {
         let (offsets, _) = param_layout(entry)?;
         Ok(Decoder {
             // Predicates 0 and 1 are "true" and the carry.
@@ -145,6 +157,7 @@ impl<'a> Decoder<'a> {
             uses: Vec::new(),
             defs: Vec::new(),
             footprint: Vec::new(),
+            allowed,
             line: entry.line,
         })
     }
@@ -238,8 +251,20 @@ impl<'a> Decoder<'a> {
         // An unknown modifier explains operands that do not fit.
         opcode.finish()?;
         let op = op?;
+        self.require_allowed(instruction.opcode)?;
         self.emit(guard, op);
         Ok(())
+    }
+
+    /// Refuses an opcode that the module's version or target does not have.
+    fn require_allowed(&self, opcode: &str) -> Result<(), Error> {
+        let needed = requirements::required(opcode);
+        if self.allowed.allows(needed) {
+            return Ok(());
+        }
+        let Requirement { version: (major, minor), target } = needed;
+        let what = format!("`{opcode}` needs .version {major}.{minor} and .target sm_{target}");
+        Err(self.invalid(what))
     }
 
     fn operation(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
@@ -256,7 +281,7 @@ impl<'a> Decoder<'a> {
 
     fn emit(&mut self, guard: Guard, op: Op) {
         self.program.code.push(Inst { guard, op, line: self.line });
-        self.footprint.push(flow::Footprint {
+        self.footprint.push(Footprint {
             uses: std::mem::take(&mut self.uses),
             defs: std::mem::take(&mut self.defs),
         });
@@ -275,7 +300,8 @@ impl<'a> Decoder<'a> {
                 *target = place(*target);
             }
         }
-        flow::analyse(&mut self.program, &self.footprint);
+        self.program.footprint = self.footprint;
+        flow::analyse(&mut self.program);
         Ok(self.program)
     }
 
@@ -408,7 +434,7 @@ impl<'a> Decoder<'a> {
 
     fn guard(&mut self, name: &'a str, negated: bool) -> Result<Guard, Error> {
         let p = self.predicate(name)?;
-        self.uses.push(flow::Key::from(p));
+        self.uses.push(Key::from(p));
         Ok(Guard { p, flip: if negated { u32::MAX } else { 0 } })
     }
 
@@ -440,7 +466,7 @@ impl<'a> Decoder<'a> {
 
     fn dst_p_name(&mut self, name: &'a str) -> Result<P, Error> {
         let p = self.predicate(name)?;
-        self.defs.push(flow::Key::from(p));
+        self.defs.push(Key::from(p));
         Ok(p)
     }
 
@@ -476,7 +502,7 @@ impl<'a> Decoder<'a> {
     ) -> Result<W, Error> {
         match self.lookup(name)? {
             Symbol::Register(RegRef::W(w, found)) if found == bits && offset == 0 => {
-                self.uses.push(flow::Key::from(w));
+                self.uses.push(Key::from(w));
                 Ok(w)
             }
             Symbol::Register(register) => Err(self.wrong_width(operand, register.bits(), bits)),
@@ -509,7 +535,7 @@ impl<'a> Decoder<'a> {
     ) -> Result<D, Error> {
         match self.lookup(name)? {
             Symbol::Register(RegRef::D(d)) if offset == 0 => {
-                self.uses.push(flow::Key::from(d));
+                self.uses.push(Key::from(d));
                 Ok(d)
             }
             Symbol::Register(register) => Err(self.wrong_width(operand, register.bits(), 64)),
@@ -544,7 +570,7 @@ impl<'a> Decoder<'a> {
     fn src_q(&mut self, operand: &'a Operand<'a>) -> Result<D, Error> {
         match self.register(operand)? {
             RegRef::Q(low) => {
-                self.uses.extend([flow::Key::from(low), flow::Key::from(D(low.0 + 1))]);
+                self.uses.extend([Key::from(low), Key::from(D(low.0 + 1))]);
                 Ok(low)
             }
             other => Err(self.wrong_width(operand, other.bits(), 128)),
@@ -573,7 +599,7 @@ impl<'a> Decoder<'a> {
     fn dst_w(&mut self, operand: &'a Operand<'a>, bits: u8) -> Result<W, Error> {
         match self.register(operand)? {
             RegRef::W(w, found) if found == bits => {
-                self.defs.push(flow::Key::from(w));
+                self.defs.push(Key::from(w));
                 Ok(w)
             }
             other => Err(self.wrong_width(operand, other.bits(), bits)),
@@ -583,7 +609,7 @@ impl<'a> Decoder<'a> {
     fn dst_d(&mut self, operand: &'a Operand<'a>) -> Result<D, Error> {
         match self.register(operand)? {
             RegRef::D(d) => {
-                self.defs.push(flow::Key::from(d));
+                self.defs.push(Key::from(d));
                 Ok(d)
             }
             other => Err(self.wrong_width(operand, other.bits(), 64)),
@@ -593,7 +619,7 @@ impl<'a> Decoder<'a> {
     fn dst_q(&mut self, operand: &'a Operand<'a>) -> Result<D, Error> {
         match self.register(operand)? {
             RegRef::Q(low) => {
-                self.defs.extend([flow::Key::from(low), flow::Key::from(D(low.0 + 1))]);
+                self.defs.extend([Key::from(low), Key::from(D(low.0 + 1))]);
                 Ok(low)
             }
             other => Err(self.wrong_width(operand, other.bits(), 128)),
@@ -639,8 +665,10 @@ impl<'a> Scope<'a> {
 /// The most digits of a number of 32 bits.
 const MOST_DIGITS: usize = 10;
 
-/// Special registers that have no meaning here: time, and what only hardware has.
-const UNKNOWN_SPECIALS: [&str; 11] = [
+/// Special registers that have no meaning here: time, multiprocessors, and what else only hardware has.
+const UNKNOWN_SPECIALS: [&str; 13] = [
+    "%smid",
+    "%nsmid",
     "%clock",
     "%globaltimer",
     "%pm",
@@ -671,8 +699,6 @@ fn special(name: &str) -> Option<Special> {
         ("%laneid", None) => Special::LaneId,
         ("%warpid", None) => Special::WarpId,
         ("%nwarpid", None) => Special::WarpCount,
-        ("%smid", None) => Special::SmId,
-        ("%nsmid", None) => Special::SmCount,
         ("%lanemask_eq", None) => Special::LaneMaskEq,
         ("%lanemask_le", None) => Special::LaneMaskLe,
         ("%lanemask_lt", None) => Special::LaneMaskLt,

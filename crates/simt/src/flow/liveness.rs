@@ -4,8 +4,7 @@
 //! where they are read, 64 at a time, through basic blocks that do not write them.
 
 use super::graph::Graph;
-use super::{Footprint, Key};
-use crate::isa::{D, Init, LiveIn, P, Program, TRUE, W};
+use crate::isa::{D, Footprint, Init, Key, LiveIn, P, Program, TRUE, W};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 

@@ -12,46 +12,15 @@ mod dominators;
 mod graph;
 mod liveness;
 
-use crate::isa::{D, EXIT, Op, P, Program, TRUE, W};
+use crate::isa::{EXIT, Op, Program, TRUE};
 use dominators::immediate_dominators;
 use graph::Graph;
 
-/// A register of any kind, as one number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Key(u32);
-
-const KINDS: u32 = 3;
-
-impl From<W> for Key {
-    fn from(w: W) -> Key {
-        Key(u32::from(w.0) * KINDS)
-    }
-}
-
-impl From<D> for Key {
-    fn from(d: D) -> Key {
-        Key(u32::from(d.0) * KINDS + 1)
-    }
-}
-
-impl From<P> for Key {
-    fn from(p: P) -> Key {
-        Key(u32::from(p.0) * KINDS + 2)
-    }
-}
-
-/// The registers one instruction reads and writes.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Footprint {
-    pub uses: Vec<Key>,
-    pub defs: Vec<Key>,
-}
-
 /// Fills in [`Program::reconvergence`] and [`Program::live_in`].
-pub(crate) fn analyse(program: &mut Program, footprint: &[Footprint]) {
+pub(crate) fn analyse(program: &mut Program) {
     let graph = Graph::of(program);
     program.reconvergence = reconvergence(program, &graph);
-    program.live_in = liveness::live_in(program, footprint, &graph);
+    program.live_in = liveness::live_in(program, &program.footprint, &graph);
 }
 
 /// Whether control, once at a node, is certain to end in a `trap`.

@@ -4,7 +4,7 @@
 use simt::{Error, LaunchConfig, Memory, Module, Options, Report};
 
 /// The head of a PTX file.
-pub const HEAD: &str = ".version 7.0\n.target sm_70\n.address_size 64\n";
+pub const HEAD: &str = ".version 8.3\n.target sm_90\n.address_size 64\n";
 
 /// A device: memory and what to launch with.
 pub struct Device {
