@@ -18,29 +18,24 @@ impl Array {
     /// # Errors
     /// What cannot be read, or has fewer bytes than the header says.
     pub fn read(header: Header, reader: impl Read) -> Result<Self> {
-        let (shape, element_bytes, size) = (&header.shape, header.element_bytes, header.bytes()?);
+        let size = header.bytes()?;
         // Not `with_capacity(size)`: the header of a damaged file may claim any size.
         let mut bytes = Vec::new();
         reader.take(size as u64).read_to_end(&mut bytes)?;
-        let found = bytes.len();
-        ensure!(
-            found == size,
-            "truncated: {shape:?} of {element_bytes} bytes are {size} bytes, found {found}"
-        );
+        require(&header, bytes.len() as u64)?;
         Ok(Array { header, bytes })
     }
+}
 
-    /// The lengths of the axes as they lie in `bytes`, the fastest last.
-    pub fn memory_shape(&self) -> Vec<usize> {
-        let mut shape = self.header.shape.clone();
-        if self.header.fortran {
-            shape.reverse();
-        }
-        shape
-    }
-
-    /// Which of those an axis of the array is.
-    pub fn memory_axis(&self, axis: usize) -> usize {
-        if self.header.fortran { self.header.shape.len() - 1 - axis } else { axis }
-    }
+/// Refuses fewer bytes of elements than there are by the header.
+///
+/// # Errors
+/// Fewer bytes.
+pub fn require(header: &Header, found: u64) -> Result<()> {
+    let (shape, element_bytes, size) = (&header.shape, header.element_bytes, header.bytes()?);
+    ensure!(
+        found >= size as u64,
+        "truncated: {shape:?} of {element_bytes} bytes are {size} bytes, found {found}"
+    );
+    Ok(())
 }

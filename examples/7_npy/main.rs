@@ -3,12 +3,17 @@
 //! The elements are opaque: any dtype without Python objects, of any width, in either byte order, arrives bit for bit, and
 //! `numpy.load("OUT.npy")` equals `numpy.load("IN.npy").transpose(axes)`; without `--axes` that is `.T`, the reverse order.
 //!
-//! `literal` reads Python's literals, `dtype` and `header` what they say of an array, `array` the array; `target` writes files.
+//! Files larger than memory are moved tile by tile: `--memory 2GiB` bounds what the program takes. Without a GPU the CPU does it, by all
+//! of its cores. The output has its name only when it is complete.
+//!
+//! `literal` reads Python's literals, `dtype` and `header` what they say of an array, `array` the array; `permutation` moves it, from
+//! memory to memory or from file to file; `target` writes files.
 
 mod array;
 mod dtype;
 mod header;
 mod literal;
+mod permutation;
 mod target;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -18,11 +23,13 @@ use clap::Parser;
 use habits::program::{self, Setting, usage};
 use habits::{memory, progress};
 use header::{Header, tuple};
+use permutation::Permutation;
 use std::fs::File;
-use std::io::{Read, Write, stdin, stdout};
+use std::io::{Read, Seek, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use transpose::{Device, DeviceMatrix, DeviceTensor, MOST_AXES, Strategy};
+use target::Sink;
+use transpose::{Device, DeviceMatrix, Strategy};
 
 /// Write a NumPy array with its axes in another order.
 #[derive(Parser)]
@@ -37,8 +44,26 @@ struct Arguments {
     /// How to transpose an array of two axes: naive, tiled, padded, diagonal or auto.
     #[arg(long, default_value = "auto", conflicts_with = "axes")]
     strategy: Strategy,
+    /// The most memory to take when one file is written from another, such as 512MiB or 2GiB.
+    #[arg(long, default_value = "1GiB", value_parser = bytes)]
+    memory: usize,
     #[command(flatten)]
     setting: Setting,
+}
+
+/// Parses a number of bytes.
+fn bytes(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: u32 = match &text[digits.len()..] {
+        "" | "B" => 0,
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        unit => return Err(format!("{unit:?} is none of B, KiB, MiB and GiB")),
+    };
+    let number: usize = digits.parse().map_err(|error| format!("{error}"))?;
+    let bytes = number.checked_mul(1 << unit).filter(|&bytes| bytes > 0);
+    bytes.ok_or_else(|| "as many bytes as can be addressed, and one at least".to_owned())
 }
 
 fn main() -> ExitCode {
@@ -57,30 +82,70 @@ fn run(arguments: &Arguments) -> Result<()> {
         axes.len() == rank && (0..rank).all(|axis| axes.contains(&axis)),
         usage(format!("{axes:?} is no order of {rank} axes: each from 0 on is named once"))
     );
-    let device = setting.open()?;
-    // The array and its permutation, which a simulated device holds as well.
-    let both = bytes.saturating_mul(2);
-    memory::ensure_free(&device, both, both)?;
-    let array = Array::read(header, &mut source).with_context(input_name)?;
-    if source.read(&mut [0])? > 0 {
-        let input = input_name();
-        setting.say(format_args!("something follows the array in {input}; it is left out"));
-    }
-    let before = tuple(&array.header.shape);
-    let bar = progress::bar(setting, progress::BLOCK_STEPS);
-    let array = progress::during(&bar, &device, || match arguments.strategy {
-        Strategy::Auto => permuted(&device, array, &axes),
-        strategy => transposed(&device, array, strategy),
-    })?;
-    bar.finish_and_clear();
-    let (output_name, header) = (name(output, "standard output"), &array.header);
-    write(output, &[&header.to_bytes(), &array.bytes]).context(output_name.clone())?;
-    let descr = dtype::brief(&header.descr);
-    let (shape, bytes) = (tuple(&header.shape), array.bytes.len());
+    let device = setting.open_or_cpu()?;
+    let before = tuple(&header.shape);
+    let follows = |follows: bool| {
+        if follows {
+            let input = input_name();
+            setting.say(format_args!("something follows the array in {input}; it is left out"));
+        }
+    };
+    let (written, after) = match arguments.strategy {
+        Strategy::Auto => {
+            let permutation = Permutation::new(&header, &axes)?;
+            let after = permutation.header.clone();
+            // Where the elements start, and how many bytes there are.
+            let mut there = (0, 0);
+            if let Source::File(file) = &mut source {
+                let start = file.stream_position()?;
+                there = (start, file.metadata()?.len().saturating_sub(start));
+                array::require(&header, there.1).with_context(input_name)?;
+            }
+            let written = write(output, |sink| match (&mut source, sink) {
+                (Source::File(file), Sink::File(output)) => {
+                    follows(there.1 > bytes as u64);
+                    let memory = arguments.memory;
+                    let files = (&*file, there.0);
+                    permutation.between(files, output, device.as_ref(), memory, setting)
+                }
+                (source, sink) => {
+                    ensure_free(device.as_ref(), bytes)?;
+                    let array = Array::read(header, &mut *source).with_context(input_name)?;
+                    follows(source.read(&mut [0])? > 0);
+                    let moved = permutation.in_memory(&array.bytes, device.as_ref())?;
+                    sink.write_all(&[&permutation.header.to_bytes(), &moved])
+                }
+            });
+            (written, after)
+        }
+        strategy => {
+            let device = device.unwrap_or_else(Device::simulated);
+            ensure_free(Some(&device), bytes)?;
+            let array = Array::read(header, &mut source).with_context(input_name)?;
+            follows(source.read(&mut [0])? > 0);
+            let bar = progress::bar(setting, progress::BLOCK_STEPS);
+            let array = progress::during(&bar, &device, || transposed(&device, array, strategy))?;
+            bar.finish_and_clear();
+            let parts = [&array.header.to_bytes()[..], &array.bytes];
+            (write(output, |sink| sink.write_all(&parts)), array.header)
+        }
+    };
+    let output_name = name(output, "standard output");
+    written.with_context(|| output_name.clone())?;
+    let (descr, after) = (dtype::brief(&after.descr), tuple(&after.shape));
     setting.say(format_args!(
-        "wrote {output_name}: {descr}, {before} to {shape}, {bytes} bytes of elements"
+        "wrote {output_name}: {descr}, {before} to {after}, {bytes} bytes of elements"
     ));
     Ok(())
+}
+
+/// Makes sure that there is memory for the array and its permutation, which a simulated device holds as well.
+fn ensure_free(device: Option<&Device>, bytes: usize) -> Result<()> {
+    let both = bytes.saturating_mul(2);
+    memory::ensure_free_on_host(match device {
+        Some(device) if !device.is_gpu() => both.saturating_mul(2),
+        _ => both,
+    })
 }
 
 /// What a path is called in messages.
@@ -88,41 +153,39 @@ fn name(path: &Path, dash: &str) -> String {
     if path == Path::new("-") { dash.to_owned() } else { path.display().to_string() }
 }
 
-fn source(path: &Path) -> Result<Box<dyn Read>> {
-    Ok(match path == Path::new("-") {
-        true => Box::new(stdin().lock()),
-        false => Box::new(File::open(path)?),
-    })
+/// What is read.
+enum Source {
+    /// A regular file, at any place.
+    File(File),
+    /// What gives bytes one after the other.
+    Stream(Box<dyn Read>),
 }
 
-fn write(path: &Path, parts: &[&[u8]]) -> Result<()> {
+impl Read for Source {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Source::File(file) => file.read(bytes),
+            Source::Stream(stream) => stream.read(bytes),
+        }
+    }
+}
+
+fn source(path: &Path) -> Result<Source> {
+    if path == Path::new("-") {
+        return Ok(Source::Stream(Box::new(stdin().lock())));
+    }
+    let file = File::open(path)?;
+    let is_file = file.metadata()?.is_file();
+    Ok(if is_file { Source::File(file) } else { Source::Stream(Box::new(file)) })
+}
+
+fn write(path: &Path, fill: impl FnOnce(Sink) -> Result<()>) -> Result<()> {
     if path != Path::new("-") {
-        return target::write(path, parts);
+        return target::write(path, fill);
     }
     let mut output = stdout().lock();
-    parts.iter().try_for_each(|part| output.write_all(part))?;
+    fill(Sink::Stream(&mut output))?;
     Ok(output.flush()?)
-}
-
-/// The array with its axes in another order. The bytes of an element are one more axis, the fastest, which stays.
-fn permuted(device: &Device, array: Array, axes: &[usize]) -> Result<Array> {
-    let Header { shape, element_bytes, .. } = &array.header;
-    let lengths = array.memory_shape();
-    // Axes of one element are nothing that moves; an array may have more of them than a tensor may have axes.
-    let moving: Vec<usize> = (0..lengths.len()).filter(|&axis| lengths[axis] != 1).collect();
-    let most = MOST_AXES - 1;
-    let count = moving.len();
-    ensure!(count <= most, "an array of {count} axes longer than 1; {most} are the most");
-    let whole = moving.iter().map(|&axis| lengths[axis]).chain([*element_bytes]);
-    let whole: Vec<usize> = whole.collect();
-    let order = axes.iter().filter_map(|&axis| {
-        moving.iter().position(|&memory_axis| memory_axis == array.memory_axis(axis))
-    });
-    let order: Vec<usize> = order.chain([count]).collect();
-    let tensor = DeviceTensor::from_host(device, &whole, &array.bytes)?;
-    let bytes = tensor.permuted(&order)?.to_host()?;
-    let shape = axes.iter().map(|&axis| shape[axis]).collect();
-    Ok(Array { header: Header { shape, fortran: false, ..array.header }, bytes })
 }
 
 /// The transpose of an array of two axes, by one of the strategies that only know elements of some widths.

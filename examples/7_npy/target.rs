@@ -10,42 +10,68 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use tempfile::Builder;
 
-/// Writes the parts, one after the other, as the contents of a file.
+/// What is written to.
+pub enum Sink<'a> {
+    /// A new file, at any place.
+    File(&'a mut File),
+    /// What takes bytes one after the other.
+    Stream(&'a mut dyn Write),
+}
+
+impl Sink<'_> {
+    /// Writes the parts, one after the other.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn write_all(self, parts: &[&[u8]]) -> Result<()> {
+        let output = match self {
+            Sink::File(file) => file as &mut dyn Write,
+            Sink::Stream(stream) => stream,
+        };
+        parts.iter().try_for_each(|part| output.write_all(part))?;
+        Ok(output.flush()?)
+    }
+}
+
+/// Has `fill` write the contents of a file.
 ///
 /// # Errors
-/// A folder, a link that leads nowhere, a file that may not be written, and what the file system reports.
-pub fn write(path: &Path, parts: &[&[u8]]) -> Result<()> {
+/// A folder, a link that leads nowhere, a file that may not be written, what `fill` answers, and what the file system reports.
+pub fn write(path: &Path, fill: impl FnOnce(Sink) -> Result<()>) -> Result<()> {
     match fs::metadata(path) {
         Ok(old) if old.is_dir() => bail!("is a folder"),
         Ok(old) if old.is_file() => {
             // Replacing takes no leave to write the file itself; a copy into it would.
             File::options().write(true).open(path)?;
-            replace(&path.canonicalize()?, Some(&old), parts)
+            replace(&path.canonicalize()?, Some(&old), fill)
         }
-        Ok(_) => Ok(fill(&mut File::options().write(true).open(path)?, parts)?),
+        Ok(_) => {
+            let mut stream = File::options().write(true).open(path)?;
+            fill(Sink::Stream(&mut stream))?;
+            Ok(stream.flush()?)
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             if path.is_symlink() {
                 bail!("is a link that leads nowhere");
             }
-            replace(path, None, parts)
+            replace(path, None, fill)
         }
         Err(error) => Err(error.into()),
     }
 }
 
-fn fill(file: &mut impl Write, parts: &[&[u8]]) -> std::io::Result<()> {
-    parts.iter().try_for_each(|part| file.write_all(part))?;
-    file.flush()
-}
-
-/// Puts a new file with these contents where `old` is, or where nothing is.
-fn replace(path: &Path, old: Option<&Metadata>, parts: &[&[u8]]) -> Result<()> {
+/// Puts a new file with such contents where `old` is, or where nothing is.
+fn replace(
+    path: &Path,
+    old: Option<&Metadata>,
+    fill: impl FnOnce(Sink) -> Result<()>,
+) -> Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
     let finish = |file: &mut File| -> Result<()> {
-        fill(file, parts)?;
+        fill(Sink::File(file))?;
         if let Some(old) = old {
             take_after(file, old)?;
         }

@@ -12,6 +12,8 @@ pub enum DeviceChoice {
     Cuda(u32),
     /// The simulator.
     Sim,
+    /// None: the CPU, in programs that can do without.
+    Cpu,
 }
 
 impl FromStr for DeviceChoice {
@@ -23,6 +25,7 @@ impl FromStr for DeviceChoice {
             "auto" => Ok(DeviceChoice::Auto),
             "cuda" => Ok(DeviceChoice::Cuda(0)),
             "sim" => Ok(DeviceChoice::Sim),
+            "cpu" => Ok(DeviceChoice::Cpu),
             _ => {
                 let ordinal = name.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok());
                 ordinal.map(DeviceChoice::Cuda).ok_or_else(unknown)
@@ -35,9 +38,13 @@ impl DeviceChoice {
     /// Opens the device; with it, why it is no GPU where one would have been taken.
     ///
     /// # Errors
-    /// Those of [`Device::cuda`] if a GPU was asked for.
+    /// Those of [`Device::cuda`] if a GPU was asked for, and [`Error::UnknownName`] if no device was.
     pub fn open(self) -> Result<(Device, Option<Error>)> {
         Ok(match self {
+            DeviceChoice::Cpu => {
+                let (name, known) = ("cpu".to_owned(), "auto, cuda, cuda:1, …, sim".to_owned());
+                return Err(Error::UnknownName { kind: "device", name, known });
+            }
             DeviceChoice::Cuda(ordinal) => (Device::cuda(ordinal)?, None),
             DeviceChoice::Sim => (Device::simulated(), None),
             DeviceChoice::Auto => Device::any(),

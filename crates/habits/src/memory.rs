@@ -26,8 +26,15 @@ pub fn matrix_bytes(rows: usize, cols: usize, element_bytes: usize) -> Result<us
 /// Less memory than that.
 pub fn ensure_free(device: &Device, on_host: usize, on_device: usize) -> Result<()> {
     let simulated = if device.is_gpu() { 0 } else { on_device };
-    let needed = on_host.saturating_add(simulated) as u64;
-    let free = free();
+    ensure_free_on_host(on_host.saturating_add(simulated))
+}
+
+/// Makes sure that there is host memory for so many bytes at once.
+///
+/// # Errors
+/// Less memory than that.
+pub fn ensure_free_on_host(bytes: usize) -> Result<()> {
+    let (needed, free) = (bytes as u64, free());
     ensure!(
         free.is_none_or(|free| needed <= free),
         "{} of host memory are needed, {} are free",

@@ -42,6 +42,27 @@ impl Setting {
         Ok(device)
     }
 
+    /// Like [`open`](Self::open), for programs that do without a device: `None` if there is no GPU or the CPU was asked for.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_or_cpu(&self) -> Result<Option<Device>> {
+        match self.device {
+            DeviceChoice::Cpu => Ok(None),
+            DeviceChoice::Auto => match Device::cuda(0) {
+                Ok(device) => Ok(Some(device)),
+                Err(reason) => {
+                    self.say(format_args!("no GPU ({reason}); the CPU does it"));
+                    if self.verbose {
+                        print_attempts(&reason);
+                    }
+                    Ok(None)
+                }
+            },
+            _ => self.open().map(Some),
+        }
+    }
+
     /// Says something on standard error that is no result.
     pub fn say(&self, what: impl fmt::Display) {
         if !self.quiet {

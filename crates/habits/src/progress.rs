@@ -27,6 +27,17 @@ pub fn bar(setting: &impl AsRef<Setting>, steps: usize) -> ProgressBar {
     bar
 }
 
+/// A bar of so many bytes, with the rate and the time that is left.
+pub fn bytes(setting: &impl AsRef<Setting>, bytes: u64) -> ProgressBar {
+    let bar = bar(setting, bytes as usize);
+    let template =
+        "{wide_bar} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}, {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
 /// Shows a bar that is not finished by then.
 fn show_after(
     delay: Duration,

@@ -273,7 +273,9 @@ fn axes_orders_and_strategies() {
     refuses(folder.path(), &["nothing.npy", "o"], 1, "nothing.npy: No such file");
     fs::write(folder.path().join("in.npy"), file("'<f8'", "(10000000, 10000000)", false, b""))
         .unwrap();
-    refuses(folder.path(), &["in.npy", "o"], 1, "GB of host memory are needed");
+    let tiled = ["in.npy", "o", "--strategy", "tiled"];
+    refuses(folder.path(), &tiled, 1, "GB of host memory are needed");
+    refuses(folder.path(), &["in.npy", "o"], 1, "truncated: [10000000, 10000000] of 8 bytes");
     let most = usize::MAX;
     fs::write(folder.path().join("in.npy"), file("'<f8'", &format!("({most}, 3)"), false, b""))
         .unwrap();
@@ -297,4 +299,103 @@ fn what_follows_an_array_is_told() {
     let output = npy(folder.path(), &["in.npy", "out.npy"]);
     assert!(said(&output).contains("something follows the array in in.npy"), "{}", said(&output));
     assert_eq!(fs::read(folder.path().join("out.npy")).unwrap(), transposed);
+}
+
+/// Every way to move, with buffers that hold the array many times over and with some that hold a small part of it.
+#[test]
+fn files_larger_than_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rows, cols) = (150, 203);
+    for bytes in [1, 2, 3, 4, 8, 16] {
+        let data: Vec<u8> = (0..rows * cols * bytes).map(|at| (at * 7 / 5) as u8).collect();
+        let moved: Vec<u8> = (0..rows * cols)
+            .flat_map(|at| {
+                let element = (at % rows * cols + at / rows) * bytes;
+                data[element..element + bytes].to_vec()
+            })
+            .collect();
+        let descr = format!("'|V{bytes}'");
+        let original = file(&descr, &format!("({rows}, {cols})"), false, &data);
+        let expected = file(&descr, &format!("({cols}, {rows})"), false, &moved);
+        fs::write(folder.path().join("in.npy"), original).unwrap();
+        for device in ["cpu", "sim"] {
+            for memory in ["4KiB", "70000", "1GiB"] {
+                let arguments = ["in.npy", "out.npy", "--device", device, "--memory", memory];
+                let output = npy(folder.path(), &arguments);
+                assert!(output.status.success(), "{}", said(&output));
+                let found = fs::read(folder.path().join("out.npy")).unwrap();
+                assert!(found == expected, "{arguments:?}, {bytes} bytes");
+            }
+        }
+    }
+    refuses(folder.path(), &["in.npy", "o", "--memory", "31B"], 1, "the limit is 31");
+    let refused = npy(folder.path(), &["in.npy", "o", "--memory", "1TB"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(names(folder.path()), ["in.npy", "out.npy"]);
+}
+
+/// The system's own account of the most memory that the program had at a time.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_stays_below_its_limit() {
+    const SLACK: u64 = 64 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let side = 12_000;
+    let header = file("'<f4'", &format!("({side}, {side})"), false, b"");
+    let input = File::create(folder.path().join("in.npy")).unwrap();
+    // A file of 576 MB that takes no room on the disk.
+    let length = header.len() as u64 + side * side * 4;
+    (&input).write_all(&header).unwrap();
+    input.set_len(length).unwrap();
+    for (limit, bytes) in [("16MiB", 16 << 20), ("100MiB", 100 << 20)] {
+        let mut child = Command::new(NPY)
+            .current_dir(folder.path())
+            .args(["in.npy", "out.npy", "--device", "cpu", "--memory", limit, "--quiet"])
+            .spawn()
+            .unwrap();
+        let account = format!("/proc/{}/status", child.id());
+        let mut most = 0;
+        // What is left of it when it has ended no longer says.
+        while child.try_wait().unwrap().is_none() {
+            let text = fs::read_to_string(&account).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+            most = kib.map_or(most, |kib| kib << 10).max(most);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(child.wait().unwrap().success());
+        assert!(most > 0 && most <= bytes + SLACK, "{limit}: {most} bytes");
+        assert_eq!(fs::metadata(folder.path().join("out.npy")).unwrap().len(), length);
+    }
+}
+
+/// Signals, and a file system that takes no more: an error or an end, the input as it was, and no output.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_not_finished_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = file("'<f4'", "(9000, 9000)", false, b"");
+    let length = header.len() as u64 + 9000 * 9000 * 4;
+    fs::write(folder.path().join("in.npy"), header).unwrap();
+    let input = File::options().write(true).open(folder.path().join("in.npy")).unwrap();
+    input.set_len(length).unwrap();
+    for signal in ["INT", "TERM", "KILL"] {
+        let mut child = Command::new(NPY)
+            .current_dir(folder.path())
+            .args(["in.npy", "out.npy", "--device", "cpu", "--quiet"])
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(60));
+        let (signal_name, id) = (format!("-{signal}"), child.id().to_string());
+        assert!(Command::new("kill").args([signal_name, id]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), None, "{signal}");
+        assert_eq!(names(folder.path()), ["in.npy"]);
+    }
+    let limited = format!("trap '' XFSZ; ulimit -f 16; exec {NPY} in.npy out.npy --quiet");
+    let mut shell = Command::new("sh");
+    let output = shell.current_dir(folder.path()).args(["-c", &limited]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("File too large"), "{}", said(&output));
+    assert_eq!(names(folder.path()), ["in.npy"]);
+    assert_eq!(fs::metadata(folder.path().join("in.npy")).unwrap().len(), length);
 }

@@ -15,6 +15,7 @@
 //! | `workspace` | all steps, threads, and the memory that they take |
 
 pub mod cpu;
+pub mod files;
 mod in_flight;
 mod in_place;
 mod options;
