@@ -300,6 +300,12 @@ fn in_place_by_every_algorithm(device: &Device) {
             }
         }
     }
+    for streams in [1, 2, 3, 8, 100] {
+        for shape in [(1, 9), (40, 90), (90, 40), (64, 64), (128, 192)] {
+            in_place::<u32>(device, options(0, 0, streams, 0), HostInPlace::ThreeStage, shape);
+            in_place::<u64>(device, options(0, 0, streams, 0), HostInPlace::ThreeStage, shape);
+        }
+    }
     let mut matrix = [1u8, 2, 3, 4, 5, 6];
     transpose_in_place(device, &mut matrix, 2, 3).unwrap();
     assert_eq!(matrix, [1, 4, 2, 5, 3, 6]);

@@ -10,6 +10,7 @@
 //! | `divide` | multipliers for division by invariant numbers |
 //! | `tiles` | tile sizes for the staged algorithms |
 //! | `panels`, `stages`, `decomposed` | the algorithms as steps |
+//! | `parts` | three stages for who runs the last two part by part |
 //! | `launches` | each kernel's words, block, grid and shared memory |
 //! | `recipe` | steps, and running them |
 //! | `layouts` | arrays of structures and their conversions |
@@ -26,6 +27,7 @@ mod layouts;
 mod methods;
 mod options;
 mod panels;
+mod parts;
 mod plan;
 mod recipe;
 mod shape;
@@ -37,4 +39,5 @@ mod tiles;
 pub use cycles::census;
 pub(crate) use cycles::destination;
 pub use options::{Carry, InPlace, InPlaceOptions};
+pub(crate) use parts::ThreeStages;
 pub use plan::InPlacePlan;

@@ -123,6 +123,26 @@ pub(super) fn transpose_tiles(
     recipe.pass(launch, 0);
 }
 
+/// Transposes `instances` matrices of `rows × cols` super-elements of `length` elements, or says why it cannot be done.
+pub(super) fn permute(
+    recipe: &mut Recipe,
+    (rows, cols, length, instances): (usize, usize, usize, usize),
+    shape: &Shape,
+    facts: &Facts,
+    options: &InPlaceOptions,
+) -> Result<(), &'static str> {
+    // One row or one column of super-elements stays as it is.
+    if rows > 1 && cols > 1 {
+        let slots = Slots::dense(rows, cols, length, instances);
+        if let Some(reason) = slots.refusal(shape.element_bytes(), facts, options) {
+            return Err(reason);
+        }
+        let (launch, flags) = slots.launch(shape.element_bytes(), facts, options);
+        recipe.pass(launch, flags);
+    }
+    Ok(())
+}
+
 /// The steps with a tile of `m × n`, or why there are none.
 pub(super) fn recipe(
     stages: Stages,
@@ -135,16 +155,7 @@ pub(super) fn recipe(
     let (tile_rows, tile_cols) = (rows / m, cols / n);
     let mut recipe = Recipe { tile: Some((m, n)), ..Recipe::default() };
     let permute = |recipe: &mut Recipe, rows, cols, length, instances| {
-        // One row or one column of super-elements stays as it is.
-        if rows > 1 && cols > 1 {
-            let slots = Slots::dense(rows, cols, length, instances);
-            if let Some(reason) = slots.refusal(shape.element_bytes(), facts, options) {
-                return Err(reason);
-            }
-            let (launch, flags) = slots.launch(shape.element_bytes(), facts, options);
-            recipe.pass(launch, flags);
-        }
-        Ok(())
+        permute(recipe, (rows, cols, length, instances), shape, facts, options)
     };
     match stages {
         Stages::Three => permute(&mut recipe, rows, tile_cols, n, 1)?,

@@ -3,12 +3,14 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `frontier` | a matrix that the device holds: results go down while the rest still comes up |
+//! | `three_stage` | the scheme of Sung et al.: up, three stages in place, and down, the last two stages over several streams |
 //! | `panels` | a matrix larger than the device's memory: panels through the device, super-elements by the host |
 //!
 //! A square needs none of these: pairs of tiles change places, by the same way as tiles of two arrays.
 
 mod frontier;
 mod panels;
+mod three_stage;
 
 use super::plan::HostPlan;
 use super::workspace::{Arrays, Workspace};
@@ -27,6 +29,9 @@ pub enum HostInPlace {
     Pairs,
     /// The device holds the matrix and some columns more. Results are written to host memory as soon as what was there has come up.
     Frontier,
+    /// The device holds the matrix, and transposes it in place in three stages; the last two of them are shared out to
+    /// [`streams`](HostOptions::streams), and overlap with the way back. By Sung et al.; the sides need useful divisors.
+    ThreeStage,
     /// Panels of rows are transposed on the device, which holds a few of them; then the host moves super-elements along cycles.
     Panels,
     /// The first that serves the matrix and the device's memory.
@@ -36,14 +41,20 @@ pub enum HostInPlace {
 
 impl HostInPlace {
     /// Every algorithm, [`Auto`](Self::Auto) last.
-    pub const ALL: &'static [HostInPlace] =
-        &[HostInPlace::Pairs, HostInPlace::Frontier, HostInPlace::Panels, HostInPlace::Auto];
+    pub const ALL: &'static [HostInPlace] = &[
+        HostInPlace::Pairs,
+        HostInPlace::Frontier,
+        HostInPlace::ThreeStage,
+        HostInPlace::Panels,
+        HostInPlace::Auto,
+    ];
 
     /// The name, as [`FromStr`] reads it.
     pub fn name(self) -> &'static str {
         match self {
             HostInPlace::Pairs => "pairs",
             HostInPlace::Frontier => "frontier",
+            HostInPlace::ThreeStage => "three-stage",
             HostInPlace::Panels => "panels",
             HostInPlace::Auto => "auto",
         }
@@ -162,6 +173,7 @@ impl Workspace {
                 }
                 HostInPlace::Pairs => self.pairs(matrix),
                 HostInPlace::Frontier => frontier::transpose(self, matrix),
+                HostInPlace::ThreeStage => three_stage::transpose(self, matrix),
                 HostInPlace::Panels | HostInPlace::Auto => panels::transpose(self, matrix),
             }
         }
