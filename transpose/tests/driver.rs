@@ -11,7 +11,8 @@ use support::recording::{
     FOREIGN, answer_events, contexts, fail, fail_each_call, live, refuse, set_attribute,
     set_current, take_calls, take_events, take_log, with_recording,
 };
-use transpose::{Device, DeviceMatrix, DeviceTensor, Error, Graph, PinnedBuffer, Plan, Strategy};
+use transpose::host::{HostInPlace, HostOptions, HostView, HostViewMut, Workspace};
+use transpose::{Device, DeviceMatrix, DeviceTensor, Error, Graph, PinnedBuffer, Plan, Strategy, TensorLayout};
 
 /// `CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`.
 const MEMORY_POOLS: u32 = 115;
@@ -66,6 +67,32 @@ fn streams() -> Result<(), Error> {
     graph.replay([(src.view().t(), dst.view_mut())])
 }
 
+/// Every way in which arrays of the host are moved, in several tiles each, by one thread, so that its calls are numbered.
+fn host_arrays() -> Result<(), Error> {
+    const SIDE: usize = 64;
+    let device = &Device::cuda(0)?;
+    let mut options = HostOptions::default();
+    (options.threads, options.streams, options.tile_bytes) = (1, 2, 1 << 13);
+    let square = TensorLayout::contiguous(&[SIDE, SIDE], 4)?;
+    let mut workspace = Workspace::new(device, options);
+    let src = PinnedBuffer::<u32>::zeroed(device, SIDE * SIDE)?;
+    let mut dst = PinnedBuffer::<u32>::zeroed(device, SIDE * SIDE)?;
+    let to = HostViewMut::pinned(&mut dst, &square)?;
+    workspace.transpose_into(HostView::pinned(&src, &square)?, to)?;
+    let (pageable, mut result) = (vec![1u32; SIDE * SIDE], vec![0; SIDE * SIDE]);
+    let to = HostViewMut::new(&mut result, &square)?;
+    workspace.transpose_into(HostView::new(&pageable, &square)?, to)?;
+    for algorithm in [HostInPlace::Frontier, HostInPlace::ThreeStage] {
+        let matrix = HostViewMut::pinned(&mut dst, &square)?;
+        workspace.transpose_in_place(matrix, algorithm)?;
+    }
+    for algorithm in [HostInPlace::Pairs, HostInPlace::Panels] {
+        let matrix = HostViewMut::new(&mut result, &square)?;
+        workspace.transpose_in_place(matrix, algorithm)?;
+    }
+    Ok(())
+}
+
 fn code_of(error: &Error) -> Option<u32> {
     match error {
         Error::Cuda { code, name: None, text: None, .. } => Some(*code),
@@ -95,6 +122,16 @@ fn every_call_that_fails_between_streams_is_an_error() {
         // A stream that is dropped waits for its work, and has nobody to tell what came of it.
         let silent = |function: &str| is_replaced(function) || function == "cuStreamSynchronize";
         fail_each_call(streams, code_of, silent);
+    });
+}
+
+/// Nothing leaks, and no work is left that uses memory of the host, whichever call fails.
+#[test]
+fn every_call_that_fails_between_host_arrays_is_an_error() {
+    with_recording("every_call_that_fails_between_host_arrays_is_an_error", || {
+        // Where all work has been waited for, it is waited for once more, in case that there was an error before.
+        let silent = |function: &str| is_replaced(function) || function == "cuStreamSynchronize";
+        fail_each_call(host_arrays, code_of, silent);
     });
 }
 
