@@ -12,7 +12,9 @@ use support::recording::{
     set_current, take_calls, take_events, take_log, with_recording,
 };
 use transpose::host::{HostInPlace, HostOptions, HostView, HostViewMut, Workspace};
-use transpose::{Device, DeviceMatrix, DeviceTensor, Error, Graph, PinnedBuffer, Plan, Strategy, TensorLayout};
+use transpose::{
+    Device, DeviceMatrix, DeviceTensor, Error, Graph, PinnedBuffer, Plan, Strategy, TensorLayout,
+};
 
 /// `CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`.
 const MEMORY_POOLS: u32 = 115;

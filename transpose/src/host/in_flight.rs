@@ -1,5 +1,6 @@
 //! One step on its way: up, into its other order, and down, in a stream of its own.
 
+use super::options::Bus;
 use super::plan::aligned;
 use super::schedule::Move;
 use super::stretches::{copies, gather, in_memory_order, packed, scatter};
@@ -18,6 +19,8 @@ pub(super) struct Flight<'a, T> {
     addresses: [u64; 2],
     /// Pinned memory for what comes up and for what goes down, where a side goes through the ring.
     staging: [Option<NonNull<T>>; 2],
+    /// Who brings elements up and down where there is no staging.
+    bus: [Bus; 2],
     under_way: Option<UnderWay>,
 }
 
@@ -33,8 +36,13 @@ struct UnderWay {
 unsafe impl<T: Pod> Send for Flight<'_, T> {}
 
 impl<'a, T: Pod> Flight<'a, T> {
-    pub fn new(stream: &'a Device, addresses: [u64; 2], staging: [Option<NonNull<T>>; 2]) -> Self {
-        Flight { stream, addresses, staging, under_way: None }
+    pub fn new(
+        stream: &'a Device,
+        addresses: [u64; 2],
+        staging: [Option<NonNull<T>>; 2],
+        bus: [Bus; 2],
+    ) -> Self {
+        Flight { stream, addresses, staging, bus, under_way: None }
     }
 
     /// Queues all work of a step.
@@ -61,8 +69,15 @@ impl<'a, T: Pod> Flight<'a, T> {
             }
             for (Move { from, to }, at) in &placed {
                 let [up, down] = self.addresses.map(|address| address + *at as u64);
-                let source = TensorView::<T>::valid(self.stream, up, packed(from, size)?);
-                source.copy_into(TensorViewMut::valid(self.stream, down, packed(to, size)?))?;
+                let source = match self.bus[0] {
+                    Bus::Fused => TensorView::<T>::valid(self.stream, reached(arrays.src), *from),
+                    _ => TensorView::valid(self.stream, up, packed(from, size)?),
+                };
+                let (address, layout) = match self.bus[1] {
+                    Bus::Fused => (reached(arrays.dst), *to),
+                    _ => (down, packed(to, size)?),
+                };
+                source.copy_into(TensorViewMut::valid(self.stream, address, layout))?;
             }
             for (part, at) in &placed {
                 self.download(&in_memory_order(&part.to)?, *at, arrays)?;
@@ -88,9 +103,19 @@ impl<'a, T: Pod> Flight<'a, T> {
                     .stream
                     .upload_rows_later(one_row(address, from.len() * size), staging.cast());
             }
-            copies(from, size, address).try_for_each(|(rows, start)| {
-                self.stream.upload_rows_later(rows, arrays.src.add(start).cast())
-            })
+            match self.bus[0] {
+                Bus::Fused => Ok(()),
+                Bus::Kernel => {
+                    let there = TensorView::<T>::valid(self.stream, reached(arrays.src), *from);
+                    let here = TensorLayout::contiguous(from.shape(), size)?;
+                    there.copy_into(TensorViewMut::valid(self.stream, address, here))
+                }
+                Bus::Engine | Bus::Auto => {
+                    copies(from, size, address).try_for_each(|(rows, start)| {
+                        self.stream.upload_rows_later(rows, arrays.src.add(start).cast())
+                    })
+                }
+            }
         }
     }
 
@@ -106,9 +131,19 @@ impl<'a, T: Pod> Flight<'a, T> {
                 let row = one_row(address, to.len() * size);
                 return self.stream.download_rows_later(row, staging.cast());
             }
-            copies(to, size, address).try_for_each(|(rows, start)| {
-                self.stream.download_rows_later(rows, arrays.dst.add(start).cast())
-            })
+            match self.bus[1] {
+                Bus::Fused => Ok(()),
+                Bus::Kernel => {
+                    let here = TensorLayout::contiguous(to.shape(), size)?;
+                    let there = TensorViewMut::valid(self.stream, reached(arrays.dst), *to);
+                    TensorView::<T>::valid(self.stream, address, here).copy_into(there)
+                }
+                Bus::Engine | Bus::Auto => {
+                    copies(to, size, address).try_for_each(|(rows, start)| {
+                        self.stream.download_rows_later(rows, arrays.dst.add(start).cast())
+                    })
+                }
+            }
         }
     }
 
@@ -135,4 +170,9 @@ impl<'a, T: Pod> Flight<'a, T> {
 /// Bytes that lie together on both sides.
 fn one_row(address: u64, bytes: usize) -> Rows {
     Rows { address, pitch: bytes, row_bytes: bytes, count: 1, host_pitch: bytes }
+}
+
+/// Where kernels find pinned memory: with unified addressing, which every 64-bit driver has, where the host finds it.
+fn reached<T>(host: *const T) -> u64 {
+    host.expose_provenance() as u64
 }

@@ -28,7 +28,7 @@ mod view;
 mod workspace;
 
 pub use in_place::{HostInPlace, transpose_in_place};
-pub use options::HostOptions;
+pub use options::{Bus, HostOptions};
 pub use view::{HostView, HostViewMut};
 pub use workspace::{Progress, Watch, Workspace};
 

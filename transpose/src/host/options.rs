@@ -1,5 +1,20 @@
 //! What a caller may choose of moves between host arrays: how much memory, how many streams and threads, how large tiles.
 
+/// Who moves elements over the bus, to and from memory that the device reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Bus {
+    /// What was measured to be the fastest.
+    #[default]
+    Auto,
+    /// The device's copy engines.
+    Engine,
+    /// Kernels that load or store the host's memory, and move nothing else.
+    Kernel,
+    /// The kernels that bring elements into their order.
+    Fused,
+}
+
 /// How moves between host arrays are done. What is 0 is chosen by the library.
 ///
 /// ```
@@ -22,4 +37,8 @@ pub struct HostOptions {
     pub tile_bytes: usize,
     /// How the sides of a tile lean: stretches that lie together are `2^lean` times as long in the source as in the destination.
     pub lean: i32,
+    /// Who brings elements up, on a GPU.
+    pub upload: Bus,
+    /// Who brings elements down, on a GPU.
+    pub download: Bus,
 }

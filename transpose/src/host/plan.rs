@@ -1,6 +1,6 @@
 //! From host arrays and options to a schedule, routes and the number of streams: pure arithmetic, without a device.
 
-use super::options::HostOptions;
+use super::options::{Bus, HostOptions};
 use super::schedule::Schedule;
 use super::stretches::in_memory_order;
 use super::tiles::Tiles;
@@ -17,7 +17,7 @@ const SHORTEST_ROW: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     /// From or to where the elements are.
-    Direct,
+    Direct(Bus),
     /// Through pinned memory, from and to which threads copy.
     Ring,
 }
@@ -83,12 +83,13 @@ impl HostPlan {
         };
         // By tiles as large as they may be; the budget makes them smaller, and stretches short, only where it must.
         let tiles = cut(or(options.tile_bytes, DEFAULTS.direct_tile));
-        let route = |side: Side| -> Result<Route> {
+        let route = |side: Side, bus: Bus| -> Result<Route> {
             let run = in_memory_order(&tiles.get(0).of(side.layout)?)?.run() * element_bytes;
             let reaches = side.pinned && run >= SHORTEST_ROW;
-            Ok(if reaches { Route::Direct } else { Route::Ring })
+            Ok(if reaches { Route::Direct(bus) } else { Route::Ring })
         };
-        let (upload, download) = (route(src)?, route(dst)?);
+        let upload = route(src, measured(options.upload, Bus::Engine))?;
+        let download = route(dst, measured(options.download, Bus::Engine))?;
         let share = Share::of([upload, download], element_bytes, options, cores)?;
         let (src, dst, tiles) = (*src.layout, *dst.layout, cut(share.bytes));
         let schedule = Schedule::Tiles { src, dst, tiles };
@@ -106,7 +107,7 @@ impl HostPlan {
         options: &HostOptions,
         cores: usize,
     ) -> Result<Self> {
-        let routes = [if pinned { Route::Direct } else { Route::Ring }; 2];
+        let routes = in_place(pinned, options);
         // A step is a pair of tiles.
         let share = Share::of(routes, 2 * element_bytes, options, cores)?;
         let mut tile = (share.bytes / 2 / element_bytes).isqrt().clamp(1, side);
@@ -133,7 +134,7 @@ impl HostPlan {
         options: &HostOptions,
         cores: usize,
     ) -> Result<Self> {
-        let routes = [if pinned { Route::Direct } else { Route::Ring }; 2];
+        let routes = in_place(pinned, options);
         let row = cols * element_bytes;
         let wanted = HostOptions { tile_bytes: options.tile_bytes.max(row), ..*options };
         let share = Share::of(routes, row, &wanted, cores)?;
@@ -229,6 +230,23 @@ impl Budget {
         }
         Ok(Share { threads, depth, bytes })
     }
+}
+
+/// The routes of moves in one memory: nothing is stored before all is loaded, so not both by the same kernel.
+fn in_place(pinned: bool, options: &HostOptions) -> [Route; 2] {
+    let upload = match measured(options.upload, Bus::Engine) {
+        Bus::Fused => Bus::Kernel,
+        other => other,
+    };
+    match pinned {
+        true => [upload, measured(options.download, Bus::Engine)].map(Route::Direct),
+        false => [Route::Ring; 2],
+    }
+}
+
+/// Who was chosen, or else who was measured to be the fastest.
+fn measured(chosen: Bus, fastest: Bus) -> Bus {
+    if chosen == Bus::Auto { fastest } else { chosen }
 }
 
 /// What was chosen, or else the default.

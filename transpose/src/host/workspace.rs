@@ -2,7 +2,7 @@
 
 use super::in_flight::Flight;
 use super::plan::{ALIGNMENT, HostPlan, Route, Side};
-use super::{HostOptions, HostView, HostViewMut};
+use super::{Bus, HostOptions, HostView, HostViewMut};
 use crate::device::{Buffer, Device, HostMemory};
 use crate::{Error, Result};
 use bytemuck::Pod;
@@ -192,7 +192,12 @@ impl Workspace {
                 Some(unsafe { memory.start().add(at) }.cast())
             });
             let outgoing = address + plan.slot_bytes as u64;
-            Flight::new(&self.streams[number], [address, outgoing], staging)
+            // A simulated device does not reach the host's memory.
+            let bus = rings.map(|route| match route {
+                Route::Direct(bus) if self.device.is_gpu() => bus,
+                _ => Bus::Engine,
+            });
+            Flight::new(&self.streams[number], [address, outgoing], staging, bus)
         };
         (0..plan.slots()).map(slot).collect()
     }

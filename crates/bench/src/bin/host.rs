@@ -15,9 +15,10 @@ use bench::with_element;
 use bytemuck::Pod;
 use clap::{Parser, ValueEnum};
 use indicatif::ProgressBar;
+use rayon::prelude::*;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use transpose::host::{HostInPlace, HostOptions, HostView, HostViewMut, Workspace};
+use transpose::host::{Bus, HostInPlace, HostOptions, HostView, HostViewMut, Workspace, cpu};
 use transpose::{Device, DeviceMatrix, PinnedBuffer, TensorLayout};
 
 /// Measure transposition of matrices in host memory.
@@ -112,10 +113,16 @@ fn options(change: impl FnOnce(&mut HostOptions)) -> HostOptions {
 impl Table<'_> {
     /// The median time of some calls, after one that does not count; `None` where times mean nothing.
     fn time(&self, mut work: impl FnMut() -> Result<()>) -> Result<Option<Duration>> {
-        work()?;
         if !self.device.is_gpu() {
+            work()?;
             return Ok(None);
         }
+        self.time_of_host(work)
+    }
+
+    /// The same for work of the host, whose times always mean something.
+    fn time_of_host(&self, mut work: impl FnMut() -> Result<()>) -> Result<Option<Duration>> {
+        work()?;
         let mut times = Vec::new();
         for _ in 0..self.arguments.reps {
             let start = Instant::now();
@@ -196,21 +203,21 @@ impl Table<'_> {
             one(self, format!("pinned, {mib} MiB of device memory"), limited)?;
         }
         if self.arguments.sweep {
-            for mib in [4, 16, 64] {
-                for lean in [-4, -2, 0, 2, 4] {
-                    let name = format!("pinned, tiles of {mib} MiB, lean {lean}");
-                    one(
-                        self,
-                        name,
-                        options(|options| {
-                            (options.tile_bytes, options.lean) = (mib * MIB, lean);
-                        }),
-                    )?;
+            for [upload, download] in [
+                [Bus::Engine, Bus::Kernel],
+                [Bus::Kernel, Bus::Engine],
+                [Bus::Kernel, Bus::Kernel],
+                [Bus::Engine, Bus::Fused],
+                [Bus::Fused, Bus::Engine],
+            ] {
+                for (mib, lean) in [(8, 8), (16, 4), (16, 0), (16, -4), (8, -8), (64, 2), (2, 0)] {
+                    let chosen = options(|options| {
+                        (options.tile_bytes, options.lean) = (mib * MIB, lean);
+                        (options.upload, options.download) = (upload, download);
+                    });
+                    let name = format!("up {upload:?}, down {download:?}, {mib} MiB, lean {lean}");
+                    one(self, name, chosen)?;
                 }
-            }
-            for streams in [2, 3, 4, 8, 12] {
-                let chosen = options(|options| options.streams = streams);
-                one(self, format!("pinned, {streams} streams"), chosen)?;
             }
         }
         Ok(())
@@ -225,11 +232,8 @@ impl Table<'_> {
         let mut buffer = PinnedBuffer::<T>::zeroed(self.device, elements)?;
         buffer.write()?.copy_from_slice(&original);
         for (rows, cols) in shapes {
-            for algorithm in [HostInPlace::Pairs, HostInPlace::Frontier] {
-                if algorithm == HostInPlace::Pairs && rows != cols {
-                    continue;
-                }
-                let mut workspace = Workspace::new(self.device, HostOptions::default());
+            for (algorithm, name, options) in self.in_place_ways(rows == cols) {
+                let mut workspace = Workspace::new(self.device, options);
                 let mut turned = false;
                 let time = self.time(|| {
                     let (down, along) = if turned { (cols, rows) } else { (rows, cols) };
@@ -244,13 +248,33 @@ impl Table<'_> {
                     false => buffer.read()? == &original[..],
                 };
                 ensure!(right, "wrong result in place");
-                self.row(format!("in place, {algorithm}, {rows} × {cols}"), time, Some(&workspace));
+                self.row(format!("in place, {name}, {rows} × {cols}"), time, Some(&workspace));
                 if turned {
                     buffer.write()?.copy_from_slice(&original);
                 }
             }
         }
         Ok(())
+    }
+
+    /// The algorithms in place, and by how many streams.
+    fn in_place_ways(&self, square: bool) -> Vec<(HostInPlace, String, HostOptions)> {
+        let plain =
+            |algorithm: HostInPlace| (algorithm, algorithm.to_string(), HostOptions::default());
+        let queues = |algorithm: HostInPlace, streams: usize| {
+            let name = format!("{algorithm}, Q = {streams}");
+            (algorithm, name, options(|options| options.streams = streams))
+        };
+        let mut ways = vec![];
+        if square {
+            ways.extend([queues(HostInPlace::Pairs, 1), plain(HostInPlace::Pairs)]);
+        }
+        ways.push(plain(HostInPlace::Frontier));
+        let by_kernel = options(|options| options.upload = Bus::Kernel);
+        ways.push((HostInPlace::Frontier, "frontier, up by kernels".into(), by_kernel));
+        let most = if self.arguments.sweep { &[1, 2, 3, 4, 6, 8, 12, 16][..] } else { &[1, 4] };
+        ways.extend(most.iter().map(|&streams| queues(HostInPlace::ThreeStage, streams)));
+        ways
     }
 
     fn pageable<T: Pod + PartialEq + Send + Sync>(&mut self) -> Result<()> {
@@ -288,6 +312,21 @@ impl Table<'_> {
                 one(self, format!("pageable, lean {lean}"), chosen)?;
             }
         }
+        for threads in [1, 0] {
+            let time = self.time_of_host(|| {
+                let from = HostView::matrix(&src, rows, cols)?;
+                Ok(cpu::transpose_into(from, HostViewMut::matrix(&mut dst, cols, rows)?, threads)?)
+            })?;
+            ensure!(is_transpose_by_all(&src, self.shape, &dst), "wrong result");
+            let name = if threads == 1 { "CPU, one core" } else { "CPU, all cores" };
+            self.row(name.into(), time, None);
+        }
+        let time = self.time_of_host(|| {
+            let chunks = dst.par_chunks_mut(4 * MIB).zip(src.par_chunks(4 * MIB));
+            chunks.for_each(|(to, from)| to.copy_from_slice(from));
+            Ok(())
+        })?;
+        self.row("copy from memory to memory by all cores".into(), time, None);
         let start = Instant::now();
         let from = HostView::matrix(&src, rows, cols)?;
         transpose::host::transpose_into(

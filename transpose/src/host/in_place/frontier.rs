@@ -5,9 +5,9 @@
 //! it is turned and goes down. With a part x of the result done, a part 1 − (1 − x)² of the matrix has come up: at equal speeds both ways
 //! all of it takes 1.25 times as long as one way, not twice.
 
-use super::super::HostOptions;
 use super::super::stretches::copies;
 use super::super::workspace::{Settled, Workspace};
+use super::super::{Bus, HostOptions};
 use super::Matrix;
 use crate::device::{Buffer, Device};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
@@ -59,10 +59,12 @@ pub(super) unsafe fn transpose<T: Pod>(workspace: &mut Workspace, matrix: Matrix
     if limit > 0 && needed > limit {
         return Err(Error::HostBudget { needed, limit });
     }
+    let by_kernel =
+        workspace.options().upload == Bus::Kernel && matrix.pinned && workspace.device().is_gpu();
     let (streams, memory) = workspace.streams_and_memory(1 + bands.lanes, needed)?;
     let _settled = Settled(streams);
     // SAFETY: the memory is there, and all work on it and on the host's is done before either goes.
-    unsafe { Frontier { streams, memory, matrix, bands }.run() }
+    unsafe { Frontier { streams, memory, matrix, bands, by_kernel }.run() }
 }
 
 struct Frontier<'a, T> {
@@ -72,6 +74,8 @@ struct Frontier<'a, T> {
     memory: &'a Buffer,
     matrix: Matrix<T>,
     bands: Bands,
+    /// Kernels load what comes up.
+    by_kernel: bool,
 }
 
 impl<T: Pod> Frontier<'_, T> {
@@ -114,6 +118,16 @@ impl<T: Pod> Frontier<'_, T> {
             return Ok(());
         }
         let size = size_of::<T>();
+        if self.by_kernel {
+            // SAFETY: the part lies at the same offsets on both sides; the caller vouches for the host's.
+            unsafe {
+                let host = self.matrix.start.expose_provenance() as u64;
+                let there = TensorView::<T>::valid(&self.streams[0], host, *part);
+                let address = self.memory.address();
+                let here = TensorViewMut::valid(&self.streams[0], address, *part);
+                return there.copy_into(here);
+            }
+        }
         for (mut rows, start) in copies(part, size, 0) {
             rows.address = self.memory.address() + (start * size) as u64;
             rows.pitch = rows.host_pitch;
