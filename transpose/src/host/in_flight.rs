@@ -1,4 +1,7 @@
-//! One step on its way: up, into its other order, and down, in a stream of its own.
+//! One step on its way: up, into its other order, and down.
+//!
+//! All steps come up in one stream, are turned in a second, and go down in a third one, in order by marks. With a stream for each step
+//! the copies of both directions were seen to take turns, at two thirds of the speed.
 
 use super::options::Bus;
 use super::plan::aligned;
@@ -12,9 +15,17 @@ use bytemuck::Pod;
 use smallvec::SmallVec;
 use std::ptr::NonNull;
 
-/// A slot that steps go through one after the other: a stream, and memory for one step on the device, twice, and in the ring.
+/// The streams that all steps share.
+#[derive(Clone, Copy)]
+pub(super) struct Streams<'a> {
+    pub up: &'a Device,
+    pub turn: &'a Device,
+    pub down: &'a Device,
+}
+
+/// A slot that steps go through one after the other: memory for one step on the device, twice, and in the ring.
 pub(super) struct Flight<'a, T> {
-    stream: &'a Device,
+    streams: Streams<'a>,
     /// Of what comes up and of what goes down.
     addresses: [u64; 2],
     /// Pinned memory for what comes up and for what goes down, where a side goes through the ring.
@@ -37,19 +48,19 @@ unsafe impl<T: Pod> Send for Flight<'_, T> {}
 
 impl<'a, T: Pod> Flight<'a, T> {
     pub fn new(
-        stream: &'a Device,
+        streams: Streams<'a>,
         addresses: [u64; 2],
         staging: [Option<NonNull<T>>; 2],
         bus: [Bus; 2],
     ) -> Self {
-        Flight { stream, addresses, staging, bus, under_way: None }
+        Flight { streams, addresses, staging, bus, under_way: None }
     }
 
     /// Queues all work of a step.
     ///
     /// # Safety
     /// - What was under way has landed.
-    /// - The moves' layouts lie in the arrays; until the stream's work is done nobody else writes what is read, nor uses what is
+    /// - The moves' layouts lie in the arrays; until the streams' work is done nobody else writes what is read, nor uses what is
     ///   written. So long the slot's memory lives, which holds the step on the device and in the ring.
     pub unsafe fn start(&mut self, moves: SmallVec<[Move; 2]>, arrays: &Arrays<T>) -> Result<()> {
         let size = size_of::<T>();
@@ -67,24 +78,27 @@ impl<'a, T: Pod> Flight<'a, T> {
             for (part, at) in &placed {
                 self.upload(&in_memory_order(&part.from)?, *at, arrays)?;
             }
+            let Streams { up, turn, down } = self.streams;
+            turn.wait_for(up)?;
             for (Move { from, to }, at) in &placed {
-                let [up, down] = self.addresses.map(|address| address + *at as u64);
+                let [incoming, outgoing] = self.addresses.map(|address| address + *at as u64);
                 let source = match self.bus[0] {
-                    Bus::Fused => TensorView::<T>::valid(self.stream, reached(arrays.src), *from),
-                    _ => TensorView::valid(self.stream, up, packed(from, size)?),
+                    Bus::Fused => TensorView::<T>::valid(turn, reached(arrays.src), *from),
+                    _ => TensorView::valid(turn, incoming, packed(from, size)?),
                 };
                 let (address, layout) = match self.bus[1] {
                     Bus::Fused => (reached(arrays.dst), *to),
-                    _ => (down, packed(to, size)?),
+                    _ => (outgoing, packed(to, size)?),
                 };
-                source.copy_into(TensorViewMut::valid(self.stream, address, layout))?;
+                source.copy_into(TensorViewMut::valid(turn, address, layout))?;
             }
+            down.wait_for(turn)?;
             for (part, at) in &placed {
                 self.download(&in_memory_order(&part.to)?, *at, arrays)?;
             }
         }
-        let mark = self.stream.mark(false)?;
-        self.stream.put(&mark)?;
+        let mark = self.streams.down.mark(false)?;
+        self.streams.down.put(&mark)?;
         self.under_way = Some(UnderWay { mark, placed });
         Ok(())
     }
@@ -100,19 +114,20 @@ impl<'a, T: Pod> Flight<'a, T> {
             if let Some(staging) = self.staging[0].map(|staging| staging.byte_add(at).as_ptr()) {
                 gather(arrays.src, from, staging);
                 return self
-                    .stream
+                    .streams
+                    .up
                     .upload_rows_later(one_row(address, from.len() * size), staging.cast());
             }
             match self.bus[0] {
                 Bus::Fused => Ok(()),
                 Bus::Kernel => {
-                    let there = TensorView::<T>::valid(self.stream, reached(arrays.src), *from);
+                    let there = TensorView::<T>::valid(self.streams.up, reached(arrays.src), *from);
                     let here = TensorLayout::contiguous(from.shape(), size)?;
-                    there.copy_into(TensorViewMut::valid(self.stream, address, here))
+                    there.copy_into(TensorViewMut::valid(self.streams.up, address, here))
                 }
                 Bus::Engine | Bus::Auto => {
                     copies(from, size, address).try_for_each(|(rows, start)| {
-                        self.stream.upload_rows_later(rows, arrays.src.add(start).cast())
+                        self.streams.up.upload_rows_later(rows, arrays.src.add(start).cast())
                     })
                 }
             }
@@ -129,18 +144,18 @@ impl<'a, T: Pod> Flight<'a, T> {
         unsafe {
             if let Some(staging) = self.staging[1].map(|staging| staging.byte_add(at).as_ptr()) {
                 let row = one_row(address, to.len() * size);
-                return self.stream.download_rows_later(row, staging.cast());
+                return self.streams.down.download_rows_later(row, staging.cast());
             }
             match self.bus[1] {
                 Bus::Fused => Ok(()),
                 Bus::Kernel => {
                     let here = TensorLayout::contiguous(to.shape(), size)?;
-                    let there = TensorViewMut::valid(self.stream, reached(arrays.dst), *to);
-                    TensorView::<T>::valid(self.stream, address, here).copy_into(there)
+                    let there = TensorViewMut::valid(self.streams.down, reached(arrays.dst), *to);
+                    TensorView::<T>::valid(self.streams.down, address, here).copy_into(there)
                 }
                 Bus::Engine | Bus::Auto => {
                     copies(to, size, address).try_for_each(|(rows, start)| {
-                        self.stream.download_rows_later(rows, arrays.dst.add(start).cast())
+                        self.streams.down.download_rows_later(rows, arrays.dst.add(start).cast())
                     })
                 }
             }

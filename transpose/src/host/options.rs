@@ -29,7 +29,8 @@ pub struct HostOptions {
     pub device_memory: usize,
     /// The most bytes of pinned memory for the ring that pageable memory goes through; 128 MiB by default.
     pub ring_memory: usize,
-    /// Tiles that are under way at a time, each in a stream of its own, where the device reaches the host's memory by itself.
+    /// How much is under way at a time where the device reaches the host's memory by itself: tiles, or the parts that
+    /// [`HostInPlace::ThreeStage`](super::HostInPlace::ThreeStage) has, each in a stream of its own.
     pub streams: usize,
     /// Threads that bring elements to the ring and from it. Each has two tiles under way.
     pub threads: usize,

@@ -1,6 +1,6 @@
 //! Streams, device memory and pinned memory that calls use again.
 
-use super::in_flight::Flight;
+use super::in_flight::{Flight, Streams};
 use super::plan::{ALIGNMENT, HostPlan, Route, Side};
 use super::{Bus, HostOptions, HostView, HostViewMut};
 use crate::device::{Buffer, Device, HostMemory};
@@ -130,7 +130,7 @@ impl Workspace {
             self.ring = None;
             self.ring = Some((self.device.allocate_host(needed, align)?, needed));
         }
-        self.streams_and_memory(plan.slots(), plan.device_bytes())?;
+        self.streams_and_memory(3, plan.device_bytes())?;
         Ok(())
     }
 
@@ -177,9 +177,11 @@ impl Workspace {
         })
     }
 
-    /// The slots of a plan: a stream, and the slot's part of each memory.
+    /// The slots of a plan: each has its part of each memory.
     fn flights<T: Pod>(&self, plan: &HostPlan) -> Vec<Flight<'_, T>> {
         let device = self.memory.as_ref().map_or(0, Buffer::address);
+        let [up, turn, down, ..] = &self.streams[..] else { return Vec::new() };
+        let streams = Streams { up, turn, down };
         let slot = |number: usize| {
             let address = device + (2 * number * plan.slot_bytes) as u64;
             let rings = [plan.upload, plan.download];
@@ -197,7 +199,7 @@ impl Workspace {
                 Route::Direct(bus) if self.device.is_gpu() => bus,
                 _ => Bus::Engine,
             });
-            Flight::new(&self.streams[number], [address, outgoing], staging, bus)
+            Flight::new(streams, [address, outgoing], staging, bus)
         };
         (0..plan.slots()).map(slot).collect()
     }

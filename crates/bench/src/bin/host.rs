@@ -37,7 +37,7 @@ struct Arguments {
     #[arg(long, default_value_t = 5, value_parser = program::count)]
     reps: usize,
     /// What to measure.
-    #[arg(long, value_delimiter = ',', default_value = "pinned,in-place,pageable")]
+    #[arg(long, value_delimiter = ',', default_value = "pinned,in-place,pageable,cpu")]
     ways: Vec<Way>,
     /// The most device memory, in MiB: the pinned way is measured with it too.
     #[arg(long)]
@@ -58,6 +58,8 @@ enum Way {
     Pageable,
     /// In the matrix's own memory, pinned.
     InPlace,
+    /// In ordinary memory, by the CPU.
+    Cpu,
 }
 
 fn main() -> ExitCode {
@@ -83,6 +85,9 @@ fn measure<T: Pod + PartialEq + Send + Sync>(arguments: &Arguments, device: &Dev
     }
     if arguments.ways.contains(&Way::InPlace) {
         table.in_place::<T>()?;
+    }
+    if arguments.ways.contains(&Way::Cpu) {
+        table.cpu::<T>()?;
     }
     if arguments.ways.contains(&Way::Pageable) {
         table.pageable::<T>()?;
@@ -203,14 +208,25 @@ impl Table<'_> {
             one(self, format!("pinned, {mib} MiB of device memory"), limited)?;
         }
         if self.arguments.sweep {
+            for (mib, lean) in
+                [(2, 0), (4, 0), (16, 0), (32, 1), (64, 0), (64, 2), (128, 1), (256, 0)]
+            {
+                for streams in [4, 8] {
+                    let chosen = options(|options| {
+                        (options.tile_bytes, options.lean) = (mib * MIB, lean);
+                        options.streams = streams;
+                    });
+                    let name = format!("{mib} MiB, lean {lean}, {streams} under way");
+                    one(self, name, chosen)?;
+                }
+            }
             for [upload, download] in [
                 [Bus::Engine, Bus::Kernel],
                 [Bus::Kernel, Bus::Engine],
-                [Bus::Kernel, Bus::Kernel],
                 [Bus::Engine, Bus::Fused],
                 [Bus::Fused, Bus::Engine],
             ] {
-                for (mib, lean) in [(8, 8), (16, 4), (16, 0), (16, -4), (8, -8), (64, 2), (2, 0)] {
+                for (mib, lean) in [(8, 8), (16, 0), (8, -8)] {
                     let chosen = options(|options| {
                         (options.tile_bytes, options.lean) = (mib * MIB, lean);
                         (options.upload, options.download) = (upload, download);
@@ -277,6 +293,29 @@ impl Table<'_> {
         ways
     }
 
+    /// The CPU alone, beside a copy by all of its cores.
+    fn cpu<T: Pod + PartialEq + Send + Sync>(&mut self) -> Result<()> {
+        let (rows, cols) = self.shape;
+        let src: Vec<T> = bench::verify::scrambled(rows * cols);
+        let mut dst: Vec<T> = bench::verify::scrambled(rows * cols);
+        for threads in [1, 0] {
+            let time = self.time_of_host(|| {
+                let from = HostView::matrix(&src, rows, cols)?;
+                Ok(cpu::transpose_into(from, HostViewMut::matrix(&mut dst, cols, rows)?, threads)?)
+            })?;
+            ensure!(is_transpose_by_all(&src, self.shape, &dst), "wrong result");
+            let name = if threads == 1 { "CPU, one core" } else { "CPU, all cores" };
+            self.row(name.into(), time, None);
+        }
+        let time = self.time_of_host(|| {
+            let chunks = dst.par_chunks_mut(4 * MIB).zip(src.par_chunks(4 * MIB));
+            chunks.for_each(|(to, from)| to.copy_from_slice(from));
+            Ok(())
+        })?;
+        self.row("copy from memory to memory by all cores".into(), time, None);
+        Ok(())
+    }
+
     fn pageable<T: Pod + PartialEq + Send + Sync>(&mut self) -> Result<()> {
         let (rows, cols) = self.shape;
         let src: Vec<T> = bench::verify::scrambled(rows * cols);
@@ -294,8 +333,8 @@ impl Table<'_> {
         };
         one(self, "pageable".into(), HostOptions::default())?;
         if self.arguments.sweep {
-            for threads in [4, 8, 12, 16] {
-                for kib in [512, 1024, 2048, 4096] {
+            for threads in [8, 16, 24, 32] {
+                for kib in [1024, 2048, 4096] {
                     let name = format!("pageable, {threads} threads, tiles of {kib} KiB");
                     one(
                         self,
@@ -312,21 +351,6 @@ impl Table<'_> {
                 one(self, format!("pageable, lean {lean}"), chosen)?;
             }
         }
-        for threads in [1, 0] {
-            let time = self.time_of_host(|| {
-                let from = HostView::matrix(&src, rows, cols)?;
-                Ok(cpu::transpose_into(from, HostViewMut::matrix(&mut dst, cols, rows)?, threads)?)
-            })?;
-            ensure!(is_transpose_by_all(&src, self.shape, &dst), "wrong result");
-            let name = if threads == 1 { "CPU, one core" } else { "CPU, all cores" };
-            self.row(name.into(), time, None);
-        }
-        let time = self.time_of_host(|| {
-            let chunks = dst.par_chunks_mut(4 * MIB).zip(src.par_chunks(4 * MIB));
-            chunks.for_each(|(to, from)| to.copy_from_slice(from));
-            Ok(())
-        })?;
-        self.row("copy from memory to memory by all cores".into(), time, None);
         let start = Instant::now();
         let from = HostView::matrix(&src, rows, cols)?;
         transpose::host::transpose_into(

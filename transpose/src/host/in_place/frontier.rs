@@ -9,7 +9,7 @@ use super::super::stretches::copies;
 use super::super::workspace::{Settled, Workspace};
 use super::super::{Bus, HostOptions};
 use super::Matrix;
-use crate::device::{Buffer, Device};
+use crate::device::{Buffer, Device, Mark};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;
@@ -18,7 +18,7 @@ use bytemuck::Pod;
 const LANES: usize = 3;
 
 /// Bytes of a band, if its rows are not longer.
-const BAND: usize = 64 << 20;
+const BAND: usize = 256 << 20;
 
 /// How the result is cut up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,14 +61,14 @@ pub(super) unsafe fn transpose<T: Pod>(workspace: &mut Workspace, matrix: Matrix
     }
     let by_kernel =
         workspace.options().upload == Bus::Kernel && matrix.pinned && workspace.device().is_gpu();
-    let (streams, memory) = workspace.streams_and_memory(1 + bands.lanes, needed)?;
+    let (streams, memory) = workspace.streams_and_memory(3, needed)?;
     let _settled = Settled(streams);
     // SAFETY: the memory is there, and all work on it and on the host's is done before either goes.
     unsafe { Frontier { streams, memory, matrix, bands, by_kernel }.run() }
 }
 
 struct Frontier<'a, T> {
-    /// One for what comes up, and one for each lane.
+    /// For what comes up, for what is turned, and for what goes down.
     streams: &'a [Device],
     /// The matrix, and behind it the lanes.
     memory: &'a Buffer,
@@ -84,8 +84,10 @@ impl<T: Pod> Frontier<'_, T> {
     unsafe fn run(&self) -> Result<()> {
         let Matrix { rows, cols, .. } = self.matrix;
         let whole = TensorLayout::contiguous(&[rows, cols], size_of::<T>())?;
-        let up = &self.streams[0];
+        let [up, turn, down] = self.streams else { unreachable!("three streams were asked for") };
         let mut rows_up = 0;
+        // Behind the last band of each lane on its way down.
+        let mut gone: Vec<Option<Mark>> = (0..self.bands.lanes).map(|_| None).collect();
         for (number, first) in (0..cols).step_by(self.bands.cols).enumerate() {
             let last = (first + self.bands.cols).min(cols);
             // The rows that the band overwrites: of those before, it has all; of these, what lies before the band has come up.
@@ -98,13 +100,16 @@ impl<T: Pod> Frontier<'_, T> {
                 self.upload(&over)?;
                 self.upload(&rest)?;
             }
-            let mark = up.mark(false)?;
-            up.put(&mark)?;
+            turn.wait_for(up)?;
             let lane = number % self.bands.lanes;
-            let stream = &self.streams[1 + lane];
-            stream.wait_for_mark(&mark)?;
+            if let Some(mark) = &gone[lane] {
+                turn.wait_for_mark(mark)?;
+            }
             // SAFETY: all of the columns are up, and what is overwritten is.
-            unsafe { self.download(stream, lane, &whole, first..last)? };
+            unsafe { self.download([turn, down], lane, &whole, first..last)? };
+            let mark = down.mark(false)?;
+            down.put(&mark)?;
+            gone[lane] = Some(mark);
         }
         self.streams.iter().try_for_each(Device::synchronize)
     }
@@ -143,10 +148,10 @@ impl<T: Pod> Frontier<'_, T> {
     ///
     /// # Safety
     /// Those of [`run`](Self::run); the columns are on the device, and what lies in host memory where the band belongs is too, when the
-    /// stream comes to it.
+    /// first stream comes to it.
     unsafe fn download(
         &self,
-        stream: &Device,
+        [turn, down]: [&Device; 2],
         lane: usize,
         whole: &TensorLayout,
         cols: std::ops::Range<usize>,
@@ -159,11 +164,12 @@ impl<T: Pod> Frontier<'_, T> {
         // SAFETY: the columns lie in the matrix's memory, the band in its lane's.
         unsafe {
             let columns = whole.slice(1, cols, 1)?;
-            let source = TensorView::<T>::valid(stream, self.memory.address(), columns.t());
-            source.copy_into(TensorViewMut::valid(stream, band, turned))?;
+            let source = TensorView::<T>::valid(turn, self.memory.address(), columns.t());
+            source.copy_into(TensorViewMut::valid(turn, band, turned))?;
+            down.wait_for(turn)?;
             for (copied, start) in copies(&turned, size, band) {
                 let host = self.matrix.start.add(at + start);
-                stream.download_rows_later(copied, host.cast())?;
+                down.download_rows_later(copied, host.cast())?;
             }
         }
         Ok(())
