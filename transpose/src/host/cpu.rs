@@ -1,7 +1,7 @@
 //! Moves between host arrays by the CPU alone, for machines without a GPU: in blocks that stay in its caches, by all of its cores.
 
 use super::tiles::Tiles;
-use super::turn::{self, Stores};
+use super::turn::{self, Scratch, Stores};
 use super::workspace::{Arrays, Progress, Watch};
 use super::{HostView, HostViewMut};
 use crate::{Error, Result};
@@ -61,6 +61,10 @@ pub fn copy_into_watched<T: Pod>(
     if from.is_empty() || size == 0 {
         return Ok(());
     }
+    // Tiles that follow each other follow each other in the source, too.
+    let mut axes: Vec<usize> = (0..from.rank()).collect();
+    axes.sort_by_key(|&axis| std::cmp::Reverse(from.strides()[axis].unsigned_abs()));
+    let (from, to) = (from.permute_axes(&axes)?, to.permute_axes(&axes)?);
     let total = to.len() * size;
     let stores = if total >= FAR { Stores::Far } else { Stores::Near };
     let tiles = Tiles::new(&from, &to, (TILE / size).max(1), 0);
@@ -70,7 +74,7 @@ pub fn copy_into_watched<T: Pod>(
         done: Mutex::new(0u64),
     };
     let by_one = || {
-        let work = &work;
+        let (work, mut scratch) = (&work, Scratch::default());
         loop {
             let number = work.next.fetch_add(1, Ordering::Relaxed);
             if number >= tiles.count() {
@@ -79,7 +83,9 @@ pub fn copy_into_watched<T: Pod>(
             let tile = tiles.get(number);
             let (from, to) = (tile.of(&from)?, tile.of(&to)?);
             // SAFETY: the views borrow the elements of both layouts, those of the destination exclusively; each tile is one thread's.
-            unsafe { turn::turn(work.arrays.src, &from, work.arrays.dst, &to, stores) };
+            unsafe {
+                turn::turn(work.arrays.src, &from, work.arrays.dst, &to, stores, &mut scratch)
+            };
             let mut done = work.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             *done += (to.len() * size) as u64;
             watch(Progress { done: *done, total: total as u64 });

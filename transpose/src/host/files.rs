@@ -5,7 +5,7 @@
 
 use super::stretches::{in_memory_order, packed};
 use super::tiles::Tiles;
-use super::turn::{Stores, turn};
+use super::turn::{Scratch, Stores, turn};
 use super::workspace::{Progress, Watch};
 use crate::device::Device;
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
@@ -252,7 +252,7 @@ impl<T: Pod> Turner<T> {
             Turner::Cpu([incoming, outgoing]) => {
                 let (src, dst) = (incoming.as_ptr(), outgoing.as_mut_ptr());
                 // SAFETY: both buffers hold a tile, and the packed layouts have no gaps.
-                unsafe { turn(src, &from, dst, &to, Stores::Near) };
+                unsafe { turn(src, &from, dst, &to, Stores::Near, &mut Scratch::default()) };
                 Ok(outgoing)
             }
             Turner::Device { stream, memory, buffers: [incoming, outgoing] } => {

@@ -1,7 +1,8 @@
 //! One tile, moved by one core from a layout to another.
 //!
-//! Where the fastest axes of both sides differ, squares as wide as a cache line go through registers and the stack: each line of memory is
-//! read once and written once, as a whole, whatever the distance of rows, so that rows a power of two apart cost no more than others.
+//! Where the fastest axes of both sides differ, squares as wide as a cache line go through registers: each line is read once, whatever the
+//! distance of rows. What will not be looked at again soon is put together to stretches of several lines, and goes to memory past
+//! the caches.
 
 use crate::tensor::{MOST_AXES, TensorLayout};
 use bytemuck::Pod;
@@ -28,6 +29,7 @@ pub(super) unsafe fn turn<T: Pod>(
     dst: *mut T,
     to: &TensorLayout,
     stores: Stores,
+    scratch: &mut Scratch,
 ) {
     let (along, down) = (fastest(from), fastest(to));
     for (start, end) in outer(from, to, [along, down]) {
@@ -41,7 +43,7 @@ pub(super) unsafe fn turn<T: Pod>(
                 src_strides: [stride(from, down), stride(from, along)],
                 dst_strides: [stride(to, down), stride(to, along)],
             };
-            plane.turn(stores);
+            plane.turn(stores, scratch);
         }
     }
     fence(stores);
@@ -103,7 +105,7 @@ struct Plane<T> {
 impl<T: Pod> Plane<T> {
     /// # Safety
     /// Those of [`turn`].
-    unsafe fn turn(&self, stores: Stores) {
+    unsafe fn turn(&self, stores: Stores, scratch: &mut Scratch) {
         let unit = self.src_strides[1] == 1;
         // SAFETY: the caller's obligations.
         unsafe {
@@ -114,11 +116,11 @@ impl<T: Pod> Plane<T> {
                 return self.part(0..self.rows, 0..self.cols);
             }
             match size_of::<T>() {
-                1 => self.squares::<LINE>(stores),
-                2 => self.squares::<{ LINE / 2 }>(stores),
-                4 => self.squares::<{ LINE / 4 }>(stores),
-                8 => self.squares::<{ LINE / 8 }>(stores),
-                16 => self.squares::<{ LINE / 16 }>(stores),
+                1 => self.squares::<LINE>(stores, scratch),
+                2 => self.squares::<{ LINE / 2 }>(stores, scratch),
+                4 => self.squares::<{ LINE / 4 }>(stores, scratch),
+                8 => self.squares::<{ LINE / 8 }>(stores, scratch),
+                16 => self.squares::<{ LINE / 16 }>(stores, scratch),
                 _ => self.part(0..self.rows, 0..self.cols),
             }
         }
@@ -145,27 +147,29 @@ impl<T: Pod> Plane<T> {
     ///
     /// # Safety
     /// Those of [`turn`].
-    unsafe fn squares<const N: usize>(&self, stores: Stores) {
+    unsafe fn squares<const N: usize>(&self, stores: Stores, scratch: &mut Scratch) {
         let (rows, cols) = (self.rows - self.rows % N, self.cols - self.cols % N);
-        let (src_pitch, dst_pitch) = (self.src_strides[0], self.dst_strides[1]);
         let aligned = self.dst.addr().is_multiple_of(LINE)
-            && (dst_pitch * size_of::<T>() as isize) % LINE as isize == 0;
+            && (self.dst_strides[1] * size_of::<T>() as isize) % LINE as isize == 0;
         let far = stores == Stores::Far && aligned;
-        for row in (0..rows).step_by(N) {
-            for col in (0..cols).step_by(N) {
-                let mut square = Square([[T::zeroed(); N]; N]);
-                // SAFETY: the square lies in the plane.
+        let (down, along) = if far { (STRETCH * N, WIDTH) } else { (rows, cols) };
+        for row in (0..rows).step_by(down.max(1)) {
+            for col in (0..cols).step_by(along.max(1)) {
+                let (rows, cols) = (down.min(rows - row), along.min(cols - col));
+                // SAFETY: the part lies in the plane.
                 unsafe {
-                    let src = self.src.offset(row as isize * src_pitch).add(col);
-                    for down in 0..N {
-                        let line = *src.offset(down as isize * src_pitch).cast::<[T; N]>();
-                        for along in 0..N {
-                            square.0[along][down] = line[along];
-                        }
+                    let src = self.src.offset(row as isize * self.src_strides[0]).add(col);
+                    let dst = self.dst.offset(col as isize * self.dst_strides[1]).add(row);
+                    if !far {
+                        self.each_square::<N>(src, (dst, self.dst_strides[1]), rows, cols);
+                        continue;
                     }
-                    let dst = self.dst.offset(col as isize * dst_pitch).add(row);
-                    for (along, line) in square.0.iter().enumerate() {
-                        store(line, dst.offset(along as isize * dst_pitch).cast(), far);
+                    let pitch = PITCH * N;
+                    let lines = scratch.lines();
+                    self.each_square::<N>(src, (lines.cast(), pitch as isize), rows, cols);
+                    for line in 0..cols {
+                        let to = dst.offset(line as isize * self.dst_strides[1]);
+                        stream(lines.add(line * PITCH), to.cast(), rows / N);
                     }
                 }
             }
@@ -176,31 +180,152 @@ impl<T: Pod> Plane<T> {
             self.part(rows..self.rows, 0..self.cols);
         }
     }
+
+    /// Transposes squares of `rows × cols` elements, both multiples of N, to a destination of that pitch, in elements.
+    ///
+    /// # Safety
+    /// As many elements can be read from `src` on, and written from the destination on.
+    unsafe fn each_square<const N: usize>(
+        &self,
+        src: *const T,
+        (dst, pitch): (*mut T, isize),
+        rows: usize,
+        cols: usize,
+    ) {
+        for row in (0..rows).step_by(N) {
+            for col in (0..cols).step_by(N) {
+                // SAFETY: the square lies in what the caller vouches for.
+                unsafe {
+                    let from = src.offset(row as isize * self.src_strides[0]).add(col);
+                    let to = dst.offset(col as isize * pitch).add(row);
+                    square::<T, N>((from, self.src_strides[0]), (to, pitch));
+                }
+            }
+        }
+    }
 }
 
-/// As memory has lines.
+/// A line of memory.
+#[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Square<T, const N: usize>([[T; N]; N]);
+struct Line(
+    #[allow(dead_code, reason = "lines are written and read by their addresses")] [u8; LINE],
+);
 
-/// Stores a line.
+/// Lines of a stretch that goes to memory at once: memory is faster by stretches than by lines.
+const STRETCH: usize = 16;
+
+/// Lines from one stretch's start to the next's in scratch memory: not a power of two, which would have them share places in the caches.
+const PITCH: usize = STRETCH + 1;
+
+/// Stretches that are put together at a time: they stay in a core's own cache.
+const WIDTH: usize = 256;
+
+/// Where one core puts stretches together. Memory is taken when it is needed.
+#[derive(Default)]
+pub(super) struct Scratch(Vec<Line>);
+
+impl Scratch {
+    fn lines(&mut self) -> *mut Line {
+        self.0.resize(WIDTH * PITCH, Line([0; LINE]));
+        self.0.as_mut_ptr()
+    }
+}
+
+/// Transposes a square of N × N elements, on both sides with its pitch in elements: in registers, by interleaving vectors of 16 bytes.
 ///
 /// # Safety
-/// The line can be written at `to`, which is aligned to a line if it goes far.
+/// N rows of N elements can be read, and written.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn store<T: Pod, const N: usize>(line: &[T; N], to: *mut [T; N], far: bool) {
-    #[cfg(target_arch = "x86_64")]
-    if far {
-        use std::arch::x86_64::{__m128i, _mm_load_si128, _mm_stream_si128};
-        let (from, to) = (line.as_ptr().cast::<__m128i>(), to.cast::<__m128i>());
-        for at in 0..LINE / 16 {
-            // SAFETY: both are a line, which is aligned; every x86-64 has the instructions.
-            unsafe { _mm_stream_si128(to.add(at), _mm_load_si128(from.add(at))) };
+unsafe fn square<T: Pod, const N: usize>(src: (*const T, isize), dst: (*mut T, isize)) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_setzero_si128, _mm_storeu_si128};
+    // Vectors of a line, and elements of a vector: as many rows are transposed at a time.
+    const VECTORS: usize = LINE / 16;
+    let count = N / VECTORS;
+    for group in 0..VECTORS {
+        for vector in 0..VECTORS {
+            // SAFETY: every x86-64 has the instructions; `count`, at most 16, rows of 16 bytes lie in the squares.
+            unsafe {
+                let mut rows = [_mm_setzero_si128(); 16];
+                for (row, loaded) in rows[..count].iter_mut().enumerate() {
+                    let line = src.0.offset((group * count + row) as isize * src.1);
+                    *loaded = _mm_loadu_si128(line.cast::<__m128i>().add(vector));
+                }
+                let mut stage = 1;
+                while stage < count {
+                    let before = rows;
+                    for row in 0..count / 2 {
+                        let (one, other) = (before[row], before[row + count / 2]);
+                        [rows[2 * row], rows[2 * row + 1]] = interleaved::<T>(one, other);
+                    }
+                    stage *= 2;
+                }
+                for (row, turned) in rows[..count].iter().enumerate() {
+                    let line = dst.0.offset((vector * count + row) as isize * dst.1);
+                    _mm_storeu_si128(line.cast::<__m128i>().add(group), *turned);
+                }
+            }
         }
-        return;
     }
-    let _ = far;
-    // SAFETY: the caller's obligation.
-    unsafe { *to = *line }
+}
+
+/// The elements of two vectors in turns: those of the lower halves, and those of the upper.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn interleaved<T>(
+    one: std::arch::x86_64::__m128i,
+    other: std::arch::x86_64::__m128i,
+) -> [std::arch::x86_64::__m128i; 2] {
+    use std::arch::x86_64::*;
+    // SAFETY: every x86-64 has the instructions, which touch no memory.
+    unsafe {
+        match size_of::<T>() {
+            1 => [_mm_unpacklo_epi8(one, other), _mm_unpackhi_epi8(one, other)],
+            2 => [_mm_unpacklo_epi16(one, other), _mm_unpackhi_epi16(one, other)],
+            4 => [_mm_unpacklo_epi32(one, other), _mm_unpackhi_epi32(one, other)],
+            _ => [_mm_unpacklo_epi64(one, other), _mm_unpackhi_epi64(one, other)],
+        }
+    }
+}
+
+/// Transposes a square of N × N elements, on both sides with its pitch in elements.
+///
+/// # Safety
+/// N rows of N elements can be read, and written.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+unsafe fn square<T: Pod, const N: usize>(src: (*const T, isize), dst: (*mut T, isize)) {
+    for down in 0..N {
+        for along in 0..N {
+            let (from, to) = (src.0.wrapping_offset(down as isize * src.1), along as isize * dst.1);
+            // SAFETY: the caller's obligation.
+            unsafe { *dst.0.offset(to).add(down) = *from.add(along) };
+        }
+    }
+}
+
+/// Stores lines, past the caches where the processor can do that.
+///
+/// # Safety
+/// So many lines can be read and written; both start on a line.
+unsafe fn stream(from: *const Line, to: *mut Line, lines: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{__m128i, _mm_load_si128, _mm_stream_si128};
+        for at in 0..lines * LINE / 16 {
+            // SAFETY: the caller's obligations; every x86-64 has the instructions.
+            unsafe {
+                let vector = _mm_load_si128(from.cast::<__m128i>().add(at));
+                _mm_stream_si128(to.cast::<__m128i>().add(at), vector);
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: the caller's obligations.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, to, lines)
+    };
 }
 
 /// What went past the caches is there for others when this core says that it is done.
