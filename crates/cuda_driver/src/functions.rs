@@ -105,6 +105,8 @@ table! {
             flags: c_uint,
         );
         cuMemFreeHost(host: *mut c_void);
+        cuMemHostRegister_v2(host: *mut c_void, bytes: usize, flags: c_uint);
+        cuMemHostUnregister(host: *mut c_void);
 
         cuMemsetD8Async(address: DeviceAddress, byte: u8, bytes: usize, stream: RawStream);
         cuMemcpyHtoDAsync_v2(

@@ -107,6 +107,39 @@ impl Context {
         Ok(host.cast())
     }
 
+    /// Locks the pages of a program's own memory, so that every device reaches it.
+    ///
+    /// # Safety
+    /// `bytes` > 0 bytes from `host` on are memory of this process, and stay so until they are
+    /// [unregistered](Self::unregister_host).
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub unsafe fn register_host(
+        &self,
+        host: *mut u8,
+        bytes: usize,
+        flags: HostMemoryFlags,
+    ) -> Result<(), Error> {
+        let _current = self.enter()?;
+        // SAFETY: the caller's obligation.
+        unsafe { self.functions().cuMemHostRegister_v2(host.cast(), bytes, flags.0) }
+    }
+
+    /// Unlocks memory that was [registered](Self::register_host).
+    ///
+    /// # Safety
+    /// - The pointer was registered with this context, and is unregistered once.
+    /// - No work of any device uses the memory any more.
+    ///
+    /// # Errors
+    /// What the driver answers, failures of earlier work included.
+    pub unsafe fn unregister_host(&self, host: *mut u8) -> Result<(), Error> {
+        let _current = self.enter()?;
+        // SAFETY: the caller's obligations.
+        unsafe { self.functions().cuMemHostUnregister(host.cast()) }
+    }
+
     /// Where kernels find page-locked memory that is mapped.
     ///
     /// # Safety

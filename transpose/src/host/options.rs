@@ -19,15 +19,15 @@ pub enum Bus {
 ///
 /// ```
 /// use transpose::host::HostOptions;
-/// let mut options = HostOptions::default();
-/// options.device_memory = 1 << 30;
+/// let options = HostOptions::default().device_memory(1 << 30).streams(8);
+/// assert_eq!(options.device_memory, 1 << 30);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostOptions {
     /// The most bytes of device memory; by default a few hundred MiB, whatever the arrays have.
     pub device_memory: usize,
-    /// The most bytes of pinned memory for the ring that pageable memory goes through; 128 MiB by default.
+    /// The most bytes of pinned memory for the ring that pageable memory goes through; 512 MiB by default.
     pub ring_memory: usize,
     /// How much is under way at a time where the device reaches the host's memory by itself: tiles, or the parts that
     /// [`HostInPlace::ThreeStage`](super::HostInPlace::ThreeStage) has, each in a stream of its own.
@@ -42,4 +42,48 @@ pub struct HostOptions {
     pub upload: Bus,
     /// Who brings elements down, on a GPU.
     pub download: Bus,
+}
+
+impl HostOptions {
+    /// These, with at most so many bytes of device memory.
+    pub fn device_memory(mut self, bytes: usize) -> Self {
+        self.device_memory = bytes;
+        self
+    }
+
+    /// These, with at most so many bytes of pinned memory in the ring.
+    pub fn ring_memory(mut self, bytes: usize) -> Self {
+        self.ring_memory = bytes;
+        self
+    }
+
+    /// These, with so much under way: see [`streams`](#structfield.streams).
+    pub fn streams(mut self, streams: usize) -> Self {
+        self.streams = streams;
+        self
+    }
+
+    /// These, with so many threads for the ring.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// These, with tiles of at most so many bytes.
+    pub fn tile_bytes(mut self, bytes: usize) -> Self {
+        self.tile_bytes = bytes;
+        self
+    }
+
+    /// These, with tiles that [`lean`](#structfield.lean) so.
+    pub fn lean(mut self, lean: i32) -> Self {
+        self.lean = lean;
+        self
+    }
+
+    /// These, with who brings elements up and down.
+    pub fn bus(mut self, upload: Bus, download: Bus) -> Self {
+        (self.upload, self.download) = (upload, download);
+        self
+    }
 }

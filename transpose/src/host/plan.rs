@@ -55,10 +55,10 @@ struct Defaults {
 
 const DEFAULTS: Defaults = Defaults {
     direct_tile: 16 << 20,
-    ring_tile: 2 << 20,
+    ring_tile: 4 << 20,
     streams: 6,
-    most_threads: 16,
-    ring: 128 << 20,
+    most_threads: 32,
+    ring: 512 << 20,
 };
 
 impl HostPlan {

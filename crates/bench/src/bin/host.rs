@@ -220,21 +220,6 @@ impl Table<'_> {
                     one(self, name, chosen)?;
                 }
             }
-            for [upload, download] in [
-                [Bus::Engine, Bus::Kernel],
-                [Bus::Kernel, Bus::Engine],
-                [Bus::Engine, Bus::Fused],
-                [Bus::Fused, Bus::Engine],
-            ] {
-                for (mib, lean) in [(8, 8), (16, 0), (8, -8)] {
-                    let chosen = options(|options| {
-                        (options.tile_bytes, options.lean) = (mib * MIB, lean);
-                        (options.upload, options.download) = (upload, download);
-                    });
-                    let name = format!("up {upload:?}, down {download:?}, {mib} MiB, lean {lean}");
-                    one(self, name, chosen)?;
-                }
-            }
         }
         Ok(())
     }

@@ -117,7 +117,7 @@ pub fn contexts() -> (usize, usize) {
 }
 
 /// The functions whose failure nobody is told of: they give something back, or leave a context.
-const SILENT: [&str; 12] = [
+const SILENT: [&str; 13] = [
     "cuCtxPopCurrent_v2",
     "cuDevicePrimaryCtxRelease_v2",
     "cuStreamDestroy_v2",
@@ -126,6 +126,7 @@ const SILENT: [&str; 12] = [
     "cuMemPoolDestroy",
     "cuMemFree_v2",
     "cuMemFreeHost",
+    "cuMemHostUnregister",
     "cuMemFreeAsync",
     "cuMemPoolTrimTo",
     "cuGraphDestroy",

@@ -264,6 +264,11 @@ driver! { true:
         0
     }
     fn cuMemFreeHost(host: u64) { destroy("host memory", host) }
+    fn cuMemHostRegister_v2(host: u64, _bytes: usize, _flags: u32) {
+        state().live.insert(host, "registered memory");
+        0
+    }
+    fn cuMemHostUnregister(host: u64) { destroy("registered memory", host) }
 
     fn cuMemsetD8Async(_address: u64, _byte: u8, _bytes: usize, _stream: u64) { 0 }
     fn cuMemcpyHtoD_v2(_to: u64, _from: u64, _bytes: usize) { 0 }
