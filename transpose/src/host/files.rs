@@ -207,6 +207,7 @@ impl Work<'_> {
 }
 
 /// Two buffers, and what turns the contents of one into the other.
+#[allow(clippy::large_enum_variant, reason = "each thread has one")]
 enum Turner<T: Pod> {
     Cpu([Vec<T>; 2]),
     Device { stream: Device, memory: crate::DeviceTensor<T>, buffers: [PinnedBuffer<T>; 2] },

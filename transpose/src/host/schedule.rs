@@ -14,6 +14,7 @@ pub(super) struct Move {
 
 /// Steps of which none reads what another one writes.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a plan has one")]
 pub(super) enum Schedule {
     /// Tile by tile from one array to another.
     Tiles { src: TensorLayout, dst: TensorLayout, tiles: Tiles },

@@ -1,4 +1,4 @@
-//! Pageable, pinned, mapped and unified memory: how fast to the GPU and back, and how long until
+//! Pageable, pinned, mapped and unified memory, and tiles that stream through the device: how fast to the GPU and back, and how long until
 //! a matrix in host memory is transposed in host memory.
 //!
 //! `cargo run --release --bin memory_kinds -- [--rows R] [--cols C]`
@@ -23,7 +23,10 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use study::{HostMatrix, MemoryKind};
-use transpose::{Device, DeviceMatrix, MatrixView, MatrixViewMut, Plan, Strategy};
+use transpose::host::{HostOptions, HostView, HostViewMut, Workspace};
+use transpose::{
+    Device, DeviceMatrix, MatrixView, MatrixViewMut, PinnedBuffer, Plan, Strategy, TensorLayout,
+};
 
 /// Compare the kinds of memory that a GPU can reach.
 #[derive(Parser)]
@@ -57,13 +60,17 @@ enum Way {
     Copied(MemoryKind),
     /// Kernels that reach the host's memory of that kind.
     Reached(MemoryKind),
+    /// Tiles that stream through the device, from and to pinned memory or ordinary slices.
+    Streamed { pinned: bool },
 }
 
-const WAYS: [Way; 4] = [
+const WAYS: [Way; 6] = [
     Way::Pageable,
     Way::Copied(MemoryKind::Pinned),
     Way::Reached(MemoryKind::Mapped),
     Way::Reached(MemoryKind::Unified),
+    Way::Streamed { pinned: false },
+    Way::Streamed { pinned: true },
 ];
 
 impl Way {
@@ -72,6 +79,8 @@ impl Way {
             Way::Pageable => "pageable, copied".to_owned(),
             Way::Copied(kind) => format!("{kind}, copied"),
             Way::Reached(kind) => format!("{kind}, by kernels"),
+            Way::Streamed { pinned: false } => "pageable, streamed".to_owned(),
+            Way::Streamed { pinned: true } => "pinned, streamed".to_owned(),
         }
     }
 }
@@ -110,6 +119,7 @@ fn compare<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result
             Way::Pageable => bench.pageable(&bar)?,
             Way::Copied(kind) => bench.copied(kind, &bar)?,
             Way::Reached(kind) => bench.reached(kind, &bar)?,
+            Way::Streamed { pinned } => bench.streamed(pinned, &bar)?,
         });
     }
     bench.report(&times, &bar, &arguments.common)
@@ -215,6 +225,39 @@ impl<T: Pod + PartialEq> Bench<'_, T> {
             Ok([to_device, back, transposed])
         })?;
         self.verify(&dst.read()?)?;
+        Ok(times)
+    }
+
+    /// Tile by tile through the device: there is no time at which the matrix is there.
+    fn streamed(&self, pinned: bool, bar: &ProgressBar) -> Result<Times> {
+        let (rows, cols) = (self.rows, self.cols);
+        let layout = TensorLayout::contiguous(&[rows, cols], size_of::<T>())?;
+        let out = TensorLayout::contiguous(&[cols, rows], size_of::<T>())?;
+        let mut workspace = Workspace::new(self.device, HostOptions::default());
+        let buffer = |wanted: bool| {
+            PinnedBuffer::zeroed(self.device, if wanted { self.host.len() } else { 0 })
+        };
+        let (mut src, mut dst) = (buffer(pinned)?, buffer(pinned)?);
+        let mut result = if pinned { Vec::new() } else { self.host.to_vec() };
+        if pinned {
+            src.write()?.copy_from_slice(self.host);
+        }
+        let mut times = self.repeat(bar, || {
+            let transposed = timed(|| {
+                let (from, to) = match pinned {
+                    true => {
+                        (HostView::pinned(&src, &layout)?, HostViewMut::pinned(&mut dst, &out)?)
+                    }
+                    false => {
+                        (HostView::new(self.host, &layout)?, HostViewMut::new(&mut result, &out)?)
+                    }
+                };
+                Ok(workspace.transpose_into(from, to)?)
+            })?;
+            Ok([transposed; 3])
+        })?;
+        (times.to_device, times.back) = (vec![], vec![]);
+        self.verify(if pinned { dst.read()? } else { &result })?;
         Ok(times)
     }
 
