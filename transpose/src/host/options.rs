@@ -25,7 +25,7 @@ pub enum Bus {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostOptions {
-    /// The most bytes of device memory; by default a few hundred MiB, whatever the arrays have.
+    /// The most bytes of device memory; by default up to 2 GiB for tiles, however large the arrays are.
     pub device_memory: usize,
     /// The most bytes of pinned memory for the ring that pageable memory goes through; 512 MiB by default.
     pub ring_memory: usize,
