@@ -163,11 +163,8 @@ impl Part<'_> {
             DistributedTensor::<T>::zeroed_shared(world, device, &[cols, rows], 0, &of_cols)?;
         let plan = DistributedPlan::new(&src, &dst, &[1, 0])?;
         let sent = self.most(plan.link_bytes() as f64)?;
-        let reps = if device.is_gpu() {
-            (0.05 / (sent / 200e9 + 100e-6)).clamp(3.0, 100.0) as usize
-        } else {
-            1
-        };
+        let once = self.timed(1, || Ok(plan.run(&src, &mut dst, self.transport)?))?;
+        let reps = if device.is_gpu() { (0.05 / once).clamp(1.0, 100.0) as usize } else { 1 };
         let (mut times, mut alone) = (Vec::new(), Vec::new());
         for turn in 0..=arguments.turns {
             let seconds = self.timed(reps, || Ok(plan.run(&src, &mut dst, self.transport)?))?;

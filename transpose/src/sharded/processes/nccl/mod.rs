@@ -35,7 +35,10 @@ struct Comm(RawComm);
 // SAFETY: NCCL takes a communicator from any thread, one at a time, which the mutex around it sees to.
 unsafe impl Send for Comm {}
 
-/// Between two questions whether a call is done.
+/// How often it is asked whether a call is done before others are looked at, and the thread sleeps.
+const BRIEFLY: u32 = 2000;
+
+/// Between two questions whether a call is done, later on.
 const AGAIN: Duration = Duration::from_micros(50);
 
 impl Nccl {
@@ -129,7 +132,14 @@ impl Nccl {
 
     /// Waits until what was begun is done.
     fn until_done(&self, operation: &'static str, comm: RawComm, deadline: Deadline) -> Result<()> {
+        let mut asked = 0u32;
         while !self.state(operation, comm)? {
+            asked = asked.saturating_add(1);
+            // An exchange is begun in less time than a thread needs to wake up; connections take much longer.
+            if asked < BRIEFLY {
+                std::thread::yield_now();
+                continue;
+            }
             self.world.require_all()?;
             if deadline.left().is_err() {
                 let reason = format!("{operation} did not end in time");
