@@ -57,19 +57,7 @@ impl ShardedPlan {
         for round in 0..far.max(near) {
             for device in devices.clone() {
                 one(device, round % self.options.far_streams, self.far[device].get(round))?;
-                if self.options.overlaps {
-                    one(device, NEAR, self.near[device].get(round))?;
-                }
-            }
-        }
-        if self.options.overlaps {
-            return Ok(());
-        }
-        // Behind what goes to other devices.
-        let last = far.saturating_sub(1) % self.options.far_streams;
-        for round in 0..near {
-            for device in devices.clone() {
-                one(device, last, self.near[device].get(round))?;
+                one(device, NEAR, self.near[device].get(round))?;
             }
         }
         Ok(())
@@ -95,6 +83,14 @@ unsafe fn queue(
             let lane = order.lane(device, lane, [Some(device), Some(step.dst)])?;
             // SAFETY: the caller's obligations; the lane is in order with both shards' homes.
             unsafe { launch(plan, lane, dst.homes[step.dst], [from, to]) }
+        }
+        Way::Paired { plan, stays } => {
+            order.lane(device, lane, [Some(device), Some(step.dst)])?;
+            let lane = order.lane(device, lane, [None, Some(device)])?;
+            let own = [src.addresses[device] + stays[0], dst.addresses[device] + stays[1]];
+            let steps = plan.steps_of_two(own, [from, to]);
+            // SAFETY: the caller's obligations; the lane is in order with the homes of all three shards.
+            steps.iter().try_for_each(|step| unsafe { lane.queue(step) })
         }
         Way::Staged { pack, unpack, bytes } => {
             let here = order.lane(device, lane, [Some(device), None])?;

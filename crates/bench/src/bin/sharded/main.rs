@@ -44,7 +44,7 @@ struct Arguments {
     /// Times that each contestant takes its turn.
     #[arg(long, default_value_t = 5, value_parser = program::count)]
     turns: usize,
-    /// Try steps of several sizes, one stream and two, with and without overlap.
+    /// Try steps of several sizes, one stream and two, with and without pairs.
     #[arg(long)]
     sweep: bool,
     /// Measure each kernel that can serve a piece, as it stores to another device.
@@ -134,7 +134,8 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     let bar = progress::bar(&arguments.common, shapes.len() * arguments.element.len());
     let device = &group.devices()[0];
-    let title = format!("transposes over {} devices, all results verified", group.count());
+    let verified = if arguments.sweep { "samples of all results" } else { "all results" };
+    let title = format!("transposes over {} devices, {verified} verified", group.count());
     let mut report = Report::new(&arguments.common, device, title, &COLUMNS, &bar);
     let mut bars = Vec::new();
     for &shape in &shapes {
@@ -185,7 +186,7 @@ fn open(arguments: &Arguments) -> Result<DeviceGroup> {
     Ok(group)
 }
 
-const COLUMNS: [Column; 18] = [
+const COLUMNS: [Column; 17] = [
     Column::number("rows", "rows", 6),
     Column::number("cols", "cols", 6),
     Column::number("element_bytes", "bytes", 2),
@@ -194,8 +195,7 @@ const COLUMNS: [Column; 18] = [
     Column::text("kernel", "kernel", 10),
     Column::number("step_mib", "step, MiB", 4),
     Column::number("streams", "streams", 1),
-    Column::text("overlap", "overlap", 3),
-    Column::number("far_blocks", "blocks", 1),
+    Column::text("pairs", "pairs", 3),
     Column::number("link_bytes", "sent, bytes", 10),
     Column::number("ms", "ms", 7),
     Column::number("link_gb_s", "GB/s", 6),
@@ -213,8 +213,8 @@ struct Row {
     cells: Vec<Cell>,
 }
 
-/// Bytes of a step, streams for what goes to other devices, whether local work overlaps, and blocks a multiprocessor.
-type Choice = (usize, usize, bool, u32);
+/// Bytes of a step, streams for what goes to other devices, and whether it is paired with what stays.
+type Choice = (usize, usize, bool);
 
 /// The options that are measured; none for the usual ones.
 fn options(arguments: &Arguments) -> Vec<Option<Choice>> {
@@ -222,10 +222,10 @@ fn options(arguments: &Arguments) -> Vec<Option<Choice>> {
         return vec![None];
     }
     const WHOLE: usize = 1 << 40;
-    let mut all = vec![Some((WHOLE, 1, false, 0))];
-    for blocks in [0, 1, 2, 3] {
-        for (step, streams) in [(WHOLE, 1), (128 << 20, 2), (32 << 20, 1), (32 << 20, 2)] {
-            all.push(Some((step, streams, true, blocks)));
+    let mut all = Vec::new();
+    for pairs in [true, false] {
+        for (step, streams) in [(WHOLE, 1), (128 << 20, 1), (128 << 20, 2), (32 << 20, 1)] {
+            all.push(Some((step, streams, pairs)));
         }
     }
     all
@@ -247,14 +247,12 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
     let bounds = Bounds::new(src.as_tensor(), dst.as_tensor_mut())?;
     let mut found = Vec::new();
     for chosen in options(arguments) {
-        let (step, streams, overlap, blocks) = chosen.unwrap_or((0, 0, true, 0));
+        let (step, streams, pairs) = chosen.unwrap_or((0, 0, true));
         let options = match chosen {
             None => ExchangeOptions::default(),
-            Some(_) => ExchangeOptions::default()
-                .step_bytes(step)
-                .far_streams(streams)
-                .overlaps(overlap)
-                .far_blocks(blocks),
+            Some(_) => {
+                ExchangeOptions::default().step_bytes(step).far_streams(streams).pairs(pairs)
+            }
         };
         let start = Instant::now();
         let plan = ShardedPlan::with_options(src.as_tensor(), dst.as_tensor(), &[1, 0], options)?;
@@ -284,8 +282,7 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
                 plan.kernel_names(0).first().copied().unwrap_or("").into(),
                 chosen((step >> 20).into()),
                 chosen(streams.into()),
-                chosen(if overlap { "yes" } else { "no" }.into()),
-                chosen(Cell::Count(blocks.into())),
+                chosen(if pairs { "yes" } else { "no" }.into()),
                 sent.into(),
                 number(times.map(|times| times.exchange * 1e3), 3),
                 Cell::speed(times.map(|times| speed(times.exchange))),
