@@ -11,8 +11,9 @@ mod candidates;
 mod content;
 mod processes;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use bench::device::DeviceChoice;
+use bench::memory::{ensure_free, matrix_bytes};
 use bench::program::{self, Common, usage};
 use bench::svg::{Bar, Chart};
 use bench::table::{Cell, Column, Report};
@@ -238,8 +239,8 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
     split: Split,
 ) -> Result<Vec<Row>> {
     let [of_rows, of_cols] = [rows, cols].map(|length| split.of(length, group.count()));
-    let bytes = rows.checked_mul(cols).and_then(|len| len.checked_mul(size_of::<T>()));
-    ensure!(bytes.is_some(), usage("more bytes than can be addressed"));
+    let bytes = matrix_bytes(rows, cols, size_of::<T>())?;
+    ensure_free(&group.devices()[0], 0, bytes.saturating_mul(2))?;
     let content = Content::new(cols * size_of::<T>());
     let mut src = ShardedMatrix::<T>::zeroed_shared(group, &of_rows, cols)?;
     content.fill(src.as_tensor_mut())?;
@@ -268,7 +269,14 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
             value.map_or(Cell::Nothing, |value| Cell::Number(value, digits, 4))
         };
         let of_peer = times.map(|times| times.peer / times.exchange).filter(|_| sent > 0);
-        let label = format!("{rows} × {cols}, {} bytes, step {}", size_of::<T>(), step >> 20);
+        let way = match arguments.sweep {
+            true => {
+                format!(", {} MiB on {streams}{}", step >> 20, if pairs { " in pairs" } else { "" })
+            }
+            false => String::new(),
+        };
+        let bytes = size_of::<T>();
+        let label = format!("{rows} × {cols}, {bytes} bytes, {}{way}", split.name());
         let chosen = |cell: Cell| if arguments.sweep { cell } else { Cell::Nothing };
         found.push(Row {
             label,

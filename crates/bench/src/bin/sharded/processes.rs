@@ -7,6 +7,7 @@ use super::content::Content;
 use super::{Arguments, Shape, Split};
 use anyhow::{Context, Result, ensure};
 use bench::device::DeviceChoice;
+use bench::memory::{ensure_free, matrix_bytes};
 use bench::program::usage;
 use bench::svg::{Bar, Chart};
 use bench::table::{Cell, Column, Report};
@@ -107,7 +108,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 let name = if by_nccl { "nccl" } else { "sockets" };
                 let (value, cells) =
                     with_element!(element, T => part.measure::<T>(shape, split, name))?;
-                let label = format!("{} × {}, {element} bytes", shape.rows, shape.cols);
+                let Shape { rows, cols } = shape;
+                let label = format!("{rows} × {cols}, {element} bytes, {}", split.name());
                 bars.push(Bar::plain(label, split.name(), value));
                 if world.rank() == 0 {
                     report.row(cells);
@@ -155,6 +157,8 @@ impl Part<'_> {
     ) -> Result<(f64, Vec<Cell>)> {
         let Part { arguments, world, device, .. } = *self;
         let [of_rows, of_cols] = [rows, cols].map(|length| split.of(length, world.size()));
+        let bytes = matrix_bytes(rows, cols, size_of::<T>())?;
+        ensure_free(device, 0, bytes.saturating_mul(2))?;
         let content = Content::new(cols * size_of::<T>());
         let mut src =
             DistributedTensor::<T>::zeroed_shared(world, device, &[rows, cols], 0, &of_rows)?;
