@@ -7,7 +7,7 @@
 //!
 //! No stream waits for a mark that is put later, so streams never wait for each other in a circle.
 
-use super::group::{DeviceGroup, Lanes};
+use super::group::{DeviceGroup, Streams};
 use super::plan::{ShardedPlan, Step, Way};
 use super::staged::{Ferry, ferry};
 use super::tensor::{Ends, ShardedTensor};
@@ -49,9 +49,9 @@ impl ShardedPlan {
         let devices = 0..self.group.count();
         let most = |lists: &[Vec<Step>]| lists.iter().map(Vec::len).max().unwrap_or(0);
         let (far, near) = (most(&self.far), most(&self.near));
-        let mut one = |device: usize, lane: usize, step: Option<&Step>| match step {
+        let mut one = |device: usize, stream: usize, step: Option<&Step>| match step {
             // SAFETY: the caller's obligations.
-            Some(step) => unsafe { queue(order, device, lane, step, src, dst) },
+            Some(step) => unsafe { queue(order, device, stream, step, src, dst) },
             None => Ok(()),
         };
         for round in 0..far.max(near) {
@@ -71,7 +71,7 @@ impl ShardedPlan {
 unsafe fn queue(
     order: &mut Order<'_>,
     device: usize,
-    lane: usize,
+    stream: usize,
     step: &Step,
     src: &Ends<'_>,
     dst: &Ends<'_>,
@@ -80,23 +80,23 @@ unsafe fn queue(
     let to = dst.addresses[step.dst] + step.offsets[1];
     match &step.way {
         Way::Direct(plan) => {
-            let lane = order.lane(device, lane, [Some(device), Some(step.dst)])?;
-            // SAFETY: the caller's obligations; the lane is in order with both shards' homes.
-            unsafe { launch(plan, lane, dst.homes[step.dst], [from, to]) }
+            let stream = order.stream(device, stream, [Some(device), Some(step.dst)])?;
+            // SAFETY: the caller's obligations; the stream is in order with both shards' homes.
+            unsafe { launch(plan, stream, dst.homes[step.dst], [from, to]) }
         }
         Way::Paired { plan, stays } => {
-            order.lane(device, lane, [Some(device), Some(step.dst)])?;
-            let lane = order.lane(device, lane, [None, Some(device)])?;
+            order.stream(device, stream, [Some(device), Some(step.dst)])?;
+            let stream = order.stream(device, stream, [None, Some(device)])?;
             let own = [src.addresses[device] + stays[0], dst.addresses[device] + stays[1]];
             let steps = plan.steps_of_two(own, [from, to]);
-            // SAFETY: the caller's obligations; the lane is in order with the homes of all three shards.
-            steps.iter().try_for_each(|step| unsafe { lane.queue(step) })
+            // SAFETY: the caller's obligations; the stream is in order with the homes of all three shards.
+            steps.iter().try_for_each(|step| unsafe { stream.queue(step) })
         }
         Way::Staged { pack, unpack, bytes } => {
-            let here = order.lane(device, lane, [Some(device), None])?;
-            let there = order.lane(step.dst, NEAR, [None, Some(step.dst)])?;
+            let here = order.stream(device, stream, [Some(device), None])?;
+            let there = order.stream(step.dst, NEAR, [None, Some(step.dst)])?;
             let ferry_of = Ferry { here, there, bytes: *bytes };
-            // SAFETY: the caller's obligations; each lane is in order with the home of the shard that it uses.
+            // SAFETY: the caller's obligations; each stream is in order with the home of the shard that it uses.
             unsafe {
                 ferry(
                     &ferry_of,
@@ -108,22 +108,22 @@ unsafe fn queue(
     }
 }
 
-/// Queues a move whose destination is `peer`'s memory, which `lane`'s device reaches.
+/// Queues a move whose destination is `peer`'s memory, which `stream`'s device reaches.
 ///
 /// # Safety
-/// The addresses are those of arrays that the plan was made for, in live memory, and the lane is in order with all else that uses them.
+/// The addresses are those of arrays that the plan was made for, in live memory, and the stream is in order with all else that uses them.
 pub(super) unsafe fn launch(
     plan: &TensorPlan,
-    lane: &Device,
+    stream: &Device,
     peer: &Device,
     addresses: [u64; 2],
 ) -> Result<()> {
     plan.steps(addresses).iter().try_for_each(|step| match step {
         // SAFETY: the caller's obligations.
-        device::Step::Launch(launch, addresses) => unsafe { lane.launch(launch, *addresses) },
+        device::Step::Launch(launch, addresses) => unsafe { stream.launch(launch, *addresses) },
         device::Step::Copy { dst, src, bytes } => {
             // SAFETY: the caller's obligations; two shards do not overlap.
-            unsafe { lane.copy_to_peer(peer, *dst, *src, *bytes) }
+            unsafe { stream.copy_to_peer(peer, *dst, *src, *bytes) }
         }
     })
 }
@@ -133,7 +133,7 @@ const NEAR: usize = 2;
 
 /// The order between the homes of shards and the streams that exchange them.
 struct Order<'a> {
-    lanes: &'a [Lanes],
+    streams: &'a [Streams],
     /// Behind what the homes of the source's shards, and of the destination's, had queued before.
     marks: [Vec<Mark>; 2],
     /// For each device and each of its streams, which of the marks it has waited for.
@@ -153,20 +153,24 @@ impl<'a> Order<'a> {
             Ok(mark)
         };
         let marks = |ends: &Ends<'_>| ends.homes.iter().map(mark).collect::<Result<Vec<_>>>();
-        let (lanes, none) = (group.lanes(), vec![false; group.count()]);
+        let (streams, none) = (group.streams(), vec![false; group.count()]);
         let waited = [(); 3].map(|()| Waited([none.clone(), none.clone()]));
-        Ok(Order { lanes, marks: [marks(src)?, marks(dst)?], waited: vec![waited; lanes.len()] })
+        Ok(Order {
+            streams,
+            marks: [marks(src)?, marks(dst)?],
+            waited: vec![waited; streams.len()],
+        })
     }
 
     /// A stream of a device, to use the shards that are named of source and destination on.
-    fn lane(
+    fn stream(
         &mut self,
         device: usize,
-        lane: usize,
+        stream: usize,
         shards: [Option<usize>; 2],
     ) -> Result<&'a Device> {
-        let queue = self.lanes[device].get(lane);
-        let Waited(waited) = &mut self.waited[device][lane];
+        let queue = self.streams[device].get(stream);
+        let Waited(waited) = &mut self.waited[device][stream];
         for (side, shard) in shards.into_iter().enumerate() {
             if let Some(shard) = shard.filter(|&shard| !waited[side][shard]) {
                 queue.wait_for_mark(&self.marks[side][shard])?;
@@ -179,24 +183,24 @@ impl<'a> Order<'a> {
     /// Has all that the shards' homes queue from now on come after all that was queued on the streams; or waits for that now.
     fn before(&self, src: &Ends<'_>, dst: &Ends<'_>) -> Result<()> {
         self.homes_wait(src, dst).inspect_err(|_| {
-            for lane in self.lanes.iter().flat_map(Lanes::all) {
+            for stream in self.streams.iter().flat_map(Streams::all) {
                 // A failure is one of the queued work, or the context is lost; what is lost runs no more.
-                let _ = lane.synchronize();
+                let _ = stream.synchronize();
             }
         })
     }
 
     fn homes_wait(&self, src: &Ends<'_>, dst: &Ends<'_>) -> Result<()> {
-        for (device, (lanes, waited)) in self.lanes.iter().zip(&self.waited).enumerate() {
-            let used = |lane: usize| waited[lane].0.iter().flatten().any(|waited| *waited);
+        for (device, (streams, waited)) in self.streams.iter().zip(&self.waited).enumerate() {
+            let used = |stream: usize| waited[stream].0.iter().flatten().any(|waited| *waited);
             if !(0..waited.len()).any(used) {
                 continue;
             }
-            for lane in (0..NEAR).filter(|&lane| used(lane)) {
-                lanes.near.wait_for(lanes.get(lane))?;
+            for stream in (0..NEAR).filter(|&stream| used(stream)) {
+                streams.near.wait_for(streams.get(stream))?;
             }
-            let done = lanes.near.mark(false)?;
-            lanes.near.put(&done)?;
+            let done = streams.near.mark(false)?;
+            streams.near.put(&done)?;
             src.homes[device].wait_for_mark(&done)?;
             dst.homes.iter().try_for_each(|home| home.wait_for_mark(&done))?;
         }
@@ -204,9 +208,9 @@ impl<'a> Order<'a> {
     }
 }
 
-impl Lanes {
+impl Streams {
     /// The stream of a number.
-    fn get(&self, lane: usize) -> &Device {
-        self.far.get(lane).unwrap_or(&self.near)
+    fn get(&self, stream: usize) -> &Device {
+        self.far.get(stream).unwrap_or(&self.near)
     }
 }
