@@ -120,8 +120,12 @@ impl ShardedPlan {
                 pieces.splice(..2, pair.rest);
             }
             for Piece { dst, layouts, .. } in pieces {
-                let most =
-                    if reached(dst) { options.step_bytes } else { options.step_bytes.min(STAGED) };
+                // What stays waits for no link.
+                let most = match (dst == device, reached(dst)) {
+                    (true, _) => usize::MAX,
+                    (_, true) => options.step_bytes,
+                    (_, false) => options.step_bytes.min(STAGED),
+                };
                 for layouts in steps(layouts, exchange.element_bytes, most)? {
                     let offsets = planner.offsets(&layouts);
                     let far = dst != device;
@@ -331,5 +335,32 @@ impl fmt::Display for Exchange {
             dst.axis,
             lengths(&dst.shares),
         )
+    }
+}
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use super::*;
+    use crate::{Device, ShardedTensor};
+
+    /// What is stored to another device is not fetched from there before, whatever its rows start on; what stays may be.
+    #[test]
+    fn nothing_is_fetched_from_other_devices() {
+        let group = DeviceGroup::new(&Device::simulated_peers(2)).unwrap();
+        for (rows, cols, axes) in [(803, 701, [1, 0]), (1024, 999, [1, 0]), (640, 330, [0, 1])] {
+            let src = ShardedTensor::<u32>::zeroed(&group, &[rows, cols], 0).unwrap();
+            let shape = axes.map(|axis| [rows, cols][axis]);
+            let dst = ShardedTensor::<u32>::zeroed(&group, &shape, 1).unwrap();
+            for pairs in [false, true] {
+                let options = ExchangeOptions::default().pairs(pairs);
+                let plan = ShardedPlan::with_options(&src, &dst, &axes, options).unwrap();
+                for step in plan.far.iter().flatten() {
+                    let (Way::Direct(plan) | Way::Paired { plan, .. }) = &step.way else {
+                        panic!("devices that reach each other stage nothing")
+                    };
+                    assert!(!plan.to_string().contains("ends fetched"), "{plan}");
+                }
+            }
+        }
     }
 }

@@ -37,7 +37,7 @@ impl ShardedPlan {
         // SAFETY: the plan was made for arrays that are spread so, their shards without gaps and aligned as allocations are; their memory
         // lives, and `dst` is borrowed exclusively. The order is that of the shards' homes.
         let queued = unsafe { self.queue(&mut order, &src, &dst) };
-        queued.and(order.before(&src, &dst))
+        queued.and(order.before())
     }
 
     /// Queues all steps: a step of each device in turn, so that all links are busy soon.
@@ -85,8 +85,9 @@ unsafe fn queue(
             unsafe { launch(plan, stream, dst.homes[step.dst], [from, to]) }
         }
         Way::Paired { plan, stays } => {
-            order.stream(device, stream, [Some(device), Some(step.dst)])?;
-            let stream = order.stream(device, stream, [None, Some(device)])?;
+            // Where the destination's own shard is at home: the fewest streams that wait for each other.
+            order.stream(device, HOME, [Some(device), Some(step.dst)])?;
+            let stream = order.stream(device, HOME, [None, Some(device)])?;
             let own = [src.addresses[device] + stays[0], dst.addresses[device] + stays[1]];
             let steps = plan.steps_of_two(own, [from, to]);
             // SAFETY: the caller's obligations; the stream is in order with the homes of all three shards.
@@ -131,13 +132,18 @@ pub(super) unsafe fn launch(
 /// The number of a device's stream for what stays; those for what goes come before.
 const NEAR: usize = 2;
 
+/// The number of the home of a device's shard of the destination.
+const HOME: usize = 3;
+
 /// The order between the homes of shards and the streams that exchange them.
 struct Order<'a> {
     streams: &'a [Streams],
-    /// Behind what the homes of the source's shards, and of the destination's, had queued before.
+    /// Where the source's shards, and the destination's, are at home.
+    homes: [&'a [&'a Device]; 2],
+    /// Behind what the homes had queued before.
     marks: [Vec<Mark>; 2],
     /// For each device and each of its streams, which of the marks it has waited for.
-    waited: Vec<[Waited; 3]>,
+    waited: Vec<[Waited; 4]>,
 }
 
 /// What a stream has waited for: the shards of either side.
@@ -146,7 +152,7 @@ struct Waited([Vec<bool>; 2]);
 
 impl<'a> Order<'a> {
     /// An order in which all comes after what the shards' homes have queued so far.
-    fn after(group: &'a DeviceGroup, src: &Ends<'_>, dst: &Ends<'_>) -> Result<Self> {
+    fn after(group: &'a DeviceGroup, src: &'a Ends<'a>, dst: &'a Ends<'a>) -> Result<Self> {
         let mark = |home: &&Device| {
             let mark = home.mark(false)?;
             home.put(&mark)?;
@@ -154,9 +160,10 @@ impl<'a> Order<'a> {
         };
         let marks = |ends: &Ends<'_>| ends.homes.iter().map(mark).collect::<Result<Vec<_>>>();
         let (streams, none) = (group.streams(), vec![false; group.count()]);
-        let waited = [(); 3].map(|()| Waited([none.clone(), none.clone()]));
+        let waited = [(); 4].map(|()| Waited([none.clone(), none.clone()]));
         Ok(Order {
             streams,
+            homes: [&src.homes, &dst.homes],
             marks: [marks(src)?, marks(dst)?],
             waited: vec![waited; streams.len()],
         })
@@ -169,48 +176,53 @@ impl<'a> Order<'a> {
         stream: usize,
         shards: [Option<usize>; 2],
     ) -> Result<&'a Device> {
-        let queue = self.streams[device].get(stream);
+        let queue = self.get(device, stream);
         let Waited(waited) = &mut self.waited[device][stream];
         for (side, shard) in shards.into_iter().enumerate() {
             if let Some(shard) = shard.filter(|&shard| !waited[side][shard]) {
-                queue.wait_for_mark(&self.marks[side][shard])?;
+                if !queue.is_same(self.homes[side][shard]) {
+                    queue.wait_for_mark(&self.marks[side][shard])?;
+                }
                 waited[side][shard] = true;
             }
         }
         Ok(queue)
     }
 
+    /// The stream of a number.
+    fn get(&self, device: usize, stream: usize) -> &'a Device {
+        match stream {
+            HOME => self.homes[1][device],
+            stream => self.streams[device].far.get(stream).unwrap_or(&self.streams[device].near),
+        }
+    }
+
     /// Has all that the shards' homes queue from now on come after all that was queued on the streams; or waits for that now.
-    fn before(&self, src: &Ends<'_>, dst: &Ends<'_>) -> Result<()> {
-        self.homes_wait(src, dst).inspect_err(|_| {
-            for stream in self.streams.iter().flat_map(Streams::all) {
+    fn before(&self) -> Result<()> {
+        self.homes_wait().inspect_err(|_| {
+            let of_group = self.streams.iter().flat_map(Streams::all);
+            for stream in of_group.chain(self.homes[1].iter().copied()) {
                 // A failure is one of the queued work, or the context is lost; what is lost runs no more.
                 let _ = stream.synchronize();
             }
         })
     }
 
-    fn homes_wait(&self, src: &Ends<'_>, dst: &Ends<'_>) -> Result<()> {
-        for (device, (streams, waited)) in self.streams.iter().zip(&self.waited).enumerate() {
-            let used = |stream: usize| waited[stream].0.iter().flatten().any(|waited| *waited);
-            if !(0..waited.len()).any(used) {
-                continue;
+    fn homes_wait(&self) -> Result<()> {
+        for (device, waited) in self.waited.iter().enumerate() {
+            let used = |stream: &usize| waited[*stream].0.iter().flatten().any(|waited| *waited);
+            let mut used = (0..waited.len()).rev().filter(used);
+            // One of them waits for the others, and all homes for that one.
+            let Some(last) = used.next() else { continue };
+            let last = self.get(device, last);
+            used.try_for_each(|stream| last.wait_for(self.get(device, stream)))?;
+            let done = last.mark(false)?;
+            last.put(&done)?;
+            let homes = self.homes[1].iter().chain([&self.homes[0][device]]);
+            for home in homes.filter(|home| !home.is_same(last)) {
+                home.wait_for_mark(&done)?;
             }
-            for stream in (0..NEAR).filter(|&stream| used(stream)) {
-                streams.near.wait_for(streams.get(stream))?;
-            }
-            let done = streams.near.mark(false)?;
-            streams.near.put(&done)?;
-            src.homes[device].wait_for_mark(&done)?;
-            dst.homes.iter().try_for_each(|home| home.wait_for_mark(&done))?;
         }
         Ok(())
-    }
-}
-
-impl Streams {
-    /// The stream of a number.
-    fn get(&self, stream: usize) -> &Device {
-        self.far.get(stream).unwrap_or(&self.near)
     }
 }

@@ -52,7 +52,9 @@ impl TensorPlan {
         };
         let serves = |way: &Estimated| {
             let blocks = way.launches.iter().map(|launch| launch.grid[0] as usize).sum::<usize>();
-            tiles_of(way).is_some_and(|tiles| (tiles.count as usize) < MOST_BLOCK_AXES)
+            // Word by word they are stored in less than whole lines, which a link takes a third longer for than for both one after the other.
+            tiles_of(way)
+                .is_some_and(|tiles| (tiles.count as usize) < MOST_BLOCK_AXES && tiles.lanes == 0)
                 && blocks.saturating_mul(2) < TOO_LARGE
         };
         let (lines, others): (Vec<_>, Vec<_>) =

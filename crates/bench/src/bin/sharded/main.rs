@@ -225,7 +225,8 @@ fn options(arguments: &Arguments) -> Vec<Option<Choice>> {
     const WHOLE: usize = 1 << 40;
     let mut all = Vec::new();
     for pairs in [true, false] {
-        for (step, streams) in [(WHOLE, 1), (128 << 20, 1), (128 << 20, 2), (32 << 20, 1)] {
+        for (step, streams) in [(WHOLE, 1), (32 << 20, 1), (8 << 20, 1), (8 << 20, 2), (4 << 20, 2)]
+        {
             all.push(Some((step, streams, pairs)));
         }
     }
