@@ -155,7 +155,7 @@ fn any_exchange(group: Group) {
         let lengths: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
         let shares = cut(lengths[to], &dst_cuts);
         let mut dst = ShardedTensor::zeroed_shared(&group, &lengths, to, &shares).unwrap();
-        let options = ExchangeOptions::default().step_bytes(bytes).far_streams(streams).overlaps(overlaps);
+        let options = ExchangeOptions::default().step_bytes(bytes).far_streams(streams).pairs(overlaps);
         let plan = ShardedPlan::with_options(&src, &dst, &axes, options).unwrap();
         plan.run(&src, &mut dst).unwrap();
         prop_assert_eq!(dst.to_host().unwrap(), permuted(&shape, &axes, &host));
@@ -317,4 +317,40 @@ fn what_is_no_array_of_a_group_is_refused() {
     }
     let tensor = ShardedTensor::<u8>::zeroed(&group, &[4, 4], 1).unwrap();
     assert!(matches!(ShardedMatrix::from_tensor(tensor), Err(Error::Shard { .. })));
+}
+
+/// What a device keeps and what it sends first go in one launch, whose blocks take turns; and what is left of either in others.
+#[test]
+fn what_stays_goes_with_what_is_sent() {
+    use std::{cell::RefCell, rc::Rc};
+    use transpose::simulator::{Launched, Observer};
+
+    #[derive(Default)]
+    struct Launches(RefCell<Vec<(&'static str, u32)>>);
+
+    impl Observer for Launches {
+        fn launched(&self, launch: Launched) {
+            self.0.borrow_mut().push((launch.kernel, launch.grid[0]));
+        }
+    }
+
+    let group = linked(2).unwrap();
+    let launches = |cols: &[usize], pairs: bool| {
+        let src = ShardedMatrix::<u32>::zeroed(&group, 512, cols.iter().sum()).unwrap();
+        let shares = Shares::of_lengths(cols);
+        let mut dst = ShardedMatrix::zeroed_shared(&group, &shares, 512).unwrap();
+        let options = ExchangeOptions::default().pairs(pairs);
+        let plan =
+            ShardedPlan::with_options(src.as_tensor(), dst.as_tensor(), &[1, 0], options).unwrap();
+        let seen = Rc::new(Launches::default());
+        group.devices()[0].observe(seen.clone(), || {
+            plan.run(src.as_tensor(), dst.as_tensor_mut()).unwrap();
+        });
+        seen.0.take()
+    };
+    let [(kernel, blocks)] = launches(&[256, 256], true)[..] else { panic!("one launch") };
+    assert!(kernel == "tiles_b4" && blocks % 2 == 0);
+    assert_eq!(launches(&[256, 256], false).len(), 2);
+    assert_eq!(launches(&[256, 320], true).len(), 2);
+    assert_eq!(launches(&[512, 0], true).len(), 1);
 }

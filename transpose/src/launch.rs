@@ -20,9 +20,6 @@ pub(crate) struct Launch {
     pub dynamic_shared_bytes: u32,
     /// How many blocks a multiprocessor should run together; 0 for as many as fit. Changes no result.
     pub blocks_per_multiprocessor: u32,
-    /// Whether other kernels should find room beside it: shared memory that so many blocks leave is theirs, and not a cache. Changes no
-    /// result.
-    pub beside_others: bool,
     /// Whether the L2 cache should rather give up what is stored than what is loaded. Changes no result.
     pub evict_last: bool,
     /// Whether blocks wait for each other, so that all of them must run side by side.

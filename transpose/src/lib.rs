@@ -117,6 +117,11 @@ pub use tensor::{DeviceTensor, MOST_AXES, TensorLayout, TensorView, TensorViewMu
 #[doc = include_str!("../coming-from.md")]
 struct ComingFrom;
 
+/// The samples of the page on several GPUs are tests.
+#[cfg(all(doctest, feature = "simulator"))]
+#[doc = include_str!("../sharded.md")]
+struct SeveralGpus;
+
 /// The samples of the guide are tests; one of them needs a feature, which the tests of the workspace turn on.
 #[cfg(all(doctest, feature = "dlpack", feature = "simulator"))]
 #[doc = include_str!("../guide.md")]

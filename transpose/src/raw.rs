@@ -62,7 +62,6 @@ pub unsafe fn launch<S: Pod, D: Pod, P: Params>(
         block: grid.threads,
         dynamic_shared_bytes: grid.dynamic_shared_bytes,
         blocks_per_multiprocessor: 0,
-        beside_others: false,
         evict_last: false,
         cooperative: false,
         offsets: [0, 0],

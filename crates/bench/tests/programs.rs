@@ -14,9 +14,10 @@ const IN_PLACE: &str = env!("CARGO_BIN_EXE_in_place");
 const MEMORY_KINDS: &str = env!("CARGO_BIN_EXE_memory_kinds");
 const PERMUTE: &str = env!("CARGO_BIN_EXE_permute");
 const PROFILE: &str = env!("CARGO_BIN_EXE_profile");
+const SHARDED: &str = env!("CARGO_BIN_EXE_sharded");
 
 /// Each program that runs on the simulator, and arguments that leave it little to do.
-const PROGRAMS: [(&str, &[&str]); 7] = [
+const PROGRAMS: [(&str, &[&str]); 9] = [
     (BANDWIDTH, &["--rows", "64", "--cols", "64"]),
     (CALLS, &["--side", "16", "--reps", "1"]),
     (GRID_SEARCH, &["--rows", "64", "--cols", "64"]),
@@ -24,6 +25,8 @@ const PROGRAMS: [(&str, &[&str]); 7] = [
     (MEMORY_KINDS, &["--rows", "64", "--cols", "64"]),
     (PERMUTE, &["--shape", "6,10,14", "--axes", "2,0,1", "--element", "2,3"]),
     (PROFILE, &["--kernel", "padded,square", "--rows", "64", "--cols", "64"]),
+    (SHARDED, &["--shape", "60x40", "--split", "even,uneven", "--devices", "3"]),
+    (SHARDED, &["--shape", "60x40", "--candidates"]),
 ];
 
 fn run(program: &str, arguments: &[&str]) -> Output {
@@ -199,6 +202,26 @@ fn wrong_arguments_are_answered_with_what_is_possible() {
     refuses(PERMUTE, &["--explain", "--json"], 2, "cannot be used with");
     refuses(BANDWIDTH, &["--kernels", "foo"], 2, "copy_shared");
     refuses(GRID_SEARCH, &["--blocks", "x"], 2, "x");
+}
+
+/// As many processes as asked for, or as a launcher has started, do what one process does; whoever is missing is an error.
+#[test]
+fn several_processes_make_one_table() {
+    let shape = ["--shape", "60x40", "--element", "4,8", "--split", "even,uneven,first"];
+    let table = printed(SHARDED, &[&shape[..], &["--processes", "3", "--quiet"]].concat());
+    assert_eq!(table.matches(" sockets ").count(), 6, "{table}");
+    refuses(
+        SHARDED,
+        &["--processes", "2", "--transport", "nccl", "--quiet"],
+        1,
+        "these failed: 0, 1",
+    );
+    refuses(SHARDED, &["--world"], 1, "no launcher has set RANK");
+    refuses(SHARDED, &["--processes", "2", "--sweep"], 2, "cannot be used with");
+    refuses(SHARDED, &["--shape", "60"], 2, "such as 300x200");
+    refuses(SHARDED, &["--shape", "99999999999x99999999999"], 1, "more bytes than");
+    refuses(SHARDED, &["--shape", "10000000x10000000"], 1, "GB of host memory");
+    refuses(SHARDED, &["--device", "cuda:1"], 2, "all GPUs take part");
 }
 
 #[test]

@@ -98,9 +98,6 @@ impl Cuda {
     /// The dynamic shared memory of a launch, in bytes.
     fn dynamic_shared(&self, launch: &Launch, function: &Function) -> Result<u32> {
         match launch.blocks_per_multiprocessor {
-            blocks if launch.beside_others => {
-                Ok(launch.dynamic_shared_bytes.max(self.share_beside_others(function, blocks)?))
-            }
             0 => Ok(launch.dynamic_shared_bytes),
             blocks => Ok(launch.dynamic_shared_bytes.max(self.filling_share(function, blocks)?)),
         }
@@ -116,15 +113,6 @@ impl Cuda {
             return Ok(0);
         }
         function.filling_share(self.gpu.facts.multiprocessor_shared, blocks)
-    }
-
-    /// The dynamic shared memory with which no more than `blocks` blocks of a kernel run on a multiprocessor, and what they leave is for
-    /// blocks of other kernels; 0 blocks are as many as fit.
-    fn share_beside_others(&self, function: &Function, blocks: u32) -> Result<u32> {
-        if self.gpu.facts.compute_capability != (9, 0) {
-            return Ok(0);
-        }
-        function.share_beside_others(self.gpu.facts.multiprocessor_shared, blocks)
     }
 
     /// Queues a kernel on a stream of the device.

@@ -288,7 +288,6 @@ mod tests {
             block: BLOCK,
             dynamic_shared_bytes: 0,
             blocks_per_multiprocessor: 0,
-            beside_others: false,
             cooperative: false,
             evict_last: false,
             offsets: [0, 0],

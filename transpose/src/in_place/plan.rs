@@ -367,7 +367,6 @@ mod tests {
             block: [32, 1, 1],
             dynamic_shared_bytes: u32::MAX,
             blocks_per_multiprocessor: 0,
-            beside_others: false,
             cooperative: false,
             evict_last: false,
             offsets: [0; 2],

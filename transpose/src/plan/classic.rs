@@ -45,7 +45,6 @@ pub(crate) fn launches(
                 block: BLOCK,
                 dynamic_shared_bytes: 0,
                 blocks_per_multiprocessor: 0,
-                beside_others: false,
                 cooperative: false,
                 evict_last: false,
                 offsets: [row * src.ld + col, dst_start].map(|n| (n * width.bytes()) as u64),

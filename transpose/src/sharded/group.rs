@@ -30,13 +30,13 @@ pub struct DeviceGroup(Arc<Members>);
 
 struct Members {
     devices: Vec<Device>,
-    lanes: Vec<Lanes>,
+    streams: Vec<Streams>,
     /// Whether device `i` reaches what device `j` allocates, at `i · devices + j`.
     reached: Vec<bool>,
 }
 
 /// The streams of one device that exchanges are queued on.
-pub(super) struct Lanes {
+pub(super) struct Streams {
     /// For what goes to other devices.
     pub far: [Device; 2],
     /// For what stays, and what others have sent.
@@ -59,12 +59,12 @@ impl DeviceGroup {
                 reached.push(device.reach(peer)?);
             }
         }
-        let lanes = |device: &Device| {
+        let streams = |device: &Device| {
             let far = || device.new_stream_of(Urgency::First);
-            Ok(Lanes { far: [far()?, far()?], near: device.new_stream()? })
+            Ok(Streams { far: [far()?, far()?], near: device.new_stream()? })
         };
-        let lanes = devices.iter().map(lanes).collect::<Result<_>>()?;
-        Ok(DeviceGroup(Arc::new(Members { devices: devices.to_vec(), lanes, reached })))
+        let streams = devices.iter().map(streams).collect::<Result<_>>()?;
+        Ok(DeviceGroup(Arc::new(Members { devices: devices.to_vec(), streams, reached })))
     }
 
     /// A group of all GPUs that the driver sees, in its order.
@@ -102,13 +102,13 @@ impl DeviceGroup {
     /// # Errors
     /// What the devices report, failures of earlier queued work included.
     pub fn synchronize(&self) -> Result<()> {
-        let of_lanes = self.0.lanes.iter().flat_map(Lanes::all);
+        let of_lanes = self.0.streams.iter().flat_map(Streams::all);
         self.0.devices.iter().chain(of_lanes).try_for_each(Device::synchronize)
     }
 
     /// The streams of each device.
-    pub(super) fn lanes(&self) -> &[Lanes] {
-        &self.0.lanes
+    pub(super) fn streams(&self) -> &[Streams] {
+        &self.0.streams
     }
 
     /// Whether both are handles to one group.
@@ -122,7 +122,7 @@ impl DeviceGroup {
     }
 }
 
-impl Lanes {
+impl Streams {
     pub fn all(&self) -> impl Iterator<Item = &Device> {
         self.far.iter().chain([&self.near])
     }

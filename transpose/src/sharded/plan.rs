@@ -38,6 +38,9 @@ pub struct ShardedPlan {
     pub(super) near: Vec<Vec<Step>>,
 }
 
+/// Bytes that are staged at a time.
+const STAGED: usize = 32 << 20;
+
 /// A move that one device makes, or two.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
@@ -52,6 +55,9 @@ pub(super) struct Step {
 pub(super) enum Way {
     /// The source's device stores to the destination.
     Direct(Arc<TensorPlan>),
+    /// The source's device stores to the destination, and meanwhile moves what stays in the same way: so many bytes from the starts of its own
+    /// shards.
+    Paired { plan: Arc<TensorPlan>, stays: [u64; 2] },
     /// The source's device packs so many bytes, the driver carries them over, and the destination's device unpacks them.
     Staged { pack: Arc<TensorPlan>, unpack: Arc<TensorPlan>, bytes: usize },
 }
@@ -96,19 +102,41 @@ impl ShardedPlan {
     ) -> Result<Self> {
         let devices = group.count();
         exchange.require(devices)?;
-        let (mut far, mut near) = (vec![Vec::new(); devices], vec![Vec::new(); devices]);
         let mut planner = Planner::new(exchange.element_bytes);
-        for Piece { src, dst, layouts } in exchange.pieces()? {
-            let direct = src == dst || group.reaches(src, dst) && reachable[dst];
-            let sides = [src, dst].map(|device| group.devices()[device].facts());
-            let list: &mut Vec<Step> = if src == dst { &mut near[src] } else { &mut far[src] };
-            for layouts in steps(layouts, exchange.element_bytes, options.step_bytes)? {
-                let room = Room::of(&options, src == dst, devices);
-                let way = planner.way(layouts, sides, direct, room)?;
-                let offset = |layout: &TensorLayout| layout.offset() * exchange.element_bytes;
-                let offsets = layouts.each_ref().map(|layout| offset(layout) as u64);
-                list.push(Step { dst, offsets, way });
+        let pieces = exchange.pieces()?;
+        let (mut far, mut near) = (Vec::new(), Vec::new());
+        for device in 0..devices {
+            let facts = |device: usize| group.devices()[device].facts();
+            let mut pieces: Vec<Piece> =
+                pieces.iter().filter(|piece| piece.src == device).cloned().collect();
+            let (mut sent, mut kept) = (Vec::new(), Vec::new());
+            let reached =
+                |dst: usize| dst == device || group.reaches(device, dst) && reachable[dst];
+            if let [stays, goes, ..] = pieces.as_slice()
+                && (options.pairs, stays.dst, reached(goes.dst)) == (true, device, true)
+                && let Some(pair) = planner.pair(&exchange, stays, goes, &options, facts(device))?
+            {
+                sent.extend(pair.steps);
+                pieces.splice(..2, pair.rest);
             }
+            for Piece { dst, layouts, .. } in pieces {
+                // What stays waits for no link.
+                let most = match (dst == device, reached(dst)) {
+                    (true, _) => usize::MAX,
+                    (_, true) => options.step_bytes,
+                    (_, false) => options.step_bytes.min(STAGED),
+                };
+                for layouts in steps(layouts, exchange.element_bytes, most)? {
+                    let offsets = planner.offsets(&layouts);
+                    let far = dst != device;
+                    let way =
+                        planner.way(layouts, [facts(device), facts(dst)], reached(dst), far)?;
+                    let list = if dst == device { &mut kept } else { &mut sent };
+                    list.push(Step { dst, offsets, way });
+                }
+            }
+            far.push(sent);
+            near.push(kept);
         }
         Ok(ShardedPlan { group: group.clone(), exchange, reachable, options, far, near })
     }
@@ -119,7 +147,7 @@ impl ShardedPlan {
         let mut names = Vec::new();
         for step in self.far.get(device).into_iter().flatten() {
             let plan = match &step.way {
-                Way::Direct(plan) => plan,
+                Way::Direct(plan) | Way::Paired { plan, .. } => plan,
                 Way::Staged { pack, .. } => pack,
             };
             names.extend(plan.kernel_names().into_iter().take(1));
@@ -146,6 +174,14 @@ impl ShardedPlan {
 pub(super) struct Planner {
     element_bytes: usize,
     known: Vec<(Kind, Arc<TensorPlan>)>,
+    /// The plans for pairs, where there are any; of devices that are alike.
+    pairs: Vec<([TensorLayout; 2], Option<Arc<TensorPlan>>)>,
+}
+
+/// What goes in pairs of what stays on a device and what it sends, and what is left of both.
+struct Pair {
+    steps: Vec<Step>,
+    rest: Vec<Piece>,
 }
 
 /// What a move's plan depends on.
@@ -154,34 +190,13 @@ struct Kind {
     layouts: [TensorLayout; 2],
     multiprocessors: usize,
     compute_capability: (i32, i32),
-    room: Room,
-}
-
-/// What room a move leaves to others that run at the same time.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Room {
-    /// It need not leave any.
-    All,
-    /// All but so many blocks a multiprocessor; 0 for as many as fit.
-    Beside(u32),
-}
-
-impl Room {
-    /// That of a move inside a device, or to another one.
-    fn of(options: &ExchangeOptions, near: bool, devices: usize) -> Self {
-        match options.far_blocks {
-            0 => Room::All,
-            _ if !options.overlaps || devices == 1 => Room::All,
-            _ if near => Room::Beside(0),
-            blocks => Room::Beside(blocks),
-        }
-    }
+    far: bool,
 }
 
 impl Planner {
     /// One that knows no move yet, of elements of so many bytes.
     pub fn new(element_bytes: usize) -> Self {
-        Planner { element_bytes, known: Vec::new() }
+        Planner { element_bytes, known: Vec::new(), pairs: Vec::new() }
     }
 
     /// How a step goes.
@@ -190,17 +205,80 @@ impl Planner {
         [from, to]: [TensorLayout; 2],
         [here, there]: [&Facts; 2],
         direct: bool,
-        room: Room,
+        far: bool,
     ) -> Result<Way> {
         if direct {
-            return Ok(Way::Direct(self.plan([from, to], here, room)?));
+            return Ok(Way::Direct(self.plan([from, to], here, far)?));
         }
         let packed = TensorLayout::contiguous(from.shape(), self.element_bytes)?;
         Ok(Way::Staged {
-            pack: self.plan([from, packed], here, Room::All)?,
-            unpack: self.plan([packed, to], there, Room::All)?,
+            pack: self.plan([from, packed], here, false)?,
+            unpack: self.plan([packed, to], there, false)?,
             bytes: from.len() * self.element_bytes,
         })
+    }
+
+    /// Bytes from the start of each side's shard to its element `[0, …, 0]`.
+    fn offsets(&self, layouts: &[TensorLayout; 2]) -> [u64; 2] {
+        layouts.each_ref().map(|layout| (layout.offset() * self.element_bytes) as u64)
+    }
+
+    /// What a device keeps and what it sends, as far as they are equal, in pairs; `None` where no kernel moves two at once.
+    fn pair(
+        &mut self,
+        exchange: &Exchange,
+        stays: &Piece,
+        goes: &Piece,
+        options: &ExchangeOptions,
+        facts: &Facts,
+    ) -> Result<Option<Pair>> {
+        let axis = exchange.dst.axis;
+        if exchange.src.axis == axis {
+            return Ok(None);
+        }
+        let length = |piece: &Piece| piece.layouts[0].shape()[axis];
+        let common = length(stays).min(length(goes));
+        let (mut equal, mut rest) = (Vec::new(), Vec::new());
+        for piece in [stays, goes] {
+            let [from, to] = &piece.layouts;
+            let ((head, tail), (head_to, tail_to)) =
+                (from.split_at(axis, common)?, to.split_at(axis, common)?);
+            equal.push(steps([head, head_to], self.element_bytes, options.step_bytes)?);
+            if !tail.is_empty() {
+                rest.push(Piece { layouts: [tail, tail_to], ..piece.clone() });
+            }
+        }
+        let mut paired = Vec::new();
+        for (kept, sent) in equal[0].iter().zip(&equal[1]) {
+            // Shards of different lengths lie differently, unless the axis that is spread is their slowest.
+            if (0..2).any(|side| kept[side].strides() != sent[side].strides()) {
+                return Ok(None);
+            }
+            // The one that is aligned worse stands for both.
+            let worse = |side: usize| {
+                let alignment = |layout: &TensorLayout| {
+                    (layout.offset() * self.element_bytes).trailing_zeros().min(4)
+                };
+                let (kept, sent) = (kept[side], sent[side]);
+                if alignment(&kept) < alignment(&sent) { kept } else { sent }
+            };
+            let layouts = [self.near_the_start(&worse(0))?, self.near_the_start(&worse(1))?];
+            let known = self.pairs.iter().find(|(known, _)| *known == layouts);
+            let plan = match known {
+                Some((_, plan)) => plan.clone(),
+                None => {
+                    let [from, to] = &layouts;
+                    let plan = TensorPlan::for_pairs(self.element_bytes, from, to, facts)?;
+                    let plan = plan.map(Arc::new);
+                    self.pairs.push((layouts, plan.clone()));
+                    plan
+                }
+            };
+            let Some(plan) = plan else { return Ok(None) };
+            let way = Way::Paired { plan, stays: self.offsets(kept) };
+            paired.push(Step { dst: goes.dst, offsets: self.offsets(sent), way });
+        }
+        Ok(Some(Pair { steps: paired, rest }))
     }
 
     /// The same layout, as far from a memory's start as its alignment is told by: to no kernel more than 16 bytes matter.
@@ -209,28 +287,25 @@ impl Planner {
         TensorLayout::strided(shape, strides, layout.offset() % 16, self.element_bytes)
     }
 
-    /// A move of a device that is like `facts`.
+    /// A move of a device that is like `facts`, to its own memory or to another one's.
     pub fn plan(
         &mut self,
         layouts: [TensorLayout; 2],
         facts: &Facts,
-        room: Room,
+        far: bool,
     ) -> Result<Arc<TensorPlan>> {
         let kind = Kind {
             layouts: [self.near_the_start(&layouts[0])?, self.near_the_start(&layouts[1])?],
             multiprocessors: facts.multiprocessors,
             compute_capability: facts.compute_capability,
-            room,
+            far,
         };
         if let Some((_, plan)) = self.known.iter().find(|(known, _)| *known == kind) {
             return Ok(plan.clone());
         }
         let [from, to] = &kind.layouts;
         let plan = TensorPlan::for_layouts(self.element_bytes, from, to, facts)?;
-        let plan = Arc::new(match room {
-            Room::All => plan,
-            Room::Beside(blocks) => plan.beside_others(blocks),
-        });
+        let plan = Arc::new(if far { plan.stored_afar() } else { plan });
         self.known.push((kind, plan.clone()));
         Ok(plan)
     }
@@ -260,5 +335,32 @@ impl fmt::Display for Exchange {
             dst.axis,
             lengths(&dst.shares),
         )
+    }
+}
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use super::*;
+    use crate::{Device, ShardedTensor};
+
+    /// What is stored to another device is not fetched from there before, whatever its rows start on; what stays may be.
+    #[test]
+    fn nothing_is_fetched_from_other_devices() {
+        let group = DeviceGroup::new(&Device::simulated_peers(2)).unwrap();
+        for (rows, cols, axes) in [(803, 701, [1, 0]), (1024, 999, [1, 0]), (640, 330, [0, 1])] {
+            let src = ShardedTensor::<u32>::zeroed(&group, &[rows, cols], 0).unwrap();
+            let shape = axes.map(|axis| [rows, cols][axis]);
+            let dst = ShardedTensor::<u32>::zeroed(&group, &shape, 1).unwrap();
+            for pairs in [false, true] {
+                let options = ExchangeOptions::default().pairs(pairs);
+                let plan = ShardedPlan::with_options(&src, &dst, &axes, options).unwrap();
+                for step in plan.far.iter().flatten() {
+                    let (Way::Direct(plan) | Way::Paired { plan, .. }) = &step.way else {
+                        panic!("devices that reach each other stage nothing")
+                    };
+                    assert!(!plan.to_string().contains("ends fetched"), "{plan}");
+                }
+            }
+        }
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! No stream waits for a mark that is put later, so streams never wait for each other in a circle.
 
-use super::group::{DeviceGroup, Lanes};
+use super::group::{DeviceGroup, Streams};
 use super::plan::{ShardedPlan, Step, Way};
 use super::staged::{Ferry, ferry};
 use super::tensor::{Ends, ShardedTensor};
@@ -37,7 +37,7 @@ impl ShardedPlan {
         // SAFETY: the plan was made for arrays that are spread so, their shards without gaps and aligned as allocations are; their memory
         // lives, and `dst` is borrowed exclusively. The order is that of the shards' homes.
         let queued = unsafe { self.queue(&mut order, &src, &dst) };
-        queued.and(order.before(&src, &dst))
+        queued.and(order.before())
     }
 
     /// Queues all steps: a step of each device in turn, so that all links are busy soon.
@@ -49,27 +49,15 @@ impl ShardedPlan {
         let devices = 0..self.group.count();
         let most = |lists: &[Vec<Step>]| lists.iter().map(Vec::len).max().unwrap_or(0);
         let (far, near) = (most(&self.far), most(&self.near));
-        let mut one = |device: usize, lane: usize, step: Option<&Step>| match step {
+        let mut one = |device: usize, stream: usize, step: Option<&Step>| match step {
             // SAFETY: the caller's obligations.
-            Some(step) => unsafe { queue(order, device, lane, step, src, dst) },
+            Some(step) => unsafe { queue(order, device, stream, step, src, dst) },
             None => Ok(()),
         };
         for round in 0..far.max(near) {
             for device in devices.clone() {
                 one(device, round % self.options.far_streams, self.far[device].get(round))?;
-                if self.options.overlaps {
-                    one(device, NEAR, self.near[device].get(round))?;
-                }
-            }
-        }
-        if self.options.overlaps {
-            return Ok(());
-        }
-        // Behind what goes to other devices.
-        let last = far.saturating_sub(1) % self.options.far_streams;
-        for round in 0..near {
-            for device in devices.clone() {
-                one(device, last, self.near[device].get(round))?;
+                one(device, NEAR, self.near[device].get(round))?;
             }
         }
         Ok(())
@@ -83,7 +71,7 @@ impl ShardedPlan {
 unsafe fn queue(
     order: &mut Order<'_>,
     device: usize,
-    lane: usize,
+    stream: usize,
     step: &Step,
     src: &Ends<'_>,
     dst: &Ends<'_>,
@@ -92,15 +80,24 @@ unsafe fn queue(
     let to = dst.addresses[step.dst] + step.offsets[1];
     match &step.way {
         Way::Direct(plan) => {
-            let lane = order.lane(device, lane, [Some(device), Some(step.dst)])?;
-            // SAFETY: the caller's obligations; the lane is in order with both shards' homes.
-            unsafe { launch(plan, lane, dst.homes[step.dst], [from, to]) }
+            let stream = order.stream(device, stream, [Some(device), Some(step.dst)])?;
+            // SAFETY: the caller's obligations; the stream is in order with both shards' homes.
+            unsafe { launch(plan, stream, dst.homes[step.dst], [from, to]) }
+        }
+        Way::Paired { plan, stays } => {
+            // Where the destination's own shard is at home: the fewest streams that wait for each other.
+            order.stream(device, HOME, [Some(device), Some(step.dst)])?;
+            let stream = order.stream(device, HOME, [None, Some(device)])?;
+            let own = [src.addresses[device] + stays[0], dst.addresses[device] + stays[1]];
+            let steps = plan.steps_of_two(own, [from, to]);
+            // SAFETY: the caller's obligations; the stream is in order with the homes of all three shards.
+            steps.iter().try_for_each(|step| unsafe { stream.queue(step) })
         }
         Way::Staged { pack, unpack, bytes } => {
-            let here = order.lane(device, lane, [Some(device), None])?;
-            let there = order.lane(step.dst, NEAR, [None, Some(step.dst)])?;
+            let here = order.stream(device, stream, [Some(device), None])?;
+            let there = order.stream(step.dst, NEAR, [None, Some(step.dst)])?;
             let ferry_of = Ferry { here, there, bytes: *bytes };
-            // SAFETY: the caller's obligations; each lane is in order with the home of the shard that it uses.
+            // SAFETY: the caller's obligations; each stream is in order with the home of the shard that it uses.
             unsafe {
                 ferry(
                     &ferry_of,
@@ -112,22 +109,22 @@ unsafe fn queue(
     }
 }
 
-/// Queues a move whose destination is `peer`'s memory, which `lane`'s device reaches.
+/// Queues a move whose destination is `peer`'s memory, which `stream`'s device reaches.
 ///
 /// # Safety
-/// The addresses are those of arrays that the plan was made for, in live memory, and the lane is in order with all else that uses them.
+/// The addresses are those of arrays that the plan was made for, in live memory, and the stream is in order with all else that uses them.
 pub(super) unsafe fn launch(
     plan: &TensorPlan,
-    lane: &Device,
+    stream: &Device,
     peer: &Device,
     addresses: [u64; 2],
 ) -> Result<()> {
     plan.steps(addresses).iter().try_for_each(|step| match step {
         // SAFETY: the caller's obligations.
-        device::Step::Launch(launch, addresses) => unsafe { lane.launch(launch, *addresses) },
+        device::Step::Launch(launch, addresses) => unsafe { stream.launch(launch, *addresses) },
         device::Step::Copy { dst, src, bytes } => {
             // SAFETY: the caller's obligations; two shards do not overlap.
-            unsafe { lane.copy_to_peer(peer, *dst, *src, *bytes) }
+            unsafe { stream.copy_to_peer(peer, *dst, *src, *bytes) }
         }
     })
 }
@@ -135,13 +132,18 @@ pub(super) unsafe fn launch(
 /// The number of a device's stream for what stays; those for what goes come before.
 const NEAR: usize = 2;
 
+/// The number of the home of a device's shard of the destination.
+const HOME: usize = 3;
+
 /// The order between the homes of shards and the streams that exchange them.
 struct Order<'a> {
-    lanes: &'a [Lanes],
-    /// Behind what the homes of the source's shards, and of the destination's, had queued before.
+    streams: &'a [Streams],
+    /// Where the source's shards, and the destination's, are at home.
+    homes: [&'a [&'a Device]; 2],
+    /// Behind what the homes had queued before.
     marks: [Vec<Mark>; 2],
     /// For each device and each of its streams, which of the marks it has waited for.
-    waited: Vec<[Waited; 3]>,
+    waited: Vec<[Waited; 4]>,
 }
 
 /// What a stream has waited for: the shards of either side.
@@ -150,67 +152,77 @@ struct Waited([Vec<bool>; 2]);
 
 impl<'a> Order<'a> {
     /// An order in which all comes after what the shards' homes have queued so far.
-    fn after(group: &'a DeviceGroup, src: &Ends<'_>, dst: &Ends<'_>) -> Result<Self> {
+    fn after(group: &'a DeviceGroup, src: &'a Ends<'a>, dst: &'a Ends<'a>) -> Result<Self> {
         let mark = |home: &&Device| {
             let mark = home.mark(false)?;
             home.put(&mark)?;
             Ok(mark)
         };
         let marks = |ends: &Ends<'_>| ends.homes.iter().map(mark).collect::<Result<Vec<_>>>();
-        let (lanes, none) = (group.lanes(), vec![false; group.count()]);
-        let waited = [(); 3].map(|()| Waited([none.clone(), none.clone()]));
-        Ok(Order { lanes, marks: [marks(src)?, marks(dst)?], waited: vec![waited; lanes.len()] })
+        let (streams, none) = (group.streams(), vec![false; group.count()]);
+        let waited = [(); 4].map(|()| Waited([none.clone(), none.clone()]));
+        Ok(Order {
+            streams,
+            homes: [&src.homes, &dst.homes],
+            marks: [marks(src)?, marks(dst)?],
+            waited: vec![waited; streams.len()],
+        })
     }
 
     /// A stream of a device, to use the shards that are named of source and destination on.
-    fn lane(
+    fn stream(
         &mut self,
         device: usize,
-        lane: usize,
+        stream: usize,
         shards: [Option<usize>; 2],
     ) -> Result<&'a Device> {
-        let queue = self.lanes[device].get(lane);
-        let Waited(waited) = &mut self.waited[device][lane];
+        let queue = self.get(device, stream);
+        let Waited(waited) = &mut self.waited[device][stream];
         for (side, shard) in shards.into_iter().enumerate() {
             if let Some(shard) = shard.filter(|&shard| !waited[side][shard]) {
-                queue.wait_for_mark(&self.marks[side][shard])?;
+                if !queue.is_same(self.homes[side][shard]) {
+                    queue.wait_for_mark(&self.marks[side][shard])?;
+                }
                 waited[side][shard] = true;
             }
         }
         Ok(queue)
     }
 
+    /// The stream of a number.
+    fn get(&self, device: usize, stream: usize) -> &'a Device {
+        match stream {
+            HOME => self.homes[1][device],
+            stream => self.streams[device].far.get(stream).unwrap_or(&self.streams[device].near),
+        }
+    }
+
     /// Has all that the shards' homes queue from now on come after all that was queued on the streams; or waits for that now.
-    fn before(&self, src: &Ends<'_>, dst: &Ends<'_>) -> Result<()> {
-        self.homes_wait(src, dst).inspect_err(|_| {
-            for lane in self.lanes.iter().flat_map(Lanes::all) {
+    fn before(&self) -> Result<()> {
+        self.homes_wait().inspect_err(|_| {
+            let of_group = self.streams.iter().flat_map(Streams::all);
+            for stream in of_group.chain(self.homes[1].iter().copied()) {
                 // A failure is one of the queued work, or the context is lost; what is lost runs no more.
-                let _ = lane.synchronize();
+                let _ = stream.synchronize();
             }
         })
     }
 
-    fn homes_wait(&self, src: &Ends<'_>, dst: &Ends<'_>) -> Result<()> {
-        for (device, (lanes, waited)) in self.lanes.iter().zip(&self.waited).enumerate() {
-            let used = |lane: usize| waited[lane].0.iter().flatten().any(|waited| *waited);
-            if !(0..waited.len()).any(used) {
-                continue;
+    fn homes_wait(&self) -> Result<()> {
+        for (device, waited) in self.waited.iter().enumerate() {
+            let used = |stream: &usize| waited[*stream].0.iter().flatten().any(|waited| *waited);
+            let mut used = (0..waited.len()).rev().filter(used);
+            // One of them waits for the others, and all homes for that one.
+            let Some(last) = used.next() else { continue };
+            let last = self.get(device, last);
+            used.try_for_each(|stream| last.wait_for(self.get(device, stream)))?;
+            let done = last.mark(false)?;
+            last.put(&done)?;
+            let homes = self.homes[1].iter().chain([&self.homes[0][device]]);
+            for home in homes.filter(|home| !home.is_same(last)) {
+                home.wait_for_mark(&done)?;
             }
-            for lane in (0..NEAR).filter(|&lane| used(lane)) {
-                lanes.near.wait_for(lanes.get(lane))?;
-            }
-            let done = lanes.near.mark(false)?;
-            lanes.near.put(&done)?;
-            src.homes[device].wait_for_mark(&done)?;
-            dst.homes.iter().try_for_each(|home| home.wait_for_mark(&done))?;
         }
         Ok(())
-    }
-}
-
-impl Lanes {
-    /// The stream of a number.
-    fn get(&self, lane: usize) -> &Device {
-        self.far.get(lane).unwrap_or(&self.near)
     }
 }

@@ -96,7 +96,7 @@ mod tests {
             let (least, most) = (lengths.iter().min().unwrap(), lengths.iter().max().unwrap());
             prop_assert!(most - least <= 2 * WHOLE, "{lengths:?}");
             if length >= devices * 4 * WHOLE {
-                prop_assert!((0..devices).all(|device| shares.range(device).start % WHOLE == 0));
+                prop_assert!((0..devices).all(|device| shares.range(device).start.is_multiple_of(WHOLE)));
             } else {
                 prop_assert!(most - least <= 1, "{lengths:?}");
             }

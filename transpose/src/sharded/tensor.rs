@@ -161,7 +161,7 @@ impl<T: Pod> ShardedTensor<T> {
             if !shard.is_contiguous() {
                 return Err(refuse(at, "it has no gaps, and its last axis is the fastest"));
             }
-            if shard.device_address() % 256 != 0 {
+            if !shard.device_address().is_multiple_of(256) {
                 return Err(refuse(at, "it is aligned to 256 bytes"));
             }
         }

@@ -17,7 +17,7 @@ use std::process::Command;
 use std::time::Instant;
 
 /// The pages with samples.
-const PAGES: [&str; 2] = ["docs/guide.md", "docs/coming-from.md"];
+const PAGES: [&str; 3] = ["docs/guide.md", "docs/coming-from.md", "docs/sharded.md"];
 
 /// The most that a release program with one transpose on a GPU may have, in bytes.
 const MOST_BYTES: u64 = 4_000_000;

@@ -2,14 +2,11 @@
 
 use crate::Result;
 use cuda_driver::FunctionAttribute as Attribute;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// How much of a multiprocessor's shared memory goes to blocks whose number is limited: 132 of 228 KiB on
 /// compute capability 9.0.
 const SHARED_PERCENT: usize = 58;
-
-/// The driver chooses by itself.
-const NOT_TOLD: i32 = -1;
 
 /// A kernel that can be launched.
 pub(super) struct Function {
@@ -18,8 +15,8 @@ pub(super) struct Function {
     declared_shared: usize,
     /// Whether it waits by itself for the launches before it, so that its own may come before those are done.
     waits: bool,
-    /// The percentage of a multiprocessor's shared memory that the driver was told to give its blocks; [`NOT_TOLD`].
-    percent: AtomicI32,
+    /// Whether the driver was told to give its blocks [`SHARED_PERCENT`].
+    divided: AtomicBool,
 }
 
 impl Function {
@@ -29,7 +26,7 @@ impl Function {
         let declared_shared = loaded.attribute(Attribute::SHARED_SIZE_BYTES)? as usize;
         let dynamic = block_shared.saturating_sub(declared_shared);
         loaded.set_attribute(Attribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic as i32)?;
-        Ok(Function { loaded, declared_shared, waits, percent: AtomicI32::new(NOT_TOLD) })
+        Ok(Function { loaded, declared_shared, waits, divided: AtomicBool::new(false) })
     }
 
     pub fn loaded(&self) -> &cuda_driver::Function {
@@ -50,30 +47,12 @@ impl Function {
         if block <= self.declared_shared {
             return Ok(0);
         }
-        self.divide(SHARED_PERCENT as i32)?;
+        // Two threads that come here at once tell the driver the same.
+        if !self.divided.load(Relaxed) {
+            let carveout = Attribute::PREFERRED_SHARED_MEMORY_CARVEOUT;
+            self.loaded.set_attribute(carveout, SHARED_PERCENT as i32)?;
+            self.divided.store(true, Relaxed);
+        }
         Ok((block - self.declared_shared) as u32)
-    }
-
-    /// The dynamic shared memory with which one block more than `blocks` does not fit a multiprocessor's shared memory, all of which is
-    /// for blocks from now on; 0 for as many as fit.
-    pub fn share_beside_others(&self, multiprocessor_shared: usize, blocks: u32) -> Result<u32> {
-        self.divide(100)?;
-        if blocks == 0 {
-            return Ok(0);
-        }
-        // The driver keeps 1 KiB of every block's, and allocates by 128 bytes.
-        let share = multiprocessor_shared / (blocks as usize + 1) + 128;
-        let block = (share.saturating_sub(1 << 10)).next_multiple_of(128);
-        Ok(block.saturating_sub(self.declared_shared) as u32)
-    }
-
-    /// Tells the driver how a multiprocessor's memory is divided between its blocks and its cache, if it was told something else last.
-    fn divide(&self, percent: i32) -> Result<()> {
-        if self.percent.load(Relaxed) != percent {
-            // Two threads that come here at once may tell the driver in another order than they leave here: a matter of speed.
-            self.loaded.set_attribute(Attribute::PREFERRED_SHARED_MEMORY_CARVEOUT, percent)?;
-            self.percent.store(percent, Relaxed);
-        }
-        Ok(())
     }
 }

@@ -57,7 +57,6 @@ fn launch<P: Params>(
         block,
         dynamic_shared_bytes: shared as u32,
         blocks_per_multiprocessor: 0,
-        beside_others: false,
         cooperative: false,
         evict_last: false,
         offsets: [0, 0],

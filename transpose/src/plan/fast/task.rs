@@ -212,7 +212,6 @@ impl<'a> Task<'a> {
             block: [block.threads, 1, 1],
             dynamic_shared_bytes: block.shared as u32,
             blocks_per_multiprocessor: 0,
-            beside_others: false,
             evict_last: self.leaves_the_cache(),
             cooperative: false,
             offsets: offsets.map(|n| (n * element_bytes) as u64),

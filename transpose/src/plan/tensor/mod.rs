@@ -13,6 +13,7 @@
 //! Moves that [compute](arithmetic) have kernels and planners of their own.
 //! Where elements are [conjugated](conjugating) on the way, it is `tiles` and `words` only, of which there are ones that flip bits.
 
+mod afar;
 mod arithmetic;
 mod boxes;
 mod canonical;
@@ -176,17 +177,6 @@ impl TensorPlan {
                 unsafe { device.launch(launch, [from, to]) }
             }),
         })
-    }
-
-    /// The same plan for a time when other kernels run too: no more than `blocks` blocks a multiprocessor, as many as fit if that is 0, and what
-    /// shared memory they leave is for others.
-    pub(crate) fn beside_others(mut self, blocks: u32) -> Self {
-        if let Way::Launches(launches) = &mut self.way {
-            for launch in launches {
-                (launch.blocks_per_multiprocessor, launch.beside_others) = (blocks, true);
-            }
-        }
-        self
     }
 
     /// What [`run`](Self::run) queues for elements `[0, …, 0]` at these addresses, which tensors that the plan is for have.
@@ -489,7 +479,6 @@ fn launch<P: Params>(
         block: [block.threads, 1, 1],
         dynamic_shared_bytes: block.shared as u32,
         blocks_per_multiprocessor: 0,
-        beside_others: false,
         evict_last: true,
         cooperative: false,
         offsets: offsets.map(|words| (words * canonical.word_bytes() as isize) as u64),

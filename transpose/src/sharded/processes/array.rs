@@ -96,7 +96,7 @@ impl<T: Pod> DistributedTensor<T> {
         if !shard.is_contiguous() {
             return Err(refuse(world.rank(), "it has no gaps, and its last axis is the fastest"));
         }
-        if shard.device_address() % 256 != 0 {
+        if !shard.device_address().is_multiple_of(256) {
             return Err(refuse(world.rank(), "it is aligned to 256 bytes"));
         }
         let shares = Shares::of_lengths(&lengths);

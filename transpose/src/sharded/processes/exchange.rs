@@ -11,7 +11,7 @@ use super::world::World;
 use crate::device::{Buffer, Device, Mark, Urgency, require_one_memory};
 use crate::plan::TensorPlan;
 use crate::sharded::pieces::{Exchange, Piece, steps};
-use crate::sharded::plan::{Planner, Room};
+use crate::sharded::plan::Planner;
 use crate::sharded::run::launch;
 use crate::sharded::tensor::even;
 use crate::tensor::TensorLayout;
@@ -117,7 +117,7 @@ impl DistributedPlan {
                 let packed = TensorLayout::contiguous(from.shape(), bytes)?;
                 let offsets = [offset(&from), offset(&to)];
                 let mut leg = |peer, layouts| -> Result<Leg> {
-                    let plan = planner.plan(layouts, facts, Room::All)?;
+                    let plan = planner.plan(layouts, facts, false)?;
                     Ok(Leg { peer, offsets, place: 0, bytes: from.len() * bytes, plan })
                 };
                 if src == dst {
@@ -232,37 +232,38 @@ impl DistributedPlan {
         let slots = self.slot_bytes();
         let buffers = [pack.allocate(2 * slots[0])?, pack.allocate(2 * slots[1])?];
         let queued = || {
-            let (mut carried, mut unpacked): (Vec<Mark>, Vec<Mark>) = Default::default();
-            for (at, round) in self.rounds.iter().enumerate() {
-                let [out, into] =
-                    [0, 1].map(|side| buffers[side].address() + (at % 2 * slots[side]) as u64);
-                // The slots are those of the round before the last.
-                if let Some(before) = at.checked_sub(2) {
-                    pack.wait_for_mark(&carried[before])?;
-                    carry.wait_for_mark(&unpacked[before])?;
-                }
-                for leg in &round.out {
-                    let to = out + leg.place as u64;
+            let slot =
+                |side: usize, at: usize| buffers[side].address() + (at % 2 * slots[side]) as u64;
+            let pack_round = |at: usize| -> Result<Mark> {
+                for leg in &self.rounds[at].out {
+                    let to = slot(0, at) + leg.place as u64;
                     // SAFETY: the caller's obligations; the slot holds the leg, and what read it is waited for.
                     unsafe { launch(&leg.plan, pack, pack, [src + leg.offsets[0], to])? };
                 }
-                carry.wait_for_mark(&behind(pack)?)?;
-                let parcels = |legs: &[Leg], slot: u64| -> Vec<Parcel> {
-                    let parcel = |leg: &Leg| Parcel {
-                        peer: leg.peer,
-                        address: slot + leg.place as u64,
-                        bytes: leg.bytes,
-                    };
-                    legs.iter().map(parcel).collect()
-                };
-                let (sent, received) = (parcels(&round.out, out), parcels(&round.into, into));
+                behind(pack)
+            };
+            let (mut packed, mut carried, mut unpacked) = (Vec::new(), Vec::new(), Vec::new());
+            for (at, round) in self.rounds.iter().enumerate() {
+                // The next round too, as soon as its slot is free: it is packed while this one is carried.
+                for next in packed.len()..self.rounds.len().min(at + 2) {
+                    if let Some(before) = next.checked_sub(2) {
+                        pack.wait_for_mark(&carried[before])?;
+                    }
+                    packed.push(pack_round(next)?);
+                }
+                carry.wait_for_mark(&packed[at])?;
+                if let Some(before) = at.checked_sub(2) {
+                    carry.wait_for_mark(&unpacked[before])?;
+                }
+                let (sent, received) =
+                    (parcels(&round.out, slot(0, at)), parcels(&round.into, slot(1, at)));
                 // SAFETY: the slots hold all parcels side by side, and live until the caller has waited; what else uses them is in order with
                 // this stream; the other processes carry the same round.
                 unsafe { transport.exchange(carry, &sent, &received)? };
                 carried.push(behind(carry)?);
                 unpack.wait_for_mark(&carried[at])?;
                 for leg in &round.into {
-                    let from = into + leg.place as u64;
+                    let from = slot(1, at) + leg.place as u64;
                     // SAFETY: as above.
                     unsafe { launch(&leg.plan, unpack, unpack, [from, dst + leg.offsets[1]])? };
                 }
@@ -310,7 +311,7 @@ impl DistributedPlan {
             let mut looks = 0u32;
             while !mark.is_done()? {
                 looks = looks.wrapping_add(1);
-                if looks % LOOK == 0 {
+                if looks.is_multiple_of(LOOK) {
                     transport.check()?;
                     let late =
                         |_| Error::World { reason: "the exchange did not end in time".into() };
@@ -325,6 +326,13 @@ impl DistributedPlan {
         }
         transport.check()
     }
+}
+
+/// What legs send, or receive, in a slot.
+fn parcels(legs: &[Leg], slot: u64) -> Vec<Parcel> {
+    let parcel =
+        |leg: &Leg| Parcel { peer: leg.peer, address: slot + leg.place as u64, bytes: leg.bytes };
+    legs.iter().map(parcel).collect()
 }
 
 /// A mark behind all that a stream has queued.

@@ -285,10 +285,10 @@ fn join(
     wires[0] = Some(to_first);
     let places = String::from_utf8_lossy(&places).into_owned();
     let places: Vec<&str> = places.split('\n').collect();
-    for before in 1..rank {
+    for (before, wire) in wires.iter_mut().enumerate().take(rank).skip(1) {
         let place = places.get(before).and_then(|place| place.parse().ok());
         let place = place.ok_or_else(|| world("the first process does not know all others"))?;
-        wires[before] = Some(call(before, place)?);
+        *wire = Some(call(before, place)?);
     }
     for _ in rank + 1..size {
         let (wire, hello) = welcome(&listener, deadline).map_err(ours)?;

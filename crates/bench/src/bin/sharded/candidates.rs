@@ -80,7 +80,8 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
     let mut dst = ShardedMatrix::<T>::zeroed(group, cols, rows)?;
     Content::new(cols * size_of::<T>()).fill(src.as_tensor_mut())?;
     let devices = group.count();
-    let (rows, cols) = (src.shares().range(0).len(), dst.shares().range(0).len());
+    let least = |shares: &transpose::Shares| shares.lengths().min().unwrap_or(0);
+    let (rows, cols) = (least(src.shares()), least(dst.shares()));
     let bytes = rows * cols * size_of::<T>();
     let ld = [src.ncols(), dst.ncols()];
     let facts = group.devices()[0].facts();

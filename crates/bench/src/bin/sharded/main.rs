@@ -11,8 +11,9 @@ mod candidates;
 mod content;
 mod processes;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use bench::device::DeviceChoice;
+use bench::memory::{ensure_free, matrix_bytes};
 use bench::program::{self, Common, usage};
 use bench::svg::{Bar, Chart};
 use bench::table::{Cell, Column, Report};
@@ -44,7 +45,7 @@ struct Arguments {
     /// Times that each contestant takes its turn.
     #[arg(long, default_value_t = 5, value_parser = program::count)]
     turns: usize,
-    /// Try steps of several sizes, one stream and two, with and without overlap.
+    /// Try steps of several sizes, one stream and two, with and without pairs.
     #[arg(long)]
     sweep: bool,
     /// Measure each kernel that can serve a piece, as it stores to another device.
@@ -134,7 +135,8 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     let bar = progress::bar(&arguments.common, shapes.len() * arguments.element.len());
     let device = &group.devices()[0];
-    let title = format!("transposes over {} devices, all results verified", group.count());
+    let verified = if arguments.sweep { "samples of all results" } else { "all results" };
+    let title = format!("transposes over {} devices, {verified} verified", group.count());
     let mut report = Report::new(&arguments.common, device, title, &COLUMNS, &bar);
     let mut bars = Vec::new();
     for &shape in &shapes {
@@ -185,7 +187,7 @@ fn open(arguments: &Arguments) -> Result<DeviceGroup> {
     Ok(group)
 }
 
-const COLUMNS: [Column; 18] = [
+const COLUMNS: [Column; 17] = [
     Column::number("rows", "rows", 6),
     Column::number("cols", "cols", 6),
     Column::number("element_bytes", "bytes", 2),
@@ -194,8 +196,7 @@ const COLUMNS: [Column; 18] = [
     Column::text("kernel", "kernel", 10),
     Column::number("step_mib", "step, MiB", 4),
     Column::number("streams", "streams", 1),
-    Column::text("overlap", "overlap", 3),
-    Column::number("far_blocks", "blocks", 1),
+    Column::text("pairs", "pairs", 3),
     Column::number("link_bytes", "sent, bytes", 10),
     Column::number("ms", "ms", 7),
     Column::number("link_gb_s", "GB/s", 6),
@@ -213,8 +214,8 @@ struct Row {
     cells: Vec<Cell>,
 }
 
-/// Bytes of a step, streams for what goes to other devices, whether local work overlaps, and blocks a multiprocessor.
-type Choice = (usize, usize, bool, u32);
+/// Bytes of a step, streams for what goes to other devices, and whether it is paired with what stays.
+type Choice = (usize, usize, bool);
 
 /// The options that are measured; none for the usual ones.
 fn options(arguments: &Arguments) -> Vec<Option<Choice>> {
@@ -222,10 +223,11 @@ fn options(arguments: &Arguments) -> Vec<Option<Choice>> {
         return vec![None];
     }
     const WHOLE: usize = 1 << 40;
-    let mut all = vec![Some((WHOLE, 1, false, 0))];
-    for blocks in [0, 1, 2, 3] {
-        for (step, streams) in [(WHOLE, 1), (128 << 20, 2), (32 << 20, 1), (32 << 20, 2)] {
-            all.push(Some((step, streams, true, blocks)));
+    let mut all = Vec::new();
+    for pairs in [true, false] {
+        for (step, streams) in [(WHOLE, 1), (32 << 20, 1), (8 << 20, 1), (8 << 20, 2), (4 << 20, 2)]
+        {
+            all.push(Some((step, streams, pairs)));
         }
     }
     all
@@ -238,8 +240,8 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
     split: Split,
 ) -> Result<Vec<Row>> {
     let [of_rows, of_cols] = [rows, cols].map(|length| split.of(length, group.count()));
-    let bytes = rows.checked_mul(cols).and_then(|len| len.checked_mul(size_of::<T>()));
-    ensure!(bytes.is_some(), usage("more bytes than can be addressed"));
+    let bytes = matrix_bytes(rows, cols, size_of::<T>())?;
+    ensure_free(&group.devices()[0], 0, bytes.saturating_mul(2))?;
     let content = Content::new(cols * size_of::<T>());
     let mut src = ShardedMatrix::<T>::zeroed_shared(group, &of_rows, cols)?;
     content.fill(src.as_tensor_mut())?;
@@ -247,14 +249,12 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
     let bounds = Bounds::new(src.as_tensor(), dst.as_tensor_mut())?;
     let mut found = Vec::new();
     for chosen in options(arguments) {
-        let (step, streams, overlap, blocks) = chosen.unwrap_or((0, 0, true, 0));
+        let (step, streams, pairs) = chosen.unwrap_or((0, 0, true));
         let options = match chosen {
             None => ExchangeOptions::default(),
-            Some(_) => ExchangeOptions::default()
-                .step_bytes(step)
-                .far_streams(streams)
-                .overlaps(overlap)
-                .far_blocks(blocks),
+            Some(_) => {
+                ExchangeOptions::default().step_bytes(step).far_streams(streams).pairs(pairs)
+            }
         };
         let start = Instant::now();
         let plan = ShardedPlan::with_options(src.as_tensor(), dst.as_tensor(), &[1, 0], options)?;
@@ -270,7 +270,14 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
             value.map_or(Cell::Nothing, |value| Cell::Number(value, digits, 4))
         };
         let of_peer = times.map(|times| times.peer / times.exchange).filter(|_| sent > 0);
-        let label = format!("{rows} × {cols}, {} bytes, step {}", size_of::<T>(), step >> 20);
+        let way = match arguments.sweep {
+            true => {
+                format!(", {} MiB on {streams}{}", step >> 20, if pairs { " in pairs" } else { "" })
+            }
+            false => String::new(),
+        };
+        let bytes = size_of::<T>();
+        let label = format!("{rows} × {cols}, {bytes} bytes, {}{way}", split.name());
         let chosen = |cell: Cell| if arguments.sweep { cell } else { Cell::Nothing };
         found.push(Row {
             label,
@@ -284,8 +291,7 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
                 plan.kernel_names(0).first().copied().unwrap_or("").into(),
                 chosen((step >> 20).into()),
                 chosen(streams.into()),
-                chosen(if overlap { "yes" } else { "no" }.into()),
-                chosen(Cell::Count(blocks.into())),
+                chosen(if pairs { "yes" } else { "no" }.into()),
                 sent.into(),
                 number(times.map(|times| times.exchange * 1e3), 3),
                 Cell::speed(times.map(|times| speed(times.exchange))),

@@ -7,6 +7,7 @@ use super::content::Content;
 use super::{Arguments, Shape, Split};
 use anyhow::{Context, Result, ensure};
 use bench::device::DeviceChoice;
+use bench::memory::{ensure_free, matrix_bytes};
 use bench::program::usage;
 use bench::svg::{Bar, Chart};
 use bench::table::{Cell, Column, Report};
@@ -107,7 +108,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 let name = if by_nccl { "nccl" } else { "sockets" };
                 let (value, cells) =
                     with_element!(element, T => part.measure::<T>(shape, split, name))?;
-                let label = format!("{} × {}, {element} bytes", shape.rows, shape.cols);
+                let Shape { rows, cols } = shape;
+                let label = format!("{rows} × {cols}, {element} bytes, {}", split.name());
                 bars.push(Bar::plain(label, split.name(), value));
                 if world.rank() == 0 {
                     report.row(cells);
@@ -155,6 +157,8 @@ impl Part<'_> {
     ) -> Result<(f64, Vec<Cell>)> {
         let Part { arguments, world, device, .. } = *self;
         let [of_rows, of_cols] = [rows, cols].map(|length| split.of(length, world.size()));
+        let bytes = matrix_bytes(rows, cols, size_of::<T>())?;
+        ensure_free(device, 0, bytes.saturating_mul(2))?;
         let content = Content::new(cols * size_of::<T>());
         let mut src =
             DistributedTensor::<T>::zeroed_shared(world, device, &[rows, cols], 0, &of_rows)?;
@@ -163,11 +167,8 @@ impl Part<'_> {
             DistributedTensor::<T>::zeroed_shared(world, device, &[cols, rows], 0, &of_cols)?;
         let plan = DistributedPlan::new(&src, &dst, &[1, 0])?;
         let sent = self.most(plan.link_bytes() as f64)?;
-        let reps = if device.is_gpu() {
-            (0.05 / (sent / 200e9 + 100e-6)).clamp(3.0, 100.0) as usize
-        } else {
-            1
-        };
+        let once = self.timed(1, || Ok(plan.run(&src, &mut dst, self.transport)?))?;
+        let reps = if device.is_gpu() { (0.05 / once).clamp(1.0, 100.0) as usize } else { 1 };
         let (mut times, mut alone) = (Vec::new(), Vec::new());
         for turn in 0..=arguments.turns {
             let seconds = self.timed(reps, || Ok(plan.run(&src, &mut dst, self.transport)?))?;

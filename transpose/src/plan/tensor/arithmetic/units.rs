@@ -94,7 +94,6 @@ fn one(
     };
     let bytes = |side: usize| (offsets[side] * operands.bytes[side] as isize) as u64;
     let launch = Launch {
-        beside_others: false,
         entry: entry(&COMPUTE_UNITS, operands.bytes[SRC]),
         grid: [units.div_ceil(OF_BLOCK) as u32, 1, 1],
         block: [UNIT_THREADS, 1, 1],

@@ -18,28 +18,8 @@ pub(super) type RawComm = *mut c_void;
 #[derive(Clone, Copy)]
 pub(super) struct UniqueId(pub [u8; 128]);
 
-/// The first fields of an `ncclConfig_t`, which are those of version 2.14; NCCL has defaults for what came later.
-#[repr(C)]
-pub(super) struct Config {
-    size: usize,
-    magic: u32,
-    version: u32,
-    blocking: c_int,
-}
-
-impl Config {
-    /// Calls that return before they are done: who waits can give up.
-    pub fn without_waiting() -> Self {
-        let size = size_of::<Config>();
-        Config { size, magic: 0xcafe_beef, version: 21400, blocking: 0 }
-    }
-}
-
 /// `ncclSuccess`.
 const SUCCESS: c_int = 0;
-
-/// `ncclInProgress`.
-pub(super) const IN_PROGRESS: c_int = 7;
 
 /// `ncclInt8`: bytes are bytes.
 pub(super) const BYTES: c_int = 0;
@@ -72,11 +52,9 @@ macro_rules! functions {
             }
 
             $(
-                /// Whether it is done, and not only begun.
-                ///
                 /// # Safety
                 /// What NCCL's documentation of the function asks for.
-                pub unsafe fn $name(&self, $($argument: $type),*) -> Result<bool> {
+                pub unsafe fn $name(&self, $($argument: $type),*) -> Result<()> {
                     // SAFETY: the caller's obligation.
                     self.answer(stringify!($name), unsafe { (self.$name)($($argument),*) })
                 }
@@ -87,12 +65,11 @@ macro_rules! functions {
 
 functions! {
     ncclGetUniqueId(id: *mut UniqueId);
-    ncclCommInitRankConfig(comm: *mut RawComm, size: c_int, id: UniqueId, rank: c_int, config: *mut Config);
+    ncclCommInitRank(comm: *mut RawComm, size: c_int, id: UniqueId, rank: c_int);
     ncclCommGetAsyncError(comm: RawComm, state: *mut c_int);
     ncclCommCount(comm: RawComm, size: *mut c_int);
     ncclCommUserRank(comm: RawComm, rank: *mut c_int);
     ncclCommAbort(comm: RawComm);
-    ncclCommFinalize(comm: RawComm);
     ncclCommDestroy(comm: RawComm);
     ncclGroupStart();
     ncclGroupEnd();
@@ -101,10 +78,10 @@ functions! {
 }
 
 impl Functions {
-    /// What an answer means: done, begun, or an error.
-    pub fn answer(&self, operation: &'static str, code: c_int) -> Result<bool> {
-        if code == SUCCESS || code == IN_PROGRESS {
-            return Ok(code == SUCCESS);
+    /// What an answer means.
+    pub fn answer(&self, operation: &'static str, code: c_int) -> Result<()> {
+        if code == SUCCESS {
+            return Ok(());
         }
         // SAFETY: NCCL takes any number, and gives a text that stays.
         let text = unsafe {
