@@ -12,6 +12,7 @@ use super::operation::Each;
 use super::pair::{for_sizes, Pair};
 use crate::element::{Element, B16};
 use crate::global::load_vector;
+use crate::launch::never_more_registers;
 use crate::tensor::axes::{divide, steps, unrolled};
 use crate::tensor::vector::Word;
 use cuda_std::thread;
@@ -249,6 +250,7 @@ macro_rules! compute_pixels {
         arithmetic_entry! {
             "Computes pixels of few channels.",
             COMPUTE_PIXELS: ComputePixels, $name: $element, |src, dst, params| {
+                never_more_registers::<64>();
                 let held = load_pixels::<$element>(src, &params);
                 for_sizes!($($bytes)+, params, store(dst as u64, &params, held))
             }

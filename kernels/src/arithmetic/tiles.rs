@@ -10,7 +10,6 @@ use super::arithmetic_entry;
 use super::memory::{get, load_part, load_shared_part, put, store_part};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair};
-use super::real::has_pairs;
 use crate::element::{Element, B16};
 use crate::launch::never_more_registers;
 use crate::slide::slide;
@@ -120,7 +119,11 @@ impl Spot {
     /// # Safety
     /// A barrier separates this from what filled the tables.
     #[inline(always)]
-    unsafe fn of<P: Pair, E: Element>(number: u32, params: &ComputeTiles, held: Held<E>) -> Self {
+    unsafe fn of<P: Pair, E: Element, const WHOLE: bool>(
+        number: u32,
+        params: &ComputeTiles,
+        held: Held<E>,
+    ) -> Self {
         let Place { rows, cols, .. } = held.place;
         let (col, index) = divide(number, params.col_units);
         let rows = if col < cols { rows as i32 } else { 0 };
@@ -137,7 +140,8 @@ impl Spot {
     /// Whether all elements are the column's.
     #[inline(always)]
     fn is_whole<P: Pair>(&self) -> bool {
-        self.row >= 0 && self.row + P::UNIT as i32 <= self.rows
+        // Rows before the first one are large numbers without a sign.
+        self.row as u32 <= self.rows as u32 && self.row + P::UNIT as i32 <= self.rows
     }
 
     /// Whether the `j`-th element is the column's.
@@ -152,12 +156,16 @@ impl Spot {
     /// # Safety
     /// A barrier separates this from what loaded the tile.
     #[inline(always)]
-    unsafe fn elements<P: Pair, E: Element>(&self, params: &ComputeTiles, held: Held<E>) -> B16 {
+    unsafe fn elements<P: Pair, E: Element, const WHOLE: bool>(
+        &self,
+        params: &ComputeTiles,
+        held: Held<E>,
+    ) -> B16 {
         let vector = loader::<E>(&params.tiles, self.col);
         let address = |row: i32| held.tile.address(row as u32, self.col, vector);
         // SAFETY: vectors of which the column has an element.
         unsafe {
-            if params.whole != 0 {
+            if WHOLE {
                 if self.row < self.rows {
                     return load_shared_part(address(self.row), P::UNIT * P::SRC);
                 }
@@ -243,7 +251,11 @@ unsafe fn first_others<P: Pair>(
             let number = thread::thread_idx_x() + K as u32 * thread::block_dim_x();
             // SAFETY: the caller's obligations.
             others[K] = unsafe {
-                Spot::of::<P, _>(number, params, held).others::<P>(beside)
+                if params.whole != 0 {
+                    Spot::of::<P, _, true>(number, params, held).others::<P>(beside)
+                } else {
+                    Spot::of::<P, _, false>(number, params, held).others::<P>(beside)
+                }
             };
         } }
     }
@@ -261,6 +273,27 @@ unsafe fn store<P: Pair>(
     held: Held<impl Element>,
     first_others: [B16; EACH],
 ) {
+    // SAFETY: the caller's obligations.
+    unsafe {
+        if params.whole != 0 {
+            store_columns::<P, _, true>(dst, params, held, first_others);
+        } else {
+            store_columns::<P, _, false>(dst, params, held, first_others);
+        }
+    }
+}
+
+/// Computes a tile whose columns start on units, or anywhere.
+///
+/// # Safety
+/// Those of [`store`].
+#[inline(always)]
+unsafe fn store_columns<P: Pair, E: Element, const WHOLE: bool>(
+    dst: u64,
+    params: &ComputeTiles,
+    held: Held<E>,
+    first_others: [B16; EACH],
+) {
     const { assert!(EACH == 2) };
     let operation = &params.operation;
     let has_other = operation.flags & flags::OTHER != 0;
@@ -270,11 +303,13 @@ unsafe fn store<P: Pair>(
     let mut others = first_others;
     // SAFETY: the caller's obligations; units are shared out among threads.
     unsafe {
-        let spot = |number: u32| Spot::of::<P, _>(number, params, held);
+        let spot = |number: u32| Spot::of::<P, E, WHOLE>(number, params, held);
         while number < all {
             let spots = [spot(number), spot(number + thread::block_dim_x())];
-            let values =
-                [spots[0].elements::<P, _>(params, held), spots[1].elements::<P, _>(params, held)];
+            let values = [
+                spots[0].elements::<P, E, WHOLE>(params, held),
+                spots[1].elements::<P, E, WHOLE>(params, held),
+            ];
             number += EACH as u32 * thread::block_dim_x();
             let these = others;
             if has_other && number < all {
@@ -288,17 +323,6 @@ unsafe fn store<P: Pair>(
     }
 }
 
-/// Says how many registers a thread may have. Measured on compute capability 9.0: with more there are fewer blocks. With fewer, what is computed of
-/// bytes, and on other chips of any, would not stay in registers.
-#[inline(always)]
-fn registers<const SRC: usize>() {
-    if SRC > 1 && has_pairs() {
-        never_more_registers::<64>();
-    } else {
-        never_more_registers::<72>();
-    }
-}
-
 /// Defines an entry point.
 macro_rules! compute_tiles {
     ($name:ident: $element:ty, $width:ident, $bytes:tt) => {
@@ -308,7 +332,8 @@ macro_rules! compute_tiles {
                 const SHAPE: TileShape = TileShape::of(Width::$width);
                 const ROWS: usize = SHAPE.block_rows as usize;
                 const BLOCKS: usize = SHAPE.micro_blocks as usize;
-                registers::<$bytes>();
+                // With fewer what is computed would not all stay in registers.
+                never_more_registers::<72>();
                 let held = Held::<$element>::of_block(dst as u64, &params);
                 let others = for_sizes!($bytes, params, first_others(dst as u64, &params, held));
                 let Held { tile, offsets, place } = held;

@@ -41,7 +41,7 @@ impl Pixels {
             let behind = lies(pixel, channel.length);
             let planes = lies(pixel, 1);
             let [src, dst] = [SRC, DST].map(|side| together[side] && behind[side]);
-            let serves = src && dst || src && planes[DST] || planes[SRC] && dst;
+            let serves = src && (dst || planes[DST]) || planes[SRC] && dst;
             (serves && pixel.length > channel.length).then_some(Pixels { channels, pixels })
         })
     }
