@@ -49,8 +49,8 @@ impl Factor for f64 {
 }
 
 /// Numbers that a test converts to each other: real ones.
-trait Real: Sample<Kind = transpose::Real, Factor: Factor> {}
-impl<T: Sample<Kind = transpose::Real, Factor: Factor>> Real for T {}
+trait Real: Sample<Kind = transpose::kind::Real, Factor: Factor> {}
+impl<T: Sample<Kind = transpose::kind::Real, Factor: Factor>> Real for T {}
 
 /// The offsets of a layout's elements, in row-major order of their indices.
 fn offsets(layout: &TensorLayout) -> Vec<usize> {

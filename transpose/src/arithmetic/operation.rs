@@ -1,7 +1,8 @@
 //! What is computed, as programs say it and as kernels are told.
 
+use super::kind::Complex;
 use super::number::described::{Described, Parts};
-use super::number::{Complex, ConvertTo, Number};
+use super::number::{ConvertTo, Number};
 use kernel_abi::arithmetic::{Operation, flags};
 use std::marker::PhantomData;
 

@@ -1,6 +1,7 @@
 //! The methods that compute on the way from tensor to tensor: of any strides, in any order of axes.
 
-use super::number::{Complex, ConvertTo, Number, Real};
+use super::kind::{Complex, Real};
+use super::number::{ConvertTo, Number};
 use super::operation::{Arithmetic, is_wide};
 use crate::plan::ArithmeticPlan;
 use crate::tensor::{DeviceTensor, TensorView, TensorViewMut};

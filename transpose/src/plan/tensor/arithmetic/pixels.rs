@@ -97,6 +97,7 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
     let stretches = if plane(SRC) == 0 { 1 } else { channel.length };
     let all = blocks.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
     let launch = Launch {
+        beside_others: false,
         entry: entry(&COMPUTE_PIXELS, size),
         grid: [u32::try_from(all).ok().filter(|&all| (all as usize) < TOO_LARGE)?, 1, 1],
         block: [PIXEL_THREADS, 1, 1],
