@@ -130,7 +130,7 @@ params! {
         axes: [OperandAxis; MOST_AXES],
         /// How many there are.
         count: u64,
-        /// Whether a unit is as many elements as [`unit`] says, which lie together on vectors on all sides (1), or is one element (0).
+        /// Whether a unit is as many elements as [`unit`](fn@unit) says, which lie together on vectors on all sides (1), or is one element (0).
         whole: u64,
         /// Units to compute.
         units: u64,
@@ -156,7 +156,7 @@ params! {
         dst_plane: u64,
         /// Vectors of what lies together of a block's part of the source, wherever it starts, as a packed divisor.
         src_vectors: u64,
-        /// [Units](unit) of what lies together of its part of the destination, as a packed divisor.
+        /// [Units](fn@unit) of what lies together of its part of the destination, as a packed divisor.
         dst_units: u64,
         /// Whether those start on units of the destination (1), or anywhere (0).
         whole: u64,
@@ -172,7 +172,7 @@ params! {
         operation: Operation,
         /// The tiles, in words that are elements of the source; the second operand is laid out like the destination.
         tiles: Tiles,
-        /// A tile's [units](unit) of a column, the last perhaps in part, as a packed divisor; one more if columns start anywhere.
+        /// A tile's [units](fn@unit) of a column, the last perhaps in part, as a packed divisor; one more if columns start anywhere.
         col_units: u64,
         /// Whether columns start on units of the destination (1), or anywhere (0).
         whole: u64,

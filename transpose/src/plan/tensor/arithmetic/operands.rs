@@ -85,7 +85,7 @@ impl Operands {
         Operands { other: *other, axes: joined(axes), bytes, starts, aligned }
     }
 
-    /// Elements of a [`unit`].
+    /// Elements of a [`unit`](fn@unit).
     pub fn unit(&self) -> usize {
         unit(self.bytes[SRC], self.bytes[DST])
     }
