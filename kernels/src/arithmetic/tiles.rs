@@ -4,7 +4,7 @@
 //! stores them, by vectors on the side whose elements have more bytes. Where columns start anywhere, units start where the destination's do: a thread slides
 //! what it loads out of two vectors, and stores those elements that its column has.
 //!
-//! The second operand is on its way before the unit ahead of it is computed, the first units' before the tile is.
+//! The second operand is on its way before the unit ahead of it is computed, the first unit's before the tile is.
 
 use super::arithmetic_entry;
 use super::memory::{get, load_part, load_shared_part, put, store_part};
@@ -21,9 +21,6 @@ use kernel_abi::arithmetic::{flags, ComputeTiles};
 use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::{TileShape, Tiles};
 use kernel_abi::Width;
-
-/// Units that a thread computes together.
-const EACH: usize = 2;
 
 /// A block's tile.
 #[derive(Clone, Copy)]
@@ -234,32 +231,25 @@ impl Spot {
     }
 }
 
-/// Loads the second operand's part of a thread's first units.
+/// Loads the second operand's part of a thread's first unit.
 ///
 /// # Safety
 /// The obligations of the entry points; a barrier separates this from what filled the tables.
 #[inline(always)]
-unsafe fn first_others<P: Pair>(
-    dst: u64,
-    params: &ComputeTiles,
-    held: Held<impl Element>,
-) -> [B16; EACH] {
-    let mut others = [B16::ANY; EACH];
-    if params.operation.flags & flags::OTHER != 0 {
-        let beside = params.operation.other.wrapping_sub(dst);
-        unrolled! { K in [0 1] of EACH => {
-            let number = thread::thread_idx_x() + K as u32 * thread::block_dim_x();
-            // SAFETY: the caller's obligations.
-            others[K] = unsafe {
-                if params.whole != 0 {
-                    Spot::of::<P, _, true>(number, params, held).others::<P>(beside)
-                } else {
-                    Spot::of::<P, _, false>(number, params, held).others::<P>(beside)
-                }
-            };
-        } }
+unsafe fn first_other<P: Pair>(dst: u64, params: &ComputeTiles, held: Held<impl Element>) -> B16 {
+    if params.operation.flags & flags::OTHER == 0 {
+        return B16::ANY;
     }
-    others
+    let beside = params.operation.other.wrapping_sub(dst);
+    let number = thread::thread_idx_x();
+    // SAFETY: the caller's obligations.
+    unsafe {
+        if params.whole != 0 {
+            Spot::of::<P, _, true>(number, params, held).others::<P>(beside)
+        } else {
+            Spot::of::<P, _, false>(number, params, held).others::<P>(beside)
+        }
+    }
 }
 
 /// Computes a tile.
@@ -271,14 +261,14 @@ unsafe fn store<P: Pair>(
     dst: u64,
     params: &ComputeTiles,
     held: Held<impl Element>,
-    first_others: [B16; EACH],
+    first_other: B16,
 ) {
     // SAFETY: the caller's obligations.
     unsafe {
         if params.whole != 0 {
-            store_columns::<P, _, true>(dst, params, held, first_others);
+            store_columns::<P, _, true>(dst, params, held, first_other);
         } else {
-            store_columns::<P, _, false>(dst, params, held, first_others);
+            store_columns::<P, _, false>(dst, params, held, first_other);
         }
     }
 }
@@ -292,33 +282,26 @@ unsafe fn store_columns<P: Pair, E: Element, const WHOLE: bool>(
     dst: u64,
     params: &ComputeTiles,
     held: Held<E>,
-    first_others: [B16; EACH],
+    first_other: B16,
 ) {
-    const { assert!(EACH == 2) };
     let operation = &params.operation;
     let has_other = operation.flags & flags::OTHER != 0;
     let all = held.place.cols * params.col_units as u32;
     let beside = operation.other.wrapping_sub(dst);
     let mut number = thread::thread_idx_x();
-    let mut others = first_others;
+    let mut other = first_other;
     // SAFETY: the caller's obligations; units are shared out among threads.
     unsafe {
-        let spot = |number: u32| Spot::of::<P, E, WHOLE>(number, params, held);
         while number < all {
-            let spots = [spot(number), spot(number + thread::block_dim_x())];
-            let values = [
-                spots[0].elements::<P, E, WHOLE>(params, held),
-                spots[1].elements::<P, E, WHOLE>(params, held),
-            ];
-            number += EACH as u32 * thread::block_dim_x();
-            let these = others;
+            let spot = Spot::of::<P, E, WHOLE>(number, params, held);
+            let values = spot.elements::<P, E, WHOLE>(params, held);
+            number += thread::block_dim_x();
+            let this = other;
             if has_other && number < all {
-                let next = [spot(number), spot(number + thread::block_dim_x())];
-                others = [next[0].others::<P>(beside), next[1].others::<P>(beside)];
+                other = Spot::of::<P, E, WHOLE>(number, params, held).others::<P>(beside);
             }
-            let results = P::whole(operation, values, these, &[NoChannels; EACH]);
-            spots[0].store::<P>(results[0]);
-            spots[1].store::<P>(results[1]);
+            let [results] = P::whole(operation, [values], [this], &[NoChannels]);
+            spot.store::<P>(results);
         }
     }
 }
@@ -332,15 +315,15 @@ macro_rules! compute_tiles {
                 const SHAPE: TileShape = TileShape::of(Width::$width);
                 const ROWS: usize = SHAPE.block_rows as usize;
                 const BLOCKS: usize = SHAPE.micro_blocks as usize;
-                // With fewer what is computed would not all stay in registers.
-                never_more_registers::<72>();
+                // As few as hold what is computed, so that as many blocks run together as there can be.
+                never_more_registers::<{ if matches!($bytes, 2 | 4) { 40 } else { 48 } }>();
                 let held = Held::<$element>::of_block(dst as u64, &params);
-                let others = for_sizes!($bytes, params, first_others(dst as u64, &params, held));
+                let other = for_sizes!($bytes, params, first_other(dst as u64, &params, held));
                 let Held { tile, offsets, place } = held;
                 let source = Source::<$element>::new(src, place, &params.tiles);
                 load::<_, ROWS, BLOCKS>(source, &params.tiles, AsTheyAre, offsets, tile, place);
                 thread::sync_threads();
-                for_sizes!($bytes, params, store(dst as u64, &params, held, others))
+                for_sizes!($bytes, params, store(dst as u64, &params, held, other))
             }
         }
     };
