@@ -3,6 +3,7 @@
 //! Each is an instruction that stays where it is written, so that the loads of a thread are all on their way before it computes with the first.
 
 use crate::element::{Element, B16};
+#[cfg(target_arch = "nvptx64")]
 use crate::global::{load_vector, store_vector};
 use crate::opaque::opaque;
 use crate::shared::{load_u16, load_u32, load_u8};
