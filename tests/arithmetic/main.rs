@@ -22,6 +22,8 @@ on_both_devices! {
     sums_of_every_layout,
     onto_the_destination,
     random_layouts,
+    pixels_of_few_channels,
+    channels_of_their_own,
     complex_numbers,
     complex_factors,
     matrices,
@@ -47,8 +49,8 @@ impl Factor for f64 {
 }
 
 /// Numbers that a test converts to each other: real ones.
-trait Real: Sample<Kind = transpose::Real, Factor: Factor> {}
-impl<T: Sample<Kind = transpose::Real, Factor: Factor>> Real for T {}
+trait Real: Sample<Kind = transpose::kind::Real, Factor: Factor> {}
+impl<T: Sample<Kind = transpose::kind::Real, Factor: Factor>> Real for T {}
 
 /// The offsets of a layout's elements, in row-major order of their indices.
 fn offsets(layout: &TensorLayout) -> Vec<usize> {
@@ -323,6 +325,99 @@ fn laid_out(
         inner *= (shape[axis] * step.unsigned_abs().max(1) + gap) as isize;
     }
     TensorLayout::strided(shape, &strides, offset, 8).unwrap()
+}
+
+/// Channels behind each other to planes and back, of every size, in whole and cut blocks, from and to memory that starts anywhere.
+fn pixels_of_few_channels(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device, pixels: usize, channels: usize) {
+        let (behind, planes) =
+            (contiguous(&[2, pixels, channels]), contiguous(&[2, channels, pixels]));
+        let turned = |layout: &TensorLayout| layout.permute_axes(&[0, 2, 1]).unwrap();
+        check_layouts::<T, U>(device, [0.5, 0.0], &turned(&behind), &planes, None);
+        check_layouts::<T, U>(device, [0.5, 0.0], &turned(&planes), &behind, None);
+        // A part of each, which starts anywhere.
+        let part = |layout: &TensorLayout, axis| layout.slice(axis, 3.., 1).unwrap();
+        check_layouts::<T, U>(
+            device,
+            [0.5, 0.0],
+            &turned(&part(&behind, 1)),
+            &part(&planes, 2),
+            None,
+        );
+        check_layouts::<T, U>(
+            device,
+            [0.5, 0.0],
+            &turned(&part(&planes, 2)),
+            &part(&behind, 1),
+            None,
+        );
+    }
+    check::<u8, f16>(device, 1000, 3);
+    check::<u8, f32>(device, 640, 4);
+    check::<u8, f64>(device, 77, 2);
+    check::<f16, u8>(device, 500, 3);
+    check::<bf16, f32>(device, 333, 5);
+    check::<f32, i16>(device, 130, 16);
+    check::<f32, f32>(device, 257, 3);
+    check::<f64, f16>(device, 99, 3);
+    check::<f32, f64>(device, 64, 23);
+}
+
+/// Each channel has its own factor and summand, wherever the axis is.
+fn channels_of_their_own(device: &Device) {
+    fn check<T: Real, U: Real>(
+        device: &Device,
+        src: &TensorLayout,
+        dst: &TensorLayout,
+        axis: usize,
+    ) {
+        let length = src.shape()[axis];
+        let factors: Vec<f64> = (0..length).map(|at| (at as f64 - 1.3) * 0.37).collect();
+        let summands: Vec<f64> = (0..length).map(|at| at as f64 * 3.1 - 2.0).collect();
+        let a: Vec<T> = any(extent(src), 1);
+        let before: Vec<U> = any(extent(dst) + 5, 2);
+        let mut expected = before.clone();
+        let inner: usize = src.shape()[axis + 1..].iter().product();
+        for (at, (&from, &to)) in offsets(src).iter().zip(&offsets(dst)).enumerate() {
+            let channel = at / inner % length;
+            let (factor, summand, a) = (factors[channel], summands[channel], a[from].value());
+            expected[to] = U::rounded(if T::WIDE || U::WIDE {
+                a * factor + summand
+            } else {
+                f64::from(a as f32 * factor as f32 + summand as f32)
+            });
+        }
+        let memory = DeviceTensor::from_host(device, &[a.len()], &a).unwrap();
+        let mut target = DeviceTensor::from_host(device, &[before.len()], &before).unwrap();
+        let window = target.window_mut(dst).unwrap();
+        memory.window(src).unwrap().normalize_into(axis, &factors, &summands, window).unwrap();
+        assert_same(
+            &target.to_host().unwrap(),
+            &expected,
+            format!("{src:?} to {dst:?}, axis {axis}"),
+        );
+    }
+    fn check_types(device: &Device, src: &TensorLayout, dst: &TensorLayout, axis: usize) {
+        check::<u8, f32>(device, src, dst, axis);
+        check::<u8, f16>(device, src, dst, axis);
+        check::<f32, u8>(device, src, dst, axis);
+        check::<i32, f64>(device, src, dst, axis);
+    }
+    for channels in [3, 4] {
+        let (last, first) = (contiguous(&[2, 130, channels]), contiguous(&[2, channels, 130]));
+        check_types(device, &last.permute_axes(&[0, 2, 1]).unwrap(), &first, 1);
+        check_types(device, &first.permute_axes(&[0, 2, 1]).unwrap(), &last, 2);
+        check_types(device, &last, &last, 2);
+        check_types(device, &first, &first, 1);
+        check_types(device, &last, &last, 0);
+    }
+    let many = contiguous(&[3, 40, 36]);
+    check_types(device, &many.permute_axes(&[0, 2, 1]).unwrap(), &contiguous(&[3, 36, 40]), 1);
+    let image = DeviceTensor::from_host(device, &[4, 3], &[1u8; 12]).unwrap();
+    let refused = image.view().normalized::<f32>(1, &[1.0; 2], &[0.0; 3]);
+    assert!(matches!(refused, Err(Error::TensorLength { .. })), "{refused:?}");
+    let refused = image.view().normalized::<f32>(2, &[1.0; 3], &[0.0; 3]);
+    assert!(matches!(refused, Err(Error::NoSuchAxis { .. })), "{refused:?}");
 }
 
 /// Complex numbers become wider and narrower ones, conjugated or not.

@@ -22,7 +22,8 @@
 //!
 //! A [`DeviceTensor`] has up to 16 axes, the last one the fastest; a matrix is one of two. [`TensorView::permuted`] and
 //! [`TensorView::copy_into`] move; what only changes shape and strides moves nothing. Complex numbers, which are [`Conjugate`], can be
-//! conjugated on the way: [`DeviceMatrix::adjoint`], [`TensorView::conjugated`].
+//! conjugated on the way: [`DeviceMatrix::adjoint`], [`TensorView::conjugated`]. Numbers can be scaled, added, and converted to others on the way:
+//! [`TensorView::scaled`], [`TensorView::add_into`], [`TensorView::converted`].
 //!
 //! # Order and safety
 //! Calls queue their work on the [`Device`] and may return before it is done. All work on a
@@ -87,7 +88,7 @@ mod tensor;
 mod transfer;
 
 pub use allocation::Allocation;
-pub use arithmetic::{Arithmetic, Complex, ConvertTo, E4M3, E5M2, Number, Real};
+pub use arithmetic::{Arithmetic, ConvertTo, E4M3, E5M2, Number, kind};
 pub use bytemuck;
 pub use complex::Conjugate;
 pub use device::Device;
@@ -126,3 +127,8 @@ struct SeveralGpus;
 #[cfg(all(doctest, feature = "dlpack", feature = "simulator"))]
 #[doc = include_str!("../guide.md")]
 struct Guide;
+
+/// The samples of the page on arithmetic are tests.
+#[cfg(all(doctest, feature = "simulator"))]
+#[doc = include_str!("../arithmetic.md")]
+struct ArithmeticPage;

@@ -1,6 +1,6 @@
-"""PyTorch and cuBLAS on the cases of `arithmetic --peers FOLDER`: `python3 arithmetic.py FOLDER CSV`
+"""PyTorch and cuBLAS on the cases of `arithmetic --peers FOLDER`: `python3 arithmetic.py FOLDER [CSV]`
 
-Compares the bytes of the small cases with what PyTorch computes, and times the large ones: the fastest of the ways that PyTorch has, cuBLAS's geam through
+Compares the bytes of the small cases with what PyTorch computes, and, if there is a file to write to, times the large ones: the fastest of the ways that PyTorch has, cuBLAS's geam through
 CuPy where it computes that, and a device-to-device copy in the same run. Turns of all contestants, medians.
 """
 
@@ -87,6 +87,8 @@ def contestants(x, out, axes, alpha, adds):
 def main():
     folder = Path(sys.argv[1])
     compare(folder)
+    if len(sys.argv) < 3:
+        return
     with open(sys.argv[2], "w") as file:
         write = csv.writer(file)
         write.writerow(["from", "to", "shape", "axes", "alpha", "adds", "memcpy_gb_s", "best", "torch_gb_s", "geam_gb_s"])

@@ -5,7 +5,7 @@
 //!
 //! Strides count elements, of the memory that they are of. Packed divisors are those of [`tensor`](crate::tensor).
 
-use crate::tensor::{Tiles, MOST_AXES};
+use crate::tensor::{Tiles, MOST_AXES, MOST_BLOCK_AXES};
 use crate::{params, table, Width};
 
 /// A format of real numbers; complex ones are two of them.
@@ -83,6 +83,8 @@ pub mod flags {
     pub const OTHER: u64 = 8;
     /// It is computed in numbers of 64 bits.
     pub const WIDE: u64 = 16;
+    /// Each channel has a factor and a summand of its own, which are the second operand: a table of pairs.
+    pub const CHANNELS: u64 = 32;
 }
 
 params! {
@@ -128,10 +130,40 @@ params! {
         axes: [OperandAxis; MOST_AXES],
         /// How many there are.
         count: u64,
-        /// Whether a unit is as many elements as [`unit`] says, which lie together on vectors on all sides (1), or is one element (0).
+        /// Whether a unit is as many elements as [`unit`](fn@unit) says, which lie together on vectors on all sides (1), or is one element (0).
         whole: u64,
         /// Units to compute.
         units: u64,
+    }
+
+    /// For [`COMPUTE_PIXELS`].
+    ComputePixels {
+        /// What is computed.
+        operation: Operation,
+        /// The axes that blocks are counted along: first that of pixels, in steps of a block's.
+        blocks: [OperandAxis; MOST_BLOCK_AXES],
+        /// How many there are.
+        count: u64,
+        /// Pixels of a block.
+        per: u64,
+        /// Pixels of all blocks.
+        pixels: u64,
+        /// Channels of a pixel, as a packed divisor.
+        channels: u64,
+        /// Elements from one channel to the next in the source, whose pixels then lie together; 0 if channels do, and pixels behind them.
+        src_plane: u64,
+        /// The same of the destination.
+        dst_plane: u64,
+        /// Vectors of what lies together of a block's part of the source, wherever it starts, as a packed divisor.
+        src_vectors: u64,
+        /// [Units](fn@unit) of what lies together of its part of the destination, as a packed divisor.
+        dst_units: u64,
+        /// Whether those start on units of the destination (1), or anywhere (0).
+        whole: u64,
+        /// Bytes from the address that the kernel is given to the lowest element of the source.
+        lowest: u64,
+        /// Bytes from there to behind the highest.
+        reach: u64,
     }
 
     /// For [`COMPUTE_TILES`].
@@ -140,11 +172,18 @@ params! {
         operation: Operation,
         /// The tiles, in words that are elements of the source; the second operand is laid out like the destination.
         tiles: Tiles,
-        /// A tile's [units](unit) of a column, the last perhaps in part, as a packed divisor; 0 if columns start anywhere and are stored element
-        /// by element.
+        /// A tile's [units](fn@unit) of a column, the last perhaps in part, as a packed divisor; one more if columns start anywhere.
         col_units: u64,
+        /// Whether columns start on units of the destination (1), or anywhere (0).
+        whole: u64,
     }
 }
+
+/// Threads of a block of [`COMPUTE_PIXELS`].
+pub const PIXEL_THREADS: u32 = 192;
+
+/// Bytes of the source that a block of [`COMPUTE_PIXELS`] has, about: four vectors of each thread.
+pub const PIXEL_BYTES: usize = PIXEL_THREADS as usize * 4 * 16;
 
 /// Threads of a block of [`COMPUTE_UNITS`].
 pub const UNIT_THREADS: u32 = 256;
@@ -166,6 +205,10 @@ table! { ARITHMETIC of Arithmetic:
     /// Any move that computes: in the destination's order, without a transposition.
     COMPUTE_UNITS = "compute_units" takes ComputeUnits {
         1: exactly [UNIT_THREADS, 1, 1], 2: exactly [UNIT_THREADS, 1, 1], 4: exactly [UNIT_THREADS, 1, 1], 8: exactly [UNIT_THREADS, 1, 1], 16: exactly [UNIT_THREADS, 1, 1]
+    }
+    /// Moves that compute, of pixels of few channels: these lie together on one side, or on both.
+    COMPUTE_PIXELS = "compute_pixels" takes ComputePixels {
+        1: exactly [PIXEL_THREADS, 1, 1], 2: exactly [PIXEL_THREADS, 1, 1], 4: exactly [PIXEL_THREADS, 1, 1], 8: exactly [PIXEL_THREADS, 1, 1]
     }
     /// Moves that compute, whose fastest axis changes: the tiles of [`TILES`](crate::tensor::TILES).
     COMPUTE_TILES = "compute_tiles" takes ComputeTiles {

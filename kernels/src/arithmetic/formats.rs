@@ -11,8 +11,11 @@
 //!
 //! Subnormal numbers are numbers like others.
 
-use super::real::{half_of, of_half, Real};
+use super::real::{
+    half_of, has_pairs, of_half, pair_of_bf16, pair_of_e4m3, pair_of_e5m2, pair_of_f16, Real,
+};
 use crate::element::B16;
+use crate::tensor::axes::unrolled;
 use kernel_abi::arithmetic::Format;
 
 /// The bits of the `j`-th number of `BYTES` bytes, up to 4.
@@ -26,87 +29,133 @@ fn part<const BYTES: usize>(vector: B16, j: usize) -> u32 {
     }
 }
 
-/// The vector of numbers of `BYTES` bytes, up to 4, each in the lower bits of a word whose others are 0.
-#[inline(always)]
-fn vector<const BYTES: usize, const N: usize>(parts: [u32; N]) -> B16 {
-    let mut words = [0u32; 4];
-    for j in 0..N {
-        words[j * BYTES / 4] |= parts[j] << (8 * (j * BYTES % 4));
-    }
-    B16::from_u32s(words)
+/// Runs a body for each number of each vector, written out once for each: as constants, `$k` of `K` and `$j` of `N`.
+macro_rules! for_numbers {
+    ($k:ident of $vectors:expr, $j:ident of $numbers:expr => $body:block) => {
+        unrolled! { $k in [0 1 2 3] of $vectors => {
+            unrolled! { $j in [0 1 2 3 4 5 6 7] of $numbers => $body }
+        } }
+    };
 }
+pub(super) use for_numbers;
 
-/// An array of what `$value` is for each of its indices.
+/// An array of what `$value` is for each number of each vector.
 macro_rules! each {
-    ($any:expr, |$j:ident| $value:expr) => {{
-        let mut all = [$any; N];
-        for $j in 0..N {
-            all[$j] = $value;
-        }
+    ($any:expr, |$k:ident, $j:ident| $value:expr) => {{
+        let mut all = [[$any; N]; K];
+        for_numbers! { $k of K, $j of N => { all[$k][$j] = $value; } }
         all
     }};
 }
 
-/// The numbers of `BYTES` bytes that a vector begins with.
+/// The vectors of numbers of `BYTES` bytes, up to 4, each in the lower bits of a word whose others are 0.
 #[inline(always)]
-pub fn decode<F: Real, const BYTES: usize, const N: usize>(format: u32, from: B16) -> [F; N] {
+fn vectors<const BYTES: usize, const N: usize, const K: usize>(parts: [[u32; N]; K]) -> [B16; K] {
+    let mut all = [B16::from_u32s([0; 4]); K];
+    unrolled! { V in [0 1 2 3] of K => {
+        let mut words = [0u32; 4];
+        unrolled! { J in [0 1 2 3 4 5 6 7] of N => {
+            words[J * BYTES / 4] |= parts[V][J] << (8 * (J * BYTES % 4));
+        } }
+        all[V] = B16::from_u32s(words);
+    } }
+    all
+}
+
+/// The vectors of numbers of `BYTES` bytes, of which an instruction makes two.
+#[inline(always)]
+fn vectors_of_pairs<F: Real, const BYTES: usize, const N: usize, const K: usize>(
+    values: [[F; N]; K],
+    pair: impl Fn(f32, f32) -> u32,
+) -> [B16; K] {
+    let mut parts = [[0; N]; K];
+    for_numbers! { V of K, J of N => {
+        if J.is_multiple_of(2) {
+            let low = values[V][J].to_f32_odd();
+            let high = if J + 1 < N { values[V][(J + 1) % N].to_f32_odd() } else { 0.0 };
+            parts[V][J] = pair(low, high);
+        }
+    } }
+    vectors::<BYTES, N, K>(parts)
+}
+
+/// The `N` numbers of `BYTES` bytes that each vector begins with.
+#[inline(always)]
+pub fn decode<F: Real, const BYTES: usize, const N: usize, const K: usize>(
+    format: u32,
+    from: [B16; K],
+) -> [[F; N]; K] {
     let is = |other: Format| format == other as u32;
-    let bits = |j: usize| part::<BYTES>(from, j);
+    let bits = |k: usize, j: usize| part::<BYTES>(from[k], j);
     match BYTES {
-        1 if is(Format::U8) => each!(F::ZERO, |j| F::of_unsigned(bits(j))),
-        1 if is(Format::I8) => each!(F::ZERO, |j| F::of_integer(bits(j) as i8 as i32)),
-        1 if is(Format::E4M3) => each!(F::ZERO, |j| F::of_f32(of_e4m3(bits(j)))),
-        1 => each!(F::ZERO, |j| F::of_f32(of_half((bits(j) << 8) as u16))),
-        2 if is(Format::U16) => each!(F::ZERO, |j| F::of_unsigned(bits(j))),
-        2 if is(Format::I16) => each!(F::ZERO, |j| F::of_integer(bits(j) as i16 as i32)),
-        2 if is(Format::F16) => each!(F::ZERO, |j| F::of_f32(of_half(bits(j) as u16))),
-        2 => each!(F::ZERO, |j| F::of_f32(f32::from_bits(bits(j) << 16))),
-        4 if is(Format::U32) => each!(F::ZERO, |j| F::of_unsigned(bits(j))),
-        4 if is(Format::I32) => each!(F::ZERO, |j| F::of_integer(bits(j) as i32)),
-        4 => each!(F::ZERO, |j| F::of_f32(f32::from_bits(bits(j)))),
-        _ => each!(F::ZERO, |j| F::of_f64(f64::from_bits(from.u64s()[j]))),
+        1 if is(Format::U8) => each!(F::ZERO, |V, J| F::of_unsigned(bits(V, J))),
+        1 if is(Format::I8) => each!(F::ZERO, |V, J| F::of_integer(bits(V, J) as i8 as i32)),
+        1 if is(Format::E4M3) => each!(F::ZERO, |V, J| F::of_f32(of_e4m3(bits(V, J)))),
+        1 => each!(F::ZERO, |V, J| F::of_f32(of_half((bits(V, J) << 8) as u16))),
+        2 if is(Format::U16) => each!(F::ZERO, |V, J| F::of_unsigned(bits(V, J))),
+        2 if is(Format::I16) => each!(F::ZERO, |V, J| F::of_integer(bits(V, J) as i16 as i32)),
+        2 if is(Format::F16) => each!(F::ZERO, |V, J| F::of_f32(of_half(bits(V, J) as u16))),
+        2 => each!(F::ZERO, |V, J| F::of_f32(f32::from_bits(bits(V, J) << 16))),
+        4 if is(Format::U32) => each!(F::ZERO, |V, J| F::of_unsigned(bits(V, J))),
+        4 if is(Format::I32) => each!(F::ZERO, |V, J| F::of_integer(bits(V, J) as i32)),
+        4 => each!(F::ZERO, |V, J| F::of_f32(f32::from_bits(bits(V, J)))),
+        _ => each!(F::ZERO, |V, J| F::of_f64(f64::from_bits(from[V].u64s()[J % 2]))),
     }
 }
 
-/// A vector that begins with numbers of `BYTES` bytes.
+/// Vectors that each begin with `N` numbers of `BYTES` bytes.
 #[inline(always)]
-pub fn encode<F: Real, const BYTES: usize, const N: usize>(format: u32, values: [F; N]) -> B16 {
+pub fn encode<F: Real, const BYTES: usize, const N: usize, const K: usize>(
+    format: u32,
+    values: [[F; N]; K],
+) -> [B16; K] {
     let is = |other: Format| format == other as u32;
-    let clamped = |j: usize, low: i32, high: i32| {
-        let nearest = F::to_integer(values[j]).clamp(low, high) as u32;
-        nearest & (u32::MAX >> (32 - 8 * BYTES))
+    let clamped = |value: F, low: i32, high: i32| {
+        value.to_integer().clamp(low, high) as u32 & (u32::MAX >> (32 - 8 * BYTES))
     };
+    let pairs = has_pairs();
     match BYTES {
-        1 if is(Format::U8) => vector::<1, N>(each!(0, |j| clamped(j, 0, 0xff))),
-        1 if is(Format::I8) => vector::<1, N>(each!(0, |j| clamped(j, -0x80, 0x7f))),
-        1 if is(Format::E4M3) => vector::<1, N>(each!(0, |j| E4M3.of(values[j].to_f32_odd()))),
-        1 => vector::<1, N>(each!(0, |j| E5M2.of(values[j].to_f32_odd()))),
-        2 if is(Format::U16) => vector::<2, N>(each!(0, |j| clamped(j, 0, 0xffff))),
-        2 if is(Format::I16) => vector::<2, N>(each!(0, |j| clamped(j, -0x8000, 0x7fff))),
-        2 if is(Format::F16) => {
-            vector::<2, N>(each!(0, |j| half_of(values[j].to_f32_odd()) as u32))
+        1 if is(Format::U8) => vectors::<1, N, K>(each!(0, |V, J| clamped(values[V][J], 0, 0xff))),
+        1 if is(Format::I8) => {
+            vectors::<1, N, K>(each!(0, |V, J| clamped(values[V][J], -0x80, 0x7f)))
         }
-        2 => vector::<2, N>(each!(0, |j| to_bf16(values[j].to_f32_odd()))),
-        4 if is(Format::U32) => vector::<4, N>(each!(0, |j| values[j].to_unsigned())),
-        4 if is(Format::I32) => vector::<4, N>(each!(0, |j| values[j].to_integer() as u32)),
-        4 => vector::<4, N>(each!(0, |j| {
-            let nearest = values[j].to_f32();
-            if nearest.is_nan() {
-                0x7fff_ffff
-            } else {
-                nearest.to_bits()
-            }
-        })),
+        1 if is(Format::E4M3) && pairs => vectors_of_pairs::<F, 1, N, K>(values, pair_of_e4m3),
+        1 if is(Format::E4M3) => {
+            vectors::<1, N, K>(each!(0, |V, J| E4M3.of(values[V][J].to_f32_odd())))
+        }
+        1 if pairs => vectors_of_pairs::<F, 1, N, K>(values, pair_of_e5m2),
+        1 => vectors::<1, N, K>(each!(0, |V, J| E5M2.of(values[V][J].to_f32_odd()))),
+        2 if is(Format::U16) => {
+            vectors::<2, N, K>(each!(0, |V, J| clamped(values[V][J], 0, 0xffff)))
+        }
+        2 if is(Format::I16) => {
+            vectors::<2, N, K>(each!(0, |V, J| clamped(values[V][J], -0x8000, 0x7fff)))
+        }
+        2 if is(Format::F16) && pairs => vectors_of_pairs::<F, 2, N, K>(values, pair_of_f16),
+        2 if is(Format::F16) => {
+            vectors::<2, N, K>(each!(0, |V, J| half_of(values[V][J].to_f32_odd()) as u32))
+        }
+        2 if pairs => vectors_of_pairs::<F, 2, N, K>(values, pair_of_bf16),
+        2 => vectors::<2, N, K>(each!(0, |V, J| to_bf16(values[V][J].to_f32_odd()))),
+        4 if is(Format::U32) => vectors::<4, N, K>(each!(0, |V, J| values[V][J].to_unsigned())),
+        4 if is(Format::I32) => {
+            vectors::<4, N, K>(each!(0, |V, J| values[V][J].to_integer() as u32))
+        }
+        4 => vectors::<4, N, K>(each!(0, |V, J| values[V][J].to_f32_bits())),
         _ => {
-            let bits = |j: usize| {
-                let value = values[j].to_f64();
-                if value.is_nan() {
-                    u64::MAX >> 1
-                } else {
-                    value.to_bits()
-                }
-            };
-            B16::from_u64s([bits(0), if N > 1 { bits(N - 1) } else { 0 }])
+            let mut all = [B16::from_u32s([0; 4]); K];
+            unrolled! { V in [0 1 2 3] of K => {
+                let bits = |j: usize| {
+                    let value = values[V][j].to_f64();
+                    if value.is_nan() {
+                        u64::MAX >> 1
+                    } else {
+                        value.to_bits()
+                    }
+                };
+                all[V] = B16::from_u64s([bits(0), if N > 1 { bits(N - 1) } else { 0 }]);
+            } }
+            all
         }
     }
 }

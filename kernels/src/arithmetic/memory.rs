@@ -3,6 +3,7 @@
 //! Each is an instruction that stays where it is written, so that the loads of a thread are all on their way before it computes with the first.
 
 use crate::element::{Element, B16};
+#[cfg(target_arch = "nvptx64")]
 use crate::global::{load_vector, store_vector};
 use crate::opaque::opaque;
 use crate::shared::{load_u16, load_u32, load_u8};
@@ -111,6 +112,25 @@ pub unsafe fn load_shared_part(address: u32, bytes: usize) -> B16 {
             _ => B16::load_shared(address),
         }
     }
+}
+
+/// Puts an element of `bytes` bytes, the first of a vector whose other bits are 0, to the `j`-th place of words of which these are 0.
+#[inline(always)]
+pub fn put(words: &mut [u32; 4], j: usize, bytes: usize, element: B16) {
+    let parts = element.u32s();
+    for k in 0..bytes.div_ceil(4) {
+        words[j * bytes / 4 + k] |= parts[k] << (8 * (j * bytes % 4));
+    }
+}
+
+/// The `j`-th element of `bytes` bytes, as the first of a vector.
+#[inline(always)]
+pub fn get(vector: B16, j: usize, bytes: usize) -> B16 {
+    let (words, mut element) = (vector.u32s(), [0u32; 4]);
+    for k in 0..bytes.div_ceil(4) {
+        element[k] = words[j * bytes / 4 + k] >> (8 * (j * bytes % 4));
+    }
+    B16::from_u32s(element)
 }
 
 /// The vector itself, of which the compiler knows nothing more: it does not compute with what a branch loads inside that branch.

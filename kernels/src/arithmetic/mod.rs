@@ -8,6 +8,7 @@
 //! | `pair` | the sizes of elements of source and destination |
 //! | `memory` | parts of vectors of global and shared memory |
 //! | `units` | any move: units of elements, in the destination's order |
+//! | `pixels` | pixels of few channels: gathered from what lies together in the source |
 //! | `tiles` | moves whose fastest axis changes: through the transposed tile of `tensor` |
 //!
 //! An entry point is for one size of source elements. Formats, and the size of destination elements, are parameters that all threads of a launch have in
@@ -17,6 +18,7 @@ pub mod formats;
 pub mod memory;
 pub mod operation;
 pub mod pair;
+pub mod pixels;
 pub mod real;
 pub mod tiles;
 pub mod units;

@@ -1,70 +1,183 @@
 //! What is computed of the elements of a unit: `α·a`, or `α·a + β·b`. Each product and each sum is rounded, one after the other, as in a program that
 //! computes them so.
+//!
+//! A channel's own factor and summand take the place of α and β·b where there are channels.
 
-use super::formats::{decode, encode};
+use super::formats::{decode, encode, for_numbers};
+use super::memory::load_part;
 use super::real::Real;
 use crate::element::B16;
+use crate::tensor::axes::unrolled;
 use kernel_abi::arithmetic::{flags, Operation};
 
-/// The results for the `N` numbers that the vectors begin with, of `SRC` bytes in the source, and of `DST` in the destination and the second operand. Of complex
+/// Which channels the numbers of a unit are of, if the kernel knows of channels.
+pub trait Channels {
+    /// Whether it does.
+    const ARE_THERE: bool;
+
+    /// The channel of the `j`-th number.
+    fn of(&self, j: usize) -> u32;
+
+    /// Whether all are of one channel.
+    fn are_one(&self) -> bool;
+}
+
+/// There are no channels.
+#[derive(Clone, Copy)]
+pub struct NoChannels;
+
+impl Channels for NoChannels {
+    const ARE_THERE: bool = false;
+
+    #[inline(always)]
+    fn of(&self, _: usize) -> u32 {
+        0
+    }
+
+    #[inline(always)]
+    fn are_one(&self) -> bool {
+        true
+    }
+}
+
+/// The channel of the first number of a unit, and how far that of the next one is from it.
+pub struct Stepping {
+    /// The first channel.
+    pub first: u32,
+    /// The step.
+    pub step: u32,
+}
+
+impl Channels for Stepping {
+    const ARE_THERE: bool = true;
+
+    #[inline(always)]
+    fn of(&self, j: usize) -> u32 {
+        self.first + j as u32 * self.step
+    }
+
+    #[inline(always)]
+    fn are_one(&self) -> bool {
+        self.step == 0
+    }
+}
+
+/// The channels of the numbers of a unit, one by one.
+pub struct Each {
+    /// The channels.
+    pub channels: [u32; 8],
+    /// Whether all are one.
+    pub are_one: bool,
+}
+
+impl Channels for Each {
+    const ARE_THERE: bool = true;
+
+    #[inline(always)]
+    fn of(&self, j: usize) -> u32 {
+        self.channels[j]
+    }
+
+    #[inline(always)]
+    fn are_one(&self) -> bool {
+        self.are_one
+    }
+}
+
+/// The results for the `N` numbers that each vector begins with, of `SRC` bytes in the source, and of `DST` in the destination and the second operand. Of complex
 /// elements these are the parts, two of each.
+///
+/// Several vectors at a time: what is computed of one does not wait for another.
 #[inline(always)]
-pub fn compute<const SRC: usize, const DST: usize, const N: usize>(
+pub fn compute<const SRC: usize, const DST: usize, const N: usize, const K: usize>(
     operation: &Operation,
-    src: B16,
-    other: B16,
-) -> B16 {
+    src: [B16; K],
+    other: [B16; K],
+    channels: &[impl Channels; K],
+) -> [B16; K] {
     if SRC < 4 && DST < 4 {
-        return in_numbers::<f32, SRC, DST, N>(operation, src, other);
+        return in_numbers::<f32, SRC, DST, N, K>(operation, src, other, channels);
     }
     if SRC == 8 || DST == 8 || operation.flags & flags::WIDE != 0 {
-        in_numbers::<f64, SRC, DST, N>(operation, src, other)
+        in_numbers::<f64, SRC, DST, N, K>(operation, src, other, channels)
     } else {
-        in_numbers::<f32, SRC, DST, N>(operation, src, other)
+        in_numbers::<f32, SRC, DST, N, K>(operation, src, other, channels)
     }
 }
 
 /// The same, computed in such numbers.
 #[inline(always)]
-fn in_numbers<F: Real, const SRC: usize, const DST: usize, const N: usize>(
+fn in_numbers<F: Real, const SRC: usize, const DST: usize, const N: usize, const K: usize>(
     operation: &Operation,
-    src: B16,
-    other: B16,
-) -> B16 {
+    src: [B16; K],
+    other: [B16; K],
+    channels: &[impl Channels; K],
+) -> [B16; K] {
     let flags = operation.flags;
-    let mut values = decode::<F, SRC, N>(operation.src as u32, src);
+    let mut values = decode::<F, SRC, N, K>(operation.src as u32, src);
     if N.is_multiple_of(2) && flags & flags::CONJUGATE != 0 {
-        for j in 0..N / 2 {
-            values[2 * j + 1] = values[2 * j + 1].negated();
-        }
+        for_numbers! { V of K, J of N => {
+            if J % 2 == 1 {
+                values[V][J] = values[V][J].negated();
+            }
+        } }
+    }
+    if has_channels(operation, channels) {
+        unrolled! { V in [0 1 2 3] of K => {
+            let load = |j: usize| {
+                let at = channels[V].of(j) as u64 * (2 * size_of::<F>()) as u64;
+                // SAFETY: a pair of the table, which nothing writes.
+                F::pair(unsafe { load_part(operation.other + at, 2 * size_of::<F>()) })
+            };
+            let mut pair = load(0);
+            unrolled! { J in [0 1 2 3 4 5 6 7] of N => {
+                if J != 0 && !channels[V].are_one() {
+                    pair = load(J);
+                }
+                values[V][J] = values[V][J].times(pair[0]).plus(pair[1]);
+            } }
+        } }
+        return encode::<F, DST, N, K>(operation.dst as u32, values);
     }
     let alpha = [operation.alpha, operation.alpha_im];
-    let mut values = product::<F, N>(flags, alpha, values);
+    let mut values = product::<F, N, K>(flags, alpha, values);
     if flags & flags::OTHER != 0 {
-        let others = decode::<F, DST, N>(operation.dst as u32, other);
-        let others = product::<F, N>(flags, [operation.beta, operation.beta_im], others);
-        for j in 0..N {
-            values[j] = values[j].plus(others[j]);
-        }
+        let others = decode::<F, DST, N, K>(operation.dst as u32, other);
+        let others = product::<F, N, K>(flags, [operation.beta, operation.beta_im], others);
+        for_numbers! { V of K, J of N => {
+            values[V][J] = values[V][J].plus(others[V][J]);
+        } }
     }
-    encode::<F, DST, N>(operation.dst as u32, values)
+    encode::<F, DST, N, K>(operation.dst as u32, values)
+}
+
+/// Whether each channel has its own factor.
+#[inline(always)]
+fn has_channels<C: Channels, const K: usize>(operation: &Operation, _: &[C; K]) -> bool {
+    C::ARE_THERE && operation.flags & flags::CHANNELS != 0
 }
 
 /// Numbers by a factor.
 #[inline(always)]
-fn product<F: Real, const N: usize>(flags: u64, factor: [u64; 2], mut values: [F; N]) -> [F; N] {
+fn product<F: Real, const N: usize, const K: usize>(
+    flags: u64,
+    factor: [u64; 2],
+    mut values: [[F; N]; K],
+) -> [[F; N]; K] {
     let re = F::factor(factor[0]);
     if N.is_multiple_of(2) && flags & flags::COMPLEX_FACTORS != 0 {
         let im = F::factor(factor[1]);
-        for j in 0..N / 2 {
-            let (a, b) = (values[2 * j], values[2 * j + 1]);
-            values[2 * j] = a.times(re).plus(b.times(im).negated());
-            values[2 * j + 1] = a.times(im).plus(b.times(re));
-        }
+        for_numbers! { V of K, J of N => {
+            if J % 2 == 1 {
+                let (a, b) = (values[V][J - J % 2], values[V][J]);
+                values[V][J - J % 2] = a.times(re).plus(b.times(im).negated());
+                values[V][J] = a.times(im).plus(b.times(re));
+            }
+        } }
         return values;
     }
-    for j in 0..N {
-        values[j] = values[j].times(re);
-    }
+    for_numbers! { V of K, J of N => {
+        values[V][J] = values[V][J].times(re);
+    } }
     values
 }

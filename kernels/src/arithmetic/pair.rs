@@ -1,6 +1,6 @@
 //! The sizes of elements of source and destination, and what is computed of as many of them as are a unit.
 
-use super::operation::compute;
+use super::operation::{compute, Channels};
 use crate::element::B16;
 use kernel_abi::arithmetic::{flags, unit, Operation};
 
@@ -15,11 +15,21 @@ pub trait Pair {
     /// Elements of a unit.
     const UNIT: usize = unit(Self::SRC, Self::DST);
 
-    /// The results for a unit.
-    fn whole(operation: &Operation, src: B16, other: B16) -> B16;
+    /// The results for units.
+    fn whole<const K: usize>(
+        operation: &Operation,
+        src: [B16; K],
+        other: [B16; K],
+        channels: &[impl Channels; K],
+    ) -> [B16; K];
 
-    /// The result for one element.
-    fn single(operation: &Operation, src: B16, other: B16) -> B16;
+    /// The results for single elements.
+    fn single<const K: usize>(
+        operation: &Operation,
+        src: [B16; K],
+        other: [B16; K],
+        channels: &[impl Channels; K],
+    ) -> [B16; K];
 }
 
 /// These sizes.
@@ -33,20 +43,30 @@ macro_rules! pairs {
             const DST: usize = $dst;
 
             #[inline(always)]
-            fn whole(operation: &Operation, src: B16, other: B16) -> B16 {
+            fn whole<const K: usize>(
+                operation: &Operation,
+                src: [B16; K],
+                other: [B16; K],
+                channels: &[impl Channels; K],
+            ) -> [B16; K] {
                 const { assert!($unit == unit($src, $dst)) };
                 $(if operation.flags & flags::COMPLEX != 0 {
-                    return compute::<$re_src, $re_dst, $re_unit>(operation, src, other);
+                    return compute::<$re_src, $re_dst, $re_unit, K>(operation, src, other, channels);
                 })?
-                compute::<$src, $dst, $unit>(operation, src, other)
+                compute::<$src, $dst, $unit, K>(operation, src, other, channels)
             }
 
             #[inline(always)]
-            fn single(operation: &Operation, src: B16, other: B16) -> B16 {
+            fn single<const K: usize>(
+                operation: &Operation,
+                src: [B16; K],
+                other: [B16; K],
+                channels: &[impl Channels; K],
+            ) -> [B16; K] {
                 $(if operation.flags & flags::COMPLEX != 0 {
-                    return compute::<$re_src, $re_dst, 2>(operation, src, other);
+                    return compute::<$re_src, $re_dst, 2, K>(operation, src, other, channels);
                 })?
-                compute::<$src, $dst, 1>(operation, src, other)
+                compute::<$src, $dst, 1, K>(operation, src, other, channels)
             }
         }
     )+ };
@@ -67,14 +87,24 @@ macro_rules! complex_pairs {
             const DST: usize = $dst;
 
             #[inline(always)]
-            fn whole(operation: &Operation, src: B16, other: B16) -> B16 {
+            fn whole<const K: usize>(
+                operation: &Operation,
+                src: [B16; K],
+                other: [B16; K],
+                channels: &[impl Channels; K],
+            ) -> [B16; K] {
                 const { assert!(unit($src, $dst) == 1) };
-                compute::<$re_src, $re_dst, 2>(operation, src, other)
+                compute::<$re_src, $re_dst, 2, K>(operation, src, other, channels)
             }
 
             #[inline(always)]
-            fn single(operation: &Operation, src: B16, other: B16) -> B16 {
-                compute::<$re_src, $re_dst, 2>(operation, src, other)
+            fn single<const K: usize>(
+                operation: &Operation,
+                src: [B16; K],
+                other: [B16; K],
+                channels: &[impl Channels; K],
+            ) -> [B16; K] {
+                compute::<$re_src, $re_dst, 2, K>(operation, src, other, channels)
             }
         }
     )+ };
@@ -98,6 +128,9 @@ macro_rules! for_sizes {
     };
     (16, $params:expr, $function:ident $args:tt) => {
         for_sizes!(@each 16, $params, $function $args, [8], 16)
+    };
+    (8 real, $params:expr, $function:ident $args:tt) => {
+        for_sizes!(@each 8, $params, $function $args, [1 2 4], 8)
     };
     (@each $src:literal, $params:expr, $function:ident $args:tt, [$($dst:literal)+], $last:literal) => {
         match $params.operation.dst_bytes {

@@ -1,7 +1,10 @@
 //! The numbers that it is computed in. Subnormal numbers are numbers like others, and each operation is rounded to the nearest, of two to the even one.
 
+use crate::element::B16;
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
+#[cfg(target_arch = "nvptx64")]
+use cuda_std::cfg::ComputeCapability;
 use cuda_std::gpu_only;
 
 /// A number to compute with.
@@ -11,6 +14,9 @@ pub trait Real: Copy {
 
     /// A factor by the bits of one of these.
     fn factor(bits: u64) -> Self;
+
+    /// The two that a vector begins with.
+    fn pair(vector: B16) -> [Self; 2];
 
     /// An integer of at most 16 bits, or of any in numbers of 64 bits.
     fn of_integer(value: i32) -> Self;
@@ -33,8 +39,8 @@ pub trait Real: Copy {
     /// The number with the other sign.
     fn negated(self) -> Self;
 
-    /// The nearest number of 32 bits.
-    fn to_f32(self) -> f32;
+    /// The bits of the nearest number of 32 bits, of a result: all but the sign set of what is no number.
+    fn to_f32_bits(self) -> u32;
 
     /// A number of 32 bits that, rounded to fewer than 23 bits, is what this one would be: of those that are not exact, one whose last bit is set.
     fn to_f32_odd(self) -> f32;
@@ -103,12 +109,48 @@ convert!(
 convert!(half_of, "The nearest half, as bits.", "cvt.rn.f16.f32", f32 as reg32, u16 as reg16);
 convert!(of_half, "The number that a half is.", "cvt.f32.f16", u16 as reg16, f32 as reg32);
 
+/// Whether the chip that this is built for makes two numbers of 8 or 16 bits by one instruction: the same numbers as others do by many.
+#[gpu_only]
+#[inline(always)]
+pub fn has_pairs() -> bool {
+    ComputeCapability::from_cuda_arch_env() >= ComputeCapability::Compute90
+}
+
+/// Defines the instruction that makes two numbers, the first one in the lower bits.
+macro_rules! pair {
+    ($name:ident, $instruction:literal, $bits:ty as $register:ident) => {
+        /// The nearest numbers, as bits.
+        #[gpu_only]
+        #[inline(always)]
+        pub fn $name(low: f32, high: f32) -> u32 {
+            let pair: $bits;
+            // SAFETY: arithmetic on registers.
+            unsafe {
+                asm!(concat!($instruction, " {pair}, {high}, {low};"), pair = out($register) pair,
+                    high = in(reg32) high, low = in(reg32) low,
+                    options(pure, nomem, nostack, preserves_flags));
+            }
+            pair as u32
+        }
+    };
+}
+
+pair!(pair_of_f16, "cvt.rn.f16x2.f32", u32 as reg32);
+pair!(pair_of_bf16, "cvt.rn.bf16x2.f32", u32 as reg32);
+pair!(pair_of_e4m3, "cvt.rn.satfinite.e4m3x2.f32", u16 as reg16);
+pair!(pair_of_e5m2, "cvt.rn.satfinite.e5m2x2.f32", u16 as reg16);
+
 impl Real for f32 {
     const ZERO: Self = 0.0;
 
     #[inline(always)]
     fn factor(bits: u64) -> Self {
         f32::from_bits(bits as u32)
+    }
+
+    #[inline(always)]
+    fn pair(vector: B16) -> [Self; 2] {
+        [f32::from_bits(vector.0), f32::from_bits(vector.1)]
     }
 
     #[inline(always)]
@@ -147,8 +189,9 @@ impl Real for f32 {
     }
 
     #[inline(always)]
-    fn to_f32(self) -> f32 {
-        self
+    fn to_f32_bits(self) -> u32 {
+        // A product, or a sum, that is no number has these bits.
+        self.to_bits()
     }
 
     #[inline(always)]
@@ -183,6 +226,11 @@ impl Real for f64 {
     #[inline(always)]
     fn factor(bits: u64) -> Self {
         f64::from_bits(bits)
+    }
+
+    #[inline(always)]
+    fn pair(vector: B16) -> [Self; 2] {
+        vector.u64s().map(f64::from_bits)
     }
 
     #[inline(always)]
@@ -221,8 +269,13 @@ impl Real for f64 {
     }
 
     #[inline(always)]
-    fn to_f32(self) -> f32 {
-        self as f32
+    fn to_f32_bits(self) -> u32 {
+        let nearest = (self as f32).to_bits();
+        if self.is_nan() {
+            u32::MAX >> 1
+        } else {
+            nearest
+        }
     }
 
     #[inline(always)]

@@ -1,160 +1,308 @@
 //! Moves that compute, whose fastest axis changes: through the transposed tile of [`tensor::tiles`](crate::tensor::tiles).
 //!
-//! The tile is loaded as there, in elements of the source. It is computed on the way out: a thread loads a unit of a column from shared memory, computes it, and
-//! stores it, by vectors on the side whose elements have more bytes.
+//! The tile is loaded as there, in elements of the source. It is computed on the way out: a thread loads units of columns from shared memory, computes them, and
+//! stores them, by vectors on the side whose elements have more bytes. Where columns start anywhere, units start where the destination's do: a thread slides
+//! what it loads out of two vectors, and stores those elements that its column has.
+//!
+//! The second operand is on its way before the unit ahead of it is computed, the first unit's before the tile is.
 
 use super::arithmetic_entry;
-use super::memory::{load_part, load_shared_part, store_part};
+use super::memory::{get, load_part, load_shared_part, put, store_part};
+use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair};
 use crate::element::{Element, B16};
-use crate::micro_block::MicroBlock;
-use crate::tensor::axes::divide;
+use crate::launch::never_more_registers;
+use crate::slide::slide;
+use crate::tensor::axes::{divide, elsewhere, unrolled};
 use crate::tensor::on_the_way::AsTheyAre;
 use crate::tensor::tiles::{load, loader, Offsets, Place, Source, Tile};
-use crate::tensor::vector::Word;
 use cuda_std::thread;
 use kernel_abi::arithmetic::{flags, ComputeTiles};
+use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::{TileShape, Tiles};
 use kernel_abi::Width;
 
-/// Loads one tile, of which each thread has `BLOCKS` micro-blocks of `R` rows, and says where it is.
-///
-/// # Safety
-/// The obligations of the entry points.
-#[inline(always)]
-unsafe fn load_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>(
-    src: *const E,
-    params: &Tiles,
-) -> Loaded<E> {
-    let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
-    // SAFETY: the caller's obligations, and the barriers between what is stored to shared memory and what is loaded from there.
-    unsafe {
-        let base = crate::tile::shared_address(memory);
-        let tile = Tile::<E>::new(base, params);
-        let offsets = Offsets::fill::<E>(params, base + params.tile as u32);
-        let place = Place::of_block(params);
-        thread::sync_threads();
-        let source = Source::<E>::new(src, place, params);
-        load::<E, R, BLOCKS>(source, params, AsTheyAre, offsets, tile, place);
-        thread::sync_threads();
-        Loaded { tile, offsets, place }
-    }
-}
-
-/// A tile in shared memory.
+/// A block's tile.
 #[derive(Clone, Copy)]
-struct Loaded<E> {
+struct Held<E> {
     tile: Tile<E>,
     offsets: Offsets,
     place: Place,
 }
 
-impl<E> Loaded<E> {
-    /// Bytes from where the destination starts to the first element of a column.
+impl<E: Element> Held<E> {
+    /// That of this block, of which nothing is loaded yet.
     ///
     /// # Safety
-    /// There is such a column.
+    /// The obligations of the entry points.
     #[inline(always)]
-    unsafe fn column<P: Pair>(&self, col: u32) -> u64 {
-        // SAFETY: an entry of the table, which a barrier separates from its store.
-        let offset = unsafe { Offsets::of(self.offsets.cols, col) };
-        // The table counts in bytes of the source's elements. Strides of a destination are not negative.
-        (self.place.to + offset / P::SRC as u64) * P::DST as u64
+    unsafe fn of_block(dst: u64, params: &ComputeTiles) -> Self {
+        let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
+        // SAFETY: the caller's obligations; the block's own memory.
+        let held = unsafe {
+            let base = crate::tile::shared_address(memory);
+            let tile = Tile::<E>::new(base, &params.tiles);
+            let place = Place::of_block(&params.tiles);
+            let offsets = Offsets {
+                rows: base + params.tiles.tile as u32,
+                cols: base + params.tiles.tile as u32 + params.tiles.rows.tile as u32 * 8,
+            };
+            Held { tile, offsets, place }
+        };
+        // SAFETY: the block's own memory.
+        unsafe { held.fill_tables(dst, params) };
+        held.fill_ends(params);
+        thread::sync_threads();
+        held
     }
-}
 
-/// Computes a tile, by units or element by element.
-///
-/// # Safety
-/// The obligations of the entry points; the tile was loaded by them.
-#[inline(always)]
-unsafe fn store<P: Pair>(dst: u64, params: &ComputeTiles, loaded: Loaded<impl Element>) {
-    // SAFETY: the caller's obligations.
-    unsafe {
-        if params.col_units != 0 {
-            by_units::<P, _>(dst, params, loaded);
-        } else {
-            by_elements::<P, _>(dst, params, loaded);
+    /// Fills the last vector of each column if the column ends inside it, so that whole vectors can be loaded. The tile is stored over that.
+    #[inline(always)]
+    fn fill_ends(&self, params: &ComputeTiles) {
+        let per_vector = VECTOR / size_of::<E>() as u32;
+        let rows = self.place.rows / per_vector * per_vector;
+        if rows == self.place.rows {
+            return;
+        }
+        let mut col = thread::thread_idx_x();
+        while col < self.place.cols {
+            let at = self.tile.address(rows, col, loader::<E>(&params.tiles, col));
+            // SAFETY: a vector of a column, which no other thread stores to before the barrier.
+            unsafe { B16::ANY.store_shared(at) };
+            col += thread::block_dim_x();
+        }
+    }
+
+    /// Fills the tables: for each row, bytes from the tile's start in the source to where it starts, and for each column the address where it starts in
+    /// the destination.
+    ///
+    /// # Safety
+    /// There is shared memory for them, which nothing else uses before the next barrier.
+    #[inline(always)]
+    unsafe fn fill_tables(&self, dst: u64, params: &ComputeTiles) {
+        let Tiles { rows, cols, .. } = &params.tiles;
+        let (all_rows, all_cols) = (rows.tile as u32, cols.tile as u32);
+        let mut index = thread::thread_idx_x();
+        while index < all_rows + all_cols {
+            let entry = if index < all_rows {
+                elsewhere(rows, index).wrapping_mul(size_of::<E>() as u64)
+            } else {
+                let before = self.place.to.wrapping_add(elsewhere(cols, index - all_rows));
+                dst.wrapping_add(before.wrapping_mul(params.operation.dst_bytes))
+            };
+            // SAFETY: an entry of the tables, which no other thread has.
+            unsafe { entry.store_shared(self.offsets.rows + index * size_of::<u64>() as u32) };
+            index += thread::block_dim_x();
         }
     }
 }
 
-/// Computes a tile whose columns all start on units of the destination.
+/// A unit of a column.
+#[derive(Clone, Copy)]
+struct Spot {
+    /// The column; one that there is, if this is not.
+    col: u32,
+    /// The unit's first row, before the column's first one if columns start anywhere.
+    row: i32,
+    /// The destination's address of that row.
+    at: u64,
+    /// Rows of the column; none if there is no such unit.
+    rows: i32,
+}
+
+impl Spot {
+    /// The unit of a number.
+    ///
+    /// # Safety
+    /// A barrier separates this from what filled the tables.
+    #[inline(always)]
+    unsafe fn of<P: Pair, E: Element, const WHOLE: bool>(
+        number: u32,
+        params: &ComputeTiles,
+        held: Held<E>,
+    ) -> Self {
+        let Place { rows, cols, .. } = held.place;
+        let (col, index) = divide(number, params.col_units);
+        let rows = if col < cols { rows as i32 } else { 0 };
+        let col = col.min(cols - 1);
+        // SAFETY: the caller's obligations.
+        let start = unsafe { Offsets::of(held.offsets.cols, col) };
+        let before =
+            if params.whole != 0 { 0 } else { (start as u32 / P::DST as u32) % P::UNIT as u32 };
+        let row = (index * P::UNIT as u32) as i32 - before as i32;
+        let at = start.wrapping_add((row * P::DST as i32) as i64 as u64);
+        Spot { col, row, at, rows }
+    }
+
+    /// Whether all elements are the column's.
+    #[inline(always)]
+    fn is_whole<P: Pair>(&self) -> bool {
+        // Rows before the first one are large numbers without a sign.
+        self.row as u32 <= self.rows as u32 && self.row + P::UNIT as i32 <= self.rows
+    }
+
+    /// Whether the `j`-th element is the column's.
+    #[inline(always)]
+    fn has(&self, j: usize) -> bool {
+        let row = self.row + j as i32;
+        row >= 0 && row < self.rows
+    }
+
+    /// The elements of the source.
+    ///
+    /// # Safety
+    /// A barrier separates this from what loaded the tile.
+    #[inline(always)]
+    unsafe fn elements<P: Pair, E: Element, const WHOLE: bool>(
+        &self,
+        params: &ComputeTiles,
+        held: Held<E>,
+    ) -> B16 {
+        let vector = loader::<E>(&params.tiles, self.col);
+        let address = |row: i32| held.tile.address(row as u32, self.col, vector);
+        // SAFETY: vectors of which the column has an element.
+        unsafe {
+            if WHOLE {
+                if self.row < self.rows {
+                    return load_shared_part(address(self.row), P::UNIT * P::SRC);
+                }
+                return B16::ANY;
+            }
+            let per_vector = VECTOR as i32 / P::SRC as i32;
+            let first = self.row & -per_vector;
+            let second = first + per_vector;
+            let in_second = second < self.row + P::UNIT as i32 && second < self.rows;
+            let load = |row: i32, is_needed: bool| {
+                if is_needed {
+                    B16::load_shared(address(row))
+                } else {
+                    B16::ANY
+                }
+            };
+            let low = load(first, first >= 0 && first < self.rows);
+            let high = load(second, in_second);
+            slide::<E>(low, high, (self.row - first) as u32 * P::SRC as u32)
+        }
+    }
+
+    /// The elements of the second operand, so many bytes beside the destination's.
+    ///
+    /// # Safety
+    /// The operand has the column's elements.
+    #[inline(always)]
+    unsafe fn others<P: Pair>(&self, beside: u64) -> B16 {
+        let at = self.at.wrapping_add(beside);
+        // SAFETY: the caller's obligations.
+        unsafe {
+            if self.is_whole::<P>() {
+                return load_part(at, P::UNIT * P::DST);
+            }
+            let mut words = [0u32; 4];
+            unrolled! { J in [0 1 2 3 4 5 6 7] of P::UNIT => {
+                if self.has(J) {
+                    let element = load_part(at.wrapping_add((J * P::DST) as u64), P::DST);
+                    put(&mut words, J, P::DST, element);
+                }
+            } }
+            B16::from_u32s(words)
+        }
+    }
+
+    /// Stores the results.
+    ///
+    /// # Safety
+    /// No other thread has the unit.
+    #[inline(always)]
+    unsafe fn store<P: Pair>(&self, results: B16) {
+        let at = self.at;
+        // SAFETY: the caller's obligations.
+        unsafe {
+            if self.is_whole::<P>() {
+                store_part(at, P::UNIT * P::DST, results);
+            } else {
+                unrolled! { J in [0 1 2 3 4 5 6 7] of P::UNIT => {
+                    if self.has(J) {
+                        let element = get(results, J, P::DST);
+                        store_part(at.wrapping_add((J * P::DST) as u64), P::DST, element);
+                    }
+                } }
+            }
+        }
+    }
+}
+
+/// Loads the second operand's part of a thread's first unit.
+///
+/// # Safety
+/// The obligations of the entry points; a barrier separates this from what filled the tables.
+#[inline(always)]
+unsafe fn first_other<P: Pair>(dst: u64, params: &ComputeTiles, held: Held<impl Element>) -> B16 {
+    if params.operation.flags & flags::OTHER == 0 {
+        return B16::ANY;
+    }
+    let beside = params.operation.other.wrapping_sub(dst);
+    let number = thread::thread_idx_x();
+    // SAFETY: the caller's obligations.
+    unsafe {
+        if params.whole != 0 {
+            Spot::of::<P, _, true>(number, params, held).others::<P>(beside)
+        } else {
+            Spot::of::<P, _, false>(number, params, held).others::<P>(beside)
+        }
+    }
+}
+
+/// Computes a tile.
+///
+/// # Safety
+/// The obligations of the entry points; a barrier separates this from what loaded the tile.
+#[inline(always)]
+unsafe fn store<P: Pair>(
+    dst: u64,
+    params: &ComputeTiles,
+    held: Held<impl Element>,
+    first_other: B16,
+) {
+    // SAFETY: the caller's obligations.
+    unsafe {
+        if params.whole != 0 {
+            store_columns::<P, _, true>(dst, params, held, first_other);
+        } else {
+            store_columns::<P, _, false>(dst, params, held, first_other);
+        }
+    }
+}
+
+/// Computes a tile whose columns start on units, or anywhere.
 ///
 /// # Safety
 /// Those of [`store`].
 #[inline(always)]
-unsafe fn by_units<P: Pair, E: Element>(dst: u64, params: &ComputeTiles, loaded: Loaded<E>) {
+unsafe fn store_columns<P: Pair, E: Element, const WHOLE: bool>(
+    dst: u64,
+    params: &ComputeTiles,
+    held: Held<E>,
+    first_other: B16,
+) {
     let operation = &params.operation;
     let has_other = operation.flags & flags::OTHER != 0;
-    let place = loaded.place;
+    let all = held.place.cols * params.col_units as u32;
+    let beside = operation.other.wrapping_sub(dst);
     let mut number = thread::thread_idx_x();
-    loop {
-        let (col, index) = divide(number, params.col_units);
-        if col >= place.cols {
-            break;
-        }
-        let row = index * P::UNIT as u32;
-        let from = loaded.tile.address(row, col, loader::<E>(&params.tiles, col));
-        // SAFETY: a column that there is, elements of the destination, and a whole unit where there is one.
-        unsafe {
-            let at = loaded.column::<P>(col) + row as u64 * P::DST as u64;
-            if row + P::UNIT as u32 <= place.rows {
-                let bytes = P::UNIT * P::DST;
-                let other =
-                    if has_other { load_part(operation.other + at, bytes) } else { B16::ANY };
-                let values = load_shared_part(from, P::UNIT * P::SRC);
-                store_part(dst + at, bytes, P::whole(operation, values, other));
-            } else if row < place.rows {
-                for j in 0..place.rows - row {
-                    let at = at + j as u64 * P::DST as u64;
-                    element::<P>(dst, params, at, from + j * P::SRC as u32);
-                }
-            }
-        }
-        number += thread::block_dim_x();
-    }
-}
-
-/// Computes a tile whose columns start anywhere: neighbouring lanes have neighbouring elements.
-///
-/// # Safety
-/// Those of [`store`].
-#[inline(always)]
-unsafe fn by_elements<P: Pair, E: Element>(dst: u64, params: &ComputeTiles, loaded: Loaded<E>) {
-    let lanes = params.tiles.lanes as u32;
-    let (lane, mut col) = (thread::thread_idx_x() % (1 << lanes), thread::thread_idx_x() >> lanes);
-    while col < loaded.place.cols {
-        let vector = loader::<E>(&params.tiles, col);
-        let mut row = lane;
-        while row < loaded.place.rows {
-            // SAFETY: an element of a column that there is.
-            unsafe {
-                let at = loaded.column::<P>(col) + row as u64 * P::DST as u64;
-                element::<P>(dst, params, at, loaded.tile.address(row, col, vector));
-            }
-            row += 1 << lanes;
-        }
-        col += thread::block_dim_x() >> lanes;
-    }
-}
-
-/// Computes the element that is kept at `from`, and goes `at` bytes behind the destination's start.
-///
-/// # Safety
-/// There is such an element, and no other thread has it.
-#[inline(always)]
-unsafe fn element<P: Pair>(dst: u64, params: &ComputeTiles, at: u64, from: u32) {
-    let operation = &params.operation;
-    // SAFETY: the caller's obligations.
+    let mut other = first_other;
+    // SAFETY: the caller's obligations; units are shared out among threads.
     unsafe {
-        let other = if operation.flags & flags::OTHER != 0 {
-            load_part(operation.other + at, P::DST)
-        } else {
-            B16::ANY
-        };
-        let value = load_shared_part(from, P::SRC);
-        store_part(dst + at, P::DST, P::single(operation, value, other));
+        while number < all {
+            let spot = Spot::of::<P, E, WHOLE>(number, params, held);
+            let values = spot.elements::<P, E, WHOLE>(params, held);
+            number += thread::block_dim_x();
+            let this = other;
+            if has_other && number < all {
+                other = Spot::of::<P, E, WHOLE>(number, params, held).others::<P>(beside);
+            }
+            let [results] = P::whole(operation, [values], [this], &[NoChannels]);
+            spot.store::<P>(results);
+        }
     }
 }
 
@@ -167,8 +315,15 @@ macro_rules! compute_tiles {
                 const SHAPE: TileShape = TileShape::of(Width::$width);
                 const ROWS: usize = SHAPE.block_rows as usize;
                 const BLOCKS: usize = SHAPE.micro_blocks as usize;
-                let loaded = load_tile::<$element, ROWS, BLOCKS>(src, &params.tiles);
-                for_sizes!($bytes, params, store(dst as u64, &params, loaded))
+                // As few as hold what is computed, so that as many blocks run together as there can be.
+                never_more_registers::<{ if matches!($bytes, 2 | 4) { 40 } else { 48 } }>();
+                let held = Held::<$element>::of_block(dst as u64, &params);
+                let other = for_sizes!($bytes, params, first_other(dst as u64, &params, held));
+                let Held { tile, offsets, place } = held;
+                let source = Source::<$element>::new(src, place, &params.tiles);
+                load::<_, ROWS, BLOCKS>(source, &params.tiles, AsTheyAre, offsets, tile, place);
+                thread::sync_threads();
+                for_sizes!($bytes, params, store(dst as u64, &params, held, other))
             }
         }
     };

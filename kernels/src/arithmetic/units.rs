@@ -6,8 +6,10 @@
 
 use super::arithmetic_entry;
 use super::memory::{arrived, load_part, store_part};
+use super::operation::Stepping;
 use super::pair::{for_sizes, Pair};
 use crate::element::{Element, B16};
+use crate::launch::never_more_registers;
 use crate::tensor::axes::{divide, steps, unrolled};
 use cuda_std::thread;
 use kernel_abi::arithmetic::{flags, ComputeUnits, UNITS_OF_THREAD, UNIT_THREADS};
@@ -16,12 +18,13 @@ use kernel_abi::tensor::MOST_AXES;
 /// Units of a thread.
 const EACH: usize = UNITS_OF_THREAD as usize;
 
-/// Where a unit is on each side: addresses, and whether there is one.
+/// Where a unit is on each side: addresses, and its first channel, and whether there is one.
 #[derive(Clone, Copy)]
 struct Place {
     src: u64,
     dst: u64,
     other: u64,
+    channel: u32,
     is_there: bool,
 }
 
@@ -60,7 +63,12 @@ unsafe fn of_elements<P: Pair, const WHOLE: bool>(src: u64, dst: u64, params: &C
             held[K] = unsafe { load_part(places[K].src, src_bytes) };
         }
     } }
-    if has_other {
+    if operation.flags & flags::CHANNELS != 0 {
+        // Where there are channels there is no operand to load: the registers have which channel it is.
+        unrolled! { K in [0 1 2 3] of EACH => {
+            others[K] = B16(places[K].channel, 0, 0, 0);
+        } }
+    } else if has_other {
         unrolled! { K in [0 1 2 3] of EACH => {
             if places[K].is_there {
                 // SAFETY: the same of the second operand.
@@ -68,10 +76,16 @@ unsafe fn of_elements<P: Pair, const WHOLE: bool>(src: u64, dst: u64, params: &C
             }
         } }
     }
+    let step = params.axes[0].other as u32;
+    // One after the other: what all of them need together would leave registers for half as many blocks.
     unrolled! { K in [0 1 2 3] of EACH => {
-        let (a, b) = (arrived(held[K]), arrived(others[K]));
-        let result =
-            if WHOLE { P::whole(operation, a, b) } else { P::single(operation, a, b) };
+        let (a, b) = ([arrived(held[K])], [arrived(others[K])]);
+        let channels = [Stepping { first: b[0].0, step }];
+        let [result] = if WHOLE {
+            P::whole(operation, a, b, &channels)
+        } else {
+            P::single(operation, a, b, &channels)
+        };
         if places[K].is_there {
             // SAFETY: the same of the destination; no other thread has them.
             unsafe { store_part(places[K].dst, dst_bytes, result) };
@@ -108,6 +122,7 @@ fn places(
         src: src.wrapping_add(at[k][0].wrapping_mul(src_bytes as u64)),
         dst: dst.wrapping_add(at[k][1].wrapping_mul(dst_bytes as u64)),
         other: params.operation.other.wrapping_add(at[k][2].wrapping_mul(dst_bytes as u64)),
+        channel: at[k][2] as u32,
         is_there: number(k) < params.units as u32,
     };
     [place(0), place(1), place(2), place(3)]
@@ -119,6 +134,7 @@ macro_rules! compute_units {
         arithmetic_entry! {
             "Computes units of elements, in the destination's order.",
             COMPUTE_UNITS: ComputeUnits, $name: $element, |src, dst, params| {
+                never_more_registers::<{ if $bytes == 8 { 72 } else { 64 } }>();
                 for_sizes!($bytes, params, compute_units(src as u64, dst as u64, &params))
             }
         }

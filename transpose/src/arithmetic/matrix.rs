@@ -1,6 +1,7 @@
 //! The methods that compute on the way from matrix to matrix, transposed or not.
 
-use super::number::{Complex, ConvertTo, Number};
+use super::kind::Complex;
+use super::number::{ConvertTo, Number};
 use super::operation::Arithmetic;
 use super::tensor::compute;
 use crate::Result;

@@ -1,5 +1,6 @@
 //! The types of numbers that can be computed with, and which of them can become which.
 
+use super::kind::{Complex, Real};
 use super::narrow::{E4M3, E5M2};
 use bytemuck::Pod;
 use described::{Described, Parts};
@@ -8,20 +9,12 @@ use kernel_abi::arithmetic::Format;
 /// A number that can be computed with on the way: integers of 8, 16 and 32 bits, floating-point numbers of 8 ([`E4M3`], [`E5M2`]), 16 (feature `half`), 32
 /// and 64 bits, and complex numbers of the last two: arrays of two, or those of `num-complex` with that feature.
 pub trait Number: Pod + Described {
-    /// Whether it is a real or a complex number: [`Real`] or [`Complex`]. One kind does not become the other.
+    /// Whether it is a [real](Real) or a [complex](Complex) number.
     type Kind;
 
     /// What it is multiplied by: a number of 64 bits if it has 64 bits or is an integer of 32, else of 32 bits; a complex one if it is complex.
     type Factor: Copy + Parts;
 }
-
-/// The kind of real numbers.
-#[derive(Debug)]
-pub enum Real {}
-
-/// The kind of complex numbers.
-#[derive(Debug)]
-pub enum Complex {}
 
 /// A number that can become a `U`: real numbers any real ones, complex numbers any complex ones.
 pub trait ConvertTo<U: Number>: Number {}

@@ -1,7 +1,8 @@
 //! What is computed, as programs say it and as kernels are told.
 
+use super::kind::Complex;
 use super::number::described::{Described, Parts};
-use super::number::{Complex, ConvertTo, Number};
+use super::number::{ConvertTo, Number};
 use kernel_abi::arithmetic::{Operation, flags};
 use std::marker::PhantomData;
 
@@ -26,9 +27,15 @@ impl<U: Number> Arithmetic<U> {
         Arithmetic { alpha: alpha.parts(), ..Self::converting() }
     }
 
+    /// As kernels are told that each channel has a factor and a summand.
+    pub(crate) fn by_channel<T: ConvertTo<U>>(&self) -> Operation {
+        let operation = self.operation::<T>(None);
+        Operation { flags: operation.flags | flags::CHANNELS, ..operation }
+    }
+
     /// As kernels are told, for a source of numbers `T`, and a second operand that is multiplied by `beta`, if there is one.
     pub(crate) fn operation<T: ConvertTo<U>>(&self, beta: Option<U::Factor>) -> Operation {
-        let wide = <T as Described>::FORMAT.is_wide() || <U as Described>::FORMAT.is_wide();
+        let wide = is_wide::<T, U>();
         let bits = |value: f64| {
             if wide { value.to_bits() } else { u64::from((value as f32).to_bits()) }
         };
@@ -54,6 +61,11 @@ impl<U: Number> Arithmetic<U> {
             other: 0,
         }
     }
+}
+
+/// Whether it is computed in numbers of 64 bits.
+pub(super) fn is_wide<T: Number, U: Number>() -> bool {
+    <T as Described>::FORMAT.is_wide() || <U as Described>::FORMAT.is_wide()
 }
 
 impl<U: Number<Kind = Complex>> Arithmetic<U> {

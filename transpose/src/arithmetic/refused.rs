@@ -71,8 +71,9 @@ struct WideFactor;
 ///
 /// ```
 /// # use transpose::{Device, DeviceMatrix};
-/// let a = DeviceMatrix::<f32>::zeroed(&Device::simulated(), 3, 3).unwrap();
-/// let mut b = DeviceMatrix::<f32>::zeroed(&Device::simulated(), 3, 3).unwrap();
+/// let device = Device::simulated();
+/// let a = DeviceMatrix::<f32>::zeroed(&device, 3, 3).unwrap();
+/// let mut b = DeviceMatrix::<f32>::zeroed(&device, 3, 3).unwrap();
 /// a.view().add_transposed_to(1.0, 1.0, &mut b).unwrap();
 /// ```
 struct AddedToItself;

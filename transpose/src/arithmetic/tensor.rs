@@ -1,10 +1,11 @@
 //! The methods that compute on the way from tensor to tensor: of any strides, in any order of axes.
 
-use super::number::{Complex, ConvertTo, Number};
-use super::operation::Arithmetic;
-use crate::Result;
+use super::kind::{Complex, Real};
+use super::number::{ConvertTo, Number};
+use super::operation::{Arithmetic, is_wide};
 use crate::plan::ArithmeticPlan;
 use crate::tensor::{DeviceTensor, TensorView, TensorViewMut};
+use crate::{Error, Result};
 
 impl<T: Number> TensorView<'_, T> {
     /// A tensor of its own of these numbers times `alpha`, without gaps.
@@ -130,6 +131,93 @@ impl<T: Number> TensorView<'_, T> {
         let plan = ArithmeticPlan::onto(&scaling, *self, beta, dst.reborrow())?;
         plan.run_onto(*self, dst)
     }
+}
+
+impl<T: Number<Kind = Real>> TensorView<'_, T> {
+    /// A tensor of its own of these numbers, each times the factor and plus the summand of its index on an axis, as numbers of another type: images become
+    /// tensors, and tensors images.
+    ///
+    /// Both are rounded, the product and the sum, and then what they become. They are computed in numbers of 32 bits, or of 64 if either type has numbers that
+    /// need them.
+    ///
+    /// ```
+    /// use transpose::{Device, DeviceTensor};
+    /// # fn main() -> transpose::Result<()> {
+    /// let device = Device::simulated();
+    /// // Two pixels of three channels, to three planes.
+    /// let image = DeviceTensor::from_host(&device, &[2, 3], &[0u8, 100, 200, 255, 50, 150])?;
+    /// let planes = image.view().t().normalized::<f32>(0, &[1.0, 0.5, 2.0], &[0.0, -10.0, 1.0])?;
+    /// assert_eq!(planes.to_host()?, [0.0, 255.0, 40.0, 15.0, 401.0, 301.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`to_tensor`](Self::to_tensor), [`Error::NoSuchAxis`](crate::Error::NoSuchAxis), and
+    /// [`Error::TensorLength`](crate::Error::TensorLength) unless there are as many factors and summands as the axis is long.
+    pub fn normalized<U: Number>(
+        &self,
+        axis: usize,
+        factors: &[f64],
+        summands: &[f64],
+    ) -> Result<DeviceTensor<U>>
+    where
+        T: ConvertTo<U>,
+    {
+        let mut dst = DeviceTensor::uninitialized(self.device, self.shape())?;
+        self.normalize_into(axis, factors, summands, &mut dst)?;
+        Ok(dst)
+    }
+
+    /// Writes these numbers, each times the factor and plus the summand of its index on an axis, to `dst`, which has the same shape: any strides to any.
+    ///
+    /// # Errors
+    /// As [`normalized`](Self::normalized) and [`copy_into`](Self::copy_into).
+    pub fn normalize_into<'d, U: Number>(
+        &self,
+        axis: usize,
+        factors: &[f64],
+        summands: &[f64],
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<()>
+    where
+        T: ConvertTo<U>,
+    {
+        let mut dst = dst.into();
+        let length =
+            *self.shape().get(axis).ok_or(Error::NoSuchAxis { axis, axes: self.shape().len() })?;
+        for actual in [factors.len(), summands.len()] {
+            if actual != length {
+                return Err(Error::TensorLength { shape: vec![length], expected: length, actual });
+            }
+        }
+        let pairs = factors.iter().zip(summands).map(|(factor, summand)| [*factor, *summand]);
+        let arithmetic = Arithmetic::converting();
+        if is_wide::<T, U>() {
+            let table =
+                DeviceTensor::from_host(self.device, &[length], &pairs.collect::<Vec<_>>())?;
+            by_channel(&arithmetic, *self, axis, &table, dst.reborrow())
+        } else {
+            let pairs: Vec<_> = pairs.map(|pair| pair.map(|value| value as f32)).collect();
+            let table = DeviceTensor::from_host(self.device, &[length], &pairs)?;
+            by_channel(&arithmetic, *self, axis, &table, dst.reborrow())
+        }
+    }
+}
+
+/// Plans and runs what each index of an axis has a pair of a table for.
+fn by_channel<T: ConvertTo<U>, U: Number, P: Number>(
+    arithmetic: &Arithmetic<U>,
+    src: TensorView<'_, T>,
+    axis: usize,
+    table: &DeviceTensor<P>,
+    mut dst: TensorViewMut<'_, U>,
+) -> Result<()> {
+    let mut shape = vec![1; src.shape().len()];
+    shape[axis] = table.shape()[0];
+    let table = table.view().reshape(&shape)?.broadcast(src.shape())?;
+    let plans = ArithmeticPlan::by_channel(arithmetic, src, table, dst.reborrow())?;
+    plans[0].run_by_channel(src, table, dst)
 }
 
 impl<T: Number<Kind = Complex>> TensorView<'_, T> {

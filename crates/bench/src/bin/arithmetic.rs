@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use transpose::bytemuck::{self, Pod};
 use transpose::interop::half::{bf16, f16};
+use transpose::simt::Counters;
 use transpose::{
     Arithmetic, ArithmeticPlan, ConvertTo, Device, DeviceMatrix, DeviceTensor, E4M3, Number,
     TensorView, TensorViewMut,
@@ -67,6 +68,8 @@ struct Figures {
     bytes: usize,
     /// Speeds of a copy and of this way, in GB/s; `None` on the simulator.
     speeds: Option<[f64; 2]>,
+    /// Of lanes, for each number, as the simulator counts them; `None` on a GPU.
+    instructions: Option<f64>,
 }
 
 impl Case {
@@ -151,6 +154,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Column::number("memcpy_gb_s", "memcpy, GB/s", 7),
         Column::number("gb_s", "GB/s", 7),
         Column::number("of_copy", "of copy", 7),
+        Column::number("instructions", "instructions for a number", 7),
     ];
     let title = "Computed on the way, all results verified";
     let mut report = Report::new(&arguments.common, &device, title, &columns, &bar);
@@ -161,7 +165,7 @@ fn run(arguments: &Arguments) -> Result<()> {
             continue;
         }
         for (way, figures) in (case.measure)(&device, case, arguments)?.iter().enumerate() {
-            let Figures { kernel, bytes, speeds } = figures;
+            let Figures { kernel, bytes, speeds, instructions } = figures;
             let [copy, ours] = speeds.map_or([None; 2], |speeds| speeds.map(Some));
             let fraction = speeds.map(|[copy, ours]| ours / copy);
             report.row(vec![
@@ -172,6 +176,7 @@ fn run(arguments: &Arguments) -> Result<()> {
                 Cell::speed(copy),
                 Cell::speed(ours),
                 Cell::fraction(fraction),
+                Cell::speed(*instructions),
             ]);
             if way == 0 {
                 bars.extend(fraction.map(|fraction| Bar::plain(case.name(), kernel, fraction)));
@@ -258,6 +263,13 @@ where
     let pair = || Ok((filled(device, src_bytes)?, DeviceMatrix::zeroed(device, 1, dst_bytes)?));
     let mut pairs = Pairs::new(device, src_bytes + dst_bytes, pair)?;
     let plans = verified::<T, U>(case, &mut pairs, arguments.candidates)?;
+    let mut instructions = Vec::new();
+    for plan in &plans {
+        let (src, dst) = pairs.first();
+        let counted = profile::count(device, || run_once::<T, U>(plan, case, src, dst))?;
+        let of_each = |counters: Counters| counters.thread_instructions as f64 / elements as f64;
+        instructions.push(counted.map(of_each));
+    }
     let copied = src_bytes.min(dst_bytes);
     let mut contestants: Vec<Contestant<'_, DeviceMatrix<u8>>> = vec![Box::new(move |src, dst| {
         src.submatrix(.., ..copied)?.copy_into(dst.submatrix_mut(.., ..copied)?)
@@ -274,7 +286,12 @@ where
         let speeds = speed(0, 2 * copied).zip(speed(1 + way, bytes));
         let mut names = plan.kernel_names();
         names.dedup();
-        Figures { kernel: names.join("+"), bytes, speeds: speeds.map(|(copy, ours)| [copy, ours]) }
+        Figures {
+            kernel: names.join("+"),
+            bytes,
+            speeds: speeds.map(|(copy, ours)| [copy, ours]),
+            instructions: instructions[way],
+        }
     });
     Ok(figures.collect())
 }

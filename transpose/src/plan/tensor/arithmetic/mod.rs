@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `operands` | the move in canonical form: axes of up to three memories |
 //! | `units` | the planner of `compute_units`, which serves every move |
+//! | `pixels` | the planner of `compute_pixels`, for few channels |
 //! | `tiles` | the planner of `compute_tiles`, for moves whose fastest axis changes |
 
 mod operands;
+mod pixels;
 mod tiles;
 mod units;
 
@@ -17,11 +19,11 @@ use crate::image::EntryPoint;
 use crate::kernels::ARITHMETIC;
 use crate::launch::Launch;
 use crate::plan::problem::alignment;
-use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
+use crate::tensor::{TensorView, TensorViewMut};
 use crate::{Error, Facts, Result};
 use kernel_abi::arithmetic::Operation;
 use kernel_abi::{Kernel, Params, Width};
-use operands::{DST, OTHER, Operand, Operands, SRC};
+use operands::{DST, OTHER, Operand, Operands, Other, SRC};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -64,7 +66,7 @@ struct Part {
 struct Problem {
     src: Operand,
     dst: Operand,
-    other: Option<Operand>,
+    other: Other,
 }
 
 impl Problem {
@@ -77,8 +79,9 @@ impl Problem {
             strides(planned) == strides(actual) && actual.align >= planned.align
         };
         let others = match (&self.other, &actual.other) {
-            (None, None) => true,
-            (Some(planned), Some(actual)) => serves(planned, actual),
+            (Other::None, Other::None) | (Other::Destination, Other::Destination) => true,
+            (Other::Numbers(planned), Other::Numbers(actual))
+            | (Other::Channels(planned), Other::Channels(actual)) => serves(planned, actual),
             _ => false,
         };
         others && serves(&self.src, &actual.src) && serves(&self.dst, &actual.dst)
@@ -97,8 +100,16 @@ impl fmt::Display for Problem {
             dst.element_bytes,
             dst.layout.strides()
         )?;
-        let Some(other) = other else { return Ok(()) };
-        write!(f, ", and others {:?} apart", other.layout.strides())
+        match other {
+            Other::None => Ok(()),
+            Other::Destination => write!(f, ", added to what is there"),
+            Other::Numbers(other) => {
+                write!(f, ", and others {:?} apart", other.layout.strides())
+            }
+            Other::Channels(table) => {
+                write!(f, ", channels {:?} apart", table.layout.strides())
+            }
+        }
     }
 }
 
@@ -153,7 +164,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         U: 'd,
     {
         let (src, dst) = (src.into(), dst.into());
-        let problem = problem(&src, Some(&dst.view()), &dst)?;
+        let problem = problem(&src, Other::Destination, &dst)?;
         let operation = arithmetic.operation::<T>(Some(beta));
         Ok(Self::planned(problem, &operation, src.device().facts()).swap_remove(0))
     }
@@ -172,7 +183,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         U: 'd,
     {
         let src = src.into();
-        let problem = problem(&src, None, &dst.into())?;
+        let problem = problem(&src, Other::None, &dst.into())?;
         Ok(Self::planned(problem, &arithmetic.operation::<T>(None), src.device().facts()))
     }
 
@@ -192,8 +203,37 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         U: 'o + 'd,
     {
         let src = src.into();
-        let problem = problem(&src, Some(&other.into()), &dst.into())?;
+        let problem = problem(&src, numbers(&other.into()), &dst.into())?;
         Ok(Self::planned(problem, &arithmetic.operation::<T>(Some(beta)), src.device().facts()))
+    }
+
+    /// Plans for a factor and a summand of each index of an axis, which are in a table of pairs.
+    pub(crate) fn by_channel<'t, P: Number>(
+        arithmetic: &Arithmetic<U>,
+        src: TensorView<'_, T>,
+        table: TensorView<'t, P>,
+        dst: TensorViewMut<'_, U>,
+    ) -> Result<Vec<Self>> {
+        let problem = problem(&src, Other::Channels(operand(&table)), &dst)?;
+        let operation = arithmetic.by_channel::<T>();
+        Ok(Self::planned(problem, &operation, src.device().facts()))
+    }
+
+    /// Computes `dst` of `src`, with the table that [`by_channel`](Self::by_channel) is for.
+    pub(crate) fn run_by_channel<P: Number>(
+        &self,
+        src: TensorView<'_, T>,
+        table: TensorView<'_, P>,
+        dst: TensorViewMut<'_, U>,
+    ) -> Result<()> {
+        self.require(problem(&src, Other::Channels(operand(&table)), &dst)?)?;
+        let addresses = [src.address(), dst.address(), table.address()];
+        across(src.device(), dst.device(), |_| {
+            across(table.device(), dst.device(), |device| {
+                // SAFETY: as in `run`; the table has a pair for each index of an axis.
+                unsafe { self.launch(device, addresses) }
+            })
+        })
     }
 
     /// The plans for a problem, the best first.
@@ -202,7 +242,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         if problem.src.layout.is_empty() {
             return vec![plan([0; 3], Vec::new())];
         }
-        let operands = Operands::of(&problem.src, &problem.dst, problem.other.as_ref());
+        let operands = Operands::of(&problem.src, &problem.dst, &problem.other);
         let ways = ways(&operands, operation, facts);
         ways.into_iter().map(|parts| plan(operands.starts, parts)).collect()
     }
@@ -229,7 +269,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         U: 'd,
     {
         let (src, dst) = (src.into(), dst.into());
-        self.require(problem(&src, None, &dst)?)?;
+        self.require(problem(&src, Other::None, &dst)?)?;
         let addresses = [src.address(), dst.address(), dst.address()];
         // SAFETY: all elements of the views, which lie in live memory, of which that of `dst` is borrowed exclusively.
         across(src.device(), dst.device(), |device| unsafe { self.launch(device, addresses) })
@@ -250,7 +290,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         U: 'o + 'd,
     {
         let (src, other, dst) = (src.into(), other.into(), dst.into());
-        self.require(problem(&src, Some(&other), &dst)?)?;
+        self.require(problem(&src, numbers(&other), &dst)?)?;
         let addresses = [src.address(), dst.address(), other.address()];
         across(src.device(), dst.device(), |_| {
             across(other.device(), dst.device(), |device| {
@@ -274,7 +314,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         U: 'd,
     {
         let (src, dst) = (src.into(), dst.into());
-        self.require(problem(&src, Some(&dst.view()), &dst)?)?;
+        self.require(problem(&src, Other::Destination, &dst)?)?;
         let addresses = [src.address(), dst.address(), dst.address()];
         // SAFETY: as in `run`. Each element of the destination is loaded and stored by one thread, in this order.
         across(src.device(), dst.device(), |device| unsafe { self.launch(device, addresses) })
@@ -294,7 +334,11 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
     /// # Safety
     /// The plan was made for memories like these, which live on the device; that of the destination is exclusive.
     unsafe fn launch(&self, device: &Device, addresses: [u64; 3]) -> Result<()> {
-        let bytes = [size_of::<T>(), size_of::<U>(), size_of::<U>()];
+        let of_other = match &self.problem.other {
+            Other::Numbers(other) | Other::Channels(other) => other.element_bytes,
+            Other::None | Other::Destination => size_of::<U>(),
+        };
+        let bytes = [size_of::<T>(), size_of::<U>(), of_other];
         let start = |side: usize| {
             let behind = self.starts[side] * bytes[side] as isize;
             addresses[side].wrapping_add_signed(behind as i64)
@@ -320,24 +364,28 @@ impl<T, U> fmt::Display for ArithmeticPlan<T, U> {
     }
 }
 
+/// How a view's elements lie.
+fn operand<E: Number>(view: &TensorView<'_, E>) -> Operand {
+    let (layout, align) = (*view.layout(), alignment(view.address()));
+    Operand { layout, element_bytes: size_of::<E>(), align }
+}
+
+/// A second operand like a view.
+fn numbers<U: Number>(view: &TensorView<'_, U>) -> Other {
+    Other::Numbers(operand(view))
+}
+
 /// The problem of a source, a destination and perhaps a second operand of the same shape.
 fn problem<T: Number, U: Number>(
     src: &TensorView<'_, T>,
-    other: Option<&TensorView<'_, U>>,
+    other: Other,
     dst: &TensorViewMut<'_, U>,
 ) -> Result<Problem> {
-    fn operand<E>(layout: &TensorLayout, address: u64) -> Operand {
-        Operand { layout: *layout, element_bytes: size_of::<E>(), align: alignment(address) }
-    }
     require_same_shape(src.layout(), dst.layout())?;
-    if let Some(other) = other {
-        require_same_shape(other.layout(), dst.layout())?;
+    if let Other::Numbers(other) | Other::Channels(other) = &other {
+        require_same_shape(&other.layout, dst.layout())?;
     }
-    Ok(Problem {
-        src: operand::<T>(src.layout(), src.address()),
-        dst: operand::<U>(dst.layout(), dst.address()),
-        other: other.map(|other| operand::<U>(other.layout(), other.address())),
-    })
+    Ok(Problem { src: operand(src), dst: operand(&dst.view()), other })
 }
 
 /// The ways to go, the best first.
@@ -346,11 +394,16 @@ fn ways(operands: &Operands, operation: &Operation, facts: &Facts) -> Vec<Vec<Pa
     const SHAPES: usize = 6;
     let mut in_tiles = tiles::best(operands, operation, facts, SHAPES);
     let by_units = units::launches(operands, operation);
+    let in_pixels = pixels::launch(operands, operation).map(|part| vec![part]);
     let cost = words::cost(&tiles::in_words(operands), facts);
-    let tiles_first = !operands.are_in_units() && in_tiles.first().is_some_and(|(c, _)| *c < cost);
+    let few = in_pixels.is_some();
+    let tiles_first = !few
+        && !operands.are_in_units()
+        && in_tiles.first().is_some_and(|(of_tiles, _)| *of_tiles < cost);
     let rest = in_tiles.split_off(usize::from(tiles_first).min(in_tiles.len()));
     let one = |(_, part): (f64, Part)| vec![part];
-    in_tiles.into_iter().map(one).chain([by_units]).chain(rest.into_iter().map(one)).collect()
+    let ways = in_pixels.into_iter().chain(in_tiles.into_iter().map(one)).chain([by_units]);
+    ways.chain(rest.into_iter().map(one)).collect()
 }
 
 /// The entry point of a kernel for a source of elements of so many bytes.

@@ -1,7 +1,6 @@
 //! A move that computes, in canonical form: the axes of source, destination and second operand, as few as there can be, in elements.
 
 use super::super::alignment;
-use crate::plan::problem::VECTOR;
 use crate::tensor::TensorLayout;
 use kernel_abi::arithmetic::unit;
 
@@ -26,11 +25,25 @@ pub(super) struct Axis {
     pub strides: [isize; 3],
 }
 
+/// What is computed with beside the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Other {
+    /// Nothing.
+    None,
+    /// What the destination holds.
+    Destination,
+    /// Numbers like the destination's.
+    Numbers(Operand),
+    /// A pair of numbers for each index of an axis.
+    Channels(Operand),
+}
+
 /// The axes of a move with elements, and where it starts.
 ///
 /// The destination's strides are positive and the axes in their order, the fastest first. Without a second operand its strides are those of the destination.
 #[derive(Clone, Debug)]
 pub(super) struct Operands {
+    pub other: Other,
     pub axes: Vec<Axis>,
     /// Bytes of an element.
     pub bytes: [usize; 3],
@@ -42,8 +55,12 @@ pub(super) struct Operands {
 
 impl Operands {
     /// Those of memories of the same shape that has elements.
-    pub fn of(src: &Operand, dst: &Operand, other: Option<&Operand>) -> Self {
-        let operands = [src, dst, other.unwrap_or(dst)];
+    pub fn of(src: &Operand, dst: &Operand, other: &Other) -> Self {
+        let second = match other {
+            Other::None | Other::Destination => dst,
+            Other::Numbers(operand) | Other::Channels(operand) => operand,
+        };
+        let operands = [src, dst, second];
         let mut starts = [0; 3];
         let mut axes = Vec::with_capacity(src.layout.shape().len());
         for (number, &length) in src.layout.shape().iter().enumerate() {
@@ -65,24 +82,32 @@ impl Operands {
             let start = (starts[side] * bytes[side] as isize).unsigned_abs();
             operands[side].align.min(alignment(start as u64))
         });
-        Operands { axes: joined(axes), bytes, starts, aligned }
+        Operands { other: *other, axes: joined(axes), bytes, starts, aligned }
     }
 
-    /// Elements of a [`unit`].
+    /// Elements of a [`unit`](fn@unit).
     pub fn unit(&self) -> usize {
         unit(self.bytes[SRC], self.bytes[DST])
+    }
+
+    /// Whether each channel has a pair of numbers.
+    pub fn has_channels(&self) -> bool {
+        matches!(self.other, Other::Channels(_))
     }
 
     /// Whether elements lie together in all memories along the first axis, and start on units along the others.
     pub fn are_in_units(&self) -> bool {
         let Some((first, others)) = self.axes.split_first() else { return false };
+        if self.has_channels() {
+            return first.strides[..OTHER] == [1; 2] && self.start_on_units(others, &[SRC, DST]);
+        }
         first.strides == [1; 3] && self.start_on_units(others, &[SRC, DST, OTHER])
     }
 
     /// Whether elements along these axes start on units in these memories.
     pub fn start_on_units(&self, axes: &[Axis], sides: &[usize]) -> bool {
         sides.iter().all(|&side| {
-            let bytes = (self.unit() * self.bytes[side]).min(VECTOR);
+            let bytes = self.unit_bytes(side);
             self.aligned[side] >= bytes
                 && axes.iter().all(|axis| {
                     (axis.strides[side].unsigned_abs() * self.bytes[side]).is_multiple_of(bytes)
@@ -90,9 +115,23 @@ impl Operands {
         })
     }
 
-    /// Whether the second operand lies as the destination does.
+    /// Bytes of a unit.
+    fn unit_bytes(&self, side: usize) -> usize {
+        self.unit() * self.bytes[side]
+    }
+
+    /// Whether the second operand, if there is one, lies as the destination does, and on units where that does.
     pub fn other_is_like_destination(&self) -> bool {
-        self.axes.iter().all(|axis| axis.strides[OTHER] == axis.strides[DST])
+        let on_units = |side| self.aligned[side] >= self.unit_bytes(side);
+        match self.other {
+            Other::None | Other::Destination => true,
+            Other::Numbers(_) => {
+                self.axes.iter().all(|axis| axis.strides[OTHER] == axis.strides[DST])
+                    && on_units(DST)
+                    && on_units(OTHER)
+            }
+            Other::Channels(_) => false,
+        }
     }
 }
 
@@ -124,12 +163,12 @@ mod tests {
     fn what_lies_together_everywhere_is_one_axis() {
         let rows = TensorLayout::contiguous(&[4, 6], 8).unwrap();
         let (src, dst) = (operand(rows, 1), operand(rows, 2));
-        let both = Operands::of(&src, &dst, None);
+        let both = Operands::of(&src, &dst, &Other::None);
         assert_eq!(both.axes, [Axis { length: 24, strides: [1; 3] }]);
         assert!(both.are_in_units());
         let columns = TensorLayout::contiguous(&[6, 4], 8).unwrap().t();
         let other = operand(columns, 2);
-        let all = Operands::of(&src, &dst, Some(&other));
+        let all = Operands::of(&src, &dst, &Other::Numbers(other));
         let axes = [([1, 1, 4], 6), ([6, 6, 1], 4)];
         let expected = axes.map(|(strides, length)| Axis { length, strides });
         assert_eq!(all.axes, expected);
@@ -140,7 +179,7 @@ mod tests {
     fn the_destination_decides_the_direction() {
         let forwards = TensorLayout::contiguous(&[10], 8).unwrap();
         let backwards = forwards.slice(0, .., -1).unwrap();
-        let operands = Operands::of(&operand(forwards, 4), &operand(backwards, 8), None);
+        let operands = Operands::of(&operand(forwards, 4), &operand(backwards, 8), &Other::None);
         assert_eq!(operands.axes, [Axis { length: 10, strides: [-1, 1, 1] }]);
         assert_eq!((operands.starts, operands.aligned), ([9, -9, -9], [4, 8, 8]));
     }

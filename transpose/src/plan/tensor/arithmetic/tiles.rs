@@ -1,7 +1,7 @@
 //! The planner of `compute_tiles`: tiles as the moves without arithmetic have them, of elements of the source.
 
 use super::super::{canonical, tiles};
-use super::operands::{Axis, DST, OTHER, Operands, SRC};
+use super::operands::{Axis, DST, Operands, SRC};
 use super::{Part, entry};
 use crate::divide::packed_divisor;
 use crate::facts::Facts;
@@ -45,19 +45,15 @@ pub(super) fn in_words(operands: &Operands) -> canonical::Canonical {
 /// A move's launch, that computes; `None` if the kernel has no such tiles.
 fn of_move(operands: &Operands, operation: &Operation, launch: Launch) -> Option<Part> {
     let tiles: Tiles = launch.params.to()?;
-    let by_units = operands.start_on_units(&axes_of_columns(&tiles), &[DST, OTHER]);
-    let col_units = if by_units {
-        packed_divisor((tiles.rows.tile as usize).div_ceil(operands.unit()))
-    } else {
-        0
-    };
-    let lanes = if tiles.lanes == 0 { 5 } else { tiles.lanes };
-    let params = ComputeTiles { operation: *operation, tiles: Tiles { lanes, ..tiles }, col_units };
+    let whole = operands.start_on_units(&axes_of_columns(&tiles), &[DST]);
+    let units = (tiles.rows.tile as usize).div_ceil(operands.unit()) + usize::from(!whole);
+    let (col_units, whole) = (packed_divisor(units), u64::from(whole));
+    let params = ComputeTiles { operation: *operation, tiles, col_units, whole };
     let entry = entry(&COMPUTE_TILES, operands.bytes[SRC]);
     Some(Part { launch: Launch { entry, params: Fields::of(&params), ..launch }, other: 0 })
 }
 
-/// The axes along which columns of tiles start at different places of the destination, and the second operand, which lies as it does.
+/// The axes along which columns of tiles start at different places of the destination.
 fn axes_of_columns(tiles: &Tiles) -> Vec<Axis> {
     let blocks = tiles.blocks[..tiles.count as usize].iter().map(|axis| axis.dst);
     let columns = tiles.cols.inner.iter().map(|axis| axis.stride).chain([tiles.cols.outer]);
