@@ -159,6 +159,7 @@ fn run(arguments: &Arguments) -> Result<()> {
 /// The devices that were asked for.
 fn open(arguments: &Arguments) -> Result<DeviceGroup> {
     let gpus = match arguments.common.setting.device {
+        DeviceChoice::Cpu => return Err(usage("devices exchange arrays; the CPU alone is none")),
         DeviceChoice::Sim => None,
         DeviceChoice::Auto => DeviceGroup::of_gpus().ok(),
         DeviceChoice::Cuda(0) => Some(DeviceGroup::of_gpus()?),

@@ -132,6 +132,7 @@ fn device(arguments: &Arguments, world: &World) -> Result<Device> {
     let local = local.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
     let ordinal: u32 = local.unwrap_or(world.rank() as u32);
     match arguments.common.setting.device {
+        DeviceChoice::Cpu => Err(usage("devices exchange arrays; the CPU alone is none")),
         DeviceChoice::Sim => Ok(Device::simulated()),
         DeviceChoice::Auto => Ok(Device::cuda(ordinal).unwrap_or_else(|_| Device::simulated())),
         DeviceChoice::Cuda(0) => Ok(Device::cuda(ordinal)?),
