@@ -127,27 +127,6 @@ fn every_call_that_fails_between_streams_is_an_error() {
     });
 }
 
-/// Large buffers lie in the program's own memory, which the driver locks; where it does not, in memory of the driver's.
-#[test]
-fn large_pinned_memory_is_registered_or_allocated() {
-    with_recording("large_pinned_memory_is_registered_or_allocated", || {
-        const BYTES: usize = 16 << 20;
-        let device = Device::cuda(0).unwrap();
-        set_current(device.cuda_context().unwrap() as usize);
-        let zeroed = || PinnedBuffer::<u8>::zeroed(&device, BYTES).unwrap();
-        take_calls();
-        let buffer = zeroed();
-        assert_eq!(buffer.read().unwrap()[BYTES - 1], 0);
-        drop(buffer);
-        assert_eq!(take_calls(), ["cuMemHostRegister_v2", "cuMemHostUnregister"]);
-        refuse("cuMemHostRegister_v2", 801);
-        drop(zeroed());
-        assert_eq!(take_calls(), ["cuMemHostRegister_v2", "cuMemHostAlloc", "cuMemFreeHost"]);
-        drop(device);
-        assert_eq!(live(), [""; 0]);
-    });
-}
-
 /// Nothing leaks, and no work is left that uses memory of the host, whichever call fails.
 #[test]
 fn every_call_that_fails_between_host_arrays_is_an_error() {

@@ -3,33 +3,13 @@
 use super::Mark;
 use crate::{Error, Result};
 use cuda_driver::{Context, HostMemoryFlags};
+#[cfg(feature = "simulator")]
 use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What page-locked memory is aligned to at least, in bytes.
 const PAGE: usize = 4096;
-
-/// Bytes of a huge page.
-const HUGE_PAGE: usize = 2 << 20;
-
-/// Memory of so many bytes is taken in huge pages.
-const FROM_HUGE: usize = 16 << 20;
-
-/// Asks the system for huge pages in memory that nobody has touched. It may have none: then pages are small.
-fn huge_pages(start: NonNull<u8>, bytes: usize) {
-    #[cfg(target_os = "linux")]
-    {
-        unsafe extern "C" {
-            fn madvise(start: *mut std::ffi::c_void, bytes: usize, advice: i32) -> i32;
-        }
-        /// `MADV_HUGEPAGE`.
-        const HUGE: i32 = 14;
-        // SAFETY: the memory is the caller's, and starts on a page; advice changes nothing of what is in it.
-        let _ = unsafe { madvise(start.as_ptr().cast(), bytes, HUGE) };
-    }
-    let _ = (start, bytes);
-}
 
 /// Zero bytes at first, given back when dropped: whoever drops it knows that no work uses it any more.
 #[derive(Debug)]
@@ -43,8 +23,6 @@ pub(crate) struct HostMemory {
 enum Source {
     /// Page-locked, as the driver gave it.
     Driver(Context, NonNull<u8>),
-    /// Of the program's allocator, and page-locked.
-    Registered(Context, Layout),
     /// Of the program's allocator.
     #[cfg(feature = "simulator")]
     Program(Layout),
@@ -61,11 +39,6 @@ impl HostMemory {
     /// # Errors
     /// [`Error::HostMemory`], and what the driver answers.
     pub fn page_locked(context: &Context, bytes: usize, align: usize) -> Result<Self> {
-        if bytes >= FROM_HUGE
-            && let Some(memory) = Self::of_huge_pages(context, bytes, align)
-        {
-            return Ok(memory);
-        }
         let refused = || Error::HostMemory { bytes };
         let slack = if align > PAGE { align } else { 0 };
         let all = bytes.checked_add(slack).ok_or_else(refused)?;
@@ -81,28 +54,6 @@ impl HostMemory {
         // SAFETY: as many bytes were just allocated. They are zeroed because a slice of them must not be uninitialized.
         unsafe { start.write_bytes(0, bytes) };
         Ok(HostMemory { start, source: Source::Driver(context.clone(), given) })
-    }
-
-    /// `bytes` > 0 zero bytes of huge pages where the system has such, page-locked; `None` if the driver does not lock them.
-    ///
-    /// A device looks up each page that a copy touches. Rows of a matrix are each on pages of their own, and a copy of rows was seen to
-    /// reach two thirds of the bus with small pages.
-    fn of_huge_pages(context: &Context, bytes: usize, align: usize) -> Option<Self> {
-        let layout = Layout::from_size_align(bytes, align.max(HUGE_PAGE)).ok()?;
-        // SAFETY: the layout has bytes.
-        let start = NonNull::new(unsafe { std::alloc::alloc(layout) })?;
-        // Before anything is written: `alloc_zeroed` has touched its pages.
-        huge_pages(start, bytes);
-        // SAFETY: as many bytes were just allocated. They are zeroed because a slice of them must not be uninitialized.
-        unsafe { start.write_bytes(0, bytes) };
-        let flags = HostMemoryFlags::PORTABLE_MAPPED;
-        // SAFETY: the memory was just allocated, and is unregistered before it is given back.
-        if unsafe { context.register_host(start.as_ptr(), bytes, flags) }.is_err() {
-            // SAFETY: it came from the allocator by this layout, and nothing uses it.
-            unsafe { std::alloc::dealloc(start.as_ptr(), layout) };
-            return None;
-        }
-        Some(HostMemory { start, source: Source::Registered(context.clone(), layout) })
     }
 
     /// `bytes` > 0 zero bytes of ordinary memory.
@@ -133,16 +84,8 @@ impl Drop for HostMemory {
                 // later calls report.
                 let _ = unsafe { context.free_host(given.as_ptr()) };
             }
-            Source::Registered(context, layout) => {
-                // SAFETY: it was registered with this context, and nothing uses it any more. Memory that cannot be unregistered
-                // is left as it is.
-                if unsafe { context.unregister_host(self.start.as_ptr()) }.is_ok() {
-                    // SAFETY: it came from the allocator by this layout.
-                    unsafe { std::alloc::dealloc(self.start.as_ptr(), *layout) }
-                }
-            }
-            // SAFETY: it came from the allocator by this layout, and nothing uses it any more.
             #[cfg(feature = "simulator")]
+            // SAFETY: it came from the allocator by this layout.
             Source::Program(layout) => unsafe { std::alloc::dealloc(self.start.as_ptr(), *layout) },
         }
     }
