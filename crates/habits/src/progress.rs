@@ -84,6 +84,7 @@ impl Observer for Watch {
 mod tests {
     use super::show_after;
     use indicatif::{InMemoryTerm, ProgressBar, ProgressDrawTarget};
+    use std::thread;
     use std::time::Duration;
 
     /// What a terminal shows of a bar after `delay`, in which the bar is finished or not.
@@ -97,10 +98,15 @@ mod tests {
         }
         let target = move || ProgressDrawTarget::term_like(Box::new(seen));
         show_after(delay, &bar, target).join().unwrap();
-        bar.tick();
-        let contents = terminal.contents();
+        // A bar that ticks by itself is drawn by a thread of its own, which may not have come to it yet.
+        let drawn = || Some(terminal.contents()).filter(|contents| !contents.is_empty());
+        let patience = if is_finished { 1 } else { 100 };
+        let contents = (0..patience).find_map(|_| {
+            thread::sleep(Duration::from_millis(50));
+            drawn()
+        });
         bar.finish_and_clear();
-        contents
+        contents.unwrap_or_default()
     }
 
     #[test]
