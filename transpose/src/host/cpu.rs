@@ -1,8 +1,9 @@
 //! Moves between host arrays by the CPU alone, for machines without a GPU: in blocks that stay in its caches, by all of its cores.
 
+use super::stretches::Arrays;
 use super::tiles::Tiles;
 use super::turn::{self, Scratch, Stores};
-use super::workspace::{Arrays, Progress, Watch};
+use super::workspace::{Progress, Watch};
 use super::{HostView, HostViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;

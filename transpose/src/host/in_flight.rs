@@ -6,8 +6,7 @@
 use super::options::Bus;
 use super::plan::aligned;
 use super::schedule::Move;
-use super::stretches::{copies, gather, in_memory_order, packed, scatter};
-use super::workspace::Arrays;
+use super::stretches::{Arrays, copies, gather, in_memory_order, packed, scatter};
 use crate::Result;
 use crate::device::{Device, Mark, Rows};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};

@@ -7,6 +7,12 @@ use crate::tensor::{MOST_AXES, TensorLayout};
 use crate::transfer::{in_order, runs};
 use bytemuck::Pod;
 
+/// Where the memory of the two arrays starts, from which the offsets of their layouts count.
+pub(super) struct Arrays<T> {
+    pub src: *const T,
+    pub dst: *mut T,
+}
+
 /// The elements of a host array in the order of its memory, each once.
 pub(super) fn in_memory_order(layout: &TensorLayout) -> Result<TensorLayout> {
     in_order(layout)?.0.once()

@@ -2,6 +2,7 @@
 
 use super::in_flight::{Flight, Streams};
 use super::plan::{ALIGNMENT, HostPlan, Route, Side};
+use super::stretches::Arrays;
 use super::{Bus, HostOptions, HostView, HostViewMut};
 use crate::device::{Buffer, Device, HostMemory};
 use crate::{Error, Result};
@@ -212,12 +213,6 @@ fn require_shape<T: Pod>(src: &HostView<T>, dst: &HostViewMut<T>) -> Result<()> 
         return Ok(());
     }
     Err(Error::TensorShapeMismatch { src: src.to_vec(), dst: dst.to_vec() })
-}
-
-/// Where the memory of the two arrays starts, from which the offsets of their layouts count.
-pub(super) struct Arrays<T> {
-    pub src: *const T,
-    pub dst: *mut T,
 }
 
 /// What the threads of a move share.

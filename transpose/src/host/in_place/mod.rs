@@ -13,7 +13,8 @@ mod panels;
 mod three_stage;
 
 use super::plan::HostPlan;
-use super::workspace::{Arrays, Workspace};
+use super::stretches::Arrays;
+use super::workspace::Workspace;
 use super::{HostOptions, HostViewMut};
 use crate::device::Device;
 use crate::{Error, Result};
