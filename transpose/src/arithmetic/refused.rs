@@ -18,7 +18,7 @@ struct Kinds;
 
 /// Integers of 64 bits are not all numbers of 64 bits.
 ///
-/// ```compile_fail,E0277
+/// ```compile_fail,E0599
 /// # use transpose::{Device, DeviceMatrix};
 /// let a = DeviceMatrix::<u64>::zeroed(&Device::simulated(), 2, 3).unwrap();
 /// a.converted::<f64>().unwrap();
