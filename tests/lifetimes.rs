@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 use transpose::{Device, DeviceMatrix, Plan, Strategy};
-use transpose_tests::{Element, on_both_devices, simulator};
+use transpose_tests::{Element, on_both_devices, simulator, takes_large};
 
 on_both_devices! {
     sources_dropped_while_they_are_read,
@@ -72,13 +72,10 @@ fn threads_share_a_device(device: &Device) {
     });
 }
 
-/// Every launch needs what the one before it has stored, and nobody waits between them. `TRANSPOSE_TURNS` says how often on a GPU, 100 times if it
-/// is not set.
+/// Every launch needs what the one before it has stored, and nobody waits between them.
 fn one_after_the_other(device: &Device) {
-    let turns = std::env::var("TRANSPOSE_TURNS").ok().and_then(|turns| turns.parse().ok());
-    let turns = turns.unwrap_or(100);
     let (sides, turns) =
-        if device.is_gpu() { ([64, 1000, 2047], turns) } else { ([16, 33, 64], 2) };
+        if takes_large(device) { ([64, 1000, 2047], 100) } else { ([16, 33, 64], 2) };
     for side in sides {
         back_and_forth::<u8>(device, side, turns);
         back_and_forth::<u32>(device, side, turns);

@@ -8,7 +8,7 @@ use transpose::{
     Allocation, Device, DeviceGroup, DeviceTensor, Error, ExchangeOptions, ShardedMatrix,
     ShardedPlan, ShardedTensor, Shares, TensorLayout,
 };
-use transpose_tests::Element;
+use transpose_tests::{Element, takes_large};
 
 /// Simulated devices that reach each other's memory, with every check on.
 fn linked(count: usize) -> Option<DeviceGroup> {
@@ -147,7 +147,7 @@ fn any_exchange(group: Group) {
         let cuts = || proptest::collection::vec(0..100usize, 2);
         (Just(shape), axes, 0..rank, 0..rank, cuts(), cuts(), 1..200usize, 1..3usize, any::<bool>())
     });
-    let cases = ProptestConfig::with_cases(if group.devices()[0].is_gpu() { 200 } else { 40 });
+    let cases = ProptestConfig::with_cases(if takes_large(&group.devices()[0]) { 200 } else { 40 });
     proptest!(cases, |((shape, axes, from, to, src_cuts, dst_cuts, bytes, streams, overlaps) in case)| {
         let host: Vec<u16> = scrambled(shape.iter().product(), 3);
         let shares = cut(shape[from], &src_cuts);
@@ -214,7 +214,7 @@ fn plans_are_run_again(group: Group) {
 /// Sources go, and their memory is used anew, while other devices may still read and write.
 fn dropped_and_leaked_meanwhile(group: Group) {
     let Some(group) = group(4) else { return };
-    let (rows, cols) = if group.devices()[0].is_gpu() { (2003, 1501) } else { (67, 53) };
+    let (rows, cols) = if takes_large(&group.devices()[0]) { (2003, 1501) } else { (67, 53) };
     for round in 0..6 {
         let host: Vec<u32> = scrambled(rows * cols, round);
         let src = ShardedMatrix::from_host(&group, rows, cols, &host).unwrap();

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use std::sync::Barrier;
 use transpose::{Device, DeviceMatrix, DeviceTensor, Error, Graph, PinnedBuffer};
-use transpose_tests::{Element, on_both_devices};
+use transpose_tests::{Element, on_both_devices, takes_large};
 
 on_both_devices! {
     moves_between_streams,
@@ -26,7 +26,7 @@ on_both_devices! {
 
 /// Not a multiple of any tile, and enough to take a GPU longer than a call.
 fn shape(device: &Device) -> (usize, usize) {
-    if device.is_gpu() { (2003, 1501) } else { (67, 53) }
+    if takes_large(device) { (2003, 1501) } else { (67, 53) }
 }
 
 fn scrambled((rows, cols): (usize, usize), salt: u64) -> Vec<u32> {
@@ -68,7 +68,7 @@ fn any_program_of_several_streams(device: &Device) {
     const SIDE: usize = 64;
     const MATRICES: usize = 5;
     let choice = (0..5u8, 0..MATRICES, 0..MATRICES, 0..3usize);
-    let cases = ProptestConfig::with_cases(if device.is_gpu() { 64 } else { 16 });
+    let cases = ProptestConfig::with_cases(if takes_large(device) { 64 } else { 16 });
     proptest!(cases, |(program in proptest::collection::vec(choice, 1..40))| {
         run(device, (SIDE, SIDE), MATRICES, &program);
     });
@@ -357,7 +357,7 @@ fn graphs_follow_their_memory(device: &Device) {
 /// Each thread has work of its own, half of them on a stream of their own, and all read one source.
 fn sixty_four_threads(device: &Device) {
     const THREADS: u64 = 64;
-    let shape = if device.is_gpu() { (523, 541) } else { (37, 29) };
+    let shape = if takes_large(device) { (523, 541) } else { (37, 29) };
     let shared_host = scrambled(shape, 9);
     let shared = matrix(device, shape, &shared_host);
     let start = Barrier::new(THREADS as usize);

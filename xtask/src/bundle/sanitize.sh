@@ -1,41 +1,180 @@
 #!/bin/sh
-# Runs the GPU half of every test under compute-sanitizer's tools, and then each kernel that is broken
-# on purpose, under the tool that can see it.
+# Runs every test that runs on a GPU under compute-sanitizer's four tools, and each kernel that is broken on purpose under the tool
+# that is to see it. On one H200 with 32 cores that takes seven minutes.
 #   sanitize.sh FOLDER      the folder for the reports
+# A line for each program and tool says what came of it; processes.txt has one for each process. Exits 1 unless all ended and nothing was found.
+#
+# TOOLS, TESTS: only these tools, programs. JOBS: processes at a time, as many as there are cores if it is not set. SECONDS_ALL: how long all
+# may take, 420; what has not ended then is ended, and said to be NOT DONE.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/unpack.sh"
 out=${1:?a folder for the reports}
 mkdir -p "$out"
+: > "$out/processes.txt"
+tools=${TOOLS:-racecheck memcheck initcheck synccheck}
+end=$(($(date +%s) + ${SECONDS_ALL:-420}))
+export programs out end
 
-export programs out
-# racecheck does not get through thousands of launches that nobody waits for between.
-export TRANSPOSE_TURNS=6
-# The requests that the suite expects to be refused are no errors of kernels. Each test is a process of its own, for some take long.
-check='
-    log=$out/$0-$1-${2#gpu::}.log
-    timeout "${SECONDS_EACH:-600}" compute-sanitizer --tool "$0" --report-api-errors no --error-exitcode 9 \
-        "$programs/tests/$1" "$2" --exact > "$log" 2>&1
-    echo "$0 $1 $2: exit $?, $(grep -h "ERROR SUMMARY\|RACECHECK SUMMARY" "$log" | tail -n 1)"
+# What is sized by the chip, or repeated for the sake of time, is small: tests/support/sanitized.rs.
+export TRANSPOSE_TESTS_SANITIZED=1
+export TRANSPOSE_LOAD_SHARED=1 TRANSPOSE_LOAD_SECONDS=4 TRANSPOSE_LOAD_THREADS=4 TRANSPOSE_LOAD_STREAMS=2 TRANSPOSE_LOAD_OPERATIONS=200
+export TRANSPOSE_STRESS_SECONDS=4
+
+# Tests of so many launches that racecheck, which follows every access to shared memory on the host, takes minutes for: each is run by so
+# many processes side by side, each of which checks its share of the cases.
+long='
+in_place small_shapes 12
+in_place slots_that_start_anywhere 12
+in_place extreme_options 8
+in_place short_cycles 8
+in_place many_panels 4
+in_place staged_tiles 4
+in_place tuples 4
+in_place rows_that_do_not_fit 4
+in_place random_cases 2
+host matrices_by_every_way 8
+host in_place_by_every_algorithm 8
+host in_place_beyond_the_devices_memory 2
+permutations gaps_and_odd_starts 12
+permutations every_element 6
+permutations every_order_of_up_to_four_axes 6
+permutations steps_and_mirrors 6
+permutations random_moves 2
+permutations short_rows_with_gaps 2
+permutations runs_of_narrow_words 2
+fast_paths full_rounds 12
+fast_paths few_columns 2
+fast_paths more_columns 2
+fast_paths few_rows 2
+transposes tile_edges 8
+transposes layouts 4
+squares batches 8
+squares single_squares 2
+study shapes 8
+study blocks 8
+study layouts 8
+study random_cases 2
+arithmetic transposes_of_every_size 4
 '
-for tool in ${TOOLS:-memcheck racecheck initcheck synccheck}; do
-    for test in "$programs"/tests/*; do
-        "$test" --list 2> /dev/null | sed -n "s/^\(gpu::.*\): test\$/$tool $(basename "$test") \1/p"
-    done
-done | xargs -P "$(nproc)" -n 3 sh -c "$check"
+# Tests that are run on request, whose names say no family.
+on_request='
+load on_a_gpu
+load operations_leave_nothing_behind_on_a_gpu
+stress over_and_over_on_a_gpu
+'
+# What each broken kernel is found by; the tools see nothing in those that are not here.
+broken='
+memcheck off_by_one_edge
+memcheck tile_without_padding
+memcheck misaligned_store
+racecheck missing_barrier
+initcheck source_never_written
+synccheck divergent_barrier
+synccheck barrier_after_exit
+'
 
-broken() {
-    BROKEN=$2 timeout 60 compute-sanitizer --tool "$1" --error-exitcode 9 \
-        "$programs/tests/broken" --ignored on_a_gpu --exact > "$out/$1-$2.log" 2>&1
-    case $(grep -c '^========= .*\(Invalid\|Uninitialized\|Race reported\|Barrier error\|ERROR:\)' "$out/$1-$2.log") in
-        0) echo "$1 $2: nothing found" ;;
-        *) echo "$1 $2: $(grep -m 1 '^========= .*\(Invalid\|Uninitialized\|Race reported\|Barrier error\|ERROR:\)' "$out/$1-$2.log")" ;;
-    esac
+# The processes, a line each: tool, program, share, tests.
+processes() {
+    tool=$1
+    # Those that come to an end soonest with others have company of this many.
+    together=8
+    [ "$tool" = racecheck ] && together=3
+    for program in "$programs"/tests/*; do
+        name=$(basename "$program")
+        case " ${TESTS:-$name} " in *" $name "*) ;; *) continue ;; esac
+        echo "$on_request" | sed -n "s/^$name \(.*\)/$tool $name on_request \1/p"
+        "$program" --list 2> /dev/null | sed -n 's/^\(\(gpu\|one_gpu\)::.*\): test$/\1/p' |
+            awk -v tool="$tool" -v name="$name" -v together="$together" -v long="$long" '
+                BEGIN {
+                    lines = split(long, line, "\n")
+                    for (i = 1; i <= lines; i++) {
+                        split(line[i], word, " ")
+                        if (word[1] == name) shares["gpu::" word[2]] = word[3]
+                    }
+                }
+                $1 in shares {
+                    of = tool == "racecheck" ? shares[$1] : 1
+                    for (at = 0; at < of; at++) print tool, name, at "/" of, $1
+                    next
+                }
+                { rest[count++] = $1 }
+                END {
+                    groups = int((count + together - 1) / together)
+                    for (group = 0; group < groups; group++) {
+                        tests = ""
+                        for (at = group; at < count; at += groups) tests = tests " " rest[at]
+                        print tool, name, "0/1" tests
+                    }
+                }'
+    done
 }
-for tool in memcheck racecheck initcheck synccheck; do broken $tool sound; done
-for name in off_by_one_edge tile_without_padding misaligned_store; do broken memcheck $name; done
-for name in missing_barrier; do broken racecheck $name; done
-for name in source_never_written; do broken initcheck $name; done
-for name in divergent_barrier barrier_after_exit; do broken synccheck $name; done
-for name in overlapping_stores source_overwritten tile_never_written; do
-    for tool in memcheck racecheck initcheck synccheck; do broken $tool $name; done
-done
+
+# One process. The requests that the suite expects to be refused are no errors of kernels.
+process='
+    set -- $0
+    tool=$1 name=$2 share=$3
+    shift 3
+    left=$((end - $(date +%s)))
+    log=$out/$tool-$name-$(echo "$1" | sed "s/.*:://")-$(echo "$share" | tr / -).log
+    start=$(date +%s)
+    code=124
+    if [ $left -gt 0 ]; then
+        case $share in
+            on_request) how=--ignored ;;
+            broken) how=--ignored; export BROKEN=$1; set -- on_a_gpu ;;
+            *) how=--test-threads=2; export TRANSPOSE_TESTS_SHARE=$share ;;
+        esac
+        timeout -k 5 $left compute-sanitizer --tool $tool --report-api-errors no --error-exitcode 9 \
+            "$programs/tests/$name" --exact $how "$@" > "$log" 2>&1
+        code=$?
+    fi
+    passed=$(sed -n "s/^test result: .* \([0-9]*\) passed.*/\1/p" "$log" 2> /dev/null)
+    summary=$(grep -h "ERROR SUMMARY\|RACECHECK SUMMARY" "$log" 2> /dev/null | tail -n 1 | sed "s/^=* *//")
+    echo "$tool $name $share ${BROKEN:-$#} $code ${passed:-0} $(($(date +%s) - start)) $summary" >> "$out/processes.txt"
+'
+
+for tool in $tools; do processes "$tool"; done > "$out/all.txt"
+{
+    # Those in shares begin first, for they are the longest.
+    grep '/[2-9] \|/1[0-9] ' "$out/all.txt"
+    grep -v '/[2-9] \|/1[0-9] ' "$out/all.txt"
+    if [ -z "$TESTS" ]; then
+        for tool in $tools; do echo "$tool broken broken sound"; done
+        echo "$broken" | sed -n 's/^\([a-z]*\) \([a-z_]*\)$/\1 broken broken \2/p' | grep "^\($(echo $tools | sed 's/ /\\|/g')\) "
+    fi
+} | xargs -d '\n' -P "${JOBS:-$(nproc)}" -n 1 sh -c "$process"
+
+# What came of it, program by program. A process counts if it ended, all of its tests passed, and nothing was found.
+awk '
+    $3 == "broken" {
+        found = $5 == 9
+        wanted = $4 != "sound"
+        if ($5 == 124) { said = "NOT DONE"; bad = 1 }
+        else if (found == wanted) said = found ? "found" : "nothing found"
+        else { said = found ? "FOUND, and is sound" : "NOT FOUND"; bad = 1 }
+        print $1, "broken kernel", $4 ": " said
+        next
+    }
+    {
+        key = $1 " " $2
+        if (!(key in processes)) order[keys++] = key
+        processes[key]++
+        seconds[key] += $7
+        if ($5 == 124 || $5 == 137) undone[key]++
+        else if ($5 == 9) found_in[key]++
+        else if ($5 != 0 || $6 != $4) failed[key]++
+        split($3, share, "/")
+        if (share[1] == 0) tests[key] += $4
+    }
+    END {
+        for (i = 0; i < keys; i++) {
+            key = order[i]
+            said = "clean"
+            if (undone[key]) said = undone[key] " NOT DONE"
+            if (failed[key]) said = failed[key] " FAILED"
+            if (found_in[key]) said = found_in[key] " FOUND ERRORS"
+            if (said != "clean") bad = 1
+            printf "%s: %d tests, %d processes, %d s in all: %s\n", key, tests[key], processes[key], seconds[key], said
+        }
+        exit bad
+    }' "$out/processes.txt"
