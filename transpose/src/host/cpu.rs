@@ -10,9 +10,6 @@ use bytemuck::Pod;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of a tile: one thread's work at a time. Both sides stay in a core's own cache.
-const TILE: usize = 256 << 10;
-
 /// From this many bytes on, what is written leaves the caches at once: nobody will find it there, and lines need not be read before.
 const FAR: usize = 32 << 20;
 
@@ -68,7 +65,7 @@ pub fn copy_into_watched<T: Pod>(
     let (from, to) = (from.permute_axes(&axes)?, to.permute_axes(&axes)?);
     let total = to.len() * size;
     let stores = if total >= FAR { Stores::Far } else { Stores::Near };
-    let tiles = Tiles::new(&from, &to, (TILE / size).max(1), 0);
+    let tiles = Tiles::new(&from, &to, (stores.tile() / size).max(1), stores.lean());
     let work = Work {
         arrays: Arrays { src: src.start(), dst: dst.start_mut() },
         next: AtomicUsize::new(0),

@@ -16,6 +16,25 @@ pub(super) enum Stores {
     Far,
 }
 
+impl Stores {
+    /// Bytes of one core's work at a time. What stays in the caches stays in the core's own, on both sides.
+    pub fn tile(self) -> usize {
+        match self {
+            Stores::Near => 256 << 10,
+            Stores::Far => 1 << 20,
+        }
+    }
+
+    /// How tiles [`lean`](super::HostOptions::lean): stretches that go past the caches are long, for where they end lines are written in
+    /// parts.
+    pub fn lean(self) -> i32 {
+        match self {
+            Stores::Near => 0,
+            Stores::Far => -2,
+        }
+    }
+}
+
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -149,35 +168,50 @@ impl<T: Pod> Plane<T> {
     /// Those of [`turn`].
     unsafe fn squares<const N: usize>(&self, stores: Stores, scratch: &mut Scratch) {
         let (rows, cols) = (self.rows - self.rows % N, self.cols - self.cols % N);
-        let aligned = self.dst.addr().is_multiple_of(LINE)
-            && (self.dst_strides[1] * size_of::<T>() as isize) % LINE as isize == 0;
-        let far = stores == Stores::Far && aligned;
-        let (down, along) = if far { (STRETCH * N, WIDTH) } else { (rows, cols) };
-        for row in (0..rows).step_by(down.max(1)) {
-            for col in (0..cols).step_by(along.max(1)) {
-                let (rows, cols) = (down.min(rows - row), along.min(cols - col));
-                // SAFETY: the part lies in the plane.
-                unsafe {
-                    let src = self.src.offset(row as isize * self.src_strides[0]).add(col);
-                    let dst = self.dst.offset(col as isize * self.dst_strides[1]).add(row);
-                    if !far {
-                        self.each_square::<N>(src, (dst, self.dst_strides[1]), rows, cols);
-                        continue;
-                    }
-                    let pitch = PITCH * N;
-                    let lines = scratch.lines();
-                    self.each_square::<N>(src, (lines.cast(), pitch as isize), rows, cols);
-                    for line in 0..cols {
-                        let to = dst.offset(line as isize * self.dst_strides[1]);
-                        stream(lines.add(line * PITCH), to.cast(), rows / N);
+        // SAFETY: the caller's obligations; the parts are the plane.
+        unsafe {
+            match stores {
+                Stores::Near => {
+                    self.each_square::<N>(self.src, (self.dst, self.dst_strides[1]), rows, cols);
+                }
+                Stores::Far => {
+                    for col in (0..cols).step_by(WIDTH) {
+                        self.strip::<N>(col..cols.min(col + WIDTH), rows, scratch.lines());
                     }
                 }
             }
-        }
-        // SAFETY: the caller's obligations.
-        unsafe {
             self.part(0..rows, cols..self.cols);
             self.part(rows..self.rows, 0..self.cols);
+        }
+    }
+
+    /// Transposes the first `rows` rows of some columns, by way of stretches that go to memory past the caches.
+    ///
+    /// A stretch may end within a line; what is in that line is kept before the stretch that follows it.
+    ///
+    /// # Safety
+    /// Those of [`turn`]; the lengths are multiples of N, with at most [`WIDTH`] columns, and `lines` are scratch memory.
+    unsafe fn strip<const N: usize>(
+        &self,
+        cols: std::ops::Range<usize>,
+        rows: usize,
+        lines: *mut Line,
+    ) {
+        for row in (0..rows).step_by(STRETCH * N) {
+            let next = rows.min(row + STRETCH * N);
+            // SAFETY: the part lies in the plane, its transpose and what is kept of a line in the scratch memory.
+            unsafe {
+                let src = self.src.offset(row as isize * self.src_strides[0]).add(cols.start);
+                let staged = (lines.add(1).cast(), (PITCH * N) as isize);
+                self.each_square::<N>(src, staged, next - row, cols.len());
+                for (line, col) in cols.clone().enumerate() {
+                    let to = self.dst.offset(col as isize * self.dst_strides[1]).add(row);
+                    let place = if row == 0 { Place::First } else { Place::Later };
+                    let bytes = (next - row) * size_of::<T>();
+                    let stretch = lines.add(line * PITCH + 1).cast();
+                    stream(stretch, to.cast(), bytes, place, next == rows);
+                }
+            }
         }
     }
 
@@ -215,7 +249,8 @@ struct Line(
 /// Lines of a stretch that goes to memory at once: memory is faster by stretches than by lines.
 const STRETCH: usize = 16;
 
-/// Lines from one stretch's start to the next's in scratch memory: not a power of two, which would have them share places in the caches.
+/// Lines from one stretch's start to the next's in scratch memory: one more, for what is kept of the line before. It is odd, for stretches
+/// a power of two apart would share places in the caches.
 const PITCH: usize = STRETCH + 1;
 
 /// Stretches that are put together at a time: they stay in a core's own cache.
@@ -305,27 +340,47 @@ unsafe fn square<T: Pod, const N: usize>(src: (*const T, isize), dst: (*mut T, i
     }
 }
 
-/// Stores lines, past the caches where the processor can do that.
+/// Where a stretch is among those that go to the same place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    First,
+    Later,
+}
+
+/// Copies a stretch; the whole lines among what is written go past the caches, where the processor can do that. What the line before
+/// lacked lies before the stretch, and what is left over is put there unless this is the last one.
 ///
 /// # Safety
-/// So many lines can be read and written; both start on a line.
-unsafe fn stream(from: *const Line, to: *mut Line, lines: usize) {
+/// So many bytes can be read and written, and do not overlap; the line before the stretch is the caller's.
+unsafe fn stream(stretch: *mut u8, to: *mut u8, bytes: usize, place: Place, last: bool) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{__m128i, _mm_load_si128, _mm_stream_si128};
-        for at in 0..lines * LINE / 16 {
-            // SAFETY: the caller's obligations; every x86-64 has the instructions.
-            unsafe {
-                let vector = _mm_load_si128(from.cast::<__m128i>().add(at));
-                _mm_stream_si128(to.cast::<__m128i>().add(at), vector);
+        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+        let kept = if place == Place::First { 0 } else { to.addr() % LINE };
+        // SAFETY: the caller's obligations; what is streamed starts on a line; every x86-64 has the instructions.
+        unsafe {
+            let (from, to, bytes) = (stretch.sub(kept), to.sub(kept), bytes + kept);
+            let head = to.align_offset(LINE).min(bytes);
+            std::ptr::copy_nonoverlapping(from, to, head);
+            let whole = (bytes - head) / LINE * LINE;
+            for at in (head..head + whole).step_by(LINE) {
+                for part in (at..at + LINE).step_by(16) {
+                    let vector = _mm_loadu_si128(from.add(part).cast::<__m128i>());
+                    _mm_stream_si128(to.add(part).cast::<__m128i>(), vector);
+                }
             }
+            let done = head + whole;
+            let rest = bytes - done;
+            let there = if last { to.add(done) } else { stretch.sub(rest) };
+            std::ptr::copy(from.add(done), there, rest);
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: the caller's obligations.
-    unsafe {
-        std::ptr::copy_nonoverlapping(from, to, lines)
-    };
+    {
+        let _ = (place, last);
+        // SAFETY: the caller's obligations.
+        unsafe { std::ptr::copy_nonoverlapping(stretch, to, bytes) };
+    }
 }
 
 /// What went past the caches is there for others when this core says that it is done.
@@ -336,4 +391,53 @@ fn fence(stores: Stores) {
         unsafe { std::arch::x86_64::_mm_sfence() };
     }
     let _ = stores;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Turns a matrix whose transpose starts anywhere and has gaps between its rows: all elements are there, and nothing else is written.
+    fn one<T: Pod + PartialEq>(shape: [usize; 2], gap: usize, skew: usize, stores: Stores) {
+        let [rows, cols] = shape;
+        let bytes = |count: usize, salt: usize| -> Vec<u8> {
+            (0..count * size_of::<T>()).map(|at| ((at * 0x9e37 + salt) >> 5) as u8).collect()
+        };
+        let src: Vec<T> = bytemuck::pod_collect_to_vec(&bytes(rows * cols, 1));
+        let pitch = rows + gap;
+        let before: Vec<T> = bytemuck::pod_collect_to_vec(&bytes(skew + cols * pitch, 2));
+        let mut dst = before.clone();
+        let from = TensorLayout::contiguous(&[rows, cols], size_of::<T>()).unwrap();
+        let to = TensorLayout::strided(&[rows, cols], &[1, pitch as isize], skew, size_of::<T>());
+        let (to, mut scratch) = (to.unwrap(), Scratch::default());
+        // SAFETY: both layouts lie in their memories.
+        unsafe { turn(src.as_ptr(), &from, dst.as_mut_ptr(), &to, stores, &mut scratch) };
+        let mut expected = before;
+        for (from, to) in from.offsets().zip(to.offsets()) {
+            expected[to] = src[from];
+        }
+        assert!(dst == expected, "{rows} × {cols}, gap {gap}, skew {skew}, {stores:?}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        /// Stretches of every word: some that end a tile, some that are one line or none.
+        #[test]
+        fn every_element_is_turned(
+            rows in prop_oneof![1..70usize, 250..300usize, 1000..1100usize],
+            cols in prop_oneof![1..70usize, 250..300usize],
+            gap in 0..20usize,
+            skew in 0..20usize,
+            far in any::<bool>(),
+        ) {
+            let stores = if far { Stores::Far } else { Stores::Near };
+            one::<u8>([rows, cols], gap, skew, stores);
+            one::<u16>([rows, cols], gap, skew, stores);
+            one::<u32>([rows, cols], gap, skew, stores);
+            one::<u64>([rows, cols], gap, skew, stores);
+            one::<u128>([rows, cols], gap, skew, stores);
+            one::<[u16; 3]>([rows, cols], gap, skew, stores);
+        }
+    }
 }
