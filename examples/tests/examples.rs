@@ -29,7 +29,7 @@ fn refuses(arguments: &[&str], code: i32, why: &str) {
 #[test]
 fn the_quickstart_asks_for_memory_before_it_takes_any() {
     refuses(&["60000000", "60000000"], 1, "GB of host memory are needed");
-    refuses(&["4294967296", "4294967296"], 1, "more bytes than can be addressed");
+    refuses(&["4294967296", "4294967296"], 2, "more bytes than can be addressed");
     refuses(&["a", "3"], 2, "invalid digit");
     refuses(&["0", "5"], 2, "an empty matrix");
     refuses(&["5", "0"], 2, "an empty matrix");

@@ -5,10 +5,12 @@ use std::fs;
 use std::io::Read;
 use std::process::{Command, Output, Stdio};
 
+const ARITHMETIC: &str = env!("CARGO_BIN_EXE_arithmetic");
 const BANDWIDTH: &str = env!("CARGO_BIN_EXE_bandwidth");
 const CALLS: &str = env!("CARGO_BIN_EXE_calls");
 const COMPARE: &str = env!("CARGO_BIN_EXE_compare");
 const GRID_SEARCH: &str = env!("CARGO_BIN_EXE_grid_search");
+const HOST: &str = env!("CARGO_BIN_EXE_host");
 const INFO: &str = env!("CARGO_BIN_EXE_info");
 const IN_PLACE: &str = env!("CARGO_BIN_EXE_in_place");
 const MEMORY_KINDS: &str = env!("CARGO_BIN_EXE_memory_kinds");
@@ -17,13 +19,16 @@ const PROFILE: &str = env!("CARGO_BIN_EXE_profile");
 const SHARDED: &str = env!("CARGO_BIN_EXE_sharded");
 
 /// Each program that runs on the simulator, and arguments that leave it little to do.
-const PROGRAMS: [(&str, &[&str]); 9] = [
+const PROGRAMS: [(&str, &[&str]); 12] = [
+    (ARITHMETIC, &["--only", "int32 to float32, [107"]),
     (BANDWIDTH, &["--rows", "64", "--cols", "64"]),
     (CALLS, &["--side", "16", "--reps", "1"]),
     (GRID_SEARCH, &["--rows", "64", "--cols", "64"]),
+    (HOST, &["--rows", "301", "--cols", "195", "--ways", "pinned,in-place"]),
     (IN_PLACE, &["--shape", "60x40"]),
     (MEMORY_KINDS, &["--rows", "64", "--cols", "64"]),
     (PERMUTE, &["--shape", "6,10,14", "--axes", "2,0,1", "--element", "2,3"]),
+    (PERMUTE, &["--shape", "30,40", "--axes", "1,0", "--conjugate", "--element", "8"]),
     (PROFILE, &["--kernel", "padded,square", "--rows", "64", "--cols", "64"]),
     (SHARDED, &["--shape", "60x40", "--split", "even,uneven", "--devices", "3"]),
     (SHARDED, &["--shape", "60x40", "--candidates"]),
@@ -150,24 +155,34 @@ fn a_reader_that_goes_away_ends_a_program_quietly() {
 #[test]
 fn sizes_that_cannot_be_are_refused_at_once() {
     const MOST: &str = "18446744073709551615";
-    for program in [BANDWIDTH, GRID_SEARCH, MEMORY_KINDS, PROFILE] {
+    for program in [BANDWIDTH, GRID_SEARCH, HOST, MEMORY_KINDS, PROFILE] {
         for (rows, cols) in [("0", "0"), (MOST, "0"), ("0", MOST)] {
             refuses(program, &["--rows", rows, "--cols", cols], 2, "an empty matrix");
         }
-        refuses(program, &["--rows", MOST, "--cols", "3"], 1, "more bytes than can be addressed");
+        refuses(program, &["--rows", MOST, "--cols", "3"], 2, "more bytes than can be addressed");
         refuses(program, &["--rows", "10000000", "--cols", "10000000"], 1, "GB of host memory");
     }
     refuses(IN_PLACE, &["--shape", "0x0"], 2, "an empty matrix");
     refuses(IN_PLACE, &["--shape", "0x7"], 2, "an empty matrix");
-    refuses(IN_PLACE, &["--shape", "99999999999x99999999999"], 1, "more bytes than");
+    refuses(IN_PLACE, &["--shape", "99999999999x99999999999"], 2, "more bytes than");
     refuses(IN_PLACE, &["--shape", "10000000x10000000"], 1, "GB of host memory");
     refuses(PERMUTE, &["--shape", "0,3", "--axes", "1,0"], 2, "is empty");
     let of_axes =
         |shape: &str, code, why| refuses(PERMUTE, &["--shape", shape, "--axes", "1,0"], code, why);
-    of_axes(&format!("{MOST},3"), 1, "more bytes than");
+    of_axes(&format!("{MOST},3"), 2, "more bytes than");
     of_axes("10000000,10000000", 1, "GB of host memory");
     of_axes("2,3,4", 2, "no order of 3 axes");
     refuses(PERMUTE, &["--shape", "2,3", "--axes", "0,0"], 2, "no order of 2 axes");
+    let ones = ["1"; 17].join(",");
+    let reversed: Vec<String> = (0..17).rev().map(|axis| axis.to_string()).collect();
+    refuses(PERMUTE, &["--shape", &ones, "--axes", &reversed.join(",")], 2, "more than the 16");
+    refuses(INFO, &["choice", "--shape", &format!("{MOST},3")], 2, "more bytes than");
+    refuses(CALLS, &["--side", "0"], 2, "an empty matrix");
+    refuses(CALLS, &["--side", "100000000000"], 2, "more bytes than");
+    refuses(CALLS, &["--side", "1000000"], 1, "GB of host memory");
+    for flag in ["--devices", "--processes"] {
+        refuses(SHARDED, &[flag, "1000000000000"], 2, "64 at most");
+    }
 }
 
 #[test]
@@ -202,6 +217,82 @@ fn wrong_arguments_are_answered_with_what_is_possible() {
     refuses(PERMUTE, &["--explain", "--json"], 2, "cannot be used with");
     refuses(BANDWIDTH, &["--kernels", "foo"], 2, "copy_shared");
     refuses(GRID_SEARCH, &["--blocks", "x"], 2, "x");
+    refuses(GRID_SEARCH, &["--blocks", "0x8"], 2, "not the shape of a block");
+    refuses(ARITHMETIC, &["--only", "foo"], 2, "no case has");
+    refuses(PERMUTE, &["--conjugate", "--element", "3"], 2, "4, 8 or 16 bytes");
+    refuses(PROFILE, &["--block", "1,0,0"], 2, "--svg");
+    refuses(PROFILE, &["--ncu", "/nowhere/counted.csv"], 1, "/nowhere/counted.csv: No such file");
+    for program in [BANDWIDTH, CALLS, PROFILE] {
+        refuses(program, &["--device", "cpu"], 2, "no device");
+    }
+}
+
+/// Standard output that takes no more is an error, and standard error that takes none is none.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for (program, arguments) in [
+        (BANDWIDTH, &["--list"][..]),
+        (GRID_SEARCH, &["--rows", "64", "--cols", "64"]),
+        (INFO, &["devices", "links"]),
+        (PERMUTE, &["--explain"]),
+        (PROFILE, &["--kernel", "copy", "--rows", "64", "--cols", "64", "--annotate"]),
+        (PROFILE, &["--kernel", "copy", "--rows", "64", "--cols", "64", "--json"]),
+        (PROFILE, &["--list"]),
+        (PROFILE, &["--metrics"]),
+        (SHARDED, &["--shape", "60x40", "--json"]),
+    ] {
+        let arguments = [arguments, &["--device", "sim"]].concat();
+        let output = Command::new(program).args(&arguments).stdout(full()).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{program} {arguments:?}: {said}");
+        assert!(said.contains("standard output: No space left"), "{program} {arguments:?}: {said}");
+        let output = Command::new(program).args(&arguments).stderr(full()).output().unwrap();
+        assert!(output.status.success(), "{program} {arguments:?}: {:?}", output.status);
+    }
+}
+
+#[test]
+fn matrices_of_any_size_are_moved_on_the_host() {
+    for (rows, cols) in [("1", "1"), ("7", "5"), ("1", "6"), ("6", "1")] {
+        printed(HOST, &["--rows", rows, "--cols", cols, "--quiet"]);
+    }
+}
+
+#[test]
+fn files_go_to_standard_output_alone() {
+    const SHAPE: [&str; 4] = ["--rows", "64", "--cols", "64"];
+    fn of<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        [&SHAPE[..], more].concat()
+    }
+    let csv = printed(BANDWIDTH, &of(&["--csv", "-"]));
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let columns = reader.headers().unwrap().len();
+    assert!(reader.records().all(|record| record.unwrap().len() == columns), "{csv}");
+    for more in [["--csv", "-", "--json"], ["--svg=-", "--csv", "-"]] {
+        refuses(BANDWIDTH, &of(&more[..]), 2, "standard output takes one of");
+    }
+    let kernel = of(&["--kernel", "padded", "--svg", "-"]);
+    for (program, arguments) in [(GRID_SEARCH, &of(&["--svg", "-"])), (PROFILE, &kernel)] {
+        let svg = printed(program, arguments);
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{program}: {svg}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_are_refused_before_anything_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = folder.path().to_str().unwrap();
+    for (program, arguments) in PROGRAMS {
+        // A picture of `profile` shows one kernel, and two were asked for.
+        let flags = if program == PROFILE { &["--csv"][..] } else { &["--csv", "--svg"] };
+        for flag in flags {
+            refuses(program, &[arguments, &[flag, name]].concat(), 1, "this is a folder");
+            let inside = format!("{name}/none/figures");
+            refuses(program, &[arguments, &[flag, &inside]].concat(), 1, "no such folder");
+        }
+    }
 }
 
 /// As many processes as asked for, or as a launcher has started, do what one process does; whoever is missing is an error.
@@ -219,7 +310,7 @@ fn several_processes_make_one_table() {
     refuses(SHARDED, &["--world"], 1, "no launcher has set RANK");
     refuses(SHARDED, &["--processes", "2", "--sweep"], 2, "cannot be used with");
     refuses(SHARDED, &["--shape", "60"], 2, "such as 300x200");
-    refuses(SHARDED, &["--shape", "99999999999x99999999999"], 1, "more bytes than");
+    refuses(SHARDED, &["--shape", "99999999999x99999999999"], 2, "more bytes than");
     refuses(SHARDED, &["--shape", "10000000x10000000"], 1, "GB of host memory");
     refuses(SHARDED, &["--device", "cuda:1"], 2, "all GPUs take part");
 }
@@ -235,6 +326,9 @@ fn nothing_to_show_is_an_error_that_says_why() {
     refuses(PROFILE, &["--kernel", "pixels"], 1, "needs the kernel pixels_b4");
     refuses(PROFILE, &["--kernel", "square", "--rows", "1", "--cols", "1"], 1, "takes no kernel");
     refuses(BANDWIDTH, &["--rows", "3", "--cols", "5", "--kernels", "fine_grained"], 1, "left out");
+    let output = run(IN_PLACE, &["--shape", "7x5", "--algorithm", "square"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("nothing was transposed: square: it is not square"));
 }
 
 #[test]
@@ -257,6 +351,24 @@ fn files_of_a_grid_search_name_blocks_as_they_are_asked_for() {
     let csv = fs::read_to_string(&file).unwrap();
     assert!(csv.starts_with("kernel,block,rows,cols,element_bytes,"), "{csv}");
     assert!(csv.contains("diagonal_col,32x8,64,64,4,"), "{csv}");
+}
+
+/// What the simulator takes says nothing of a GPU; planning is work of the host on both.
+#[test]
+fn calls_have_times_where_these_mean_something() {
+    let csv = printed(CALLS, &["--side", "16", "--csv", "-"]);
+    for line in csv.lines().skip(1) {
+        let plans = line.trim_start_matches('"').starts_with("planning");
+        assert_eq!(line.ends_with(",,"), !plans, "{line}");
+    }
+}
+
+#[test]
+fn names_of_any_length_leave_figures_below_their_headings() {
+    let table =
+        printed(PROFILE, &["--kernel", "naive_gmem,padded", "--rows", "64", "--cols", "64"]);
+    let ends: Vec<usize> = table.lines().skip(2).map(|line| line.chars().count()).collect();
+    assert!(table.contains("(naive_row)") && ends.iter().all(|&end| end == ends[0]), "{table}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Asking what memory there is before any is taken: a system that has too little ends the program without a word.
 
-use anyhow::{Context, Result, ensure};
+use crate::program::usage;
+use anyhow::{Result, ensure};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 use transpose::Device;
 
@@ -9,13 +10,13 @@ use transpose::Device;
 /// # Errors
 /// An empty matrix, and one of more bytes than can be addressed.
 pub fn matrix_bytes(rows: usize, cols: usize, element_bytes: usize) -> Result<usize> {
-    let empty = || crate::program::usage("an empty matrix keeps no kernel busy");
+    let empty = || usage("an empty matrix keeps no kernel busy");
     ensure!(rows > 0 && cols > 0 && element_bytes > 0, empty());
     let bytes = rows.checked_mul(cols).and_then(|len| len.checked_mul(element_bytes));
-    bytes.filter(|&bytes| bytes <= isize::MAX as usize).with_context(|| {
-        format!(
+    bytes.filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(|| {
+        usage(format!(
             "{rows} × {cols} elements of {element_bytes} bytes are more bytes than can be addressed"
-        )
+        ))
     })
 }
 

@@ -1,8 +1,40 @@
-//! Results as files.
+//! Results on standard output and in files. `-` as the name of a file is standard output.
 
 use crate::program::Common;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use std::fmt;
+use std::io::{self, Write};
 use std::path::Path;
+
+/// Prints a line of results.
+///
+/// # Errors
+/// Standard output that takes no more, such as a file on a disk that is full.
+pub fn print(line: impl fmt::Display) -> Result<()> {
+    writeln!(io::stdout().lock(), "{line}").context("standard output")
+}
+
+/// Says something on standard error. Nobody can be told that nobody listens.
+pub fn say(line: impl fmt::Display) {
+    _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Whether a file is standard output.
+pub fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Makes sure, before anything is measured, that a file can be where it shall be.
+///
+/// # Errors
+/// A folder of that name, and a folder that is not there.
+pub fn ensure_writable(path: &Path) -> Result<()> {
+    let name = path.display();
+    ensure!(!path.is_dir(), "{name}: this is a folder");
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    ensure!(folder.is_none_or(Path::is_dir), "{name}: there is no such folder");
+    Ok(())
+}
 
 /// Writes records as CSV, the header first.
 ///
@@ -25,6 +57,9 @@ pub fn write_csv(
 /// # Errors
 /// What the file system reports.
 pub fn write(common: &Common, path: &Path, contents: &[u8]) -> Result<()> {
+    if is_stdout(path) {
+        return io::stdout().lock().write_all(contents).context("standard output");
+    }
     std::fs::write(path, contents).with_context(|| path.display().to_string())?;
     common.say(format_args!("wrote {}", path.display()));
     Ok(())

@@ -4,7 +4,8 @@
 //! its output that goes away ends it without a word.
 
 use crate::device::DeviceChoice;
-use anyhow::Result;
+use crate::output;
+use anyhow::{Result, ensure};
 use clap::Parser;
 use std::fmt;
 use std::path::PathBuf;
@@ -31,6 +32,10 @@ impl Setting {
     /// # Errors
     /// Those of [`Device::cuda`] if a GPU was asked for.
     pub fn open(&self) -> Result<Device> {
+        ensure!(
+            self.device != DeviceChoice::Cpu,
+            usage("there is no device \"cpu\" here; there are auto, cuda, cuda:1, …, sim")
+        );
         let (device, no_gpu) = self.device.open()?;
         if let Some(reason) = no_gpu {
             self.say(format_args!("no GPU ({reason}); the simulator runs the kernels on the CPU"));
@@ -66,7 +71,7 @@ impl Setting {
     /// Says something on standard error that is no result.
     pub fn say(&self, what: impl fmt::Display) {
         if !self.quiet {
-            eprintln!("{what}");
+            output::say(what);
         }
     }
 }
@@ -77,10 +82,10 @@ pub struct Common {
     /// Where it runs, and what it says.
     #[command(flatten)]
     pub setting: Setting,
-    /// Write the numbers as CSV to this file.
+    /// Write the numbers as CSV to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write a chart as SVG to this file.
+    /// Write a chart as SVG to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Print JSON, not tables.
@@ -92,9 +97,31 @@ impl Common {
     /// Opens the device, and says on standard error what it is.
     ///
     /// # Errors
-    /// As [`Setting::open`].
+    /// As [`Setting::open`] and [`ensure_files`](Self::ensure_files).
     pub fn open(&self) -> Result<Device> {
+        self.ensure_files()?;
         self.setting.open()
+    }
+
+    /// Makes sure, before anything is done, that what was asked for can be written.
+    ///
+    /// # Errors
+    /// Two things for standard output, and files that cannot be where they shall be.
+    pub fn ensure_files(&self) -> Result<()> {
+        let files = || self.csv.iter().chain(&self.svg);
+        let streams = files().filter(|path| output::is_stdout(path)).count();
+        ensure!(
+            streams + usize::from(self.json) <= 1,
+            usage("standard output takes one of --json, --csv - and --svg -")
+        );
+        files()
+            .filter(|path| !output::is_stdout(path))
+            .try_for_each(|path| output::ensure_writable(path))
+    }
+
+    /// Whether tables are printed: standard output takes nothing else.
+    pub fn prints_tables(&self) -> bool {
+        !self.json && !self.csv.iter().chain(&self.svg).any(|path| output::is_stdout(path))
     }
 
     /// Says something on standard error that is no result.
@@ -141,6 +168,16 @@ pub fn count(text: &str) -> Result<usize, String> {
     if number == 0 { Err("it is done once at least".to_owned()) } else { Ok(number) }
 }
 
+/// Parses a number of devices, or of processes, that one machine can have.
+///
+/// # Errors
+/// Anything else.
+pub fn few(text: &str) -> Result<usize, String> {
+    const MOST: usize = 64;
+    let number = count(text)?;
+    if number > MOST { Err(format!("there are {MOST} at most")) } else { Ok(number) }
+}
+
 /// Parses the bytes of an element that is one word.
 ///
 /// # Errors
@@ -167,7 +204,7 @@ pub fn main<A: Parser, S: AsRef<Setting>>(
     sigpipe::reset();
     let arguments = A::parse();
     let Err(error) = run(&arguments) else { return ExitCode::SUCCESS };
-    eprintln!("error: {}", whole(&error));
+    output::say(format_args!("error: {}", whole(&error)));
     if setting(&arguments).as_ref().verbose {
         error.chain().filter_map(|error| error.downcast_ref()).for_each(print_attempts);
     }
@@ -192,6 +229,6 @@ fn whole(error: &anyhow::Error) -> String {
 /// Says which files were tried as the driver.
 fn print_attempts(error: &Error) {
     if let Error::NoDriver { attempts, .. } = error {
-        attempts.iter().for_each(|attempt| eprintln!("    {attempt}"));
+        attempts.iter().for_each(|attempt| output::say(format_args!("    {attempt}")));
     }
 }

@@ -139,6 +139,8 @@ pub struct Report<'a> {
     above: Vec<String>,
     left_out: Vec<String>,
     bar: ProgressBar,
+    /// Why standard output takes no more.
+    lost: Option<anyhow::Error>,
 }
 
 impl<'a> Report<'a> {
@@ -161,6 +163,7 @@ impl<'a> Report<'a> {
             above: vec![],
             left_out: vec![],
             bar,
+            lost: None,
         };
         report.note(&report.title.clone());
         report
@@ -172,10 +175,10 @@ impl<'a> Report<'a> {
         self.above.push(line.to_owned());
     }
 
-    /// Prints lines unless JSON was asked for.
-    fn print(&self, lines: &str) {
-        if !self.common.json {
-            self.bar.suspend(|| println!("{lines}"));
+    /// Prints lines unless standard output is for something else.
+    fn print(&mut self, lines: &str) {
+        if self.common.prints_tables() && self.lost.is_none() {
+            self.lost = self.bar.suspend(|| output::print(lines)).err();
         }
     }
 
@@ -197,7 +200,7 @@ impl<'a> Report<'a> {
     }
 
     /// Prints a line below the last row.
-    pub fn below(&self, line: &str) {
+    pub fn below(&mut self, line: &str) {
         self.print(line);
     }
 
@@ -209,8 +212,8 @@ impl<'a> Report<'a> {
     /// Writes what was asked for.
     ///
     /// # Errors
-    /// A table without rows, and what the file system reports.
-    pub fn finish(self, chart: impl FnOnce() -> Chart) -> Result<()> {
+    /// A table without rows, standard output that took no more, and what the file system reports.
+    pub fn finish(mut self, chart: impl FnOnce() -> Chart) -> Result<()> {
         self.bar.finish_and_clear();
         ensure!(
             !self.rows.is_empty() || !self.left_out.is_empty(),
@@ -221,9 +224,14 @@ impl<'a> Report<'a> {
             "there is nothing to show; left out: {}",
             self.left_out.join("; ")
         );
-        self.left_out.iter().for_each(|what| self.print(&format!("left out: {what}")));
+        for what in self.left_out.clone() {
+            self.print(&format!("left out: {what}"));
+        }
+        if let Some(lost) = self.lost {
+            return Err(lost);
+        }
         if self.common.json {
-            println!("{:#}", self.to_json());
+            output::print(format_args!("{:#}", self.to_json()))?;
         }
         if let Some(path) = &self.common.csv {
             let header = self.columns.iter().map(|column| column.key.to_owned()).collect();

@@ -59,6 +59,7 @@ impl FromStr for Block {
     fn from_str(text: &str) -> Result<Self> {
         text.split_once(['x', '×'])
             .and_then(|(x, y)| Some(Block { x: x.trim().parse().ok()?, y: y.trim().parse().ok()? }))
+            .filter(|block: &Block| block.x > 0 && block.y > 0)
             .ok_or_else(|| Error::BlockSyntax { text: text.to_owned() })
     }
 }

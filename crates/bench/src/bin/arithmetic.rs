@@ -7,7 +7,7 @@
 
 use anyhow::{Context, Result, ensure};
 use bench::memory::ensure_free;
-use bench::program::{self, Common};
+use bench::program::{self, Common, usage};
 use bench::progress;
 use bench::race::{Contestant, Pairs};
 use bench::svg::{Bar, Chart};
@@ -145,9 +145,12 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut cases = cases(device.is_gpu() && !arguments.small && arguments.peers.is_none());
     cases.retain(|case| case.name().contains(&arguments.only));
+    let none = || usage(format!("no case has {:?} in its name", arguments.only));
+    ensure!(!cases.is_empty(), none());
+    let longest = cases.iter().map(|case| case.name().chars().count()).max().unwrap_or(0);
     let bar = progress::bar(&arguments.common, cases.len());
     let columns = [
-        Column::text("case", "case", 60),
+        Column::text("case", "case", longest as u16),
         Column::number("way", "way", 3),
         Column::text("kernel", "kernel", 18),
         Column::number("bytes", "bytes read and written", 11),

@@ -10,6 +10,7 @@
 use anyhow::Result;
 use bench::kernels::{Run, Verifier, block_name, elements, ensure_memory, race};
 use bench::memory::matrix_bytes;
+use bench::output::print;
 use bench::program::{self, Common};
 use bench::race::{Timing, steps};
 use bench::svg::{Bar, Chart};
@@ -58,15 +59,14 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<()> {
     if arguments.list {
-        list();
-        return Ok(());
+        return list();
     }
     let device = arguments.common.open()?;
     with_element!(arguments.element, T => measure::<T>(arguments, &device))
 }
 
 /// Prints the kernels, those of each text below its title.
-fn list() {
+fn list() -> Result<()> {
     let columns = [
         Column::text("kernel", "kernel", 19),
         Column::text("name_in_text", "name in the text", 34),
@@ -74,17 +74,15 @@ fn list() {
         Column::text("outcome", "what it does", 0),
     ];
     for source in Source::ALL {
-        println!("{}", source.title());
-        println!("{}", line(&columns, columns.map(|column| column.heading.to_owned()).to_vec()));
+        print(source.title())?;
+        print(line(&columns, columns.map(|column| column.heading.to_owned()).to_vec()))?;
         for kernel in Kernel::ALL.iter().filter(|kernel| kernel.source() == source) {
             let (name, block) = (kernel.name().to_owned(), block_name(kernel.default_block()));
             let outcome = format!("{:?}", kernel.outcome());
-            println!(
-                "{}",
-                line(&columns, vec![name, kernel.name_in_text().to_owned(), block, outcome])
-            );
+            print(line(&columns, vec![name, kernel.name_in_text().to_owned(), block, outcome]))?;
         }
     }
+    Ok(())
 }
 
 fn measure<T: Pod + PartialEq>(arguments: &Arguments, device: &Device) -> Result<()> {
@@ -131,7 +129,10 @@ fn in_the_text(kernel: Kernel) -> Option<[f64; 3]> {
 
 /// The columns; the last three are those of the text.
 fn columns(in_gib: bool, the_texts: bool) -> Vec<Column> {
-    let unit = if in_gib { "GiB/s" } else { "GB/s" };
+    let [unit, slowest, fastest] = match in_gib {
+        true => ["GiB/s", "slowest, GiB/s", "fastest, GiB/s"],
+        false => ["GB/s", "slowest, GB/s", "fastest, GB/s"],
+    };
     let gpu = |key, heading| match the_texts {
         true => Column::number(key, heading, 12),
         false => Column::unseen(key),
@@ -149,8 +150,8 @@ fn columns(in_gib: bool, the_texts: bool) -> Vec<Column> {
         Column::unseen("gb_per_s_slowest"),
         Column::unseen("gb_per_s_fastest"),
         Column::number("in_unit", unit, 7),
-        Column::number("slowest_in_unit", "slowest", 7),
-        Column::number("fastest_in_unit", "fastest", 7),
+        Column::number("slowest_in_unit", slowest, 7),
+        Column::number("fastest_in_unit", fastest, 7),
         Column::number("of_copy", "of copy", 7),
         gpu("gtx_280_gb_per_s", "GTX 280, GB/s"),
         gpu("m2090_gb_per_s", "M2090, GB/s"),

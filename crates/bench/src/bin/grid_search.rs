@@ -90,8 +90,8 @@ const COLUMNS: [Column; 10] = [
     Column::unseen("element_bytes"),
     Column::number("gb_per_s", "GB/s", 8),
     Column::number("of_copy", "of copy", 8),
-    Column::number("slowest_gb_per_s", "slowest", 8),
-    Column::number("fastest_gb_per_s", "fastest", 8),
+    Column::number("slowest_gb_per_s", "slowest, GB/s", 8),
+    Column::number("fastest_gb_per_s", "fastest, GB/s", 8),
     Column::text("invalid", "not run because", 0),
 ];
 

@@ -6,7 +6,7 @@
 //! timing. This is Table 3 of Sung et al. (PPoPP 2014), with what the bus allows beside it.
 
 use anyhow::{Result, ensure};
-use bench::memory::matrix_bytes;
+use bench::memory::{ensure_free, matrix_bytes};
 use bench::program::{self, Common};
 use bench::progress;
 use bench::table::{Cell, Column, Report};
@@ -75,6 +75,8 @@ fn measure<T: Pod + PartialEq + Send + Sync>(arguments: &Arguments, device: &Dev
     let (some, fewer) = if device.is_gpu() { (32768, 32768) } else { (256, 192) };
     let shape = (arguments.rows.unwrap_or(some), arguments.cols.unwrap_or(fewer));
     let bytes = matrix_bytes(shape.0, shape.1, size_of::<T>())?;
+    // A matrix and its transpose on the host, and as much on a device.
+    ensure_free(device, bytes.saturating_mul(2), bytes.saturating_mul(2))?;
     let title = format!("{} × {} elements of {} bytes", shape.0, shape.1, size_of::<T>());
     let bar = progress::bar(&arguments.common, 1);
     let title = format!("{title}, all results verified");
@@ -141,7 +143,10 @@ impl Table<'_> {
     fn row(&mut self, name: String, time: Option<Duration>, workspace: Option<&Workspace>) {
         let seconds = time.map(|time| time.as_secs_f64());
         let of_bound = self.bound.zip(seconds).map(|(bound, time)| bound.as_secs_f64() / time);
-        let mib = |bytes: usize| Cell::Number(bytes as f64 / MIB as f64, 1, 1);
+        let mib = |bytes: usize| match bytes {
+            0 => Cell::Nothing,
+            _ => Cell::Number(bytes as f64 / MIB as f64, 1, 1),
+        };
         self.report.row(vec![
             name.into(),
             self.shape.0.into(),
@@ -227,7 +232,10 @@ impl Table<'_> {
     /// In place: there and back again, so that what is verified is what was there.
     fn in_place<T: Pod + PartialEq + Send + Sync>(&mut self) -> Result<()> {
         // Half as many columns make what no square does.
-        let shapes = [self.shape, (self.shape.0 * 2, self.shape.1 / 2)];
+        let mut shapes = vec![self.shape];
+        if self.shape.1.is_multiple_of(2) {
+            shapes.push((self.shape.0 * 2, self.shape.1 / 2));
+        }
         let elements = self.shape.0 * self.shape.1;
         let original: Vec<T> = bench::verify::scrambled(elements);
         let mut buffer = PinnedBuffer::<T>::zeroed(self.device, elements)?;

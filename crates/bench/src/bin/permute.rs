@@ -8,10 +8,11 @@
 //! With `--conjugate` elements are complex numbers that are conjugated on the way, and what takes turns is a copy, that, and the
 //! permutation without.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use bench::conjugation::{self, Conjugation};
 use bench::memory::ensure_free;
 use bench::moves::{Arena, Move};
+use bench::output;
 use bench::peers::Peers;
 use bench::permutations::{Permutation, layouts, literature};
 use bench::program::{self, Common, usage};
@@ -79,6 +80,9 @@ impl Arguments {
             sorted.sort_unstable();
             let no_order = || usage(format!("{axes:?} is no order of {rank} axes from 0 on"));
             ensure!(sorted.into_iter().eq(0..rank), no_order());
+            // So many axes, whatever their lengths.
+            TensorLayout::contiguous(&vec![1; rank], 1)
+                .map_err(|error| usage(error.to_string()))?;
         }
         Ok(all)
     }
@@ -96,8 +100,8 @@ fn bytes(permutations: &[Permutation], elements: &[usize]) -> Result<Vec<usize>>
     let bytes = each.map(|(element, Permutation { shape, .. })| {
         ensure!(!shape.contains(&0), usage(format!("an array of {shape:?} is empty")));
         let bytes = shape.iter().try_fold(element, |bytes, &length| bytes.checked_mul(length));
-        bytes.filter(|&bytes| bytes <= isize::MAX as usize).with_context(|| {
-            format!("{shape:?} of {element} bytes are more bytes than can be addressed")
+        bytes.filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(|| {
+            usage(format!("{shape:?} of {element} bytes are more bytes than can be addressed"))
         })
     });
     bytes.collect()
@@ -132,6 +136,11 @@ fn run(arguments: &Arguments) -> Result<()> {
     let device = arguments.common.open()?;
     let permutations = arguments.permutations(&device)?;
     let bytes = bytes(&permutations, &arguments.element)?;
+    if arguments.conjugate {
+        let odd = arguments.element.iter().find(|bytes| ![4, 8, 16].contains(*bytes));
+        let said = |odd| usage(format!("complex numbers are of 4, 8 or 16 bytes, not of {odd}"));
+        odd.map_or(Ok(()), |odd| Err(said(odd)))?;
+    }
     if arguments.explain {
         return explain(&device, &permutations, &arguments.element);
     }
@@ -176,11 +185,11 @@ fn explain(device: &Device, permutations: &[Permutation], elements: &[usize]) ->
             let dst = TensorLayout::contiguous(src.shape(), element)?;
             let bound = Move::new(element, &src, &dst)?.bound();
             let plans = Plan::moving_candidates_for_layouts(element, &src, &dst, device.facts())?;
-            println!("{}", plans[0]);
+            output::print(&plans[0])?;
             for plan in &plans[1..] {
-                println!("    or {}", sweep::what(plan));
+                output::print(format_args!("    or {}", sweep::what(plan)))?;
             }
-            println!("    its sectors allow {bound:.3} of a copy's speed");
+            output::print(format_args!("    its sectors allow {bound:.3} of a copy's speed"))?;
         }
     }
     Ok(())
@@ -285,6 +294,9 @@ fn rows(figures: &Figures) -> Vec<Vec<Cell>> {
         cells
     };
     const NONE: Cell = Cell::Nothing;
+    if speeds.is_none() && counts.is_empty() {
+        return vec![row(0, kernel, [NONE; 9])];
+    }
     let Some(Speeds { copy, ours, cutensor, others }) = speeds else {
         let words = (permutation.elements() * element).div_ceil(4);
         let counted = counts.iter().enumerate().map(|(way, (kernel, counters))| {

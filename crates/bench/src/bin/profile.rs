@@ -23,7 +23,7 @@ use bench::progress;
 use bench::workloads::Workload;
 use clap::Parser;
 use profile::Inspection;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use transpose::Device;
 use transpose::simt::{Checks, CounterOptions, TraceOptions};
@@ -53,7 +53,7 @@ struct Arguments {
     #[arg(long, conflicts_with = "json")]
     annotate: bool,
     /// The block of one kernel that `--svg` draws.
-    #[arg(long, value_name = "X,Y,Z", value_parser = block, default_value = "0,0,0")]
+    #[arg(long, requires = "svg", value_name = "X,Y,Z", value_parser = block, default_value = "0,0,0")]
     block: [u32; 3],
     /// Memory partitions and their width in bytes, and how many blocks run together: the sectors
     /// that each partition moves for each set of blocks are printed as bars.
@@ -119,18 +119,19 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<()> {
     if arguments.metrics {
-        println!("{}", ncu::metrics());
-        return Ok(());
+        return output::print(ncu::metrics());
     }
     let workloads = arguments.workloads()?;
     if arguments.list {
-        workloads.iter().for_each(|workload| println!("{workload}"));
-        return Ok(());
+        return workloads.iter().try_for_each(output::print);
     }
     ensure!(
         arguments.common.svg.is_none() || workloads.len() == 1,
         usage("a picture shows one kernel: name it with --kernel")
     );
+    arguments.common.ensure_files()?;
+    // A file that is not there is said before anything is counted.
+    arguments.ncu.as_deref().map(read).transpose()?;
     let (rows, cols) = (arguments.rows, arguments.cols);
     let bytes = matrix_bytes(rows, cols, arguments.element)?;
     let device = arguments.open()?;
@@ -142,7 +143,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build()?;
     let profile = pool.install(|| profile(arguments, &device, &workloads, shape))?;
     if device.is_gpu() {
-        profile.left_out.iter().for_each(|what| eprintln!("left out: {what}"));
+        profile.left_out.iter().for_each(|what| output::say(format_args!("left out: {what}")));
         arguments.common.say("launched; what a GPU does is counted by a profiler");
         return Ok(());
     }
@@ -200,20 +201,26 @@ fn report(arguments: &Arguments, device: &Device, profile: &Profile) -> Result<(
     }
     // The picture is drawn, and the JSON is that of a profile.
     let files = Common { svg: None, json: false, ..common.clone() };
-    let silent = common.json || arguments.annotate || arguments.ncu.is_some();
+    let silent = !common.prints_tables() || arguments.annotate || arguments.ncu.is_some();
     table::report(&files, device, profile, silent)?;
     if let Some(path) = &arguments.ncu {
-        let csv = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        print!("{}", ncu::compare(profile, &csv)?);
+        output::print(ncu::compare(profile, &read(path)?)?.trim_end())?;
     } else if common.json {
-        println!("{}", serde_json::to_string_pretty(profile)?);
+        output::print(serde_json::to_string_pretty(profile)?)?;
     } else if arguments.annotate {
         for kernel in &profile.kernels {
-            println!("{} {}", kernel.name, kernel.launch.kernel);
-            print!("{}", kernel.launch.annotated().unwrap_or_default());
+            output::print(format_args!("{} {}", kernel.name, kernel.launch.kernel))?;
+            output::print(kernel.launch.annotated().unwrap_or_default().trim_end())?;
         }
-    } else {
-        print!("{}", table::partitions(profile));
+    } else if common.prints_tables() {
+        let partitions = table::partitions(profile);
+        if !partitions.is_empty() {
+            output::print(partitions.trim_end())?;
+        }
     }
     Ok(())
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| path.display().to_string())
 }

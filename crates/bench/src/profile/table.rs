@@ -29,6 +29,8 @@ pub fn report(common: &Common, device: &Device, profile: &Profile, silent: bool)
     let lines: Vec<Vec<Cell>> =
         profile.kernels.iter().map(|line| cells(profile.shape, line)).collect();
     let mut columns = COLUMNS;
+    let names = profile.kernels.iter().map(|line| printed(line).chars().count());
+    columns[0] = Column::text("name", "kernel", names.max().unwrap_or(0) as u16);
     for (index, column) in columns.iter_mut().enumerate() {
         if lines.iter().all(|cells| cells[index] == Cell::Nothing) {
             *column = Column::unseen(column.key);
@@ -73,18 +75,22 @@ const COLUMNS: [Column; 22] = [
     Column::unseen("store_sectors"),
 ];
 
-fn cells(shape: Shape, line: &Line) -> Vec<Cell> {
-    let Line { name, launch, ratios, .. } = line;
-    let total = line.total();
+/// The name of what was launched, with its kernel's if that is another.
+fn printed(Line { name, launch, .. }: &Line) -> String {
     let stem = launch.kernel.rsplit_once("_b").map_or(launch.kernel, |(stem, _)| stem);
-    let printed = if stem == *name { (*name).to_owned() } else { format!("{name} ({stem})") };
+    if stem == *name { (*name).to_owned() } else { format!("{name} ({stem})") }
+}
+
+fn cells(shape: Shape, line: &Line) -> Vec<Cell> {
+    let Line { launch, ratios, .. } = line;
+    let total = line.total();
     let count = |number: u64| if number == 0 { Cell::Nothing } else { Cell::Count(number) };
     let ratio = |value: Option<f64>, digits| {
         value.map_or(Cell::Nothing, |value| Cell::Number(value, digits, 4))
     };
     let r = ratios;
     vec![
-        printed.into(),
+        printed(line).into(),
         launch.kernel.into(),
         shape.rows.into(),
         shape.cols.into(),

@@ -8,7 +8,7 @@ mod batches;
 mod elementary;
 mod tables;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use batches::Batch;
 use bench::in_place::{Compared, Entrant, Outcome, compare, steps};
 use bench::program::{self, Common, usage};
@@ -98,7 +98,15 @@ fn run(arguments: &Arguments) -> Result<()> {
     let bar = progress::bar(&arguments.common, total(&groups, &device, arguments.turns));
     let title = "Transposed in place, all results verified";
     let report = Report::new(&arguments.common, &device, title, &COLUMNS, &bar);
-    let mut bench = Bench { arguments, device: &device, report, bar, bars: Vec::new() };
+    let mut bench = Bench {
+        arguments,
+        device: &device,
+        report,
+        bar,
+        bars: Vec::new(),
+        has_run: false,
+        not_run: Vec::new(),
+    };
     for (title, table, jobs) in groups {
         bench.report.note(&format!("\n{title}"));
         for job in jobs {
@@ -111,6 +119,7 @@ fn run(arguments: &Arguments) -> Result<()> {
             _ => {}
         }
     }
+    ensure!(bench.has_run, "nothing was transposed: {}", bench.not_run.join("; "));
     let bars = bench.bars;
     let unit = if device.is_gpu() { "of a copy's speed" } else { "passes over the matrix" };
     bench.report.finish(|| Chart::new("Transposes in place", unit, bars))
@@ -198,6 +207,9 @@ struct Bench<'a> {
     report: Report<'a>,
     bar: ProgressBar,
     bars: Vec<Bar>,
+    /// Whether anything has been transposed, and why something was not.
+    has_run: bool,
+    not_run: Vec<String>,
 }
 
 impl Bench<'_> {
@@ -243,10 +255,12 @@ impl Bench<'_> {
                 Err(reason) => {
                     cells.extend([const { Cell::Nothing }; 6]);
                     cells.push(reason.as_str().into());
+                    self.not_run.push(format!("{name}: {reason}"));
                 }
             }
             self.report.row(cells);
             if let Ok(outcome) = outcome {
+                self.has_run = true;
                 // A label for all bars of a matrix.
                 let label = std::mem::take(&mut label);
                 // Without a clock the chart is of what is known.
@@ -256,12 +270,14 @@ impl Bench<'_> {
                 self.times(&outcome);
             }
         }
-        note.iter().for_each(|note| self.report.below(note));
+        if let Some(note) = &note {
+            self.report.below(note);
+        }
         Ok(())
     }
 
     /// The times of the steps, if they were asked for.
-    fn times(&self, outcome: &Outcome) {
+    fn times(&mut self, outcome: &Outcome) {
         if !self.arguments.steps {
             return;
         }
@@ -286,6 +302,7 @@ impl Bench<'_> {
     /// Measures batches of squares: a row for each.
     fn batches(&mut self, table: &str, bytes: usize) -> Result<()> {
         batches::batches(self.device, bytes, self.arguments.turns, &mut |batch| {
+            self.has_run = true;
             self.bar.inc(1);
             let Batch { count, side, bytes, gb_per_s } = batch;
             let (rows, shape) = (count * side, format!("{count} × {side} × {side}"));
@@ -301,6 +318,7 @@ impl Bench<'_> {
     /// Measures single steps: a row for each.
     fn steps(&mut self, table: &str, bytes: usize, measure: Measure) -> Result<()> {
         measure(self.device, bytes, self.arguments.turns, &mut |step| {
+            self.has_run = true;
             self.bar.inc(1);
             let Step { name, shape: (rows, cols), tile: (m, n), how, gb_per_s } = step;
             let shape = format!("{rows} × {cols}");

@@ -28,8 +28,8 @@ pub fn choice(
         !shape.contains(&0),
         usage(format!("an array of {shape:?} is empty: nothing is launched"))
     );
-    let src = TensorLayout::contiguous(shape, element)?;
-    let src = src.permute_axes(axes).map_err(|error| usage(error.to_string()))?;
+    let src = TensorLayout::contiguous(shape, element).and_then(|src| src.permute_axes(axes));
+    let src = src.map_err(|error| usage(error.to_string()))?;
     let dst = TensorLayout::contiguous(src.shape(), element)?;
     let plans = Plan::moving_candidates_for_layouts(element, &src, &dst, device.facts())?;
     let bound = Move::new(element, &src, &dst)?.bound();

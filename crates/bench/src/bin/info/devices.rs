@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 use bench::memory::host_bytes;
+use bench::output;
 use bench::program::Common;
 use bench::svg::{Bar, Chart};
 use bench::table::{Cell, Column, Report};
@@ -89,7 +90,7 @@ pub fn links(common: &Common, device: &Device, among_others: bool) -> Result<()>
     let count = if device.is_gpu() { Driver::get()?.device_count()? } else { 0 };
     if count < 2 {
         ensure!(among_others, "there are no two GPUs to have links between them");
-        println!("Links: there are no two GPUs to have any");
+        output::print("Links: there are no two GPUs to have any")?;
         return Ok(());
     }
     let ask = cuda_driver::symbol("cuDeviceGetP2PAttribute").map(|address| {

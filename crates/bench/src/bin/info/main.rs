@@ -12,6 +12,7 @@ mod cubin;
 mod devices;
 
 use anyhow::{Result, ensure};
+use bench::output;
 use bench::program::{self, Common, usage};
 use clap::{Parser, ValueEnum};
 use std::process::ExitCode;
@@ -71,7 +72,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let device = common.open()?;
     for (index, subject) in subjects.iter().enumerate() {
         if index > 0 {
-            println!();
+            output::print("")?;
         }
         match subject {
             Subject::Devices => devices::devices(common, &device)?,

@@ -40,7 +40,7 @@ struct Arguments {
     #[arg(long, value_name = "SPLIT,…", value_delimiter = ',', default_value = "even")]
     split: Vec<Split>,
     /// Devices: as many of the GPUs, over and over if there are fewer [default: all GPUs; 2 on the simulator].
-    #[arg(long, value_parser = program::count)]
+    #[arg(long, value_parser = program::few)]
     devices: Option<usize>,
     /// Times that each contestant takes its turn.
     #[arg(long, default_value_t = 5, value_parser = program::count)]
@@ -52,7 +52,7 @@ struct Arguments {
     #[arg(long, conflicts_with = "sweep")]
     candidates: bool,
     /// Start so many processes, each with a GPU of its own, or a simulated device.
-    #[arg(long, value_parser = program::count, conflicts_with_all = ["devices", "sweep", "candidates", "world"])]
+    #[arg(long, value_parser = program::few, conflicts_with_all = ["devices", "sweep", "candidates", "world"])]
     processes: Option<usize>,
     /// Be one of the processes that torchrun, mpirun or srun has started.
     #[arg(long, conflicts_with_all = ["devices", "sweep", "candidates"])]
@@ -119,6 +119,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
+    arguments.common.ensure_files()?;
     match arguments.processes {
         Some(processes) => return processes::start(processes),
         None if arguments.world => return processes::run(arguments),
@@ -191,7 +192,7 @@ fn open(arguments: &Arguments) -> Result<DeviceGroup> {
 const COLUMNS: [Column; 17] = [
     Column::number("rows", "rows", 6),
     Column::number("cols", "cols", 6),
-    Column::number("element_bytes", "bytes", 2),
+    Column::number("element_bytes", "element, bytes", 2),
     Column::text("split", "split", 6),
     Column::number("devices", "devices", 1),
     Column::text("kernel", "kernel", 10),
