@@ -2,7 +2,8 @@
 # Runs every test that runs on a GPU under compute-sanitizer's four tools, and each kernel that is broken on purpose under the tool
 # that is to see it. On one H200 with 32 cores that takes seven minutes.
 #   sanitize.sh FOLDER      the folder for the reports
-# A line for each program and tool says what came of it; processes.txt has one for each process. Exits 1 unless all ended and nothing was found.
+# A line for each program and tool says what came of it. Exits 1 unless all ended and nothing was found. processes.txt has a line for each process:
+# tool, program, share of the cases, tests, exit, tests that passed, seconds, their names, what the tool said.
 #
 # TOOLS, TESTS: only these tools, programs. JOBS: processes at a time, as many as there are cores if it is not set. SECONDS_ALL: how long all
 # may take, 420; what has not ended then is ended, and said to be NOT DONE.
@@ -117,7 +118,7 @@ process='
     left=$((end - $(date +%s)))
     log=$out/$tool-$name-$(echo "$1" | sed "s/.*:://")-$(echo "$share" | tr / -).log
     start=$(date +%s)
-    code=124
+    code=124 tests=$#
     if [ $left -gt 0 ]; then
         case $share in
             on_request) how=--ignored ;;
@@ -127,10 +128,11 @@ process='
         timeout -k 5 $left compute-sanitizer --tool $tool --report-api-errors no --error-exitcode 9 \
             "$programs/tests/$name" --exact $how "$@" > "$log" 2>&1
         code=$?
+        grep -q "were skipped on a GPU" "$log" && code=no-gpu
     fi
     passed=$(sed -n "s/^test result: .* \([0-9]*\) passed.*/\1/p" "$log" 2> /dev/null)
     summary=$(grep -h "ERROR SUMMARY\|RACECHECK SUMMARY" "$log" 2> /dev/null | tail -n 1 | sed "s/^=* *//")
-    echo "$tool $name $share ${BROKEN:-$#} $code ${passed:-0} $(($(date +%s) - start)) $summary" >> "$out/processes.txt"
+    echo "$tool $name $share ${BROKEN:-$tests} $code ${passed:-0} $(($(date +%s) - start)) $(echo "$*" | tr " " ,) $summary" >> "$out/processes.txt"
 '
 
 for tool in $tools; do processes "$tool"; done > "$out/all.txt"
@@ -138,7 +140,7 @@ for tool in $tools; do processes "$tool"; done > "$out/all.txt"
     # Those in shares begin first, for they are the longest.
     grep '/[2-9] \|/1[0-9] ' "$out/all.txt"
     grep -v '/[2-9] \|/1[0-9] ' "$out/all.txt"
-    if [ -z "$TESTS" ]; then
+    if [ -z "$TESTS" ] && [ -x "$programs/tests/broken" ]; then
         for tool in $tools; do echo "$tool broken broken sound"; done
         echo "$broken" | sed -n 's/^\([a-z]*\) \([a-z_]*\)$/\1 broken broken \2/p' | grep "^\($(echo $tools | sed 's/ /\\|/g')\) "
     fi

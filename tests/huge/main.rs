@@ -1,0 +1,352 @@
+//! More than 2³² elements through every kernel, on request: `cargo test --release --test huge -- --ignored --nocapture`. On an H200 that
+//! takes a minute and 72 GB; on a GPU of less memory, what fits. Sources are filled and results compared on the device.
+//!
+//! A kernel counts if a plan that launches it moved more than 2³² elements, or words of an element, and each byte came to its place.
+
+mod pattern;
+
+use bytemuck::Pod;
+use half::f16;
+use pattern::{Origin, fill, mistakes};
+use std::collections::BTreeSet;
+use std::time::Instant;
+use study::Outcome;
+use transpose::{
+    Batch, Carry, Conjugate, Device, DeviceMatrix, DeviceTensor, Error, InPlace, InPlaceOptions,
+    InPlacePlan, MatrixView, MatrixViewMut, Number, Plan, Strategy,
+};
+
+/// Kernels that cannot have so many elements, and why.
+const EXCEPT: [(&str, &str); 3] = [
+    ("fused", "refused: the stages count super-elements in 31 bits"),
+    ("flags", "refused: the stages count super-elements in 31 bits"),
+    ("leaders", "refused, or its super-elements are short: see leaders_short"),
+];
+
+/// What has been run.
+struct Tried {
+    device: Device,
+    /// Kernels, without the bytes of their words.
+    kernels: BTreeSet<String>,
+    /// Kernels with them: each is run once for a shape that several can serve.
+    entries: BTreeSet<String>,
+    start: Instant,
+}
+
+impl Tried {
+    fn new(device: &Device) -> Self {
+        let (kernels, entries) = Default::default();
+        Tried { device: device.clone(), kernels, entries, start: Instant::now() }
+    }
+
+    /// Whether a plan has a kernel that has not been tried.
+    fn is_new(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| !self.entries.contains(*name))
+    }
+
+    /// Notes that these kernels have done such a move without a mistake.
+    fn note(&mut self, names: &[&str], what: &str, wrong: u64) {
+        assert_eq!(wrong, 0, "{names:?}: bytes of {what} are wrong");
+        let kernels: BTreeSet<_> = names.iter().map(|name| name.to_string()).collect();
+        let list = kernels.iter().cloned().collect::<Vec<_>>().join(", ");
+        println!("{:6.1} s  {list}: {what}", self.start.elapsed().as_secs_f64());
+        for name in kernels {
+            let (kernel, _) = name.rsplit_once("_b").unwrap_or((&name, ""));
+            self.kernels.insert(kernel.to_owned());
+            self.entries.insert(name);
+        }
+    }
+
+    /// An array for results that is no pattern, or `None`, which is said, where memory is short.
+    fn room<T: Pod>(&self, shape: &[usize]) -> Option<DeviceTensor<T>> {
+        match DeviceTensor::zeroed(&self.device, shape) {
+            Ok(array) => Some(array),
+            Err(Error::OutOfMemory { bytes, .. }) => {
+                println!("NOT TRIED: {shape:?} of {} bytes needs {bytes} more", size_of::<T>());
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn filled<T: Pod>(&self, shape: &[usize]) -> Option<DeviceTensor<T>> {
+        let mut array = self.room(shape)?;
+        fill(&mut array);
+        Some(array)
+    }
+
+    /// An array in another order of axes, by every kernel that can and has not been tried.
+    fn permuted<T: Pod>(&mut self, shape: &[usize], order: &[usize]) {
+        let lengths: Vec<usize> = order.iter().map(|&axis| shape[axis]).collect();
+        let Some(src) = self.filled::<T>(shape) else { return };
+        let Some(mut dst) = self.room::<T>(&lengths) else { return };
+        let view = src.view().permute_axes(order).unwrap();
+        for plan in Plan::moving_candidates(view, &mut dst).unwrap() {
+            if self.is_new(&plan.kernel_names()) {
+                dst.fill(T::zeroed()).unwrap();
+                plan.run(view, &mut dst).unwrap();
+                self.compare(&plan.kernel_names(), &dst, shape, order, None);
+            }
+        }
+    }
+
+    fn compare<T: Pod>(
+        &mut self,
+        names: &[&str],
+        dst: &DeviceTensor<T>,
+        shape: &[usize],
+        order: &[usize],
+        flipped: Option<usize>,
+    ) {
+        let axes = axes(shape, order);
+        let origin = Origin { axes: &axes, source_bytes: size_of::<T>(), flipped };
+        let what = format!("{shape:?} by {order:?} of {} bytes", size_of::<T>());
+        self.note(names, &what, mistakes(dst, origin));
+    }
+
+    /// The same of complex numbers that are conjugated.
+    fn conjugated<T: Conjugate>(&mut self, shape: &[usize], order: &[usize]) {
+        let lengths: Vec<usize> = order.iter().map(|&axis| shape[axis]).collect();
+        let Some(src) = self.filled::<T>(shape) else { return };
+        let Some(mut dst) = self.room::<T>(&lengths) else { return };
+        let view = src.view().permute_axes(order).unwrap();
+        for plan in Plan::conjugating_candidates(view, &mut dst).unwrap() {
+            if self.is_new(&plan.kernel_names()) {
+                dst.fill(T::zeroed()).unwrap();
+                plan.run(view, &mut dst).unwrap();
+                self.compare(&plan.kernel_names(), &dst, shape, order, Some(size_of::<T>() - 1));
+            }
+        }
+    }
+
+    /// A matrix by every strategy and every candidate that has not been tried.
+    fn transposed<T: Pod>(&mut self, rows: usize, cols: usize) {
+        let Some(src) = self.filled::<T>(&[rows, cols]) else { return };
+        let Some(mut dst) = self.room::<T>(&[cols, rows]) else { return };
+        let from: MatrixView<'_, T> = src.view().try_into().unwrap();
+        let mut plans = Plan::candidates(from, matrix(&mut dst)).unwrap();
+        for &strategy in Strategy::ALL {
+            plans.extend(Plan::new(from, matrix(&mut dst), strategy));
+        }
+        for plan in plans {
+            if self.is_new(&plan.kernel_names()) {
+                dst.fill(T::zeroed()).unwrap();
+                plan.run(from, matrix(&mut dst)).unwrap();
+                self.compare(&plan.kernel_names(), &dst, &[rows, cols], &[1, 0], None);
+            }
+        }
+    }
+
+    /// Small matrices one after the other.
+    fn batched<T: Pod>(&mut self, count: usize, side: usize) {
+        let rows = [count * side, side];
+        let Some(src) = self.filled::<T>(&rows) else { return };
+        let Some(dst) = self.room::<T>(&rows) else { return };
+        let src = DeviceMatrix::try_from(src).unwrap();
+        let mut dst = DeviceMatrix::try_from(dst).unwrap();
+        let batch = Batch { count, src_stride: side * side, dst_stride: side * side };
+        let from = src.window(0, side, side, side).unwrap();
+        let mut to = dst.window_mut(0, side, side, side).unwrap();
+        let plan = Plan::batched(from, to.reborrow(), batch).unwrap();
+        plan.run(from, to).unwrap();
+        let (names, dst) = (plan.kernel_names(), DeviceTensor::from(dst));
+        self.compare(&names, &dst, &[count, side, side], &[0, 2, 1], None);
+    }
+
+    /// The copy that the classic kernels are measured beside.
+    fn copied(&mut self, rows: usize, cols: usize) {
+        let Some(src) = self.filled::<u8>(&[rows, cols]) else { return };
+        let Some(mut dst) = self.room::<u8>(&[rows, cols]) else { return };
+        let from: MatrixView<'_, u8> = src.view().try_into().unwrap();
+        let plan = Plan::copy(from, matrix(&mut dst)).unwrap();
+        plan.run(from, matrix(&mut dst)).unwrap();
+        self.compare(&plan.kernel_names(), &dst, &[rows, cols], &[0, 1], None);
+    }
+
+    /// A matrix in its own memory.
+    fn in_place<T: Pod>(
+        &mut self,
+        (rows, cols): (usize, usize),
+        algorithm: InPlace,
+        options: InPlaceOptions,
+    ) {
+        let Some(matrix) = self.filled::<T>(&[rows, cols]) else { return };
+        let mut matrix = DeviceMatrix::try_from(matrix).unwrap();
+        let what = format!("{rows} × {cols} of {} bytes in place, {algorithm}", size_of::<T>());
+        let mut plan = match InPlacePlan::with_options(&matrix, algorithm, &options) {
+            Ok(plan) => plan,
+            Err(Error::NotServed { reason, .. }) => return println!("refused: {what}: {reason}"),
+            Err(error) => panic!("{what}: {error}"),
+        };
+        let steps = plan.run_step_by_step(&mut matrix).unwrap();
+        let names: Vec<_> = steps.iter().map(|step| step.0).filter(|n| n.contains("_b")).collect();
+        let axes = axes(&[rows, cols], &[1, 0]);
+        let origin = Origin { axes: &axes, source_bytes: size_of::<T>(), flipped: None };
+        self.note(&names, &what, mistakes(&DeviceTensor::from(matrix), origin));
+    }
+
+    /// Bytes that become numbers of two bytes on the way.
+    fn computed(&mut self, kernel: &str, shape: &[usize], order: &[usize]) {
+        let lengths: Vec<usize> = order.iter().map(|&axis| shape[axis]).collect();
+        let Some(src) = self.filled::<u8>(shape) else { return };
+        let Some(mut dst) = self.room::<u16>(&lengths) else { return };
+        src.view().permute_axes(order).unwrap().convert_into(&mut dst).unwrap();
+        let axes = axes(shape, order);
+        let origin = Origin { axes: &axes, source_bytes: 1, flipped: None };
+        let what = format!("{shape:?} by {order:?}, u8 to u16");
+        self.note(&[kernel], &what, mistakes(&dst, origin));
+    }
+
+    /// The kernels of the texts that move elements as they are. Those that add to fields have the same loop over records.
+    fn studies(&mut self, rows: usize, cols: usize) {
+        const TILE: usize = 32;
+        let Some(src) = self.filled::<u8>(&[rows, cols]) else { return };
+        let (down, across) = ((rows / TILE, TILE * cols), (cols / TILE, TILE));
+        for &kernel in study::Kernel::ALL {
+            let axes = match kernel.outcome() {
+                Outcome::Copy => vec![(rows, cols), (cols, 1)],
+                Outcome::Transpose => vec![(cols, 1), (rows, cols)],
+                Outcome::FineGrained => vec![down, (TILE, 1), across, (TILE, cols)],
+                Outcome::CoarseGrained => vec![across, (TILE, cols), down, (TILE, 1)],
+                _ => continue,
+            };
+            let (dst_rows, dst_cols) = kernel.outcome().dst_shape(rows, cols);
+            // One with gaps is the library's padded kernel.
+            if kernel.dst_ld(1, rows, cols) != dst_cols {
+                continue;
+            }
+            let Some(mut dst) = self.room::<u8>(&[dst_rows, dst_cols]) else { return };
+            let from: MatrixView<'_, u8> = src.view().try_into().unwrap();
+            study::run(kernel, kernel.default_block(), from, matrix(&mut dst)).unwrap();
+            let origin = Origin { axes: &axes, source_bytes: 1, flipped: None };
+            let name = format!("study {kernel}");
+            self.note(&[&name], &format!("{rows} × {cols} of 1 byte"), mistakes(&dst, origin));
+        }
+    }
+}
+
+/// An array of two axes as a matrix to write.
+fn matrix<T: Pod>(array: &mut DeviceTensor<T>) -> MatrixViewMut<'_, T> {
+    array.view_mut().try_into().unwrap()
+}
+
+/// The axes of a permuted array, as its elements lie in the source.
+fn axes(shape: &[usize], order: &[usize]) -> Vec<(usize, usize)> {
+    let stride = |axis: usize| shape[axis + 1..].iter().product();
+    order.iter().map(|&axis| (shape[axis], stride(axis))).collect()
+}
+
+/// Shapes for every kernel.
+fn all(device: &Device) -> Tried {
+    let mut tried = Tried::new(device);
+    let default = InPlaceOptions::default();
+    // The ladder, and the kernels of `Strategy::Auto`.
+    tried.copied(65536, 65552);
+    tried.transposed::<u8>(65536, 65552);
+    tried.transposed::<u8>(65537, 65539);
+    tried.transposed::<[u8; 3]>(65536, 65552);
+    tried.transposed::<[u8; 3]>(65537, 65539);
+    tried.transposed::<[u8; 5]>(65537, 65539);
+    tried.transposed::<u8>(1_431_655_777, 3);
+    tried.transposed::<u8>(3, 1_431_655_777);
+    tried.transposed::<u32>(30, 143_165_584);
+    // Elements of 300 bytes: of 75 words each.
+    tried.transposed::<[u32; 75]>(7777, 8200);
+    tried.batched::<u8>(16_777_221, 16);
+    // Arrays of any rank.
+    tried.permuted::<u8>(&[1 << 20, 17, 3, 81], &[1, 3, 0, 2]);
+    tried.permuted::<u16>(&[1625, 1627, 1629], &[1, 0, 2]);
+    tried.permuted::<u32>(&[1625, 1627, 1629], &[2, 1, 0]);
+    tried.conjugated::<[f16; 2]>(&[1625, 1627, 1629], &[2, 1, 0]);
+    tried.computed("compute_tiles", &[65536, 65552], &[1, 0]);
+    tried.computed("compute_pixels", &[65536, 21846, 3], &[0, 2, 1]);
+    tried.computed("compute_units", &[65537, 65539], &[0, 1]);
+    // In place.
+    tried.in_place::<u8>((65552, 65552), InPlace::Auto, default);
+    tried.in_place::<u32>((65537, 65537), InPlace::Auto, default);
+    tried.in_place::<[u8; 3]>((65537, 65537), InPlace::Auto, default);
+    tried.in_place::<u8>((70000, 61440), InPlace::Auto, default);
+    tried.in_place::<u8>((65537, 65539), InPlace::Auto, default);
+    tried.in_place::<u32>((1 << 25, 129), InPlace::Auto, default);
+    tried.in_place::<u32>((129, 1 << 25), InPlace::Auto, default);
+    tried.in_place::<u32>((3, 1_431_655_777), InPlace::Auto, default);
+    tried.in_place::<[u8; 7]>((1_431_655_777, 3), InPlace::Auto, default);
+    tried.in_place::<u8>((1 << 25, 256), InPlace::TwoStage, default);
+    tried.in_place::<u32>((1 << 25, 256), InPlace::TwoStage, default);
+    tried.in_place::<u8>((1 << 25, 130), InPlace::TwoStage, default.carry(Carry::SharedMemory));
+    tried.in_place::<u8>((65537, 65539), InPlace::Decomposed, default);
+    tried.in_place::<u8>((70000, 61440), InPlace::Decomposed, default.stage_rows(true));
+    tried.in_place::<u8>((1 << 16, 1 << 17), InPlace::CycleFollowing, default);
+    tried.in_place::<u8>((66560, 65536), InPlace::FourStageFused, default);
+    tried.in_place::<u8>((66560, 65536), InPlace::ThreeStage, default.flags((1, false)));
+    tried.studies(65536, 65568);
+    tried
+}
+
+/// The kernels that ship, by their PTX.
+fn shipped() -> BTreeSet<String> {
+    let names = transpose::raw::images().flat_map(|image| {
+        let ptx = image.ptx().into_owned();
+        let entries = ptx.lines().filter_map(|line| line.strip_prefix(".visible .entry "));
+        let kernels = entries.filter_map(|rest| rest.split_once("_b"));
+        kernels.map(|(kernel, _)| kernel.to_owned()).collect::<Vec<_>>()
+    });
+    names.collect()
+}
+
+#[test]
+#[ignore = "needs a minute and 72 GB of a GPU's memory"]
+fn on_a_gpu() {
+    let Some(device) = transpose_tests::gpu() else { return };
+    let tried = all(&device);
+    let missing: Vec<_> = shipped().into_iter().filter(|k| !tried.kernels.contains(k)).collect();
+    println!("{} kernels; not: {missing:?}", tried.kernels.len());
+    let unexplained: Vec<_> =
+        missing.iter().filter(|kernel| EXCEPT.iter().all(|(except, _)| except != kernel)).collect();
+    assert!(unexplained.is_empty(), "no kernel of {unexplained:?} had 2³² elements");
+}
+
+/// The pattern and the search for mistakes are what they are said to be, where the host can look.
+#[test]
+fn mistakes_are_counted() {
+    fn check<T: Number>(device: &Device) {
+        let mut tried = Tried::new(device);
+        let mut src = tried.filled::<T>(&[7, 30, 9]).unwrap();
+        let host = src.to_host().unwrap();
+        let bytes: &[u8] = bytemuck::cast_slice(&host);
+        let expected = |at: usize| (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+        assert!(bytes.iter().enumerate().all(|(at, &byte)| u64::from(byte) == expected(at)));
+        tried.permuted::<T>(&[7, 30, 9], &[2, 0, 1]);
+        assert!(!tried.kernels.is_empty());
+        let axes = axes(&[7, 30, 9], &[0, 1, 2]);
+        let origin = Origin { axes: &axes, source_bytes: size_of::<T>(), flipped: None };
+        assert_eq!(mistakes(&src, origin), 0);
+        // Two elements change places, and a byte is another one.
+        let mut wrong = host.clone();
+        bytemuck::cast_slice_mut::<T, u8>(&mut wrong)[77 * size_of::<T>()] ^= 4;
+        src.copy_from_host(&wrong).unwrap();
+        assert_eq!(mistakes(&src, origin), 1);
+    }
+    let device = Device::simulated();
+    check::<u8>(&device);
+    check::<u32>(&device);
+    check::<f64>(&device);
+    let mut tried = Tried::new(&device);
+    tried.computed("compute_tiles", &[40, 50], &[1, 0]);
+    tried.conjugated::<[f16; 2]>(&[40, 50], &[1, 0]);
+    tried.transposed::<[u8; 3]>(70, 40);
+    tried.batched::<u8>(50, 16);
+    tried.copied(64, 40);
+    tried.in_place::<u16>((70, 40), InPlace::Auto, InPlaceOptions::default());
+    tried.studies(64, 96);
+    assert!(tried.kernels.len() > 20, "{:?}", tried.kernels);
+}
+
+/// Matrices of so many elements on the simulator, whose results the host compares.
+#[test]
+#[ignore = "needs minutes and 14 GB"]
+fn on_the_simulator() {
+    let mut tried = Tried::new(&Device::simulated());
+    tried.transposed::<u8>(65536, 65552);
+    tried.transposed::<u8>(65537, 65539);
+}
