@@ -22,6 +22,8 @@ pub(super) struct Tally {
     pub cols: f64,
     /// Words that are loaded one by one.
     pub loaded: f64,
+    /// Sectors that warps ask for more than once to do so: the rows of short ones have few words beside each other.
+    pub asked_again: f64,
     /// Words that are stored one by one, and columns of them.
     pub stored: [f64; 2],
 }
@@ -32,6 +34,8 @@ pub(super) struct BoxTally {
     pub moved: f64,
     /// Sectors of the destination that a box stores a part of, and nothing else of the box's lies in.
     pub in_part: f64,
+    /// Stretches of the source that start or end inside the 64 bytes that memory reads at a time.
+    pub uneven: f64,
     /// Boxes.
     pub boxes: f64,
     /// Bytes of shared memory of a block.
@@ -72,6 +76,8 @@ struct Weights {
     /// which few are like that, but by the speeds of seven shapes of tile: of 64 × 64, 128 × 32 and 32 × 64 words of 4 bytes the first is fastest. So
     /// chosen, tiles of the 57 permutations of the literature reach 0.93 of a copy in the mean for 1 byte, where the others choose ones of 0.89.)
     by_vectors: [f64; 3],
+    /// Of a row or a column where words are vectors: nothing is transposed in registers. (By 90 random moves, all ways.)
+    wide_rows_by_vectors: f64,
     /// What narrow words take of that. (By four of the permutations of the literature, which boxes would take else.)
     narrow_by_vectors: [f64; 5],
     /// Of a byte of a sector, where tiles move it.
@@ -82,8 +88,9 @@ struct Weights {
     row: [f64; 5],
     /// Of a column of a tile.
     col: [f64; 5],
-    /// Of a word that `tiles` loads by itself, or stores so.
+    /// Of a word that `tiles` loads by itself, or stores so; and of a sector that is asked for again.
     loaded: [f64; 5],
+    asked_again: [f64; 5],
     stored: [f64; 5],
     /// Of a column of such.
     stored_col: [f64; 5],
@@ -98,8 +105,13 @@ struct Weights {
     /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first.
     box_moved: [f64; 5],
     box_crowded: [f64; 5],
+    /// Of the same byte, for each 8 KiB of shared memory above the first, or 16 of narrow words, where short rows have gaps behind them: the more a block moves, the longer it
+    /// takes from when it has such sectors fetched to when it stores them. (By boxes of 6 to 32 KiB side by side, on an H200.)
+    box_gaps: [f64; 5],
     /// Of a sector that a box stores a part of: it is loaded, changed, and stored again.
     in_part: [f64; 5],
+    /// Of a stretch of the source that is uneven.
+    uneven: [f64; 5],
     /// Of a box.
     box_: [f64; 5],
     /// Of an instruction that loads or stores a box.
@@ -115,12 +127,14 @@ struct Weights {
 
 const WEIGHTS: Weights = Weights {
     by_vectors: [0.92, 29.4, 942.0],
+    wide_rows_by_vectors: 20.0,
     narrow_by_vectors: [0.85, 0.9, 1.0, 1.0, 1.0],
     moved: [0.56, 0.60, 0.95, 0.98, 0.95],
     warp: [1800.0, 1550.0, 350.0, 120.0, 110.0],
     row: [5.7, 5.0, 3.0, 1.0, 5.0],
     col: [26.0, 5.0, 5.0, 10.0, 3.0],
     loaded: [0.17, 0.25, 0.1, 0.0, 0.0],
+    asked_again: [0.0, 0.0, 0.8, 1.0, 0.0],
     stored: [0.9, 1.8, 0.6, 0.6, 0.0],
     stored_col: [128.0, 100.0, 42.0, 24.0, 0.0],
     word: [2.7, 3.7, 6.8, 15.0, 30.0],
@@ -129,7 +143,9 @@ const WEIGHTS: Weights = Weights {
     beside_steps: [0.4, 0.9, 1.0, 1.0, 2.4],
     box_moved: [0.75, 0.60, 0.75, 0.59, 0.57],
     box_crowded: [0.11, 0.11, 0.11, 0.10, 0.12],
+    box_gaps: [0.25, 0.25, 0.12, 0.15, 0.2],
     in_part: [25.0, 42.0, 32.0, 44.0, 15.0],
+    uneven: [0.0, 0.0, 10.0, 10.0, 10.0],
     box_: [7500.0, 7400.0, 5600.0, 5200.0, 6200.0],
     load: [0.0, 0.0, 0.0, 5.6, 6.9],
     gather: [2.5, 2.8, 2.0, 2.0, 1.0],
@@ -146,9 +162,19 @@ fn of_width(word: Width) -> usize {
 /// What moving in tiles costs.
 pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
     let (w, k) = (&WEIGHTS, of_width(word));
-    let Tally { moved, blocks, warps, rows, cols, loaded, stored: [stored, stored_cols] } = tally;
+    let Tally {
+        moved,
+        blocks,
+        warps,
+        rows,
+        cols,
+        loaded,
+        asked_again,
+        stored: [stored, stored_cols],
+    } = tally;
     if loaded + stored == 0.0 {
-        let cost = moved * w.by_vectors[0] + (rows + cols) * w.by_vectors[1];
+        let line = if word == Width::B16 { w.wide_rows_by_vectors } else { w.by_vectors[1] };
+        let cost = moved * w.by_vectors[0] + (rows + cols) * line;
         let cost = (cost + blocks * w.by_vectors[2]) * w.narrow_by_vectors[k];
         return cost.max(*moved);
     }
@@ -157,6 +183,7 @@ pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
         + rows * w.row[k]
         + cols * w.col[k]
         + loaded * w.loaded[k]
+        + asked_again * w.asked_again[k]
         + stored * w.stored[k]
         + stored_cols * w.stored_col[k];
     cost.max(*moved)
@@ -165,9 +192,8 @@ pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
 /// Bytes of shared memory above which blocks of boxes are slower.
 const CROWDED: f64 = (16 << 10) as f64;
 
-/// What the same costs more for each byte of a sector, where short rows have gaps behind them. (Boxes of 24 KiB were a fifth slower than the model said,
-/// beside ones of 6, on an H200.)
-const CROWDED_GAPS: f64 = 0.25;
+/// The same where short rows have gaps behind them, of words of 4 bytes and more.
+const CROWDED_GAPS: f64 = (8 << 10) as f64;
 
 /// What boxes cost at least for each byte of a sector: they were never seen to be much faster.
 const BEST: f64 = 1.08;
@@ -178,6 +204,7 @@ pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally) -> f64 {
     let BoxTally {
         moved,
         in_part,
+        uneven,
         boxes,
         shared,
         loaded,
@@ -187,16 +214,18 @@ pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally) -> f64 {
         entries,
         has_short_rows,
     } = tally;
-    let crowded = (shared / CROWDED - 1.0).max(0.0);
-    let crowded_gaps = if *has_short_rows { crowded * CROWDED_GAPS } else { 0.0 };
+    let above = |most: f64| (shared / most - 1.0).max(0.0);
+    let most = if word.bytes() < 4 { CROWDED } else { CROWDED_GAPS };
+    let gaps = if *has_short_rows { above(most) * w.box_gaps[k] } else { 0.0 };
     let of_box = w.box_[k]
         + loaded * w.load[k]
         + gathered * w.gather[k]
         + ends * w.end[k]
         + joints * w.joint[k]
         + entries * w.entry[k];
-    let cost = moved * (w.box_moved[k] + crowded * w.box_crowded[k] + crowded_gaps)
+    let cost = moved * (w.box_moved[k] + above(CROWDED) * w.box_crowded[k] + gaps)
         + in_part * w.in_part[k]
+        + uneven * w.uneven[k]
         + boxes * of_box;
     cost.max(moved * BEST)
 }
@@ -234,7 +263,7 @@ pub(super) fn fewest_sectors(canonical: &Canonical) -> f64 {
 
 /// What a sector costs that a gap follows, where it is fetched before it is stored, and where it is not, of words of 4 bytes and more
 /// or of less. (By rows of 36 to 272 bytes with gaps, on an H200.)
-const FETCHED_GAP: f64 = 35.0;
+const FETCHED_GAP: f64 = 45.0;
 const GAP: f64 = 80.0;
 const NARROW_GAP: f64 = 150.0;
 

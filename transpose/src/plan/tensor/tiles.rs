@@ -4,6 +4,7 @@ use super::canonical::{Axis, Canonical, divided};
 use super::cuts::{Cut, Placed, Side};
 use super::gaps::Gaps;
 use super::model::{Tally, cost_of_gaps, cost_of_tiles, idle};
+use super::sectors::SECTOR;
 use super::{Block, launch, params_of};
 use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::facts::Facts;
@@ -94,10 +95,25 @@ fn choice<'a>(
         rows: all_rows,
         cols: all_cols,
         loaded: singly(cols, words),
+        asked_again: if cols.aligned < VECTOR {
+            all_rows * asked_again(canonical, cols)
+        } else {
+            0.0
+        },
         stored: [singly(rows, words), singly(rows, all_cols)],
     };
     let cost = (gaps + cost_of_tiles(canonical.word, &tally)) * idle(blocks, facts);
     Some(Choice { rows, cols, cost })
+}
+
+/// Sectors of a row that warps ask for beyond those that it lies in, where the words of a thread's vector are as far apart as a row has vectors.
+fn asked_again(canonical: &Canonical, cols: &Placed) -> f64 {
+    let (word, words) = (canonical.word_bytes(), cols.cut.words);
+    let vector = TileShape::vector(canonical.word) as usize;
+    let beside = words.div_ceil(vector);
+    let times = words.div_ceil(beside).min(vector);
+    let of = |words: usize| (words * word + SECTOR - word) as f64 / SECTOR as f64;
+    (times as f64 * of(beside) - of(words)).max(0.0)
 }
 
 /// What a tile takes of a block.

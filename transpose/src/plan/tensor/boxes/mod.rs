@@ -9,7 +9,7 @@ use super::canonical::Canonical;
 use super::cuts::{Gapped, Side};
 use super::gaps::Gaps;
 use super::model::{BoxTally, cost_of_boxes, idle};
-use super::sectors::{sectors, sectors_in_part, sectors_of_one};
+use super::sectors::{SECTOR, sectors, sectors_in_part, sectors_of_one};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use held::Held;
@@ -27,8 +27,10 @@ const TRIED: [usize; 11] =
 /// The `most` cheapest launches that move boxes, and their costs, cheapest first; none where one side has no neighbours, or where there
 /// are more axes than the kernel takes.
 pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f64, Launch)> {
-    /// Boxes that are looked at for each cut of the destination's side, the largest that fit first.
-    const LARGEST: usize = 2;
+    /// Boxes that are looked at for each cut of the destination's side, the largest that fit first; and where short rows have gaps behind them.
+    const LARGEST: [usize; 2] = [2, 4];
+    let small = canonical.word_bytes() >= 4 && Gaps::of(canonical).has_short_rows;
+    let largest = LARGEST[usize::from(small)];
     let sides = Side::both(canonical);
     let tried = TRIED.map(|bytes| bytes / canonical.word_bytes());
     let [from, to] = &sides;
@@ -40,7 +42,7 @@ pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f6
         let tiles = sources.iter().rev().filter_map(|source| Tile::of(canonical, [source, target]));
         let choices = tiles.filter_map(|tile| Choice::of(canonical, tile, &sides));
         let choices = choices.filter(|choice| choice.shared() <= facts.block_shared);
-        for mut choice in choices.take(LARGEST) {
+        for mut choice in choices.take(largest) {
             let limit = if best.len() < most { f64::INFINITY } else { best[most - 1].0 };
             let Some(cost) = choice.cost_below(limit, canonical, facts, &sides) else { continue };
             if !best.iter().any(|(_, other)| other.tile == choice.tile) {
@@ -120,11 +122,13 @@ impl Choice {
         let nearest = strides.filter(|&stride| stride >= src.together).min();
         let of_source =
             sectors_of_one(src.together, nearest.unwrap_or(usize::MAX), word, src.aligned);
+        let is_even = src.aligned >= SECTOR && (src.together * word).is_multiple_of(2 * SECTOR);
         let shared = self.shared();
         let entries = (src.count + dst.count + dst.words / held.run) as f64;
         BoxTally {
             moved: sources * of_source + targets * sectors(extent * word, aligned),
             in_part: targets * sectors_in_part(extent * word, aligned),
+            uneven: if is_even { 0.0 } else { sources },
             boxes: boxes as f64,
             shared: shared as f64,
             loaded: held.loaded(word, src),
