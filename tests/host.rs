@@ -17,6 +17,8 @@ on_both_devices! {
     more_streams_than_tiles,
     a_workspace_serves_many_shapes,
     progress_comes_to_its_end,
+    a_watch_that_panics_stops_all_threads,
+    memory_is_locked_for_a_call,
     empty_arrays_and_elements,
     what_cannot_be_is_refused,
     in_place_by_every_algorithm,
@@ -224,6 +226,48 @@ fn progress_comes_to_its_end(device: &Device) {
     let seen = seen.into_inner().unwrap();
     assert!(seen.len() > 2 && seen.is_sorted_by(|before, after| before.done < after.done));
     assert_eq!(seen.last(), Some(&Progress { done: 6300, total: 6300 }));
+}
+
+fn a_watch_that_panics_stops_all_threads(device: &Device) {
+    let host: Vec<u8> = scrambled(90 * 70, 5);
+    for threads in [1, 2, 5] {
+        let mut result = vec![0; host.len()];
+        let src = HostView::matrix(&host, 90, 70).unwrap().t();
+        let dst = HostViewMut::matrix(&mut result, 70, 90).unwrap();
+        let mut workspace = Workspace::new(device, options(5_000, 5_000, 3, threads));
+        let watch = |progress: Progress| assert!(progress.done < 2_000);
+        let moved = std::panic::AssertUnwindSafe(|| {
+            workspace.copy_into_watched(src, dst, &watch).map_err(drop)
+        });
+        assert!(std::panic::catch_unwind(moved).is_err());
+    }
+}
+
+fn memory_is_locked_for_a_call(device: &Device) {
+    for way in WAYS {
+        for shape in [(1, 300), (67, 530), (512, 256)] {
+            by_way::<u32>(device, options(20_000, 9_000, 3, 2).register(true), shape, way);
+        }
+    }
+    for algorithm in [HostInPlace::Frontier, HostInPlace::Panels, HostInPlace::Auto] {
+        in_place::<u64>(device, HostOptions::default().register(true), algorithm, (90, 41));
+    }
+    // Two arrays of which one starts in the page in which the other ends.
+    let host: Vec<u32> = scrambled(2 * 300 * 200, 6);
+    let mut results = vec![0; host.len()];
+    let (left, right) = host.split_at(300 * 200);
+    let (first, second) = results.split_at_mut(300 * 200);
+    std::thread::scope(|scope| {
+        for (src, dst) in [(left, first), (right, second)] {
+            let mut workspace = Workspace::new(device, HostOptions::default().register(true));
+            scope.spawn(move || {
+                let src = HostView::matrix(src, 300, 200).unwrap();
+                workspace.transpose_into(src, HostViewMut::matrix(dst, 200, 300).unwrap()).unwrap();
+            });
+        }
+    });
+    assert!(results[..300 * 200] == transposed(300, 200, left));
+    assert!(results[300 * 200..] == transposed(300, 200, right));
 }
 
 fn empty_arrays_and_elements(device: &Device) {

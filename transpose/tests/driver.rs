@@ -69,30 +69,52 @@ fn streams() -> Result<(), Error> {
     graph.replay([(src.view().t(), dst.view_mut())])
 }
 
-/// Every way in which arrays of the host are moved, in several tiles each, by one thread, so that its calls are numbered.
-fn host_arrays() -> Result<(), Error> {
-    const SIDE: usize = 64;
-    let device = &Device::cuda(0)?;
-    let mut options = HostOptions::default();
-    (options.threads, options.streams, options.tile_bytes) = (1, 2, 1 << 13);
-    let square = TensorLayout::contiguous(&[SIDE, SIDE], 4)?;
+const SIDE: usize = 64;
+
+/// A square of the host, and options by which it is moved in several tiles.
+fn square(threads: usize) -> Result<(TensorLayout, HostOptions), Error> {
+    let options = HostOptions::default().threads(threads).streams(2).tile_bytes(1 << 13);
+    Ok((TensorLayout::contiguous(&[SIDE, SIDE], 4)?, options))
+}
+
+/// Every way in which arrays are moved that the device reaches.
+fn pinned_arrays() -> Result<(), Error> {
+    let (device, (square, options)) = (&Device::cuda(0)?, square(1)?);
     let mut workspace = Workspace::new(device, options);
     let src = PinnedBuffer::<u32>::zeroed(device, SIDE * SIDE)?;
     let mut dst = PinnedBuffer::<u32>::zeroed(device, SIDE * SIDE)?;
     let to = HostViewMut::pinned(&mut dst, &square)?;
     workspace.transpose_into(HostView::pinned(&src, &square)?, to)?;
-    let (pageable, mut result) = (vec![1u32; SIDE * SIDE], vec![0; SIDE * SIDE]);
-    let to = HostViewMut::new(&mut result, &square)?;
-    workspace.transpose_into(HostView::new(&pageable, &square)?, to)?;
     for algorithm in [HostInPlace::Frontier, HostInPlace::ThreeStage] {
         let matrix = HostViewMut::pinned(&mut dst, &square)?;
         workspace.transpose_in_place(matrix, algorithm)?;
     }
+    Ok(())
+}
+
+/// Every way through the ring, by so many threads.
+fn pageable_arrays(threads: usize) -> Result<(), Error> {
+    let (device, (square, options)) = (&Device::cuda(0)?, square(threads)?);
+    let mut workspace = Workspace::new(device, options);
+    let (pageable, mut result) = (vec![1u32; SIDE * SIDE], vec![0; SIDE * SIDE]);
+    let to = HostViewMut::new(&mut result, &square)?;
+    workspace.transpose_into(HostView::new(&pageable, &square)?, to)?;
     for algorithm in [HostInPlace::Pairs, HostInPlace::Panels] {
         let matrix = HostViewMut::new(&mut result, &square)?;
         workspace.transpose_in_place(matrix, algorithm)?;
     }
     Ok(())
+}
+
+/// Arrays whose pages are locked for a call.
+fn locked_arrays() -> Result<(), Error> {
+    let (device, (square, options)) = (&Device::cuda(0)?, square(1)?);
+    let mut workspace = Workspace::new(device, options.register(true));
+    let (pageable, mut result) = (vec![1u32; SIDE * SIDE], vec![0; SIDE * SIDE]);
+    let to = HostViewMut::new(&mut result, &square)?;
+    workspace.transpose_into(HostView::new(&pageable, &square)?, to)?;
+    let matrix = HostViewMut::new(&mut result, &square)?;
+    workspace.transpose_in_place(matrix, HostInPlace::Frontier)
 }
 
 fn code_of(error: &Error) -> Option<u32> {
@@ -131,10 +153,37 @@ fn every_call_that_fails_between_streams_is_an_error() {
 #[test]
 fn every_call_that_fails_between_host_arrays_is_an_error() {
     with_recording("every_call_that_fails_between_host_arrays_is_an_error", || {
-        // Where all work has been waited for, it is waited for once more, in case that there was an error before.
-        let silent = |function: &str| is_replaced(function) || function == "cuStreamSynchronize";
-        fail_each_call(host_arrays, code_of, silent);
+        fail_each_call(pinned_arrays, code_of, told_nobody);
+        fail_each_call(|| pageable_arrays(1), code_of, told_nobody);
+        fail_each_call(locked_arrays, code_of, told_nobody);
     });
+}
+
+/// The same where threads fill and empty the ring while a call of one of them fails: all of them end.
+#[test]
+fn every_call_that_fails_beside_other_threads_is_an_error() {
+    with_recording("every_call_that_fails_beside_other_threads_is_an_error", || {
+        fail_each_call(|| pageable_arrays(3), code_of, told_nobody);
+    });
+}
+
+/// Memory that the driver does not lock goes through the ring.
+#[test]
+fn memory_that_cannot_be_locked_is_moved_all_the_same() {
+    with_recording("memory_that_cannot_be_locked_is_moved_all_the_same", || {
+        for already_locked in [1, 712] {
+            refuse("cuMemHostRegister_v2", already_locked);
+            locked_arrays().unwrap();
+            let log = take_log();
+            let count = |name: &str| log.iter().filter(|line| line.starts_with(name)).count();
+            assert_eq!((count("cuMemHostRegister"), count("cuMemHostUnregister")), (3, 0));
+        }
+    });
+}
+
+/// Where all work has been waited for, it is waited for once more, in case that there was an error before; pages are unlocked then.
+fn told_nobody(function: &str) -> bool {
+    is_replaced(function) || ["cuStreamSynchronize", "cuMemHostUnregister"].contains(&function)
 }
 
 #[test]

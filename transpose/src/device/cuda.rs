@@ -10,7 +10,7 @@ mod kernels;
 mod memory;
 mod queue;
 
-use super::host_memory::{HostMemory, Retired};
+use super::host_memory::{HostMemory, Registered, Retired};
 use super::{Backend, Mark, Rows, Step, Urgency};
 use crate::launch::Launch;
 use crate::{Error, Facts, MemoryInfo, Result};
@@ -24,6 +24,7 @@ use gpu::{Gpu, Keep};
 use queue::Queue;
 use std::any::Any;
 use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -304,6 +305,11 @@ impl Backend for Cuda {
 
     fn allocate_host(&self, bytes: usize, align: usize) -> Result<HostMemory> {
         HostMemory::page_locked(self.context(), bytes, align)
+    }
+
+    unsafe fn register_host(&self, start: NonNull<u8>, bytes: usize) -> Result<Registered> {
+        // SAFETY: the caller's obligations.
+        unsafe { Registered::with(self.context(), start, bytes) }
     }
 
     fn retired(&self) -> &Retired {

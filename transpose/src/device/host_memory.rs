@@ -91,6 +91,47 @@ impl Drop for HostMemory {
     }
 }
 
+/// Memory of others whose pages are locked until this goes: whoever drops it knows that no work uses the memory any more.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    /// Where the driver has locked it.
+    lock: Option<(Context, NonNull<u8>)>,
+}
+
+// SAFETY: the address is only given to the driver, which takes it from any thread.
+unsafe impl Send for Registered {}
+
+impl Registered {
+    /// Locks the pages of `bytes` > 0 bytes.
+    ///
+    /// # Errors
+    /// What the driver answers: for memory that was registered before, that it may not write, or that the system does not let it lock.
+    ///
+    /// # Safety
+    /// The memory stays the program's until this is dropped.
+    pub unsafe fn with(context: &Context, start: NonNull<u8>, bytes: usize) -> Result<Self> {
+        // SAFETY: the caller's obligation; a drop unlocks it.
+        unsafe { context.register_host(start.as_ptr(), bytes, HostMemoryFlags::PORTABLE) }?;
+        Ok(Registered { lock: Some((context.clone(), start)) })
+    }
+
+    /// For a device to which all memory is alike.
+    #[cfg(feature = "simulator")]
+    pub fn needless() -> Self {
+        Registered { lock: None }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        if let Some((context, start)) = &self.lock {
+            // SAFETY: it was registered with this context, and nothing uses it any more. A failure is one of earlier work, which other
+            // calls report; a context that is lost runs no work, and keeps pages and not addresses.
+            let _ = unsafe { context.unregister_host(start.as_ptr()) };
+        }
+    }
+}
+
 /// Memory whose owner is gone while work that uses it may be under way.
 ///
 /// It is given back when the device has come to the marks behind that work, at the next call; or with the device, which waits for

@@ -13,7 +13,7 @@ mod order;
 #[cfg(feature = "simulator")]
 mod simulated;
 
-pub(crate) use host_memory::HostMemory;
+pub(crate) use host_memory::{HostMemory, Registered};
 pub(crate) use mark::Mark;
 pub(crate) use order::{across, require_one_memory};
 
@@ -30,6 +30,7 @@ use simt::Checks;
 use std::any::Any;
 use std::ffi::c_void;
 use std::fmt;
+use std::ptr::NonNull;
 #[cfg(feature = "simulator")]
 use std::rc::Rc;
 use std::sync::Arc;
@@ -124,6 +125,12 @@ pub(crate) trait Backend: Send + Sync {
 
     /// `bytes > 0` zero bytes of the host's memory for copies that are queued.
     fn allocate_host(&self, bytes: usize, align: usize) -> Result<HostMemory>;
+
+    /// Locks `bytes > 0` bytes of the program's memory.
+    ///
+    /// # Safety
+    /// The memory stays the program's until what is returned is dropped, and no work uses it then.
+    unsafe fn register_host(&self, start: NonNull<u8>, bytes: usize) -> Result<Registered>;
 
     /// Host memory that is given back when the work that uses it is done. All queues of a device have one.
     fn retired(&self) -> &Retired;
@@ -529,6 +536,19 @@ impl Device {
     pub(crate) fn allocate_host(&self, bytes: usize, align: usize) -> Result<HostMemory> {
         self.backend.retired().sweep();
         self.backend.allocate_host(bytes, align)
+    }
+
+    /// Locks `bytes > 0` bytes of the program's memory, so that copies use them where they are.
+    ///
+    /// # Safety
+    /// The memory stays the program's until what is returned is dropped, and no work uses it then.
+    pub(crate) unsafe fn register_host(
+        &self,
+        start: NonNull<u8>,
+        bytes: usize,
+    ) -> Result<Registered> {
+        // SAFETY: the caller's obligations.
+        unsafe { self.backend.register_host(start, bytes) }
     }
 
     /// Gives host memory back once the device has come to the marks.

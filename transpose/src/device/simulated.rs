@@ -1,6 +1,6 @@
 //! The simulator as a device: the shipped PTX, executed on the CPU.
 
-use super::host_memory::{HostMemory, Retired};
+use super::host_memory::{HostMemory, Registered, Retired};
 use super::{Backend, Mark, Rows, Step, Urgency};
 use crate::image::EntryPoint;
 use crate::launch::Launch;
@@ -9,6 +9,7 @@ use crate::{Error, Facts, MemoryInfo, Result};
 use simt::{Checks, Kernel, LaunchConfig, Memory, Options};
 use std::any::Any;
 use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -217,6 +218,10 @@ impl Backend for Simulated {
 
     fn allocate_host(&self, bytes: usize, align: usize) -> Result<HostMemory> {
         HostMemory::ordinary(bytes, align)
+    }
+
+    unsafe fn register_host(&self, _: NonNull<u8>, _: usize) -> Result<Registered> {
+        Ok(Registered::needless())
     }
 
     fn retired(&self) -> &Retired {

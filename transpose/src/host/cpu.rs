@@ -10,9 +10,6 @@ use bytemuck::Pod;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// From this many bytes on, what is written leaves the caches at once: nobody will find it there, and lines need not be read before.
-const FAR: usize = 32 << 20;
-
 /// Transposes a host array into another, whose shape is the source's reversed, by `threads` threads; by all cores if that is 0.
 ///
 /// ```
@@ -64,7 +61,7 @@ pub fn copy_into_watched<T: Pod>(
     axes.sort_by_key(|&axis| std::cmp::Reverse(from.strides()[axis].unsigned_abs()));
     let (from, to) = (from.permute_axes(&axes)?, to.permute_axes(&axes)?);
     let total = to.len() * size;
-    let stores = if total >= FAR { Stores::Far } else { Stores::Near };
+    let stores = Stores::of(total);
     let tiles = Tiles::new(&from, &to, (stores.tile() / size).max(1), stores.lean());
     let work = Work {
         arrays: Arrays { src: src.start(), dst: dst.start_mut() },

@@ -1,20 +1,146 @@
-//! One step on its way: up, into its other order, and down.
+//! Steps on their way through the device: up, into their other order, and down.
 //!
 //! All steps come up in one stream, are turned in a second, and go down in a third one, in order by marks. With a stream for each step
-//! the copies of both directions were seen to take turns, at two thirds of the speed.
+//! the copies of both directions were seen to take turns, at two thirds of the speed. What a step needs of the device is a lane: memory for
+//! what comes up and for what goes down. The streams wait for a lane by themselves, so that the host need not be there in time.
 
 use super::options::Bus;
 use super::plan::aligned;
 use super::schedule::Move;
-use super::stretches::{Arrays, copies, gather, in_memory_order, packed, scatter};
-use crate::Result;
+use super::stretches::{Arrays, Shares, copies, gather, in_memory_order, packed, scatter};
+use super::turn::Stores;
 use crate::device::{Device, Mark, Rows};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
+use crate::{Plan, Result};
 use bytemuck::Pod;
 use smallvec::SmallVec;
 use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
 
-/// The streams that all steps share.
+/// What a step moves.
+pub(super) struct Cargo {
+    parts: SmallVec<[Part; 2]>,
+}
+
+/// One of a step's moves.
+struct Part {
+    moved: Move,
+    /// Where in a slot its elements are, in bytes.
+    at: usize,
+    /// The elements in the order of the host's memory, where they come from and where they go.
+    ordered: [TensorLayout; 2],
+    /// What threads bring to the ring and from it, side by side.
+    shares: [Shares; 2],
+}
+
+/// The two sides of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Up,
+    Down,
+}
+
+impl Cargo {
+    /// Some moves, with elements of so many bytes, each in about so many shares.
+    pub fn new(moves: SmallVec<[Move; 2]>, element_bytes: usize, shares: usize) -> Result<Self> {
+        let mut next = 0;
+        let part = |moved: Move| {
+            let at = next;
+            next += aligned(moved.to.len(), element_bytes);
+            let ordered = [in_memory_order(&moved.from)?, in_memory_order(&moved.to)?];
+            let shares = ordered.map(|ordered| Shares::new(&ordered, shares));
+            Ok(Part { moved, at, ordered, shares })
+        };
+        Ok(Cargo { parts: moves.into_iter().map(part).collect::<Result<_>>()? })
+    }
+
+    /// Shares of one side.
+    pub fn shares(&self, way: Way) -> usize {
+        self.parts.iter().map(|part| part.shares[way as usize].count()).sum()
+    }
+
+    /// Elements that are written.
+    pub fn elements(&self) -> usize {
+        self.parts.iter().map(|part| part.moved.to.len()).sum()
+    }
+
+    /// The elements of a share, and where they lie in a slot, in bytes.
+    fn share<T>(&self, way: Way, number: usize) -> Result<(TensorLayout, usize)> {
+        let mut rest = number;
+        for part in &self.parts {
+            let shares = &part.shares[way as usize];
+            if rest < shares.count() {
+                let (share, before) = shares.get(rest)?;
+                return Ok((share, part.at + before * size_of::<T>()));
+            }
+            rest -= shares.count();
+        }
+        unreachable!("shares are taken by their numbers")
+    }
+}
+
+/// Pinned memory for one step: for what comes up and for what goes down, where a side goes through the ring.
+#[derive(Clone, Copy)]
+pub(super) struct Staging<T>(pub [Option<NonNull<T>>; 2]);
+
+// SAFETY: the memory is pinned memory of the workspace, whose threads each use parts of their own.
+unsafe impl<T: Pod> Send for Staging<T> {}
+// SAFETY: as above.
+unsafe impl<T: Pod> Sync for Staging<T> {}
+
+impl<T: Pod> Staging<T> {
+    /// Whether a side goes through the ring.
+    pub fn has(&self, way: Way) -> bool {
+        self.0[way as usize].is_some()
+    }
+
+    /// Where a byte of the step is.
+    ///
+    /// # Safety
+    /// The byte lies in the step.
+    unsafe fn at(&self, way: Way, byte: usize) -> Option<NonNull<T>> {
+        // SAFETY: the caller's obligation.
+        self.0[way as usize].map(|start| unsafe { start.byte_add(byte) })
+    }
+
+    /// Brings a share of what comes up to the ring.
+    ///
+    /// # Safety
+    /// The cargo fits, lies in the arrays, and nobody else uses the share on either side.
+    pub unsafe fn fill(&self, cargo: &Cargo, share: usize, arrays: &Arrays<T>) -> Result<()> {
+        let (from, at) = cargo.share::<T>(Way::Up, share)?;
+        // SAFETY: the caller's obligations.
+        unsafe {
+            if let Some(staging) = self.at(Way::Up, at) {
+                gather(arrays.src, &from, staging.as_ptr());
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings a share of what has come down to where it belongs.
+    ///
+    /// # Safety
+    /// Those of [`fill`](Self::fill).
+    pub unsafe fn empty(
+        &self,
+        cargo: &Cargo,
+        share: usize,
+        arrays: &Arrays<T>,
+        stores: Stores,
+    ) -> Result<()> {
+        let (to, at) = cargo.share::<T>(Way::Down, share)?;
+        // SAFETY: the caller's obligations.
+        unsafe {
+            if let Some(staging) = self.at(Way::Down, at) {
+                scatter(staging.as_ptr().cast_const(), arrays.dst, &to, stores);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The streams that all steps share: for what comes up, for what is turned, and for what goes down.
 #[derive(Clone, Copy)]
 pub(super) struct Streams<'a> {
     pub up: &'a Device,
@@ -22,163 +148,199 @@ pub(super) struct Streams<'a> {
     pub down: &'a Device,
 }
 
-/// A slot that steps go through one after the other: memory for one step on the device, twice, and in the ring.
-pub(super) struct Flight<'a, T> {
+/// Device memory that steps go through one after the other.
+pub(super) struct Lanes<'a> {
     streams: Streams<'a>,
-    /// Of what comes up and of what goes down.
-    addresses: [u64; 2],
-    /// Pinned memory for what comes up and for what goes down, where a side goes through the ring.
-    staging: [Option<NonNull<T>>; 2],
+    /// Of the first lane.
+    address: u64,
+    /// Of what comes up; as many follow for what goes down, and then the next lane.
+    bytes: usize,
     /// Who brings elements up and down where there is no staging.
     bus: [Bus; 2],
-    under_way: Option<UnderWay>,
+    queue: Mutex<Queue>,
 }
 
-/// What was started and has not ended.
-struct UnderWay {
-    /// Behind it.
-    mark: Mark,
-    /// The moves, and where in the slot their elements are, in bytes.
-    placed: SmallVec<[(Move, usize); 2]>,
+/// What was queued.
+struct Queue {
+    /// The lane of the next step.
+    next: usize,
+    lanes: Vec<Lane>,
 }
 
-// SAFETY: the staging memory is the slot's alone.
-unsafe impl<T: Pod> Send for Flight<'_, T> {}
+/// Marks behind the last step of a lane.
+struct Lane {
+    up: Mark,
+    turned: Mark,
+    gone: Mark,
+    used: bool,
+}
 
-impl<'a, T: Pod> Flight<'a, T> {
+impl<'a> Lanes<'a> {
+    /// So many lanes for steps of so many bytes, one behind the other from an address on.
     pub fn new(
         streams: Streams<'a>,
-        addresses: [u64; 2],
-        staging: [Option<NonNull<T>>; 2],
+        address: u64,
+        bytes: usize,
+        count: usize,
         bus: [Bus; 2],
-    ) -> Self {
-        Flight { streams, addresses, staging, bus, under_way: None }
+    ) -> Result<Self> {
+        let mark = || streams.up.mark(false);
+        let lane = |_| Ok(Lane { up: mark()?, turned: mark()?, gone: mark()?, used: false });
+        let lanes = (0..count).map(lane).collect::<Result<_>>()?;
+        Ok(Lanes { streams, address, bytes, bus, queue: Mutex::new(Queue { next: 0, lanes }) })
     }
 
-    /// Queues all work of a step.
+    /// Queues all work of a step, and puts a mark behind it.
     ///
     /// # Safety
-    /// - What was under way has landed.
-    /// - The moves' layouts lie in the arrays; until the streams' work is done nobody else writes what is read, nor uses what is
-    ///   written. So long the slot's memory lives, which holds the step on the device and in the ring.
-    pub unsafe fn start(&mut self, moves: SmallVec<[Move; 2]>, arrays: &Arrays<T>) -> Result<()> {
-        let size = size_of::<T>();
-        let mut at = 0;
-        let placed: SmallVec<[(Move, usize); 2]> = moves
-            .into_iter()
-            .map(|part| {
-                let start = at;
-                at += aligned(part.to.len(), size);
-                (part, start)
-            })
-            .collect();
-        // SAFETY: the caller's obligations; each move has its own part of the slot.
+    /// - What comes up through staging memory is there.
+    /// - The cargo fits a lane and lies in the arrays; until the streams' work is done nobody else writes what is read, nor uses what is
+    ///   written. So long the lanes' memory lives.
+    pub unsafe fn launch<T: Pod>(
+        &self,
+        cargo: &Cargo,
+        staging: &Staging<T>,
+        arrays: &Arrays<T>,
+        behind: &Mark,
+    ) -> Result<()> {
+        // One step at a time: others would come between its copies.
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let Queue { next, lanes } = &mut *queue;
+        let (number, alone) = (*next, lanes.len() == 1);
+        *next = (number + 1) % lanes.len();
+        let lane = &mut lanes[number];
+        let incoming = self.address + (2 * number * self.bytes) as u64;
+        let outgoing = incoming + self.bytes as u64;
+        let Streams { up, turn, down } = self.streams;
+        if lane.used {
+            // One lane is for those who want one step after the other.
+            up.wait_for_mark(if alone { &lane.gone } else { &lane.turned })?;
+            turn.wait_for_mark(&lane.gone)?;
+        }
+        lane.used = true;
+        // SAFETY: the caller's obligations; each move has its own part of the lane, which the streams wait for.
         unsafe {
-            for (part, at) in &placed {
-                self.upload(&in_memory_order(&part.from)?, *at, arrays)?;
+            for part in &cargo.parts {
+                let host = staging.at(Way::Up, part.at);
+                self.upload(part, incoming + part.at as u64, host, arrays)?;
             }
-            let Streams { up, turn, down } = self.streams;
-            turn.wait_for(up)?;
-            for (Move { from, to }, at) in &placed {
-                let [incoming, outgoing] = self.addresses.map(|address| address + *at as u64);
-                let source = match self.bus[0] {
-                    Bus::Fused => TensorView::<T>::valid(turn, reached(arrays.src), *from),
-                    _ => TensorView::valid(turn, incoming, packed(from, size)?),
-                };
-                let (address, layout) = match self.bus[1] {
-                    Bus::Fused => (reached(arrays.dst), *to),
-                    _ => (outgoing, packed(to, size)?),
-                };
-                source.copy_into(TensorViewMut::valid(turn, address, layout))?;
+            up.put(&lane.up)?;
+            turn.wait_for_mark(&lane.up)?;
+            for part in &cargo.parts {
+                let [incoming, outgoing] = [incoming, outgoing].map(|start| start + part.at as u64);
+                self.turn(part.moved, [incoming, outgoing], arrays)?;
             }
-            down.wait_for(turn)?;
-            for (part, at) in &placed {
-                self.download(&in_memory_order(&part.to)?, *at, arrays)?;
+            turn.put(&lane.turned)?;
+            down.wait_for_mark(&lane.turned)?;
+            for part in &cargo.parts {
+                let host = staging.at(Way::Down, part.at);
+                self.download(part, outgoing + part.at as u64, host, arrays)?;
             }
         }
-        let mark = self.streams.down.mark(false)?;
-        self.streams.down.put(&mark)?;
-        self.under_way = Some(UnderWay { mark, placed });
-        Ok(())
+        down.put(&lane.gone)?;
+        down.put(behind)
     }
 
-    /// Queues a copy of elements to the slot, `at` bytes behind its start.
+    /// Queues the kernel that brings elements into their other order.
     ///
     /// # Safety
-    /// Those of [`start`](Self::start).
-    unsafe fn upload(&self, from: &TensorLayout, at: usize, arrays: &Arrays<T>) -> Result<()> {
-        let (size, address) = (size_of::<T>(), self.addresses[0] + at as u64);
+    /// Those of [`launch`](Self::launch).
+    unsafe fn turn<T: Pod>(
+        &self,
+        Move { from, to }: Move,
+        [incoming, outgoing]: [u64; 2],
+        arrays: &Arrays<T>,
+    ) -> Result<()> {
+        let (stream, size) = (self.streams.turn, size_of::<T>());
         // SAFETY: the caller's obligations.
         unsafe {
-            if let Some(staging) = self.staging[0].map(|staging| staging.byte_add(at).as_ptr()) {
-                gather(arrays.src, from, staging);
-                return self
-                    .streams
-                    .up
-                    .upload_rows_later(one_row(address, from.len() * size), staging.cast());
+            let source = match self.bus[0] {
+                Bus::Fused => TensorView::<T>::valid(stream, reached(arrays.src), from),
+                _ => TensorView::valid(stream, incoming, packed(&from, size)?),
+            };
+            let (address, layout) = match self.bus[1] {
+                Bus::Fused => (reached(arrays.dst), to),
+                _ => (outgoing, packed(&to, size)?),
+            };
+            turn(source, TensorViewMut::valid(stream, address, layout))
+        }
+    }
+
+    /// Queues a copy of elements to a lane.
+    ///
+    /// # Safety
+    /// Those of [`launch`](Self::launch).
+    unsafe fn upload<T: Pod>(
+        &self,
+        part: &Part,
+        address: u64,
+        staging: Option<NonNull<T>>,
+        arrays: &Arrays<T>,
+    ) -> Result<()> {
+        let (size, stream, from) = (size_of::<T>(), self.streams.up, &part.ordered[0]);
+        // SAFETY: the caller's obligations.
+        unsafe {
+            if let Some(staging) = staging {
+                let row = one_row(address, from.len() * size);
+                return stream.upload_rows_later(row, staging.as_ptr().cast());
             }
             match self.bus[0] {
                 Bus::Fused => Ok(()),
                 Bus::Kernel => {
-                    let there = TensorView::<T>::valid(self.streams.up, reached(arrays.src), *from);
+                    let there = TensorView::<T>::valid(stream, reached(arrays.src), *from);
                     let here = TensorLayout::contiguous(from.shape(), size)?;
-                    there.copy_into(TensorViewMut::valid(self.streams.up, address, here))
+                    there.copy_into(TensorViewMut::valid(stream, address, here))
                 }
                 Bus::Engine | Bus::Auto => {
                     copies(from, size, address).try_for_each(|(rows, start)| {
-                        self.streams.up.upload_rows_later(rows, arrays.src.add(start).cast())
+                        stream.upload_rows_later(rows, arrays.src.add(start).cast())
                     })
                 }
             }
         }
     }
 
-    /// Queues a copy of elements from the slot, `at` bytes behind its start.
+    /// Queues a copy of elements from a lane.
     ///
     /// # Safety
-    /// Those of [`start`](Self::start).
-    unsafe fn download(&self, to: &TensorLayout, at: usize, arrays: &Arrays<T>) -> Result<()> {
-        let (size, address) = (size_of::<T>(), self.addresses[1] + at as u64);
+    /// Those of [`launch`](Self::launch).
+    unsafe fn download<T: Pod>(
+        &self,
+        part: &Part,
+        address: u64,
+        staging: Option<NonNull<T>>,
+        arrays: &Arrays<T>,
+    ) -> Result<()> {
+        let (size, stream, to) = (size_of::<T>(), self.streams.down, &part.ordered[1]);
         // SAFETY: the caller's obligations.
         unsafe {
-            if let Some(staging) = self.staging[1].map(|staging| staging.byte_add(at).as_ptr()) {
+            if let Some(staging) = staging {
                 let row = one_row(address, to.len() * size);
-                return self.streams.down.download_rows_later(row, staging.cast());
+                return stream.download_rows_later(row, staging.as_ptr().cast());
             }
             match self.bus[1] {
                 Bus::Fused => Ok(()),
                 Bus::Kernel => {
                     let here = TensorLayout::contiguous(to.shape(), size)?;
-                    let there = TensorViewMut::valid(self.streams.down, reached(arrays.dst), *to);
-                    TensorView::<T>::valid(self.streams.down, address, here).copy_into(there)
+                    let there = TensorViewMut::valid(stream, reached(arrays.dst), *to);
+                    TensorView::<T>::valid(stream, address, here).copy_into(there)
                 }
                 Bus::Engine | Bus::Auto => {
                     copies(to, size, address).try_for_each(|(rows, start)| {
-                        self.streams.down.download_rows_later(rows, arrays.dst.add(start).cast())
+                        stream.download_rows_later(rows, arrays.dst.add(start).cast())
                     })
                 }
             }
         }
     }
+}
 
-    /// Waits for what is under way, and brings it to where it belongs; returns how many elements that were.
-    ///
-    /// # Safety
-    /// Those of [`start`](Self::start), for the same arrays.
-    pub unsafe fn land(&mut self, arrays: &Arrays<T>) -> Result<usize> {
-        let Some(UnderWay { mark, placed }) = self.under_way.take() else { return Ok(0) };
-        mark.synchronize()?;
-        let mut elements = 0;
-        for (part, at) in placed {
-            elements += part.to.len();
-            if let Some(staging) = self.staging[1] {
-                let to = in_memory_order(&part.to)?;
-                // SAFETY: the download is done; the caller vouches for the destination's elements.
-                unsafe { scatter(staging.byte_add(at).as_ptr().cast_const(), arrays.dst, &to) };
-            }
-        }
-        Ok(elements)
-    }
+/// Queues a kernel that copies from one view to another.
+///
+/// What it reads goes from the L2 cache as usual: kept there, it is in the way of what the copy engines look up for each row of host memory,
+/// and rows that are copied later, by whomever, take half as long again.
+pub(super) fn turn<T: Pod>(src: TensorView<T>, mut dst: TensorViewMut<T>) -> Result<()> {
+    Plan::moving(src, dst.reborrow())?.evict_last(false).run(src, dst)
 }
 
 /// Bytes that lie together on both sides.

@@ -12,9 +12,11 @@
 //! | `tiles`, `schedule`, `plan` | how an array is cut up, and by which way each side goes: pure arithmetic |
 //! | `stretches` | the elements of a move in host memory, and together |
 //! | `in_flight` | one step on its way |
-//! | `workspace` | all steps, threads, and the memory that they take |
+//! | `crew` | the threads, and who does what next |
+//! | `workspace` | the memory and the streams that moves take |
 
 pub mod cpu;
+mod crew;
 pub mod files;
 mod in_flight;
 mod in_place;

@@ -27,13 +27,16 @@ pub enum Bus {
 pub struct HostOptions {
     /// The most bytes of device memory; by default up to 2 GiB for tiles, however large the arrays are.
     pub device_memory: usize,
-    /// The most bytes of pinned memory for the ring that pageable memory goes through; 512 MiB by default.
+    /// The most bytes of pinned memory for the ring that pageable memory goes through; 128 MiB by default.
     pub ring_memory: usize,
-    /// How much is under way at a time where the device reaches the host's memory by itself: tiles, or the parts that
+    /// How much is under way at a time: tiles, one for one after the other; or the parts that
     /// [`HostInPlace::ThreeStage`](super::HostInPlace::ThreeStage) has, each in a stream of its own.
     pub streams: usize,
-    /// Threads that bring elements to the ring and from it. Each has two tiles under way.
+    /// Threads that bring elements to the ring and from it.
     pub threads: usize,
+    /// Whether the pages of memory that is not pinned are locked for the time of a call, so that the device reaches them, in place of the
+    /// ring. That takes longer than the ring does, and none of its memory. What cannot be locked goes through the ring.
+    pub register: bool,
     /// The most bytes of a tile.
     pub tile_bytes: usize,
     /// How the sides of a tile lean: stretches that lie together are `2^lean` times as long in the source as in the destination.
@@ -66,6 +69,12 @@ impl HostOptions {
     /// These, with so many threads for the ring.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
+        self
+    }
+
+    /// These, with the pages of memory that is not pinned locked for a call, or not: see [`register`](#structfield.register).
+    pub fn register(mut self, register: bool) -> Self {
+        self.register = register;
         self
     }
 

@@ -29,10 +29,14 @@ pub(super) struct HostPlan {
     pub element_bytes: usize,
     pub upload: Route,
     pub download: Route,
-    /// Threads that do steps; one is the caller's.
+    /// Threads that do all there is to do; one is the caller's.
     pub threads: usize,
-    /// Steps that each has under way.
-    pub depth: usize,
+    /// Shares of a step that threads bring to the ring and from it side by side.
+    pub shares: usize,
+    /// Steps that are under way at a time: each has a slot of the ring, where there is one.
+    pub slots: usize,
+    /// Steps that the device holds at a time, twice each.
+    pub lanes: usize,
     /// Bytes of the largest step.
     pub slot_bytes: usize,
 }
@@ -50,8 +54,11 @@ struct Defaults {
     direct_tile: [usize; 2],
     /// Tiles that an array has at least, if they are no smaller than that.
     direct_tiles: usize,
+    lanes: usize,
     ring_tile: usize,
-    streams: usize,
+    ring_slots: usize,
+    /// The least bytes of a share.
+    share: usize,
     most_threads: usize,
     ring: usize,
 }
@@ -60,10 +67,13 @@ const DEFAULTS: Defaults = Defaults {
     // Measured on an H200 with 4 GiB: 256 MiB took 104 ms, 16 MiB to 128 MiB took 128, for rows of 32 KiB are looked up in fewer steps.
     direct_tile: [16 << 20, 256 << 20],
     direct_tiles: 16,
-    ring_tile: 4 << 20,
-    streams: 4,
+    lanes: 4,
+    // Measured beside: 4 GiB take 110 ms; tiles of 4 MiB 155 (16 of them), 16 MiB 113 to 127. 256 MiB in all leave the processor's cache: 130.
+    ring_tile: 8 << 20,
+    ring_slots: 8,
+    share: 64 << 10,
     most_threads: 32,
-    ring: 512 << 20,
+    ring: 128 << 20,
 };
 
 impl Defaults {
@@ -158,20 +168,15 @@ impl HostPlan {
         Ok(share.plan(schedule, routes, element_bytes))
     }
 
-    /// Steps that are under way at a time.
-    pub fn slots(&self) -> usize {
-        self.threads * self.depth
-    }
-
     /// Bytes of device memory: what a step moves lies there twice.
     pub fn device_bytes(&self) -> usize {
-        2 * self.slots() * self.slot_bytes
+        2 * self.lanes * self.slot_bytes
     }
 
     /// Bytes of the ring.
     pub fn ring_bytes(&self) -> usize {
         let sides = [self.upload, self.download];
-        sides.iter().filter(|&&route| route == Route::Ring).count() * self.slots() * self.slot_bytes
+        sides.iter().filter(|&&route| route == Route::Ring).count() * self.slots * self.slot_bytes
     }
 }
 
@@ -183,7 +188,8 @@ pub(super) fn aligned(elements: usize, element_bytes: usize) -> usize {
 /// What the memory and the threads that there are allow.
 struct Share {
     threads: usize,
-    depth: usize,
+    slots: usize,
+    lanes: usize,
     /// Of a slot.
     bytes: usize,
 }
@@ -198,26 +204,40 @@ impl Share {
         cores: usize,
     ) -> Result<Self> {
         let rings = routes.iter().filter(|&&route| route == Route::Ring).count();
-        let (bytes, threads, depth) = match rings {
-            0 => (DEFAULTS.direct(array), 1, or(options.streams, DEFAULTS.streams)),
-            _ => (DEFAULTS.ring_tile, or(options.threads, cores.min(DEFAULTS.most_threads)), 2),
-        };
         let least = least.next_multiple_of(ALIGNMENT);
-        let wanted = or(options.tile_bytes, bytes).max(least);
         let budget = Budget {
             device: or(options.device_memory, usize::MAX),
             ring: or(options.ring_memory, DEFAULTS.ring),
             rings,
         };
-        budget.share(threads, depth, wanted, least)
+        if rings == 0 {
+            let wanted = or(options.tile_bytes, DEFAULTS.direct(array)).max(least);
+            return budget.share(1, or(options.streams, DEFAULTS.lanes), wanted, least);
+        }
+        let wanted = or(options.tile_bytes, DEFAULTS.ring_tile).max(least);
+        let threads = or(options.threads, cores.min(DEFAULTS.most_threads));
+        budget.share(threads, or(options.streams, DEFAULTS.ring_slots), wanted, least)
     }
 
     fn plan(self, schedule: Schedule, [upload, download]: [Route; 2], element: usize) -> HostPlan {
-        let slot_bytes = schedule.largest().iter().map(|&move_| aligned(move_, element)).sum();
+        let slot_bytes: usize =
+            schedule.largest().iter().map(|&elements| aligned(elements, element)).sum();
         // No more than there is work for.
-        let threads = self.threads.min(schedule.count());
-        let depth = self.depth.min(schedule.count().div_ceil(threads));
-        HostPlan { schedule, element_bytes: element, upload, download, threads, depth, slot_bytes }
+        let steps = schedule.count();
+        let shares = (slot_bytes / DEFAULTS.share).clamp(1, self.threads);
+        let threads = self.threads.min(steps.saturating_mul(shares));
+        let (slots, lanes) = (self.slots.min(steps), self.lanes.min(steps));
+        HostPlan {
+            schedule,
+            element_bytes: element,
+            upload,
+            download,
+            threads,
+            shares,
+            slots,
+            lanes,
+            slot_bytes,
+        }
     }
 }
 
@@ -230,26 +250,33 @@ struct Budget {
 }
 
 impl Budget {
+    /// Of so many steps under way, those that the device holds: where there is no ring, the others are only queued.
+    fn lanes(&self, streams: usize) -> usize {
+        if self.rings == 0 { streams } else { streams.min(DEFAULTS.lanes) }
+    }
+
     /// The bytes that a slot may have if there are so many.
-    fn slot(&self, slots: usize) -> usize {
-        let ring = self.ring.checked_div(self.rings).unwrap_or(usize::MAX);
-        let each = (self.device / 2).min(ring) / slots;
+    fn slot(&self, streams: usize) -> usize {
+        let ring = self.ring.checked_div(self.rings).unwrap_or(usize::MAX) / streams;
+        let each = (self.device / 2 / self.lanes(streams)).min(ring);
         each - each % ALIGNMENT
     }
 
     /// Where memory lacks, slots become smaller down to a sixteenth, then there are fewer of them, and then they become smaller again.
-    fn share(&self, threads: usize, depth: usize, wanted: usize, least: usize) -> Result<Share> {
-        let (mut threads, mut depth) = (threads, depth);
+    fn share(&self, threads: usize, streams: usize, wanted: usize, least: usize) -> Result<Share> {
+        let mut streams = streams;
         let enough = (wanted / 16).max(least);
-        while self.slot(threads * depth) < enough && threads * depth > 1 {
-            if threads > 1 { threads -= 1 } else { depth -= 1 }
+        while self.slot(streams) < enough && streams > 1 {
+            streams -= 1;
         }
-        let bytes = self.slot(threads * depth).min(wanted);
+        let bytes = self.slot(streams).min(wanted);
         if bytes < least {
             let limit = self.device.min(self.ring.saturating_mul(2));
             return Err(Error::HostBudget { needed: 2 * least, limit });
         }
-        Ok(Share { threads, depth, bytes })
+        let lanes = self.lanes(streams);
+        let slots = if self.rings == 0 { 2 * streams } else { streams };
+        Ok(Share { threads, slots, lanes, bytes })
     }
 }
 

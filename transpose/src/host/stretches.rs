@@ -1,11 +1,15 @@
 //! The elements of a tile on one side: where they lie in host memory, and how the same elements lie together on the device.
 //! Pure arithmetic, and the copies between host memory and a ring of pinned memory.
 
+use super::turn::{self, Stores};
 use crate::Result;
 use crate::device::Rows;
 use crate::tensor::{MOST_AXES, TensorLayout};
 use crate::transfer::{in_order, runs};
 use bytemuck::Pod;
+
+/// The least bytes of a stretch that goes to memory past the caches.
+const LEAST_FAR: usize = 1 << 10;
 
 /// Where the memory of the two arrays starts, from which the offsets of their layouts count.
 pub(super) struct Arrays<T> {
@@ -75,11 +79,66 @@ pub(super) unsafe fn gather<T: Pod>(host: *const T, ordered: &TensorLayout, pack
 ///
 /// # Safety
 /// Those of [`gather`], with reads and writes the other way round.
-pub(super) unsafe fn scatter<T: Pod>(packed: *const T, host: *mut T, ordered: &TensorLayout) {
+pub(super) unsafe fn scatter<T: Pod>(
+    packed: *const T,
+    host: *mut T,
+    ordered: &TensorLayout,
+    stores: Stores,
+) {
     let run = ordered.run();
+    // Of a shorter one too much is in lines that it shares with others.
+    let stores = if run * size_of::<T>() < LEAST_FAR { Stores::Near } else { stores };
     for (number, start) in runs(ordered).enumerate() {
         // SAFETY: the caller vouches for the elements, of which as many follow each other.
-        unsafe { std::ptr::copy_nonoverlapping(packed.add(number * run), host.add(start), run) };
+        unsafe { turn::copy(packed.add(number * run), host.add(start), run, stores) };
+    }
+    turn::fence(stores);
+}
+
+/// Shares of an array's elements in the order of its memory: each is elements that lie together once they are brought together.
+#[derive(Clone, Copy)]
+pub(super) struct Shares {
+    ordered: TensorLayout,
+    /// Of this axis a share has a piece, of those before it one index.
+    axis: usize,
+    pieces: usize,
+    count: usize,
+}
+
+impl Shares {
+    /// About `wanted` > 0 shares.
+    pub fn new(ordered: &TensorLayout, wanted: usize) -> Self {
+        let (mut axis, mut outer) = (0, 1);
+        while axis + 1 < ordered.rank() && outer * ordered.shape()[axis] < wanted {
+            outer *= ordered.shape()[axis];
+            axis += 1;
+        }
+        let length = ordered.shape().get(axis).copied().unwrap_or(1);
+        let pieces = wanted.div_ceil(outer).clamp(1, length);
+        Shares { ordered: *ordered, axis, pieces, count: outer * pieces }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The share of a number below [`count`](Self::count), and how many elements lie before it.
+    pub fn get(&self, number: usize) -> Result<(TensorLayout, usize)> {
+        let (mut share, mut outer) = (self.ordered, number / self.pieces);
+        let Some(&length) = share.shape().get(self.axis) else { return Ok((share, 0)) };
+        let end = |piece: usize| piece * length / self.pieces;
+        let (start, end) = (end(number % self.pieces), end(number % self.pieces + 1));
+        let of_one: usize = share.shape()[self.axis + 1..].iter().product();
+        let before = (outer * length + start) * of_one;
+        share = share.slice(self.axis, start..end, 1)?;
+        for axis in (0..self.axis).rev() {
+            let length = self.ordered.shape()[axis];
+            let at = outer % length;
+            share = share.slice(axis, at..at + 1, 1)?;
+            outer /= length;
+        }
+        Ok((share, before))
     }
 }
 
@@ -105,6 +164,21 @@ mod tests {
             let packed = packed(&layout, 4).unwrap();
             let found: Vec<usize> = packed.offsets().map(|at| gathered[at]).collect();
             prop_assert_eq!(found, layout.offsets().collect::<Vec<_>>());
+        }
+
+        /// Shares are all elements, each where it lies when they are brought together.
+        #[test]
+        fn shares_are_the_elements(layout in layouts(), wanted in 1..40usize) {
+            let ordered = in_memory_order(&layout).unwrap();
+            let shares = Shares::new(&ordered, wanted);
+            let mut found = Vec::new();
+            for number in 0..shares.count() {
+                let (share, before) = shares.get(number).unwrap();
+                prop_assert_eq!(before, found.len());
+                found.extend(share.offsets());
+            }
+            prop_assert_eq!(found, ordered.offsets().collect::<Vec<_>>());
+            prop_assert!(shares.count() >= wanted.min(ordered.len()));
         }
 
         /// The rows of the copies are the elements, in their order.

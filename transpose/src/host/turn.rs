@@ -16,7 +16,15 @@ pub(super) enum Stores {
     Far,
 }
 
+/// From this many bytes on, what is written leaves the caches at once: nobody will find it there, and lines need not be read before.
+const FAR: usize = 32 << 20;
+
 impl Stores {
+    /// For a move of so many bytes.
+    pub fn of(bytes: usize) -> Self {
+        if bytes >= FAR { Stores::Far } else { Stores::Near }
+    }
+
     /// Bytes of one core's work at a time. What stays in the caches stays in the core's own, on both sides.
     pub fn tile(self) -> usize {
         match self {
@@ -383,8 +391,26 @@ unsafe fn stream(stretch: *mut u8, to: *mut u8, bytes: usize, place: Place, last
     }
 }
 
+/// Copies elements that lie together. What goes past the caches is there for others after a [`fence`].
+///
+/// # Safety
+/// So many elements can be read and written, and do not overlap.
+pub(super) unsafe fn copy<T: Pod>(from: *const T, to: *mut T, count: usize, stores: Stores) {
+    // SAFETY: the caller's obligations; the first of stretches has nothing before it, and the last leaves nothing over, so that what is
+    // read is not written to.
+    unsafe {
+        match stores {
+            Stores::Near => std::ptr::copy_nonoverlapping(from, to, count),
+            Stores::Far => {
+                let from = from.cast_mut().cast();
+                stream(from, to.cast(), count * size_of::<T>(), Place::First, true);
+            }
+        }
+    }
+}
+
 /// What went past the caches is there for others when this core says that it is done.
-fn fence(stores: Stores) {
+pub(super) fn fence(stores: Stores) {
     #[cfg(target_arch = "x86_64")]
     if stores == Stores::Far {
         // SAFETY: every x86-64 has the instruction, which touches no memory.

@@ -1,14 +1,15 @@
 //! Streams, device memory and pinned memory that calls use again.
 
-use super::in_flight::{Flight, Streams};
+use super::crew::{Crew, Slot};
+use super::in_flight::{Lanes, Staging, Streams};
 use super::plan::{ALIGNMENT, HostPlan, Route, Side};
 use super::stretches::Arrays;
 use super::{Bus, HostOptions, HostView, HostViewMut};
-use crate::device::{Buffer, Device, HostMemory};
+use crate::device::{Buffer, Device, HostMemory, Registered};
+use crate::tensor::TensorLayout;
 use crate::{Error, Result};
 use bytemuck::Pod;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::ptr::NonNull;
 
 /// Moves between host arrays, with what they take: streams, device memory and pinned memory, which are made when they are needed and
 /// kept.
@@ -22,6 +23,10 @@ pub struct Workspace {
     memory: Option<Buffer>,
     ring: Option<(HostMemory, usize)>,
 }
+
+/// What a driver answers that cannot lock some memory, and goes on: it is of no kind that can be (1), the system does not let it (2, 304, 800,
+/// 801), or pages of it are locked already (712), by another call, say, whose arrays begin or end there.
+const REFUSALS: [u32; 6] = [1, 2, 304, 712, 800, 801];
 
 /// How far a move is: bytes of the destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,9 +89,16 @@ impl Workspace {
         if src.layout().is_empty() || element == 0 {
             return require_shape(&src, &dst);
         }
+        // SAFETY: the views borrow the elements until all work is done, and longer than the locks live.
+        let locks = unsafe {
+            [
+                self.lock(src.is_pinned(), src.start(), src.layout())?,
+                self.lock(dst.is_pinned(), dst.start_mut(), dst.layout())?,
+            ]
+        };
         let sides = (
-            Side { layout: src.layout(), pinned: src.is_pinned() },
-            Side { layout: dst.layout(), pinned: dst.is_pinned() },
+            Side { layout: src.layout(), pinned: src.is_pinned() || locks[0].is_some() },
+            Side { layout: dst.layout(), pinned: dst.is_pinned() || locks[1].is_some() },
         );
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let plan = HostPlan::between(sides.0, sides.1, element, &self.options, cores)?;
@@ -95,6 +107,30 @@ impl Workspace {
         // SAFETY: the views borrow the elements of the plan's two layouts, one of them exclusively, until all work is done; the plan's
         // memory is there.
         unsafe { self.run(&plan, arrays, watch) }
+    }
+
+    /// Locks the pages of a layout's elements, if the options ask for that, they are not pinned, and the system can do it.
+    ///
+    /// # Safety
+    /// The elements lie from `start` on, and stay the program's until the lock is dropped; no work uses them then.
+    pub(super) unsafe fn lock<T>(
+        &self,
+        pinned: bool,
+        start: *const T,
+        layout: &TensorLayout,
+    ) -> Result<Option<Registered>> {
+        let range = layout.range();
+        let (first, bytes) = (start.wrapping_add(range.start), range.len() * size_of::<T>());
+        let Some(first) = NonNull::new(first.cast_mut().cast()) else { return Ok(None) };
+        if pinned || !self.options.register || bytes == 0 {
+            return Ok(None);
+        }
+        // SAFETY: the elements of the layout lie in its range, behind `start`; for the rest the caller vouches. Of memory that is borrowed
+        // shared, copies to the device only read.
+        match unsafe { self.device.register_host(first, bytes) } {
+            Err(Error::Cuda { code, .. }) if REFUSALS.contains(&code) => Ok(None),
+            lock => lock.map(Some),
+        }
     }
 
     /// Transposes a host array into another, whose shape is the source's reversed.
@@ -145,64 +181,38 @@ impl Workspace {
         arrays: Arrays<T>,
         watch: &Watch,
     ) -> Result<()> {
-        let work = Work {
-            plan,
-            arrays,
-            watch,
-            next: AtomicUsize::new(0),
-            stop: AtomicBool::new(false),
-            done: Mutex::new(0),
-        };
         let _settled = Settled(&self.streams);
-        let flights = self.flights(plan);
-        if plan.threads == 1 {
-            // SAFETY: the caller's obligations; each tile is moved once.
-            return unsafe { work.by_one(flights) };
-        }
-        let mut flights = flights.into_iter();
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..plan.threads)
-                .map(|_| {
-                    let own = flights.by_ref().take(plan.depth).collect();
-                    let work = &work;
-                    // SAFETY: the caller's obligations; each tile is moved once, by one thread.
-                    scope.spawn(move || unsafe { work.by_one(own) })
-                })
-                .collect();
-            let ends = threads.into_iter().map(|thread| match thread.join() {
-                Ok(end) => end,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            // All of them are waited for.
-            ends.collect::<Vec<_>>().into_iter().collect()
-        })
+        let crew = Crew::new(plan, arrays, watch, self.lanes(plan)?, self.slots(plan)?);
+        // SAFETY: the caller's obligations; `Settled` waits for the streams.
+        unsafe { crew.run() }
     }
 
-    /// The slots of a plan: each has its part of each memory.
-    fn flights<T: Pod>(&self, plan: &HostPlan) -> Vec<Flight<'_, T>> {
-        let device = self.memory.as_ref().map_or(0, Buffer::address);
-        let [up, turn, down, ..] = &self.streams[..] else { return Vec::new() };
-        let streams = Streams { up, turn, down };
+    /// The device memory of a plan.
+    fn lanes(&self, plan: &HostPlan) -> Result<Lanes<'_>> {
+        let [up, turn, down, ..] = &self.streams[..] else { unreachable!("there are three") };
+        // A simulated device does not reach the host's memory.
+        let bus = [plan.upload, plan.download].map(|route| match route {
+            Route::Direct(bus) if self.device.is_gpu() => bus,
+            _ => Bus::Engine,
+        });
+        let address = self.memory.as_ref().map_or(0, Buffer::address);
+        Lanes::new(Streams { up, turn, down }, address, plan.slot_bytes, plan.lanes, bus)
+    }
+
+    /// The host memory of a plan: each slot has its part of the ring, for each side that goes through it.
+    fn slots<T: Pod>(&self, plan: &HostPlan) -> Result<Vec<Slot<T>>> {
         let slot = |number: usize| {
-            let address = device + (2 * number * plan.slot_bytes) as u64;
-            let rings = [plan.upload, plan.download];
             let mut ring = 0;
-            let staging = rings.map(|route| {
+            let staging = [plan.upload, plan.download].map(|route| {
                 let (memory, _) = self.ring.as_ref().filter(|_| route == Route::Ring)?;
-                let at = (ring * plan.slots() + number) * plan.slot_bytes;
+                let at = (ring * plan.slots + number) * plan.slot_bytes;
                 ring += 1;
-                // SAFETY: the ring has a slot for each tile under way on each side that goes through it.
+                // SAFETY: the ring has a slot for each step under way on each side that goes through it.
                 Some(unsafe { memory.start().add(at) }.cast())
             });
-            let outgoing = address + plan.slot_bytes as u64;
-            // A simulated device does not reach the host's memory.
-            let bus = rings.map(|route| match route {
-                Route::Direct(bus) if self.device.is_gpu() => bus,
-                _ => Bus::Engine,
-            });
-            Flight::new(streams, [address, outgoing], staging, bus)
+            Ok(Slot { staging: Staging(staging), mark: self.device.mark(false)? })
         };
-        (0..plan.slots()).map(slot).collect()
+        (0..plan.slots).map(slot).collect()
     }
 }
 
@@ -213,75 +223,6 @@ fn require_shape<T: Pod>(src: &HostView<T>, dst: &HostViewMut<T>) -> Result<()> 
         return Ok(());
     }
     Err(Error::TensorShapeMismatch { src: src.to_vec(), dst: dst.to_vec() })
-}
-
-/// What the threads of a move share.
-struct Work<'a, T> {
-    plan: &'a HostPlan,
-    arrays: Arrays<T>,
-    watch: &'a Watch<'a>,
-    /// The first tile that nobody has taken.
-    next: AtomicUsize,
-    /// Somebody has failed.
-    stop: AtomicBool,
-    done: Mutex<u64>,
-}
-
-// SAFETY: the threads read elements of the source, and each writes elements of the destination that no other one writes.
-unsafe impl<T: Pod> Sync for Work<'_, T> {}
-
-impl<T: Pod> Work<'_, T> {
-    /// Moves tiles, one after the other, through slots of its own, until there are none.
-    ///
-    /// # Safety
-    /// Those of [`Workspace::run`].
-    unsafe fn by_one(&self, mut flights: Vec<Flight<'_, T>>) -> Result<()> {
-        // SAFETY: the caller's obligations.
-        let moved = unsafe { self.all(&mut flights) };
-        if moved.is_err() {
-            self.stop.store(true, Ordering::Relaxed);
-        }
-        moved
-    }
-
-    /// # Safety
-    /// Those of [`Workspace::run`].
-    unsafe fn all(&self, flights: &mut [Flight<'_, T>]) -> Result<()> {
-        for turn in 0.. {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.plan.schedule.count() || self.stop.load(Ordering::Relaxed) {
-                break;
-            }
-            let slot = turn % flights.len();
-            // SAFETY: the caller's obligations.
-            unsafe {
-                self.land(&mut flights[slot])?;
-                let moves = self.plan.schedule.step(number, self.plan.element_bytes)?;
-                flights[slot].start(moves, &self.arrays)?;
-            }
-        }
-        for flight in flights {
-            // SAFETY: the caller's obligations.
-            unsafe { self.land(flight)? };
-        }
-        Ok(())
-    }
-
-    /// Ends what a slot has under way.
-    ///
-    /// # Safety
-    /// Those of [`Workspace::run`].
-    unsafe fn land(&self, flight: &mut Flight<'_, T>) -> Result<()> {
-        // SAFETY: the caller's obligations.
-        let bytes = unsafe { flight.land(&self.arrays)? } * size_of::<T>();
-        if bytes > 0 {
-            let mut done = self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            *done += bytes as u64;
-            let total = (self.plan.schedule.elements() * size_of::<T>()) as u64;
-            (self.watch)(Progress { done: *done, total });
-        }
-        Ok(())
-    }
 }
 
 /// Waits for all streams when it goes.
