@@ -155,7 +155,7 @@ fn the_device_is_lost_at_any_call() {
     with_recording("the_device_is_lost_at_any_call", || {
         const LAUNCH_FAILED: u32 = 719;
         let work = || everything().inspect_err(|error| assert!(error.is_sticky(), "{error}"));
-        lose_at_each_call(LAUNCH_FAILED, work, Error::code);
+        lose_at_each_call(LAUNCH_FAILED, work, Error::code, &[]);
         // Plain memory has no owner here: what could not be given back is the caller's.
         let kept = take_mistakes();
         assert!(kept.iter().all(|kind| kind.ends_with("memory")), "{kept:?}");

@@ -14,6 +14,10 @@ pub unsafe trait Params: Copy + Send + Sync + 'static {
 
     /// The fields in their order.
     fn fields(&self) -> &[u64] {
+        // A structure without fields is not aligned as one.
+        if Self::FIELDS == 0 {
+            return &[];
+        }
         // SAFETY: the trait's promise: as many fields of 64 bits and nothing else, aligned as one of them.
         unsafe { core::slice::from_raw_parts((self as *const Self).cast(), Self::FIELDS) }
     }
@@ -67,6 +71,21 @@ impl<P: Params> Field for P {}
 mod tests {
     use super::Params;
     use crate::classic::Matrices;
+
+    #[derive(Clone, Copy)]
+    #[repr(C)]
+    struct Nothing;
+
+    // SAFETY: no fields.
+    unsafe impl Params for Nothing {}
+
+    /// Wherever it lies: it is aligned as a byte is.
+    #[test]
+    fn a_structure_may_have_no_fields() {
+        let several = [(0u8, Nothing), (1, Nothing), (2, Nothing)];
+        assert!(several.iter().all(|(_, nothing)| nothing.fields().is_empty()));
+        assert!(Nothing::from_fields(&[]).is_some() && Nothing::from_fields(&[1]).is_none());
+    }
 
     #[test]
     fn the_fields_are_in_their_order() {

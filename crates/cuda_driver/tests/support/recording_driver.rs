@@ -418,6 +418,13 @@ extern "C" fn fakeLose(calls: usize, code: u32) {
     state().losing = (code != 0).then_some((calls, code));
 }
 
+/// Which functions gave back what had been given back before, a line each.
+#[unsafe(no_mangle)]
+extern "C" fn fakeTakeTwice() -> *const c_char {
+    let twice: Vec<&str> = state().twice.drain(..).collect();
+    CString::new(twice.join("\n")).unwrap().into_raw()
+}
+
 /// What lives and was not even tried to be given back, and which functions gave back what had been given back before; a line each.
 #[unsafe(no_mangle)]
 extern "C" fn fakeTakeMistakes() -> *const c_char {
