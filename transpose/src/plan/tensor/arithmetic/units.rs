@@ -12,15 +12,15 @@ use kernel_abi::tensor::MOST_AXES;
 /// Units of a block.
 const OF_BLOCK: usize = (UNIT_THREADS * UNITS_OF_THREAD) as usize;
 
-/// Units of a launch: every thread's number, those past the end included, is below what a kernel divides.
-const MOST_UNITS: usize = (1 << 31) - OF_BLOCK;
+/// Elements of a launch: every thread's number, those past the end included, is below what a kernel divides.
+const MOST_ELEMENTS: usize = (1 << 31) - OF_BLOCK;
 
 /// The launches that compute everything: by units of several elements where these lie together on vectors, and what is left element by element.
 pub(super) fn launches(operands: &Operands, operation: &Operation) -> Vec<Part> {
-    in_parts(operands, operation, MOST_UNITS)
+    in_parts(operands, operation, MOST_ELEMENTS)
 }
 
-/// The same, of no more than `most` units each.
+/// The same, of no more than `most` elements each.
 fn in_parts(operands: &Operands, operation: &Operation, most: usize) -> Vec<Part> {
     let mut launches = Vec::new();
     let per = if operands.are_in_units() { operands.unit() } else { 1 };
@@ -52,8 +52,9 @@ fn split(
     most: usize,
     launches: &mut Vec<Part>,
 ) {
+    // Elements, too: the kernel multiplies a unit's index by those of a unit in 32 bits.
     let units: usize = axes.iter().map(|axis| axis.length).product();
-    if units <= most {
+    if units * per <= most {
         launches.push(one(operands, operation, axes, per, offsets));
         return;
     }
@@ -105,4 +106,38 @@ fn one(
         params: Fields::of(&params),
     };
     Part { launch, other: bytes(OTHER) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operands::{Operand, Other};
+    use super::*;
+    use crate::TensorLayout;
+    use kernel_abi::Params;
+
+    /// The kernel counts units and the elements of an axis in 32 bits. (It moved the first 2³² elements of such an array.)
+    #[test]
+    fn elements_of_a_launch_are_counted_in_32_bits() {
+        let operation = Operation::from_fields(&[0; Operation::FIELDS]).unwrap();
+        for shape in [&[65537 * 65539][..], &[65537, 65539], &[3, 1 << 31]] {
+            let operand = |element_bytes, gap| {
+                let last = *shape.last().unwrap();
+                let strides: Vec<isize> = match shape.len() {
+                    1 => vec![1],
+                    _ => vec![(last + gap) as isize, 1],
+                };
+                let layout = TensorLayout::strided(shape, &strides, 0, element_bytes).unwrap();
+                Operand { layout, element_bytes, align: 16 }
+            };
+            let operands = Operands::of(&operand(1, 0), &operand(2, 16), &Other::None);
+            let mut elements = 0;
+            for part in launches(&operands, &operation) {
+                let params: ComputeUnits = part.launch.params.to().unwrap();
+                let per = if params.whole > 0 { operands.unit() } else { 1 };
+                assert!(params.units as usize * per < 1 << 32, "{shape:?}: {params:?}");
+                elements += params.units as usize * per;
+            }
+            assert_eq!(elements, shape.iter().product::<usize>());
+        }
+    }
 }
