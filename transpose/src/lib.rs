@@ -84,6 +84,7 @@ mod sharded;
 pub mod simulator;
 mod strategy;
 mod streams;
+mod sync;
 mod tensor;
 mod transfer;
 

@@ -12,10 +12,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 use crate::clocks::Clocks;
+use crate::meeting::{Cells, Order};
 use crate::memory::{Table, find, join_adjacent};
 use crate::trace::Motion;
 
-type Cells = OnceLock<Option<Box<[AtomicU64]>>>;
+type CellsOfAll = OnceLock<Option<Box<[AtomicU64]>>>;
 /// A bit for each piece.
 type Bits = OnceLock<Option<Box<[AtomicU32]>>>;
 
@@ -98,9 +99,9 @@ pub(crate) struct GlobalAccess {
 
 #[derive(Debug, Default)]
 struct Shadow {
-    writers: Cells,
-    readers: Cells,
-    other_readers: Cells,
+    writers: CellsOfAll,
+    readers: CellsOfAll,
+    other_readers: CellsOfAll,
     written: Bits,
     /// Pieces that were loaded as constant.
     constant: Bits,
@@ -196,17 +197,40 @@ struct Check<'a> {
 
 impl Check<'_> {
     /// The cell of a piece; `None` if the host has no memory for the cells.
-    fn cell<'c>(&self, cells: &'c Cells, piece: u64) -> Option<&'c AtomicU64> {
+    fn cell<'c>(&self, cells: &'c CellsOfAll, piece: u64) -> Option<&'c AtomicU64> {
         let make = || bytemuck::allocation::try_zeroed_slice_box(self.count as usize).ok();
         cells.get_or_init(make).as_ref().map(|cells| &cells[piece as usize])
     }
 
-    /// Whether an earlier access and this one need no order, or have one.
-    fn ordered(&self, then: Record) -> bool {
-        !then.is_some() || (then.strong() && self.now.strong()) || self.past(then)
+    /// The cells of a piece; `None` if the host has no memory for them.
+    fn cells(&self, piece: u64) -> Option<Cells<'_>> {
+        let Shadow { writers, readers, other_readers, .. } = self.shadow;
+        let writer = self.cell(writers, piece)?;
+        if !self.reads {
+            return Some(Cells { writer, reader: writer, other_reader: writer });
+        }
+        let (reader, other_reader) = (self.cell(readers, piece)?, self.cell(other_readers, piece)?);
+        Some(Cells { writer, reader, other_reader })
     }
 
-    fn past(&self, then: Record) -> bool {
+    fn read(&self, piece: u64) -> Option<GlobalRace> {
+        let writer = self.cells(piece)?.read(self.now.0, self)?;
+        Some(GlobalRace::ReadWrite(Record(writer)))
+    }
+
+    fn write(&self, piece: u64) -> Option<GlobalRace> {
+        let cells = self.cells(piece)?;
+        if let Some(writer) = cells.write(self.now.0, self) {
+            return Some(GlobalRace::WriteWrite(Record(writer)));
+        }
+        let reader = if self.reads { cells.racing_reader(self) } else { None };
+        reader.map(|reader| GlobalRace::ReadWrite(Record(reader)))
+    }
+}
+
+impl Order for Check<'_> {
+    fn is_past(&self, then: u64) -> bool {
+        let then = Record(then);
         if then.block() != self.now.block() {
             return false;
         }
@@ -215,35 +239,13 @@ impl Check<'_> {
             || self.clocks.happens_before(then.thread(), clock, self.now.thread())
     }
 
-    /// Swaps with sequential consistency, so that of a read and a write on two
-    /// workers at least one sees the other.
-    fn read(&self, piece: u64) -> Option<GlobalRace> {
-        let readers = self.cell(&self.shadow.readers, piece)?;
-        let before = Record(readers.swap(self.now.0, SeqCst));
-        if before.is_some() && !self.past(before) {
-            // A reader of another block stays a danger for ever; keep one of those.
-            let others = self.cell(&self.shadow.other_readers, piece)?;
-            let kept = Record(others.load(SeqCst));
-            if !kept.is_some() || kept.block() == self.now.block() {
-                others.store(before.0, SeqCst);
-            }
-        }
-        let writer = Record(self.cell(&self.shadow.writers, piece)?.load(SeqCst));
-        (!self.ordered(writer)).then_some(GlobalRace::ReadWrite(writer))
+    fn is_ordered(&self, then: u64) -> bool {
+        let record = Record(then);
+        !record.is_some() || (record.strong() && self.now.strong()) || self.is_past(then)
     }
 
-    fn write(&self, piece: u64) -> Option<GlobalRace> {
-        let writer = Record(self.cell(&self.shadow.writers, piece)?.swap(self.now.0, SeqCst));
-        if !self.ordered(writer) {
-            return Some(GlobalRace::WriteWrite(writer));
-        }
-        if !self.reads {
-            return None;
-        }
-        let readers = [&self.shadow.readers, &self.shadow.other_readers];
-        let read_by = |cells: &Cells| Some(Record(self.cell(cells, piece)?.load(SeqCst)));
-        let racing = readers.into_iter().filter_map(read_by).find(|then| !self.ordered(*then));
-        racing.map(GlobalRace::ReadWrite)
+    fn is_ours(&self, then: u64) -> bool {
+        Record(then).block() == self.now.block()
     }
 }
 

@@ -5,7 +5,6 @@
 //! worker needs for a block it keeps for the next.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::Error;
 use crate::cta::Cta;
@@ -15,6 +14,7 @@ use crate::launch::Launch;
 use crate::memory::lock;
 use crate::options::Options;
 use crate::registers::LANES;
+use crate::tickets::Tickets;
 use crate::warp::Warp;
 use crate::watch::Watch;
 
@@ -35,12 +35,7 @@ fn register_bytes(launch: &Launch<'_>) -> u64 {
 /// What the workers share.
 struct Queue<'a> {
     launch: &'a Launch<'a>,
-    next: AtomicU64,
-    done: AtomicU64,
-    chunk: u64,
-    /// The lowest block that failed; later ones need not run.
-    failed: AtomicU64,
-    fault: Mutex<Option<Box<Finding>>>,
+    blocks: Tickets<Box<Finding>>,
     options: &'a Options,
 }
 
@@ -48,15 +43,8 @@ struct Queue<'a> {
 pub(crate) fn run(launch: &Launch<'_>, options: &Options) -> Result<Done, Error> {
     let fit = MOST_REGISTER_BYTES / register_bytes(launch).max(1);
     let workers = (rayon::current_num_threads() as u64).min(launch.blocks).min(fit).max(1);
-    let queue = Queue {
-        launch,
-        next: AtomicU64::new(0),
-        done: AtomicU64::new(0),
-        chunk: (launch.blocks / (8 * workers)).clamp(1, LARGEST_CHUNK),
-        failed: AtomicU64::new(u64::MAX),
-        fault: Mutex::new(None),
-        options,
-    };
+    let chunk = (launch.blocks / (8 * workers)).clamp(1, LARGEST_CHUNK);
+    let queue = Queue { launch, blocks: Tickets::new(launch.blocks, chunk), options };
     let done = Mutex::new(Done::new(launch));
     let work = || {
         let part = queue.work();
@@ -68,8 +56,7 @@ pub(crate) fn run(launch: &Launch<'_>, options: &Options) -> Result<Done, Error>
         rayon::scope(|scope| (0..workers).for_each(|_| scope.spawn(|_| work())));
     }
     let done = std::mem::take(&mut *lock(&done));
-    let fault = lock(&queue.fault).take();
-    match fault {
+    match queue.blocks.first_fault() {
         None => Ok(done),
         Some(finding) => {
             let earlier = done.findings.into_sorted();
@@ -86,16 +73,11 @@ impl Queue<'_> {
         let count = self.launch.threads.div_ceil(LANES as u32);
         let mut warps: Vec<Warp> = (0..count).map(|index| Warp::new(&cta, index)).collect();
         cta.watch = watch.is_needed().then(|| Box::new(watch));
-        loop {
-            let start = self.next.fetch_add(self.chunk, Relaxed);
-            let end = start.saturating_add(self.chunk).min(self.launch.blocks);
-            // Blocks before a failed one still run, so that the first fault is the one reported.
-            if start >= end
-                || (start..end).any(|block| !self.run_block(&mut cta, &mut warps, block))
-            {
+        while let Some(blocks) = self.blocks.take() {
+            if blocks.clone().any(|block| !self.run_block(&mut cta, &mut warps, block)) {
                 break;
             }
-            let done = self.done.fetch_add(end - start, Relaxed) + end - start;
+            let done = self.blocks.note(blocks);
             if let Some(progress) = &self.options.progress {
                 progress.call(done, self.launch.blocks);
             }
@@ -106,7 +88,7 @@ impl Queue<'_> {
 
     /// Runs one block unless an earlier one has failed; says whether it ran.
     fn run_block(&self, cta: &mut Cta<'_>, warps: &mut [Warp], block: u64) -> bool {
-        if block > self.failed.load(Relaxed) {
+        if self.blocks.is_moot(block) {
             return false;
         }
         let index = self.launch.block_index(block);
@@ -120,16 +102,8 @@ impl Queue<'_> {
             result
         };
         if let Err(finding) = result {
-            self.fail(block, finding);
+            self.blocks.fail(block, finding);
         }
         true
-    }
-
-    fn fail(&self, block: u64, finding: Box<Finding>) {
-        let mut fault = lock(&self.fault);
-        if block < self.failed.load(Relaxed) {
-            self.failed.store(block, Relaxed);
-            *fault = Some(finding);
-        }
     }
 }

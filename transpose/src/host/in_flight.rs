@@ -4,6 +4,7 @@
 //! the copies of both directions were seen to take turns, at two thirds of the speed. What a step needs of the device is a lane: memory for
 //! what comes up and for what goes down. The streams wait for a lane by themselves, so that the host need not be there in time.
 
+use super::board::Way;
 use super::options::Bus;
 use super::plan::aligned;
 use super::schedule::Move;
@@ -31,13 +32,6 @@ struct Part {
     ordered: [TensorLayout; 2],
     /// What threads bring to the ring and from it, side by side.
     shares: [Shares; 2],
-}
-
-/// The two sides of a move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    Up,
-    Down,
 }
 
 impl Cargo {

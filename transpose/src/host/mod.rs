@@ -15,6 +15,7 @@
 //! | `crew` | the threads, and who does what next |
 //! | `workspace` | the memory and the streams that moves take |
 
+mod board;
 pub mod cpu;
 mod crew;
 pub mod files;

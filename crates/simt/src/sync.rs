@@ -1,0 +1,4 @@
+//! What threads share. Files that take it from here depend on nothing else of the crate, and `crates/models` runs them with its own.
+
+pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+pub(crate) use std::sync::{Mutex, PoisonError};
