@@ -11,6 +11,7 @@ use anyhow::{Result, bail, ensure};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 /// What to look for.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -49,13 +50,37 @@ const FOR_ADDRESS: &[Tests] = &[
         "--test",
         "lifetimes",
         "--test",
+        "processes",
+        "--test",
+        "sharded",
+        "--test",
         "streams",
+        "--test",
+        "windows",
     ],
 ];
 
 /// What several threads do at once.
-const FOR_THREAD: &[Tests] =
-    &[&["-p", "transpose-tests", "--test", "lifetimes", "--test", "load", "--test", "streams"]];
+const FOR_THREAD: &[Tests] = &[&[
+    "-p",
+    "transpose-tests",
+    "--test",
+    "host",
+    "--test",
+    "lifetimes",
+    "--test",
+    "load",
+    "--test",
+    "processes",
+    "--test",
+    "sharded",
+    "--test",
+    "streams",
+]];
+
+/// The defects of `tests/planted.rs` that a sanitizer is to see.
+const PLANTED_FOR_ADDRESS: [&str; 2] = ["a_use_after_free", "a_leak"];
+const PLANTED_FOR_THREAD: [&str; 1] = ["a_race"];
 
 /// Runs the tests under one sanitizer, or under each.
 pub fn sanitize(only: Option<Sanitizer>) -> Result<()> {
@@ -73,7 +98,8 @@ pub fn sanitize(only: Option<Sanitizer>) -> Result<()> {
 fn address() -> Result<()> {
     // What is kept for the life of the process, as the simulator's modules are when others take their place, is no leak.
     let kept = paths::root().join("xtask/src/kept.txt");
-    test(FOR_ADDRESS, "address", &["-Zsanitizer=address".to_owned()], |command| {
+    let flags = ["-Zsanitizer=address".to_owned()];
+    test((FOR_ADDRESS, &PLANTED_FOR_ADDRESS), "address", &flags, |command| {
         command.env("LSAN_OPTIONS", format!("suppressions={}", kept.display()));
     })
 }
@@ -88,33 +114,44 @@ fn thread() -> Result<()> {
     flags.extend(first.map(|argument| format!("-Zpre-link-arg={argument}")));
     let last = ["-lstdc++", "-lm", "-lpthread", "-lc"];
     flags.extend(last.map(|library| format!("-Clink-arg={library}")));
-    test(FOR_THREAD, "thread", &flags, |command| {
+    test((FOR_THREAD, &PLANTED_FOR_THREAD), "thread", &flags, |command| {
         command.arg("-Zbuild-std").env("RUSTC", COMPILER_WITH_SOURCE);
         // What each access costs the sanitizer in memory is no leak.
         command.env("TRANSPOSE_LOAD_OPERATIONS", "0");
     })
 }
 
-/// Builds and runs tests with these flags, in a folder of their own.
+/// Builds and runs tests with these flags, in a folder of their own; and then what is to be seen, each by itself.
 fn test(
-    tests: &[Tests],
+    (tests, planted): (&[Tests], &[&str]),
     name: &str,
     flags: &[String],
     change: impl Fn(&mut Command),
 ) -> Result<()> {
-    for tests in tests {
+    let start = Instant::now();
+    let cargo_test = |tests: &[&str]| {
         let mut command = cargo();
-        command
-            .current_dir(paths::root())
-            .args(["test", "--quiet", "--target", TARGET])
-            .args(*tests);
+        command.current_dir(paths::root()).args(["test", "--quiet", "--target", TARGET]);
         command.arg("--target-dir").arg(paths::scratch(name));
         // What is found is told, and left out, by its functions, inlined ones too.
         command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
         command.env("RUSTC_BOOTSTRAP", "1").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
         change(&mut command);
-        run(&mut command)?;
+        command.args(tests);
+        command
+    };
+    for tests in tests {
+        run(&mut cargo_test(tests))?;
     }
+    for defect in planted {
+        let one = ["-p", "transpose-tests", "--test", "planted", "--", "--ignored", "--exact"];
+        let ended = cargo_test(&[&one[..], &[defect]].concat()).output()?;
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        let seen = !ended.status.success() && said.contains("Sanitizer");
+        ensure!(seen, "{defect} of tests/planted.rs was not seen:\n{said}");
+        println!("{defect}: seen");
+    }
+    println!("{name}: {} s, nothing found", start.elapsed().as_secs());
     Ok(())
 }
 
