@@ -6,6 +6,7 @@ use crate::verify::scrambled;
 use anyhow::{Result, bail, ensure};
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
+use transpose::simt::Counters;
 use transpose::{Conjugate, Device, DeviceTensor, Plan, TensorLayout};
 
 /// A complex number of two numbers of 16 bits.
@@ -21,6 +22,8 @@ pub struct Conjugation {
     pub plan: Plan,
     /// The plan that does not.
     pub plain: Plan,
+    /// What the plan that conjugates does to memory; `None` on a GPU, which does not tell.
+    pub counted: Option<Counters>,
     /// Of a copy, of the one and of the other; `None` on a device without a clock.
     pub timings: Option<Vec<Timing>>,
 }
@@ -63,7 +66,7 @@ fn race_of<T: Conjugate + Send + Sync>(
     let (src, dst) = pairs.first();
     let plan = Plan::conjugating(src.window(&turned)?, dst.view_mut())?;
     let plain = Plan::moving(src.window(&turned)?, dst.view_mut())?;
-    plan.run(src.window(&turned)?, dst.view_mut())?;
+    let counted = ::profile::count(device, || plan.run(src.window(&turned)?, dst.view_mut()))?;
     ensure!(is_conjugated(&host, &turned, &dst.to_host()?), "{plan}: wrong result");
 
     let all = TensorLayout::contiguous(&[host.len()], size_of::<T>())?;
@@ -75,7 +78,7 @@ fn race_of<T: Conjugate + Send + Sync>(
     let launches = (2_000_000_000 / (2 * bytes.max(1))).clamp(2, 50);
     let timings = pairs.race(&mut contestants, turns, launches)?;
     drop(contestants);
-    Ok(Conjugation { plan, plain, timings })
+    Ok(Conjugation { plan, plain, counted, timings })
 }
 
 /// Whether `result` has the conjugates of the elements of `host` that a layout says, in row-major order.

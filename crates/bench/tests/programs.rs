@@ -114,7 +114,8 @@ fn csv_and_json_have_the_same_rows() {
 fn charts_say_what_where_and_when() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("chart.svg");
-    for (program, arguments) in PROGRAMS.into_iter().filter(|(program, _)| *program != PROFILE) {
+    let drawn = PROGRAMS.into_iter().filter(|(program, _)| ![PROFILE, HOST].contains(program));
+    for (program, arguments) in drawn.chain([(IN_PLACE, &["primes"][..])]) {
         printed(program, &[arguments, &["--svg", file.to_str().unwrap()]].concat());
         let svg = fs::read_to_string(&file).unwrap();
         assert!(svg.contains(">the simulator, 20"), "{program}: {svg}");
@@ -326,6 +327,10 @@ fn nothing_to_show_is_an_error_that_says_why() {
     refuses(PROFILE, &["--kernel", "pixels"], 1, "needs the kernel pixels_b4");
     refuses(PROFILE, &["--kernel", "square", "--rows", "1", "--cols", "1"], 1, "takes no kernel");
     refuses(BANDWIDTH, &["--rows", "3", "--cols", "5", "--kernels", "fine_grained"], 1, "left out");
+    let nothing_to_draw = ["--rows", "64", "--cols", "64", "--ways", "pinned", "--svg", "-"];
+    let output = run(HOST, &nothing_to_draw);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("there is nothing to draw"));
     let output = run(IN_PLACE, &["--shape", "7x5", "--algorithm", "square"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("nothing was transposed: square: it is not square"));
@@ -393,6 +398,13 @@ fn info_says_what_there_is_and_what_would_be_done() {
         let json: Value = serde_json::from_str(&printed(INFO, &[subject, "--json"])).unwrap();
         assert!(!json["rows"][0][key].is_null(), "{subject}: {json}");
     }
+    // Each kernel of each image has its row.
+    let rows = |subject| {
+        let json: Value = serde_json::from_str(&printed(INFO, &[subject, "--json"])).unwrap();
+        json["rows"].as_array().unwrap().clone()
+    };
+    let counted = rows("code").iter().map(|row| row["kernels"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(rows("kernels").len() as u64, counted);
     let choice =
         ["choice", "--json", "--shape", "64,56,56,3", "--axes", "0,3,1,2", "--element", "1"];
     let json: Value = serde_json::from_str(&printed(INFO, &choice)).unwrap();

@@ -40,6 +40,8 @@ impl Bar {
 /// Colours that those who see few colours can tell apart (Okabe and Ito).
 const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
 
+/// How wide a character is, about, at the size of labels.
+const CHARACTER_WIDTH: f64 = 7.3;
 /// The room for labels beside the longest.
 const LABEL_MARGIN: f64 = 20.0;
 /// How much larger than a label the title is.
@@ -143,7 +145,8 @@ impl<'a> Legend<'a> {
     fn new(groups: Vec<&'a str>, width: f64) -> Self {
         let (mut x, mut y) = (12.0, LEGEND_TOP);
         let mut entries = Vec::new();
-        for group in groups {
+        // A name that says nothing needs no colour explained.
+        for group in groups.into_iter().filter(|group| !group.is_empty()) {
             let long = 36.0 + text_width(group);
             if x > 12.0 && x + long > width {
                 (x, y) = (12.0, y + LEGEND_LINE);
@@ -177,7 +180,7 @@ impl<'a> Legend<'a> {
 
 /// How wide a text is, about, at the size of labels.
 fn text_width(text: &str) -> f64 {
-    6.8 * text.chars().count() as f64
+    CHARACTER_WIDTH * text.chars().count() as f64
 }
 
 fn bar_height(row: &[Bar]) -> f64 {
@@ -233,7 +236,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bar, Chart, tick_step};
+    use super::{Bar, CHARACTER_WIDTH, Chart, tick_step};
 
     #[test]
     fn a_bar_ends_where_its_value_is() {
@@ -279,15 +282,21 @@ mod tests {
     }
 
     #[test]
+    fn groups_without_a_name_have_no_legend() {
+        let svg = Chart::new("t", "µs", vec![Bar::plain("a", "", 1.0)]).to_svg();
+        assert!(!svg.contains("width=\"11\""), "{svg}");
+    }
+
+    #[test]
     fn nothing_leaves_the_page() {
         let groups = (0..40).map(|n| Bar::plain(format!("bar {n}"), format!("group {n}"), 1.0));
         let svg = Chart::new("a title that is long. ".repeat(20), "", groups.collect()).to_svg();
         let view = svg.split("viewBox=\"0 0 ").nth(1).unwrap();
         let width: f64 = view.split(' ').next().unwrap().parse().unwrap();
-        assert!(width > 20.0 * 22.0 * 6.8);
+        assert!(width > 20.0 * 22.0 * CHARACTER_WIDTH);
         for x in svg.split(" x=\"").skip(1) {
             let x: f64 = x.split('"').next().unwrap().parse().unwrap();
-            assert!(x + 6.8 * 8.0 < width, "{x} of {width}");
+            assert!(x + CHARACTER_WIDTH * 8.0 < width, "{x} of {width}");
         }
     }
 

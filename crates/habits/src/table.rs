@@ -212,7 +212,7 @@ impl<'a> Report<'a> {
     /// Writes what was asked for.
     ///
     /// # Errors
-    /// A table without rows, standard output that took no more, and what the file system reports.
+    /// A table without rows, a chart without bars, standard output that took no more, and what the file system reports.
     pub fn finish(mut self, chart: impl FnOnce() -> Chart) -> Result<()> {
         self.bar.finish_and_clear();
         ensure!(
@@ -239,7 +239,9 @@ impl<'a> Report<'a> {
             output::write_csv(self.common, path, std::iter::once(header).chain(rows))?;
         }
         if let Some(path) = &self.common.svg {
-            let svg = chart().on(&self.device).to_svg();
+            let chart = chart();
+            ensure!(!chart.bars.is_empty(), "{}: there is nothing to draw", path.display());
+            let svg = chart.on(&self.device).to_svg();
             output::write(self.common, path, svg.as_bytes())?;
         }
         Ok(())

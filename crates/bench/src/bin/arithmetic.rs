@@ -182,7 +182,9 @@ fn run(arguments: &Arguments) -> Result<()> {
                 Cell::speed(*instructions),
             ]);
             if way == 0 {
-                bars.extend(fraction.map(|fraction| Bar::plain(case.name(), kernel, fraction)));
+                // Without a clock the chart is of what is counted.
+                let value = fraction.or(*instructions);
+                bars.extend(value.map(|value| Bar::plain(case.name(), kernel, value)));
             }
         }
         bar.inc(1);
@@ -190,7 +192,8 @@ fn run(arguments: &Arguments) -> Result<()> {
     if arguments.peers.is_some() {
         return Ok(());
     }
-    report.finish(|| Chart::new("Computed on the way", "of a copy's speed", bars))
+    let unit = if device.is_gpu() { "of a copy's speed" } else { "instructions for a number" };
+    report.finish(|| Chart::new("Computed on the way", unit, bars))
 }
 
 /// The cases as a table for another program: types, shape, axes, factor, and whether it is added.

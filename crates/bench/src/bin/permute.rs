@@ -233,7 +233,7 @@ fn conjugate(
     element: usize,
     turns: usize,
 ) -> Result<Figures> {
-    let Conjugation { plan, plain, timings } =
+    let Conjugation { plan, plain, counted, timings } =
         conjugation::race(device, permutation, element, turns)?;
     let bytes = permutation.elements() * element;
     let speeds = timings.map(|timings| {
@@ -242,7 +242,8 @@ fn conjugate(
         Speeds { copy: speed(0), ours: speed(1), cutensor: None, others }
     });
     let (permutation, kernel) = (permutation.clone(), kernel_of(&plan));
-    Ok(Figures { permutation, element, kernel, speeds, counts: Vec::new() })
+    let counts = counted.into_iter().map(|counted| (kernel.clone(), counted)).collect();
+    Ok(Figures { permutation, element, kernel, speeds, counts })
 }
 
 /// The kernels of a plan, one name for launches of the same.
@@ -294,9 +295,6 @@ fn rows(figures: &Figures) -> Vec<Vec<Cell>> {
         cells
     };
     const NONE: Cell = Cell::Nothing;
-    if speeds.is_none() && counts.is_empty() {
-        return vec![row(0, kernel, [NONE; 9])];
-    }
     let Some(Speeds { copy, ours, cutensor, others }) = speeds else {
         let words = (permutation.elements() * element).div_ceil(4);
         let counted = counts.iter().enumerate().map(|(way, (kernel, counters))| {

@@ -91,7 +91,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     // The simulator gets less to do.
     let size = |length: usize| if device.is_gpu() { length } else { length.div_ceil(100).max(2) };
     let mut groups: Vec<(&str, Option<Table>, Vec<Job>)> =
-        tables.iter().map(|&table| (table.title(), Some(table), table.jobs(&size))).collect();
+        tables.iter().map(|&table| (table.title(), Some(table), distinct(table, &size))).collect();
     if !arguments.shape.is_empty() {
         groups.push(("As asked", None, own(arguments)));
     }
@@ -123,6 +123,17 @@ fn run(arguments: &Arguments) -> Result<()> {
     let bars = bench.bars;
     let unit = if device.is_gpu() { "of a copy's speed" } else { "passes over the matrix" };
     bench.report.finish(|| Chart::new("Transposes in place", unit, bars))
+}
+
+/// The jobs of a table. Sizes that differ by little are one where they are cut small.
+fn distinct(table: Table, size: &dyn Fn(usize) -> usize) -> Vec<Job> {
+    let mut jobs: Vec<Job> = Vec::new();
+    for job in table.jobs(size) {
+        if !jobs.iter().any(|other| (other.shape, other.bytes) == (job.shape, job.bytes)) {
+            jobs.push(job);
+        }
+    }
+    jobs
 }
 
 /// How often the bar moves.
@@ -238,7 +249,8 @@ impl Bench<'_> {
             cells.extend([const { Cell::Nothing }; 5]);
             self.report.row(cells);
         }
-        let mut label = format!("{} × {} of {bytes} bytes", shape.0, shape.1);
+        let unit = if bytes == 1 { "byte" } else { "bytes" };
+        let mut label = format!("{} × {} of {bytes} {unit}", shape.0, shape.1);
         for (entrant, outcome) in entrants.iter().zip(outcomes) {
             let name = match &outcome {
                 Ok(outcome) => outcome.algorithm.name(),

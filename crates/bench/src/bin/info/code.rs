@@ -115,12 +115,13 @@ pub fn kernels(common: &Common, device: &Device) -> Result<()> {
 
 /// Every row of the table of kernels.
 fn entries() -> impl Iterator<Item = &'static Entry> {
-    let tables: [&[&[Entry]]; 5] = [
+    let tables: [&[&[Entry]]; 6] = [
         kernel_abi::classic::CLASSIC,
         kernel_abi::fast::FAST,
         kernel_abi::in_place::IN_PLACE,
         kernel_abi::in_place::STUDIES,
         kernel_abi::tensor::TENSOR,
+        kernel_abi::arithmetic::ARITHMETIC,
     ];
     tables.into_iter().flatten().copied().flatten()
 }
