@@ -139,13 +139,10 @@ fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Makes sure that there is memory for the array and its permutation, which a simulated device holds as well.
+/// Makes sure that there is memory for the array and its permutation, each as bytes and as words, and as words on a simulated device.
 fn ensure_free(device: Option<&Device>, bytes: usize) -> Result<()> {
-    let both = bytes.saturating_mul(2);
-    memory::ensure_free_on_host(match device {
-        Some(device) if !device.is_gpu() => both.saturating_mul(2),
-        _ => both,
-    })
+    let copies = if device.is_some_and(|device| !device.is_gpu()) { 6 } else { 4 };
+    memory::ensure_free_on_host(bytes.saturating_mul(copies))
 }
 
 /// What a path is called in messages.

@@ -60,7 +60,25 @@ pub fn host_bytes() -> (Option<u64>, Option<u64>) {
         let left = limits.total_memory.saturating_sub(limits.rss);
         (total, free) = (total.min(limits.total_memory), free.min(left));
     }
-    (Some(total).filter(|&bytes| bytes > 0), Some(free).filter(|&bytes| bytes > 0))
+    let known = |bytes: u64| Some(bytes).filter(|&bytes| bytes > 0);
+    // `ulimit -v` bounds what a program may have, whatever there is.
+    let free = known(free).into_iter().chain(allowed()).min();
+    (known(total), free)
+}
+
+/// The bytes that this program may still take by the limit on its addresses; `None` without one.
+#[cfg(target_os = "linux")]
+fn allowed() -> Option<u64> {
+    let most = rustix::process::getrlimit(rustix::process::Resource::As).current?;
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let taken = pages.split(' ').next()?.parse::<u64>().ok()?;
+    Some(most.saturating_sub(taken * rustix::param::page_size() as u64))
+}
+
+/// Other systems are not asked.
+#[cfg(not(target_os = "linux"))]
+fn allowed() -> Option<u64> {
+    None
 }
 
 /// Bytes for people to read.

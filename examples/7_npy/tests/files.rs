@@ -371,6 +371,26 @@ fn memory_stays_below_its_limit() {
 
 /// Signals, and a file system that takes no more: an error or an end, the input as it was, and no output.
 #[cfg(target_os = "linux")]
+/// A program that may not have the memory says so; it is not ended by what allocates.
+#[cfg(target_os = "linux")]
+#[test]
+fn less_memory_than_an_array_takes_is_an_error() {
+    let (folder, _) = folder();
+    let large = file("'<f4'", "(6000, 5000)", false, &vec![0; 6000 * 5000 * 4]);
+    fs::write(folder.path().join("large.npy"), large).unwrap();
+    // Of a stream the whole array is held, and its permutation, twice each.
+    let limited = format!("ulimit -v 260000; exec {NPY} - out.npy --device cpu < large.npy");
+    let output = Command::new("sh")
+        .args(["-c", &limited])
+        .env("RAYON_NUM_THREADS", "1")
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("of host memory are needed"), "{}", said(&output));
+    assert!(!folder.path().join("out.npy").exists());
+}
+
 #[test]
 fn what_is_not_finished_is_not_there() {
     let folder = tempfile::tempdir().unwrap();
