@@ -129,6 +129,11 @@ struct SeveralGpus;
 #[doc = include_str!("../guide.md")]
 struct Guide;
 
+/// The sample of the page on arrays in host memory is a test.
+#[cfg(all(doctest, feature = "simulator"))]
+#[doc = include_str!("../host.md")]
+struct HostPage;
+
 /// The samples of the page on arithmetic are tests.
 #[cfg(all(doctest, feature = "simulator"))]
 #[doc = include_str!("../arithmetic.md")]

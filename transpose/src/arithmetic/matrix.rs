@@ -21,7 +21,7 @@ impl<T: Number> MatrixView<'_, T> {
         Ok(dst)
     }
 
-    /// A matrix of its own, the transpose of this window times `alpha`.
+    /// A matrix of its own, of `ncols × nrows`: the transpose of this window times `alpha`.
     ///
     /// ```
     /// use transpose::{Device, DeviceMatrix};
@@ -54,7 +54,7 @@ impl<T: Number> MatrixView<'_, T> {
         Ok(dst)
     }
 
-    /// A matrix of its own, the transpose of this window, its numbers of another type: see [`TensorView::converted`].
+    /// A matrix of its own, of `ncols × nrows`: the transpose of this window, its numbers of another type: see [`TensorView::converted`].
     ///
     /// ```
     /// use transpose::{Device, DeviceMatrix};
@@ -77,7 +77,7 @@ impl<T: Number> MatrixView<'_, T> {
         Ok(dst)
     }
 
-    /// Writes the transpose of this window into `dst`, whose numbers are of another type.
+    /// Writes the transpose of this window into `dst`, which is `ncols × nrows` and has numbers of another type.
     ///
     /// # Errors
     /// As [`transpose_into`](Self::transpose_into).
@@ -93,7 +93,7 @@ impl<T: Number> MatrixView<'_, T> {
         compute(&Arithmetic::converting(), TensorView::from(*self).t(), dst.into())
     }
 
-    /// Writes `alpha` times the transpose of this window plus `beta` times `other` into `dst`.
+    /// Writes `alpha` times the transpose of this window plus `beta` times `other` into `dst`; these two are `ncols × nrows`.
     ///
     /// ```
     /// use transpose::{Device, DeviceMatrix};
@@ -127,7 +127,7 @@ impl<T: Number> MatrixView<'_, T> {
         TensorView::from(*self).t().add_into(alpha, other, beta, dst)
     }
 
-    /// Replaces `dst` by `beta` times itself plus `alpha` times the transpose of this window.
+    /// Replaces `dst`, which is `ncols × nrows`, by `beta` times itself plus `alpha` times the transpose of this window.
     ///
     /// # Errors
     /// As [`transpose_into`](Self::transpose_into).

@@ -73,6 +73,7 @@ impl ReadAt for [u8] {
 }
 
 /// What turns tiles.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug)]
 pub enum Through<'a> {
     /// The cores that move them.

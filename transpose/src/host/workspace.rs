@@ -29,6 +29,7 @@ pub struct Workspace {
 const REFUSALS: [u32; 6] = [1, 2, 304, 712, 800, 801];
 
 /// How far a move is: bytes of the destination.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// That are there.

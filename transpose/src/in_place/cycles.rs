@@ -3,6 +3,9 @@
 //! In a row-major `rows × cols` matrix the element at offset `k` goes to
 //! `k · rows mod (rows · cols − 1)`; the last one stays. Source: Sung et al. (PPoPP 2014), equation 1.
 
+use crate::layout::Layout;
+use crate::{Error, Result};
+
 /// The offset at which the element at offset `k` belongs after the transposition.
 pub(crate) fn destination(k: usize, rows: usize, cols: usize) -> usize {
     let last = rows * cols - 1;
@@ -20,26 +23,34 @@ pub(super) fn cycle(k: usize, rows: usize, cols: usize) -> impl Iterator<Item = 
     })
 }
 
-/// The number of cycles and the length of the longest.
+/// The cycles in which the elements of a row-major `rows × cols` matrix change places when it is transposed in its own memory: how many
+/// there are, those of elements that stay included, and how many elements the longest has.
 ///
-/// This is what decides how well one thread per cycle does: the longest cycle is moved by one.
-/// It takes time and memory in proportion to the matrix.
-pub fn census(rows: usize, cols: usize) -> (usize, usize) {
-    let mut seen = vec![false; rows * cols];
+/// This is what decides how well one thread per cycle does ([`InPlace::CycleFollowing`](crate::InPlace)): the longest cycle is moved by
+/// one. It takes time on the host in proportion to the matrix, and a byte of host memory for each element.
+///
+/// # Errors
+/// [`Error::SizeOverflow`] and [`Error::HostMemory`] for more elements than that is possible of.
+pub fn census(rows: usize, cols: usize) -> Result<(usize, usize)> {
+    let elements = Layout::contiguous(rows, cols, 1)?.len();
+    let mut seen: Vec<bool> = Vec::new();
+    seen.try_reserve_exact(elements).map_err(|_| Error::HostMemory { bytes: elements })?;
+    seen.resize(elements, false);
     let (mut cycles, mut longest) = (0, 0);
-    for start in 0..rows * cols {
+    for start in 0..elements {
         if !seen[start] {
             let length = cycle(start, rows, cols).inspect(|&k| seen[k] = true).count();
             cycles += 1;
             longest = longest.max(length);
         }
     }
-    (cycles, longest)
+    Ok((cycles, longest))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{census, cycle, destination};
+    use crate::Error;
     use proptest::prelude::{prop_assert_eq, proptest};
 
     #[test]
@@ -60,12 +71,18 @@ mod tests {
         assert_eq!(cycle(1, 5, 3).collect::<Vec<_>>(), [1, 5, 11, 13, 9, 3]);
         assert_eq!(cycle(2, 5, 3).collect::<Vec<_>>(), [2, 10, 8, 12, 4, 6]);
         assert_eq!(cycle(7, 5, 3).collect::<Vec<_>>(), [7]);
-        assert_eq!(census(5, 3), (5, 6));
+        assert_eq!(census(5, 3), Ok((5, 6)));
+    }
+
+    #[test]
+    fn sizes_that_cannot_be_are_errors() {
+        assert!(matches!(census(usize::MAX, 2), Err(Error::SizeOverflow { .. })));
+        assert!(matches!(census(1 << 40, 1 << 20), Err(Error::HostMemory { .. })));
     }
 
     #[test]
     fn a_square_has_cycles_of_two() {
-        assert_eq!(census(31, 31), (31 + 31 * 30 / 2, 2));
+        assert_eq!(census(31, 31), Ok((31 + 31 * 30 / 2, 2)));
     }
 
     proptest! {

@@ -17,7 +17,13 @@ use std::process::Command;
 use std::time::Instant;
 
 /// The pages with samples.
-const PAGES: [&str; 3] = ["docs/guide.md", "docs/coming-from.md", "docs/sharded.md"];
+const PAGES: [&str; 5] = [
+    "docs/guide.md",
+    "docs/coming-from.md",
+    "docs/sharded.md",
+    "docs/arithmetic.md",
+    "docs/host.md",
+];
 
 /// The most that a release program with one transpose on a GPU may have, in bytes.
 const MOST_BYTES: u64 = 4_000_000;

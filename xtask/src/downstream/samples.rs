@@ -35,7 +35,8 @@ pub fn samples(page: &str) -> Result<Vec<Sample>> {
     let (mut task, mut samples) = (String::new(), Vec::new());
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
-        if let Some(heading) = line.strip_prefix("## ") {
+        // A sample above the first task is of the whole page.
+        if let Some(heading) = line.strip_prefix("## ").or(line.strip_prefix("# ")) {
             task = heading.to_owned();
         }
         if line == "```rust" {
@@ -74,14 +75,14 @@ mod tests {
 
     #[test]
     fn samples_are_whole_programs() {
-        let page = "# G\n## A\n```rust\nuse x;\n\nfn main() {\n    Device::simulated();\n}\n```\n\
+        let page = "# G\n```rust\n\nfn main() {}\n```\n## A\n```rust\nuse x;\n\nfn main() {\n    Device::simulated();\n}\n```\n\
                     ```text\nno\n```\n## B\n```rust\n//! b\nfn main() {}\n```\n";
         let found = samples(page).unwrap();
-        assert_eq!(found.iter().map(|s| &s.task[..]).collect::<Vec<_>>(), ["A", "B"]);
+        assert_eq!(found.iter().map(|s| &s.task[..]).collect::<Vec<_>>(), ["G", "A", "B"]);
         let files = program(&found);
         let first = "use x;\n\npub fn main() {\n    crate::device();\n}\n";
-        assert_eq!(files[0], ("sample_00.rs".into(), first.into()));
-        assert!(files[2].1.contains("sample_01::main()?;"), "{}", files[2].1);
+        assert_eq!(files[1], ("sample_01.rs".into(), first.into()));
+        assert!(files[3].1.contains("sample_02::main()?;"), "{}", files[3].1);
         assert!(samples("## A\n```rust\nlet x = 1;\n```\n").is_err());
         assert!(samples("# nothing\n").is_err());
     }
