@@ -335,10 +335,10 @@ fn what_stays_goes_with_what_is_sent() {
     }
 
     let group = linked(2).unwrap();
-    let launches = |cols: &[usize], pairs: bool| {
-        let src = ShardedMatrix::<u32>::zeroed(&group, 512, cols.iter().sum()).unwrap();
+    let of_rows = |rows: usize, cols: &[usize], pairs: bool| {
+        let src = ShardedMatrix::<u32>::zeroed(&group, rows, cols.iter().sum()).unwrap();
         let shares = Shares::of_lengths(cols);
-        let mut dst = ShardedMatrix::zeroed_shared(&group, &shares, 512).unwrap();
+        let mut dst = ShardedMatrix::zeroed_shared(&group, &shares, rows).unwrap();
         let options = ExchangeOptions::default().pairs(pairs);
         let plan =
             ShardedPlan::with_options(src.as_tensor(), dst.as_tensor(), &[1, 0], options).unwrap();
@@ -348,8 +348,13 @@ fn what_stays_goes_with_what_is_sent() {
         });
         seen.0.take()
     };
+    let launches = |cols: &[usize], pairs: bool| of_rows(512, cols, pairs);
     let [(kernel, blocks)] = launches(&[256, 256], true)[..] else { panic!("one launch") };
     assert!(kernel == "tiles_b4" && blocks % 2 == 0);
+    // Rows that start anywhere, shares that do too.
+    let [(kernel, blocks)] = of_rows(511, &[257, 257], true)[..] else { panic!("one launch") };
+    assert!(kernel == "rows_b4" && blocks % 2 == 0);
+    assert_eq!(of_rows(511, &[257, 257], false).len(), 2);
     assert_eq!(launches(&[256, 256], false).len(), 2);
     assert_eq!(launches(&[256, 320], true).len(), 2);
     assert_eq!(launches(&[512, 0], true).len(), 1);

@@ -203,6 +203,11 @@ macro_rules! entry {
 /// matrices of this block's number in the batch.
 macro_rules! fast_entry {
     ($doc:literal, $row:ident: $params_type:ident, $name:ident: $element:ty, |$matrices:ident, $params:ident| $body:expr) => {
+        $crate::fast_entry! {
+            $doc, $row: $params_type, $name: $element, |$params| cuda_std::thread::block_idx_z(), |$matrices| $body
+        }
+    };
+    ($doc:literal, $row:ident: $params_type:ident, $name:ident: $element:ty, |$params:ident| $number:expr, |$matrices:ident| $body:expr) => {
         #[doc = $doc]
         ///
         /// The block's z index is the number of its matrix in the batch.
@@ -225,10 +230,11 @@ macro_rules! fast_entry {
             let batched = $params.matrices;
             // SAFETY: the caller's obligations.
             unsafe {
-                let number = cuda_std::thread::block_idx_z() as u64;
+                let number = u64::from($number);
                 let $matrices = $crate::matrices::Matrices {
-                    src: src.add((number * batched.src_batch) as usize),
-                    dst: dst.add((number * batched.dst_batch) as usize),
+                    // Two matrices that take turns may lie in memories of two devices.
+                    src: src.wrapping_add(number.wrapping_mul(batched.src_batch) as usize),
+                    dst: dst.wrapping_add(number.wrapping_mul(batched.dst_batch) as usize),
                     rows: batched.rows,
                     cols: batched.cols,
                     src_ld: batched.src_ld,

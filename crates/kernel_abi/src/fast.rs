@@ -52,6 +52,14 @@ params! {
         apart,
     }
 
+    /// For [`ROWS`].
+    InTurns {
+        /// The matrices.
+        matrices: Batched,
+        /// 1 where there are two matrices and blocks along x take tiles of one and the other in turns, 0 where they take tiles of one.
+        turns,
+    }
+
     /// For [`TUPLES`].
     Tuples {
         /// The matrices.
@@ -273,9 +281,10 @@ fn micro_grid(params: &Micro, width: Width) -> [u64; 2] {
 }
 
 /// The grid of [`ROWS`].
-fn rows_grid(params: &Plain, width: Width) -> [u64; 2] {
+fn rows_grid(params: &InTurns, width: Width) -> [u64; 2] {
     let (tile, Batched { rows, cols, .. }) = (rows_tile(width), params.matrices);
-    [early(rows, tile.span_rows(width) as u64, width), cols.div_ceil(tile.cols(width) as u64)]
+    let down = early(rows, tile.span_rows(width) as u64, width);
+    [down << params.turns, cols.div_ceil(tile.cols(width) as u64)]
 }
 
 /// The grid of [`PIXELS`].
@@ -326,7 +335,7 @@ table! { FAST of Fast:
         16: exactly MicroTile::of(Width::B16).block(),
     }
     /// Rows that start anywhere: vectors are slid to where rows start, and micro-blocks change places in registers.
-    ROWS = "rows" takes Plain, in rows_grid {
+    ROWS = "rows" takes InTurns, in rows_grid {
         1: exactly rows_tile(Width::B1).block(),
         2: exactly rows_tile(Width::B2).block(),
         4: exactly rows_tile(Width::B4).block(),

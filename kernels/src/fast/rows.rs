@@ -13,6 +13,10 @@
 //! ```
 //!
 //! The last lane of a row has no next one: it loads for its neighbour, and has no columns of its own.
+//!
+//! # Turns
+//! Blocks may take tiles of two matrices in turns, whose addresses are any distances apart: one that stays on the device, and one that is
+//! stored to another device. While the stores of the one wait for the link, the memory moves the other.
 
 use super::edges::Extent;
 use super::gather::Gather;
@@ -26,7 +30,8 @@ use crate::opaque::opaque_u64;
 use crate::slide::slide;
 use crate::warp;
 use cuda_std::thread;
-use kernel_abi::{fast::RowsTile, Width};
+use kernel_abi::fast::{InTurns, RowsTile};
+use kernel_abi::Width;
 
 /// The vector that the next lane holds; the last lane's own.
 ///
@@ -59,11 +64,11 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
     /// Rows of a span.
     const SPAN: u32 = ROWS - SECTOR / Self::SIZE;
 
-    /// The block's tile.
+    /// The tile of a number down the rows, in the block's column of tiles.
     #[inline(always)]
-    fn new(base: u32) -> Self {
+    fn new(down: u32, base: u32) -> Self {
         Tile {
-            row: thread::block_idx_x() as i64 * Self::SPAN as i64 - Self::EARLY as i64,
+            row: down as i64 * Self::SPAN as i64 - Self::EARLY as i64,
             col: thread::block_idx_y() as u64 * Self::COLS as u64,
             transposed: Transposed { base },
             element: core::marker::PhantomData,
@@ -219,9 +224,10 @@ unsafe fn transpose<
     const R: usize,
 >(
     matrices: Matrices<E>,
+    down: u32,
     base: u32,
 ) {
-    let tile = Tile::<E, ROW_VECTORS, ROWS, PITCH, GROUP>::new(base);
+    let tile = Tile::<E, ROW_VECTORS, ROWS, PITCH, GROUP>::new(down, base);
     let extent = Extent::of(matrices.src, matrices.rows, matrices.cols, matrices.src_ld);
     let near = per_vector::<E>() as i64;
     let at_an_end = tile.row <= near || tile.row + ROWS as i64 + near >= matrices.rows as i64;
@@ -242,7 +248,9 @@ macro_rules! rows {
     ($name:ident: $element:ty, $width:ident) => {
         crate::fast_entry! {
             "Transposes matrices whose rows start anywhere.",
-            ROWS: Plain, $name: $element, |matrices, params| {
+            ROWS: InTurns, $name: $element,
+            |params| thread::block_idx_z() + (thread::block_idx_x() & params.turns as u32),
+            |matrices| {
                 const TILE: RowsTile = match RowsTile::of(Width::$width) {
                     Some(tile) => tile,
                     None => panic!("no tile of that width"),
@@ -250,6 +258,7 @@ macro_rules! rows {
                 const PITCH: u32 = TILE.rows * size_of::<$element>() as u32;
                 let bytes = cuda_std::shared_array![B16; ((TILE.row_vectors - 1) * TILE.rows) as usize];
                 let base = crate::tile::shared_address(bytes.cast());
+                let down = thread::block_idx_x() >> params.turns as u32;
                 transpose::<
                     $element,
                     { TILE.row_vectors },
@@ -259,7 +268,7 @@ macro_rules! rows {
                     { TILE.block()[0] },
                     { (PITCH - SECTOR) / VECTOR },
                     { TILE.block_rows as usize },
-                >(matrices, base)
+                >(matrices, down, base)
             }
         }
     };

@@ -15,6 +15,7 @@ use crate::device::{self, Device, Mark};
 use crate::plan::TensorPlan;
 use crate::{Error, Result};
 use bytemuck::Pod;
+use std::sync::Arc;
 
 impl ShardedPlan {
     /// Moves `src` to `dst`, both spread as the plan was made for.
@@ -140,8 +141,8 @@ struct Order<'a> {
     streams: &'a [Streams],
     /// Where the source's shards, and the destination's, are at home.
     homes: [&'a [&'a Device]; 2],
-    /// Behind what the homes had queued before.
-    marks: [Vec<Mark>; 2],
+    /// Behind what the homes had queued before; one for both shards of a device that are at home in one queue.
+    marks: [Vec<Arc<Mark>>; 2],
     /// For each device and each of its streams, which of the marks it has waited for.
     waited: Vec<[Waited; 4]>,
 }
@@ -153,18 +154,19 @@ struct Waited([Vec<bool>; 2]);
 impl<'a> Order<'a> {
     /// An order in which all comes after what the shards' homes have queued so far.
     fn after(group: &'a DeviceGroup, src: &'a Ends<'a>, dst: &'a Ends<'a>) -> Result<Self> {
-        let mark = |home: &&Device| {
-            let mark = home.mark(false)?;
-            home.put(&mark)?;
-            Ok(mark)
-        };
-        let marks = |ends: &Ends<'_>| ends.homes.iter().map(mark).collect::<Result<Vec<_>>>();
+        let mut of_dst = Vec::with_capacity(group.count());
+        let mut of_src = Vec::with_capacity(group.count());
+        for (from, to) in src.homes.iter().zip(&dst.homes) {
+            let mark = Arc::new(behind(to)?);
+            of_src.push(if from.is_same(to) { mark.clone() } else { Arc::new(behind(from)?) });
+            of_dst.push(mark);
+        }
         let (streams, none) = (group.streams(), vec![false; group.count()]);
         let waited = [(); 4].map(|()| Waited([none.clone(), none.clone()]));
         Ok(Order {
             streams,
             homes: [&src.homes, &dst.homes],
-            marks: [marks(src)?, marks(dst)?],
+            marks: [of_src, of_dst],
             waited: vec![waited; streams.len()],
         })
     }
@@ -208,7 +210,9 @@ impl<'a> Order<'a> {
         })
     }
 
+    /// Marks are put on all devices before any home waits: otherwise each device would be done only after those before it.
     fn homes_wait(&self) -> Result<()> {
+        let mut done = Vec::with_capacity(self.waited.len());
         for (device, waited) in self.waited.iter().enumerate() {
             let used = |stream: &usize| waited[*stream].0.iter().flatten().any(|waited| *waited);
             let mut used = (0..waited.len()).rev().filter(used);
@@ -216,13 +220,21 @@ impl<'a> Order<'a> {
             let Some(last) = used.next() else { continue };
             let last = self.get(device, last);
             used.try_for_each(|stream| last.wait_for(self.get(device, stream)))?;
-            let done = last.mark(false)?;
-            last.put(&done)?;
-            let homes = self.homes[1].iter().chain([&self.homes[0][device]]);
+            done.push((device, last, behind(last)?));
+        }
+        for (device, last, mark) in &done {
+            let homes = self.homes[1].iter().chain([&self.homes[0][*device]]);
             for home in homes.filter(|home| !home.is_same(last)) {
-                home.wait_for_mark(&done)?;
+                home.wait_for_mark(mark)?;
             }
         }
         Ok(())
     }
+}
+
+/// A mark behind all that a queue has been given so far.
+fn behind(queue: &Device) -> Result<Mark> {
+    let mark = queue.mark(false)?;
+    queue.put(&mark)?;
+    Ok(mark)
 }

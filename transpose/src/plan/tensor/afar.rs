@@ -4,8 +4,8 @@
 //! their times one after the other. Blocks of one kernel that alternate between the two share every multiprocessor: the link's are
 //! always there, and the others cost nothing (decision 043).
 //!
-//! The two places are one more axis of two indices, the fastest that blocks are counted along. Its strides are the distances of the
-//! addresses, which are known when it is run.
+//! To `tiles` the two places are one more axis of two indices, the fastest that blocks are counted along. Its strides are the distances of the
+//! addresses, which are known when it is run. To `rows`, for matrices whose rows start anywhere, they are two matrices of a batch.
 
 use super::{Estimated, SHAPES, TensorPlan, Way, Ways, params_of, problem_of_layouts};
 use crate::device::Step;
@@ -13,6 +13,8 @@ use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::launch::{Fields, Launch};
 use crate::tensor::TensorLayout;
 use crate::{Facts, Result};
+use kernel_abi::Kernel;
+use kernel_abi::fast::{Batched, InTurns, ROWS};
 use kernel_abi::tensor::{Axis, BOXES, Boxes, MOST_BLOCK_AXES, TILES, Tiles};
 
 /// Bytes that stores to another device are whole lines of.
@@ -34,7 +36,7 @@ impl TensorPlan {
     }
 
     /// A plan for moves that [go in pairs](Self::steps_of_two), of elements of so many bytes, laid out like `src` and `dst` in memory that a
-    /// device allocates. `None` where no tiles serve them.
+    /// device allocates. `None` where no kernel serves them.
     pub(crate) fn for_pairs(
         element_bytes: usize,
         src: &TensorLayout,
@@ -59,7 +61,9 @@ impl TensorPlan {
         };
         let (lines, others): (Vec<_>, Vec<_>) =
             shapes.into_iter().filter(serves).partition(in_lines);
-        Ok(lines.into_iter().chain(others).next().map(|way| ways.plan(way)))
+        let in_rows = || ways.as_matrix().filter(|way| way.launches.iter().all(is_one_of_rows));
+        let best = lines.into_iter().chain(others).next().or_else(in_rows);
+        Ok(best.map(|way| ways.plan(way)))
     }
 
     /// Like [`steps`](Self::steps), of two moves at once: between the first pair of addresses, and the second, each of a source and a
@@ -73,14 +77,34 @@ impl TensorPlan {
     }
 }
 
+/// Whether a launch is one of `rows`, of one matrix, and a grid has twice its blocks.
+fn is_one_of_rows(launch: &Launch) -> bool {
+    params_of(&ROWS, launch).is_some()
+        && launch.grid[2] == 1
+        && (launch.grid[0] as usize).saturating_mul(2) < TOO_LARGE
+}
+
 /// The launch, and with it the same one so many bytes further on either side: block by block in turns.
 fn twice(launch: &Launch, distances: [i64; 2]) -> Launch {
-    let tiles: Tiles = params_of(&TILES, launch).expect("a plan for pairs launches tiles");
-    let word = word_bytes(launch) as i64;
-    let [src, dst] = distances.map(|bytes| {
-        debug_assert_eq!(bytes % word, 0, "both are aligned alike");
-        (bytes / word) as u64
-    });
+    let mut twice = match params_of(&TILES, launch) {
+        Some(tiles) => tiles_twice(launch, tiles, distances),
+        None => rows_twice(launch, distances),
+    };
+    twice.grid[0] *= 2;
+    twice
+}
+
+/// Two matrices that take turns.
+fn rows_twice(launch: &Launch, distances: [i64; 2]) -> Launch {
+    let rows = params_of(&ROWS, launch).expect("a plan for pairs launches tiles or rows");
+    let [src_batch, dst_batch] = in_words(&ROWS, launch, distances);
+    let matrices = Batched { src_batch, dst_batch, ..rows.matrices };
+    Launch { params: Fields::of(&InTurns { matrices, turns: 1 }), ..launch.clone() }
+}
+
+/// One more axis of blocks.
+fn tiles_twice(launch: &Launch, tiles: Tiles, distances: [i64; 2]) -> Launch {
+    let [src, dst] = in_words(&TILES, launch, distances);
     let mut blocks = tiles.blocks;
     blocks.copy_within(..MOST_BLOCK_AXES - 1, 1);
     blocks[0] = Axis { divisor: packed_divisor(2), src, dst };
@@ -99,13 +123,15 @@ fn twice(launch: &Launch, distances: [i64; 2]) -> Launch {
         fetch: 0,
         ..tiles
     };
-    let mut grid = launch.grid;
-    grid[0] *= 2;
-    Launch { grid, params: Fields::of(&twice), ..launch.clone() }
+    Launch { params: Fields::of(&twice), ..launch.clone() }
 }
 
-/// Bytes of the words that a launch of tiles moves.
-fn word_bytes(launch: &Launch) -> usize {
-    let entry = TILES.entries.iter().find(|entry| entry.name == launch.entry.name);
-    entry.map_or(1, |entry| entry.width.bytes())
+/// Distances in the words that a launch of a kernel moves.
+fn in_words<P>(kernel: &Kernel<P>, launch: &Launch, distances: [i64; 2]) -> [u64; 2] {
+    let entry = kernel.entries.iter().find(|entry| entry.name == launch.entry.name);
+    let word = entry.map_or(1, |entry| entry.width.bytes()) as i64;
+    distances.map(|bytes| {
+        debug_assert_eq!(bytes % word, 0, "both are aligned alike");
+        (bytes / word) as u64
+    })
 }
