@@ -319,6 +319,22 @@ fn what_is_no_array_of_a_group_is_refused() {
     assert!(matches!(ShardedMatrix::from_tensor(tensor), Err(Error::Shard { .. })));
 }
 
+/// Only what is staged takes memory: a buffer for what a device sends, and one for what it receives.
+#[test]
+fn memory_beside_source_and_destination() {
+    let extra = |group: Option<DeviceGroup>, cols: &[usize]| {
+        let group = group.unwrap();
+        let src = ShardedMatrix::<u32>::zeroed(&group, 64, cols.iter().sum()).unwrap();
+        let shares = Shares::of_lengths(cols);
+        let dst = ShardedMatrix::zeroed_shared(&group, &shares, 64).unwrap();
+        ShardedPlan::new(src.as_tensor(), dst.as_tensor(), &[1, 0]).unwrap().extra_bytes()
+    };
+    assert_eq!(extra(linked(2), &[40, 24]), [0, 0]);
+    let [sent, received] = [32 * 24 * 4, 32 * 40 * 4];
+    assert_eq!(extra(apart(2), &[40, 24]), [sent + received; 2]);
+    assert_eq!(extra(apart(2), &[64, 0]), [32 * 64 * 4; 2]);
+}
+
 /// What a device keeps and what it sends first go in one launch, whose blocks take turns; and what is left of either in others.
 #[test]
 fn what_stays_goes_with_what_is_sent() {

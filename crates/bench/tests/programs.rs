@@ -120,6 +120,9 @@ fn charts_say_what_where_and_when() {
         let svg = fs::read_to_string(&file).unwrap();
         assert!(svg.contains(">the simulator, 20"), "{program}: {svg}");
         assert!(svg.matches("</text>").count() > 4, "{program}: {svg}");
+        // A chart whose bars all have no length shows nothing.
+        let bars = svg.split("<rect x=").skip(1).filter(|bar| !bar.contains("width=\"0.0\""));
+        assert!(bars.count() > 0, "{program}: {svg}");
         let names: Vec<&str> = svg.split("text-anchor=\"end\">").skip(1).collect();
         for (index, name) in names.iter().enumerate() {
             let name = &name[..name.find('<').unwrap()];

@@ -157,6 +157,27 @@ impl ShardedPlan {
         names
     }
 
+    /// Bytes of memory that each device takes beside source and destination during a run: none, unless pieces are staged.
+    pub fn extra_bytes(&self) -> Vec<u64> {
+        let mut bytes = vec![0; self.group.count()];
+        for (device, steps) in self.far.iter().enumerate() {
+            // A stream uses the same memory step after step.
+            let mut most = vec![[0; 2]; self.group.count()];
+            for (round, step) in steps.iter().enumerate() {
+                if let Way::Staged { bytes, .. } = step.way {
+                    let most = &mut most[step.dst][round % self.options.far_streams];
+                    *most = (*most).max(bytes as u64);
+                }
+            }
+            let of_streams = |stream: usize| most.iter().map(|most| most[stream]).max();
+            bytes[device] += (0..2).filter_map(of_streams).sum::<u64>();
+            for (peer, most) in most.iter().enumerate() {
+                bytes[peer] += most.iter().max().copied().unwrap_or(0);
+            }
+        }
+        bytes
+    }
+
     /// How many bytes each device sends to others.
     pub fn link_bytes(&self) -> Vec<u64> {
         let devices = self.group.count();

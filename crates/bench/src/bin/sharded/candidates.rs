@@ -38,6 +38,12 @@ impl Way {
         text.split_once(": ").map_or(text.clone(), |(_, way)| way.to_owned())
     }
 
+    /// The fraction of a copy's speed that the model expects.
+    fn expected(&self) -> Option<f64> {
+        let (Way::Matrix(plan) | Way::Tensor(plan)) = self;
+        plan.expected()
+    }
+
     fn run<T: Pod>(&self, src: TensorView<'_, T>, dst: TensorViewMut<'_, T>) -> Result<()> {
         match self {
             Way::Matrix(plan) => {
@@ -67,7 +73,12 @@ pub fn run(
             bar.inc(1);
         }
     }
-    report.finish(|| Chart::new("Kernels that store to another device", "GB/s", bars))
+    let unit = match group.devices()[0].is_gpu() {
+        true => "GB/s",
+        // Nothing is timed.
+        false => "of a copy's speed, as the model expects",
+    };
+    report.finish(|| Chart::new("Kernels that store to another device", unit, bars))
 }
 
 fn measure<T: Pod + PartialEq + Sync + Send>(
@@ -141,11 +152,9 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
         let is_gpu = group.devices()[0].is_gpu();
         let speed = Some(bytes as f64 / seconds / 1e9).filter(|_| is_gpu);
         let of_peer = peer.map(|peer| peer / seconds);
-        bars.push(Bar::plain(
-            way.name(),
-            format!("{} bytes", size_of::<T>()),
-            speed.unwrap_or(0.0),
-        ));
+        if let Some(length) = speed.or(way.expected()) {
+            bars.push(Bar::plain(way.name(), format!("{} bytes", size_of::<T>()), length));
+        }
         report.row(vec![
             rows.into(),
             cols.into(),

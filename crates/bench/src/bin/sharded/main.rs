@@ -145,8 +145,7 @@ fn run(arguments: &Arguments) -> Result<()> {
             for &split in &arguments.split {
                 let rows =
                     with_element!(element, T => measure::<T>(arguments, &group, shape, split))?;
-                for Row { label, of_peer, cells } in rows {
-                    let value = of_peer.unwrap_or(0.0);
+                for Row { label, value, cells } in rows {
                     bars.push(Bar::plain(label, split.name(), value));
                     report.row(cells);
                 }
@@ -154,8 +153,12 @@ fn run(arguments: &Arguments) -> Result<()> {
             bar.inc(1);
         }
     }
-    report.finish(|| Chart::new("Transposes over several devices", "of peer copies", bars))
+    let unit = if device.is_gpu() { "of peer copies" } else { SENT };
+    report.finish(|| Chart::new("Transposes over several devices", unit, bars))
 }
+
+/// What bars mean where nothing is timed, on the simulator.
+const SENT: &str = "KB that the device which sends most sends";
 
 /// The devices that were asked for.
 fn open(arguments: &Arguments) -> Result<DeviceGroup> {
@@ -189,7 +192,7 @@ fn open(arguments: &Arguments) -> Result<DeviceGroup> {
     Ok(group)
 }
 
-const COLUMNS: [Column; 17] = [
+const COLUMNS: [Column; 19] = [
     Column::number("rows", "rows", 6),
     Column::number("cols", "cols", 6),
     Column::number("element_bytes", "element, bytes", 2),
@@ -200,6 +203,8 @@ const COLUMNS: [Column; 17] = [
     Column::number("streams", "streams", 1),
     Column::text("pairs", "pairs", 3),
     Column::number("link_bytes", "sent, bytes", 10),
+    Column::number("device_bytes", "memory, bytes", 10),
+    Column::number("extra_bytes", "of it extra", 8),
     Column::number("ms", "ms", 7),
     Column::number("link_gb_s", "GB/s", 6),
     Column::number("peer_gb_s", "peer copies, GB/s", 6),
@@ -212,7 +217,8 @@ const COLUMNS: [Column; 17] = [
 /// A row of the table, and of the chart.
 struct Row {
     label: String,
-    of_peer: Option<f64>,
+    /// The length of its bar.
+    value: f64,
     cells: Vec<Cell>,
 }
 
@@ -279,11 +285,13 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
             false => String::new(),
         };
         let bytes = size_of::<T>();
-        let label = format!("{rows} × {cols}, {bytes} bytes, {}{way}", split.name());
+        let label = format!("{rows} × {cols} of {bytes} B, {}{way}", split.name());
+        // Of the device that takes most.
+        let [of_device, extra] = memory(&plan, &src, &dst);
         let chosen = |cell: Cell| if arguments.sweep { cell } else { Cell::Nothing };
         found.push(Row {
             label,
-            of_peer,
+            value: if times.is_some() { of_peer.unwrap_or(0.0) } else { sent as f64 / 1e3 },
             cells: vec![
                 rows.into(),
                 cols.into(),
@@ -295,6 +303,8 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
                 chosen(streams.into()),
                 chosen(if pairs { "yes" } else { "no" }.into()),
                 sent.into(),
+                of_device.into(),
+                extra.into(),
                 number(times.map(|times| times.exchange * 1e3), 3),
                 Cell::speed(times.map(|times| speed(times.exchange))),
                 Cell::speed(times.map(|times| speed(times.peer)).filter(|_| sent > 0)),
@@ -306,6 +316,17 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
         });
     }
     Ok(found)
+}
+
+/// The most bytes that a device takes: for its shards and beside them, and what is beside them.
+fn memory<T: Pod>(plan: &ShardedPlan, src: &ShardedMatrix<T>, dst: &ShardedMatrix<T>) -> [u64; 2] {
+    let shard = |matrix: &ShardedMatrix<T>, device| {
+        matrix.as_tensor().shard(device).map_or(0, |shard| (shard.len() * size_of::<T>()) as u64)
+    };
+    let extra = plan.extra_bytes();
+    let all = |device: usize| shard(src, device) + shard(dst, device) + extra[device];
+    let most = (0..extra.len()).map(all).max().unwrap_or(0);
+    [most, extra.iter().copied().max().unwrap_or(0)]
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! process prints the table.
 
 use super::content::Content;
-use super::{Arguments, Shape, Split};
+use super::{Arguments, SENT, Shape, Split};
 use anyhow::{Context, Result, ensure};
 use bench::device::DeviceChoice;
 use bench::memory::{ensure_free, matrix_bytes};
@@ -64,7 +64,7 @@ pub fn start(processes: usize) -> Result<()> {
     Ok(())
 }
 
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [Column; 13] = [
     Column::number("rows", "rows", 6),
     Column::number("cols", "cols", 6),
     Column::number("element_bytes", "bytes", 2),
@@ -72,7 +72,8 @@ const COLUMNS: [Column; 12] = [
     Column::number("processes", "processes", 1),
     Column::text("transport", "transport", 8),
     Column::number("link_bytes", "sent, bytes", 10),
-    Column::number("extra_bytes", "extra, bytes", 9),
+    Column::number("device_bytes", "memory, bytes", 10),
+    Column::number("extra_bytes", "of it extra", 8),
     Column::number("ms", "ms", 7),
     Column::number("link_gb_s", "GB/s", 6),
     Column::number("alone_gb_s", "exchange alone, GB/s", 6),
@@ -109,7 +110,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 let (value, cells) =
                     with_element!(element, T => part.measure::<T>(shape, split, name))?;
                 let Shape { rows, cols } = shape;
-                let label = format!("{rows} × {cols}, {element} bytes, {}", split.name());
+                let label = format!("{rows} × {cols} of {element} B, {}", split.name());
                 bars.push(Bar::plain(label, split.name(), value));
                 if world.rank() == 0 {
                     report.row(cells);
@@ -123,7 +124,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if world.rank() > 0 {
         return Ok(());
     }
-    report.finish(|| Chart::new("Transposes by several processes", "GB/s", bars))
+    let unit = if device.is_gpu() { "GB/s" } else { SENT };
+    report.finish(|| Chart::new("Transposes by several processes", unit, bars))
 }
 
 /// This process's device: of several GPUs the one of its number on this host.
@@ -186,6 +188,7 @@ impl Part<'_> {
         let [seconds, bound] = [times, alone].map(super::bounds::median);
         let speed =
             |seconds: f64| Some(sent / seconds / 1e9).filter(|_| device.is_gpu() && sent > 0.0);
+        let shards = (src.shard().len() + dst.shard().len()) * size_of::<T>();
         let cells = vec![
             rows.into(),
             cols.into(),
@@ -194,13 +197,14 @@ impl Part<'_> {
             world.size().into(),
             transport.into(),
             (sent as u64).into(),
+            (self.most((shards + plan.extra_bytes()) as f64)? as u64).into(),
             (self.most(plan.extra_bytes() as f64)? as u64).into(),
             if device.is_gpu() { Cell::Number(seconds * 1e3, 3, 4) } else { Cell::Nothing },
             Cell::speed(speed(seconds)),
             Cell::speed(speed(bound)),
             Cell::fraction(speed(seconds).map(|_| bound / seconds)),
         ];
-        Ok((speed(seconds).unwrap_or(0.0), cells))
+        Ok((speed(seconds).unwrap_or(sent / 1e3), cells))
     }
 
     /// The transport's own exchange of the bytes that the transpose sends, between the same memories.
