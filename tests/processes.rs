@@ -124,6 +124,66 @@ fn heads_for_sequences() {
     });
 }
 
+/// Devices that reach each other's memory: addresses are all that the processes tell each other. Nothing is carried.
+struct Reaching(Mutex<usize>);
+
+impl Transport for Reaching {
+    fn offer(&self, address: u64, _: usize) -> Vec<u8> {
+        address.to_le_bytes().to_vec()
+    }
+
+    fn reach(&self, offers: &[Vec<u8>]) -> Result<Option<Vec<u64>>> {
+        *self.0.lock().unwrap() += 1;
+        let address = |offer: &Vec<u8>| u64::from_le_bytes(offer.as_slice().try_into().unwrap());
+        Ok(Some(offers.iter().map(address).collect()))
+    }
+
+    unsafe fn exchange(&self, _: usize, _: &Device, _: &[Parcel], _: &[Parcel]) -> Result<()> {
+        panic!("what can be stored is not carried")
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn abort(&self) {}
+}
+
+/// Where processes reach each other's memory they store to it, whatever the shares; what stays goes with what is sent first.
+#[test]
+fn processes_that_store_to_each_other() {
+    for (rows, cols) in [
+        (vec![100], vec![70]),
+        (vec![64, 64], vec![64, 64]),
+        (vec![70, 33], vec![41, 91]),
+        (vec![5, 20, 70, 1], vec![0, 64, 31, 2]),
+    ] {
+        let (rows, cols) = (Shares::of_lengths(&rows), Shares::of_lengths(&cols));
+        let host: Vec<u32> = scrambled(rows.len() * cols.len(), 3);
+        let expected = transposed(cols.len(), &host);
+        let devices = Device::simulated_peers_with(rows.count(), Checks::ALL_UNTRACKED);
+        in_processes(rows.count(), PATIENCE, |world| {
+            let (device, transport) = (&devices[world.rank()], Reaching(Mutex::new(0)));
+            let mine = rows.range(world.rank());
+            let part = &host[mine.start * cols.len()..mine.end * cols.len()];
+            let shard = DeviceTensor::from_host(device, &[mine.len(), cols.len()], part).unwrap();
+            let src = DistributedTensor::from_shard(&world, 0, shard).unwrap();
+            let shape = [cols.len(), rows.len()];
+            let mut dst =
+                DistributedTensor::zeroed_for_peers(&world, device, &shape, 0, &cols).unwrap();
+            let plan = DistributedPlan::new(&src, &dst, &[1, 0]).unwrap();
+            for _ in 0..2 {
+                dst.shard_mut().fill(7).unwrap();
+                plan.run(&src, &mut dst, &transport).unwrap();
+                let mine = cols.range(world.rank());
+                let part = &expected[mine.start * rows.len()..mine.end * rows.len()];
+                assert!(dst.shard().to_host().unwrap() == part, "{rows:?} × {cols:?}");
+            }
+            assert_eq!(*transport.0.lock().unwrap(), 2);
+        });
+    }
+}
+
 /// More rounds than buffers, so that each is used anew.
 #[test]
 fn many_rounds() {
@@ -202,7 +262,7 @@ fn shards_that_do_not_fit_are_refused_everywhere() {
 struct Broken(Mutex<bool>);
 
 impl Transport for Broken {
-    unsafe fn exchange(&self, _: &Device, _: &[Parcel], _: &[Parcel]) -> Result<()> {
+    unsafe fn exchange(&self, _: usize, _: &Device, _: &[Parcel], _: &[Parcel]) -> Result<()> {
         Err(Error::Peer { rank: 9, reason: "the cable is cut".to_owned() })
     }
 

@@ -107,7 +107,7 @@ pub use plan::{ArithmeticPlan, Batch, CacheWarning, Destination, Plan, PlanCache
 pub use sharded::Nccl;
 pub use sharded::{
     DeviceGroup, DistributedMatrix, DistributedPlan, DistributedTensor, ExchangeOptions, Parcel,
-    ShardedMatrix, ShardedPlan, ShardedTensor, Shares, Sockets, Transport, World,
+    PeerStores, ShardedMatrix, ShardedPlan, ShardedTensor, Shares, Sockets, Transport, World,
 };
 #[cfg(feature = "simulator")]
 pub use simt;

@@ -6,12 +6,15 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use support::recording::{
     fail_each_call, live, refuse, take_calls, take_events, take_log, with_recording,
 };
 use transpose::{
-    Allocation, Device, DeviceGroup, DeviceTensor, Error, ShardedMatrix, ShardedTensor,
-    TensorLayout,
+    Allocation, Device, DeviceGroup, DeviceTensor, DistributedMatrix, DistributedPlan, Error,
+    Parcel, PeerStores, Result, ShardedMatrix, ShardedTensor, TensorLayout, Transport, World,
 };
 
 fn group(count: usize) -> Result<DeviceGroup, Error> {
@@ -145,5 +148,76 @@ fn all_is_given_back() {
         assert!(dst.to_host().is_ok());
         drop(dst);
         assert_eq!(live(), [""; 0]);
+    });
+}
+
+/// Carries nothing, and counts what it is asked to carry.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl Transport for &Counted {
+    unsafe fn exchange(&self, _: usize, _: &Device, _: &[Parcel], _: &[Parcel]) -> Result<()> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn abort(&self) {}
+}
+
+/// Runs `work` as both processes of a world, one after the other's end being waited for.
+fn in_two_processes(work: impl Fn(&World, &Device) + Sync) {
+    let first = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    std::thread::scope(|scope| {
+        for rank in 0..2 {
+            let work = &work;
+            scope.spawn(move || {
+                let world = World::connect(rank, 2, first, Duration::from_secs(20)).unwrap();
+                work(&world, &Device::cuda(0).unwrap());
+            });
+        }
+    });
+}
+
+/// What a process stores to is opened once, and closed in the end; a destination in memory that processes do not share is carried to, and so is
+/// one that cannot be opened.
+#[test]
+fn destinations_are_opened_once() {
+    with_recording("destinations_are_opened_once", || {
+        let count =
+            |calls: &[String], name: &str| calls.iter().filter(|call| *call == name).count();
+        let carried = Counted::default();
+        let exchanges = |world: &World, device: &Device| {
+            let stores = PeerStores::new(world, device, &carried).unwrap();
+            let src = DistributedMatrix::<u32>::zeroed(world, device, 32, 16).unwrap();
+            let shared = || DistributedMatrix::zeroed_for_peers(world, device, 16, 32).unwrap();
+            let run = |dst: &mut DistributedMatrix<u32>| {
+                let plan = DistributedPlan::new(src.as_tensor(), dst.as_tensor(), &[1, 0]).unwrap();
+                plan.run(src.as_tensor(), dst.as_tensor_mut(), &stores).unwrap();
+                stores.has_stored()
+            };
+            let (mut one, mut two) = (shared(), shared());
+            let ways = [run(&mut one), run(&mut two), run(&mut one), run(&mut two)];
+            let mut pooled = DistributedMatrix::zeroed(world, device, 16, 32).unwrap();
+            (ways, run(&mut pooled))
+        };
+        take_log();
+        in_two_processes(|world, device| {
+            assert_eq!(exchanges(world, device), ([true; 4], false));
+        });
+        let calls = take_calls();
+        assert_eq!(count(&calls, "cuIpcOpenMemHandle_v2"), 4, "two destinations of two processes");
+        assert_eq!(count(&calls, "cuIpcCloseMemHandle"), 4);
+        assert_eq!(carried.0.swap(0, Ordering::Relaxed), 2);
+        refuse("cuIpcOpenMemHandle_v2", 217);
+        in_two_processes(|world, device| {
+            assert_eq!(exchanges(world, device), ([false; 4], false));
+        });
+        refuse("", 0);
+        assert_eq!(carried.0.load(Ordering::Relaxed), 10);
+        assert!(!live().iter().any(|line| line.contains("memory")), "{:?}", live());
     });
 }

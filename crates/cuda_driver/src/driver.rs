@@ -3,7 +3,9 @@
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-use crate::functions::{Functions, GraphFunctions, LaunchFunctions, PoolFunctions};
+use crate::functions::{
+    Functions, GraphFunctions, LaunchFunctions, PoolFunctions, SharedFunctions,
+};
 use crate::handle::{DeviceAddress, RawContext, RawDevice, RawStream};
 use crate::{Device, DriverVersion, Error, library};
 
@@ -12,6 +14,8 @@ pub struct Driver {
     pub(crate) functions: Functions,
     /// `None` in drivers before CUDA 11.2.
     pub(crate) pools: Option<PoolFunctions>,
+    /// `None` on systems whose driver does not share memory between processes.
+    pub(crate) shared: Option<SharedFunctions>,
     /// `None` in drivers before CUDA 11.8.
     pub(crate) launches: Option<LaunchFunctions>,
     /// `None` in drivers before CUDA 11.4.
@@ -44,6 +48,7 @@ impl Driver {
         Ok(Driver {
             functions: Functions::of(library).map_err(lacks)?,
             pools: PoolFunctions::of(library).ok(),
+            shared: SharedFunctions::of(library).ok(),
             launches: LaunchFunctions::of(library).ok(),
             graphs: GraphFunctions::of(library).ok(),
         })

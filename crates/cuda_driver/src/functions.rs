@@ -14,6 +14,7 @@ use crate::handle::{
 };
 use crate::launch::RawLaunchConfig;
 use crate::library::Library;
+use crate::shared_memory::RawMemoryHandle;
 use crate::stream::RawCopy2D;
 
 macro_rules! table {
@@ -192,6 +193,15 @@ table! {
             stream: RawStream,
         );
         cuMemFreeAsync(address: DeviceAddress, stream: RawStream);
+    }
+}
+
+table! {
+    /// Memory that processes of one host share: since CUDA 11.0, where the system has it.
+    SharedFunctions {
+        cuIpcGetMemHandle(handle: *mut RawMemoryHandle, address: DeviceAddress);
+        cuIpcOpenMemHandle_v2(address: *mut DeviceAddress, handle: RawMemoryHandle, flags: c_uint);
+        cuIpcCloseMemHandle(address: DeviceAddress);
     }
 }
 

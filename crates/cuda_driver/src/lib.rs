@@ -33,6 +33,7 @@
 //! | [`Driver`], [`Device`] | what there is |
 //! | [`Context`] | memory of the device and of the host |
 //! | [`MemoryPool`] | memory in the order of a stream |
+//! | [`MemoryHandle`], [`OpenedMemory`] | memory that processes of one host share |
 //! | [`Stream`], [`Event`] | copies, kernels, order, time |
 //! | [`Graph`] | work that is queued again as a whole |
 //! | [`Module`], [`Function`], [`LaunchConfig`] | kernels |
@@ -105,6 +106,7 @@ mod library;
 mod memory;
 mod memory_pool;
 mod module;
+mod shared_memory;
 mod stream;
 #[cfg(feature = "trampolines")]
 mod trampolines;
@@ -126,6 +128,7 @@ pub use launch::{LaunchConfig, Start};
 pub use memory::{HostMemoryFlags, MemoryInfo};
 pub use memory_pool::MemoryPool;
 pub use module::{Function, FunctionAttribute, Module};
+pub use shared_memory::{MemoryHandle, OpenedMemory};
 pub use stream::{DeviceRows, RowsShape, Stream};
 pub use version::DriverVersion;
 

@@ -26,7 +26,8 @@ pub use plan::ShardedPlan;
 #[cfg(feature = "nccl")]
 pub use processes::Nccl;
 pub use processes::{
-    DistributedMatrix, DistributedPlan, DistributedTensor, Parcel, Sockets, Transport, World,
+    DistributedMatrix, DistributedPlan, DistributedTensor, Parcel, PeerStores, Sockets, Transport,
+    World,
 };
 pub use shares::Shares;
 pub use tensor::ShardedTensor;

@@ -107,34 +107,10 @@ impl ShardedPlan {
         let (mut far, mut near) = (Vec::new(), Vec::new());
         for device in 0..devices {
             let facts = |device: usize| group.devices()[device].facts();
-            let mut pieces: Vec<Piece> =
-                pieces.iter().filter(|piece| piece.src == device).cloned().collect();
-            let (mut sent, mut kept) = (Vec::new(), Vec::new());
             let reached =
                 |dst: usize| dst == device || group.reaches(device, dst) && reachable[dst];
-            if let [stays, goes, ..] = pieces.as_slice()
-                && (options.pairs, stays.dst, reached(goes.dst)) == (true, device, true)
-                && let Some(pair) = planner.pair(&exchange, stays, goes, &options, facts(device))?
-            {
-                sent.extend(pair.steps);
-                pieces.splice(..2, pair.rest);
-            }
-            for Piece { dst, layouts, .. } in pieces {
-                // What stays waits for no link.
-                let most = match (dst == device, reached(dst)) {
-                    (true, _) => usize::MAX,
-                    (_, true) => options.step_bytes,
-                    (_, false) => options.step_bytes.min(STAGED),
-                };
-                for layouts in steps(layouts, exchange.element_bytes, most)? {
-                    let offsets = planner.offsets(&layouts);
-                    let far = dst != device;
-                    let way =
-                        planner.way(layouts, [facts(device), facts(dst)], reached(dst), far)?;
-                    let list = if dst == device { &mut kept } else { &mut sent };
-                    list.push(Step { dst, offsets, way });
-                }
-            }
+            let of_device = Of { device, options, facts, reached };
+            let [sent, kept] = planner.steps(&exchange, &pieces, &of_device)?;
             far.push(sent);
             near.push(kept);
         }
@@ -191,6 +167,16 @@ impl ShardedPlan {
     }
 }
 
+/// The device whose steps are planned, and what it sees of the others.
+pub(super) struct Of<F, R> {
+    pub device: usize,
+    pub options: ExchangeOptions,
+    /// Each device's facts.
+    pub facts: F,
+    /// Whether the device stores to another one's memory of the destination.
+    pub reached: R,
+}
+
 /// Makes the moves of a plan, each kind once: most steps are equal but for where they start.
 pub(super) struct Planner {
     element_bytes: usize,
@@ -218,6 +204,43 @@ impl Planner {
     /// One that knows no move yet, of elements of so many bytes.
     pub fn new(element_bytes: usize) -> Self {
         Planner { element_bytes, known: Vec::new(), pairs: Vec::new() }
+    }
+
+    /// What a device sends to others, in its order, and what stays on it: of all pieces its own.
+    pub fn steps<'f>(
+        &mut self,
+        exchange: &Exchange,
+        pieces: &[Piece],
+        of: &Of<impl Fn(usize) -> &'f Facts, impl Fn(usize) -> bool>,
+    ) -> Result<[Vec<Step>; 2]> {
+        let Of { device, options, facts, reached } = of;
+        let device = *device;
+        let mut pieces: Vec<Piece> =
+            pieces.iter().filter(|piece| piece.src == device).cloned().collect();
+        let (mut sent, mut kept) = (Vec::new(), Vec::new());
+        if let [stays, goes, ..] = pieces.as_slice()
+            && (options.pairs, stays.dst, reached(goes.dst)) == (true, device, true)
+            && let Some(pair) = self.pair(exchange, stays, goes, options, facts(device))?
+        {
+            sent.extend(pair.steps);
+            pieces.splice(..2, pair.rest);
+        }
+        for Piece { dst, layouts, .. } in pieces {
+            // What stays waits for no link.
+            let most = match (dst == device, reached(dst)) {
+                (true, _) => usize::MAX,
+                (_, true) => options.step_bytes,
+                (_, false) => options.step_bytes.min(STAGED),
+            };
+            for layouts in steps(layouts, exchange.element_bytes, most)? {
+                let offsets = self.offsets(&layouts);
+                let far = dst != device;
+                let way = self.way(layouts, [facts(device), facts(dst)], reached(dst), far)?;
+                let list = if dst == device { &mut kept } else { &mut sent };
+                list.push(Step { dst, offsets, way });
+            }
+        }
+        Ok([sent, kept])
     }
 
     /// How a step goes.

@@ -71,7 +71,7 @@ impl State {
 }
 
 /// The functions that give back what their first argument names.
-const GIVING_BACK: [&str; 9] = [
+const GIVING_BACK: [&str; 10] = [
     "cuStreamDestroy_v2",
     "cuEventDestroy_v2",
     "cuModuleUnload",
@@ -81,6 +81,7 @@ const GIVING_BACK: [&str; 9] = [
     "cuMemFreeAsync",
     "cuGraphDestroy",
     "cuGraphExecDestroy",
+    "cuIpcCloseMemHandle",
 ];
 
 /// Notes a call; `Some` if it is to fail.
@@ -134,6 +135,22 @@ macro_rules! driver {
     )* };
 }
 
+/// A `CUipcMemHandle`, which the driver takes by value.
+#[repr(C)]
+pub struct Handle([u64; 8]);
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuIpcOpenMemHandle_v2(address: *mut u64, _: Handle, _flags: u32) -> u32 {
+    match called("cuIpcOpenMemHandle_v2", true, None) {
+        Some(code) => code,
+        None => {
+            let opened = state().create("opened memory");
+            unsafe { address.write(opened) };
+            0
+        }
+    }
+}
+
 driver! { false:
     fn cuInit(_flags: u32) { 0 }
     fn cuDriverGetVersion(version: *mut i32) { version.write(12090); 0 }
@@ -181,8 +198,10 @@ driver! { false:
         0
     }
     fn cuStreamGetCtx(_stream: u64, context: *mut usize) { context.write(PRIMARY); 0 }
-    fn cuPointerGetAttribute(value: *mut c_void, attribute: u32, _address: u64) {
+    fn cuPointerGetAttribute(value: *mut c_void, attribute: u32, address: u64) {
         match attribute {
+            // No address is given out twice.
+            7 => value.cast::<u64>().write(address),
             1 => value.cast::<usize>().write(PRIMARY),
             _ => value.cast::<i32>().write(0),
         }
@@ -248,6 +267,12 @@ driver! { true:
         0
     }
     fn cuMemFree_v2(address: u64) { destroy("memory", address) }
+    fn cuIpcGetMemHandle(handle: *mut u64, address: u64) {
+        let shareable = state().live.get(&address) == Some(&"memory");
+        handle.write(address);
+        if shareable { 0 } else { 1 }
+    }
+    fn cuIpcCloseMemHandle(address: u64) { destroy("opened memory", address) }
     fn cuMemGetAddressRange_v2(base: *mut u64, bytes: *mut usize, address: u64) {
         base.write(address);
         bytes.write(4096);

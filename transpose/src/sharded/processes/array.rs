@@ -1,6 +1,8 @@
 //! Arrays that processes hold together, each a shard on its own device.
 
+use super::peer_stores::shareable;
 use super::world::World;
+use crate::allocation::Allocation;
 use crate::device::Device;
 use crate::matrix::DeviceMatrix;
 use crate::sharded::pieces::{Exchange, Spread};
@@ -50,6 +52,33 @@ impl<T: Pod> DistributedTensor<T> {
         let mut made = Self::uninitialized(world, device, shape, axis, shares)?;
         made.shard = DeviceTensor::zeroed(device, made.shard.shape())?;
         Ok(made)
+    }
+
+    /// Like [`zeroed_shared`](Self::zeroed_shared), in memory that other processes of the host store to, by
+    /// [`PeerStores`](crate::PeerStores). To allocate it, and to drop it, takes longer than memory of a pool does, and waits for the device.
+    ///
+    /// # Errors
+    /// As [`zeroed_shared`](Self::zeroed_shared).
+    pub fn zeroed_for_peers(
+        world: &World,
+        device: &Device,
+        shape: &[usize],
+        axis: usize,
+        shares: &Shares,
+    ) -> Result<Self> {
+        TensorLayout::contiguous(shape, size_of::<T>())?;
+        let spread = Spread::of(world.size(), shape, axis, shares)?;
+        let mut of_shard = shape.to_vec();
+        of_shard[axis] = shares.range(world.rank()).len();
+        let layout = TensorLayout::contiguous(&of_shard, size_of::<T>())?;
+        let bytes = layout.len() * size_of::<T>();
+        let buffer = if bytes > 0 { shareable(device, bytes)? } else { None };
+        let Some(buffer) = buffer else {
+            return Self::zeroed_shared(world, device, shape, axis, shares);
+        };
+        device.fill_zero(&buffer)?;
+        let shard = DeviceTensor::from_allocation(Allocation::of_buffer(buffer), layout)?;
+        Ok(DistributedTensor { world: world.clone(), shape: shape.to_vec(), spread, shard })
     }
 
     /// An array whose elements are whatever the device's memory held.
@@ -167,6 +196,22 @@ impl<T: Pod> DistributedMatrix<T> {
         Ok(DistributedMatrix {
             tensor: DistributedTensor::zeroed(world, device, &[rows, cols], 0)?,
         })
+    }
+
+    /// Like [`zeroed`](Self::zeroed), in memory that other processes of the host store to, by [`PeerStores`](crate::PeerStores).
+    ///
+    /// # Errors
+    /// As [`zeroed`](Self::zeroed).
+    pub fn zeroed_for_peers(
+        world: &World,
+        device: &Device,
+        rows: usize,
+        cols: usize,
+    ) -> Result<Self> {
+        let shape = [rows, cols];
+        let shares = even(world.size(), &shape, 0)?;
+        let tensor = DistributedTensor::zeroed_for_peers(world, device, &shape, 0, &shares)?;
+        Ok(DistributedMatrix { tensor })
     }
 
     /// The matrix of which each process has some rows, in the order of their ranks. All processes call this; nothing is moved.

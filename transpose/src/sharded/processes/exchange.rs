@@ -1,17 +1,22 @@
 //! An exchange between processes: rounds of packing, carrying and unpacking, each on a stream of its own, so that they overlap.
 //!
-//! Each process has memory for two rounds of what it sends and of what it receives. In round `k` the pieces of round `k` are packed while those
-//! of the round before are on their way and those of the one before that are unpacked; what stays on the device moves meanwhile. The call waits for the
-//! end, and looks meanwhile whether every process is still there: that is how it ends in bounded time whatever happens to the others.
+//! Each process has memory for [`SLOTS`] rounds of what it sends and of what it receives. Some rounds are packed while those before are on
+//! their way, as many at a time as the transport has lanes, and those before these are unpacked; what stays on the device moves meanwhile. A
+//! carrier is idle between two rounds that follow each other, so with several lanes the link is not.
+//!
+//! The call waits for the end, and looks meanwhile whether every process is still there: that is how it ends in bounded time whatever happens
+//! to the others.
 
 use super::array::{DistributedMatrix, DistributedTensor};
+use super::intent::Intent;
 use super::transport::{Parcel, Transport};
 use super::wire::Deadline;
 use super::world::World;
 use crate::device::{Buffer, Device, Mark, Urgency, require_one_memory};
 use crate::plan::TensorPlan;
+use crate::sharded::options::ExchangeOptions;
 use crate::sharded::pieces::{Exchange, Piece, steps};
-use crate::sharded::plan::Planner;
+use crate::sharded::plan::{Of, Planner, Step};
 use crate::sharded::run::launch;
 use crate::sharded::tensor::even;
 use crate::tensor::TensorLayout;
@@ -20,8 +25,11 @@ use bytemuck::Pod;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of a round that a process sends, and receives: two rounds of both are 64 MiB.
-const ROUND_BYTES: usize = 16 << 20;
+/// Rounds that there is memory for: round `k` uses the memory of round `k - SLOTS`.
+const SLOTS: usize = 4;
+
+/// Bytes of a round that a process sends, and receives: all rounds that there is memory for, of both, are 64 MiB.
+const ROUND_BYTES: usize = 8 << 20;
 
 /// What parts of a round are aligned to.
 const ALIGNMENT: usize = 256;
@@ -31,10 +39,14 @@ const ALIGNMENT: usize = 256;
 pub struct DistributedPlan {
     world: World,
     exchange: Exchange,
+    pub(super) streams: Streams,
     rounds: Vec<Round>,
     /// What stays.
     near: Vec<Leg>,
-    streams: Streams,
+    /// The most bytes that this process sends in a round, and that it receives.
+    slots: [usize; 2],
+    /// What this process stores to others where it reaches their memory, and what stays then.
+    pub(super) stored: [Vec<Step>; 2],
 }
 
 /// What is sent and received together.
@@ -44,25 +56,59 @@ struct Round {
     into: Vec<Leg>,
 }
 
+impl Round {
+    /// What is sent (side 0), or received (side 1), in a slot.
+    fn parcels(&self, side: usize, slot: u64) -> impl Iterator<Item = Parcel> {
+        let legs = if side == 0 { &self.out } else { &self.into };
+        legs.iter().map(move |leg| Parcel {
+            peer: leg.peer,
+            address: slot + leg.place as u64,
+            bytes: leg.bytes,
+        })
+    }
+}
+
 /// A move between this process's shard and a buffer; or, of what stays, between the shards.
 #[derive(Debug)]
 struct Leg {
     peer: usize,
     /// Bytes from the start of the shard, or shards, to element `[0, …, 0]`.
     offsets: [u64; 2],
-    /// Bytes from the buffer's start.
+    /// Bytes from the slot's start, here.
     place: usize,
     bytes: usize,
     plan: Arc<TensorPlan>,
 }
 
+/// Where the parcels of each round end that have a place.
+#[derive(Clone, Debug, Default)]
+struct Ends(Vec<usize>);
+
+impl Ends {
+    /// The place of the next parcel of a round.
+    fn take(&mut self, round: usize, bytes: usize) -> usize {
+        if self.0.len() <= round {
+            self.0.resize(round + 1, 0);
+        }
+        let place = self.0[round];
+        self.0[round] = (place + bytes).next_multiple_of(ALIGNMENT);
+        place
+    }
+
+    /// Bytes of the largest round.
+    fn most(&self) -> usize {
+        self.0.iter().copied().max().unwrap_or(0)
+    }
+}
+
 /// The streams of the device that an exchange is queued on.
 #[derive(Debug)]
-struct Streams {
-    pack: Device,
-    carry: Device,
+pub(super) struct Streams {
+    pub pack: Device,
+    /// One a lane.
+    carry: Vec<Device>,
     unpack: Device,
-    near: Device,
+    pub near: Device,
 }
 
 impl Streams {
@@ -70,14 +116,14 @@ impl Streams {
         let stream = |urgency| device.new_stream_of(urgency);
         Ok(Streams {
             pack: stream(Urgency::First)?,
-            carry: stream(Urgency::First)?,
+            carry: (0..SLOTS).map(|_| stream(Urgency::First)).collect::<Result<_>>()?,
             unpack: stream(Urgency::First)?,
             near: stream(Urgency::Usual)?,
         })
     }
 
-    fn all(&self) -> [&Device; 4] {
-        [&self.pack, &self.carry, &self.unpack, &self.near]
+    fn all(&self) -> impl Iterator<Item = &Device> {
+        [&self.pack, &self.unpack, &self.near].into_iter().chain(&self.carry)
     }
 }
 
@@ -103,64 +149,72 @@ impl DistributedPlan {
         let most = (ROUND_BYTES / others).saturating_sub(ALIGNMENT).max(bytes);
         let mut planner = Planner::new(bytes);
         let (mut rounds, mut near): (Vec<Round>, _) = (Vec::new(), Vec::new());
-        for Piece { src, dst, layouts } in exchange.pieces()? {
-            let steps = steps(layouts, bytes, most)?;
-            // All processes make as many rounds, also those that have nothing to send or to receive in one.
-            if src != dst && rounds.len() < steps.len() {
-                rounds.resize_with(steps.len(), Round::default);
-            }
-            if src != rank && dst != rank {
+        // Where the next parcel of each round goes that this process sends, and that it receives.
+        let (mut sent, mut received) = (Ends::default(), Ends::default());
+        let pieces = exchange.pieces()?;
+        for Piece { src, dst, layouts } in pieces.iter().cloned() {
+            let offset = |layout: &TensorLayout| (layout.offset() * bytes) as u64;
+            if src == dst {
+                if src == rank {
+                    let offsets = layouts.each_ref().map(offset);
+                    let length = layouts[0].len() * bytes;
+                    let plan = planner.plan(layouts, facts, false)?;
+                    near.push(Leg { peer: rank, offsets, place: 0, bytes: length, plan });
+                }
                 continue;
             }
+            let steps = steps(layouts, bytes, most)?;
+            // All processes make as many rounds, also those that have nothing to send or to receive in one.
+            if rounds.len() < steps.len() {
+                rounds.resize_with(steps.len(), Round::default);
+            }
             for (round, [from, to]) in steps.into_iter().enumerate() {
-                let offset = |layout: &TensorLayout| (layout.offset() * bytes) as u64;
-                let packed = TensorLayout::contiguous(from.shape(), bytes)?;
-                let offsets = [offset(&from), offset(&to)];
-                let mut leg = |peer, layouts| -> Result<Leg> {
-                    let plan = planner.plan(layouts, facts, false)?;
-                    Ok(Leg { peer, offsets, place: 0, bytes: from.len() * bytes, plan })
-                };
-                if src == dst {
-                    near.push(leg(rank, [from, to])?);
+                let length = from.len() * bytes;
+                if src != rank && dst != rank {
                     continue;
                 }
+                let packed = TensorLayout::contiguous(from.shape(), bytes)?;
+                let offsets = [offset(&from), offset(&to)];
+                let mut leg = |peer, place, layouts| -> Result<Leg> {
+                    let plan = planner.plan(layouts, facts, false)?;
+                    Ok(Leg { peer, offsets, place, bytes: length, plan })
+                };
                 let Round { out, into } = &mut rounds[round];
                 if src == rank {
-                    out.push(leg(dst, [from, packed])?);
+                    out.push(leg(dst, sent.take(round, length), [from, packed])?);
                 } else {
-                    into.push(leg(src, [packed, to])?);
+                    into.push(leg(src, received.take(round, length), [packed, to])?);
                 }
             }
         }
-        for legs in rounds.iter_mut().flat_map(|round| [&mut round.out, &mut round.into]) {
-            let mut next = 0;
-            for leg in legs {
-                leg.place = next;
-                next = (next + leg.bytes).next_multiple_of(ALIGNMENT);
-            }
-        }
+        let slots = [sent.most(), received.most()];
+        let of = Of {
+            device: rank,
+            options: ExchangeOptions::default(),
+            facts: |_| facts,
+            reached: |_| true,
+        };
+        let stored = planner.steps(&exchange, &pieces, &of)?;
         let streams = Streams::of(src.device())?;
-        Ok(DistributedPlan { world: world.clone(), exchange, rounds, near, streams })
+        let world = world.clone();
+        Ok(DistributedPlan { world, exchange, rounds, near, slots, stored, streams })
     }
 
-    /// Bytes of device memory that a run takes beside source and destination: 64 MiB at most.
+    /// Bytes of device memory that a run takes beside source and destination: 64 MiB at most, and none where processes
+    /// [store to each other's memory](Transport::reach).
     pub fn extra_bytes(&self) -> usize {
-        let [out, into] = self.slot_bytes();
-        2 * (out + into)
+        let [leaving, arriving] = self.slots;
+        SLOTS * (leaving + arriving)
+    }
+
+    /// Which process this is.
+    pub(super) fn rank(&self) -> usize {
+        self.world.rank()
     }
 
     /// Bytes that this process sends to others.
     pub fn link_bytes(&self) -> u64 {
         self.rounds.iter().flat_map(|round| &round.out).map(|leg| leg.bytes as u64).sum()
-    }
-
-    /// The most bytes of a round, of what is sent and of what is received.
-    fn slot_bytes(&self) -> [usize; 2] {
-        let most = |legs: fn(&Round) -> &Vec<Leg>| {
-            let end = |round: &Round| legs(round).last().map_or(0, |leg| leg.place + leg.bytes);
-            self.rounds.iter().map(end).max().unwrap_or(0).next_multiple_of(ALIGNMENT)
-        };
-        [most(|round| &round.out), most(|round| &round.into)]
     }
 
     /// Moves `src` to `dst`, both spread as the plan was made for, and waits for it. All processes call this with plans of the same exchange and
@@ -169,7 +223,8 @@ impl DistributedPlan {
     /// # Errors
     /// [`Error::PlanMismatch`] for arrays spread otherwise; [`Error::Disagreement`] on every process if two of them are about to do
     /// different things, before anything is moved; and [`Error::Peer`] for a process that has gone or does not answer within the world's
-    /// [timeout](World::timeout). With an error that came on the way the world takes no further calls, and **what `dst` holds is unspecified**.
+    /// [timeout](World::timeout). With an error that came on the way the world takes no further calls, and **what `dst` holds is unspecified**,
+    /// until the other processes have ended: one that is late may still store to it.
     pub fn run<T: Pod>(
         &self,
         src: &DistributedTensor<T>,
@@ -182,32 +237,44 @@ impl DistributedPlan {
             && require_one_memory(src.device(), &self.streams.near)
                 .and(require_one_memory(dst.device(), &self.streams.near))
                 .is_ok();
-        // A process whose arrays do not fit says so to all, for they would wait for it.
-        let said = if fits { planned.clone() } else { String::new() };
-        let all = self.world.all_gather(said.as_bytes())?;
+        let (address, bytes) = (dst.shard().device_address(), dst.shard().len() * size_of::<T>());
+        let offer = if fits { transport.offer(address, bytes) } else { Vec::new() };
+        // Others may store to the destination as soon as they are told of it.
+        let ready = if offer.is_empty() { Ok(()) } else { dst.device().synchronize() };
+        // A process that takes no part says so to all, for they would wait for it.
+        let said = if fits && ready.is_ok() { planned.clone() } else { String::new() };
+        let all = self.world.all_gather(&Intent { exchange: said.clone(), offer }.to_bytes())?;
         if !fits {
             return Err(Error::PlanMismatch { planned, actual: given });
         }
-        if let Some(rank) = all.iter().position(|theirs| theirs != said.as_bytes()) {
-            let theirs = String::from_utf8_lossy(&all[rank]).into_owned();
+        ready?;
+        let all: Vec<Intent> = all.iter().map(|bytes| Intent::of(bytes)).collect();
+        if let Some(rank) = all.iter().position(|theirs| theirs.exchange != said) {
+            let theirs = all[rank].exchange.clone();
             return Err(Error::Disagreement { rank, mine: said, theirs });
         }
-        let ends = [src.shard().device_address(), dst.shard().device_address()];
+        let offers: Vec<Vec<u8>> = all.into_iter().map(|intent| intent.offer).collect();
+        let reached = match offers.iter().any(Vec::is_empty) {
+            true => None,
+            false => transport.reach(&offers)?,
+        };
+        let ends = [src.shard().device_address(), address];
         let homes = [src.device(), dst.device()];
-        // SAFETY: the plan was made for arrays that are spread so, whose memory lives; `dst` is borrowed exclusively; what is queued is done
-        // when this returns. All processes have said that they run the same exchange.
-        let done = unsafe { self.queue(ends, homes, transport) }.and_then(|buffers| {
+        let queued = match &reached {
+            // SAFETY: the plan was made for arrays that are spread so, whose memory lives; `dst` is borrowed exclusively; what is queued is
+            // done when this returns. All processes have said that they run the same exchange, and that their destinations are ready.
+            Some(addresses) => unsafe { self.store(ends[0], addresses, homes) }.map(|()| None),
+            // SAFETY: likewise.
+            None => unsafe { self.queue(ends, homes, transport) }.map(Some),
+        };
+        let done = queued.and_then(|buffers| {
             let waited = self.wait(transport);
             // No process leaves before all have what they need of it; one that goes then has not gone in between.
             waited.and_then(|()| self.world.all_gather(&[])).map(|_| drop(buffers))
         });
         done.inspect_err(|error| {
             self.world.fail(error);
-            transport.abort();
-            for stream in self.streams.all() {
-                // A failure is that of the work that was given up.
-                let _ = stream.synchronize();
-            }
+            self.give_up(transport);
         })
     }
 
@@ -229,46 +296,65 @@ impl DistributedPlan {
         for home in homes {
             near.wait_for(home)?;
         }
-        let slots = self.slot_bytes();
-        let buffers = [pack.allocate(2 * slots[0])?, pack.allocate(2 * slots[1])?];
+        let buffers =
+            [pack.allocate(SLOTS * self.slots[0])?, pack.allocate(SLOTS * self.slots[1])?];
+        let slot = |side: usize, at: usize| {
+            buffers[side].address() + (at % SLOTS * self.slots[side]) as u64
+        };
+        let lanes = transport.lanes().clamp(1, SLOTS);
+        // One carrier alone is idle least with long parcels; half of the slots are packed meanwhile.
+        let together = if lanes > 1 { 1 } else { SLOTS / 2 };
         let queued = || {
-            let slot =
-                |side: usize, at: usize| buffers[side].address() + (at % 2 * slots[side]) as u64;
-            let pack_round = |at: usize| -> Result<Mark> {
+            let count = self.rounds.len();
+            // Put again and again, for who waits for a mark waits for where it was put last.
+            let marks = |stream: &Device| -> Result<Vec<Mark>> {
+                (0..SLOTS.min(count)).map(|_| stream.mark(false)).collect()
+            };
+            let (packed, carried, unpacked) = (marks(pack)?, marks(unpack)?, marks(unpack)?);
+            let pack_round = |at: usize| -> Result<()> {
+                if let Some(before) = at.checked_sub(SLOTS) {
+                    pack.wait_for_mark(&carried[before / together % SLOTS])?;
+                }
                 for leg in &self.rounds[at].out {
                     let to = slot(0, at) + leg.place as u64;
                     // SAFETY: the caller's obligations; the slot holds the leg, and what read it is waited for.
                     unsafe { launch(&leg.plan, pack, pack, [src + leg.offsets[0], to])? };
                 }
-                behind(pack)
+                pack.put(&packed[at % SLOTS])
             };
-            let (mut packed, mut carried, mut unpacked) = (Vec::new(), Vec::new(), Vec::new());
-            for (at, round) in self.rounds.iter().enumerate() {
-                // The next round too, as soon as its slot is free: it is packed while this one is carried.
-                for next in packed.len()..self.rounds.len().min(at + 2) {
-                    if let Some(before) = next.checked_sub(2) {
-                        pack.wait_for_mark(&carried[before])?;
-                    }
-                    packed.push(pack_round(next)?);
+            let mut next = 0;
+            for (turn, first) in (0..count).step_by(together).enumerate() {
+                let rounds = first..count.min(first + together);
+                // Those too whose slots are free: they are packed while others are carried.
+                while next < count.min(first + SLOTS) {
+                    pack_round(next)?;
+                    next += 1;
                 }
-                carry.wait_for_mark(&packed[at])?;
-                if let Some(before) = at.checked_sub(2) {
-                    carry.wait_for_mark(&unpacked[before])?;
+                let carry = &carry[turn % lanes];
+                carry.wait_for_mark(&packed[(rounds.end - 1) % SLOTS])?;
+                if let Some(before) = (rounds.end - 1).checked_sub(SLOTS) {
+                    carry.wait_for_mark(&unpacked[before % SLOTS])?;
                 }
-                let (sent, received) =
-                    (parcels(&round.out, slot(0, at)), parcels(&round.into, slot(1, at)));
+                let parcels = [0, 1].map(|side| {
+                    rounds
+                        .clone()
+                        .flat_map(|at| self.rounds[at].parcels(side, slot(side, at)))
+                        .collect::<Vec<_>>()
+                });
                 // SAFETY: the slots hold all parcels side by side, and live until the caller has waited; what else uses them is in order with
-                // this stream; the other processes carry the same round.
-                unsafe { transport.exchange(carry, &sent, &received)? };
-                carried.push(behind(carry)?);
-                unpack.wait_for_mark(&carried[at])?;
-                for leg in &round.into {
-                    let from = slot(1, at) + leg.place as u64;
-                    // SAFETY: as above.
-                    unsafe { launch(&leg.plan, unpack, unpack, [from, dst + leg.offsets[1]])? };
+                // this stream; the other processes carry the same rounds in the same lane.
+                unsafe { transport.exchange(turn % lanes, carry, &parcels[0], &parcels[1])? };
+                carry.put(&carried[turn % SLOTS])?;
+                unpack.wait_for_mark(&carried[turn % SLOTS])?;
+                for at in rounds {
+                    for leg in &self.rounds[at].into {
+                        let ends = [slot(1, at) + leg.place as u64, dst + leg.offsets[1]];
+                        // SAFETY: as above.
+                        unsafe { launch(&leg.plan, unpack, unpack, ends)? };
+                    }
+                    unpack.put(&unpacked[at % SLOTS])?;
                 }
-                unpacked.push(behind(unpack)?);
-                if at == 0 {
+                if turn == 0 {
                     // Once the link is busy.
                     self.queue_near(near, ends)?;
                 }
@@ -282,12 +368,18 @@ impl DistributedPlan {
             Ok(()) => Ok(buffers),
             Err(error) => {
                 // What was queued uses the buffers.
-                transport.abort();
-                for stream in self.streams.all() {
-                    let _ = stream.synchronize();
-                }
+                self.give_up(transport);
                 Err(error)
             }
+        }
+    }
+
+    /// Ends what was queued, and waits until all streams have.
+    fn give_up(&self, transport: &dyn Transport) {
+        transport.abort();
+        for stream in self.streams.all() {
+            // A failure is that of the work that was given up.
+            let _ = stream.synchronize();
         }
     }
 
@@ -304,7 +396,7 @@ impl DistributedPlan {
     fn wait(&self, transport: &dyn Transport) -> Result<()> {
         /// Between two looks at the others.
         const LOOK: u32 = 64;
-        let marks = self.streams.all().map(behind);
+        let marks: Vec<_> = self.streams.all().map(behind).collect();
         let deadline = Deadline::after(self.world.timeout());
         for mark in marks {
             let mark = mark?;
@@ -326,13 +418,6 @@ impl DistributedPlan {
         }
         transport.check()
     }
-}
-
-/// What legs send, or receive, in a slot.
-fn parcels(legs: &[Leg], slot: u64) -> Vec<Parcel> {
-    let parcel =
-        |leg: &Leg| Parcel { peer: leg.peer, address: slot + leg.place as u64, bytes: leg.bytes };
-    legs.iter().map(parcel).collect()
 }
 
 /// A mark behind all that a stream has queued.

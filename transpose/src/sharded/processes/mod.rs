@@ -7,9 +7,14 @@
 mod array;
 mod environment;
 mod exchange;
+mod intent;
 #[cfg(feature = "nccl")]
 mod nccl;
+#[cfg(feature = "nccl")]
+mod opened;
+mod peer_stores;
 mod sockets;
+mod stores;
 mod transport;
 mod wire;
 mod world;
@@ -18,6 +23,7 @@ pub use array::{DistributedMatrix, DistributedTensor};
 pub use exchange::DistributedPlan;
 #[cfg(feature = "nccl")]
 pub use nccl::Nccl;
+pub use peer_stores::PeerStores;
 pub use sockets::Sockets;
 pub use transport::{Parcel, Transport};
 pub use world::World;

@@ -20,7 +20,13 @@ impl Sockets {
 }
 
 impl Transport for Sockets {
-    unsafe fn exchange(&self, queue: &Device, out: &[Parcel], into: &[Parcel]) -> Result<()> {
+    unsafe fn exchange(
+        &self,
+        _: usize,
+        queue: &Device,
+        out: &[Parcel],
+        into: &[Parcel],
+    ) -> Result<()> {
         let layout = |parcel: &Parcel| Layout::contiguous(1, parcel.bytes, 1);
         let mut sent = Vec::with_capacity(out.len());
         for parcel in out {

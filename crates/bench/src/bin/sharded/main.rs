@@ -60,6 +60,12 @@ struct Arguments {
     /// What carries bytes between processes.
     #[arg(long, default_value = "auto")]
     transport: processes::Carrier,
+    /// Communicators of NCCL's, each of which carries an exchange at a time.
+    #[arg(long, value_name = "LANES", default_value_t = 1, value_parser = program::count)]
+    lanes: usize,
+    /// How long a process waits for another.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    patience: u64,
     #[command(flatten)]
     common: Common,
 }

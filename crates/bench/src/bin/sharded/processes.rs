@@ -17,17 +17,17 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use transpose::{
-    Device, DistributedPlan, DistributedTensor, Nccl, Parcel, Sockets, Transport, World,
+    Device, DistributedPlan, DistributedTensor, Nccl, Parcel, PeerStores, Sockets, Transport,
+    World,
 };
-
-/// How long a process waits for another.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What carries bytes between processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Carrier {
-    /// NCCL between GPUs, sockets between simulated devices.
+    /// Stores between GPUs, sockets between simulated devices.
     Auto,
+    /// Stores to each other's memory, and NCCL for what does not go so.
+    Stores,
     Nccl,
     Sockets,
 }
@@ -82,16 +82,29 @@ const COLUMNS: [Column; 13] = [
 
 /// Takes part in a world, and prints its table if it is the first process.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let world = World::from_env(PATIENCE)?;
+    let world = World::from_env(Duration::from_secs(arguments.patience))?;
     let device = device(arguments, &world)?;
-    let by_nccl = match arguments.transport {
-        Carrier::Auto => device.is_gpu(),
-        carrier => carrier == Carrier::Nccl,
+    let carrier = match (arguments.transport, device.is_gpu()) {
+        (Carrier::Auto, true) => Carrier::Stores,
+        (Carrier::Auto, false) => Carrier::Sockets,
+        (carrier, _) => carrier,
     };
-    let transport: Box<dyn Transport> = if by_nccl {
-        Box::new(Nccl::new(&world, &device)?)
-    } else {
-        Box::new(Sockets::new(&world))
+    let nccl = || Nccl::with_lanes(&world, &device, arguments.lanes);
+    let carried: Box<dyn Transport>;
+    let stores = match carrier {
+        Carrier::Stores => Some(PeerStores::new(&world, &device, nccl()?)?),
+        _ => None,
+    };
+    let (name, transport): (&str, &dyn Transport) = match &stores {
+        Some(stores) => ("stores", stores),
+        None if carrier == Carrier::Nccl => {
+            carried = Box::new(nccl()?);
+            ("nccl", &*carried)
+        }
+        None => {
+            carried = Box::new(Sockets::new(&world));
+            ("sockets", &*carried)
+        }
     };
     let shapes = match (arguments.shape.as_slice(), device.is_gpu()) {
         ([], true) => vec![Shape { rows: 32768, cols: 32768 }],
@@ -102,11 +115,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let title = format!("transposes by {} processes, all results verified", world.size());
     let mut report = Report::new(&arguments.common, &device, title, &COLUMNS, &bar);
     let mut bars = Vec::new();
-    let part = Part { arguments, world: &world, device: &device, transport: &*transport };
+    let has_stored = || stores.as_ref().is_some_and(PeerStores::has_stored);
+    let part =
+        Part { arguments, world: &world, device: &device, transport, has_stored: &has_stored };
     for &shape in &shapes {
         for &element in &arguments.element {
             for &split in &arguments.split {
-                let name = if by_nccl { "nccl" } else { "sockets" };
                 let (value, cells) =
                     with_element!(element, T => part.measure::<T>(shape, split, name))?;
                 let Shape { rows, cols } = shape;
@@ -148,6 +162,8 @@ struct Part<'a> {
     world: &'a World,
     device: &'a Device,
     transport: &'a dyn Transport,
+    /// Whether the last exchange took no memory beside the arrays.
+    has_stored: &'a dyn Fn() -> bool,
 }
 
 impl Part<'_> {
@@ -166,8 +182,11 @@ impl Part<'_> {
         let mut src =
             DistributedTensor::<T>::zeroed_shared(world, device, &[rows, cols], 0, &of_rows)?;
         content.fill_rows(&mut src.shard_mut(), of_rows.range(world.rank()))?;
-        let mut dst =
-            DistributedTensor::<T>::zeroed_shared(world, device, &[cols, rows], 0, &of_cols)?;
+        let (shape, stores) = ([cols, rows], transport == "stores");
+        let mut dst = match stores {
+            true => DistributedTensor::<T>::zeroed_for_peers(world, device, &shape, 0, &of_cols)?,
+            false => DistributedTensor::zeroed_shared(world, device, &shape, 0, &of_cols)?,
+        };
         let plan = DistributedPlan::new(&src, &dst, &[1, 0])?;
         let sent = self.most(plan.link_bytes() as f64)?;
         let once = self.timed(1, || Ok(plan.run(&src, &mut dst, self.transport)?))?;
@@ -188,6 +207,7 @@ impl Part<'_> {
         let [seconds, bound] = [times, alone].map(super::bounds::median);
         let speed =
             |seconds: f64| Some(sent / seconds / 1e9).filter(|_| device.is_gpu() && sent > 0.0);
+        let extra = if (self.has_stored)() { 0 } else { plan.extra_bytes() };
         let shards = (src.shard().len() + dst.shard().len()) * size_of::<T>();
         let cells = vec![
             rows.into(),
@@ -197,8 +217,8 @@ impl Part<'_> {
             world.size().into(),
             transport.into(),
             (sent as u64).into(),
-            (self.most((shards + plan.extra_bytes()) as f64)? as u64).into(),
-            (self.most(plan.extra_bytes() as f64)? as u64).into(),
+            (self.most((shards + extra) as f64)? as u64).into(),
+            (self.most(extra as f64)? as u64).into(),
             if device.is_gpu() { Cell::Number(seconds * 1e3, 3, 4) } else { Cell::Nothing },
             Cell::speed(speed(seconds)),
             Cell::speed(speed(bound)),
@@ -237,7 +257,7 @@ impl Part<'_> {
             (rank + size - turn) % size
         });
         // SAFETY: the parcels lie in the two shards, side by side; all is waited for before and after; all processes make the call that fits.
-        unsafe { self.transport.exchange(self.device, &out, &into)? };
+        unsafe { self.transport.exchange(0, self.device, &out, &into)? };
         Ok(self.device.synchronize()?)
     }
 

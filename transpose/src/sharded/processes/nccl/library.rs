@@ -5,6 +5,7 @@
 
 #![allow(non_snake_case, reason = "the names are NCCL's")]
 
+use super::super::opened::functions;
 use crate::{Error, Result};
 use libloading::Library;
 use std::ffi::{CStr, OsString, c_char, c_int, c_void};
@@ -16,52 +17,16 @@ pub(super) type RawComm = *mut c_void;
 /// An `ncclUniqueId`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(super) struct UniqueId(pub [u8; 128]);
+pub(super) struct UniqueId(pub [u8; ID_BYTES]);
+
+/// `NCCL_UNIQUE_ID_BYTES`.
+pub(super) const ID_BYTES: usize = 128;
 
 /// `ncclSuccess`.
 const SUCCESS: c_int = 0;
 
 /// `ncclInt8`: bytes are bytes.
 pub(super) const BYTES: c_int = 0;
-
-macro_rules! functions {
-    ($($name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {
-        /// The functions of the library.
-        pub(super) struct Functions {
-            $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
-            text: unsafe extern "C" fn(c_int) -> *const c_char,
-            _library: Library,
-        }
-
-        impl Functions {
-            /// The functions; or what is missing.
-            fn of(library: Library) -> Result<Self, String> {
-                $(
-                    // SAFETY: an exported function of that name has this type in nccl.h.
-                    let $name = *unsafe {
-                        library.get::<unsafe extern "C" fn($($type),*) -> c_int>(concat!(stringify!($name), "\0").as_bytes())
-                    }
-                    .map_err(|error| error.to_string())?;
-                )*
-                // SAFETY: as above.
-                let text = *unsafe {
-                    library.get::<unsafe extern "C" fn(c_int) -> *const c_char>(b"ncclGetErrorString\0")
-                }
-                .map_err(|error| error.to_string())?;
-                Ok(Functions { $($name,)* text, _library: library })
-            }
-
-            $(
-                /// # Safety
-                /// What NCCL's documentation of the function asks for.
-                pub unsafe fn $name(&self, $($argument: $type),*) -> Result<()> {
-                    // SAFETY: the caller's obligation.
-                    self.answer(stringify!($name), unsafe { (self.$name)($($argument),*) })
-                }
-            )*
-        }
-    };
-}
 
 functions! {
     ncclGetUniqueId(id: *mut UniqueId);
@@ -83,15 +48,14 @@ impl Functions {
         if code == SUCCESS {
             return Ok(());
         }
-        // SAFETY: NCCL takes any number, and gives a text that stays.
-        let text = unsafe {
-            let text = (self.text)(code);
-            if text.is_null() {
-                String::new()
-            } else {
-                CStr::from_ptr(text).to_string_lossy().into_owned()
-            }
-        };
+        type Text = unsafe extern "C" fn(c_int) -> *const c_char;
+        // SAFETY: an exported function of that name has this type in nccl.h.
+        let text = unsafe { self.library.get::<Text>(b"ncclGetErrorString\0") };
+        // SAFETY: NCCL takes any number, and gives a text that stays, or none.
+        let text = text.ok().map(|text| unsafe { text(code) }).filter(|text| !text.is_null());
+        // SAFETY: it is one of C's.
+        let text = text.map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
+        let text = text.unwrap_or_default();
         Err(Error::Nccl { operation, code, text })
     }
 }
@@ -100,7 +64,7 @@ impl Functions {
 ///
 /// # Errors
 /// [`Error::Nccl`] with what the dynamic loader says of each name.
-pub(super) fn functions() -> Result<&'static Functions> {
+pub(super) fn library() -> Result<&'static Functions> {
     static FUNCTIONS: OnceLock<Result<Functions, String>> = OnceLock::new();
     let opened = FUNCTIONS.get_or_init(|| {
         let names: Vec<OsString> = match std::env::var_os("NCCL_LIBRARY") {

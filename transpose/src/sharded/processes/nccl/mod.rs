@@ -15,7 +15,7 @@ use crate::device::Device;
 use crate::{Error, Result};
 use cuda_driver::{Context, Current, Driver, RawContext};
 use guard::Guard;
-use library::{BYTES, Functions, RawComm, UniqueId, functions};
+use library::{BYTES, Functions, ID_BYTES, RawComm, UniqueId, library};
 use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -28,7 +28,8 @@ pub struct Nccl {
     world: World,
     functions: &'static Functions,
     context: Context,
-    guard: Guard,
+    /// One communicator a lane.
+    lanes: Vec<Guard>,
     owned: bool,
 }
 
@@ -41,36 +42,54 @@ impl Nccl {
     /// # Errors
     /// [`Error::Nccl`], [`Error::NoDevice`] for a device that is no GPU, [`Error::Peer`] and [`Error::World`].
     pub fn new(world: &World, device: &Device) -> Result<Self> {
-        let ready = functions().and_then(|functions| Ok((functions, context_of(device)?)));
+        Self::with_lanes(world, device, 1)
+    }
+
+    /// So many communicators, at least one, by which as many exchanges are on their way at a time: over NVLink one alone uses less than half of the
+    /// link with parcels of some MiB, three use two thirds. Each takes memory of NCCL's and a part of a second to be made. Kernels of
+    /// several communicators must find room on a GPU together: NCCL warns of more than one where it has few multiprocessors. All processes call this, with
+    /// the same number.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_lanes(world: &World, device: &Device, lanes: usize) -> Result<Self> {
+        let ready = library().and_then(|functions| Ok((functions, context_of(device)?)));
         // Who has none says so, for the others would wait.
-        let id = match &ready {
+        let ids = match &ready {
             Ok((functions, _)) if world.rank() == 0 => {
-                let mut id = UniqueId([0; 128]);
-                // SAFETY: `id` is a place for one.
-                unsafe { functions.ncclGetUniqueId(&mut id) }.map(|_| id.0.to_vec())
+                let id = |_| {
+                    let mut id = UniqueId([0; ID_BYTES]);
+                    // SAFETY: `id` is a place for one.
+                    unsafe { functions.ncclGetUniqueId(&mut id) }.map(|_| id.0)
+                };
+                (0..lanes.max(1)).map(id).collect::<Result<Vec<_>>>().map(|ids| ids.concat())
             }
             Ok(_) => Ok(vec![1]),
             Err(error) => Err(error.clone()),
         };
-        let said = world.all_gather(id.as_deref().unwrap_or_default())?;
-        id?;
+        let said = world.all_gather(ids.as_deref().unwrap_or_default())?;
+        ids?;
         let (functions, context) = ready?;
         if let Some(rank) = said.iter().position(Vec::is_empty) {
             return Err(Error::Peer { rank, reason: "it has no NCCL, or no GPU".to_owned() });
         }
-        let id: [u8; 128] = said[0]
-            .as_slice()
-            .try_into()
-            .map_err(|_| Error::Peer { rank: 0, reason: "its NCCL is another one".to_owned() })?;
+        let (ids, rest) = said[0].as_chunks::<ID_BYTES>();
+        if !rest.is_empty() || ids.len() != lanes.max(1) {
+            let reason = "its NCCL is another one, or has other lanes".to_owned();
+            return Err(Error::Peer { rank: 0, reason });
+        }
         let (size, rank) = (world.size() as c_int, world.rank() as c_int);
-        let comm = in_time(world, context.clone(), move || {
-            let mut comm: RawComm = std::ptr::null_mut();
-            // SAFETY: a place for a communicator; the context of the rank's GPU is current.
-            unsafe { functions.ncclCommInitRank(&mut comm, size, UniqueId(id), rank) }?;
-            Ok(Comm(comm))
-        })?;
-        let guard = Guard::of(world, functions, &context, comm.0)?;
-        Ok(Nccl { world: world.clone(), functions, context, guard, owned: true })
+        let mut lanes = Vec::with_capacity(ids.len());
+        for id in ids.iter().copied() {
+            let comm = in_time(world, context.clone(), move || {
+                let mut comm: RawComm = std::ptr::null_mut();
+                // SAFETY: a place for a communicator; the context of the rank's GPU is current.
+                unsafe { functions.ncclCommInitRank(&mut comm, size, UniqueId(id), rank) }?;
+                Ok(Comm(comm))
+            })?;
+            lanes.push(Guard::of(world, functions, &context, comm.0)?);
+        }
+        Ok(Nccl { world: world.clone(), functions, context, lanes, owned: true })
     }
 
     /// A communicator that the program has made, of the processes of a world with the same ranks, this one's on `device`. It is aborted if an
@@ -83,7 +102,7 @@ impl Nccl {
     /// # Errors
     /// [`Error::Nccl`], [`Error::NoDevice`] for a device that is no GPU, and [`Error::World`] for a communicator of other ranks.
     pub unsafe fn from_raw(world: &World, device: &Device, comm: *mut c_void) -> Result<Self> {
-        let (functions, context) = (functions()?, context_of(device)?);
+        let (functions, context) = (library()?, context_of(device)?);
         let (mut size, mut rank) = (0, 0);
         // SAFETY: the communicator lives; both are places for integers.
         unsafe {
@@ -94,8 +113,8 @@ impl Nccl {
             let reason = format!("its communicator is rank {rank} of {size}");
             return Err(Error::World { reason });
         }
-        let guard = Guard::of(world, functions, &context, comm)?;
-        Ok(Nccl { world: world.clone(), functions, context, guard, owned: false })
+        let lanes = vec![Guard::of(world, functions, &context, comm)?];
+        Ok(Nccl { world: world.clone(), functions, context, lanes, owned: false })
     }
 }
 
@@ -133,11 +152,25 @@ fn in_time<R: Send + 'static>(
 }
 
 impl Transport for Nccl {
-    unsafe fn exchange(&self, queue: &Device, out: &[Parcel], into: &[Parcel]) -> Result<()> {
+    fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    unsafe fn exchange(
+        &self,
+        lane: usize,
+        queue: &Device,
+        out: &[Parcel],
+        into: &[Parcel],
+    ) -> Result<()> {
         let stream = queue.cuda_stream().ok_or(Error::NoDevice { ordinal: 0, count: 0 })?;
         let functions = self.functions;
         let _current = enter(&self.context)?;
-        self.guard.call(|comm| {
+        let lane = self
+            .lanes
+            .get(lane)
+            .ok_or_else(|| Error::World { reason: "there is no such lane".to_owned() })?;
+        lane.call(|comm| {
             // SAFETY: the parcels lie in live memory, in order with the stream; the other processes make the calls that fit; whatever fails,
             // the group is ended.
             unsafe {
@@ -162,32 +195,36 @@ impl Transport for Nccl {
 
     fn check(&self) -> Result<()> {
         self.world.require_all()?;
-        self.guard.call(|comm| {
-            let mut state = 0;
-            // SAFETY: the communicator lives; `state` is a place for an answer.
-            unsafe { self.functions.ncclCommGetAsyncError(comm, &mut state) }?;
-            self.functions.answer("ncclCommGetAsyncError", state)
+        self.lanes.iter().try_for_each(|lane| {
+            lane.call(|comm| {
+                let mut state = 0;
+                // SAFETY: the communicator lives; `state` is a place for an answer.
+                unsafe { self.functions.ncclCommGetAsyncError(comm, &mut state) }?;
+                self.functions.answer("ncclCommGetAsyncError", state)
+            })
         })
     }
 
     fn abort(&self) {
-        self.guard.abort();
+        self.lanes.iter().for_each(Guard::abort);
     }
 }
 
 impl Drop for Nccl {
     fn drop(&mut self) {
-        let comm = Comm(self.guard.take());
-        if !self.owned || comm.0.is_null() {
-            return;
+        for lane in &self.lanes {
+            let comm = Comm(lane.take());
+            if !self.owned || comm.0.is_null() {
+                continue;
+            }
+            let functions = self.functions;
+            // There is nobody left to tell what came of it.
+            let _ = in_time(&self.world, self.context.clone(), move || {
+                let Comm(comm) = { comm };
+                // SAFETY: all exchanges have been waited for, and nobody uses the communicator after this.
+                unsafe { functions.ncclCommDestroy(comm) }
+            });
         }
-        let functions = self.functions;
-        // There is nobody left to tell what came of it.
-        let _ = in_time(&self.world, self.context.clone(), move || {
-            let Comm(comm) = { comm };
-            // SAFETY: all exchanges have been waited for, and nobody uses the communicator after this.
-            unsafe { functions.ncclCommDestroy(comm) }
-        });
     }
 }
 
