@@ -423,6 +423,18 @@ pub enum Error {
         theirs: String,
     },
 
+    /// A function of MPI's failed, or MPI is not there.
+    #[cfg(feature = "mpi")]
+    #[error("{operation} failed with {code}: {text}")]
+    Mpi {
+        /// MPI's function that was called; `dlopen` where the library, or what it should have, was not found.
+        operation: &'static str,
+        /// Its answer; 0 where nothing answered.
+        code: i32,
+        /// What MPI, or the dynamic loader, says of it.
+        text: String,
+    },
+
     /// NCCL that could not be opened, or that refused a call.
     #[cfg(feature = "nccl")]
     #[error("{operation} failed with {code}: {text}")]

@@ -46,6 +46,7 @@
 //! | `cust`, `cudarc` | no | devices on the streams of those crates, and memory of one as the other's ([`interop`]). The first asks for a CUDA toolkit when it is built, or for what the page of `cuda_driver` says in place of one; the second for nothing. |
 //! | `dlpack` | no | tensors of PyTorch, CuPy, NumPy and others, both ways ([`interop`]) |
 //! | `ndarray` | no | arrays of any rank, order and stride into and out of the device ([`DeviceTensor::from_ndarray`](DeviceTensor)) |
+//! | `mpi` | no | `Mpi`: exchanges between processes by Open MPI, through the host's memory, opened at run time |
 //! | `nccl` | no | `Nccl`: exchanges between processes by NCCL, which is opened at run time |
 //! | `half`, `num-complex` | no | their numbers as elements ([`interop`]) |
 //! | `in_place_studies` | no | the kernels in place that [`InPlace::Auto`] never takes, for comparing algorithms |
@@ -103,6 +104,8 @@ pub use layout::{AlignedLayout, Layout};
 pub use matrix::{DeviceMatrix, MatrixView, MatrixViewMut};
 pub use pinned::PinnedBuffer;
 pub use plan::{ArithmeticPlan, Batch, CacheWarning, Destination, Plan, PlanCache, Source};
+#[cfg(feature = "mpi")]
+pub use sharded::Mpi;
 #[cfg(feature = "nccl")]
 pub use sharded::Nccl;
 pub use sharded::{

@@ -23,6 +23,8 @@ pub use group::DeviceGroup;
 pub use matrix::ShardedMatrix;
 pub use options::ExchangeOptions;
 pub use plan::ShardedPlan;
+#[cfg(feature = "mpi")]
+pub use processes::Mpi;
 #[cfg(feature = "nccl")]
 pub use processes::Nccl;
 pub use processes::{

@@ -8,9 +8,11 @@ mod array;
 mod environment;
 mod exchange;
 mod intent;
+#[cfg(feature = "mpi")]
+mod mpi;
 #[cfg(feature = "nccl")]
 mod nccl;
-#[cfg(feature = "nccl")]
+#[cfg(any(feature = "mpi", feature = "nccl"))]
 mod opened;
 mod peer_stores;
 mod sockets;
@@ -21,6 +23,8 @@ mod world;
 
 pub use array::{DistributedMatrix, DistributedTensor};
 pub use exchange::DistributedPlan;
+#[cfg(feature = "mpi")]
+pub use mpi::Mpi;
 #[cfg(feature = "nccl")]
 pub use nccl::Nccl;
 pub use peer_stores::PeerStores;

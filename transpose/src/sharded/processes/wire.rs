@@ -50,7 +50,7 @@ impl Wire {
         self.0.peer_addr()
     }
 
-    #[cfg(feature = "nccl")]
+    #[cfg(any(feature = "mpi", feature = "nccl"))]
     /// Whether the other side has ended the connection, as far as one can see without waiting.
     pub fn is_closed(&self) -> bool {
         let look = || {

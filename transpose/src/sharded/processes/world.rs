@@ -154,7 +154,7 @@ impl World {
     }
 
     /// Refuses to go on if a process has gone. Waits for nothing.
-    #[cfg(feature = "nccl")]
+    #[cfg(any(feature = "mpi", feature = "nccl"))]
     pub(super) fn require_all(&self) -> Result<()> {
         let gone = |(_, wire): &(usize, &Option<Wire>)| wire.as_ref().is_some_and(Wire::is_closed);
         match self.0.wires.iter().enumerate().find(gone) {

@@ -17,7 +17,7 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use transpose::{
-    Device, DistributedPlan, DistributedTensor, Nccl, Parcel, PeerStores, Sockets, Transport,
+    Device, DistributedPlan, DistributedTensor, Mpi, Nccl, Parcel, PeerStores, Sockets, Transport,
     World,
 };
 
@@ -29,6 +29,8 @@ pub enum Carrier {
     /// Stores to each other's memory, and NCCL for what does not go so.
     Stores,
     Nccl,
+    /// Open MPI, of processes that mpirun has started.
+    Mpi,
     Sockets,
 }
 
@@ -100,6 +102,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         None if carrier == Carrier::Nccl => {
             carried = Box::new(nccl()?);
             ("nccl", &*carried)
+        }
+        None if carrier == Carrier::Mpi => {
+            carried = Box::new(Mpi::new(&world)?);
+            ("mpi", &*carried)
         }
         None => {
             carried = Box::new(Sockets::new(&world));

@@ -1,0 +1,251 @@
+//! The transport by MPI, through the host's memory: for devices of any kind, wherever MPI gets to.
+//!
+//! Nothing of MPI's waits here: what is sent and received is begun, and then asked after again and again, and so are the processes.
+
+mod library;
+
+use super::transport::{Parcel, Transport};
+use super::wire::Deadline;
+use super::world::World;
+use crate::device::Device;
+use crate::layout::Layout;
+use crate::{Error, Result};
+use library::{Functions, NO_STATUSES, Raw, SERIALIZED, library};
+use std::ffi::c_int;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Carries bytes through the host's memory by MPI, which is opened at run time: Open MPI's `libmpi.so.40`, or what the variable `MPI_LIBRARY`
+/// names. A call waits for what it carries.
+///
+/// The program may have initialized MPI itself, for calls from any thread one at a time (`MPI_THREAD_SERIALIZED`), and then makes none while one of
+/// this library's runs. Otherwise the first of these does, and the last that is dropped finalizes it, for good.
+pub struct Mpi {
+    world: World,
+    functions: &'static Functions,
+    /// A communicator of its own, so that no message is taken for another's; `None` when it is freed, or given up.
+    comm: Mutex<Option<Comm>>,
+}
+
+/// Open MPI's name for a communicator.
+#[derive(Clone, Copy)]
+struct Comm(Raw);
+
+// SAFETY: a name; MPI takes it from any thread, and the lock that it is behind lets one call at a time.
+unsafe impl Send for Comm {}
+
+/// How many of these there are of an MPI that was initialized here; `None` if the program has done so.
+static OURS: Mutex<Option<usize>> = Mutex::new(None);
+
+/// The most bytes of a message: a count is an `int`.
+const MOST: usize = 1 << 30;
+
+/// Between two looks at the other processes.
+const LOOK: Duration = Duration::from_millis(10);
+
+impl Mpi {
+    /// By a communicator of all processes that `mpirun` or `srun` has started, which are those of a world, with the same ranks. All processes
+    /// call this.
+    ///
+    /// # Errors
+    /// [`Error::Mpi`], [`Error::World`] for processes with other ranks, and [`Error::Peer`].
+    pub fn new(world: &World) -> Result<Self> {
+        let functions = all(world, library())?;
+        // Initializing waits for all processes: none of them lacks MPI.
+        all(world, begin(world, functions))?;
+        let this = Mpi { world: world.clone(), functions, comm: Mutex::new(None) };
+        let mut comm = std::ptr::null_mut();
+        // SAFETY: MPI is initialized; `comm` is a place for a communicator; all processes call this.
+        unsafe {
+            functions.MPI_Comm_dup(functions.world()?, &mut comm)?;
+            functions.MPI_Comm_set_errhandler(comm, functions.errors_return()?)?;
+        }
+        *this.lock() = Some(Comm(comm));
+        Ok(this)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Comm>> {
+        self.comm.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends all and receives all.
+    fn swap(&self, sent: &[(usize, Vec<u8>)], received: &mut [(usize, Vec<u8>)]) -> Result<()> {
+        let comm = self.lock();
+        let gone = || Error::World { reason: "an exchange was given up".to_owned() };
+        let Comm(comm) = (*comm).ok_or_else(gone)?;
+        let (functions, bytes) = (self.functions, self.functions.bytes()?);
+        let mut requests: Vec<Raw> = Vec::new();
+        for (peer, whole) in received {
+            for part in whole.chunks_mut(MOST) {
+                let mut request = std::ptr::null_mut();
+                let (to, count) = (part.as_mut_ptr().cast(), part.len() as c_int);
+                // SAFETY: the bytes live until all requests are done, or for good; nobody else uses them.
+                unsafe {
+                    functions.MPI_Irecv(to, count, bytes, *peer as c_int, 0, comm, &mut request)?
+                };
+                requests.push(request);
+            }
+        }
+        for (peer, whole) in sent {
+            for part in whole.chunks(MOST) {
+                let mut request = std::ptr::null_mut();
+                let (from, count) = (part.as_ptr().cast(), part.len() as c_int);
+                // SAFETY: likewise, and nobody writes them.
+                unsafe {
+                    functions.MPI_Isend(
+                        from,
+                        count,
+                        bytes,
+                        *peer as c_int,
+                        0,
+                        comm,
+                        &mut request,
+                    )?
+                };
+                requests.push(request);
+            }
+        }
+        let deadline = Deadline::after(self.world.timeout());
+        let mut look = Deadline::after(LOOK);
+        loop {
+            let mut done = 0;
+            let count = requests.len() as c_int;
+            // SAFETY: the requests are those above; `done` is a place for a flag.
+            unsafe { functions.MPI_Testall(count, requests.as_mut_ptr(), &mut done, NO_STATUSES)? };
+            if done != 0 {
+                return Ok(());
+            }
+            if look.left().is_err() {
+                self.world.require_all()?;
+                let late = |_| Error::World { reason: "MPI did not answer in time".to_owned() };
+                deadline.left().map_err(late)?;
+                look = Deadline::after(LOOK);
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// What came of something that all processes do, if it went well in all of them.
+fn all<R>(world: &World, mine: Result<R>) -> Result<R> {
+    // Who has failed says so, for the others would wait.
+    let said = world.all_gather(&[mine.is_ok().into()])?;
+    let mine = mine?;
+    match said.iter().position(|said| said != &[1]) {
+        Some(rank) => Err(Error::Peer { rank, reason: "it has no MPI".to_owned() }),
+        None => Ok(mine),
+    }
+}
+
+/// Has MPI be initialized, and counts one more user of it.
+fn begin(world: &World, functions: &Functions) -> Result<()> {
+    let mut ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mut initialized, mut finalized, mut provided) = (0, 0, 0);
+    // SAFETY: both may be called at any time; the places are for flags.
+    unsafe {
+        functions.MPI_Initialized(&mut initialized)?;
+        functions.MPI_Finalized(&mut finalized)?;
+    }
+    let refuse = |reason: &str| Err(Error::World { reason: reason.to_owned() });
+    if finalized != 0 {
+        return refuse("MPI was finalized, and cannot be initialized again");
+    }
+    let (none, no_arguments) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: MPI was not initialized, and needs no arguments; or it was. The place is for a number.
+    unsafe {
+        match initialized {
+            0 => functions.MPI_Init_thread(none, no_arguments, SERIALIZED, &mut provided)?,
+            _ => functions.MPI_Query_thread(&mut provided)?,
+        }
+    }
+    if initialized == 0 {
+        *ours = Some(0);
+    }
+    let (mut rank, mut size) = (0, 0);
+    // SAFETY: MPI is initialized; the places are for numbers.
+    unsafe {
+        functions.MPI_Comm_rank(functions.world()?, &mut rank)?;
+        functions.MPI_Comm_size(functions.world()?, &mut size)?;
+    }
+    if provided < SERIALIZED {
+        return refuse("MPI was not initialized for calls from any thread");
+    }
+    if (size, rank) != (world.size() as c_int, world.rank() as c_int) {
+        let reason = format!("to MPI this is process {rank} of {size}");
+        return Err(Error::World { reason });
+    }
+    if let Some(count) = &mut *ours {
+        *count += 1;
+    }
+    Ok(())
+}
+
+impl Transport for Mpi {
+    unsafe fn exchange(
+        &self,
+        _: usize,
+        queue: &Device,
+        out: &[Parcel],
+        into: &[Parcel],
+    ) -> Result<()> {
+        let layout = |parcel: &Parcel| Layout::contiguous(1, parcel.bytes, 1);
+        let mut sent = Vec::with_capacity(out.len());
+        for parcel in out {
+            let mut bytes = vec![0u8; parcel.bytes];
+            // SAFETY: the parcel lies inside live memory, which is in order with the queue; the call waits.
+            unsafe { queue.download(parcel.address, &layout(parcel)?, &mut bytes)? };
+            sent.push((parcel.peer, bytes));
+        }
+        let mut received: Vec<_> =
+            into.iter().map(|parcel| (parcel.peer, vec![0u8; parcel.bytes])).collect();
+        if let Err(error) = self.swap(&sent, &mut received) {
+            // What MPI has begun may go on.
+            std::mem::forget((sent, received));
+            self.abort();
+            return Err(error);
+        }
+        for (parcel, (_, bytes)) in into.iter().zip(&received) {
+            // SAFETY: as above; no two parcels that are received overlap.
+            unsafe { queue.upload(parcel.address, &layout(parcel)?, bytes)? };
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn abort(&self) {
+        // Given up, not freed: what it carries may never end.
+        *self.lock() = None;
+        self.world.fail(&Error::World { reason: "an exchange was given up".to_owned() });
+    }
+}
+
+impl Drop for Mpi {
+    fn drop(&mut self) {
+        let comm = self.lock().take();
+        let mut ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = ours.as_mut().is_some_and(|count| {
+            *count -= 1;
+            *count == 0
+        });
+        // One that was given up would be waited for.
+        let Some(Comm(mut comm)) = comm else { return };
+        // SAFETY: all exchanges are done, and nobody has the communicator after this; the last finalizes what the first has initialized. There is
+        // nobody left to tell of a failure.
+        unsafe {
+            let _ = self.functions.MPI_Comm_free(&mut comm);
+            if last {
+                let _ = self.functions.MPI_Finalize();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Mpi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mpi").field("world", &self.world).finish_non_exhaustive()
+    }
+}
