@@ -5,7 +5,8 @@ mod support;
 
 use cuda_driver::{
     Context, DeviceAttribute, DeviceRows, Driver, DriverVersion, Error, Event, FunctionAttribute,
-    Graph, HostMemoryFlags, LaunchConfig, MemoryPool, Module, RawStream, RowsShape, Start, Stream,
+    Graph, HostMemoryFlags, LaunchConfig, MemoryPool, Module, OpenedMemory, RawStream, RowsShape,
+    Start, Stream,
 };
 use support::recording::{
     FOREIGN, answer_events, contexts, fail, fail_each_call, live, lose_at_each_call, refuse,
@@ -92,6 +93,11 @@ fn everything_with(context: &Context, stream: &Stream, pool: &MemoryPool) -> Res
         context.free_host(locked)?;
         assert_eq!(address?, locked as u64);
         pool.free(pool.allocate(16, stream)?, stream)?;
+        let shared = context.allocate(16)?;
+        let opened = context.share(shared).and_then(|handle| OpenedMemory::open(context, &handle));
+        let id = context.allocation_id(shared);
+        context.free(shared)?;
+        assert!(opened?.address() != shared && id? == shared);
         pool.trim(0)?;
         pool.let_access(context.device())?;
         stream.fill(0x4000, 0, 64)?;
