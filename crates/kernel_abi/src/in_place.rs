@@ -90,6 +90,14 @@ params! {
         load_along,
         /// log2 of the threads along a segment that is stored, with [`UNITS`].
         store_along,
+        /// Words from one segment that is loaded to the next, with [`UNITS`].
+        load_step,
+        /// Words of the gap after each period of those.
+        load_gap,
+        /// Words from one segment that is stored to the next, with [`UNITS`].
+        store_step,
+        /// Words of the gap after each period of those.
+        store_gap,
     }
 
     /// Slots that move along the cycles of their transposition, in chunks. For [`PERMUTE`] and its like.

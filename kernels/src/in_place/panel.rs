@@ -17,7 +17,7 @@
 
 use super::group::Group;
 use super::segments::{self, Segments};
-use super::unit_segments::UnitTile;
+use super::unit_segments::{Lines, UnitTile};
 use super::units::Word;
 use crate::divide::{Divisor, Divisor32};
 use crate::element::{Element, B16};
@@ -100,19 +100,21 @@ impl<const MANY: bool> Held<MANY> {
 unsafe fn panel<E: Word, const TUPLES: bool>(matrix: *mut E, scratch: *mut u32, params: Panels) {
     // Two blocks of 512 threads at a time, on all chips. For other elements the assembler sees to that by itself, where
     // it is possible.
-    if size_of::<E>() == 4 && !TUPLES {
+    if size_of::<E>() < 4 || size_of::<E>() == 4 && !TUPLES {
         never_more_registers::<64>();
     }
     let Panels { length, width, tile_length, tile_width, mode, .. } = params;
     // SAFETY: the launch has dynamic shared memory for a tile.
     let base = unsafe { shared_address(dynamic_shared_mem::<u8>()) };
-    let tiles_along = (width as u32).div_ceil(tile_width as u32);
-    let parts = tiles_along * (length as u32).div_ceil(tile_length as u32);
+    // Worked out anew for each tile: kept, it would take a register that narrow words need.
+    let tiles_along = || opaque(width as u32).div_ceil(opaque(tile_width as u32));
+    let parts = tiles_along() * (length as u32).div_ceil(tile_length as u32);
     let group = Group { counters: scratch, parts, waits: mode & GROUPED != 0 };
     // SAFETY: all threads are here; the launch is cooperative if blocks wait. The other obligations are the caller's.
     unsafe {
         group.each_part(params.panels.divisor as u32, base, |order, part| {
-            let place = (part / tiles_along, part % tiles_along);
+            let along = tiles_along();
+            let place = (part / along, part % along);
             tile::<E, TUPLES>(matrix, base, group, &params, order, place)
         })
     }
@@ -177,20 +179,29 @@ unsafe fn tile<E: Word, const TUPLES: bool>(
             has_ends: mode & UNITS_ALIGNED == 0,
             by_vectors: mode & BY_VECTORS != 0,
         };
-        let slots = UnitSlots { slots, period: params.period.into() };
-        let row = tile_cols * tuple.divisor;
-        let slot = tile_rows * tuple.divisor;
+        let first = slots.first as u32;
+        let slots = slots.start.wrapping_add((slots.first * slots.length) as usize);
+        // One code for both ways.
+        let (from, to) = if to_rows { (slots, rows.start) } else { (rows.start, slots) };
+        let lines = |start, [length, gap]: [u64; 2]| {
+            Lines { start, length, first, period: params.period.into(), gap }
+        };
+        let from = lines(from, [params.load_step, params.load_gap]);
+        let to = lines(to, [params.store_step, params.store_gap]);
+        // Segments, and words of one. Worked out anew before the stores: kept, they would take registers that the loads need.
+        let extent = |of_rows: bool| {
+            let [rows, cols] = [(down, &params.length, &params.tile_length), (along, &params.width, &params.tile_width)]
+                .map(|(number, side, tile)| {
+                    let (number, side, tile) = (opaque(number), again(*side) as u32, again(*tile) as u32);
+                    (side - number * tile).min(tile)
+                });
+            if of_rows { [rows, cols * tuple.divisor] } else { [cols, rows * tuple.divisor] }
+        };
         // SAFETY: the caller's obligations; all places are inside the panel, and a barrier stands in `loaded`.
         unsafe {
-            if to_rows {
-                tile.load(&slots, tile_cols, slot);
-                group.loaded(order, gap != 0);
-                tile.store(&slots, &rows, tile_rows, row);
-            } else {
-                tile.load(&rows, tile_rows, row);
-                group.loaded(order, gap != 0);
-                tile.store(&rows, &slots, tile_cols, slot);
-            }
+            tile.load(&from, extent(!to_rows));
+            group.loaded(order, params.gap != 0);
+            tile.store(&from, &to, extent(to_rows));
         }
         return;
     }
@@ -273,27 +284,6 @@ impl<E, const MANY: bool> Segments<E> for Slots<E, MANY> {
     fn shared(&self, segment: u32, position: u32) -> u32 {
         let (row, word) = self.held.tuple.split(position);
         self.held.address::<E>(row, segment, word)
-    }
-}
-
-/// The same slots. Where there are gaps their numbers fit 32 bits, so that counting those takes a quarter of the instructions.
-struct UnitSlots<E, const MANY: bool> {
-    slots: Slots<E, MANY>,
-    period: Divisor32,
-}
-
-impl<E, const MANY: bool> Segments<E> for UnitSlots<E, MANY> {
-    #[inline(always)]
-    fn global(&self, segment: u32) -> *mut E {
-        let Slots { start, first, length, gap, .. } = self.slots;
-        let slot = first + segment as u64;
-        let gaps = self.period.divide(slot as u32).0 as u64 * gap;
-        start.wrapping_add((slot * length + gaps) as usize)
-    }
-
-    #[inline(always)]
-    fn shared(&self, segment: u32, position: u32) -> u32 {
-        self.slots.shared(segment, position)
     }
 }
 

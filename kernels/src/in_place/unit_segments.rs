@@ -7,13 +7,42 @@
 //! A thread moves the same unit of every so many segments. Where those start alike on a unit, it finds out once for all of them where the unit's
 //! words are held.
 
-use super::segments::{all_in_flight, Segments};
+use super::segments::all_in_flight;
 use super::units::{ahead, hold_vector, size, Word};
 use crate::divide::Divisor32;
 use crate::element::{Element, B16};
 use crate::global::load_vector;
 use crate::opaque::opaque;
 use cuda_std::thread;
+
+/// Segments in global memory: rows, or slots.
+pub struct Lines<E> {
+    /// The first word of the first segment, but for gaps before it.
+    pub start: *mut E,
+    /// Words from one segment to the next, where there is no gap between.
+    pub length: u64,
+    /// The number of the first segment, if there are gaps: then numbers fit 32 bits.
+    pub first: u32,
+    /// Segments between two gaps.
+    pub period: Divisor32,
+    /// Words of a gap.
+    pub gap: u64,
+}
+
+impl<E> Lines<E> {
+    /// The first word of a segment.
+    #[inline(always)]
+    fn global(&self, segment: u32) -> *mut E {
+        let mut words = segment as u64 * self.length;
+        if self.gap != 0 {
+            words += self.period.divide(self.first + segment).0 as u64 * self.gap;
+        }
+        self.start.wrapping_add(words as usize)
+    }
+}
+
+/// Units of a segment that a thread stores at a time.
+const UNITS: usize = 4;
 
 /// A tile in shared memory.
 #[derive(Clone, Copy)]
@@ -37,9 +66,12 @@ pub struct UnitTile {
 impl UnitTile {
     /// Where a segment's first byte is held.
     #[inline(always)]
-    fn hold<E>(&self, of: &impl Segments<E>, segment: u32) -> u32 {
-        let start = opaque(of.global(segment) as u32);
-        self.base + segment * self.pitch + start % 4
+    fn hold<E: Word>(&self, of: &Lines<E>, segment: u32) -> u32 {
+        let held = self.base + segment * self.pitch;
+        if !self.has_ends {
+            return held;
+        }
+        held + opaque(of.global(segment) as u32) % 4
     }
 
     /// Loads `segments` segments of `words` words.
@@ -47,7 +79,7 @@ impl UnitTile {
     /// # Safety
     /// Those of [`segments::load`](super::segments::load), for narrow words.
     #[inline(always)]
-    pub unsafe fn load<E: Word>(&self, of: &impl Segments<E>, segments: u32, words: u32) {
+    pub unsafe fn load<E: Word>(&self, of: &Lines<E>, [segments, words]: [u32; 2]) {
         let bytes = words * size::<E>();
         // SAFETY: the caller's obligations; each vector, unit or word is one of a segment, and held where it belongs.
         unsafe {
@@ -69,14 +101,15 @@ impl UnitTile {
         }
     }
 
-    /// Loads what is whole vectors, or whole units, of segments of so many bytes; a thread has `FLIGHT` of them in flight.
+    /// Loads what is whole vectors, or whole units, of segments of so many bytes. A thread has `FLIGHT` of one segment in flight, so that it
+    /// finds out once for all of them where the segment starts and is held.
     ///
     /// # Safety
     /// All threads of a block of whole warps call it together.
     #[inline(always)]
     unsafe fn load_by<E: Word, V: Copy, const FLIGHT: usize>(
         &self,
-        of: &impl Segments<E>,
+        of: &Lines<E>,
         [segments, bytes]: [u32; 2],
         any: V,
         load: impl Fn(*mut E) -> V,
@@ -85,40 +118,38 @@ impl UnitTile {
         let (first, step) =
             (thread::thread_idx_x() >> self.load_along, thread::block_dim_x() >> self.load_along);
         let lane = thread::thread_idx_x() & ((1 << self.load_along) - 1);
-        let (mut along, lane) = (0, lane * size::<V>());
-        while along < bytes {
-            let mut across = 0;
-            while across < segments {
+        let stride = size::<V>() << self.load_along;
+        let mut across = 0;
+        while across < segments {
+            let segment = across + first;
+            let start = of.global(segment);
+            let lane = ahead::<V>(start as u64) + lane * size::<V>();
+            let to = self.base + segment * self.pitch + start as u32 % 4 + lane;
+            let from = start.wrapping_byte_add(lane as usize);
+            // The bytes from the thread's first vector on to the end of the segment.
+            let rest = if segment < segments { bytes.saturating_sub(lane) } else { 0 };
+            let mut along = 0;
+            // As far as the first thread's: the loops' bounds are the same for all threads of the block.
+            while along < bytes {
                 let mut held = [any; FLIGHT];
-                // A segment, its start, and the vector's first byte in it; whether it has the vector.
-                let place = |k: usize, first: u32| {
-                    let segment = across + first + k as u32 * step;
-                    let start = of.global(segment);
-                    let at = along + lane + ahead::<V>(start as u64);
-                    (segment < segments && at + size::<V>() <= bytes, segment, start, at)
-                };
                 crate::unroll!(K in [0 1 2 3 4 5 6 7] {
-                    if K < FLIGHT {
-                        let (inside, _, start, at) = place(K, first);
-                        if inside {
-                            held[K] = load(start.wrapping_byte_add(at as usize));
-                        }
+                    let at = along + K as u32 * stride;
+                    if K < FLIGHT && at + size::<V>() <= rest {
+                        held[K] = load(from.wrapping_byte_add(at as usize));
                     }
                 });
                 // SAFETY: the loops' bounds are the same for all threads of the block.
                 unsafe { all_in_flight() };
-                let first = opaque(first);
+                let rest = opaque(rest);
                 crate::unroll!(K in [0 1 2 3 4 5 6 7] {
-                    if K < FLIGHT {
-                        let (inside, segment, start, at) = place(K, first);
-                        if inside {
-                            hold(held[K], self.base + segment * self.pitch + start as u32 % 4 + at);
-                        }
+                    let at = along + K as u32 * stride;
+                    if K < FLIGHT && at + size::<V>() <= rest {
+                        hold(held[K], to + at);
                     }
                 });
-                across += FLIGHT as u32 * step;
+                along += FLIGHT as u32 * stride;
             }
-            along += size::<V>() << self.load_along;
+            across += step;
         }
     }
 
@@ -129,35 +160,50 @@ impl UnitTile {
     #[inline(always)]
     pub unsafe fn store<E: Word>(
         &self,
-        from: &impl Segments<E>,
-        to: &impl Segments<E>,
-        segments: u32,
-        words: u32,
+        from: &Lines<E>,
+        to: &Lines<E>,
+        [segments, words]: [u32; 2],
     ) {
         let bytes = words * size::<E>();
         let element = self.tuple.divisor * size::<E>();
         let first = thread::thread_idx_x() >> self.store_along;
         let step = thread::block_dim_x() >> self.store_along;
         let lane = thread::thread_idx_x() & ((1 << self.store_along) - 1);
+        let stride = size::<E::Unit>() << self.store_along;
         let mut unit = lane * size::<E::Unit>();
         while unit < bytes {
-            let (mut places, mut known) = ([0; 4], u32::MAX);
+            let (mut places, mut known) = ([0; 4 * UNITS], u32::MAX);
             let mut segment = first;
             while segment < segments {
                 let start = to.global(segment);
                 let ahead = ahead::<E::Unit>(start as u64);
                 let at = unit + ahead;
-                if at + size::<E::Unit>() <= bytes {
-                    if ahead != known {
-                        (places, known) = (self.places(from, at), ahead);
-                    }
-                    let to = start.wrapping_byte_add(at as usize) as *mut E::Unit;
-                    // SAFETY: the caller's obligations; a whole unit of the segment.
-                    unsafe { E::unit(places, segment * element).store(to) }
+                if ahead != known {
+                    crate::unroll!(U in [0 1 2 3] {
+                        if U < UNITS {
+                            let [a, b, c, d] = self.places(from, at + U as u32 * stride);
+                            places[4 * U] = a;
+                            places[4 * U + 1] = b;
+                            places[4 * U + 2] = c;
+                            places[4 * U + 3] = d;
+                        }
+                    });
+                    known = ahead;
                 }
+                let rest = bytes.saturating_sub(at);
+                let to = start.wrapping_byte_add(at as usize);
+                crate::unroll!(U in [0 1 2 3] {
+                    let along = U as u32 * stride;
+                    if U < UNITS && along + size::<E::Unit>() <= rest {
+                        let to = to.wrapping_byte_add(along as usize) as *mut E::Unit;
+                        let words = [places[4 * U], places[4 * U + 1], places[4 * U + 2], places[4 * U + 3]];
+                        // SAFETY: the caller's obligations; a whole unit of the segment.
+                        unsafe { E::unit(words, segment * element).store(to) }
+                    }
+                });
                 segment += step;
             }
-            unit += size::<E::Unit>() << self.store_along;
+            unit += UNITS as u32 * stride;
         }
         if self.has_ends {
             each_end(to, segments, bytes, |segment, start: *mut E, at| {
@@ -171,7 +217,7 @@ impl UnitTile {
 
     /// Where the words of a unit of the first segment that is stored are held.
     #[inline(always)]
-    fn places<E: Word>(&self, from: &impl Segments<E>, at: u32) -> [u32; 4] {
+    fn places<E: Word>(&self, from: &Lines<E>, at: u32) -> [u32; 4] {
         let (mut source, mut word) = self.tuple.divide(at / size::<E>());
         let mut hold = self.hold(from, source);
         let mut places = [0; 4];
@@ -194,7 +240,7 @@ impl UnitTile {
 /// Calls `word` with a segment, its start and a byte of it, for each word before the segment's first whole unit and behind its last.
 #[inline(always)]
 fn each_end<E: Word>(
-    of: &impl Segments<E>,
+    of: &Lines<E>,
     segments: u32,
     bytes: u32,
     word: impl Fn(u32, *mut E, u32),

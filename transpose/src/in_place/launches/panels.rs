@@ -96,13 +96,13 @@ impl Panels {
         let by_vectors = start_on(if self.to_rows { slots } else { rows }, VECTOR);
         let (vector, flight) = if by_vectors { (VECTOR, 4) } else { (UNIT, 8) };
         let turns = |along: usize| {
-            let across = flight * (threads >> along).max(1);
-            loaded.div_ceil(vector << along) * segments.div_ceil(across)
+            let across = (threads >> along).max(1);
+            loaded.div_ceil((vector * flight) << along) * segments.div_ceil(across)
         };
         Some(Units {
             pitch,
             bytes: pitch * segments,
-            load_along: (1..=5).rev().min_by_key(|&along| turns(along)).unwrap_or(5),
+            load_along: (3..=5).rev().min_by_key(|&along| turns(along)).unwrap_or(5),
             store_along: store_along.min(5),
             are_aligned: start_on(rows | slots, UNIT),
             by_vectors,
@@ -166,6 +166,9 @@ impl Panels {
             UNITS | set(UNITS_ALIGNED, units.are_aligned) | set(BY_VECTORS, units.by_vectors)
         });
         let along = units.map_or([0; 2], |units| [units.load_along, units.store_along]);
+        let (rows, slots) = ([width * tuple, 0], [length * tuple, gap * tuple]);
+        let [[load_step, load_gap], [store_step, store_gap]] =
+            if self.to_rows { [slots, rows] } else { [rows, slots] };
         let params = abi::Panels {
             length: length as u64,
             width: width as u64,
@@ -183,6 +186,10 @@ impl Panels {
             period: divisor32(if gap > 0 { panels } else { 1 }),
             load_along: along[0] as u64,
             store_along: along[1] as u64,
+            load_step: load_step as u64,
+            load_gap: load_gap as u64,
+            store_step: store_step as u64,
+            store_gap: store_gap as u64,
         };
         let kernel = if tuple == 1 { &PANEL } else { &PANEL_TUPLES };
         let blocks = panels * self.parts();
