@@ -183,19 +183,31 @@ unsafe fn tile<E: Word, const TUPLES: bool>(
         let slots = slots.start.wrapping_add((slots.first * slots.length) as usize);
         // One code for both ways.
         let (from, to) = if to_rows { (slots, rows.start) } else { (rows.start, slots) };
-        let lines = |start, [length, gap]: [u64; 2]| {
-            Lines { start, length, first, period: params.period.into(), gap }
+        let lines = |start, [length, gap]: [u64; 2]| Lines {
+            start,
+            length,
+            first,
+            period: params.period.into(),
+            gap,
         };
         let from = lines(from, [params.load_step, params.load_gap]);
         let to = lines(to, [params.store_step, params.store_gap]);
         // Segments, and words of one. Worked out anew before the stores: kept, they would take registers that the loads need.
         let extent = |of_rows: bool| {
-            let [rows, cols] = [(down, &params.length, &params.tile_length), (along, &params.width, &params.tile_width)]
-                .map(|(number, side, tile)| {
-                    let (number, side, tile) = (opaque(number), again(*side) as u32, again(*tile) as u32);
-                    (side - number * tile).min(tile)
-                });
-            if of_rows { [rows, cols * tuple.divisor] } else { [cols, rows * tuple.divisor] }
+            let [rows, cols] = [
+                (down, &params.length, &params.tile_length),
+                (along, &params.width, &params.tile_width),
+            ]
+            .map(|(number, side, tile)| {
+                let (number, side, tile) =
+                    (opaque(number), again(*side) as u32, again(*tile) as u32);
+                (side - number * tile).min(tile)
+            });
+            if of_rows {
+                [rows, cols * tuple.divisor]
+            } else {
+                [cols, rows * tuple.divisor]
+            }
         };
         // SAFETY: the caller's obligations; all places are inside the panel, and a barrier stands in `loaded`.
         unsafe {

@@ -42,7 +42,7 @@ impl<E> Lines<E> {
 }
 
 /// Units of a segment that a thread stores at a time.
-const UNITS: usize = 4;
+const UNITS: usize = 3;
 
 /// A tile in shared memory.
 #[derive(Clone, Copy)]
@@ -239,12 +239,7 @@ impl UnitTile {
 
 /// Calls `word` with a segment, its start and a byte of it, for each word before the segment's first whole unit and behind its last.
 #[inline(always)]
-fn each_end<E: Word>(
-    of: &Lines<E>,
-    segments: u32,
-    bytes: u32,
-    word: impl Fn(u32, *mut E, u32),
-) {
+fn each_end<E: Word>(of: &Lines<E>, segments: u32, bytes: u32, word: impl Fn(u32, *mut E, u32)) {
     let mut number = thread::thread_idx_x();
     while number < 2 * segments {
         let segment = number / 2;

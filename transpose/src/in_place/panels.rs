@@ -33,6 +33,9 @@ const SLOT_BYTES: usize = 1024;
 /// Bytes of an element that may be moved along its cycle by itself.
 const SINGLE_BYTES: usize = 64;
 
+/// Bytes of the widest words that slots are moved by.
+const VECTOR: usize = 16;
+
 /// Bytes that a segment of a tile should have at least.
 const SEGMENT_BYTES: usize = 256;
 
@@ -63,6 +66,13 @@ impl OnChip {
         let group = options.max_group.unwrap_or(blocks / 4).clamp(1, facts.multiprocessors);
         let group = if facts.side_by_side { group } else { 1 };
         OnChip { tile, group }
+    }
+
+    /// Tiles of that size, with twice as many blocks to a panel: two panels are under way.
+    fn for_two_panels(self, facts: &Facts, options: &InPlaceOptions) -> Option<Self> {
+        let free = facts.side_by_side && options.max_group.is_none();
+        let group = 2 * self.group;
+        (free && group <= facts.multiprocessors).then_some(OnChip { group, ..self })
     }
 
     /// Tiles of that size, with all of the chip for one panel at a time: for rows so long that it takes that.
@@ -98,8 +108,15 @@ pub(super) fn choose(
     options: &InPlaceOptions,
 ) -> Option<(Panels, usize)> {
     let on_chip = OnChip::of(facts, options);
-    let alone = || choose_for(&on_chip.for_one_panel(facts, options)?, shape, facts, options);
-    choose_for(&on_chip, shape, facts, options).or_else(alone)
+    let with = |on_chip: OnChip| choose_for(&on_chip, shape, facts, options);
+    let first = with(on_chip);
+    let by_vectors = |(panels, _): &(Panels, usize)| start_on(panels, shape, VECTOR);
+    let is_narrow = shape.width.bytes() < 4;
+    // Narrow words in slots that are whole vectors move along their cycles so much faster that they are worth a larger group.
+    let larger = is_narrow && !first.as_ref().is_some_and(by_vectors);
+    let larger = if larger { on_chip.for_two_panels(facts, options) } else { None };
+    let vectors = larger.and_then(with).filter(by_vectors);
+    vectors.or(first).or_else(|| with(on_chip.for_one_panel(facts, options)?))
 }
 
 /// The choice with such tiles and groups.
@@ -194,12 +211,17 @@ fn in_one_pass(
     })
 }
 
+/// Whether all slots start on multiples of so many bytes.
+fn start_on(panels: &Panels, shape: &Shape, unit: usize) -> bool {
+    let starts = [panels.length, panels.length * panels.panels + panels.gap];
+    starts.into_iter().all(|elements| (elements * shape.element_bytes()).is_multiple_of(unit))
+}
+
 /// The estimated time of the passes, relative to a copy of the matrix.
 fn cost(panels: &Panels, shape: &Shape) -> f64 {
     let bytes = shape.element_bytes();
     let slot = panels.length * bytes;
-    let pitch = (panels.length * panels.panels + panels.gap) * bytes;
-    let aligned = |unit: usize| slot.is_multiple_of(unit) && pitch.is_multiple_of(unit);
+    let aligned = |unit: usize| start_on(panels, shape, unit);
     // A slot that shares sectors with its neighbours moves them twice.
     let shared_sectors = if aligned(32) { 0.0 } else { 32.0 / slot as f64 };
     // Lanes without a word: of slots that start anywhere in 4 bytes, or of rows of 32.
