@@ -114,9 +114,11 @@ fn on_a_gpu() {
     let (_, free_before, resident_before) = run(limit / 4);
     let (count, free_after, resident_after) = run(limit);
     println!(
-        "{} threads × {} streams: {count} operations, none wrong; device memory free {free_before} before, {free_after} after; \
+        "{} threads × {} streams, {} s: {count} operations, none wrong; device memory free {free_before} before, {free_after} after; \
          resident {resident_before} before, {resident_after} after",
-        load.threads, load.streams
+        load.threads,
+        load.streams,
+        limit.as_secs()
     );
     if std::env::var_os("TRANSPOSE_LOAD_SHARED").is_none() {
         const PAGE: u64 = 2 << 20;

@@ -177,6 +177,23 @@ fn long_texts_take_as_long_as_they_are() {
     let many: String =
         (0..LINES).map(|at| format!(".visible .entry k{at}() {{ ret; }}\n")).collect();
     assert_eq!(parse(&(variables + &many)), None);
+    // Read by the test below.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    println!("peak: {}", peak.unwrap_or_default().trim().trim_end_matches("kB").trim());
+}
+
+/// The same texts, in a process of their own: what they took was gigabytes.
+#[test]
+#[cfg(target_os = "linux")]
+fn long_texts_take_no_more_memory_than_they_are_worth() {
+    let this = std::env::current_exe().unwrap();
+    let arguments = ["--exact", "long_texts_take_as_long_as_they_are", "--nocapture"];
+    let output = std::process::Command::new(this).args(arguments).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let peak = said.split_once("peak: ").unwrap().1.lines().next().unwrap();
+    let kilobytes: u64 = peak.parse().unwrap();
+    assert!(kilobytes < 512 << 10, "{kilobytes} kB for texts of up to 4 MB");
 }
 
 /// Blocks without number, each of which ends at once.

@@ -215,7 +215,7 @@ unsafe fn store<
     let steps = ROW_VECTORS * per_vector::<E>() / step;
     let to = |col: u32| {
         let offset = (place.col + col as u64) * matrices.dst_ld + place.row + row as u64;
-        // SAFETY: only used for columns and rows of the source that there are.
+        // SAFETY: only called for columns and rows of the source that there are.
         unsafe { matrices.dst.add(offset as usize) }
     };
     if row + per_vector::<E>() <= place.rows {
