@@ -20,6 +20,7 @@ const INTERNAL: &[&str] = &[
     "device/cuda",
     "device/cuda.rs",
     "device/host_memory.rs",
+    "host/board.rs",
     "host/in_flight.rs",
     "host/plan.rs",
     "host/schedule.rs",
@@ -31,6 +32,7 @@ const INTERNAL: &[&str] = &[
     "plan/tensor/conjugating.rs",
     "plan/tensor/mod.rs",
     "sharded/pieces.rs",
+    "sharded/processes/mpi",
     "sharded/processes/nccl",
     "sharded/processes/wire.rs",
     "simulator/modules.rs",
@@ -62,7 +64,9 @@ const ASK_NOTHING: &[(&str, &[&str])] = &[
             "conjugating_candidates",
             "for_layouts",
             "moving_candidates_for_layouts",
+            "census",
             "moving_for_layouts",
+            "steps",
             "with_facts",
         ],
     ),
@@ -81,6 +85,7 @@ const OF_MANY: &[&str] = &[
     "receive",
     "receive_into",
     "send",
+    "zeroed_for_peers",
 ];
 
 /// The names of public functions of a file that answer with a `Result`.
