@@ -18,7 +18,7 @@ export programs out end
 
 # What is sized by the chip, or repeated for the sake of time, is small: tests/support/sanitized.rs.
 export TRANSPOSE_TESTS_SANITIZED=1
-export TRANSPOSE_LOAD_SHARED=1 TRANSPOSE_LOAD_SECONDS=4 TRANSPOSE_LOAD_THREADS=4 TRANSPOSE_LOAD_STREAMS=2 TRANSPOSE_LOAD_OPERATIONS=200
+export TRANSPOSE_LOAD_SHARED=1 TRANSPOSE_LOAD_SECONDS=4 TRANSPOSE_LOAD_THREADS=4 TRANSPOSE_LOAD_STREAMS=2
 export TRANSPOSE_STRESS_SECONDS=4
 
 # Tests of so many launches that racecheck, which follows every access to shared memory on the host, takes minutes for: each is run by so
@@ -60,7 +60,6 @@ arithmetic transposes_of_every_size 4
 # Tests that are run on request, whose names say no family.
 on_request='
 load on_a_gpu
-load operations_leave_nothing_behind_on_a_gpu
 stress over_and_over_on_a_gpu
 '
 # What each broken kernel is found by; the tools see nothing in those that are not here.
