@@ -9,6 +9,7 @@ use anyhow::{Result, ensure};
 use bench::memory::{ensure_free, matrix_bytes};
 use bench::program::{self, Common};
 use bench::progress;
+use bench::svg::{Bar, Chart};
 use bench::table::{Cell, Column, Report};
 use bench::verify::{is_transpose_by_all, scramble};
 use bench::with_element;
@@ -77,11 +78,12 @@ fn measure<T: Pod + PartialEq + Send + Sync>(arguments: &Arguments, device: &Dev
     let bytes = matrix_bytes(shape.0, shape.1, size_of::<T>())?;
     // A matrix and its transpose on the host, and as much on a device.
     ensure_free(device, bytes.saturating_mul(2), bytes.saturating_mul(2))?;
-    let title = format!("{} × {} elements of {} bytes", shape.0, shape.1, size_of::<T>());
+    let size = format!("{} × {} elements of {} bytes", shape.0, shape.1, size_of::<T>());
     let bar = progress::bar(&arguments.common, 1);
-    let title = format!("{title}, all results verified");
+    let title = format!("{size}, all results verified");
     let report = Report::new(&arguments.common, device, title, &COLUMNS, &bar);
-    let mut table = Table { arguments, device, shape, bytes, bar: &bar, report, bound: None };
+    let (bars, bound, bar) = (Vec::new(), None, &bar);
+    let mut table = Table { arguments, device, shape, bytes, bar, report, bars, bound };
     if arguments.ways.contains(&Way::Pinned) {
         table.pinned::<T>()?;
     }
@@ -94,7 +96,10 @@ fn measure<T: Pod + PartialEq + Send + Sync>(arguments: &Arguments, device: &Dev
     if arguments.ways.contains(&Way::Pageable) {
         table.pageable::<T>()?;
     }
-    table.report.finish(|| bench::svg::Chart::new("Matrices in host memory", "GB/s", vec![]))
+    let unit = if device.is_gpu() { "GB/s" } else { "MiB of device memory" };
+    let name = format!("Matrices in host memory, {size}");
+    let Table { report, bars, .. } = table;
+    report.finish(|| Chart::new(name, unit, bars))
 }
 
 struct Table<'a> {
@@ -104,6 +109,7 @@ struct Table<'a> {
     bytes: usize,
     bar: &'a ProgressBar,
     report: Report<'a>,
+    bars: Vec<Bar>,
     /// The time of the slower direction's plain copy.
     bound: Option<Duration>,
 }
@@ -143,6 +149,11 @@ impl Table<'_> {
     fn row(&mut self, name: String, time: Option<Duration>, workspace: Option<&Workspace>) {
         let seconds = time.map(|time| time.as_secs_f64());
         let of_bound = self.bound.zip(seconds).map(|(bound, time)| bound.as_secs_f64() / time);
+        // Without a clock the chart is of what is known.
+        let taken = workspace.map(|space| space.device_bytes() as f64 / MIB as f64);
+        let speed = seconds.map(|time| self.bytes as f64 / time / 1e9);
+        let value = if self.device.is_gpu() { speed } else { taken };
+        self.bars.extend(value.map(|value| Bar::plain(&name, "", value)));
         let mib = |bytes: usize| match bytes {
             0 => Cell::Nothing,
             _ => Cell::Number(bytes as f64 / MIB as f64, 1, 1),
@@ -152,7 +163,7 @@ impl Table<'_> {
             self.shape.0.into(),
             self.shape.1.into(),
             seconds.map(|time| Cell::Number(time * 1e3, 2, 3)).into(),
-            Cell::speed(seconds.map(|time| self.bytes as f64 / time / 1e9)),
+            Cell::speed(speed),
             Cell::fraction(of_bound),
             workspace.map(|space| mib(space.device_bytes())).into(),
             workspace.map(|space| mib(space.ring_bytes())).into(),
