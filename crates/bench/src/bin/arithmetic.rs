@@ -184,7 +184,9 @@ fn run(arguments: &Arguments) -> Result<()> {
             if way == 0 {
                 // Without a clock the chart is of what is counted.
                 let value = fraction.or(*instructions);
-                bars.extend(value.map(|value| Bar::plain(case.name(), kernel, value)));
+                // A colour for each kernel, whatever its words.
+                let family = kernel.rsplit_once("_b").map_or(kernel.as_str(), |(family, _)| family);
+                bars.extend(value.map(|value| Bar::plain(case.name(), family, value)));
             }
         }
         bar.inc(1);

@@ -109,7 +109,7 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
     let bounds = Bounds::new(src.as_tensor(), dst.as_tensor_mut())?;
     let rounds = Rounds::new(group, bytes as u64, 1);
     let peer = rounds.peer(&bounds)?;
-    for way in ways {
+    for (number, way) in ways.into_iter().enumerate() {
         let all = || {
             for device in 0..devices {
                 let next = (device + 1) % devices;
@@ -153,7 +153,10 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
         let speed = Some(bytes as f64 / seconds / 1e9).filter(|_| is_gpu);
         let of_peer = peer.map(|peer| peer / seconds);
         if let Some(length) = speed.or(way.expected()) {
-            bars.push(Bar::plain(way.name(), format!("{} bytes", size_of::<T>()), length));
+            let name = way.name();
+            let kernel = name.split(" on ").next().unwrap_or_default();
+            let label = format!("{rows} × {cols}, {number}: {kernel}");
+            bars.push(Bar::plain(label, format!("{} bytes", size_of::<T>()), length));
         }
         report.row(vec![
             rows.into(),
