@@ -144,9 +144,9 @@ impl DistributedPlan {
         let exchange = src.exchange_with(dst, axes)?;
         exchange.require(world.size())?;
         let (rank, bytes) = (world.rank(), exchange.element_bytes);
-        // Each part of a round may be followed by a gap.
         let others = world.size().saturating_sub(1).max(1);
-        let most = (ROUND_BYTES / others).saturating_sub(ALIGNMENT).max(bytes);
+        // With the gap that may follow it, no part of a round has more.
+        let most = (ROUND_BYTES / others / ALIGNMENT * ALIGNMENT).max(bytes);
         let mut planner = Planner::new(bytes);
         let (mut rounds, mut near): (Vec<Round>, _) = (Vec::new(), Vec::new());
         // Where the next parcel of each round goes that this process sends, and that it receives.

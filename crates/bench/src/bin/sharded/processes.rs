@@ -13,6 +13,7 @@ use bench::svg::{Bar, Chart};
 use bench::table::{Cell, Column, Report};
 use bench::{progress, with_element};
 use bytemuck::Pod;
+use cuda_driver::{Driver, Event, RawStream, Stream};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -58,8 +59,12 @@ pub fn start(processes: usize) -> Result<()> {
     }
     let mut failed = Vec::new();
     for (rank, mut child) in children.into_iter().enumerate() {
-        if !child.wait()?.success() {
-            failed.push(rank.to_string());
+        let status = child.wait()?;
+        match status.code() {
+            Some(0) => {}
+            // It has said why.
+            Some(_) => failed.push(rank.to_string()),
+            None => failed.push(format!("{rank} ({status})")),
         }
     }
     ensure!(failed.is_empty(), "of {processes} processes these failed: {}", failed.join(", "));
@@ -264,7 +269,32 @@ impl Part<'_> {
         });
         // SAFETY: the parcels lie in the two shards, side by side; all is waited for before and after; all processes make the call that fits.
         unsafe { self.transport.exchange(0, self.device, &out, &into)? };
-        Ok(self.device.synchronize()?)
+        self.wait().inspect_err(|_| self.transport.abort())
+    }
+
+    /// Waits until the device is done, as long as all processes are there.
+    fn wait(&self) -> Result<()> {
+        /// Between two looks at the others.
+        const LOOK: u32 = 64;
+        let (Some(ordinal), Some(raw)) = (self.device.cuda_ordinal(), self.device.cuda_stream())
+        else {
+            return Ok(self.device.synchronize()?);
+        };
+        let context = cuda_driver::Context::primary(Driver::get()?.device(ordinal)?)?;
+        // SAFETY: the device's stream lives as long as the device, and is one of the primary context.
+        let stream = unsafe { Stream::borrowed(&context, RawStream(raw)) };
+        let event = Event::without_time(&context)?;
+        event.record(&stream)?;
+        let (start, mut looks) = (Instant::now(), 0u32);
+        while !event.is_done()? {
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(LOOK) {
+                self.transport.check()?;
+                ensure!(start.elapsed() < self.world.timeout(), "the exchange did not end in time");
+            }
+            std::hint::spin_loop();
+        }
+        Ok(())
     }
 
     /// Seconds of one of several, those of the slowest process.

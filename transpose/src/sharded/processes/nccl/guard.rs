@@ -10,9 +10,13 @@ use super::{LOOK, enter};
 use crate::{Error, Result};
 use cuda_driver::Context;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 /// A communicator, and the thread that watches its calls.
-pub(super) struct Guard(Arc<Watched>);
+pub(super) struct Guard {
+    watched: Arc<Watched>,
+    thread: Option<JoinHandle<()>>,
+}
 
 struct Watched {
     world: World,
@@ -46,40 +50,41 @@ impl Guard {
         let (world, context) = (world.clone(), context.clone());
         let watched =
             Arc::new(Watched { world, functions, context, state, changed: Condvar::new() });
-        let thread = watched.clone();
-        let started = std::thread::Builder::new().spawn(move || thread.watch());
-        started.map_err(|error| Error::World { reason: format!("no thread for NCCL: {error}") })?;
-        Ok(Guard(watched))
+        let watching = watched.clone();
+        let started = std::thread::Builder::new().spawn(move || watching.watch());
+        let thread = started
+            .map_err(|error| Error::World { reason: format!("no thread for NCCL: {error}") })?;
+        Ok(Guard { watched, thread: Some(thread) })
     }
 
     /// Calls NCCL with the communicator; one call at a time.
     pub fn call<R>(&self, work: impl FnOnce(RawComm) -> Result<R>) -> Result<R> {
         let gone = || Error::World { reason: "the communicator was aborted".to_owned() };
         let comm = {
-            let mut state = self.0.lock();
+            let mut state = self.watched.lock();
             if state.comm.is_null() || state.calling.is_some() {
                 return Err(gone());
             }
-            state.calling = Some(Deadline::after(self.0.world.timeout()));
+            state.calling = Some(Deadline::after(self.watched.world.timeout()));
             state.comm
         };
         let done = work(comm);
-        let mut state = self.0.lock();
+        let mut state = self.watched.lock();
         state.calling = None;
         // What an aborted call says of itself is not why.
-        if state.comm.is_null() { self.0.world.require_all().and(Err(gone())) } else { done }
+        if state.comm.is_null() { self.watched.world.require_all().and(Err(gone())) } else { done }
     }
 
     /// Ends what the communicator does, and itself.
     pub fn abort(&self) {
-        self.0.abort(&mut self.0.lock());
+        self.watched.abort(&mut self.watched.lock());
     }
 
     /// The communicator, which is not watched any more; null if it was aborted.
     pub fn take(&self) -> RawComm {
-        let mut state = self.0.lock();
+        let mut state = self.watched.lock();
         state.ended = true;
-        self.0.changed.notify_all();
+        self.watched.changed.notify_all();
         std::mem::replace(&mut state.comm, std::ptr::null_mut())
     }
 }
@@ -87,6 +92,10 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.take();
+        // It holds the GPU's context, which is not to be given up while the process ends.
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 

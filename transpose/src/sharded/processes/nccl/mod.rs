@@ -131,7 +131,7 @@ fn in_time<R: Send + 'static>(
     work: impl FnOnce() -> Result<R> + Send + 'static,
 ) -> Result<R> {
     let (done, ended) = channel();
-    std::thread::spawn(move || {
+    let thread = std::thread::spawn(move || {
         let result = enter(&context).and_then(|_current| work());
         // Whoever has given up does not hear of it.
         let _ = done.send(result);
@@ -139,7 +139,11 @@ fn in_time<R: Send + 'static>(
     let deadline = Deadline::after(world.timeout());
     loop {
         match ended.recv_timeout(LOOK) {
-            Ok(result) => return result,
+            Ok(result) => {
+                // It holds the GPU's context, which is not to be given up while the process ends.
+                let _ = thread.join();
+                return result;
+            }
             Err(RecvTimeoutError::Timeout) => world.require_all()?,
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Error::World { reason: "a thread of NCCL's has ended".to_owned() });
@@ -213,6 +217,10 @@ impl Transport for Nccl {
 impl Drop for Nccl {
     fn drop(&mut self) {
         for lane in &self.lanes {
+            // What waits for others would wait for those that have gone.
+            if self.owned && self.world.require_all().is_err() {
+                lane.abort();
+            }
             let comm = Comm(lane.take());
             if !self.owned || comm.0.is_null() {
                 continue;
