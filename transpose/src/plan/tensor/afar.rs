@@ -46,7 +46,7 @@ impl TensorPlan {
         let problem = problem_of_layouts(element_bytes, src, dst)?;
         let Ok(ways) = Ways::of(&problem, facts, None) else { return Ok(None) };
         let word = ways.canonical.word_bytes();
-        let shapes: Vec<_> = ways.in_tiles(SHAPES).collect();
+        let shapes: Vec<_> = ways.in_tiles(SHAPES, f64::INFINITY).collect();
         let tiles_of = |way: &Estimated| params_of(&TILES, way.launches.first()?);
         let in_lines = |way: &Estimated| {
             tiles_of(way)

@@ -2,7 +2,7 @@
 
 use super::canonical::{Axis, Canonical, starts_on};
 use super::sectors::{SECTOR, sectors, sectors_of_one};
-use crate::divide::{TOO_LARGE, gcd};
+use crate::divide::TOO_LARGE;
 use kernel_abi::tensor::MOST_DIGITS;
 
 /// What lies together on one side: some axes, and of the slowest of them as many indices as each tile has.
@@ -124,14 +124,21 @@ impl Side {
             extent = (self.stride)(&axes[next]) as usize * axes[next].length;
             let length = axes[next].length;
             let Some(all) = inner.checked_mul(length).filter(|&all| all < TOO_LARGE) else { break };
+            // Sectors are powers of two.
+            let in_sectors = sector >> inner.trailing_zeros().min(sector.trailing_zeros());
             for &tried in tried.iter().filter(|&&tried| tried >= inner) {
                 // As few tiles as that makes, of about the same length, in whole sectors if that is not much more.
-                let indices = length.div_ceil(length.div_ceil((tried / inner).min(length)));
-                let whole = indices.next_multiple_of(sector / gcd(inner, sector)).min(length);
+                let most = (tried / inner).min(length);
+                let indices = length.div_ceil(length.div_ceil(most));
+                let whole = indices.next_multiple_of(in_sectors).min(length);
                 let indices = if inner * whole <= tried + sector { whole } else { indices };
                 let (words, tiles) = (inner * indices, length.div_ceil(indices));
                 if cuts.last().is_none_or(|last| (last.words, last.count) != (words, count)) {
                     cuts.push(Cut { axes: run, count, indices, words, all, tiles });
+                }
+                // With more it is the same.
+                if most == length {
+                    break;
                 }
             }
             inner = all;

@@ -322,29 +322,28 @@ impl<'a> Ways<'a> {
         Estimated { cost, launches: words::launches(&self.canonical, self.flips) }
     }
 
-    /// In tiles, the `most` best.
-    fn in_tiles(&self, most: usize) -> impl Iterator<Item = Estimated> {
-        tiles::best(&self.canonical, self.facts, self.flips, most).into_iter().map(Estimated::of)
+    /// In tiles, the `most` best that cost less than a `limit`.
+    fn in_tiles(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
+        let tiles = tiles::best(&self.canonical, self.facts, self.flips, most, limit);
+        tiles.into_iter().map(Estimated::of)
     }
 
-    /// In boxes, the `most` best, if words arrive as they are.
-    fn in_boxes(&self, most: usize) -> impl Iterator<Item = Estimated> {
+    /// In boxes, the `most` best that cost less than a `limit`, if words arrive as they are.
+    fn in_boxes(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
         let serve = self.flips.is_none();
-        let boxes = serve.then(|| boxes::best(&self.canonical, self.facts, most));
+        let boxes = serve.then(|| boxes::best(&self.canonical, self.facts, most, limit));
         boxes.into_iter().flatten().map(Estimated::of)
     }
 
     /// The best way. What takes longer to plan is not looked at where nothing is left to gain.
     fn best(&self) -> Estimated {
-        self.choose(|| self.in_tiles(1).next(), || self.in_boxes(1).next())
+        let in_tiles = |limit| self.in_tiles(1, limit).next();
+        let in_boxes = |limit| self.in_boxes(1, limit).next();
+        self.choose([&in_tiles, &in_boxes])
     }
 
-    /// The best way, with the best in tiles and in boxes.
-    fn choose(
-        &self,
-        in_tiles: impl FnOnce() -> Option<Estimated>,
-        in_boxes: impl FnOnce() -> Option<Estimated>,
-    ) -> Estimated {
+    /// The best way, with others that cost less than a limit, if there are such.
+    fn choose(&self, others: [&dyn Fn(f64) -> Option<Estimated>; 2]) -> Estimated {
         /// A way that costs so many times what its sectors cost is good enough.
         const ENOUGH: f64 = 1.08;
         /// Of fewer bytes the time is a launch's latency, whichever way they go, and planning should be no more: what is planned at once
@@ -355,21 +354,23 @@ impl<'a> Ways<'a> {
         }
         let enough = model::fewest_sectors(&self.canonical) * ENOUGH;
         let by_words = words::cost(&self.canonical, self.facts);
-        let mut best: Option<Estimated> = None;
-        let mut improve = |way: Option<Estimated>| {
-            let cost = best.as_ref().map_or(by_words, |best| best.cost);
-            best = way.filter(|way| way.cost < cost).or(best.take());
-            best.as_ref().map_or(by_words, |best| best.cost) <= enough
-        };
-        let _ = improve(self.as_matrix()) || improve(in_tiles()) || improve(in_boxes());
+        let mut best = self.as_matrix().filter(|way| way.cost < by_words);
+        let cost = |best: &Option<Estimated>| best.as_ref().map_or(by_words, |best| best.cost);
+        for other in others {
+            let limit = cost(&best);
+            if limit <= enough {
+                break;
+            }
+            best = other(limit).filter(|way| way.cost < limit).or(best);
+        }
         best.unwrap_or_else(|| self.by_words())
     }
 
     /// The few best of every kind, the one that a plan takes first: it may have been content with less than the best.
     fn candidates(self) -> Vec<TensorPlan> {
-        let [tiles, boxes]: [Vec<Estimated>; 2] =
-            [self.in_tiles(SHAPES).collect(), self.in_boxes(SHAPES).collect()];
-        let taken = self.choose(|| tiles.first().cloned(), || boxes.first().cloned());
+        let tiles: Vec<Estimated> = self.in_tiles(SHAPES, f64::INFINITY).collect();
+        let boxes: Vec<Estimated> = self.in_boxes(SHAPES, f64::INFINITY).collect();
+        let taken = self.choose([&|_| tiles.first().cloned(), &|_| boxes.first().cloned()]);
         let mut all: Vec<Estimated> = [tiles, boxes].concat();
         all.extend(self.as_matrix());
         all.push(self.by_words());
@@ -416,9 +417,11 @@ pub(super) fn better(problem: &Problem, launches: &[Launch], facts: &Facts) -> O
         return None;
     }
     let cost = model::cost_of_matrix(&ways.canonical, facts, launches);
-    let general = [ways.in_tiles(1).next(), ways.in_boxes(1).next(), Some(ways.by_words())];
+    let limit = cost * CLEARLY;
+    let general =
+        [ways.in_tiles(1, limit).next(), ways.in_boxes(1, limit).next(), Some(ways.by_words())];
     let best = general.into_iter().flatten().min_by(|a, b| a.cost.total_cmp(&b.cost))?;
-    (best.cost < cost * CLEARLY).then_some(best.launches)
+    (best.cost < limit).then_some(best.launches)
 }
 
 /// The launches of a [`MatrixPlan`](super::MatrixPlan) for a move that is the transpose of matrices.

@@ -33,13 +33,14 @@ struct Choice<'a> {
     cost: f64,
 }
 
-/// The `most` cheapest launches that move tiles, and their costs, cheapest first. There are none where the fastest axis is the same on
-/// both sides or has no neighbours on one, or where there are more axes than the kernel takes. On the way they flip these bits.
+/// The `most` cheapest launches that move tiles at less than a `limit`, and their costs, cheapest first. There are none where the fastest axis is the
+/// same on both sides or has no neighbours on one, or where there are more axes than the kernel takes. On the way they flip these bits.
 pub(super) fn best(
     canonical: &Canonical,
     facts: &Facts,
     flips: Option<Mask>,
     most: usize,
+    limit: f64,
 ) -> Vec<(f64, Launch)> {
     let [from, to] = Side::both(canonical);
     let [cols, rows] = [from, to].map(|side| {
@@ -47,40 +48,71 @@ pub(super) fn best(
         placed.retain(|placed| placed.cut.count <= MOST_RUN_AXES);
         placed
     });
-    let pairs = rows.iter().flat_map(|rows| cols.iter().map(move |cols| (rows, cols)));
     let gaps = cost_of_gaps(canonical, true);
-    let choices = pairs.filter_map(|(rows, cols)| choice(canonical, facts, gaps, rows, cols));
     let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
-    for choice in choices {
-        if best.len() == most && best[most - 1].cost < choice.cost {
-            continue;
+    let [rows, cols] = [&rows, &cols].map(|placed| Moved::of_all(canonical, placed));
+    for rows in &rows {
+        for cols in &cols {
+            let limit = if best.len() < most { limit } else { best[most - 1].cost };
+            // Whatever else it takes, it moves its sectors. (Sums of the same in another order are equal but for their last digits.)
+            let is_dear = gaps + rows.all + cols.all > limit * (1.0 + 1e-9);
+            if is_dear || rows.bits & cols.bits != 0 {
+                continue;
+            }
+            let choice = choice(canonical, facts, gaps, rows, cols);
+            if let Some(choice) = choice.filter(|choice| choice.cost < limit) {
+                let at = best.partition_point(|better| better.cost <= choice.cost);
+                best.insert(at, choice);
+                best.truncate(most);
+            }
         }
-        let at = best.partition_point(|better| better.cost <= choice.cost);
-        best.insert(at, choice);
-        best.truncate(most);
     }
     let launch = |choice: &Choice| Some((choice.cost, launch_of(canonical, choice, flips)?));
     let launches = best.iter().map(launch);
     launches.collect::<Option<_>>().unwrap_or_default()
 }
 
-/// What a tile of these would cost beside gaps, if there can be one.
+/// A cut that is tried, and what of it is the same whatever it is tried with.
+struct Moved<'a> {
+    placed: &'a Placed,
+    /// Its axes.
+    bits: u32,
+    /// Bytes of sectors that tiles move for one stretch of it, and for all.
+    each: f64,
+    all: f64,
+}
+
+impl<'a> Moved<'a> {
+    fn of_all(canonical: &Canonical, placed: &'a [Placed]) -> Vec<Self> {
+        let words = canonical.words() as f64;
+        let of = |placed: &'a Placed| {
+            let each = placed.sectors(canonical.word_bytes());
+            Moved {
+                placed,
+                bits: placed.cut.bits(),
+                each,
+                all: words / placed.cut.all as f64 * each,
+            }
+        };
+        placed.iter().map(of).collect()
+    }
+}
+
+/// What a tile of these would cost, if there can be one.
 fn choice<'a>(
     canonical: &Canonical,
     facts: &Facts,
     gaps: f64,
-    rows: &'a Placed,
-    cols: &'a Placed,
+    rows: &Moved<'a>,
+    cols: &Moved<'a>,
 ) -> Option<Choice<'a>> {
-    if rows.cut.bits() & cols.cut.bits() != 0 {
-        return None;
-    }
+    let [row_sectors, col_sectors] = [rows.each, cols.each];
+    let [rows, cols] = [rows.placed, cols.placed];
     let size = Size::of(canonical, &rows.cut, &cols.cut);
     if size.threads > TileShape::most_threads(canonical.word) as usize || size.shared > MOST_SHARED
     {
         return None;
     }
-    let word = canonical.word_bytes();
     let words = canonical.words() as f64;
     let others = words / (rows.cut.all as f64 * cols.cut.all as f64);
     let each_row = others * rows.cut.all as f64;
@@ -89,7 +121,7 @@ fn choice<'a>(
     let (all_rows, all_cols) = (each_row * cols.cut.tiles as f64, each_col * rows.cut.tiles as f64);
     let blocks = others * rows.cut.tiles as f64 * cols.cut.tiles as f64;
     let tally = Tally {
-        moved: each_row * cols.sectors(word) + each_col * rows.sectors(word),
+        moved: each_row * col_sectors + each_col * row_sectors,
         blocks,
         warps: blocks * (size.threads as f64 / f64::from(WARP)),
         rows: all_rows,

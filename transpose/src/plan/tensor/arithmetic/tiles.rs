@@ -22,7 +22,7 @@ pub(super) fn best(
         return Vec::new();
     }
     let canonical = in_words(operands);
-    let moves = tiles::best(&canonical, facts, None, most).into_iter();
+    let moves = tiles::best(&canonical, facts, None, most, f64::INFINITY).into_iter();
     let computing =
         moves.filter_map(|(cost, launch)| Some((cost, of_move(operands, operation, launch)?)));
     computing.collect()

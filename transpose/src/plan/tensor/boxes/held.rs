@@ -31,18 +31,17 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// With stretches as near each other as they can be.
-    pub fn of(
-        canonical: &Canonical,
-        src: &Stretches,
-        dst: &Stretches,
-        tile: &Tile,
-        run: usize,
-    ) -> Self {
-        let share = Share::of(canonical, dst, run);
+    /// With stretches as near each other as they can be, not shared out yet.
+    pub fn of(canonical: &Canonical, src: &Stretches, tile: &Tile, run: usize) -> Self {
+        let share = Share::default();
         let mut held = Held { share, pitches: [0; MOST_DIGITS], by_vectors: true, image: 0, run };
         held.space(canonical, src, tile, 0);
         held
+    }
+
+    /// Says who stores what.
+    pub fn share_out(&mut self, canonical: &Canonical, dst: &Stretches) {
+        self.share = Share::of(canonical, dst, self.run);
     }
 
     /// Spaces the stretches, `beside` bytes further apart than they need to be.

@@ -24,13 +24,18 @@ const MOST_PLACES: usize = 2048;
 const TRIED: [usize; 11] =
     [32, 64, 128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10];
 
-/// The `most` cheapest launches that move boxes, and their costs, cheapest first; none where one side has no neighbours, or where there
-/// are more axes than the kernel takes.
-pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f64, Launch)> {
+/// The `most` cheapest launches that move boxes at less than a `limit`, and their costs, cheapest first; none where one side has no neighbours, or
+/// where there are more axes than the kernel takes.
+pub(super) fn best(
+    canonical: &Canonical,
+    facts: &Facts,
+    most: usize,
+    limit: f64,
+) -> Vec<(f64, Launch)> {
     /// Boxes that are looked at for each cut of the destination's side, the largest that fit first; and where short rows have gaps behind them.
     const LARGEST: [usize; 2] = [2, 4];
-    let small = canonical.word_bytes() >= 4 && Gaps::of(canonical).has_short_rows;
-    let largest = LARGEST[usize::from(small)];
+    let has_short_rows = Gaps::of(canonical).has_short_rows;
+    let largest = LARGEST[usize::from(canonical.word_bytes() >= 4 && has_short_rows)];
     let sides = Side::both(canonical);
     let tried = TRIED.map(|bytes| bytes / canonical.word_bytes());
     let [from, to] = &sides;
@@ -38,14 +43,27 @@ pub(super) fn best(canonical: &Canonical, facts: &Facts, most: usize) -> Vec<(f6
     // Rows that share sectors are stored by one block, if they can be.
     let targets = to.cuts(canonical, &tried, Gapped::InSector);
     let mut best: Vec<(f64, Choice)> = Vec::with_capacity(most + 1);
+    // What many pairs of cuts come to is looked at once; whether it fits.
+    let mut seen: Vec<(Tile, bool)> = Vec::with_capacity(4 * targets.len());
     for target in &targets {
         let tiles = sources.iter().rev().filter_map(|source| Tile::of(canonical, [source, target]));
-        let choices = tiles.filter_map(|tile| Choice::of(canonical, tile, &sides));
-        let choices = choices.filter(|choice| choice.shared() <= facts.block_shared);
-        for mut choice in choices.take(largest) {
-            let limit = if best.len() < most { f64::INFINITY } else { best[most - 1].0 };
-            let Some(cost) = choice.cost_below(limit, canonical, facts, &sides) else { continue };
-            if !best.iter().any(|(_, other)| other.tile == choice.tile) {
+        let mut looked = 0;
+        for tile in tiles {
+            if looked == largest {
+                break;
+            }
+            if let Some((_, fits)) = seen.iter().find(|(other, _)| *other == tile) {
+                looked += usize::from(*fits);
+                continue;
+            }
+            let choice = Choice::of(canonical, tile, &sides);
+            let choice = choice.filter(|choice| choice.shared() <= facts.block_shared);
+            seen.push((tile, choice.is_some()));
+            let Some(mut choice) = choice else { continue };
+            looked += 1;
+            let limit = if best.len() < most { limit } else { best[most - 1].0 };
+            let cost = choice.cost_below(limit, canonical, facts, &sides, has_short_rows);
+            if let Some(cost) = cost {
                 let at = best.partition_point(|&(better, _)| better <= cost);
                 best.insert(at, (cost, choice));
                 best.truncate(most);
@@ -74,7 +92,7 @@ impl Choice {
         if src.count.max(dst.count) > MOST_STRETCHES {
             return None;
         }
-        let held = Held::of(canonical, &src, &dst, &tile, run);
+        let held = Held::of(canonical, &src, &tile, run);
         (held.image <= MOST_IMAGE).then_some(Choice { tile, src, dst, held })
     }
 
@@ -83,22 +101,29 @@ impl Choice {
         shared_bytes(&self.held, &self.src, &self.dst)
     }
 
-    /// What it costs, if that is less than `limit`; then its stretches are spread over the banks.
+    /// What it costs, if that is less than `limit`; then its stretches are shared out and spread over the banks.
     fn cost_below(
         &mut self,
         limit: f64,
         canonical: &Canonical,
         facts: &Facts,
         sides: &[Side; 2],
+        has_short_rows: bool,
     ) -> Option<f64> {
-        let mut tally = self.tally(canonical, facts, sides);
+        let mut tally = self.tally(canonical, facts, sides, has_short_rows);
         let cost =
             |tally: &BoxTally| cost_of_boxes(canonical.word, tally) * idle(tally.boxes, facts);
+        // Each of what follows takes longer than all before, and makes it no cheaper.
         if cost(&tally) >= limit {
             return None;
         }
-        // Counting what lies in one bank takes longer than all the rest.
         let Choice { tile, src, dst, held } = self;
+        held.share_out(canonical, dst);
+        (tally.gathered, tally.joints) = (held.share.issued, held.share.joints);
+        tally.ends = held.share.ends;
+        if cost(&tally) >= limit {
+            return None;
+        }
         tally.gathered = held.spread(canonical, tile, [src, dst]);
         tally.loaded = held.loaded(canonical.word_bytes(), src);
         let shared = self.shared();
@@ -106,8 +131,14 @@ impl Choice {
         Some(cost(&tally)).filter(|&cost| cost < limit && shared <= facts.block_shared)
     }
 
-    /// What it takes, as if no two words that a warp asks for at a time were in one bank.
-    fn tally(&self, canonical: &Canonical, facts: &Facts, [from, to]: &[Side; 2]) -> BoxTally {
+    /// What it takes, as if nothing were gathered.
+    fn tally(
+        &self,
+        canonical: &Canonical,
+        facts: &Facts,
+        [from, to]: &[Side; 2],
+        has_short_rows: bool,
+    ) -> BoxTally {
         let Choice { tile, src, dst, held } = self;
         let word = canonical.word_bytes();
         let all = canonical.words() as f64;
@@ -132,11 +163,11 @@ impl Choice {
             boxes: boxes as f64,
             shared: shared as f64,
             loaded: held.loaded(word, src),
-            gathered: held.share.issued,
-            joints: held.share.joints,
-            ends: held.share.ends,
+            gathered: 0.0,
+            joints: 0.0,
+            ends: 0.0,
             entries: entries / turns(boxes, shared, facts) as f64,
-            has_short_rows: Gaps::of(canonical).has_short_rows,
+            has_short_rows,
         }
     }
 }
@@ -178,7 +209,7 @@ mod tests {
         let problem = TensorProblem { element_bytes: 16, src, dst, src_align, dst_align };
         let most = |block_shared: usize| {
             let facts = Facts { block_shared, ..Facts::simulated() };
-            let launches = best(&Canonical::of(&problem), &facts, 100).into_iter();
+            let launches = best(&Canonical::of(&problem), &facts, 100, f64::INFINITY).into_iter();
             launches.map(|(_, launch)| launch.dynamic_shared_bytes as usize).max()
         };
         assert!(most(227 << 10) > Some(least), "{:?}", most(227 << 10));

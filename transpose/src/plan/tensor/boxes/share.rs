@@ -5,6 +5,7 @@ use super::tile::Stretches;
 use kernel_abi::tensor::BOX_THREADS;
 
 /// How a box's stretches of the destination are shared out.
+#[derive(Default)]
 pub(super) struct Share {
     /// log2 of the lanes that store a stretch.
     pub lanes: u32,

@@ -21,6 +21,12 @@ pub(super) struct Tile {
 impl Tile {
     /// The smallest that has both cuts, and as much of another axis as there is room for; `None` if it is too large.
     pub fn of(canonical: &Canonical, cuts: [&Cut; 2]) -> Option<Self> {
+        // Stretches are no shorter than the cuts.
+        let shorter = cuts[0].words.min(cuts[1].words);
+        let most = (MOST_IMAGE / canonical.word_bytes()).min(MOST_STRETCHES * shorter);
+        if cuts[0].bits() & cuts[1].bits() == 0 && cuts[0].words * cuts[1].words > most {
+            return None;
+        }
         let mut indices = [1; MOST_AXES];
         for cut in cuts {
             for &axis in cut.axes() {
@@ -32,9 +38,6 @@ impl Tile {
         }
         let tile = Tile { indices };
         let words = tile.words(canonical);
-        // Stretches are no shorter than the cuts.
-        let shorter = cuts[0].words.min(cuts[1].words);
-        let most = (MOST_IMAGE / canonical.word_bytes()).min(MOST_STRETCHES * shorter);
         (words <= most).then(|| tile.filled(canonical, most / words))
     }
 
