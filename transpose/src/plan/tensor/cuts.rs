@@ -146,14 +146,23 @@ impl Side {
         cuts
     }
 
-    /// The cuts, each with where its parts lie.
-    pub fn placed_cuts(&self, canonical: &Canonical, tried: &[usize]) -> Vec<Placed> {
-        let cuts = self.cuts(canonical, tried, Gapped::No).into_iter();
-        let placed = |cut: Cut| {
-            let nearest = self.nearest(canonical, cut.all);
-            Placed { cut, aligned: self.aligned(canonical, &cut), nearest }
-        };
-        cuts.map(placed).collect()
+    /// The cuts of no more than `most` axes, each with where its parts lie.
+    pub fn placed_cuts(&self, canonical: &Canonical, tried: &[usize], most: usize) -> Vec<Placed> {
+        let cuts = self.cuts(canonical, tried, Gapped::No);
+        let mut placed: Vec<Placed> = Vec::with_capacity(cuts.len());
+        // Cuts of the same axes differ in nothing but the steps of their parts.
+        let (mut count, mut aligned, mut nearest) = (0, 0, 0);
+        for cut in cuts.into_iter().take_while(|cut| cut.count <= most) {
+            if cut.count != count {
+                count = cut.count;
+                aligned = self.aligned(canonical, &cut);
+                nearest = self.nearest(canonical, cut.all);
+            }
+            let step = (cut.words * canonical.word_bytes()).trailing_zeros();
+            let steps = if cut.tiles > 1 { 1 << step.min(SECTOR.trailing_zeros()) } else { SECTOR };
+            placed.push(Placed { cut, aligned: aligned.min(steps), nearest });
+        }
+        placed
     }
 
     /// Words from the start of one stretch of `stretch` words to that of the nearest other.
@@ -174,12 +183,11 @@ impl Side {
         (together, starts_on(self.address, others, canonical.word_bytes(), SECTOR))
     }
 
-    /// Bytes, up to a sector's, that a tile's part of a cut starts on a multiple of, wherever it lies.
+    /// Bytes, up to a sector's, that a cut's axes start on a multiple of, wherever they lie.
     fn aligned(&self, canonical: &Canonical, cut: &Cut) -> usize {
         let others = canonical.axes().iter().enumerate();
         let others = others.filter(|(number, _)| !cut.axes().contains(number));
-        let step = (cut.tiles > 1).then_some(cut.words as isize);
-        let strides = others.map(|(_, axis)| (self.stride)(axis)).chain(step);
+        let strides = others.map(|(_, axis)| (self.stride)(axis));
         starts_on(self.address, strides, canonical.word_bytes(), SECTOR)
     }
 }
