@@ -37,6 +37,8 @@ struct Arguments {
     #[arg(long, value_parser = program::count)]
     reps: Option<usize>,
     #[command(flatten)]
+    peers: peers::Where,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -127,7 +129,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let title = format!("Calls that move {side} × {side} elements of 4 bytes, verified");
     let bar = progress::bar(&arguments.common, CALLS[usize::from(device.is_gpu())]);
     let report = Report::new(&arguments.common, &device, &title, &COLUMNS, &bar);
-    let peers = Peers::open(&arguments.common, &device);
+    let peers = Peers::open(&arguments.common, &device, &arguments.peers);
     let mut table = Table { device, reps, report, bar, bars: Vec::new() };
     planning(&mut table, side, &peers)?;
     streams(&mut table, side)?;

@@ -51,6 +51,8 @@ struct Arguments {
     #[arg(long, requires = "sweep")]
     candidates: bool,
     #[command(flatten)]
+    peers: peers::Where,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -118,7 +120,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         );
     }
     let first = first_transpose(&device)?;
-    let peers = Peers::open(&arguments.common, &device);
+    let peers = Peers::open(&arguments.common, &device, &arguments.peers);
     let bar = progress::bar(&arguments.common, cases.len());
     let title = "Transposes beside a copy and beside other libraries, all results verified";
     let mut report = Report::new(&arguments.common, &device, title, &COLUMNS, &bar);

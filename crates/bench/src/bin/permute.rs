@@ -13,7 +13,7 @@ use bench::conjugation::{self, Conjugation};
 use bench::memory::ensure_free;
 use bench::moves::{Arena, Move};
 use bench::output;
-use bench::peers::Peers;
+use bench::peers::{self, Peers};
 use bench::permutations::{Permutation, layouts, literature};
 use bench::program::{self, Common, usage};
 use bench::progress;
@@ -53,6 +53,8 @@ struct Arguments {
     /// Conjugate complex numbers of 4, 8 or 16 bytes on the way, beside the permutation without.
     #[arg(long, conflicts_with_all = ["explain", "candidates"])]
     conjugate: bool,
+    #[command(flatten)]
+    peers: peers::Where,
     #[command(flatten)]
     common: Common,
 }
@@ -148,7 +150,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let least = bytes.iter().copied().min().unwrap_or(0);
     // The elements, canaries and what is read back; a source, a destination and canaries.
     ensure_free(&device, largest.saturating_mul(3), largest.saturating_mul(3))?;
-    let peers = Peers::open(&arguments.common, &device);
+    let peers = Peers::open(&arguments.common, &device, &arguments.peers);
     // Complex numbers have memory of their own.
     let mut arena = match arguments.conjugate {
         true => None,

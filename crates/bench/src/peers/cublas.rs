@@ -1,6 +1,7 @@
 //! cuBLAS's `geam`, opened at run time where there is a libcublas: the transpose that a CUDA
 //! program would otherwise call.
 
+use super::libraries;
 use libloading::{Library, Symbol};
 use std::ffi::{c_int, c_void};
 use transpose::{Device, DeviceMatrix};
@@ -38,15 +39,7 @@ impl Cublas {
     /// No library under a known name, no GPU, or a refusal by cuBLAS.
     pub fn open(device: &Device) -> Result<Self, String> {
         let stream = device.cuda_stream().ok_or("not on a GPU")?;
-        let mut reason = String::new();
-        for name in NAMES {
-            // SAFETY: cuBLAS's initializers do nothing that this program relies on not being done.
-            match unsafe { Library::new(name) } {
-                Ok(library) => return Self::create(library, stream),
-                Err(error) => reason = error.to_string(),
-            }
-        }
-        Err(reason)
+        Self::create(libraries::open(&NAMES)?, stream)
     }
 
     fn create(library: Library, stream: *mut c_void) -> Result<Self, String> {

@@ -1,12 +1,17 @@
 //! cuTENSOR's permutation, opened at run time where there is a libcutensor: NVIDIA's own library for moving
 //! elements from one order to another.
 
+use super::libraries;
 use libloading::{Library, Symbol};
 use std::ffi::{c_int, c_void};
+use std::path::Path;
 use transpose::Device;
 
 /// The name of the libraries of its second version, whose functions these are.
 const NAME: &str = "libcutensor.so.2";
+
+/// What it needs, of either toolkit: the loader takes what is open already, wherever that is.
+const NEEDED: [&str; 2] = ["libcublasLt.so.13", "libcublasLt.so.12"];
 
 type Pointer = *mut c_void;
 type Status = c_int;
@@ -50,21 +55,25 @@ pub struct Permutation<'a> {
 }
 
 impl Cutensor {
-    /// The library, or why there is none.
+    /// The library of a file, or the one that is found; or why there is none.
     ///
     /// # Errors
-    /// No library of that name, no GPU, or a refusal by cuTENSOR.
-    pub fn open(device: &Device) -> Result<Self, String> {
+    /// No such library, no GPU, or a refusal by cuTENSOR.
+    pub fn open(device: &Device, file: Option<&Path>) -> Result<Self, String> {
         let stream = device.cuda_stream().ok_or("not on a GPU")?;
+        for name in NEEDED {
+            if let Ok(needed) = libraries::open(&[name]) {
+                // It stays open as long as the program runs.
+                std::mem::forget(needed);
+            }
+        }
+        let library = file.map_or_else(|| libraries::open(&[NAME]), libraries::open_file)?;
         let mut handle = std::ptr::null_mut();
-        // SAFETY: cuTENSOR's initializers do nothing that this program relies on not being done, and the function
-        // has this signature.
-        let (library, status) = unsafe {
-            let library = Library::new(NAME).map_err(|error| error.to_string())?;
+        // SAFETY: the function has this signature.
+        let status = unsafe {
             let create: Symbol<unsafe extern "C" fn(*mut Pointer) -> Status> =
                 library.get(b"cutensorCreate").map_err(|error| error.to_string())?;
-            let status = create(&mut handle);
-            (library, status)
+            create(&mut handle)
         };
         match status {
             0 => Ok(Cutensor { library, handle, stream }),

@@ -2,16 +2,27 @@
 
 mod cublas;
 mod cutensor;
+mod libraries;
 
 use crate::program::Common;
 use crate::race::Contestant;
 use bytemuck::Pod;
+use clap::Args;
 use cublas::Cublas;
 use cutensor::Cutensor;
+use std::path::PathBuf;
 use transpose::{Device, DeviceMatrix};
 
 /// The names of the peers, in the order in which [`Peers::contestants`] numbers them.
 pub const NAMES: [&str; 2] = ["geam", "cuTENSOR"];
+
+/// Where peers are, if not where the loader or Python has them.
+#[derive(Args, Default)]
+pub struct Where {
+    /// The libcutensor to compare with [default: the one that the loader, or Python, finds].
+    #[arg(long, value_name = "FILE")]
+    cutensor: Option<PathBuf>,
+}
 
 /// Those that there are.
 pub struct Peers {
@@ -21,8 +32,9 @@ pub struct Peers {
 
 impl Peers {
     /// Opens what can be opened, and says on standard error what cannot.
-    pub fn open(common: &Common, device: &Device) -> Self {
-        let (cublas, cutensor) = (Cublas::open(device), Cutensor::open(device));
+    pub fn open(common: &Common, device: &Device, at: &Where) -> Self {
+        let cublas = Cublas::open(device);
+        let cutensor = Cutensor::open(device, at.cutensor.as_deref());
         for (name, reason) in
             [("cuBLAS", cublas.as_ref().err()), ("cuTENSOR", cutensor.as_ref().err())]
         {
