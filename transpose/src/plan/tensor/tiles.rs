@@ -43,8 +43,7 @@ pub(super) fn best(
     limit: f64,
 ) -> Vec<(f64, Launch)> {
     let [from, to] = Side::both(canonical);
-    let [cols, rows] =
-        [from, to].map(|side| side.placed_cuts(canonical, &TRIED, MOST_RUN_AXES));
+    let [cols, rows] = [from, to].map(|side| side.placed_cuts(canonical, &TRIED, MOST_RUN_AXES));
     let gaps = cost_of_gaps(canonical, true);
     let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
     let [rows, cols] = [&rows, &cols].map(|placed| Moved::of_all(canonical, placed));
