@@ -334,3 +334,35 @@ fn out_of_place(shape: &Shape, src: Layout, dst: Layout) -> Result<Vec<Launch>> 
     let problem = Problem { element_bytes, src, dst, src_align, dst_align, batch: Batch::ONE };
     fast::launches(&problem, GRID_LIMIT, fast::Tuning::of((9, 0)))
 }
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use super::*;
+    use crate::in_place::shape::Shape;
+    use crate::kernels::width_dividing;
+
+    /// The choice on an H200, and the blocks that a panel's group has.
+    fn chosen(rows: usize, cols: usize, bytes: usize) -> (Panels, usize) {
+        let (multiprocessors, side_by_side) = (132, true);
+        let facts = Facts { multiprocessors, side_by_side, ..Facts::simulated() };
+        let width = width_dividing([bytes]);
+        let shape = Shape { rows, cols, ld: cols, width, tuple: bytes / width.bytes() };
+        let (panels, _) = choose(&shape, &facts, &InPlaceOptions::default()).unwrap();
+        (panels, panels.parts())
+    }
+
+    /// A quarter of the blocks that run at a time hold a panel, or half of them where that makes slots of whole vectors.
+    #[test]
+    fn narrow_words_in_whole_vectors_have_larger_groups() {
+        for (rows, cols) in [(15104, 23600), (23600, 15104)] {
+            let (panels, group) = chosen(rows, cols, 3);
+            assert_eq!((panels.length * 3 % VECTOR, panels.gap * 3 % VECTOR), (0, 0));
+            assert!((67..=132).contains(&group), "{group}");
+        }
+        // Vectors already, or nowhere; and words of 4 bytes.
+        for (rows, cols, bytes) in [(10000, 16000, 6), (15401, 9857, 7), (15104, 23600, 12)] {
+            let (_, group) = chosen(rows, cols, bytes);
+            assert!(group <= 66, "{group} for {bytes} bytes");
+        }
+    }
+}
