@@ -1,6 +1,7 @@
 //! What the programs in `bin/` share, so that each stays about one table: timing, verification, the kernels
 //! and shapes to measure, other libraries to compare with, and charts.
 
+pub mod awkward;
 pub mod cases;
 pub mod conjugation;
 pub mod element;

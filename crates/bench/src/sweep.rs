@@ -1,6 +1,7 @@
-//! Moves that nobody chose: random shapes, strides, starts and elements of every kind, each beside a copy and beside what its
-//! sectors allow.
+//! Moves that nobody chose, random shapes, strides, starts and elements of every kind, and [awkward](crate::awkward) ones: each beside a
+//! copy and beside what its sectors allow.
 
+use crate::awkward::awkward;
 use crate::moves::{Arena, Move};
 use crate::program::Common;
 use crate::progress;
@@ -249,35 +250,73 @@ pub fn what(plan: &Plan) -> String {
     how.map_or(said.clone(), |(_, how)| how.to_owned())
 }
 
-/// Draws moves and measures them: a row for each, the lowest of them printed, and how far below their bounds they stay.
+/// The moves that are measured.
+#[derive(Clone, Copy, Debug)]
+pub enum Which {
+    /// Random ones: so many from a seed on.
+    Random {
+        /// The seed.
+        seed: u64,
+        /// How many.
+        count: usize,
+    },
+    /// Those of [`awkward`].
+    Awkward,
+}
+
+impl Which {
+    /// The moves, and what they are.
+    fn drawn(self) -> Result<(String, Vec<Drawn>)> {
+        match self {
+            Which::Random { seed, count } => {
+                ensure!(count > 0, "a sweep of no problems measures nothing");
+                let title = format!("{count} random moves from seed {seed}");
+                Ok((title, drawn(seed, count, BYTES, CAPACITY)?))
+            }
+            Which::Awkward => Ok(("Moves that were once slow".to_owned(), awkward()?)),
+        }
+    }
+}
+
+/// Bytes of a random move, about, and of the memory that it must fit.
+const BYTES: usize = 96 << 20;
+const CAPACITY: usize = 640 << 20;
+
+/// Measures moves: the lowest of them are printed, and how far below their bounds they stay. Files have a row for each way as soon as it is measured.
 ///
 /// # Errors
 /// A wrong result, and what the device reports.
 pub fn run(
     common: &Common,
     device: &Device,
-    (seed, count): (u64, usize),
+    which: Which,
     every: bool,
     turns: usize,
 ) -> Result<()> {
-    const BYTES: usize = 96 << 20;
-    const CAPACITY: usize = 640 << 20;
-    const LISTED: usize = 20;
-    ensure!(count > 0, "a sweep of no problems measures nothing");
-    let mut arena = Arena::new(device, CAPACITY, BYTES / 2)?;
-    let bar = progress::bar(common, count);
-    let mut all = Vec::with_capacity(count);
-    for drawn in drawn(seed, count, BYTES, CAPACITY)? {
-        all.push(measure(&mut arena, drawn, every, turns)?);
-        bar.inc(1);
+    const LISTED: usize = 24;
+    let (title, moves) = which.drawn()?;
+    let bar = progress::bar(common, moves.len());
+    let lowest = format!("{title}, all results verified; the lowest");
+    let mut report = Report::new(common, device, lowest, &COLUMNS, &bar);
+    let mut all = Vec::with_capacity(moves.len());
+    let reach = |drawn: &Drawn| drawn.of.src.range().end.max(drawn.of.dst.range().end);
+    // What needs much more memory than the others has its own: the others are given several pairs of it.
+    let (usual, huge): (Vec<_>, Vec<_>) =
+        moves.into_iter().partition(|drawn| reach(drawn) <= CAPACITY);
+    for moves in [usual, huge].into_iter().filter(|moves| !moves.is_empty()) {
+        let capacity = moves.iter().map(reach).max().unwrap_or(0);
+        let least = moves.iter().map(|drawn| drawn.of.bytes()).min().unwrap_or(0);
+        let mut arena = Arena::new(device, capacity, least)?;
+        for drawn in moves {
+            let figures = measure(&mut arena, drawn, every, turns)?;
+            figures.rows().into_iter().for_each(|cells| report.keep(cells));
+            all.push(figures);
+            bar.inc(1);
+        }
     }
     all.sort_by(|a, b| a.of_bound().total_cmp(&b.of_bound()));
-    let title = format!("Seed {seed}: {count} random moves, all results verified; the lowest");
-    let mut report = Report::new(common, device, title, &COLUMNS, &bar);
-    for (number, figures) in all.iter().enumerate() {
-        for (way, cells) in figures.rows().into_iter().enumerate() {
-            if number < LISTED && way == 0 { report.row(cells) } else { report.keep(cells) }
-        }
+    for figures in all.iter().take(LISTED) {
+        report.show(&figures.rows()[0]);
     }
     let narrow = |figures: &&Figures| figures.drawn.of.word() < 4;
     for (name, figures) in [
@@ -286,7 +325,7 @@ pub fn run(
     ] {
         summary(name, &figures).iter().for_each(|line| report.below(line));
     }
-    report.finish(|| chart(seed, &all))
+    report.finish(|| chart(title, &all))
 }
 
 /// The lowest, the 5th percentile and the mean of the fractions of the bound, in ascending order.
@@ -302,14 +341,13 @@ fn summary(name: &str, figures: &[&Figures]) -> Option<String> {
 }
 
 /// A bar for each move, the lowest first.
-fn chart(seed: u64, all: &[Figures]) -> Chart {
+fn chart(title: String, all: &[Figures]) -> Chart {
     let bar = |figures: &Figures| {
         let Drawn { kind, shape, of } = &figures.drawn;
         let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
         let label = format!("{} of {} bytes", shape.join(" × "), of.element);
         Bar::plain(label, *kind, figures.of_bound())
     };
-    let title = format!("{} random moves from seed {seed}", all.len());
     Chart::new(title, "of what the sectors allow", all.iter().map(bar).collect())
 }
 
@@ -345,7 +383,11 @@ mod tests {
             assert_eq!(field("memcpy_gb_s"), "100.0");
         }
         assert!(summary("words", &[&figures]).unwrap().contains("lowest 0.600"));
-        assert!(chart(3, &[figures]).to_svg().contains("random moves from seed 3"));
+        assert!(
+            chart("random moves from seed 3".to_owned(), &[figures])
+                .to_svg()
+                .contains("random moves from seed 3")
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A table is described once, by its columns, and its rows are cells that know what they are; the printed table, the CSV and the JSON
 //! all come from that.
 
-use crate::output;
+use crate::output::{self, Csv};
 use crate::program::Common;
 use crate::svg::Chart;
 use anyhow::{Result, ensure};
@@ -141,6 +141,8 @@ pub struct Report<'a> {
     bar: ProgressBar,
     /// Why standard output takes no more.
     lost: Option<anyhow::Error>,
+    /// The file of CSV, if one was asked for, from the first row on; or why it cannot be written.
+    csv: Option<Result<Csv>>,
 }
 
 impl<'a> Report<'a> {
@@ -164,6 +166,7 @@ impl<'a> Report<'a> {
             left_out: vec![],
             bar,
             lost: None,
+            csv: None,
         };
         report.note(&report.title.clone());
         report
@@ -184,18 +187,31 @@ impl<'a> Report<'a> {
 
     /// Adds a row.
     pub fn row(&mut self, cells: Vec<Cell>) {
+        self.show(&cells);
+        self.keep(cells);
+    }
+
+    /// Prints a row that the files have already.
+    pub fn show(&mut self, cells: &[Cell]) {
         if !std::mem::replace(&mut self.is_open, true) {
             std::mem::take(&mut self.above).iter().for_each(|line| self.print(line));
             let headings = self.columns.iter().map(|column| column.heading.to_owned());
             self.print(&line(self.columns, headings.collect()));
         }
         self.print(&line(self.columns, cells.iter().map(Cell::shown).collect()));
-        self.keep(cells);
     }
 
-    /// Adds a row to the files alone.
+    /// Adds a row to the files alone; that of CSV has it at once.
     pub fn keep(&mut self, cells: Vec<Cell>) {
         debug_assert_eq!(cells.len(), self.columns.len());
+        if let Some(path) = &self.common.csv {
+            let header = self.columns.iter().map(|column| column.key.to_owned());
+            let csv = self.csv.get_or_insert_with(|| Csv::create(path, header));
+            let written = csv.as_mut().ok().map(|csv| csv.record(cells.iter().map(Cell::kept)));
+            if let Some(Err(error)) = written {
+                *csv = Err(error);
+            }
+        }
         self.rows.push(cells);
     }
 
@@ -233,10 +249,8 @@ impl<'a> Report<'a> {
         if self.common.json {
             output::print(format_args!("{:#}", self.to_json()))?;
         }
-        if let Some(path) = &self.common.csv {
-            let header = self.columns.iter().map(|column| column.key.to_owned()).collect();
-            let rows = self.rows.iter().map(|row| row.iter().map(Cell::kept).collect());
-            output::write_csv(self.common, path, std::iter::once(header).chain(rows))?;
+        if let Some(csv) = self.csv {
+            csv?.finish(self.common);
         }
         if let Some(path) = &self.common.svg {
             let chart = chart();

@@ -1,10 +1,11 @@
 //! The library's speed, beside a copy and beside what else there is:
-//! `cargo run --release --bin compare -- [--group GROUP] [--cpu] [--csv FILE] [--svg FILE]`, or `--sweep SEED --count N`
+//! `cargo run --release --bin compare -- [--group GROUP] [--cpu] [--csv FILE] [--svg FILE]`, or `--sweep SEED --count N`, or `--awkward`
 //!
 //! On each shape all contestants take turns: the driver's device-to-device copy of as many bytes, this
 //! library's `Auto` on a prepared plan, cuBLAS's `geam` if a libcublas can be opened, and cuTENSOR's permutation if a
 //! libcutensor can. With `--cpu` also a transpose on all cores of the host. Every result is compared with the source on the host.
-//! With `--sweep` shapes, strides and elements are random, and speeds are fractions of what the sectors allow that must move.
+//! With `--sweep` shapes, strides and elements are random, with `--awkward` they were once slow; speeds are fractions of what the sectors
+//! allow that must move.
 
 use anyhow::{Context, Result, ensure};
 use bench::cases::{Case, cases, groups};
@@ -15,7 +16,7 @@ use bench::program::{self, Common, usage};
 use bench::progress;
 use bench::race::{Contestant, Pairs};
 use bench::svg::{Bar, Chart};
-use bench::sweep;
+use bench::sweep::{self, Which};
 use bench::table::{Cell, Column, Report};
 use bench::verify::scrambled;
 use bench::with_element;
@@ -47,8 +48,11 @@ struct Arguments {
     /// How many random moves.
     #[arg(long, default_value_t = 200, requires = "sweep", value_parser = program::count)]
     count: usize,
-    /// Also time every other way that random moves can go.
-    #[arg(long, requires = "sweep")]
+    /// Instead, moves that were once slow: few rows or columns, gaps, elements of several words.
+    #[arg(long, conflicts_with_all = ["group", "element", "cpu", "sweep"])]
+    awkward: bool,
+    /// Also time every other way that random or awkward moves can go.
+    #[arg(long)]
     candidates: bool,
     #[command(flatten)]
     peers: peers::Where,
@@ -65,6 +69,15 @@ impl Arguments {
         let wanted: Vec<Case> = group.iter().filter(is_wanted).copied().collect();
         ensure!(!wanted.is_empty(), usage(no_such_element(&group)));
         Ok(wanted)
+    }
+
+    /// The moves that are asked for instead of cases, if any are.
+    fn moves(&self) -> Result<Option<Which>> {
+        let random = self.sweep.map(|seed| Which::Random { seed, count: self.count });
+        let which = random.or(self.awkward.then_some(Which::Awkward));
+        let instead = "`--candidates` are the ways of `--sweep` or `--awkward`";
+        ensure!(which.is_some() || !self.candidates, usage(instead));
+        Ok(which)
     }
 
     /// Opens the GPU.
@@ -108,16 +121,11 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<()> {
     let cases = arguments.cases()?;
+    let moves = arguments.moves()?;
     let device = arguments.open()?;
-    if let Some(seed) = arguments.sweep {
-        let drawn = (seed, arguments.count);
-        return sweep::run(
-            &arguments.common,
-            &device,
-            drawn,
-            arguments.candidates,
-            arguments.turns,
-        );
+    if let Some(which) = moves {
+        let Arguments { common, candidates, turns, .. } = arguments;
+        return sweep::run(common, &device, which, *candidates, *turns);
     }
     let first = first_transpose(&device)?;
     let peers = Peers::open(&arguments.common, &device, &arguments.peers);
