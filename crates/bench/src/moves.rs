@@ -11,6 +11,10 @@ use transpose::{Device, DeviceTensor, Plan, TensorLayout};
 /// Bytes of a sector, the least that a GPU's memory moves.
 const SECTOR: usize = 32;
 
+/// Bytes that an H200's memory is busy with whenever it moves a sector: two sectors. (Sectors alone in their pair are copied at two thirds of the speed
+/// that they allow, as are rows of 2 + 1 sectors.)
+const PIECE: usize = 64;
+
 /// What a destination holds before a move; no source has such a byte.
 const CANARY: u8 = 0xa5;
 
@@ -62,8 +66,16 @@ impl Move {
 
     /// The fraction of a copy's speed that the sectors allow which hold elements: those of both sides must move.
     pub fn bound(&self) -> f64 {
-        let sectors = sectors(&self.src) + sectors(&self.dst);
+        let sectors = pieces(&self.src, SECTOR).all + pieces(&self.dst, SECTOR).all;
         2.0 * self.bytes() as f64 / (sectors * SECTOR) as f64
+    }
+
+    /// The fraction of a copy's speed that memory allows which moves pieces of 64 bytes: those that hold elements of the source are read, those of the
+    /// destination are written, and read before where they hold something else as well. No kernel can do without that, but a cache of many MiB can find
+    /// some of it again.
+    pub fn memory_bound(&self) -> f64 {
+        let (src, dst) = (pieces(&self.src, PIECE), pieces(&self.dst, PIECE));
+        2.0 * self.bytes() as f64 / ((src.all + dst.all + dst.in_part) * PIECE) as f64
     }
 }
 
@@ -75,9 +87,16 @@ fn in_bytes(element: usize, layout: &TensorLayout) -> Result<TensorLayout> {
     Ok(TensorLayout::strided(&shape, &strides, layout.offset() * element, 1)?)
 }
 
-/// The sectors that hold bytes of a layout whose axes each step over all that those of smaller strides reach, in memory that starts on
+/// Pieces of memory that hold bytes of a layout.
+struct Pieces {
+    all: usize,
+    /// Those that hold something else as well.
+    in_part: usize,
+}
+
+/// The pieces of `size` bytes that hold bytes of a layout whose axes each step over all that those of smaller strides reach, in memory that starts on
 /// one.
-fn sectors(layout: &TensorLayout) -> usize {
+fn pieces(layout: &TensorLayout, size: usize) -> Pieces {
     let axes = layout.shape().iter().zip(layout.strides());
     let mut axes: Vec<(usize, usize)> = axes
         .filter(|&(&length, &stride)| length > 1 && stride != 0)
@@ -94,22 +113,25 @@ fn sectors(layout: &TensorLayout) -> usize {
     let together = together.count();
     let apart = &axes[together..];
     let first = layout.range().start;
-    // From the first sector of a stretch to its last.
-    let of = |number: usize| {
+    let start_of = |number: usize| {
         let (mut rest, mut start) = (number, first);
         for &(stride, length) in apart {
             start += rest % length * stride;
             rest /= length;
         }
-        (start / SECTOR, (start + stretch - 1) / SECTOR)
+        start
     };
     let stretches: usize = apart.iter().map(|&(_, length)| length).product();
     let of_stretch = |number: usize| {
-        let (from, to) = of(number);
-        let begun = number > 0 && of(number - 1).1 == from;
-        to + 1 - from - usize::from(begun)
+        let start = start_of(number);
+        let (from, to) = (start / size, (start + stretch - 1) / size);
+        let begun = number > 0 && (start_of(number - 1) + stretch - 1) / size == from;
+        let whole = ((start + stretch) / size).saturating_sub(start.div_ceil(size));
+        (to + 1 - from - usize::from(begun), whole)
     };
-    (0..stretches).into_par_iter().map(of_stretch).sum()
+    let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
+    let (all, whole) = (0..stretches).into_par_iter().map(of_stretch).reduce(|| (0, 0), add);
+    Pieces { all, in_part: all - whole }
 }
 
 /// The byte that every source has in a place.
@@ -255,6 +277,7 @@ mod tests {
             let of = gappy(element, 20, 37, ld, start);
             for layout in [of.src, of.dst] {
                 let mut seen = std::collections::HashSet::new();
+                let mut held = std::collections::HashMap::<usize, usize>::new();
                 for index in 0..layout.len() {
                     let (mut rest, mut place) = (index, layout.offset() as isize);
                     for (&length, &stride) in layout.shape().iter().zip(layout.strides()).rev() {
@@ -262,8 +285,12 @@ mod tests {
                         rest /= length;
                     }
                     seen.insert(place as usize / SECTOR);
+                    *held.entry(place as usize / PIECE).or_default() += 1;
                 }
-                assert_eq!(sectors(&layout), seen.len());
+                assert_eq!(pieces(&layout, SECTOR).all, seen.len());
+                let Pieces { all, in_part } = pieces(&layout, PIECE);
+                let parts = held.values().filter(|&&bytes| bytes < PIECE).count();
+                assert_eq!((all, in_part), (held.len(), parts));
             }
         }
     }

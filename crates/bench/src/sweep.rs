@@ -156,12 +156,19 @@ pub struct Figures {
     pub copy: f64,
     /// The fraction of a copy's speed that the sectors allow.
     pub bound: f64,
+    /// That which memory allows that moves two sectors at a time, and reads what is stored in part.
+    pub memory_bound: f64,
 }
 
 impl Figures {
     /// The speed as a fraction of what the sectors allow.
     pub fn of_bound(&self) -> f64 {
         self.ways[0].1 / self.copy / self.bound
+    }
+
+    /// The speed as a fraction of what memory allows.
+    fn of_memory(&self) -> f64 {
+        self.ways[0].1 / self.copy / self.memory_bound
     }
 
     /// The speed of the fastest way as a fraction of what the sectors allow.
@@ -171,7 +178,7 @@ impl Figures {
 }
 
 /// The columns of what [`Figures::rows`] has.
-pub const COLUMNS: [Column; 16] = [
+pub const COLUMNS: [Column; 17] = [
     Column::text("kind", "kind", 7),
     Column::number("element_bytes", "element, bytes", 0),
     Column::number("word_bytes", "word, bytes", 0),
@@ -187,13 +194,14 @@ pub const COLUMNS: [Column; 16] = [
     Column::number("bound", "bound", 7),
     Column::number("of_bound", "of bound", 8),
     Column::number("best_of_bound", "best way", 8),
+    Column::number("memory_bound", "memory's bound", 7),
     Column::text("what", "way", 0),
 ];
 
 impl Figures {
     /// A row for each way; the library's choice is number 0.
     pub fn rows(&self) -> Vec<Vec<Cell>> {
-        let Figures { drawn: Drawn { kind, shape, of }, ways, copy, bound } = self;
+        let Figures { drawn: Drawn { kind, shape, of }, ways, copy, bound, memory_bound } = self;
         let joined =
             |numbers: &mut dyn Iterator<Item = String>| numbers.collect::<Vec<_>>().join(" ");
         let strides = |layout: &TensorLayout| {
@@ -217,6 +225,7 @@ impl Figures {
                 Cell::fraction(*bound),
                 Cell::fraction(speed / copy / bound),
                 Cell::fraction(self.best_of_bound()),
+                Cell::fraction(*memory_bound),
                 what.clone().into(),
             ]
         };
@@ -239,8 +248,8 @@ pub fn measure(arena: &mut Arena, drawn: Drawn, every: bool, turns: usize) -> Re
     let timings = timings.ok_or_else(|| anyhow::anyhow!("this device has no clock"))?;
     let speeds: Vec<f64> = timings.iter().map(|timing| timing.gb_per_s(drawn.of.bytes())).collect();
     let ways = plans.iter().map(what).zip(speeds[1..].iter().copied()).collect();
-    let bound = drawn.of.bound();
-    Ok(Figures { drawn, ways, copy: speeds[0], bound })
+    let (bound, memory_bound) = (drawn.of.bound(), drawn.of.memory_bound());
+    Ok(Figures { drawn, ways, copy: speeds[0], bound, memory_bound })
 }
 
 /// A plan in a few words.
@@ -328,16 +337,18 @@ pub fn run(
     report.finish(|| chart(title, &all))
 }
 
-/// The lowest, the 5th percentile and the mean of the fractions of the bound, in ascending order.
+/// The lowest, the 5th percentile and the mean of the fractions of either bound.
 fn summary(name: &str, figures: &[&Figures]) -> Option<String> {
-    let fractions: Vec<f64> = figures.iter().map(|figures| figures.of_bound()).collect();
-    let lowest = fractions.first()?;
-    let fifth = fractions[fractions.len() / 20];
-    let mean = fractions.iter().sum::<f64>() / fractions.len() as f64;
-    let count = fractions.len();
-    Some(format!(
-        "{name}, {count}: lowest {lowest:.3}, 5th percentile {fifth:.3}, mean {mean:.3} of the bound"
-    ))
+    let count = figures.len();
+    let of = |fraction: fn(&Figures) -> f64| {
+        let mut fractions: Vec<f64> = figures.iter().map(|figures| fraction(figures)).collect();
+        fractions.sort_by(f64::total_cmp);
+        let (lowest, fifth) = (fractions.first()?, fractions[count / 20]);
+        let mean = fractions.iter().sum::<f64>() / count as f64;
+        Some(format!("lowest {lowest:.3}, 5th percentile {fifth:.3}, mean {mean:.3}"))
+    };
+    let (sectors, memory) = (of(Figures::of_bound)?, of(Figures::of_memory)?);
+    Some(format!("{name}, {count}: {sectors} of the bound; of what memory allows: {memory}"))
 }
 
 /// A bar for each move, the lowest first.
@@ -370,7 +381,7 @@ mod tests {
     fn a_row_has_a_cell_for_each_column() {
         let drawn = drawn(3, 1, 64 << 10, 1 << 20).unwrap().swap_remove(0);
         let ways = vec![("one".to_owned(), 30.0), ("other".to_owned(), 40.0)];
-        let figures = Figures { drawn, ways, copy: 100.0, bound: 0.5 };
+        let figures = Figures { drawn, ways, copy: 100.0, bound: 0.5, memory_bound: 0.4 };
         let rows = figures.rows();
         assert_eq!(rows.len(), 2);
         for (row, of_bound) in rows.iter().zip(["0.6000", "0.8000"]) {
