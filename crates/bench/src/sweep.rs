@@ -268,6 +268,8 @@ pub enum Which {
         seed: u64,
         /// How many.
         count: usize,
+        /// Bytes of each, about.
+        bytes: usize,
     },
     /// Those of [`awkward`].
     Awkward,
@@ -277,18 +279,17 @@ impl Which {
     /// The moves, and what they are.
     fn drawn(self) -> Result<(String, Vec<Drawn>)> {
         match self {
-            Which::Random { seed, count } => {
+            Which::Random { seed, count, bytes } => {
                 ensure!(count > 0, "a sweep of no problems measures nothing");
                 let title = format!("{count} random moves from seed {seed}");
-                Ok((title, drawn(seed, count, BYTES, CAPACITY)?))
+                Ok((title, drawn(seed, count, bytes, CAPACITY)?))
             }
             Which::Awkward => Ok(("Moves that were once slow".to_owned(), awkward()?)),
         }
     }
 }
 
-/// Bytes of a random move, about, and of the memory that it must fit.
-const BYTES: usize = 96 << 20;
+/// Bytes of the memory that a random move must fit.
 const CAPACITY: usize = 640 << 20;
 
 /// Measures moves: the lowest of them are printed, and how far below their bounds they stay. Files have a row for each way as soon as it is measured.

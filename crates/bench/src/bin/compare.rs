@@ -48,6 +48,9 @@ struct Arguments {
     /// How many random moves.
     #[arg(long, default_value_t = 200, requires = "sweep", value_parser = program::count)]
     count: usize,
+    /// Bytes of a random move, about.
+    #[arg(long, default_value_t = 96 << 20, requires = "sweep", value_parser = program::count)]
+    bytes: usize,
     /// Instead, moves that were once slow: few rows or columns, gaps, elements of several words.
     #[arg(long, conflicts_with_all = ["group", "element", "cpu", "sweep"])]
     awkward: bool,
@@ -73,7 +76,8 @@ impl Arguments {
 
     /// The moves that are asked for instead of cases, if any are.
     fn moves(&self) -> Result<Option<Which>> {
-        let random = self.sweep.map(|seed| Which::Random { seed, count: self.count });
+        let &Arguments { count, bytes, .. } = self;
+        let random = self.sweep.map(|seed| Which::Random { seed, count, bytes });
         let which = random.or(self.awkward.then_some(Which::Awkward));
         let instead = "`--candidates` are the ways of `--sweep` or `--awkward`";
         ensure!(which.is_some() || !self.candidates, usage(instead));

@@ -301,7 +301,7 @@ impl<'a> Ways<'a> {
     /// The plan that goes such a way.
     fn plan(&self, Estimated { cost, launches }: Estimated) -> TensorPlan {
         let (problem, starts) = (*self.problem, self.canonical.starts);
-        let expected = model::expected(&self.canonical, cost);
+        let expected = model::expected(&self.canonical, cost, launches.len());
         let (way, conjugates) = (Way::Launches(launches), self.flips.is_some());
         TensorPlan { problem, starts, way, conjugates, expected }
     }
@@ -346,10 +346,8 @@ impl<'a> Ways<'a> {
     fn choose(&self, others: [&dyn Fn(f64) -> Option<Estimated>; 2]) -> Estimated {
         /// A way that costs so many times what its sectors cost is good enough.
         const ENOUGH: f64 = 1.08;
-        /// Of fewer bytes the time is a launch's latency, whichever way they go, and planning should be no more: what is planned at once
-        /// will do.
-        const SMALL: usize = 128 << 10;
-        if self.canonical.words() * self.canonical.word_bytes() < SMALL {
+        // Planning is to take no time beside a launch's latency: what is planned at once will do.
+        if model::is_small(&self.canonical) {
             return self.as_matrix().unwrap_or_else(|| self.by_words());
         }
         let enough = model::fewest_sectors(&self.canonical) * ENOUGH;
@@ -486,5 +484,64 @@ fn launch<P: Params>(
         cooperative: false,
         offsets: offsets.map(|words| (words * canonical.word_bytes() as isize) as u64),
         params: Fields::of(params),
+    }
+}
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use super::*;
+
+    /// An array of these lengths whose axes come in this order, with gaps of `slack` elements behind the rows of the source or the destination.
+    fn problem(
+        shape: &[usize],
+        order: &[usize],
+        element: usize,
+        slack: [usize; 2],
+    ) -> TensorProblem {
+        let layout = |shape: &[usize], slack: usize| {
+            let mut strides = vec![1isize; shape.len()];
+            for axis in (1..shape.len()).rev() {
+                let gap = if axis + 1 == shape.len() { slack } else { 0 };
+                strides[axis - 1] = strides[axis] * (shape[axis] + gap) as isize;
+            }
+            TensorLayout::strided(shape, &strides, 0, element).unwrap()
+        };
+        let src = layout(shape, slack[0]).permute_axes(order).unwrap();
+        let dst = layout(src.shape(), slack[1]);
+        TensorProblem { element_bytes: element, src, dst, src_align: 16, dst_align: 16 }
+    }
+
+    #[test]
+    fn no_way_is_half_as_fast_as_another() {
+        let facts = Facts { multiprocessors: 132, ..Facts::simulated() };
+        let orders: [&[usize]; 5] = [&[1, 0], &[2, 1, 0], &[0, 2, 1], &[1, 2, 0], &[3, 1, 0, 2]];
+        let mut looked_at = 0;
+        for element in [1, 2, 3, 4, 7, 8, 12, 16, 20, 36] {
+            for order in orders {
+                for (few, middle, many) in
+                    [(2, 3, 5), (3, 40, 64), (5, 17, 400), (33, 2, 1500), (7, 90, 2600)]
+                {
+                    let lengths = [few, many, middle, 6];
+                    for turn in 0..order.len() {
+                        let mut shape = lengths[..order.len()].to_vec();
+                        shape.rotate_left(turn);
+                        for slack in [[0, 0], [1, 0], [0, 3], [30, 17]] {
+                            let problem = problem(&shape, order, element, slack);
+                            let Ok(ways) = Ways::of(&problem, &facts, None) else { continue };
+                            let plans = ways.candidates();
+                            let best = plans.iter().map(TensorPlan::expected).fold(0.0, f64::max);
+                            let taken = plans[0].expected();
+                            assert!(
+                                taken * 2.0 >= best,
+                                "{}: {taken:.2} where {best:.2} is expected",
+                                plans[0]
+                            );
+                            looked_at += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(looked_at > 1000, "{looked_at}");
     }
 }
