@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use bench::cases::{Case, cases, groups};
 use bench::device::DeviceChoice;
 use bench::memory::ensure_free;
-use bench::peers::{self, Peers};
+use bench::peers::{self, Peers, cpu};
 use bench::program::{self, Common, usage};
 use bench::progress;
 use bench::race::{Contestant, Pairs};
@@ -307,28 +307,13 @@ fn is_transposed<T: PartialEq + Sync>(case: &Case, src: &[T], dst: &[T]) -> bool
     })
 }
 
-/// The speed of a transpose on all cores: each takes some rows with the `transpose` crate of E. Mahler
-/// and copies its result to where it belongs.
+/// The speed of a transpose on all cores.
 fn on_the_cpu<T: Pod + Send + Sync>(host: &[T], rows: usize, cols: usize) -> f64 {
-    let slab = rows.div_ceil(rayon::current_num_threads()).max(1);
     let mut result = vec![T::zeroed(); rows * cols];
     let mut best = Duration::MAX;
     for _ in 0..3 {
         let start = Instant::now();
-        let parts: Vec<Vec<T>> = host
-            .par_chunks(slab * cols)
-            .map(|part| {
-                let mut transposed = vec![T::zeroed(); part.len()];
-                cpu_transpose::transpose(part, &mut transposed, cols, part.len() / cols);
-                transposed
-            })
-            .collect();
-        result.par_chunks_mut(rows).enumerate().for_each(|(col, line)| {
-            for (part, line) in parts.iter().zip(line.chunks_mut(slab)) {
-                let len = line.len();
-                line.copy_from_slice(&part[col * len..][..len]);
-            }
-        });
+        cpu::transpose_crate(host, &mut result, rows, cols);
         best = best.min(start.elapsed());
     }
     2.0 * size_of_val(host) as f64 / best.as_secs_f64() / 1e9

@@ -3,10 +3,12 @@
 //! `cargo run --release --bin host -- [--rows R] [--cols C] [--ways pinned,pageable] [--sweep]`
 //!
 //! Wall-clock times from call to result, the median of some repetitions, all pages touched before; results are verified after the
-//! timing. This is Table 3 of Sung et al. (PPoPP 2014), with what the bus allows beside it.
+//! timing. This is Table 3 of Sung et al. (PPoPP 2014), with what the bus allows beside it; `--queues 1,2,3,4,6,8,12,16 --svg FILE` draws
+//! their figure of Q.
 
 use anyhow::{Result, ensure};
 use bench::memory::{ensure_free, matrix_bytes};
+use bench::peers;
 use bench::program::{self, Common};
 use bench::progress;
 use bench::svg::{Bar, Chart};
@@ -19,7 +21,7 @@ use indicatif::ProgressBar;
 use rayon::prelude::*;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use transpose::host::{Bus, HostInPlace, HostOptions, HostView, HostViewMut, Workspace, cpu};
+use transpose::host::{HostInPlace, HostOptions, HostView, HostViewMut, Workspace, cpu};
 use transpose::{Device, DeviceMatrix, PinnedBuffer, TensorLayout};
 
 /// Measure transposition of matrices in host memory.
@@ -43,6 +45,9 @@ struct Arguments {
     /// The most device memory, in MiB: the pinned way is measured with it too.
     #[arg(long)]
     limit: Option<usize>,
+    /// Numbers of streams for the three stages of Sung et al.
+    #[arg(long, value_delimiter = ',', default_value = "1,2,4,8", value_parser = program::count)]
+    queues: Vec<usize>,
     /// Measure other tiles, numbers of streams and of threads too.
     #[arg(long)]
     sweep: bool,
@@ -76,30 +81,38 @@ fn measure<T: Pod + PartialEq + Send + Sync>(arguments: &Arguments, device: &Dev
     let (some, fewer) = if device.is_gpu() { (32768, 32768) } else { (256, 192) };
     let shape = (arguments.rows.unwrap_or(some), arguments.cols.unwrap_or(fewer));
     let bytes = matrix_bytes(shape.0, shape.1, size_of::<T>())?;
-    // A matrix and its transpose on the host, and as much on a device.
-    ensure_free(device, bytes.saturating_mul(2), bytes.saturating_mul(2))?;
-    let size = format!("{} × {} elements of {} bytes", shape.0, shape.1, size_of::<T>());
-    let bar = progress::bar(&arguments.common, 1);
-    let title = format!("{size}, all results verified");
+    // A source, a destination, and what is compared with them; the device has a matrix and some tiles.
+    ensure_free(device, bytes.saturating_mul(3), bytes.saturating_mul(2))?;
+    let of = format!("{} × {} elements of {} bytes", shape.0, shape.1, size_of::<T>());
+    let bar = progress::bar(&arguments.common, arguments.ways.len());
+    let title = format!("{of}, all results verified");
     let report = Report::new(&arguments.common, device, title, &COLUMNS, &bar);
-    let (bars, bound, bar) = (Vec::new(), None, &bar);
-    let mut table = Table { arguments, device, shape, bytes, bar, report, bars, bound };
+    let (bound, way, bars) = (None, "", Vec::new());
+    let mut table = Table { arguments, device, shape, bytes, bar: &bar, report, bound, way, bars };
     if arguments.ways.contains(&Way::Pinned) {
+        table.next("pinned");
         table.pinned::<T>()?;
+        bar.inc(1);
     }
     if arguments.ways.contains(&Way::InPlace) {
+        table.next("in place");
         table.in_place::<T>()?;
+        bar.inc(1);
     }
     if arguments.ways.contains(&Way::Cpu) {
+        table.next("CPU");
         table.cpu::<T>()?;
+        bar.inc(1);
     }
     if arguments.ways.contains(&Way::Pageable) {
+        table.next("pageable");
         table.pageable::<T>()?;
+        bar.inc(1);
     }
-    let unit = if device.is_gpu() { "GB/s" } else { "MiB of device memory" };
-    let name = format!("Matrices in host memory, {size}");
     let Table { report, bars, .. } = table;
-    report.finish(|| Chart::new(name, unit, bars))
+    let unit =
+        if device.is_gpu() { "ms from call to result" } else { "MiB of device memory" };
+    report.finish(|| Chart::new(format!("{of} in host memory"), unit, bars))
 }
 
 struct Table<'a> {
@@ -109,9 +122,11 @@ struct Table<'a> {
     bytes: usize,
     bar: &'a ProgressBar,
     report: Report<'a>,
-    bars: Vec<Bar>,
     /// The time of the slower direction's plain copy.
     bound: Option<Duration>,
+    /// What is measured: a colour of the chart.
+    way: &'static str,
+    bars: Vec<Bar>,
 }
 
 const MIB: usize = 1 << 20;
@@ -146,27 +161,28 @@ impl Table<'_> {
         Ok(Some(times[times.len() / 2]))
     }
 
+    fn next(&mut self, way: &'static str) {
+        self.way = way;
+        self.bar.set_message(way);
+    }
+
     fn row(&mut self, name: String, time: Option<Duration>, workspace: Option<&Workspace>) {
         let seconds = time.map(|time| time.as_secs_f64());
-        let of_bound = self.bound.zip(seconds).map(|(bound, time)| bound.as_secs_f64() / time);
         // Without a clock the chart is of what is known.
         let taken = workspace.map(|space| space.device_bytes() as f64 / MIB as f64);
-        let speed = seconds.map(|time| self.bytes as f64 / time / 1e9);
-        let value = if self.device.is_gpu() { speed } else { taken };
-        self.bars.extend(value.map(|value| Bar::plain(&name, "", value)));
-        let mib = |bytes: usize| match bytes {
-            0 => Cell::Nothing,
-            _ => Cell::Number(bytes as f64 / MIB as f64, 1, 1),
-        };
+        let drawn = if self.device.is_gpu() { seconds.map(|time| time * 1e3) } else { taken };
+        self.bars.extend(drawn.map(|value| Bar::plain(&name, self.way, value)));
+        let of_bound = self.bound.zip(seconds).map(|(bound, time)| bound.as_secs_f64() / time);
+        let mib = |bytes: usize| (bytes > 0).then(|| Cell::Number(bytes as f64 / MIB as f64, 2, 4));
         self.report.row(vec![
             name.into(),
             self.shape.0.into(),
             self.shape.1.into(),
             seconds.map(|time| Cell::Number(time * 1e3, 2, 3)).into(),
-            Cell::speed(speed),
+            Cell::speed(seconds.map(|time| self.bytes as f64 / time / 1e9)),
             Cell::fraction(of_bound),
-            workspace.map(|space| mib(space.device_bytes())).into(),
-            workspace.map(|space| mib(space.ring_bytes())).into(),
+            workspace.and_then(|space| mib(space.device_bytes())).into(),
+            workspace.and_then(|space| mib(space.ring_bytes())).into(),
         ]);
     }
 
@@ -290,10 +306,8 @@ impl Table<'_> {
             ways.extend([queues(HostInPlace::Pairs, 1), plain(HostInPlace::Pairs)]);
         }
         ways.push(plain(HostInPlace::Frontier));
-        let by_kernel = options(|options| options.upload = Bus::Kernel);
-        ways.push((HostInPlace::Frontier, "frontier, up by kernels".into(), by_kernel));
-        let most = if self.arguments.sweep { &[1, 2, 3, 4, 6, 8, 12, 16][..] } else { &[1, 4] };
-        ways.extend(most.iter().map(|&streams| queues(HostInPlace::ThreeStage, streams)));
+        let three_stages = |&streams| queues(HostInPlace::ThreeStage, streams);
+        ways.extend(self.arguments.queues.iter().map(three_stages));
         ways
     }
 
@@ -317,6 +331,19 @@ impl Table<'_> {
             Ok(())
         })?;
         self.row("copy from memory to memory by all cores".into(), time, None);
+        type Peer<T> = fn(&[T], &mut [T], usize, usize);
+        let others: [(&str, Peer<T>); 2] = [
+            ("CPU, all cores, by the crate transpose", peers::cpu::transpose_crate),
+            ("CPU, all cores, by ndarray", peers::cpu::ndarray_crate),
+        ];
+        for (name, peer) in others {
+            let time = self.time_of_host(|| {
+                peer(&src, &mut dst, rows, cols);
+                Ok(())
+            })?;
+            ensure!(is_transpose_by_all(&src, self.shape, &dst), "wrong result by a peer");
+            self.row(name.into(), time, None);
+        }
         Ok(())
     }
 
@@ -336,23 +363,14 @@ impl Table<'_> {
             Ok(())
         };
         one(self, "pageable".into(), HostOptions::default())?;
+        one(self, "pageable, locked for the call".into(), HostOptions::default().register(true))?;
         if self.arguments.sweep {
             for threads in [8, 16, 24, 32] {
-                for kib in [1024, 2048, 4096] {
-                    let name = format!("pageable, {threads} threads, tiles of {kib} KiB");
-                    one(
-                        self,
-                        name,
-                        options(|options| {
-                            (options.threads, options.tile_bytes) = (threads, kib << 10);
-                            options.ring_memory = 1 << 30;
-                        }),
-                    )?;
+                for (mib, under_way) in [(4, 16), (8, 6), (8, 8), (16, 4)] {
+                    let name = format!("{threads} threads, {under_way} tiles of {mib} MiB");
+                    let chosen = HostOptions::default().threads(threads).streams(under_way);
+                    one(self, name, chosen.tile_bytes(mib * MIB))?;
                 }
-            }
-            for lean in [-3, 3] {
-                let chosen = options(|options| options.lean = lean);
-                one(self, format!("pageable, lean {lean}"), chosen)?;
             }
         }
         let start = Instant::now();
@@ -364,7 +382,6 @@ impl Table<'_> {
         )?;
         let first = self.device.is_gpu().then(|| start.elapsed());
         self.row("pageable, one call alone".into(), first, None);
-        self.bar.inc(1);
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! Other libraries' transposes, for comparison: those of cuBLAS and cuTENSOR, where they can be opened at run time.
 
+pub mod cpu;
+
 mod cublas;
 mod cutensor;
 mod libraries;
