@@ -125,6 +125,7 @@ pub fn move_between<T: Pod>(
         tiles,
         next: AtomicUsize::new(0),
         stop: AtomicBool::new(false),
+        writing: Mutex::new(()),
         done: Mutex::new(0),
         watch,
     };
@@ -160,6 +161,8 @@ struct Work<'a> {
     next: AtomicUsize,
     /// Somebody has failed.
     stop: AtomicBool,
+    /// Held by who writes: systems let one write to a file at a time, and threads that spin until it is their turn take as long again.
+    writing: Mutex<()>,
     done: Mutex<u64>,
     watch: &'a Watch<'a>,
 }
@@ -197,9 +200,11 @@ impl Work<'_> {
         let outgoing = turner.turn(from, to).map_err(io::Error::other)?;
         let ordered = in_memory_order(to).map_err(io::Error::other)?;
         let lines = outgoing[..ordered.len()].chunks_exact(ordered.run());
+        let alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         for (line, start) in lines.zip(runs(&ordered)) {
             self.dst.write_at(bytemuck::cast_slice(line), start as u64 * size)?;
         }
+        drop(alone);
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += ordered.len() as u64 * size;
         let total = self.layouts[1].len() as u64 * size;
