@@ -16,6 +16,7 @@ on_both_devices! {
     limits_are_kept,
     more_streams_than_tiles,
     a_workspace_serves_many_shapes,
+    more_than_a_cache_holds,
     progress_comes_to_its_end,
     a_watch_that_panics_stops_all_threads,
     memory_is_locked_for_a_call,
@@ -213,6 +214,21 @@ fn a_workspace_serves_many_shapes(device: &Device) {
         workspace.transpose_into(src, dst).unwrap();
         assert!(result == transposed(rows, cols, &host));
     }
+}
+
+/// Where a GPU's kernels look up pages for its copy engines: rows that start and end anywhere.
+fn more_than_a_cache_holds(device: &Device) {
+    if !device.is_gpu() {
+        return;
+    }
+    for way in WAYS {
+        for shape in [(3001, 2999), (40_000, 230), (65, 150_001)] {
+            by_way::<u32>(device, HostOptions::default(), shape, way);
+            by_way::<u32>(device, options(40 << 20, 0, 0, 0), shape, way);
+        }
+        by_way::<[u8; 3]>(device, HostOptions::default(), (4001, 3001), way);
+    }
+    in_place::<u32>(device, HostOptions::default(), HostInPlace::Pairs, (3001, 3001));
 }
 
 fn progress_comes_to_its_end(device: &Device) {

@@ -6,9 +6,9 @@
 
 use super::board::Way;
 use super::options::Bus;
-use super::plan::aligned;
+use super::plan::{LOOK_UP, aligned};
 use super::schedule::Move;
-use super::stretches::{Arrays, Shares, copies, gather, in_memory_order, packed, scatter};
+use super::stretches::{Arrays, Shares, copies, gather, in_memory_order, packed, samples, scatter};
 use super::turn::Stores;
 use crate::device::{Device, Mark, Rows};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
@@ -151,8 +151,13 @@ pub(super) struct Lanes<'a> {
     bytes: usize,
     /// Who brings elements up and down where there is no staging.
     bus: [Bus; 2],
+    /// Where kernels put what they read to have pages looked up, of [`LOOK_UP`] bytes; `None` for no such kernels.
+    looked_up: Option<u64>,
     queue: Mutex<Queue>,
 }
+
+/// Bytes of host memory of which one look-up is enough: their entries of the page tables are a line of the L2 cache.
+const LOOKED_UP_AT_ONCE: usize = 64 << 10;
 
 /// What was queued.
 struct Queue {
@@ -177,11 +182,13 @@ impl<'a> Lanes<'a> {
         bytes: usize,
         count: usize,
         bus: [Bus; 2],
+        looked_up: Option<u64>,
     ) -> Result<Self> {
         let mark = || streams.up.mark(false);
         let lane = |_| Ok(Lane { up: mark()?, turned: mark()?, gone: mark()?, used: false });
         let lanes = (0..count).map(lane).collect::<Result<_>>()?;
-        Ok(Lanes { streams, address, bytes, bus, queue: Mutex::new(Queue { next: 0, lanes }) })
+        let queue = Mutex::new(Queue { next: 0, lanes });
+        Ok(Lanes { streams, address, bytes, bus, looked_up, queue })
     }
 
     /// Queues all work of a step, and puts a mark behind it.
@@ -206,6 +213,8 @@ impl<'a> Lanes<'a> {
         let incoming = self.address + (2 * number * self.bytes) as u64;
         let outgoing = incoming + self.bytes as u64;
         let Streams { up, turn, down } = self.streams;
+        // SAFETY: the caller's obligations. What comes up is looked up behind the kernel of the step before.
+        unsafe { self.look_up(Way::Up, cargo, staging, arrays.src)? };
         if lane.used {
             // One lane is for those who want one step after the other.
             up.wait_for_mark(if alone { &lane.gone } else { &lane.turned })?;
@@ -224,6 +233,7 @@ impl<'a> Lanes<'a> {
                 let [incoming, outgoing] = [incoming, outgoing].map(|start| start + part.at as u64);
                 self.turn(part.moved, [incoming, outgoing], arrays)?;
             }
+            self.look_up(Way::Down, cargo, staging, arrays.dst.cast_const())?;
             turn.put(&lane.turned)?;
             down.wait_for_mark(&lane.turned)?;
             for part in &cargo.parts {
@@ -233,6 +243,43 @@ impl<'a> Lanes<'a> {
         }
         down.put(&lane.gone)?;
         down.put(behind)
+    }
+
+    /// Queues kernels that read some of the elements that copies of rows will read or write next in host memory.
+    ///
+    /// Copy engines look up pages of host memory in tables that lie in device memory. Where the L2 cache has the entries, rows of some KiB are
+    /// copied nearly as fast as whole memory; but a kernel that moves more than the cache holds leaves it without them, and then engines wait
+    /// for each row. Kernels look up thousands of pages at a time, and leave the entries in the cache.
+    ///
+    /// # Safety
+    /// Those of [`launch`](Self::launch).
+    unsafe fn look_up<T: Pod>(
+        &self,
+        way: Way,
+        cargo: &Cargo,
+        staging: &Staging<T>,
+        host: *const T,
+    ) -> Result<()> {
+        let by_engine = self.bus[way as usize] == Bus::Engine && !staging.has(way);
+        let Some(address) = self.looked_up.filter(|_| by_engine) else { return Ok(()) };
+        let (stream, size) = (self.streams.turn, size_of::<T>());
+        for part in &cargo.parts {
+            let ordered = &part.ordered[way as usize];
+            let samples = samples(ordered, size, LOOKED_UP_AT_ONCE)?;
+            // Long rows have few pages that others have too; what is short is in the cache still.
+            let pays = |samples: &TensorLayout| {
+                samples.len() * size <= LOOK_UP && ordered.run() * size < LOOKED_UP_AT_ONCE
+            };
+            if let Some(samples) = samples.filter(pays) {
+                let here = TensorLayout::contiguous(samples.shape(), size)?;
+                // SAFETY: samples are elements of the arrays; the memory for them is of this stream alone.
+                unsafe {
+                    let there = TensorView::<T>::valid(stream, reached(host), samples);
+                    turn(there, TensorViewMut::valid(stream, address, here))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Queues the kernel that brings elements into their other order.

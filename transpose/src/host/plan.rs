@@ -13,6 +13,12 @@ pub(super) const ALIGNMENT: usize = 256;
 /// Shorter stretches go through the ring even if the device could reach them: a copy of rows moves no more than some rows at a time.
 const SHORTEST_ROW: usize = 256;
 
+/// Bytes of device memory for what is read to have pages looked up.
+pub(super) const LOOK_UP: usize = 1 << 20;
+
+/// The least bytes of an array, and of the device's limit, with which kernels look up pages for the copy engines: what an L2 cache has.
+const LEAST_LOOKED_UP: usize = 32 << 20;
+
 /// How one side of a copy gets over the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
@@ -39,6 +45,8 @@ pub(super) struct HostPlan {
     pub lanes: usize,
     /// Bytes of the largest step.
     pub slot_bytes: usize,
+    /// Whether kernels look up pages for the copy engines.
+    pub looks_up: bool,
 }
 
 /// One side: where the elements lie, and whether the device reaches them.
@@ -54,9 +62,12 @@ struct Defaults {
     direct_tile: [usize; 2],
     /// Tiles that an array has at least, if they are no smaller than that.
     direct_tiles: usize,
-    lanes: usize,
+    /// Tiles that the device holds: one that comes up or is there, and one that goes down or is gone. More were no faster.
+    direct_lanes: usize,
     ring_tile: usize,
     ring_slots: usize,
+    /// Of the tiles in the ring, those that the device holds at most.
+    ring_lanes: usize,
     /// The least bytes of a share.
     share: usize,
     most_threads: usize,
@@ -67,10 +78,12 @@ const DEFAULTS: Defaults = Defaults {
     // Measured on an H200 with 4 GiB: 256 MiB took 104 ms, 16 MiB to 128 MiB took 128, for rows of 32 KiB are looked up in fewer steps.
     direct_tile: [16 << 20, 256 << 20],
     direct_tiles: 16,
-    lanes: 4,
-    // Measured beside: 4 GiB take 110 ms; tiles of 4 MiB 155 (16 of them), 16 MiB 113 to 127. 256 MiB in all leave the processor's cache: 130.
+    direct_lanes: 2,
+    // Measured beside, with 32 threads: 4 GiB took 112 ms; 4 tiles 133, 10 tiles 126; 4 of 16 MiB 117, 8 of 4 MiB 154; 16 of 16 MiB, which
+    // leave the processor's cache, 164.
     ring_tile: 8 << 20,
-    ring_slots: 8,
+    ring_slots: 6,
+    ring_lanes: 4,
     share: 64 << 10,
     most_threads: 32,
     ring: 128 << 20,
@@ -168,9 +181,9 @@ impl HostPlan {
         Ok(share.plan(schedule, routes, element_bytes))
     }
 
-    /// Bytes of device memory: what a step moves lies there twice.
+    /// Bytes of device memory: what a step moves lies there twice; and behind it what is read to look up pages.
     pub fn device_bytes(&self) -> usize {
-        2 * self.lanes * self.slot_bytes
+        2 * self.lanes * self.slot_bytes + if self.looks_up { LOOK_UP } else { 0 }
     }
 
     /// Bytes of the ring.
@@ -192,6 +205,7 @@ struct Share {
     lanes: usize,
     /// Of a slot.
     bytes: usize,
+    looks_up: bool,
 }
 
 impl Share {
@@ -205,14 +219,18 @@ impl Share {
     ) -> Result<Self> {
         let rings = routes.iter().filter(|&&route| route == Route::Ring).count();
         let least = least.next_multiple_of(ALIGNMENT);
+        // Steps that are small leave the cache as it is.
+        let device = or(options.device_memory, usize::MAX);
+        let looks_up = rings < 2 && device.min(array) >= LEAST_LOOKED_UP;
         let budget = Budget {
-            device: or(options.device_memory, usize::MAX),
+            device: device - if looks_up { LOOK_UP } else { 0 },
+            looks_up,
             ring: or(options.ring_memory, DEFAULTS.ring),
             rings,
         };
         if rings == 0 {
             let wanted = or(options.tile_bytes, DEFAULTS.direct(array)).max(least);
-            return budget.share(1, or(options.streams, DEFAULTS.lanes), wanted, least);
+            return budget.share(1, or(options.streams, DEFAULTS.direct_lanes), wanted, least);
         }
         let wanted = or(options.tile_bytes, DEFAULTS.ring_tile).max(least);
         let threads = or(options.threads, cores.min(DEFAULTS.most_threads));
@@ -237,6 +255,7 @@ impl Share {
             slots,
             lanes,
             slot_bytes,
+            looks_up: self.looks_up,
         }
     }
 }
@@ -244,6 +263,7 @@ impl Share {
 /// How much memory there is.
 struct Budget {
     device: usize,
+    looks_up: bool,
     ring: usize,
     /// Sides that go through the ring.
     rings: usize,
@@ -252,7 +272,7 @@ struct Budget {
 impl Budget {
     /// Of so many steps under way, those that the device holds: where there is no ring, the others are only queued.
     fn lanes(&self, streams: usize) -> usize {
-        if self.rings == 0 { streams } else { streams.min(DEFAULTS.lanes) }
+        if self.rings == 0 { streams } else { streams.min(DEFAULTS.ring_lanes) }
     }
 
     /// The bytes that a slot may have if there are so many.
@@ -276,7 +296,7 @@ impl Budget {
         }
         let lanes = self.lanes(streams);
         let slots = if self.rings == 0 { 2 * streams } else { streams };
-        Ok(Share { threads, slots, lanes, bytes })
+        Ok(Share { threads, slots, lanes, bytes, looks_up: self.looks_up })
     }
 }
 

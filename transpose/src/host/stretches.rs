@@ -7,6 +7,7 @@ use crate::device::Rows;
 use crate::tensor::{MOST_AXES, TensorLayout};
 use crate::transfer::{in_order, runs};
 use bytemuck::Pod;
+use smallvec::SmallVec;
 
 /// The least bytes of a stretch that goes to memory past the caches.
 const LEAST_FAR: usize = 1 << 10;
@@ -61,6 +62,30 @@ pub(super) fn copies(
         let address = address + (number * count * row_bytes) as u64;
         (Rows { address, pitch: row_bytes, row_bytes, count, host_pitch }, start)
     })
+}
+
+/// One element of each `every` bytes of the stretches of an ordered array, and at least one of each stretch; `None` if there is one stretch.
+pub(super) fn samples(
+    ordered: &TensorLayout,
+    element_bytes: usize,
+    every: usize,
+) -> Result<Option<TensorLayout>> {
+    let (run, step) = (ordered.run(), (every / element_bytes).max(1));
+    let (mut shape, mut strides) = (SmallVec::<[_; 4]>::new(), SmallVec::<[_; 4]>::new());
+    for (length, stride) in ordered.joined().skip(usize::from(run > 1)) {
+        shape.push(length);
+        strides.push(stride);
+    }
+    if shape.is_empty() {
+        return Ok(None);
+    }
+    shape.reverse();
+    strides.reverse();
+    if run > step {
+        shape.push(run.div_ceil(step));
+        strides.push(step as isize);
+    }
+    TensorLayout::strided(&shape, &strides, ordered.offset(), element_bytes).map(Some)
 }
 
 /// Brings the elements of a host array together at `packed`.
@@ -179,6 +204,22 @@ mod tests {
             }
             prop_assert_eq!(found, ordered.offsets().collect::<Vec<_>>());
             prop_assert!(shares.count() >= wanted.min(ordered.len()));
+        }
+
+        /// Samples are elements, and no stretch is without.
+        #[test]
+        fn samples_are_of_every_stretch(layout in layouts(), every in 1..30usize) {
+            let ordered = in_memory_order(&layout).unwrap();
+            let run = ordered.run();
+            if let Some(samples) = samples(&ordered, 4, every).unwrap() {
+                let found: Vec<usize> = samples.offsets().collect();
+                let step = (every / 4).max(1);
+                let expected: Vec<usize> = runs(&ordered)
+                    .flat_map(|start| (start..start + run).step_by(step)).collect();
+                prop_assert_eq!(found, expected);
+            } else {
+                prop_assert_eq!(run, ordered.len());
+            }
         }
 
         /// The rows of the copies are the elements, in their order.
