@@ -110,8 +110,7 @@ fn measure<T: Pod + PartialEq + Send + Sync>(arguments: &Arguments, device: &Dev
         bar.inc(1);
     }
     let Table { report, bars, .. } = table;
-    let unit =
-        if device.is_gpu() { "ms from call to result" } else { "MiB of device memory" };
+    let unit = if device.is_gpu() { "ms from call to result" } else { "MiB of device memory" };
     report.finish(|| Chart::new(format!("{of} in host memory"), unit, bars))
 }
 
