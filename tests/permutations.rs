@@ -14,6 +14,7 @@ on_both_devices! {
     runs_of_several_axes,
     runs_of_narrow_words,
     short_rows_with_gaps,
+    tiles_that_overlap,
     long_axes,
     blocks_of_several_boxes,
     steps_and_mirrors,
@@ -245,6 +246,29 @@ fn short_rows_with_gaps(device: &Device) {
     let plan =
         Plan::moving_for_layouts(1, &src, &loose(src.shape(), 1, 0), device.facts()).unwrap();
     assert!(plan.to_string().contains("word by word, ends fetched"), "{plan}");
+}
+
+/// Long rows of the destination that do not all start on a sector: tiles meet where sectors do.
+fn tiles_that_overlap(device: &Device) {
+    fn check_overlap<T: Element>(device: &Device, shape: &[usize], order: &[usize], slack: usize) {
+        for (start, step) in [(0, 1), (3, -1)] {
+            let src = loose(shape, slack, start).permute_axes(order).unwrap();
+            let src = src.slice(src.rank() - 1, .., step).unwrap();
+            let dst = loose(src.shape(), slack, start);
+            let (element, facts) = (size_of::<T>(), device.facts());
+            let ways = Plan::moving_candidates_for_layouts(element, &src, &dst, facts).unwrap();
+            let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
+            assert!(ways.iter().any(|way| way.contains(" early of ")), "{ways:#?}");
+            check::<T>(device, &src, &dst);
+        }
+    }
+    for slack in [0, 2, 4] {
+        check_overlap::<u32>(device, &[301, 37], &[1, 0], slack);
+        check_overlap::<u64>(device, &[301, 37], &[1, 0], slack);
+    }
+    // What lies together has two axes.
+    check_overlap::<u32>(device, &[203, 3, 2, 35], &[2, 3, 0, 1], 0);
+    check_overlap::<u64>(device, &[203, 3, 2, 21], &[2, 3, 0, 1], 0);
 }
 
 fn steps_and_mirrors(device: &Device) {

@@ -92,7 +92,7 @@ params! {
         col_vectors: u64,
         /// Bytes from one column of the transposed tile to the next: a multiple of 128.
         pitch: u64,
-        /// Bytes of the transposed tile. Two tables follow it in shared memory: for each row where it starts in the source, and for each
+        /// Bytes of the transposed tile. Two tables follow it in shared memory: for each row, early ones as well, where it starts in the source, and for each
         /// column where it starts in the destination, 64 bits each.
         tile: u64,
         /// How rows are loaded: a [`Loading`].
@@ -107,6 +107,11 @@ params! {
         lanes: u64,
         /// Whether the sectors of the destination that a column has only a part of are fetched before it is stored; else 0.
         fetch: u64,
+        /// Rows that tiles but the first of a run have before their own: of each column, a tile stores from where the sector begins that its
+        /// own first row lies in, to where the next one does. With none, it stores its own rows.
+        early: u64,
+        /// Words of the source from the first of those rows to the first of the tile's own.
+        early_from: u64,
     }
 }
 

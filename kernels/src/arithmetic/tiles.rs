@@ -42,7 +42,7 @@ impl<E: Element> Held<E> {
         let held = unsafe {
             let base = crate::tile::shared_address(memory);
             let tile = Tile::<E>::new(base, &params.tiles);
-            let place = Place::of_block(&params.tiles);
+            let place = Place::of_block::<false>(&params.tiles);
             let offsets = Offsets {
                 rows: base + params.tiles.tile as u32,
                 cols: base + params.tiles.tile as u32 + params.tiles.rows.tile as u32 * 8,

@@ -15,6 +15,11 @@
 //! the threads of a warp then load neighbouring words. Where columns do not, each lane stores a word. Words of less than 4 bytes would be
 //! too many: a thread slides its vector out of two, and a lane stores 4 bytes.
 //!
+//! # Whole sectors
+//! Where columns do not all start on a sector, the border between two tiles would lie inside one in most columns, and its two parts would be stored
+//! at different times. So tiles have a few rows more, *early* ones, which the tile before has as well; and of each column a tile stores what lies between
+//! the sector that its own first row lies in, and the next one's ([`Place::stored`]).
+//!
 //! # Banks
 //! The tile's columns are a multiple of 128 bytes apart. Vector `k` of the columns that the `v`-th thread of a row has is kept at `k ^ v mod
 //! 8`: eight neighbouring threads store to eight different groups of banks, and who reads a column meets each of its vectors once.
@@ -25,13 +30,13 @@ use super::tensor_entry;
 use super::vector::Word;
 use crate::element::{Element, B16};
 use crate::global::{fetch_ends, load_vector, store_vector};
-use crate::launch::never_more_registers;
+use crate::launch::{at_most_registers, never_more_registers};
 use crate::micro_block::MicroBlock;
 use crate::shared::load_u32;
 use crate::slide::{slide, slide_u32};
 use core::marker::PhantomData;
 use cuda_std::thread;
-use kernel_abi::fast::VECTOR;
+use kernel_abi::fast::{SECTOR, VECTOR};
 use kernel_abi::tensor::{Loading, Run, TileShape, Tiles, MOST_BLOCK_AXES};
 use kernel_abi::Width;
 
@@ -50,39 +55,66 @@ pub struct Place {
     from: u64,
     /// Words of the destination before it.
     pub to: u64,
-    /// Its rows: words of a column.
+    /// Its rows: words of a column, early ones as well.
     pub rows: u32,
     /// Its columns: words of a row.
     pub cols: u32,
+    /// How many of its rows are early.
+    early: u32,
+    /// Whether another tile goes on behind its last row, which has early rows.
+    goes_on: bool,
 }
 
 impl Place {
-    /// That of this block.
+    /// That of this block, of tiles that overlap or have no early rows.
     #[inline(always)]
-    pub fn of_block(params: &Tiles) -> Self {
-        let left = |run: &Run, index: u32| {
-            let (all, tile) = (run.all as u32, run.tile as u32);
-            (all - index * tile).min(tile)
-        };
-        let mut place =
-            Place { from: 0, to: 0, rows: left(&params.rows, 0), cols: left(&params.cols, 0) };
+    pub fn of_block<const OVERLAP: bool>(params: &Tiles) -> Self {
+        let (mut from, mut to) = (0u64, 0u64);
+        // Which of the tiles of its runs it is.
+        let (mut row_tile, mut col_tile) = (0, 0);
         let mut rest = thread::block_idx_x();
         unrolled! { AXIS in [0 1 2 3 4 5 6 7 8 9] of params.count => {
             const { assert!(MOST_BLOCK_AXES == 10) };
             let axis = &params.blocks[AXIS];
             let (quotient, index) = divide(rest, axis.divisor);
-            place.from = place.from.wrapping_add(steps(index, axis.src));
-            place.to = place.to.wrapping_add(steps(index, axis.dst));
+            from = from.wrapping_add(steps(index, axis.src));
+            to = to.wrapping_add(steps(index, axis.dst));
             if AXIS as u32 == params.rows.axis as u32 {
-                place.rows = left(&params.rows, index);
+                row_tile = index;
             }
             if AXIS as u32 == params.cols.axis as u32 {
-                place.cols = left(&params.cols, index);
+                col_tile = index;
             }
             rest = quotient;
         } }
         let _ = rest;
+        let left = |run: &Run, tile: u32| run.all as u32 - tile * run.tile as u32;
+        let (rows_left, cols_left) = (left(&params.rows, row_tile), left(&params.cols, col_tile));
+        let (rows, cols) = (params.rows.tile as u32, params.cols.tile as u32);
+        let (goes_on, cols) = (rows_left > rows, cols.min(cols_left));
+        let mut place = Place { from, to, rows: rows.min(rows_left), cols, early: 0, goes_on };
+        if OVERLAP && params.early != 0 && row_tile > 0 {
+            place.early = params.early as u32;
+            place.rows += place.early;
+            place.from = from.wrapping_sub(params.early_from);
+            place.to = to.wrapping_sub(place.early as u64);
+        }
         place
+    }
+
+    /// The rows that the tile stores of a column whose first one goes to `to`, and behind the last of them.
+    #[inline(always)]
+    fn stored<E>(&self, to: *mut E, params: &Tiles) -> (u32, u32) {
+        if params.early == 0 {
+            return (0, self.rows);
+        }
+        // Words of the sector that a row lies in, before it.
+        let before = |row: u32| {
+            let size = size_of::<E>() as u32;
+            (to as u64 as u32).wrapping_add(row * size) % SECTOR / size
+        };
+        let first = if self.early > 0 { self.early - before(self.early) } else { 0 };
+        (first, if self.goes_on { self.rows - before(self.rows) } else { self.rows })
     }
 }
 
@@ -133,7 +165,8 @@ impl Offsets {
     /// There is shared memory for them, which nothing else uses; a barrier separates this from [`Self::of`].
     #[inline(always)]
     pub unsafe fn fill<E>(params: &Tiles, base: u32) -> Self {
-        let (rows, cols) = (params.rows.tile as u32, params.cols.tile as u32);
+        let rows = params.rows.tile as u32 + params.early as u32;
+        let cols = params.cols.tile as u32;
         let mut index = thread::thread_idx_x();
         while index < rows + cols {
             let words = if index < rows {
@@ -172,9 +205,11 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
     params: &Tiles,
     on_the_way: impl OnTheWay<E>,
 ) {
-    // Left to itself the assembler stops at 48, and spills.
-    if size_of::<E>() == VECTOR as usize {
-        never_more_registers::<56>();
+    // Left to itself the assembler stops at 48 for vectors, and spills; and takes 54 and more for words of 4 and 8 bytes, which need no more than 40.
+    match size_of::<E>() {
+        16 => never_more_registers::<56>(),
+        4 | 8 => at_most_registers::<40>(),
+        _ => {}
     }
     let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
     // SAFETY: the caller's obligations, and the barriers between what is stored to shared memory and what is loaded from there.
@@ -182,12 +217,12 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
         let base = crate::tile::shared_address(memory);
         let tile = Tile::<E>::new(base, params);
         let offsets = Offsets::fill::<E>(params, base + params.tile as u32);
-        let place = Place::of_block(params);
+        let place = Place::of_block::<true>(params);
         thread::sync_threads();
         let source = Source::new(src, place, params);
         let dst = dst.wrapping_add(place.to as usize);
         if params.fetch != 0 {
-            fetch_columns(dst, offsets, place);
+            fetch_columns(dst, params, offsets, place);
         }
         load::<E, R, BLOCKS>(source, params, on_the_way, offsets, tile, place);
         thread::sync_threads();
@@ -308,13 +343,15 @@ pub unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>
 /// # Safety
 /// Those of [`move_tile`]; a barrier separates this from what filled the tables.
 #[inline(always)]
-unsafe fn fetch_columns<E>(dst: *mut E, offsets: Offsets, place: Place) {
+unsafe fn fetch_columns<E>(dst: *mut E, params: &Tiles, offsets: Offsets, place: Place) {
     let mut col = thread::thread_idx_x();
     while col < place.cols {
         // SAFETY: a column that there is, and its words of the destination.
         unsafe {
             let to = dst.wrapping_byte_add(Offsets::of(offsets.cols, col) as usize);
-            fetch_ends(to as u64, place.rows * size_of::<E>() as u32);
+            let (first, end) = place.stored(to, params);
+            let first_to = to.wrapping_add(first as usize);
+            fetch_ends(first_to as u64, (end - first) * size_of::<E>() as u32);
         }
         col += thread::block_dim_x();
     }
@@ -389,8 +426,9 @@ unsafe fn store_words<E: Element>(
             if size_of::<E>() < 4 {
                 store_column_of_narrow(to, tile, col, vector, place.rows, [lane, 1 << lanes]);
             } else {
-                let mut row = lane;
-                while row < place.rows {
+                let (first, end) = place.stored(to, params);
+                let mut row = first + lane;
+                while row < end {
                     let word = E::load_shared(tile.address(row, col, vector));
                     word.store(to.wrapping_add(row as usize));
                     row += 1 << lanes;

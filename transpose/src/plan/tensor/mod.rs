@@ -42,6 +42,7 @@ use gaps::Gaps;
 use kernel_abi::tensor::Mask;
 use kernel_abi::{Kernel, Params};
 use std::fmt;
+use tiles::Overlap;
 
 /// The move of one tensor to another, checked, that only waits to be run: a [`Plan`](super::Plan), whose methods `moving` and so on say what these
 /// do.
@@ -324,7 +325,8 @@ impl<'a> Ways<'a> {
 
     /// In tiles, the `most` best that cost less than a `limit`.
     fn in_tiles(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
-        let tiles = tiles::best(&self.canonical, self.facts, self.flips, most, limit);
+        let overlap = Overlap::Wanted;
+        let tiles = tiles::best(&self.canonical, self.facts, self.flips, overlap, most, limit);
         tiles.into_iter().map(Estimated::of)
     }
 

@@ -4,7 +4,7 @@ use super::canonical::{Axis, Canonical, divided};
 use super::cuts::{Cut, Placed, Side};
 use super::gaps::Gaps;
 use super::model::{Tally, cost_of_gaps, cost_of_tiles, idle};
-use super::sectors::SECTOR;
+use super::sectors::{SECTOR, sectors_of_one};
 use super::{Block, launch, params_of};
 use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::facts::Facts;
@@ -30,7 +30,48 @@ struct Choice<'a> {
     rows: &'a Placed,
     /// What lies together in the source: columns of a tile.
     cols: &'a Placed,
+    early: Early,
     cost: f64,
+}
+
+/// Whether tiles may load rows that others load as well.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overlap {
+    No,
+    /// Where that makes them meet on sectors of the destination.
+    Wanted,
+}
+
+/// Rows that tiles but the first of a run have before their own, so that tiles meet where sectors of the destination do.
+#[derive(Clone, Copy, Default)]
+struct Early {
+    rows: usize,
+    /// Indices of the run's slowest axis that these are.
+    indices: usize,
+}
+
+impl Early {
+    /// A sector's: one more than may lie in it before another word, so that tiles have whole groups of rows. None of words of less than 4 bytes, as a lane
+    /// stores several, nor where columns start on vectors, which are stored as such.
+    fn least(word: usize, aligned: usize, overlap: Overlap) -> usize {
+        let serves = overlap == Overlap::Wanted && word >= 4 && aligned < VECTOR;
+        if serves { SECTOR / word } else { 0 }
+    }
+
+    /// At least so many rows; none where tiles have all of their run, or little of what lies together in the source: those are faster without.
+    fn of(least: usize, word: usize, rows: &Placed, cols: &Placed) -> Self {
+        /// Bytes of a row, at least.
+        const ROW: usize = 3 * SECTOR;
+        /// How many times as many rows there are at least as early ones.
+        const RARE: usize = 7;
+        let cut = &rows.cut;
+        let indices = least.div_ceil(cut.words / cut.indices);
+        let serves = cut.tiles > 1 && rows.aligned < VECTOR && cols.cut.words * word >= ROW;
+        if least == 0 || !serves || indices * RARE > cut.indices {
+            return Early::default();
+        }
+        Early { rows: indices * (cut.words / cut.indices), indices }
+    }
 }
 
 /// The `most` cheapest launches that move tiles at less than a `limit`, and their costs, cheapest first. There are none where the fastest axis is the
@@ -39,11 +80,16 @@ pub(super) fn best(
     canonical: &Canonical,
     facts: &Facts,
     flips: Option<Mask>,
+    overlap: Overlap,
     most: usize,
     limit: f64,
 ) -> Vec<(f64, Launch)> {
     let [from, to] = Side::both(canonical);
-    let [cols, rows] = [from, to].map(|side| side.placed_cuts(canonical, &TRIED, MOST_RUN_AXES));
+    let early = Early::least(canonical.word_bytes(), to.together(canonical).1, overlap);
+    // With early rows, tiles have about as many as are tried.
+    let [cols, rows] = [(from, 0), (to, early)].map(|(side, early)| {
+        side.placed_cuts(canonical, &TRIED.map(|words| words - early), MOST_RUN_AXES)
+    });
     let gaps = cost_of_gaps(canonical, true);
     let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
     let [rows, cols] = [&rows, &cols].map(|placed| Moved::of_all(canonical, placed));
@@ -51,11 +97,11 @@ pub(super) fn best(
         for cols in &cols {
             let limit = if best.len() < most { limit } else { best[most - 1].cost };
             // Whatever else it takes, it moves its sectors. (Sums of the same in another order are equal but for their last digits.)
-            let is_dear = gaps + rows.all + cols.all > limit * (1.0 + 1e-9);
+            let is_dear = early == 0 && gaps + rows.all + cols.all > limit * (1.0 + 1e-9);
             if is_dear || rows.bits & cols.bits != 0 {
                 continue;
             }
-            let choice = choice(canonical, facts, gaps, rows, cols);
+            let choice = choice(canonical, facts, gaps, early, rows, cols);
             if let Some(choice) = choice.filter(|choice| choice.cost < limit) {
                 let at = best.partition_point(|better| better.cost <= choice.cost);
                 best.insert(at, choice);
@@ -94,17 +140,23 @@ impl<'a> Moved<'a> {
     }
 }
 
-/// What a tile of these would cost, if there can be one.
+/// What a row costs that another tile loads as well, of what it costs otherwise.
+const LOADED_AGAIN: f64 = 0.3;
+
+/// What a tile of these would cost, if there can be one, with at least so many early rows if any.
 fn choice<'a>(
     canonical: &Canonical,
     facts: &Facts,
     gaps: f64,
+    early: usize,
     rows: &Moved<'a>,
     cols: &Moved<'a>,
 ) -> Option<Choice<'a>> {
-    let [row_sectors, col_sectors] = [rows.each, cols.each];
+    let [mut row_sectors, mut col_sectors] = [rows.each, cols.each];
     let [rows, cols] = [rows.placed, cols.placed];
-    let size = Size::of(canonical, &rows.cut, &cols.cut);
+    let word = canonical.word_bytes();
+    let early = Early::of(early, word, rows, cols);
+    let size = Size::of(canonical, early, &rows.cut, &cols.cut);
     if size.threads > TileShape::most_threads(canonical.word) as usize || size.shared > MOST_SHARED
     {
         return None;
@@ -116,6 +168,11 @@ fn choice<'a>(
     let singly = |placed: &Placed, count: f64| if placed.aligned < VECTOR { count } else { 0.0 };
     let (all_rows, all_cols) = (each_row * cols.cut.tiles as f64, each_col * rows.cut.tiles as f64);
     let blocks = others * rows.cut.tiles as f64 * cols.cut.tiles as f64;
+    if early.rows > 0 {
+        // Each sector is stored once, and what others load as well is found in the cache.
+        row_sectors = sectors_of_one(rows.cut.all, rows.nearest, word, rows.aligned);
+        col_sectors *= 1.0 + early.rows as f64 / rows.cut.words as f64 * LOADED_AGAIN;
+    }
     let tally = Tally {
         moved: each_row * col_sectors + each_col * row_sectors,
         blocks,
@@ -131,7 +188,7 @@ fn choice<'a>(
         stored: [singly(rows, words), singly(rows, all_cols)],
     };
     let cost = (gaps + cost_of_tiles(canonical.word, &tally)) * idle(blocks, facts);
-    Some(Choice { rows, cols, cost })
+    Some(Choice { rows, cols, early, cost })
 }
 
 /// Sectors of a row that warps ask for beyond those that it lies in, where the words of a thread's vector are as far apart as a row has vectors.
@@ -159,19 +216,20 @@ struct Size {
 }
 
 impl Size {
-    fn of(canonical: &Canonical, rows: &Cut, cols: &Cut) -> Self {
+    fn of(canonical: &Canonical, early: Early, rows: &Cut, cols: &Cut) -> Self {
         let shape = TileShape::of(canonical.word);
+        let tile_rows = rows.words + early.rows;
         let (vector, block_rows) =
             (TileShape::vector(canonical.word) as usize, shape.block_rows as usize);
-        let groups = rows.words.div_ceil(block_rows);
+        let groups = tile_rows.div_ceil(block_rows);
         let row_vectors = cols.words.div_ceil(vector);
         let col_bytes = (groups * block_rows).max(vector) * canonical.word_bytes();
         let pitch = col_bytes.next_multiple_of(128);
         let tile = row_vectors * vector * pitch;
-        let tables = (rows.words + cols.words) * size_of::<u64>();
+        let tables = (tile_rows + cols.words) * size_of::<u64>();
         Size {
             row_vectors,
-            col_vectors: rows.words.div_ceil(vector),
+            col_vectors: tile_rows.div_ceil(vector),
             threads: shape.threads(groups * row_vectors),
             pitch,
             tile,
@@ -205,13 +263,13 @@ fn block_axes(canonical: &Canonical, rows: &Cut, cols: &Cut) -> (Vec<Axis>, [usi
 
 /// The launch of a choice, that flips these bits.
 fn launch_of(canonical: &Canonical, choice: &Choice, flips: Option<Mask>) -> Option<Launch> {
-    let Choice { rows, cols, .. } = choice;
+    let Choice { rows, cols, early, .. } = choice;
     let (axes, [along_rows, along_cols]) = block_axes(canonical, &rows.cut, &cols.cut);
     let blocks = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
     if blocks >= TOO_LARGE {
         return None;
     }
-    let size = Size::of(canonical, &rows.cut, &cols.cut);
+    let size = Size::of(canonical, *early, &rows.cut, &cols.cut);
     let (lowest, reach) = canonical.source_range();
     let tiles = Tiles {
         blocks: divided(&axes)?,
@@ -231,6 +289,8 @@ fn launch_of(canonical: &Canonical, choice: &Choice, flips: Option<Mask>) -> Opt
             lanes(rows.cut.words, canonical.word_bytes())
         },
         fetch: u64::from(Gaps::of(canonical).fetch),
+        early: early.rows as u64,
+        early_from: (early.indices as isize * canonical.axes()[rows.cut.slowest()].src) as u64,
     };
     let block = Block { threads: size.threads as u32, shared: size.shared };
     Some(match flips {
@@ -245,7 +305,7 @@ fn launch_of(canonical: &Canonical, choice: &Choice, flips: Option<Mask>) -> Opt
 pub(super) fn describe(launch: &Launch) -> Option<String> {
     let flipping = || params_of(&TILES_XOR, launch).map(|TilesXor { tiles, .. }| tiles);
     let tiles = params_of(&TILES, launch).or_else(flipping)?;
-    let Tiles { rows, cols, loading, lanes, fetch, .. } = tiles;
+    let Tiles { rows, cols, loading, lanes, fetch, early, .. } = tiles;
     let loaded = match loading {
         loading if loading == Loading::Vectors as u64 => "vectors",
         loading if loading == Loading::Slid as u64 => "slid vectors",
@@ -254,8 +314,9 @@ pub(super) fn describe(launch: &Launch) -> Option<String> {
     let stored = if lanes == 0 { "vectors" } else { "words" };
     let (rows, cols) = (rows.tile, cols.tile);
     let fetched = if fetch == 0 { "" } else { ", ends fetched" };
+    let early = if early == 0 { String::new() } else { format!(", {early} early") };
     Some(format!(
-        "tiles of {rows} rows of {cols} words, loaded by {loaded}, stored by {stored}{fetched}"
+        "tiles of {rows} rows{early} of {cols} words, loaded by {loaded}, stored by {stored}{fetched}"
     ))
 }
 

@@ -1,6 +1,7 @@
 //! The planner of `compute_tiles`: tiles as the moves without arithmetic have them, of elements of the source.
 
-use super::super::{canonical, tiles};
+use super::super::canonical;
+use super::super::tiles::{self, Overlap};
 use super::operands::{Axis, DST, Operands, SRC};
 use super::{Part, entry};
 use crate::divide::packed_divisor;
@@ -22,7 +23,7 @@ pub(super) fn best(
         return Vec::new();
     }
     let canonical = in_words(operands);
-    let moves = tiles::best(&canonical, facts, None, most, f64::INFINITY).into_iter();
+    let moves = tiles::best(&canonical, facts, None, Overlap::No, most, f64::INFINITY).into_iter();
     let computing =
         moves.filter_map(|(cost, launch)| Some((cost, of_move(operands, operation, launch)?)));
     computing.collect()
