@@ -76,8 +76,8 @@ struct Weights {
     /// which few are like that, but by the speeds of seven shapes of tile: of 64 × 64, 128 × 32 and 32 × 64 words of 4 bytes the first is fastest. So
     /// chosen, tiles of the 57 permutations of the literature reach 0.93 of a copy in the mean for 1 byte, where the others choose ones of 0.89.)
     by_vectors: [f64; 3],
-    /// Of a row or a column where words are vectors: nothing is transposed in registers. (By 90 random moves, all ways.)
-    wide_rows_by_vectors: f64,
+    /// The same where words are vectors, and nothing is transposed in registers. (By 90 random moves, all ways.)
+    wide_by_vectors: [f64; 3],
     /// What narrow words take of that. (By four of the permutations of the literature, which boxes would take else.)
     narrow_by_vectors: [f64; 5],
     /// Of a byte of a sector, where tiles move it.
@@ -127,10 +127,10 @@ struct Weights {
 
 const WEIGHTS: Weights = Weights {
     by_vectors: [0.92, 29.4, 942.0],
-    wide_rows_by_vectors: 20.0,
+    wide_by_vectors: [0.92, 20.0, 942.0],
     narrow_by_vectors: [0.85, 0.9, 1.0, 1.0, 1.0],
     moved: [0.56, 0.60, 0.95, 0.98, 0.95],
-    warp: [1800.0, 1550.0, 350.0, 120.0, 110.0],
+    warp: [1800.0, 1550.0, 200.0, 120.0, 110.0],
     row: [5.7, 5.0, 3.0, 1.0, 5.0],
     col: [26.0, 5.0, 5.0, 10.0, 3.0],
     loaded: [0.17, 0.25, 0.1, 0.0, 0.0],
@@ -173,9 +173,9 @@ pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
         stored: [stored, stored_cols],
     } = tally;
     if loaded + stored == 0.0 {
-        let line = if word == Width::B16 { w.wide_rows_by_vectors } else { w.by_vectors[1] };
-        let cost = moved * w.by_vectors[0] + (rows + cols) * line;
-        let cost = (cost + blocks * w.by_vectors[2]) * w.narrow_by_vectors[k];
+        let [byte, line, tile] = if word == Width::B16 { w.wide_by_vectors } else { w.by_vectors };
+        let cost = moved * byte + (rows + cols) * line + blocks * tile;
+        let cost = cost * w.narrow_by_vectors[k];
         return cost.max(*moved);
     }
     let cost = moved * w.moved[k]
