@@ -1,6 +1,6 @@
 //! The planner of `tiles`: how much of what lies together on either side a tile has.
 
-use super::canonical::{Axis, Canonical, divided};
+use super::canonical::{Axis, Canonical, divided, starts_on};
 use super::cuts::{Cut, Placed, Side};
 use super::gaps::Gaps;
 use super::model::{Tally, cost_of_gaps, cost_of_tiles, idle};
@@ -85,7 +85,9 @@ pub(super) fn best(
     limit: f64,
 ) -> Vec<(f64, Launch)> {
     let [from, to] = Side::both(canonical);
-    let early = Early::least(canonical.word_bytes(), to.together(canonical).1, overlap);
+    let word = canonical.word_bytes();
+    let steps = canonical.axes().iter().skip(1).map(|axis| axis.dst);
+    let early = Early::least(word, starts_on(to.address, steps, word, SECTOR), overlap);
     // With early rows, tiles have about as many as are tried.
     let [cols, rows] = [(from, 0), (to, early)].map(|(side, early)| {
         side.placed_cuts(canonical, &TRIED.map(|words| words - early), MOST_RUN_AXES)
