@@ -13,6 +13,7 @@ use bench::peers::{self, Peers};
 use bench::program::{self, Common};
 use bench::progress;
 use bench::svg::{Bar, Chart};
+use bench::sweep::{self, Drawn};
 use bench::table::{Cell, Column, Report};
 use clap::Parser;
 use cudarc::driver::CudaContext;
@@ -53,7 +54,7 @@ const COLUMNS: [Column; 3] = [
 const ROUNDS: usize = 9;
 
 /// Kinds of calls on the simulator, and on a GPU.
-const CALLS: [usize; 2] = [14, 23];
+const CALLS: [usize; 2] = [15, 24];
 
 /// Moves of a graph.
 const MOVES: usize = 64;
@@ -157,6 +158,9 @@ fn verify(side: usize, elements: &[f32]) -> Result<()> {
 fn planning(table: &mut Table, side: usize, peers: &Peers) -> Result<()> {
     /// cuTENSOR's plans are kept.
     const OF_CUTENSOR: usize = 20;
+    /// Random moves, of which the mean counts, and the bytes of each, about.
+    const RANDOM: usize = 100;
+    const BYTES: usize = 64 << 20;
     let device = table.device.clone();
     let reps = std::mem::replace(&mut table.reps, 1000);
     let src = DeviceMatrix::from_host(&device, side, side, &numbers(side))?;
@@ -188,6 +192,14 @@ fn planning(table: &mut Table, side: usize, peers: &Peers) -> Result<()> {
             table.reps = 1000;
         }
     }
+    let random = sweep::drawn(44, RANDOM, BYTES, usize::MAX)?;
+    table.reps = 10;
+    table.time_of_host("planning a random move", RANDOM, || {
+        random.iter().try_for_each(|Drawn { of, .. }| {
+            black_box(Plan::moving_for_layouts(1, &of.src, &of.dst, device.facts())?);
+            Ok(())
+        })
+    })?;
     table.reps = reps;
     Ok(())
 }
