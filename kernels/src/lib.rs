@@ -114,7 +114,7 @@ pub mod warp;
 pub mod arithmetic;
 #[cfg(feature = "classic")]
 pub mod classic;
-#[cfg(feature = "fast")]
+#[cfg(any(feature = "fast", feature = "arithmetic"))]
 pub mod fast;
 #[cfg(feature = "study")]
 pub mod study;
@@ -219,6 +219,7 @@ macro_rules! fast_entry {
         ///   elements during the launch;
         /// - both are aligned to the element's width, for every matrix of the batch;
         /// - the grid is the one that the kernel's plan gives.
+        #[cfg(feature = "fast")]
         #[cuda_std::kernel]
         pub unsafe fn $name(
             src: *const $element,

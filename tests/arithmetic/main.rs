@@ -19,6 +19,7 @@ on_both_devices! {
     products_are_rounded,
     sums_are_rounded,
     transposes_of_every_size,
+    matrices_of_many_tiles,
     sums_of_every_layout,
     onto_the_destination,
     random_layouts,
@@ -28,6 +29,7 @@ on_both_devices! {
     complex_factors,
     matrices,
     plans_are_for_layouts,
+    kernels_are_chosen,
     nothing_to_compute,
 }
 
@@ -98,8 +100,9 @@ fn check_layouts<T: Real, U: Real>(
     let before: Vec<U> = any(extent(dst) + 5, 2);
     let b: Vec<U> = any(other.map_or(0, extent), 3);
     let mut expected = before.clone();
+    let second = other.map(offsets);
     for (at, (&from, &to)) in from.iter().zip(&to).enumerate() {
-        let b = other.map(|other| (beta, b[offsets(other)[at]]));
+        let b = second.as_ref().map(|second| (beta, b[second[at]]));
         expected[to] = computed(alpha, a[from], b);
     }
     let scaling = Arithmetic::<U>::scaling(U::Factor::of(alpha));
@@ -241,6 +244,31 @@ fn transposes_of_every_size(device: &Device) {
     from::<bf16>(device);
     from::<f32>(device);
     from::<f64>(device);
+}
+
+/// Matrices and batches of several tiles, of rows that start on vectors and anywhere, alone and with a second operand that lies as the destination or as the
+/// source.
+fn matrices_of_many_tiles(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device, [count, rows, cols]: [usize; 3], adds: bool) {
+        let dst = contiguous(&[count, cols, rows]);
+        let src = contiguous(&[count, rows, cols]).permute_axes(&[0, 2, 1]).unwrap();
+        let others = if adds { vec![Some(&dst), Some(&src)] } else { vec![None] };
+        for other in others {
+            check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, other);
+        }
+    }
+    check::<u8, f16>(device, [1, 300, 530], false);
+    check::<u8, f32>(device, [2, 143, 272], false);
+    check::<f16, f16>(device, [1, 264, 272], true);
+    check::<bf16, bf16>(device, [1, 261, 259], true);
+    check::<f32, f32>(device, [2, 160, 132], true);
+    check::<f32, f32>(device, [1, 251, 131], true);
+    check::<f32, f16>(device, [1, 259, 77], true);
+    check::<f32, E4M3>(device, [1, 203, 135], true);
+    check::<f64, f64>(device, [3, 66, 70], true);
+    check::<f64, f32>(device, [1, 135, 131], true);
+    check::<f64, f16>(device, [1, 132, 68], false);
+    check::<i32, f64>(device, [1, 131, 129], true);
 }
 
 /// The second operand lies as the destination, as the source, or as neither.
@@ -510,6 +538,49 @@ fn plans_are_for_layouts(device: &Device) {
     assert!(matches!(refused, Err(Error::PlanMismatch { .. })), "{refused:?}");
     let refused = ArithmeticPlan::new(&scaling, &a, &mut b);
     assert!(matches!(refused, Err(Error::TensorShapeMismatch { .. })), "{refused:?}");
+}
+
+/// Which kernel serves what first.
+fn kernels_are_chosen(device: &Device) {
+    fn kernel<T: Real, U: Real>(
+        device: &Device,
+        src: &TensorLayout,
+        dst: &TensorLayout,
+        other: Option<&TensorLayout>,
+    ) -> &'static str {
+        let a = DeviceTensor::<T>::zeroed(device, &[extent(src)]).unwrap();
+        let b = DeviceTensor::<U>::zeroed(device, &[other.map_or(1, extent)]).unwrap();
+        let mut c = DeviceTensor::<U>::zeroed(device, &[extent(dst)]).unwrap();
+        let (a, c) = (a.window(src).unwrap(), c.window_mut(dst).unwrap());
+        let scaling = Arithmetic::<U>::scaling(U::Factor::of(0.5));
+        let plan = match other {
+            None => ArithmeticPlan::<T, U>::new(&scaling, a, c),
+            Some(other) => {
+                let b = b.window(other).unwrap();
+                ArithmeticPlan::<T, U>::adding(&scaling, a, U::Factor::of(2.0), b, c)
+            }
+        };
+        plan.unwrap().kernel_names()[0]
+    }
+    let turned = |shape: &[usize]| contiguous(shape).t();
+    let (rows, aligned) = (contiguous(&[256, 256]), turned(&[256, 256]));
+    assert_eq!(kernel::<f32, f32>(device, &rows, &rows, None), "compute_units_b4");
+    assert_eq!(kernel::<f32, f16>(device, &aligned, &rows, None), "compute_micro_b4");
+    assert_eq!(kernel::<f32, f32>(device, &aligned, &rows, Some(&rows)), "compute_micro_b4");
+    // The operands change places, or both are transposed.
+    assert_eq!(kernel::<f32, f32>(device, &rows, &rows, Some(&aligned)), "compute_micro_b4");
+    assert_eq!(kernel::<f32, f32>(device, &aligned, &rows, Some(&aligned)), "compute_sums_b4");
+    let odd = (turned(&[331, 355]), contiguous(&[355, 331]));
+    assert_eq!(kernel::<f64, f32>(device, &odd.0, &odd.1, None), "compute_rows_b8");
+    assert_eq!(kernel::<f16, f16>(device, &odd.0, &odd.1, Some(&odd.1)), "compute_rows_b2");
+    // Few columns leave tiles empty.
+    let tall = (turned(&[300, 40]), contiguous(&[40, 300]));
+    assert_eq!(kernel::<u8, f32>(device, &tall.0, &tall.1, None), "compute_tiles_b1");
+    for (channels, expected) in [(3, "compute_triples_b1"), (4, "compute_pixels_b1")] {
+        let image = contiguous(&[64, channels]).t();
+        let planes = contiguous(&[channels, 64]);
+        assert_eq!(kernel::<u8, f16>(device, &image, &planes, None), expected);
+    }
 }
 
 fn nothing_to_compute(device: &Device) {

@@ -62,11 +62,16 @@ static TENSOR: Image = image!(
     [code!(9 0, "../cubin/tensor.sm_90.cubin.zst", waits: true, evict_last: true)]
 );
 
-/// Not of what [`image`] gives: only plans that compute refer to it, so that other programs are not linked with it.
-pub(crate) static ARITHMETIC: Image = image!(
+/// Not of what [`image`] gives: only plans that compute refer to it, so that other programs are not linked with it. It is large, and has machine code for
+/// fewer chips.
+pub(crate) static ARITHMETIC: Image = Image::packed(
     "arithmetic",
-    "zst",
-    [code!(9 0, "../cubin/arithmetic.sm_90.cubin.zst", waits: true, evict_last: true)]
+    include_bytes!("../ptx/arithmetic.ptx.zst"),
+    &[
+        code!(8 0, "../cubin/arithmetic.sm_80.cubin.zst"),
+        code!(9 0, "../cubin/arithmetic.sm_90.cubin.zst", waits: true, evict_last: true),
+        code!(10 0, "../cubin/arithmetic.sm_100.cubin.zst"),
+    ],
 );
 
 #[cfg(feature = "in_place_studies")]
@@ -143,6 +148,10 @@ mod tests {
             let kernels: Vec<_> = entry_points(&ptx).collect();
             assert!(!kernels.is_empty());
             for (capability, chip) in CHIPS {
+                if image.name() == "arithmetic" && [(7, 5), (12, 0)].contains(&capability) {
+                    assert!(image.code(capability, true).is_none(), "the PTX serves them");
+                    continue;
+                }
                 for evict_last in [false, true] {
                     let code = image.code(capability, evict_last).expect("each chip has code");
                     check(&code.expanded().expect("it is intact"), chip, &kernels);

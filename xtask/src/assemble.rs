@@ -19,6 +19,9 @@ use std::process::Command;
 /// later ones of its generation.
 const CHIPS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 
+/// The family whose machine code is large, and rarely needed: it ships for these chips alone, and its PTX serves the others.
+const RARE: (&str, [&str; 3]) = ("arithmetic", ["sm_80", "sm_90", "sm_100"]);
+
 /// The wheel that carries the assembler.
 const WHEEL: &str = "nvidia-cuda-nvcc==13.5.37";
 
@@ -36,17 +39,22 @@ pub const BUILT_FOR_HOPPER: [(&str, &[&str], &str); 6] = [
     ("arithmetic", &["evict_last"], "arithmetic"),
 ];
 
-/// Assembles every family for every chip; writes the cubins or compares them with what ships.
-pub fn assemble(write: bool) -> Result<()> {
+/// Assembles the families, all or the one named, for every chip; writes the cubins or compares them with what ships.
+pub fn assemble(write: bool, only: Option<&str>) -> Result<()> {
     let ptxas = ptxas()?;
     let version = version(&ptxas)?;
     let recorded = fs::read_to_string(paths::assembler_version()).unwrap_or_default();
     fs::create_dir_all(paths::scratch(""))?;
-    for source in sources()? {
+    for source in sources(only)? {
         let (Resources { kernels, registers }, cubin) = source.assemble(&ptxas)?;
         let Source { name, chip, comparable, .. } = source;
         let shipped = Shipped(paths::shipped_cubin(name, chip));
-        let outcome = shipped.settle(&cubin, write, comparable && version == recorded)?;
+        let ships = name != RARE.0 || RARE.1.contains(&chip);
+        let outcome = if ships {
+            shipped.settle(&cubin, write, comparable && version == recorded)?
+        } else {
+            "not shipped"
+        };
         println!(
             "{name} on {chip}: {kernels} kernels, at most {registers} registers, \
              no stack, no spills, cubin {outcome}"
@@ -60,15 +68,19 @@ pub fn assemble(write: bool) -> Result<()> {
     Ok(())
 }
 
-/// All that is assembled.
-fn sources() -> Result<Vec<Source>> {
+/// What is assembled of all families, or of one.
+fn sources(only: Option<&str>) -> Result<Vec<Source>> {
     let mut sources = Vec::new();
-    for family in paths::FAMILIES {
+    let is_wanted = |family: &str| only.is_none_or(|only| only == family);
+    for family in paths::FAMILIES.into_iter().filter(|family| is_wanted(family)) {
         let anew = BUILT_FOR_HOPPER.iter().any(|&(of, ..)| of == family);
         let chips = CHIPS.into_iter().filter(|&chip| chip != HOPPER || !anew);
         sources.extend(chips.map(|chip| Source::shipped(family, chip)));
     }
     for (family, features, name) in BUILT_FOR_HOPPER {
+        if !is_wanted(family) {
+            continue;
+        }
         sources.push(Source::for_hopper(family, features, name)?);
     }
     Ok(sources)

@@ -40,7 +40,10 @@ enum Chore {
     /// are not what comes out.
     Assemble,
     /// Like assemble, and write the cubins.
-    Cubin,
+    Cubin {
+        /// Only this family of kernels.
+        family: Option<String>,
+    },
     /// Run the tests in the simulator on the PTX that the machine code for compute capability 9.0 is made of.
     Hopper,
     /// Type-check the kernels on the host against cuda_std as published on crates.io.
@@ -88,8 +91,8 @@ fn main() -> anyhow::Result<()> {
     sigpipe::reset(); // a reader that goes away ends the program quietly
     match Arguments::parse().chore {
         Chore::Ptx { check, family } => ptx::ptx(check, family.as_deref()),
-        Chore::Assemble => assemble::assemble(false),
-        Chore::Cubin => assemble::assemble(true),
+        Chore::Assemble => assemble::assemble(false, None),
+        Chore::Cubin { family } => assemble::assemble(true, family.as_deref()),
         Chore::Hopper => hopper::simulate(),
         Chore::Published => published::check(),
         Chore::Downstream => downstream::check(),

@@ -5,6 +5,7 @@
 //!
 //! Strides count elements, of the memory that they are of. Packed divisors are those of [`tensor`](crate::tensor).
 
+use crate::fast::{Batched, SECTOR, VECTOR};
 use crate::tensor::{Tiles, MOST_AXES, MOST_BLOCK_AXES};
 use crate::{params, table, Width};
 
@@ -126,7 +127,7 @@ params! {
     ComputeUnits {
         /// What is computed. It is first, so that addresses in it are at the same place in the parameters of both kernels.
         operation: Operation,
-        /// The axes, the destination's fastest first; along the first one units are counted.
+        /// The axes, the destination's fastest first; the first one in steps of a unit.
         axes: [OperandAxis; MOST_AXES],
         /// How many there are.
         count: u64,
@@ -134,6 +135,8 @@ params! {
         whole: u64,
         /// Units to compute.
         units: u64,
+        /// Channels from one element of a unit to the next, if channels have numbers of their own.
+        channel_step: u64,
     }
 
     /// For [`COMPUTE_PIXELS`].
@@ -166,6 +169,36 @@ params! {
         reach: u64,
     }
 
+    /// For [`COMPUTE_TRIPLES`].
+    ComputeTriples {
+        /// What is computed.
+        operation: Operation,
+        /// The axes: first that of pixels, in steps of a [`unit`](fn@unit) of them.
+        axes: [OperandAxis; MOST_BLOCK_AXES],
+        /// How many there are.
+        count: u64,
+        /// Units of pixels, along all axes.
+        units: u64,
+        /// Elements from one channel to the next in the source, if pixels lie together there; else 0, and channels do.
+        src_plane: u64,
+        /// The same of the destination, where it is the other way round.
+        dst_plane: u64,
+    }
+
+    /// For [`COMPUTE_MICRO`], [`COMPUTE_ROWS`] and [`COMPUTE_SUMS`].
+    ComputeMatrices {
+        /// What is computed.
+        operation: Operation,
+        /// The matrices, what is counted in elements of each side.
+        matrices: Batched,
+        /// As of [`Micro`](crate::fast::Micro); 0 for [`COMPUTE_ROWS`].
+        apart: u64,
+        /// Elements from a row of the second operand to the next, for [`COMPUTE_SUMS`]; 0 where it is laid out like the destination.
+        other_ld: u64,
+        /// Elements from one matrix of it to the next; likewise.
+        other_batch: u64,
+    }
+
     /// For [`COMPUTE_TILES`].
     ComputeTiles {
         /// What is computed.
@@ -179,11 +212,115 @@ params! {
     }
 }
 
+/// A tile of [`COMPUTE_MICRO`]: fields as of [`MicroTile`](crate::fast::MicroTile).
+#[derive(Clone, Copy, Debug)]
+pub struct MatrixTile {
+    /// Rows of the source.
+    pub rows: u32,
+    /// Vectors of a row.
+    pub row_vectors: u32,
+    /// Rows of a micro-block.
+    pub block_rows: u32,
+    /// Micro-blocks of a thread.
+    pub micro_blocks: u32,
+}
+
+impl MatrixTile {
+    /// The tile for source elements of a width.
+    pub const fn of(width: Width) -> Self {
+        let (rows, block_rows, micro_blocks) = match width {
+            Width::B1 | Width::B2 | Width::B4 => (128, 4, 1),
+            Width::B8 => (64, 2, 1),
+            Width::B16 => (32, 1, 2),
+        };
+        MatrixTile { rows, row_vectors: 16, block_rows, micro_blocks }
+    }
+
+    /// The tile of [`COMPUTE_NARROW`], for source elements of 1 byte: more rows, fewer columns.
+    pub const fn narrow() -> Self {
+        MatrixTile { rows: 512, row_vectors: 4, block_rows: 4, micro_blocks: 1 }
+    }
+
+    /// Elements of a row.
+    pub const fn cols(&self, width: Width) -> u32 {
+        self.row_vectors * VECTOR / width.bytes() as u32
+    }
+
+    /// Threads of a block.
+    pub const fn block(&self) -> [u32; 3] {
+        [self.row_vectors * self.rows / (self.block_rows * self.micro_blocks), 1, 1]
+    }
+}
+
+/// A tile of [`COMPUTE_ROWS`]: fields as of [`RowsTile`](crate::fast::RowsTile).
+#[derive(Clone, Copy, Debug)]
+pub struct SpanTile {
+    /// Vectors of a row, one more than its elements fill.
+    pub row_vectors: u32,
+    /// Rows of the source that are loaded.
+    pub rows: u32,
+    /// Rows of each of the two micro-blocks of a thread.
+    pub block_rows: u32,
+}
+
+impl SpanTile {
+    /// The tile for source elements of a width, up to 8 bytes.
+    pub const fn of(width: Width) -> Self {
+        match width {
+            Width::B8 | Width::B16 => SpanTile { row_vectors: 32, rows: 64, block_rows: 2 },
+            _ => SpanTile { row_vectors: 16, rows: 128, block_rows: 4 },
+        }
+    }
+
+    /// Rows of a span, of elements of so many bytes.
+    pub const fn span_rows(&self, dst_bytes: u64) -> u64 {
+        self.rows as u64 - SECTOR as u64 / dst_bytes
+    }
+
+    /// Elements of a row.
+    pub const fn cols(&self, width: Width) -> u32 {
+        (self.row_vectors - 1) * VECTOR / width.bytes() as u32
+    }
+
+    /// Threads of a block.
+    pub const fn block(&self) -> [u32; 3] {
+        [self.row_vectors * self.rows / self.block_rows / 2, 1, 1]
+    }
+}
+
+/// The grid of [`COMPUTE_MICRO`] and [`COMPUTE_SUMS`].
+fn micro_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
+    grid_of(&MatrixTile::of(width), params, width)
+}
+
+/// The grid of [`COMPUTE_NARROW`].
+fn narrow_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
+    grid_of(&MatrixTile::narrow(), params, width)
+}
+
+/// A grid of such tiles: whole groups of the columns of tiles that take turns.
+fn grid_of(tile: &MatrixTile, params: &ComputeMatrices, width: Width) -> [u64; 2] {
+    let ComputeMatrices { matrices, apart, .. } = *params;
+    let cols = matrices.cols.div_ceil(tile.cols(width) as u64);
+    [matrices.rows.div_ceil(tile.rows as u64), cols.next_multiple_of((2 * apart).max(1))]
+}
+
+/// The grid of [`COMPUTE_ROWS`].
+fn rows_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
+    let (tile, Batched { rows, cols, .. }) = (SpanTile::of(width), params.matrices);
+    let bytes = params.operation.dst_bytes;
+    let early = SECTOR as u64 / bytes - 1;
+    [(rows + early).div_ceil(tile.span_rows(bytes)), cols.div_ceil(tile.cols(width) as u64)]
+}
+
 /// Threads of a block of [`COMPUTE_PIXELS`].
 pub const PIXEL_THREADS: u32 = 192;
 
 /// Bytes of the source that a block of [`COMPUTE_PIXELS`] has, about: four vectors of each thread.
 pub const PIXEL_BYTES: usize = PIXEL_THREADS as usize * 4 * 16;
+
+/// Threads of a block of [`COMPUTE_TRIPLES`].
+pub const TRIPLE_THREADS: u32 = 256;
 
 /// Threads of a block of [`COMPUTE_UNITS`].
 pub const UNIT_THREADS: u32 = 256;
@@ -209,6 +346,26 @@ table! { ARITHMETIC of Arithmetic:
     /// Moves that compute, of pixels of few channels: these lie together on one side, or on both.
     COMPUTE_PIXELS = "compute_pixels" takes ComputePixels {
         1: exactly [PIXEL_THREADS, 1, 1], 2: exactly [PIXEL_THREADS, 1, 1], 4: exactly [PIXEL_THREADS, 1, 1], 8: exactly [PIXEL_THREADS, 1, 1]
+    }
+    /// Moves that compute, of pixels of three channels, which lie together on one side, and planes of pixels on the other; by units on both.
+    COMPUTE_TRIPLES = "compute_triples" takes ComputeTriples {
+        1: exactly [TRIPLE_THREADS, 1, 1], 2: exactly [TRIPLE_THREADS, 1, 1], 4: exactly [TRIPLE_THREADS, 1, 1]
+    }
+    /// Matrices that are transposed and computed, whose rows all start on vectors: the tiles of [`MICRO`](crate::fast::MICRO).
+    COMPUTE_MICRO = "compute_micro" takes ComputeMatrices, in micro_grid {
+        1: exactly MatrixTile::of(Width::B1).block(), 2: exactly MatrixTile::of(Width::B2).block(), 4: exactly MatrixTile::of(Width::B4).block(), 8: exactly MatrixTile::of(Width::B8).block(), 16: exactly MatrixTile::of(Width::B16).block()
+    }
+    /// Moves of [`COMPUTE_MICRO`], of matrices of few columns: 64 channels behind each other.
+    COMPUTE_NARROW = "compute_narrow" takes ComputeMatrices, in narrow_grid {
+        1: exactly MatrixTile::narrow().block()
+    }
+    /// Matrices that are transposed and computed, whose rows start anywhere: the spans of [`ROWS`](crate::fast::ROWS).
+    COMPUTE_ROWS = "compute_rows" takes ComputeMatrices, in rows_grid {
+        1: exactly SpanTile::of(Width::B1).block(), 2: exactly SpanTile::of(Width::B2).block(), 4: exactly SpanTile::of(Width::B4).block(), 8: exactly SpanTile::of(Width::B8).block()
+    }
+    /// Sums of matrices that both are transposed, whose rows all start and end on vectors, as the destination's do: the tiles of [`COMPUTE_MICRO`].
+    COMPUTE_SUMS = "compute_sums" takes ComputeMatrices, in micro_grid {
+        2: exactly MatrixTile::of(Width::B2).block(), 4: exactly MatrixTile::of(Width::B4).block(), 8: exactly MatrixTile::of(Width::B8).block(), 16: exactly MatrixTile::of(Width::B16).block()
     }
     /// Moves that compute, whose fastest axis changes: the tiles of [`TILES`](crate::tensor::TILES).
     COMPUTE_TILES = "compute_tiles" takes ComputeTiles {

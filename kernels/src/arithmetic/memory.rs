@@ -6,7 +6,7 @@ use crate::element::{Element, B16};
 #[cfg(target_arch = "nvptx64")]
 use crate::global::{load_vector, store_vector};
 use crate::opaque::opaque;
-use crate::shared::{load_u16, load_u32, load_u8};
+use crate::shared::{load_u16, load_u32, load_u8, store_u32, store_u32x2};
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
 use cuda_std::gpu_only;
@@ -110,6 +110,22 @@ pub unsafe fn load_shared_part(address: u32, bytes: usize) -> B16 {
             4 => B16(load_u32(address), 0, 0, 0),
             8 => B16::from_u64s([u64::load_shared(address), 0]),
             _ => B16::load_shared(address),
+        }
+    }
+}
+
+/// Stores the first `bytes` bytes of a vector, 4, 8 or 16, to shared memory.
+///
+/// # Safety
+/// `address` is a multiple of `bytes`, which are inside the block's shared memory and accessed by no other thread before the next barrier.
+#[inline(always)]
+pub unsafe fn store_shared_part(address: u32, bytes: usize, vector: B16) {
+    // SAFETY: the caller's obligations.
+    unsafe {
+        match bytes {
+            4 => store_u32(address, vector.0),
+            8 => store_u32x2(address, vector.0, vector.1),
+            _ => vector.store_shared(address),
         }
     }
 }

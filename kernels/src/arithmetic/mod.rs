@@ -14,13 +14,16 @@
 //! An entry point is for one size of source elements. Formats, and the size of destination elements, are parameters that all threads of a launch have in
 //! common: to look at them takes an instruction or two for each unit, and there are five entry points of a kernel, not one for each pair.
 
+pub mod column;
 pub mod formats;
+pub mod matrices;
 pub mod memory;
 pub mod operation;
 pub mod pair;
 pub mod pixels;
 pub mod real;
 pub mod tiles;
+pub mod triples;
 pub mod units;
 
 /// Defines an entry point: its row of the table and its parameters, and a body.

@@ -84,30 +84,43 @@ impl Channels for Each {
     }
 }
 
-/// The results for the `N` numbers that each vector begins with, of `SRC` bytes in the source, and of `DST` in the destination and the second operand. Of complex
-/// elements these are the parts, two of each.
+/// The results for the `N` numbers that each vector begins with, of `SRC` bytes in the source, and of `DST` in the destination and the second operand. Of
+/// `COMPLEX` elements these are the parts, two of each.
 ///
 /// Several vectors at a time: what is computed of one does not wait for another.
 #[inline(always)]
-pub fn compute<const SRC: usize, const DST: usize, const N: usize, const K: usize>(
+pub fn compute<
+    const SRC: usize,
+    const DST: usize,
+    const N: usize,
+    const K: usize,
+    const COMPLEX: bool,
+>(
     operation: &Operation,
     src: [B16; K],
     other: [B16; K],
     channels: &[impl Channels; K],
 ) -> [B16; K] {
     if SRC < 4 && DST < 4 {
-        return in_numbers::<f32, SRC, DST, N, K>(operation, src, other, channels);
+        return in_numbers::<f32, SRC, DST, N, K, COMPLEX>(operation, src, other, channels);
     }
     if SRC == 8 || DST == 8 || operation.flags & flags::WIDE != 0 {
-        in_numbers::<f64, SRC, DST, N, K>(operation, src, other, channels)
+        in_numbers::<f64, SRC, DST, N, K, COMPLEX>(operation, src, other, channels)
     } else {
-        in_numbers::<f32, SRC, DST, N, K>(operation, src, other, channels)
+        in_numbers::<f32, SRC, DST, N, K, COMPLEX>(operation, src, other, channels)
     }
 }
 
 /// The same, computed in such numbers.
 #[inline(always)]
-fn in_numbers<F: Real, const SRC: usize, const DST: usize, const N: usize, const K: usize>(
+fn in_numbers<
+    F: Real,
+    const SRC: usize,
+    const DST: usize,
+    const N: usize,
+    const K: usize,
+    const COMPLEX: bool,
+>(
     operation: &Operation,
     src: [B16; K],
     other: [B16; K],
@@ -115,7 +128,7 @@ fn in_numbers<F: Real, const SRC: usize, const DST: usize, const N: usize, const
 ) -> [B16; K] {
     let flags = operation.flags;
     let mut values = decode::<F, SRC, N, K>(operation.src as u32, src);
-    if N.is_multiple_of(2) && flags & flags::CONJUGATE != 0 {
+    if COMPLEX && flags & flags::CONJUGATE != 0 {
         for_numbers! { V of K, J of N => {
             if J % 2 == 1 {
                 values[V][J] = values[V][J].negated();
@@ -140,10 +153,11 @@ fn in_numbers<F: Real, const SRC: usize, const DST: usize, const N: usize, const
         return encode::<F, DST, N, K>(operation.dst as u32, values);
     }
     let alpha = [operation.alpha, operation.alpha_im];
-    let mut values = product::<F, N, K>(flags, alpha, values);
+    let mut values = product::<F, N, K, COMPLEX>(flags, alpha, values);
     if flags & flags::OTHER != 0 {
         let others = decode::<F, DST, N, K>(operation.dst as u32, other);
-        let others = product::<F, N, K>(flags, [operation.beta, operation.beta_im], others);
+        let others =
+            product::<F, N, K, COMPLEX>(flags, [operation.beta, operation.beta_im], others);
         for_numbers! { V of K, J of N => {
             values[V][J] = values[V][J].plus(others[V][J]);
         } }
@@ -159,13 +173,13 @@ fn has_channels<C: Channels, const K: usize>(operation: &Operation, _: &[C; K]) 
 
 /// Numbers by a factor.
 #[inline(always)]
-fn product<F: Real, const N: usize, const K: usize>(
+fn product<F: Real, const N: usize, const K: usize, const COMPLEX: bool>(
     flags: u64,
     factor: [u64; 2],
     mut values: [[F; N]; K],
 ) -> [[F; N]; K] {
     let re = F::factor(factor[0]);
-    if N.is_multiple_of(2) && flags & flags::COMPLEX_FACTORS != 0 {
+    if COMPLEX && flags & flags::COMPLEX_FACTORS != 0 {
         let im = F::factor(factor[1]);
         for_numbers! { V of K, J of N => {
             if J % 2 == 1 {

@@ -15,16 +15,11 @@ pub trait Pair {
     /// Elements of a unit.
     const UNIT: usize = unit(Self::SRC, Self::DST);
 
-    /// The results for units.
-    fn whole<const K: usize>(
-        operation: &Operation,
-        src: [B16; K],
-        other: [B16; K],
-        channels: &[impl Channels; K],
-    ) -> [B16; K];
+    /// Whether there are real elements of these sizes.
+    const ARE_REAL: bool;
 
-    /// The results for single elements.
-    fn single<const K: usize>(
+    /// The results for `WHOLE` units, or else for the single elements that vectors begin with.
+    fn compute<const WHOLE: bool, const K: usize>(
         operation: &Operation,
         src: [B16; K],
         other: [B16; K],
@@ -35,111 +30,88 @@ pub trait Pair {
 /// These sizes.
 pub struct Sizes<const SRC: usize, const DST: usize>;
 
-/// Implements [`Pair`] for real elements, of which a unit has `$unit`, and perhaps for complex ones.
+/// Implements [`Pair`]: for real elements, so many to a unit; for complex ones, whose parts have so many bytes, and so many are in a unit; or for both, of
+/// which the flags say what they are.
 macro_rules! pairs {
-    ($($src:literal $dst:literal: $unit:literal $(or $re_src:literal $re_dst:literal: $re_unit:literal)?),+ $(,)?) => { $(
+    ($($src:literal $dst:literal: $(real $unit:literal)? $(complex $part_src:literal $part_dst:literal: $parts:literal)?),+ $(,)?) => { $(
         impl Pair for Sizes<$src, $dst> {
             const SRC: usize = $src;
             const DST: usize = $dst;
+            const ARE_REAL: bool = pairs!(@is_some $($unit)?);
 
             #[inline(always)]
-            fn whole<const K: usize>(
+            fn compute<const WHOLE: bool, const K: usize>(
                 operation: &Operation,
                 src: [B16; K],
                 other: [B16; K],
                 channels: &[impl Channels; K],
             ) -> [B16; K] {
-                const { assert!($unit == unit($src, $dst)) };
-                $(if operation.flags & flags::COMPLEX != 0 {
-                    return compute::<$re_src, $re_dst, $re_unit, K>(operation, src, other, channels);
+                $({
+                    const { assert!($parts == 2 * unit($src, $dst)) };
+                    if !Self::ARE_REAL || operation.flags & flags::COMPLEX != 0 {
+                        return if WHOLE {
+                            compute::<$part_src, $part_dst, $parts, K, true>(operation, src, other, channels)
+                        } else {
+                            compute::<$part_src, $part_dst, 2, K, true>(operation, src, other, channels)
+                        };
+                    }
                 })?
-                compute::<$src, $dst, $unit, K>(operation, src, other, channels)
-            }
-
-            #[inline(always)]
-            fn single<const K: usize>(
-                operation: &Operation,
-                src: [B16; K],
-                other: [B16; K],
-                channels: &[impl Channels; K],
-            ) -> [B16; K] {
-                $(if operation.flags & flags::COMPLEX != 0 {
-                    return compute::<$re_src, $re_dst, 2, K>(operation, src, other, channels);
-                })?
-                compute::<$src, $dst, 1, K>(operation, src, other, channels)
+                pairs!(@real [$src $dst $($unit)?] WHOLE K (operation, src, other, channels))
             }
         }
     )+ };
+    (@is_some) => { false };
+    (@is_some $unit:literal) => { true };
+    (@real [$src:literal $dst:literal] $whole:ident $k:ident ($operation:ident, $a:ident, $other:ident, $channels:ident)) => {
+        // No real element has so many bytes.
+        $a
+    };
+    (@real [$src:literal $dst:literal $unit:literal] $whole:ident $k:ident ($operation:ident, $a:ident, $other:ident, $channels:ident)) => {{
+        const { assert!($unit == unit($src, $dst)) };
+        if $whole {
+            compute::<$src, $dst, $unit, $k, false>($operation, $a, $other, $channels)
+        } else {
+            compute::<$src, $dst, 1, $k, false>($operation, $a, $other, $channels)
+        }
+    }};
 }
 
 pairs! {
-    1 1: 4, 1 2: 8, 1 4: 4, 1 8: 2,
-    2 1: 8, 2 2: 8, 2 4: 4, 2 8: 2,
-    4 1: 4, 4 2: 4, 4 4: 4, 4 8: 2,
-    8 1: 2, 8 2: 2, 8 4: 2, 8 8: 2 or 4 4: 4,
+    1 1: real 4, 1 2: real 8, 1 4: real 4, 1 8: real 2,
+    2 1: real 8, 2 2: real 8, 2 4: real 4, 2 8: real 2,
+    4 1: real 4, 4 2: real 4, 4 4: real 4, 4 8: real 2,
+    8 1: real 2, 8 2: real 2, 8 4: real 2, 8 8: real 2 complex 4 4: 4,
+    8 16: complex 4 8: 2, 16 8: complex 8 4: 2, 16 16: complex 8 8: 2,
 }
 
-/// Implements [`Pair`] for complex elements alone.
-macro_rules! complex_pairs {
-    ($($src:literal $dst:literal: $re_src:literal $re_dst:literal),+ $(,)?) => { $(
-        impl Pair for Sizes<$src, $dst> {
-            const SRC: usize = $src;
-            const DST: usize = $dst;
-
-            #[inline(always)]
-            fn whole<const K: usize>(
-                operation: &Operation,
-                src: [B16; K],
-                other: [B16; K],
-                channels: &[impl Channels; K],
-            ) -> [B16; K] {
-                const { assert!(unit($src, $dst) == 1) };
-                compute::<$re_src, $re_dst, 2, K>(operation, src, other, channels)
-            }
-
-            #[inline(always)]
-            fn single<const K: usize>(
-                operation: &Operation,
-                src: [B16; K],
-                other: [B16; K],
-                channels: &[impl Channels; K],
-            ) -> [B16; K] {
-                compute::<$re_src, $re_dst, 2, K>(operation, src, other, channels)
-            }
-        }
-    )+ };
-}
-
-complex_pairs! { 8 16: 4 8, 16 8: 8 4, 16 16: 8 8 }
-
-/// Calls a generic function for the size of the destination's elements, one of those that there are for sources of this size.
+/// Calls a generic function for the size of the destination's elements, one of those that there are for sources of this size: of all, of real numbers alone,
+/// of narrow ones, or of those that the kernels of matrices serve. Its first parameter is the [`Pair`]; others are given behind the arguments.
 macro_rules! for_sizes {
-    (1, $params:expr, $function:ident $args:tt) => {
-        for_sizes!(@each 1, $params, $function $args, [1 2 4], 8)
+    (1 matrices, $($rest:tt)+) => { for_sizes!(@each 1 [1 2] 4, $($rest)+) };
+    (2 matrices, $($rest:tt)+) => { for_sizes!(@each 2 [1 2] 4, $($rest)+) };
+    (4 matrices, $($rest:tt)+) => { for_sizes!(@each 4 [1 2 4] 8, $($rest)+) };
+    (8 matrices, $($rest:tt)+) => { for_sizes!(@each 8 [2 4] 8, $($rest)+) };
+    (16 matrices, $($rest:tt)+) => { for_sizes!(@each 16 [] 16, $($rest)+) };
+    (1 narrow, $($rest:tt)+) => { for_sizes!(@each 1 [1 2] 4, $($rest)+) };
+    (2 narrow, $($rest:tt)+) => { for_sizes!(@each 2 [1 2] 4, $($rest)+) };
+    (4 narrow, $($rest:tt)+) => { for_sizes!(@each 4 [1 2] 4, $($rest)+) };
+    (8 real, $($rest:tt)+) => { for_sizes!(@each 8 [1 2 4] 8, $($rest)+) };
+    (1, $($rest:tt)+) => { for_sizes!(@each 1 [1 2 4] 8, $($rest)+) };
+    (2, $($rest:tt)+) => { for_sizes!(@each 2 [1 2 4] 8, $($rest)+) };
+    (4, $($rest:tt)+) => { for_sizes!(@each 4 [1 2 4] 8, $($rest)+) };
+    (8, $($rest:tt)+) => { for_sizes!(@each 8 [1 2 4 8] 16, $($rest)+) };
+    (16, $($rest:tt)+) => { for_sizes!(@each 16 [8] 16, $($rest)+) };
+    (@each $src:literal $sizes:tt $last:literal, $params:expr, $function:ident $args:tt) => {
+        for_sizes!(@each $src $sizes $last, $params, $function $args, [])
     };
-    (2, $params:expr, $function:ident $args:tt) => {
-        for_sizes!(@each 2, $params, $function $args, [1 2 4], 8)
-    };
-    (4, $params:expr, $function:ident $args:tt) => {
-        for_sizes!(@each 4, $params, $function $args, [1 2 4], 8)
-    };
-    (8, $params:expr, $function:ident $args:tt) => {
-        for_sizes!(@each 8, $params, $function $args, [1 2 4 8], 16)
-    };
-    (16, $params:expr, $function:ident $args:tt) => {
-        for_sizes!(@each 16, $params, $function $args, [8], 16)
-    };
-    (8 real, $params:expr, $function:ident $args:tt) => {
-        for_sizes!(@each 8, $params, $function $args, [1 2 4], 8)
-    };
-    (@each $src:literal, $params:expr, $function:ident $args:tt, [$($dst:literal)+], $last:literal) => {
+    (@each $src:literal [$($dst:literal)*] $last:literal, $params:expr, $function:ident $args:tt, $generics:tt) => {
         match $params.operation.dst_bytes {
-            $($dst => for_sizes!(@call $function, $src $dst, $args),)+
-            _ => for_sizes!(@call $function, $src $last, $args),
+            $($dst => for_sizes!(@call $function, $src $dst, $args, $generics),)*
+            _ => for_sizes!(@call $function, $src $last, $args, $generics),
         }
     };
-    (@call $function:ident, $src:literal $dst:literal, ($($arg:expr),*)) => {
-        $function::<$crate::arithmetic::pair::Sizes<$src, $dst>>($($arg),*)
+    (@call $function:ident, $src:literal $dst:literal, ($($arg:expr),*), [$($generic:tt),*]) => {
+        $function::<$crate::arithmetic::pair::Sizes<$src, $dst> $(, $generic)*>($($arg),*)
     };
 }
 pub(super) use for_sizes;

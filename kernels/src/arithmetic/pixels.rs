@@ -222,7 +222,7 @@ unsafe fn store<P: Pair>(dst: u64, params: &ComputePixels, (held, part): (Held, 
             } }
             let _ = (pixel, channel);
             let values = [B16::from_u32s(words)];
-            let [results] = P::whole(
+            let [results] = P::compute::<true, _>(
                 operation,
                 values,
                 [B16::ANY],

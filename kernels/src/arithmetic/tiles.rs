@@ -300,7 +300,7 @@ unsafe fn store_columns<P: Pair, E: Element, const WHOLE: bool>(
             if has_other && number < all {
                 other = Spot::of::<P, E, WHOLE>(number, params, held).others::<P>(beside);
             }
-            let [results] = P::whole(operation, [values], [this], &[NoChannels]);
+            let [results] = P::compute::<true, _>(operation, [values], [this], &[NoChannels]);
             spot.store::<P>(results);
         }
     }

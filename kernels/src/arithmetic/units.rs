@@ -2,7 +2,7 @@
 //!
 //! Where elements lie together on all sides, and on vectors, a unit is as many of them as are a vector of the side whose elements have more bytes: that side is
 //! accessed by vectors, the other by as much as a warp has side by side. Else a unit is one element. A thread has four units, a block's threads
-//! apart, whose loads are in flight together.
+//! apart.
 
 use super::arithmetic_entry;
 use super::memory::{arrived, load_part, store_part};
@@ -10,6 +10,7 @@ use super::operation::Stepping;
 use super::pair::{for_sizes, Pair};
 use crate::element::{Element, B16};
 use crate::launch::never_more_registers;
+use crate::opaque::opaque;
 use crate::tensor::axes::{divide, steps, unrolled};
 use cuda_std::thread;
 use kernel_abi::arithmetic::{flags, ComputeUnits, UNITS_OF_THREAD, UNIT_THREADS};
@@ -28,79 +29,113 @@ struct Place {
     is_there: bool,
 }
 
-/// Computes the units of this block.
+/// A unit of which everything is loaded.
+#[derive(Clone, Copy)]
+struct Held {
+    dst: u64,
+    is_there: bool,
+    /// Its elements of the source.
+    source: B16,
+    /// Those of the second operand; or the number of its first channel, where channels have numbers of their own.
+    other: B16,
+}
+
+impl Held {
+    /// Loads the unit of a place, of so many elements.
+    ///
+    /// # Safety
+    /// The obligations of the entry points.
+    #[inline(always)]
+    unsafe fn load<P: Pair>(place: Place, params: &ComputeUnits, elements: usize) -> Self {
+        let Place { src, dst, other, channel, is_there } = place;
+        let flags = params.operation.flags;
+        // Where there are channels there is no operand to load: the registers have which channel it is.
+        let of_channel = if flags & flags::CHANNELS != 0 { channel } else { 0 };
+        let mut held = Held { dst, is_there, source: B16::ANY, other: B16(of_channel, 0, 0, 0) };
+        if is_there {
+            // SAFETY: the elements of a unit, which lie together on a multiple of their bytes.
+            unsafe {
+                held.source = load_part(src, P::SRC * elements);
+                if flags & flags::OTHER != 0 {
+                    held.other = load_part(other, P::DST * elements);
+                }
+            }
+        }
+        held
+    }
+
+    /// Computes the unit and stores it.
+    ///
+    /// # Safety
+    /// Those of [`load`](Self::load).
+    #[inline(always)]
+    unsafe fn store<P: Pair, const WHOLE: bool>(self, params: &ComputeUnits) {
+        let elements = if WHOLE { P::UNIT } else { 1 };
+        let (a, b) = ([arrived(self.source)], [arrived(self.other)]);
+        let channels = [Stepping { first: b[0].0, step: params.channel_step as u32 }];
+        let [result] = P::compute::<WHOLE, 1>(&params.operation, a, b, &channels);
+        if self.is_there {
+            // SAFETY: the caller's obligations; no other thread has the unit.
+            unsafe { store_part(self.dst, P::DST * elements, result) };
+        }
+    }
+}
+
+/// Computes the units of these places.
 ///
 /// # Safety
 /// The obligations of the entry points.
 #[inline(always)]
-unsafe fn compute_units<P: Pair>(src: u64, dst: u64, params: &ComputeUnits) {
+unsafe fn compute_units<P: Pair>(places: [Place; EACH], params: &ComputeUnits) {
     // SAFETY: the caller's obligations.
     unsafe {
         if params.whole != 0 {
-            of_elements::<P, true>(src, dst, params);
+            by_vectors::<P>(places, params);
         } else {
-            of_elements::<P, false>(src, dst, params);
+            by_elements::<P>(places, params);
         }
     }
 }
 
-/// Computes units of as many elements as fill vectors, or of one.
+/// Computes units of as many elements as fill vectors: the loads of all are in flight together.
 ///
 /// # Safety
 /// Those of [`compute_units`].
 #[inline(always)]
-unsafe fn of_elements<P: Pair, const WHOLE: bool>(src: u64, dst: u64, params: &ComputeUnits) {
-    const { assert!(EACH == 4) };
-    let operation = &params.operation;
-    let elements = if WHOLE { P::UNIT } else { 1 };
-    let places = places([src, dst], params, [P::SRC, P::DST], elements);
-    let (src_bytes, dst_bytes) = (P::SRC * elements, P::DST * elements);
-    let has_other = operation.flags & flags::OTHER != 0;
-    let (mut held, mut others) = ([B16::ANY; EACH], [B16::ANY; EACH]);
-    unrolled! { K in [0 1 2 3] of EACH => {
-        if places[K].is_there {
-            // SAFETY: the elements of a unit, which lie together on a multiple of their bytes.
-            held[K] = unsafe { load_part(places[K].src, src_bytes) };
-        }
-    } }
-    if operation.flags & flags::CHANNELS != 0 {
-        // Where there are channels there is no operand to load: the registers have which channel it is.
-        unrolled! { K in [0 1 2 3] of EACH => {
-            others[K] = B16(places[K].channel, 0, 0, 0);
-        } }
-    } else if has_other {
-        unrolled! { K in [0 1 2 3] of EACH => {
-            if places[K].is_there {
-                // SAFETY: the same of the second operand.
-                others[K] = unsafe { load_part(places[K].other, dst_bytes) };
-            }
-        } }
-    }
-    let step = params.axes[0].other as u32;
+unsafe fn by_vectors<P: Pair>(places: [Place; EACH], params: &ComputeUnits) {
+    // SAFETY: the caller's obligations.
+    let load = |k: usize| unsafe { Held::load::<P>(places[k], params, P::UNIT) };
+    let held = [load(0), load(1), load(2), load(3)];
     // One after the other: what all of them need together would leave registers for half as many blocks.
     unrolled! { K in [0 1 2 3] of EACH => {
-        let (a, b) = ([arrived(held[K])], [arrived(others[K])]);
-        let channels = [Stepping { first: b[0].0, step }];
-        let [result] = if WHOLE {
-            P::whole(operation, a, b, &channels)
-        } else {
-            P::single(operation, a, b, &channels)
-        };
-        if places[K].is_there {
-            // SAFETY: the same of the destination; no other thread has them.
-            unsafe { store_part(places[K].dst, dst_bytes, result) };
-        }
+        // SAFETY: the caller's obligations.
+        unsafe { held[K].store::<P, true>(params) };
     } }
 }
 
-/// The places of this thread's units, which are of so many elements.
+/// Computes units of one element. They take turns at one place of the code, and move up in registers: written out for each, it would be four times as long.
+///
+/// # Safety
+/// Those of [`compute_units`].
 #[inline(always)]
-fn places(
-    [src, dst]: [u64; 2],
-    params: &ComputeUnits,
-    [src_bytes, dst_bytes]: [usize; 2],
-    elements: usize,
-) -> [Place; EACH] {
+unsafe fn by_elements<P: Pair>(places: [Place; EACH], params: &ComputeUnits) {
+    // SAFETY: the caller's obligations.
+    let load = |k: usize| unsafe { Held::load::<P>(places[k], params, 1) };
+    // Not an array, which would be kept in memory.
+    let (mut first, mut second, mut third, fourth) = (load(0), load(1), load(2), load(3));
+    let (mut turn, turns) = (0, opaque(UNITS_OF_THREAD));
+    while turn < turns {
+        // SAFETY: the caller's obligations.
+        unsafe { first.store::<P, false>(params) };
+        (first, second, third) = (second, third, fourth);
+        turn += 1;
+    }
+}
+
+/// The places of this thread's units. They are found before anything that differs from size to size: most of the code is this.
+#[inline(always)]
+fn places<E>(src: *const E, dst: *mut u8, params: &ComputeUnits) -> [Place; EACH] {
+    const { assert!(EACH == 4) };
     let first = thread::block_idx_x() * (UNIT_THREADS * UNITS_OF_THREAD) + thread::thread_idx_x();
     let number = |k: usize| first + k as u32 * UNIT_THREADS;
     let mut rest = [number(0), number(1), number(2), number(3)];
@@ -111,17 +146,17 @@ fn places(
         let axis = &params.axes[AXIS];
         for k in 0..EACH {
             let (quotient, index) = divide(rest[k], axis.divisor);
-            let index = if AXIS == 0 { index * elements as u32 } else { index };
             at[k][0] = at[k][0].wrapping_add(steps(index, axis.src));
             at[k][1] = at[k][1].wrapping_add(steps(index, axis.dst));
             at[k][2] = at[k][2].wrapping_add(steps(index, axis.other));
             rest[k] = quotient;
         }
     } }
+    let bytes = params.operation.dst_bytes;
     let place = |k: usize| Place {
-        src: src.wrapping_add(at[k][0].wrapping_mul(src_bytes as u64)),
-        dst: dst.wrapping_add(at[k][1].wrapping_mul(dst_bytes as u64)),
-        other: params.operation.other.wrapping_add(at[k][2].wrapping_mul(dst_bytes as u64)),
+        src: (src as u64).wrapping_add(at[k][0].wrapping_mul(size_of::<E>() as u64)),
+        dst: (dst as u64).wrapping_add(at[k][1].wrapping_mul(bytes)),
+        other: params.operation.other.wrapping_add(at[k][2].wrapping_mul(bytes)),
         channel: at[k][2] as u32,
         is_there: number(k) < params.units as u32,
     };
@@ -135,7 +170,8 @@ macro_rules! compute_units {
             "Computes units of elements, in the destination's order.",
             COMPUTE_UNITS: ComputeUnits, $name: $element, |src, dst, params| {
                 never_more_registers::<{ if $bytes == 8 { 72 } else { 64 } }>();
-                for_sizes!($bytes, params, compute_units(src as u64, dst as u64, &params))
+                let places = places(src, dst, &params);
+                for_sizes!($bytes, params, compute_units(places, &params))
             }
         }
     };

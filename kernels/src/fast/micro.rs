@@ -41,7 +41,7 @@ use kernel_abi::{fast::MicroTile, Width};
 
 /// A tile in shared memory, transposed: `cols` rows of `rows` elements.
 #[derive(Clone, Copy)]
-struct Tile<E, const ROWS: u32> {
+pub struct Tile<E, const ROWS: u32> {
     base: u32,
     element: core::marker::PhantomData<E>,
 }
@@ -50,10 +50,16 @@ impl<E: Element, const ROWS: u32> Tile<E, ROWS> {
     /// Bytes from one row of the transposed tile to the next.
     const PITCH: u32 = ROWS * size_of::<E>() as u32;
 
+    /// The tile at `base`, a multiple of 16.
+    #[inline(always)]
+    pub fn new(base: u32) -> Self {
+        Tile { base, element: core::marker::PhantomData }
+    }
+
     /// Where the transposed tile keeps element `row` of its row `col`; elements up to the next
     /// multiple of 16 bytes follow.
     #[inline(always)]
-    fn address(&self, row: u32, col: u32) -> u32 {
+    pub fn address(&self, row: u32, col: u32) -> u32 {
         let byte = row * size_of::<E>() as u32;
         let vector = (byte / VECTOR) ^ (col / per_vector::<E>() % 8);
         self.base + col * Self::PITCH + vector * VECTOR + byte % VECTOR
@@ -62,18 +68,41 @@ impl<E: Element, const ROWS: u32> Tile<E, ROWS> {
 
 /// Where a block's tile lies in the source, and how much of it there is.
 #[derive(Clone, Copy)]
-struct Place {
-    row: u64,
-    col: u64,
+pub struct Place {
+    /// The tile's first row.
+    pub row: u64,
+    /// The tile's first column.
+    pub col: u64,
     /// Rows from the tile's first to the matrix's last.
-    rows: u32,
+    pub rows: u32,
     /// Columns from the tile's first to the matrix's last.
-    cols: u32,
+    pub cols: u32,
+}
+
+impl Place {
+    /// That of this block's tile of `tile_rows` rows of `tile_cols` columns, if there is one: the grid's x axis counts tiles down the rows, its y axis
+    /// columns of tiles in the order of [`in_pairs`].
+    #[inline(always)]
+    pub fn of_block<E>(
+        matrices: &Matrices<E>,
+        apart: u32,
+        [tile_rows, tile_cols]: [u32; 2],
+    ) -> Option<Self> {
+        let row = thread::block_idx_x() as u64 * tile_rows as u64;
+        let turn = thread::block_idx_y();
+        let col = in_pairs(turn, apart) as u64 * tile_cols as u64;
+        let left = |all: u64, first: u64| (all - first).min(1 << 16) as u32;
+        (col < matrices.cols).then(|| Place {
+            row,
+            col,
+            rows: left(matrices.rows, row),
+            cols: left(matrices.cols, col),
+        })
+    }
 }
 
 /// Transposes one tile of `ROWS` rows of `ROW_VECTORS` vectors, in which each thread has `BLOCKS`
-/// micro-blocks. The grid's x axis counts tiles down the rows, its y axis columns of tiles in the order of
-/// [`in_pairs`], its z axis matrices of a batch. Blocks past the last column do nothing.
+/// micro-blocks. The grid's z axis counts matrices of a batch. Blocks past the last column do nothing.
 ///
 /// # Safety
 /// The obligations of the entry points; a block has `ROW_VECTORS * ROWS / R / BLOCKS` threads, and
@@ -90,15 +119,9 @@ unsafe fn transpose<
     apart: u32,
     base: u32,
 ) {
-    let tile = Tile::<E, ROWS> { base, element: core::marker::PhantomData };
-    let row = thread::block_idx_x() as u64 * ROWS as u64;
-    let turn = thread::block_idx_y();
-    let col = in_pairs(turn, apart) as u64 * (ROW_VECTORS * per_vector::<E>()) as u64;
-    if col >= matrices.cols {
-        return;
-    }
-    let left = |all: u64, first: u64| (all - first).min(1 << 16) as u32;
-    let place = Place { row, col, rows: left(matrices.rows, row), cols: left(matrices.cols, col) };
+    let tile = Tile::<E, ROWS>::new(base);
+    let shape = [ROWS, ROW_VECTORS * per_vector::<E>()];
+    let Some(place) = Place::of_block(&matrices, apart, shape) else { return };
     // SAFETY: the caller's obligations, and the barrier between the two.
     unsafe {
         load::<E, ROW_VECTORS, ROWS, BLOCKS, R>(&matrices, tile, place);
@@ -110,9 +133,9 @@ unsafe fn transpose<
 /// Loads a tile and transposes it into shared memory.
 ///
 /// # Safety
-/// The obligations of [`transpose`].
+/// Those of [`micro_blocks`]; the tile is the block's own.
 #[inline(always)]
-unsafe fn load<
+pub unsafe fn load<
     E: MicroBlock<R>,
     const ROW_VECTORS: u32,
     const ROWS: u32,
@@ -123,11 +146,52 @@ unsafe fn load<
     tile: Tile<E, ROWS>,
     place: Place,
 ) {
-    let size = size_of::<E>() as u64;
+    // SAFETY: the caller's obligations.
+    unsafe {
+        let held = micro_blocks::<E, ROW_VECTORS, ROWS, BLOCKS, R>(matrices, place);
+        keep::<E, ROW_VECTORS, ROWS, BLOCKS, R>(held, tile);
+    }
+    if place.rows <= ROWS && place.cols < ROW_VECTORS * per_vector::<E>() {
+        let extent = Extent::of(matrices.src, matrices.rows, matrices.cols, matrices.src_ld);
+        // SAFETY: the caller's obligations.
+        unsafe { load_last_vector::<E, ROW_VECTORS, ROWS>(matrices, extent, tile, place) };
+    }
+}
+
+/// Where a thread's micro-blocks are in a tile: the row of the `k`-th one, and the column of all.
+#[inline(always)]
+fn corner<
+    E: MicroBlock<R>,
+    const ROW_VECTORS: u32,
+    const ROWS: u32,
+    const BLOCKS: usize,
+    const R: usize,
+>(
+    k: usize,
+) -> (u32, u32) {
     let t = thread::thread_idx_x();
     let (vector, group) = (t % ROW_VECTORS, t / ROW_VECTORS);
-    let col = vector * per_vector::<E>();
-    let row_of = |k: usize| group * R as u32 + k as u32 * (ROWS / BLOCKS as u32);
+    (group * R as u32 + k as u32 * (ROWS / BLOCKS as u32), vector * per_vector::<E>())
+}
+
+/// The micro-blocks of this thread, of vectors that are inside the source.
+///
+/// # Safety
+/// The source is readable from its first element to its last, and its rows start on vectors. The block has `ROW_VECTORS * ROWS / R / BLOCKS` threads.
+#[inline(always)]
+pub unsafe fn micro_blocks<
+    E: MicroBlock<R>,
+    const ROW_VECTORS: u32,
+    const ROWS: u32,
+    const BLOCKS: usize,
+    const R: usize,
+>(
+    matrices: &Matrices<E>,
+    place: Place,
+) -> [[B16; R]; BLOCKS] {
+    let size = size_of::<E>() as u64;
+    let row_of = |k: usize| corner::<E, ROW_VECTORS, ROWS, BLOCKS, R>(k).0;
+    let (_, col) = corner::<E, ROW_VECTORS, ROWS, BLOCKS, R>(0);
 
     let extent = Extent::of(matrices.src, matrices.rows, matrices.cols, matrices.src_ld);
     let stride = matrices.src_ld * size;
@@ -147,14 +211,28 @@ unsafe fn load<
             }
         }
     }
+    held
+}
+
+/// Stores this thread's micro-blocks to a transposed tile.
+///
+/// # Safety
+/// The tile is the block's own, which has `ROW_VECTORS * ROWS / R / BLOCKS` threads.
+#[inline(always)]
+pub unsafe fn keep<
+    E: MicroBlock<R>,
+    const ROW_VECTORS: u32,
+    const ROWS: u32,
+    const BLOCKS: usize,
+    const R: usize,
+>(
+    held: [[B16; R]; BLOCKS],
+    tile: Tile<E, ROWS>,
+) {
     for k in 0..BLOCKS {
-        let at = tile.address(row_of(k), col);
+        let (row, col) = corner::<E, ROW_VECTORS, ROWS, BLOCKS, R>(k);
         // SAFETY: no two threads have a micro-block in common.
-        unsafe { E::store_columns(held[k], at, Tile::<E, ROWS>::PITCH) };
-    }
-    if place.rows <= ROWS && place.cols < ROW_VECTORS * per_vector::<E>() {
-        // SAFETY: the caller's obligations.
-        unsafe { load_last_vector::<E, ROW_VECTORS, ROWS>(matrices, extent, tile, place) };
+        unsafe { E::store_columns(held[k], tile.address(row, col), Tile::<E, ROWS>::PITCH) };
     }
 }
 
@@ -193,9 +271,10 @@ unsafe fn load_last_vector<E: Element, const ROW_VECTORS: u32, const ROWS: u32>(
 /// Stores a transposed tile.
 ///
 /// # Safety
-/// The obligations of [`transpose`], and that a barrier separates this from [`load`].
+/// The destination is writable, its rows start on vectors, and no other thread accesses the tile's part of it. A barrier separates this from what stored the
+/// tile; the block has `ROW_VECTORS * ROWS / R / BLOCKS` threads.
 #[inline(always)]
-unsafe fn store<
+pub unsafe fn store<
     E: MicroBlock<R>,
     const ROW_VECTORS: u32,
     const ROWS: u32,

@@ -30,7 +30,7 @@ use crate::opaque::opaque_u64;
 use crate::slide::slide;
 use crate::warp;
 use cuda_std::thread;
-use kernel_abi::fast::{InTurns, RowsTile};
+use kernel_abi::fast::RowsTile;
 use kernel_abi::Width;
 
 /// The vector that the next lane holds; the last lane's own.
@@ -46,11 +46,13 @@ unsafe fn next_lanes(vector: B16) -> B16 {
 
 /// A tile of `ROWS` rows of `ROW_VECTORS - 1` vectors of the source, and where it goes.
 #[derive(Clone, Copy)]
-struct Tile<E, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, const GROUP: u32> {
-    /// The source's row and column at its corner; the row may lie before the matrix.
-    row: i64,
-    col: u64,
-    transposed: Transposed<PITCH, GROUP>,
+pub struct Tile<E, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, const GROUP: u32> {
+    /// The source's row at its corner; it may lie before the matrix.
+    pub row: i64,
+    /// The source's column there.
+    pub col: u64,
+    /// What it is stored to.
+    pub transposed: Transposed<PITCH, GROUP>,
     element: core::marker::PhantomData<E>,
 }
 
@@ -58,20 +60,29 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
     Tile<E, ROW_VECTORS, ROWS, PITCH, GROUP>
 {
     const SIZE: u32 = size_of::<E>() as u32;
-    const COLS: u32 = (ROW_VECTORS - 1) * per_vector::<E>();
-    /// Rows that spans may start early with.
-    const EARLY: u32 = SECTOR / Self::SIZE - 1;
-    /// Rows of a span.
-    const SPAN: u32 = ROWS - SECTOR / Self::SIZE;
+    /// Columns of a tile.
+    pub const COLS: u32 = (ROW_VECTORS - 1) * per_vector::<E>();
 
-    /// The tile of a number down the rows, in the block's column of tiles.
+    /// The tile of a number down the rows, in the block's column of tiles, at `base`; `of_sector` of its rows are a sector of the destination.
     #[inline(always)]
-    fn new(down: u32, base: u32) -> Self {
+    pub fn new(down: u32, base: u32, of_sector: u32) -> Self {
+        let (early, span) = (of_sector - 1, ROWS - of_sector);
         Tile {
-            row: down as i64 * Self::SPAN as i64 - Self::EARLY as i64,
+            row: down as i64 * span as i64 - early as i64,
             col: thread::block_idx_y() as u64 * Self::COLS as u64,
             transposed: Transposed { base },
             element: core::marker::PhantomData,
+        }
+    }
+
+    /// The columns that there are of the tile.
+    #[inline(always)]
+    pub fn cols(&self, matrices: &Matrices<E>) -> u32 {
+        let left = matrices.cols - self.col;
+        if left < Self::COLS as u64 {
+            left as u32
+        } else {
+            Self::COLS
         }
     }
 
@@ -90,12 +101,35 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
             && start(end_row - 1) + (ROW_VECTORS * VECTOR) as u64 <= extent.end
     }
 
+    /// Loads the tile and transposes it into shared memory; a barrier stands at the end.
+    ///
+    /// # Safety
+    /// The source is readable from its first element to its last. The block has `ROW_VECTORS * ROWS / R / 2` threads, and the tile is its own.
+    #[inline(always)]
+    pub unsafe fn load<const R: usize>(&self, matrices: &Matrices<E>)
+    where
+        E: MicroBlock<R>,
+    {
+        let extent = Extent::of(matrices.src, matrices.rows, matrices.cols, matrices.src_ld);
+        let near = per_vector::<E>() as i64;
+        let at_an_end = self.row <= near || self.row + ROWS as i64 + near >= matrices.rows as i64;
+        // SAFETY: the caller's obligations; the condition is the same for the whole block.
+        unsafe {
+            self.load_vectors(matrices, extent);
+            thread::sync_threads();
+            if at_an_end {
+                self.load_ends(matrices, extent);
+                thread::sync_threads();
+            }
+        }
+    }
+
     /// Loads the rows' vectors and stores their transposed micro-blocks.
     ///
     /// # Safety
-    /// The obligations of the entry points; a block has `ROW_VECTORS * ROWS / R / 2` threads.
+    /// Those of [`load`](Self::load).
     #[inline(always)]
-    unsafe fn load<const R: usize>(&self, matrices: &Matrices<E>, extent: Extent)
+    unsafe fn load_vectors<const R: usize>(&self, matrices: &Matrices<E>, extent: Extent)
     where
         E: MicroBlock<R>,
     {
@@ -151,7 +185,7 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
     /// bytes outside the matrix too.
     ///
     /// # Safety
-    /// The obligations of the entry points, and a barrier after [`load`](Self::load).
+    /// Those of [`load`](Self::load), and a barrier after [`load_vectors`](Self::load_vectors).
     #[inline(always)]
     unsafe fn load_ends(&self, matrices: &Matrices<E>, extent: Extent) {
         let t = thread::thread_idx_x();
@@ -191,7 +225,7 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
     {
         let spans = Spans::<SPAN_VECTORS> {
             first: self.row * Self::SIZE as i64,
-            lead: Self::EARLY * Self::SIZE,
+            lead: SECTOR - Self::SIZE,
             rows: Self::COLS,
             end: matrices.rows * Self::SIZE as u64,
         };
@@ -227,18 +261,11 @@ unsafe fn transpose<
     down: u32,
     base: u32,
 ) {
-    let tile = Tile::<E, ROW_VECTORS, ROWS, PITCH, GROUP>::new(down, base);
-    let extent = Extent::of(matrices.src, matrices.rows, matrices.cols, matrices.src_ld);
-    let near = per_vector::<E>() as i64;
-    let at_an_end = tile.row <= near || tile.row + ROWS as i64 + near >= matrices.rows as i64;
-    // SAFETY: the caller's obligations; the condition is the same for the whole block.
+    let of_sector = SECTOR / size_of::<E>() as u32;
+    let tile = Tile::<E, ROW_VECTORS, ROWS, PITCH, GROUP>::new(down, base, of_sector);
+    // SAFETY: the caller's obligations.
     unsafe {
-        tile.load(&matrices, extent);
-        thread::sync_threads();
-        if at_an_end {
-            tile.load_ends(&matrices, extent);
-            thread::sync_threads();
-        }
+        tile.load(&matrices);
         tile.store::<THREADS, SPAN_VECTORS>(&matrices);
     }
 }

@@ -71,8 +71,12 @@ mod tests {
         for image in transpose::raw::images() {
             let ptx = image.ptx();
             for capability in [(7, 5), (8, 0), (9, 0), (10, 0), (12, 0)] {
-                let code = image.code(capability, false).unwrap().expanded().unwrap();
-                let kernels = taken(&code).unwrap();
+                // Kernels that are rarely needed have code for fewer chips.
+                let Some(code) = image.code(capability, false) else {
+                    assert_eq!(image.name(), "arithmetic");
+                    continue;
+                };
+                let kernels = taken(&code.expanded().unwrap()).unwrap();
                 for entry in ptx.split(".entry ").skip(1) {
                     let name = entry.split('(').next().unwrap();
                     let taken = kernels[name];

@@ -58,11 +58,7 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
     let others = operands.axes.iter().enumerate();
     let others = others.filter(|&(number, _)| number != channels && number != pixels);
     let others: Vec<Axis> = others.map(|(_, axis)| *axis).collect();
-    // Channels that have numbers of their own are these.
-    let is_channel = |axis: &Axis, is: isize| axis.strides[OTHER] == is;
-    let are_these =
-        is_channel(&channel, 1) && others.iter().chain([&pixel]).all(|a| is_channel(a, 0));
-    if operands.has_channels() && !are_these {
+    if operands.has_channels() && !are_channels(&channel, others.iter().chain([&pixel])) {
         return None;
     }
     let per = per(pixel.length, channel.length * size);
@@ -110,6 +106,11 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
     (pixel.length < TOO_LARGE).then_some(Part { launch, other: 0 })
 }
 
+/// Whether channels that have numbers of their own are along the first axis, and along none of the others.
+pub(super) fn are_channels<'a>(channel: &Axis, mut others: impl Iterator<Item = &'a Axis>) -> bool {
+    channel.strides[OTHER] == 1 && others.all(|axis| axis.strides[OTHER] == 0)
+}
+
 /// Pixels of a block, of so many bytes each: about as many for each block.
 fn per(pixels: usize, bytes: usize) -> usize {
     let most = (PIXEL_BYTES / bytes / STEP).max(1) * STEP;
@@ -117,7 +118,7 @@ fn per(pixels: usize, bytes: usize) -> usize {
 }
 
 /// Axes as the kernel takes them; `None` if there are more of them.
-fn divided(axes: &[Axis]) -> Option<[OperandAxis; MOST_BLOCK_AXES]> {
+pub(super) fn divided(axes: &[Axis]) -> Option<[OperandAxis; MOST_BLOCK_AXES]> {
     let none = OperandAxis { divisor: packed_divisor(1), src: 0, dst: 0, other: 0 };
     let mut all = [none; MOST_BLOCK_AXES];
     for (divided, axis) in all.get_mut(..axes.len())?.iter_mut().zip(axes) {

@@ -81,8 +81,9 @@ fn one(
 ) -> Part {
     let none = OperandAxis { divisor: packed_divisor(1), src: 0, dst: 0, other: 0 };
     let mut divided = [none; MOST_AXES];
-    for (divided, axis) in divided.iter_mut().zip(axes) {
-        let [src, dst, other] = axis.strides.map(|stride| stride as u64);
+    for (number, (divided, axis)) in divided.iter_mut().zip(axes).enumerate() {
+        let step = if number == 0 { per as isize } else { 1 };
+        let [src, dst, other] = axis.strides.map(|stride| (stride * step) as u64);
         *divided = OperandAxis { divisor: packed_divisor(axis.length), src, dst, other };
     }
     let units: usize = axes.iter().map(|axis| axis.length).product();
@@ -92,6 +93,7 @@ fn one(
         count: axes.len() as u64,
         whole: u64::from(per > 1),
         units: units as u64,
+        channel_step: axes.first().map_or(0, |axis| axis.strides[OTHER] as u64),
     };
     let bytes = |side: usize| (offsets[side] * operands.bytes[side] as isize) as u64;
     let launch = Launch {

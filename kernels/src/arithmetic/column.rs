@@ -1,0 +1,141 @@
+//! Units of a column of a transposed tile: out of shared memory, wherever they start there, and to the destination, whatever part of them there is.
+//!
+//! A thread has one unit at a time, or two that follow each other where the destination's elements are the narrower ones: then it stores as many bytes as it can,
+//! and looks at the formats once for both.
+
+use super::memory::{get, load_part, load_shared_part, put, store_part};
+use super::pair::Pair;
+use crate::element::{Element, B16};
+use crate::slide::{slide, slide_u32};
+use crate::tensor::axes::unrolled;
+use kernel_abi::fast::VECTOR;
+
+/// Units of which there are the elements from `first` to before `end`.
+#[derive(Clone, Copy)]
+pub struct Units {
+    /// The destination's address of the first element, which is a multiple of the bytes of all.
+    pub at: u64,
+    /// The first element that there is.
+    pub first: i32,
+    /// The element behind the last that there is.
+    pub end: i32,
+}
+
+impl Units {
+    /// Elements of `K` units.
+    const fn elements<P: Pair, const K: usize>() -> usize {
+        K * P::UNIT
+    }
+
+    /// Whether there are all elements.
+    #[inline(always)]
+    fn are_whole<P: Pair, const K: usize>(&self) -> bool {
+        self.first <= 0 && self.end >= Self::elements::<P, K>() as i32
+    }
+
+    /// Whether there is the `j`-th element.
+    #[inline(always)]
+    fn has(&self, j: usize) -> bool {
+        self.first <= j as i32 && self.end > j as i32
+    }
+
+    /// The elements of the second operand, so many bytes beside the destination's.
+    ///
+    /// # Safety
+    /// The operand has these elements.
+    #[inline(always)]
+    pub unsafe fn others<P: Pair, const K: usize>(&self, beside: u64) -> [B16; K] {
+        let at = self.at.wrapping_add(beside);
+        // SAFETY: the caller's obligations.
+        let all = unsafe {
+            if self.are_whole::<P, K>() {
+                load_part(at, Self::elements::<P, K>() * P::DST)
+            } else {
+                let mut words = [0u32; 4];
+                unrolled! { J in [0 1 2 3 4 5 6 7] of Self::elements::<P, K>() => {
+                    if self.has(J) {
+                        let element = load_part(at.wrapping_add((J * P::DST) as u64), P::DST);
+                        put(&mut words, J, P::DST, element);
+                    }
+                } }
+                B16::from_u32s(words)
+            }
+        };
+        core::array::from_fn(|k| get(all, k, P::UNIT * P::DST))
+    }
+
+    /// Stores the results.
+    ///
+    /// # Safety
+    /// The destination has these elements, and no other thread stores to them.
+    #[inline(always)]
+    pub unsafe fn store<P: Pair, const K: usize>(&self, results: [B16; K]) {
+        let mut words = [0u32; 4];
+        for k in 0..K {
+            put(&mut words, k, P::UNIT * P::DST, results[k]);
+        }
+        let (at, all) = (self.at, B16::from_u32s(words));
+        // SAFETY: the caller's obligations.
+        unsafe {
+            if self.are_whole::<P, K>() {
+                store_part(at, Self::elements::<P, K>() * P::DST, all);
+            } else {
+                unrolled! { J in [0 1 2 3 4 5 6 7] of Self::elements::<P, K>() => {
+                    if self.has(J) {
+                        let element = get(all, J, P::DST);
+                        store_part(at.wrapping_add((J * P::DST) as u64), P::DST, element);
+                    }
+                } }
+            }
+        }
+    }
+}
+
+/// The source's elements of units that start on their bytes in a column; `address` says where a byte of it is kept, of which vectors are whole.
+///
+/// # Safety
+/// The column has the units, and a barrier separates this from what stored them.
+#[inline(always)]
+pub unsafe fn aligned<P: Pair, const K: usize>(
+    address: impl Fn(u32) -> u32,
+    byte: u32,
+) -> [B16; K] {
+    let bytes = P::UNIT * P::SRC;
+    // SAFETY: the caller's obligations.
+    core::array::from_fn(|k| unsafe { load_shared_part(address(byte + (k * bytes) as u32), bytes) })
+}
+
+/// The same of units that start anywhere.
+///
+/// # Safety
+/// The column has the parts that the units have bytes of, each as many bytes as a unit, and one more, and a barrier separates this from what stored them.
+#[inline(always)]
+pub unsafe fn slid<P: Pair, E: Element, const K: usize>(
+    address: impl Fn(u32) -> u32,
+    byte: u32,
+) -> [B16; K] {
+    let bytes = (P::UNIT * P::SRC) as u32;
+    let start = byte & !(bytes - 1);
+    // SAFETY: the caller's obligations.
+    let part = |k: u32| unsafe { load_shared_part(address(start + k * bytes), bytes as usize) };
+    let mut low = part(0);
+    core::array::from_fn(|k| {
+        let high = part(k as u32 + 1);
+        let unit = match bytes {
+            4 => B16(slide_u32(low.0, high.0, byte), 0, 0, 0),
+            8 => {
+                let is_past = byte & 4 != 0;
+                let (a, b, c) =
+                    if is_past { (low.1, high.0, high.1) } else { (low.0, low.1, high.0) };
+                if P::SRC >= 4 {
+                    B16(a, b, 0, 0)
+                } else {
+                    B16(slide_u32(a, b, byte), slide_u32(b, c, byte), 0, 0)
+                }
+            }
+            _ => slide::<E>(low, high, byte % VECTOR),
+        };
+        low = high;
+        unit
+    })
+}

@@ -1,0 +1,218 @@
+//! The planner of `compute_micro`, `compute_rows` and `compute_sums`: a matrix that is transposed, or a batch of them.
+
+use super::operands::{Axis, DST, OTHER, Operands, Other, SRC};
+use super::{Part, entry};
+use crate::facts::{Facts, GRID_LIMIT};
+use crate::far_rows;
+use crate::launch::{Fields, Launch};
+use crate::plan::fast::Tuning;
+use crate::plan::problem::VECTOR;
+use kernel_abi::arithmetic::{
+    COMPUTE_MICRO, COMPUTE_NARROW, COMPUTE_ROWS, COMPUTE_SUMS, ComputeMatrices, MatrixTile,
+    Operation, SpanTile,
+};
+use kernel_abi::fast::Batched;
+use kernel_abi::{Kernel, Width};
+
+/// Tiles that are at least so full are preferred to those of `compute_tiles`, which are cut to the shape.
+const FULL: f64 = 0.625;
+
+/// Blocks of `compute_rows` that a multiprocessor should run together.
+const ROWS_BLOCKS: u32 = 4;
+
+/// A way to move matrices, and how full its tiles are.
+pub(super) struct Way {
+    full: f64,
+    pub part: Part,
+}
+
+impl Way {
+    /// Whether the tiles are full enough.
+    pub fn is_full(&self) -> bool {
+        self.full >= FULL
+    }
+}
+
+/// A move of matrices.
+struct Move<'a> {
+    operands: &'a Operands,
+    operation: &'a Operation,
+    /// The source's elements' width.
+    width: Width,
+    /// Rows and columns are the source's; elements are counted of each side.
+    matrices: Batched,
+    /// The axis along rows of the source, and that of the batch, if there is one.
+    first: Axis,
+    second: Axis,
+    batch: Option<Axis>,
+}
+
+/// The ways, the better first; none where the move is none of matrices.
+pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) -> Vec<Way> {
+    let Some(moved) = Move::of(operands, operation) else { return Vec::new() };
+    let in_micro_blocks = moved.in_micro_blocks(facts);
+    let ways = in_micro_blocks.into_iter().chain(moved.in_spans()).chain(moved.sums(facts));
+    ways.collect()
+}
+
+impl<'a> Move<'a> {
+    /// The move as one of matrices, of sizes of elements that the kernels are for.
+    fn of(operands: &'a Operands, operation: &'a Operation) -> Option<Self> {
+        let (&first, rest) = operands.axes.split_first()?;
+        let runs = |axis: &&Axis| axis.strides[SRC] == 1;
+        let second = *rest.iter().find(runs)?;
+        let batch = rest.iter().find(|axis| !runs(axis)).copied();
+        let [rows, cols] = [first, second].map(|axis| axis.length);
+        let [src_ld, dst_ld] = [first.strides[SRC], second.strides[DST]];
+        let are_matrices = rest.len() == 1 + usize::from(batch.is_some())
+            && first.strides[DST] == 1
+            && src_ld >= cols as isize
+            && dst_ld >= rows as isize;
+        let serves = matches!(
+            operands.bytes[..OTHER],
+            [1 | 2, 1 | 2 | 4] | [4, 1 | 2 | 4 | 8] | [8, 2 | 4 | 8] | [16, 16]
+        );
+        if !are_matrices || !serves || operands.has_channels() {
+            return None;
+        }
+        let of_batch = |side: usize| batch.map_or(0, |axis| axis.strides[side] as u64);
+        let matrices = Batched {
+            rows: rows as u64,
+            cols: cols as u64,
+            src_ld: src_ld as u64,
+            dst_ld: dst_ld as u64,
+            src_batch: of_batch(SRC),
+            dst_batch: of_batch(DST),
+        };
+        let width = Width::of_bytes(operands.bytes[SRC])?;
+        Some(Move { operands, operation, width, matrices, first, second, batch })
+    }
+
+    /// Whether all rows of a memory that is laid out like the source start on vectors.
+    fn start_on_vectors(&self, side: usize) -> bool {
+        let on_vectors = |axis: &Axis| {
+            (axis.strides[side].unsigned_abs() * self.operands.bytes[side]).is_multiple_of(VECTOR)
+        };
+        self.operands.aligned[side] >= VECTOR
+            && on_vectors(&self.first)
+            && self.batch.as_ref().is_none_or(on_vectors)
+    }
+
+    /// Whether all rows of the destination start on units.
+    fn dst_starts_on_units(&self) -> bool {
+        self.operands.start_on_units(&self.operands.axes[1..], &[DST])
+    }
+
+    /// How many columns of tiles lie between two that are walked together.
+    fn apart(&self, facts: &Facts) -> u64 {
+        let Tuning { far_rows, pair_distance, .. } = *Tuning::of(facts.compute_capability);
+        let bytes = self.width.bytes();
+        let cols = MatrixTile::of(self.width).cols(self.width) as usize;
+        let pitch = (self.matrices.src_ld as usize).checked_mul(bytes);
+        let tiles = self.matrices.cols as usize / cols;
+        far_rows::tiles_apart(far_rows, pair_distance, cols * bytes, tiles, pitch) as u64
+    }
+
+    /// By tiles of rows that start on vectors; by those of fewer columns first where they are fuller.
+    fn in_micro_blocks(&self, facts: &Facts) -> Vec<Way> {
+        let serves = self.operands.other_is_like_destination()
+            && self.start_on_vectors(SRC)
+            && self.dst_starts_on_units();
+        if !serves {
+            return Vec::new();
+        }
+        let params = ComputeMatrices { apart: self.apart(facts), ..self.params() };
+        let tile = MatrixTile::of(self.width);
+        let wide = self.in_tiles(&COMPUTE_MICRO, &params, tile);
+        if self.width != Width::B1 {
+            return wide.into_iter().collect();
+        }
+        let narrow = self.in_tiles(&COMPUTE_NARROW, &self.params(), MatrixTile::narrow());
+        let mut ways: Vec<Way> = wide.into_iter().chain(narrow).collect();
+        ways.sort_by(|a, b| b.full.total_cmp(&a.full));
+        ways
+    }
+
+    /// By such tiles.
+    fn in_tiles(
+        &self,
+        kernel: &Kernel<ComputeMatrices>,
+        params: &ComputeMatrices,
+        tile: MatrixTile,
+    ) -> Option<Way> {
+        let shape = [tile.rows.into(), tile.cols(self.width).into()];
+        Some(self.way(self.launch(kernel, params, tile.block())?, shape))
+    }
+
+    /// By tiles whose columns' spans start on sectors.
+    fn in_spans(&self) -> Option<Way> {
+        let serves = self.operands.other_is_like_destination() && self.width != Width::B16;
+        let tile = SpanTile::of(self.width);
+        let bytes = self.operands.bytes[DST] as u64;
+        let shape = [tile.span_rows(bytes), tile.cols(self.width).into()];
+        let launch = || self.launch(&COMPUTE_ROWS, &self.params(), tile.block());
+        let mut launch = serves.then(launch).flatten()?;
+        launch.blocks_per_multiprocessor = ROWS_BLOCKS;
+        Some(self.way(launch, shape))
+    }
+
+    /// Sums with what is laid out like the source.
+    fn sums(&self, facts: &Facts) -> Option<Way> {
+        let bytes = self.operands.bytes;
+        let other_ld = self.first.strides[OTHER];
+        let serves = matches!(self.operands.other, Other::Numbers(_))
+            && bytes[SRC] == bytes[DST]
+            && bytes[SRC] > 1
+            && self.second.strides[OTHER] == 1
+            && other_ld >= self.second.length as isize
+            && [SRC, OTHER].into_iter().all(|side| self.start_on_vectors(side))
+            && (self.second.length * bytes[SRC]).is_multiple_of(VECTOR)
+            && self.dst_starts_on_units();
+        let params = ComputeMatrices {
+            apart: self.apart(facts),
+            other_ld: other_ld as u64,
+            other_batch: self.batch.map_or(0, |axis| axis.strides[OTHER] as u64),
+            ..self.params()
+        };
+        let tile = MatrixTile::of(self.width);
+        serves.then(|| self.in_tiles(&COMPUTE_SUMS, &params, tile)).flatten()
+    }
+
+    /// What all kernels are told.
+    fn params(&self) -> ComputeMatrices {
+        let (operation, matrices) = (*self.operation, self.matrices);
+        ComputeMatrices { operation, matrices, apart: 0, other_ld: 0, other_batch: 0 }
+    }
+
+    /// A launch of all matrices; `None` if a grid has not as many blocks.
+    fn launch(
+        &self,
+        kernel: &Kernel<ComputeMatrices>,
+        params: &ComputeMatrices,
+        block: [u32; 3],
+    ) -> Option<Launch> {
+        let [x, y] = kernel.grid(params, self.width)?;
+        let grid = [x, y, self.batch.map_or(1, |axis| axis.length as u64)];
+        if grid.iter().zip(GRID_LIMIT).any(|(&blocks, limit)| blocks > limit as u64) {
+            return None;
+        }
+        Some(Launch {
+            entry: entry(kernel, self.width.bytes()),
+            grid: grid.map(|blocks| blocks as u32),
+            block,
+            dynamic_shared_bytes: 0,
+            blocks_per_multiprocessor: 0,
+            evict_last: true,
+            cooperative: false,
+            offsets: [0, 0],
+            params: Fields::of(params),
+        })
+    }
+
+    /// A launch as a way, by tiles of so many rows and columns.
+    fn way(&self, launch: Launch, [rows, cols]: [u64; 2]) -> Way {
+        let full = |all: u64, tile: u64| all as f64 / all.next_multiple_of(tile) as f64;
+        let full = full(self.matrices.rows, rows) * full(self.matrices.cols, cols);
+        Way { full, part: Part { launch, other: 0 } }
+    }
+}

@@ -1,0 +1,343 @@
+//! The plan that programs hold, and running it.
+
+use super::operands::{DST, OTHER, Other, SRC};
+use super::problem::{Problem, operand, problem};
+use super::{Part, ways};
+use crate::arithmetic::{Arithmetic, ConvertTo, Number};
+use crate::device::{Device, across};
+use crate::tensor::{TensorView, TensorViewMut};
+use crate::{Error, Result};
+use kernel_abi::Params;
+use kernel_abi::arithmetic::Operation;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// The place, in the parameters of every kernel that computes, of the second operand's address.
+const OTHER_FIELD: usize = Operation::FIELDS - 1;
+
+/// A move that computes on the way, checked, that only waits to be run: of numbers `T` to numbers `U`, and perhaps with a second operand of these.
+///
+/// ```
+/// use transpose::{Arithmetic, ArithmeticPlan, Device, DeviceMatrix, DeviceTensor, TensorView};
+/// # fn main() -> transpose::Result<()> {
+/// let device = Device::simulated();
+/// let pixels = DeviceTensor::from_host(&device, &[2, 3], &[0u8, 51, 102, 153, 204, 255])?;
+/// let mut numbers = DeviceTensor::<f32>::zeroed(&device, &[3, 2])?;
+/// let scaling = Arithmetic::scaling(0.5);
+/// let plan = ArithmeticPlan::new(&scaling, pixels.view().t(), &mut numbers)?;
+/// plan.run(pixels.view().t(), &mut numbers)?;
+/// assert_eq!(numbers.to_host()?, [0.0, 76.5, 25.5, 102.0, 51.0, 127.5]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct ArithmeticPlan<T, U> {
+    problem: Problem,
+    /// Whether the source is the kernels' second operand, and the other way round: sums are the same, and only a source may have to be transposed.
+    swapped: bool,
+    /// Elements from each memory's element `[0, …, 0]` to where the move starts.
+    starts: [isize; 3],
+    parts: Vec<Part>,
+    types: PhantomData<fn(T) -> U>,
+}
+
+/// What is computed with beside the source, as a call gives it.
+struct Second<'a> {
+    other: Other,
+    /// Where it is, if that is not where the destination is.
+    memory: Option<(&'a Device, u64)>,
+}
+
+impl<'a> Second<'a> {
+    fn none() -> Self {
+        Second { other: Other::None, memory: None }
+    }
+
+    fn destination() -> Self {
+        Second { other: Other::Destination, memory: None }
+    }
+
+    fn numbers<E: Number>(view: &'a TensorView<'_, E>) -> Self {
+        let memory = Some((view.device(), view.address()));
+        Second { other: Other::Numbers(operand(view)), memory }
+    }
+
+    fn channels<E: Number>(table: &'a TensorView<'_, E>) -> Self {
+        let memory = Some((table.device(), table.address()));
+        Second { other: Other::Channels(operand(table)), memory }
+    }
+}
+
+impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
+    /// Plans what is computed of tensors laid out like `src` for ones laid out like `dst`, at addresses aligned no worse. Nothing is launched.
+    ///
+    /// # Errors
+    /// [`Error::TensorShapeMismatch`] for different shapes.
+    pub fn new<'s, 'd>(
+        arithmetic: &Arithmetic<U>,
+        src: impl Into<TensorView<'s, T>>,
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<Self>
+    where
+        T: 's,
+        U: 'd,
+    {
+        Ok(Self::candidates(arithmetic, src, dst)?.swap_remove(0))
+    }
+
+    /// Plans like [`new`](Self::new), and adds `beta` times a second operand, laid out like `other`, to what is computed. The operand may be what the
+    /// destination holds.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn adding<'s, 'o, 'd>(
+        arithmetic: &Arithmetic<U>,
+        src: impl Into<TensorView<'s, T>>,
+        beta: U::Factor,
+        other: impl Into<TensorView<'o, U>>,
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<Self>
+    where
+        T: 's,
+        U: 'o + 'd,
+    {
+        Ok(Self::candidates_adding(arithmetic, src, beta, other, dst)?.swap_remove(0))
+    }
+
+    /// Plans like [`adding`](Self::adding), for a destination that is the second operand too.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn onto<'s, 'd>(
+        arithmetic: &Arithmetic<U>,
+        src: impl Into<TensorView<'s, T>>,
+        beta: U::Factor,
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<Self>
+    where
+        T: 's,
+        U: 'd,
+    {
+        Ok(Self::candidates_onto(arithmetic, src, beta, dst)?.swap_remove(0))
+    }
+
+    /// The ways that the move can go, the one of [`new`](Self::new) first: each kernel, with tiles of the few shapes that promise most.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn candidates<'s, 'd>(
+        arithmetic: &Arithmetic<U>,
+        src: impl Into<TensorView<'s, T>>,
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<Vec<Self>>
+    where
+        T: 's,
+        U: 'd,
+    {
+        Self::planned(&arithmetic.operation::<T>(None), src.into(), Second::none(), dst.into())
+    }
+
+    /// The ways that the move can go, the one of [`onto`](Self::onto) first.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn candidates_onto<'s, 'd>(
+        arithmetic: &Arithmetic<U>,
+        src: impl Into<TensorView<'s, T>>,
+        beta: U::Factor,
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<Vec<Self>>
+    where
+        T: 's,
+        U: 'd,
+    {
+        let operation = arithmetic.operation::<T>(Some(beta));
+        Self::planned(&operation, src.into(), Second::destination(), dst.into())
+    }
+
+    /// The ways that the move can go, the one of [`adding`](Self::adding) first.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn candidates_adding<'s, 'o, 'd>(
+        arithmetic: &Arithmetic<U>,
+        src: impl Into<TensorView<'s, T>>,
+        beta: U::Factor,
+        other: impl Into<TensorView<'o, U>>,
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<Vec<Self>>
+    where
+        T: 's,
+        U: 'o + 'd,
+    {
+        let (operation, other) = (arithmetic.operation::<T>(Some(beta)), other.into());
+        Self::planned(&operation, src.into(), Second::numbers(&other), dst.into())
+    }
+
+    /// Plans for a factor and a summand of each index of an axis, which are in a table of pairs.
+    pub(crate) fn by_channel<'t, P: Number>(
+        arithmetic: &Arithmetic<U>,
+        src: TensorView<'_, T>,
+        table: TensorView<'t, P>,
+        dst: TensorViewMut<'_, U>,
+    ) -> Result<Vec<Self>> {
+        Self::planned(&arithmetic.by_channel::<T>(), src, Second::channels(&table), dst)
+    }
+
+    /// Computes `dst` of `src`, with the table that [`by_channel`](Self::by_channel) is for.
+    pub(crate) fn run_by_channel<P: Number>(
+        &self,
+        src: TensorView<'_, T>,
+        table: TensorView<'_, P>,
+        dst: TensorViewMut<'_, U>,
+    ) -> Result<()> {
+        self.run_with(src, Second::channels(&table), dst)
+    }
+
+    /// The plans for what is computed with a second operand, the best first.
+    fn planned(
+        operation: &Operation,
+        src: TensorView<'_, T>,
+        second: Second<'_>,
+        dst: TensorViewMut<'_, U>,
+    ) -> Result<Vec<Self>> {
+        let problem = problem(&src, second.other, &dst)?;
+        let plan = |swapped, starts, parts| ArithmeticPlan {
+            problem,
+            swapped,
+            starts,
+            parts,
+            types: PhantomData,
+        };
+        if problem.src.layout.is_empty() {
+            return Ok(vec![plan(false, [0; 3], Vec::new())]);
+        }
+        let operands = problem.operands();
+        let swapped = problem.swapped(operation).filter(|(swapped, _)| {
+            swapped.other_is_like_destination() && !operands.other_is_like_destination()
+        });
+        let is_swapped = swapped.is_some();
+        let (operands, operation) = swapped.unwrap_or((operands, *operation));
+        let ways = ways(&operands, &operation, src.device().facts());
+        Ok(ways.into_iter().map(|parts| plan(is_swapped, operands.starts, parts)).collect())
+    }
+
+    /// The names of the kernels that the plan launches, in order.
+    pub fn kernel_names(&self) -> Vec<&'static str> {
+        self.parts.iter().map(|part| part.launch.entry.name).collect()
+    }
+
+    /// Computes `dst` of `src`, both laid out as the plan was made for.
+    ///
+    /// The work is queued on the tensors' device; reading a tensor back waits for it.
+    ///
+    /// # Errors
+    /// [`Error::PlanMismatch`] for other layouts, or a plan that adds a second operand, [`Error::TensorShapeMismatch`],
+    /// [`Error::DeviceMismatch`] for tensors on two devices, and what the device reports.
+    pub fn run<'s, 'd>(
+        &self,
+        src: impl Into<TensorView<'s, T>>,
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<()>
+    where
+        T: 's,
+        U: 'd,
+    {
+        self.run_with(src.into(), Second::none(), dst.into())
+    }
+
+    /// Computes `dst` of `src` and the second operand, all laid out as the plan was made for.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), but for a plan that adds none.
+    pub fn run_adding<'s, 'o, 'd>(
+        &self,
+        src: impl Into<TensorView<'s, T>>,
+        other: impl Into<TensorView<'o, U>>,
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<()>
+    where
+        T: 's,
+        U: 'o + 'd,
+    {
+        let other = other.into();
+        self.run_with(src.into(), Second::numbers(&other), dst.into())
+    }
+
+    /// Adds to `dst`, times the plan's factor, what is computed of `src`: [`run_adding`](Self::run_adding) where `dst` is the second operand too.
+    ///
+    /// # Errors
+    /// As [`run_adding`](Self::run_adding).
+    pub fn run_onto<'s, 'd>(
+        &self,
+        src: impl Into<TensorView<'s, T>>,
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<()>
+    where
+        T: 's,
+        U: 'd,
+    {
+        self.run_with(src.into(), Second::destination(), dst.into())
+    }
+
+    /// Computes `dst` of `src` and a second operand, if the plan was made for memories like these.
+    fn run_with(
+        &self,
+        src: TensorView<'_, T>,
+        second: Second<'_>,
+        dst: TensorViewMut<'_, U>,
+    ) -> Result<()> {
+        let actual = problem(&src, second.other, &dst)?;
+        if !self.problem.serves(&actual) {
+            let (planned, actual) = (self.problem.to_string(), actual.to_string());
+            return Err(Error::PlanMismatch { planned, actual });
+        }
+        let (of_second, second) = second.memory.unwrap_or((dst.device(), dst.address()));
+        let addresses = [src.address(), dst.address(), second];
+        across(src.device(), dst.device(), |_| {
+            across(of_second, dst.device(), |device| {
+                // SAFETY: all elements of the views, which lie in live memory, of which that of `dst` is borrowed exclusively. Where that is the second
+                // operand too, each element is loaded and stored by one thread, in this order.
+                unsafe { self.launch(device, addresses) }
+            })
+        })
+    }
+
+    /// Launches everything, for elements `[0, …, 0]` at these addresses.
+    ///
+    /// # Safety
+    /// The plan was made for memories like these, which live on the device; that of the destination is exclusive.
+    unsafe fn launch(&self, device: &Device, addresses: [u64; 3]) -> Result<()> {
+        let of_other = match &self.problem.other {
+            Other::Numbers(other) | Other::Channels(other) => other.element_bytes,
+            Other::None | Other::Destination => size_of::<U>(),
+        };
+        let bytes = [size_of::<T>(), size_of::<U>(), of_other];
+        let addresses = match (self.swapped, addresses) {
+            (true, [src, dst, other]) => [other, dst, src],
+            (false, addresses) => addresses,
+        };
+        let start = |side: usize| {
+            let behind = self.starts[side] * bytes[side] as isize;
+            addresses[side].wrapping_add_signed(behind as i64)
+        };
+        let [src, dst, other] = [SRC, DST, OTHER].map(start);
+        self.parts.iter().try_for_each(|part| {
+            let mut launch = part.launch.clone();
+            launch.params = launch.params.with(OTHER_FIELD, other.wrapping_add(part.other));
+            // SAFETY: the caller's obligations.
+            unsafe { device.launch(&launch, [src, dst]) }
+        })
+    }
+}
+
+/// What the plan will do: the kernels by name, with their grids.
+impl<T, U> fmt::Display for ArithmeticPlan<T, U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.problem)?;
+        self.parts.iter().try_for_each(|Part { launch, .. }| {
+            let (name, grid, block) = (launch.entry.name, launch.grid, launch.block);
+            write!(f, " {name} on {grid:?} blocks of {block:?} threads")
+        })
+    }
+}

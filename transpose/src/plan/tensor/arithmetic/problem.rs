@@ -1,0 +1,104 @@
+//! What a plan is made for: how the memories are laid out.
+
+use super::operands::{Operand, Operands, Other};
+use crate::Result;
+use crate::arithmetic::Number;
+use crate::plan::problem::alignment;
+use crate::plan::tensor::require_same_shape;
+use crate::tensor::{TensorView, TensorViewMut};
+use kernel_abi::arithmetic::{Operation, flags};
+use std::fmt;
+
+/// All that a plan depends on beside the device and what is computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Problem {
+    pub src: Operand,
+    pub dst: Operand,
+    pub other: Other,
+}
+
+impl Problem {
+    /// Whether a plan made for this problem can be run on the other: see [`TensorProblem::serves`](crate::plan::tensor::TensorProblem::serves).
+    pub fn serves(&self, actual: &Self) -> bool {
+        let serves = |planned: &Operand, actual: &Operand| {
+            let strides = |operand: &Operand| {
+                (operand.layout.shape().to_vec(), operand.layout.strides().to_vec())
+            };
+            strides(planned) == strides(actual) && actual.align >= planned.align
+        };
+        let others = match (&self.other, &actual.other) {
+            (Other::None, Other::None) | (Other::Destination, Other::Destination) => true,
+            (Other::Numbers(planned), Other::Numbers(actual))
+            | (Other::Channels(planned), Other::Channels(actual)) => serves(planned, actual),
+            _ => false,
+        };
+        others && serves(&self.src, &actual.src) && serves(&self.dst, &actual.dst)
+    }
+
+    /// The move as kernels see it.
+    pub fn operands(&self) -> Operands {
+        Operands::of(&self.src, &self.dst, &self.other)
+    }
+
+    /// The same sum with its operands in the other order, if they have the same format.
+    pub fn swapped(&self, operation: &Operation) -> Option<(Operands, Operation)> {
+        let Other::Numbers(other) = self.other else { return None };
+        // Only the source can be conjugated.
+        if operation.src != operation.dst || operation.flags & flags::CONJUGATE != 0 {
+            return None;
+        }
+        let Operation { alpha, alpha_im, beta, beta_im, .. } = *operation;
+        let swapped = Operation {
+            alpha: beta,
+            alpha_im: beta_im,
+            beta: alpha,
+            beta_im: alpha_im,
+            ..*operation
+        };
+        Some((Operands::of(&other, &self.dst, &Other::Numbers(self.src)), swapped))
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Problem { src, dst, other } = self;
+        write!(
+            f,
+            "{:?} elements of {} bytes, {:?} apart, to elements of {} bytes, {:?} apart",
+            src.layout.shape(),
+            src.element_bytes,
+            src.layout.strides(),
+            dst.element_bytes,
+            dst.layout.strides()
+        )?;
+        match other {
+            Other::None => Ok(()),
+            Other::Destination => write!(f, ", added to what is there"),
+            Other::Numbers(other) => {
+                write!(f, ", and others {:?} apart", other.layout.strides())
+            }
+            Other::Channels(table) => {
+                write!(f, ", channels {:?} apart", table.layout.strides())
+            }
+        }
+    }
+}
+
+/// How a view's elements lie.
+pub(super) fn operand<E: Number>(view: &TensorView<'_, E>) -> Operand {
+    let (layout, align) = (*view.layout(), alignment(view.address()));
+    Operand { layout, element_bytes: size_of::<E>(), align }
+}
+
+/// The problem of a source, a destination and perhaps a second operand of the same shape.
+pub(super) fn problem<T: Number, U: Number>(
+    src: &TensorView<'_, T>,
+    other: Other,
+    dst: &TensorViewMut<'_, U>,
+) -> Result<Problem> {
+    require_same_shape(src.layout(), dst.layout())?;
+    if let Other::Numbers(other) | Other::Channels(other) = &other {
+        require_same_shape(&other.layout, dst.layout())?;
+    }
+    Ok(Problem { src: operand(src), dst: operand(&dst.view()), other })
+}

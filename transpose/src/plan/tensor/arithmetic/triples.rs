@@ -1,0 +1,74 @@
+//! The planner of `compute_triples`: pixels of three channels, which lie together on one side, and planes of pixels on the other.
+
+use super::operands::{Axis, DST, Operands, Other, SRC};
+use super::pixels::{are_channels, divided};
+use super::{Part, entry};
+use crate::divide::TOO_LARGE;
+use crate::launch::{Fields, Launch};
+use kernel_abi::arithmetic::{COMPUTE_TRIPLES, ComputeTriples, Operation, TRIPLE_THREADS};
+
+/// The launch; `None` where the kernel does not serve.
+pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part> {
+    let bytes = [SRC, DST].map(|side| operands.bytes[side]);
+    if bytes.iter().any(|&bytes| bytes > 4)
+        || matches!(operands.other, Other::Numbers(_) | Other::Destination)
+    {
+        return None;
+    }
+    let (channel, mut pixel, others) = triples(operands)?;
+    if operands.has_channels() && !are_channels(&channel, others.iter().chain([&pixel])) {
+        return None;
+    }
+    let unit = operands.unit();
+    // The side of planes, and the other one.
+    let (planes, together) = if pixel.strides[SRC] == 1 { (SRC, DST) } else { (DST, SRC) };
+    let of_planes: Vec<Axis> = others.iter().copied().chain([channel]).collect();
+    let whole = pixel.length.is_multiple_of(unit)
+        && operands.start_on_units(&of_planes, &[planes])
+        && operands.start_on_units(&others, &[together]);
+    if !whole {
+        return None;
+    }
+    pixel.length /= unit;
+    pixel.strides = pixel.strides.map(|stride| stride * unit as isize);
+    let axes: Vec<Axis> = [pixel].into_iter().chain(others).collect();
+    let units = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
+    let plane = |side: usize| if side == planes { channel.strides[side] as u64 } else { 0 };
+    let params = ComputeTriples {
+        operation: *operation,
+        axes: divided(&axes)?,
+        count: axes.len() as u64,
+        units: units as u64,
+        src_plane: plane(SRC),
+        dst_plane: plane(DST),
+    };
+    let launch = Launch {
+        entry: entry(&COMPUTE_TRIPLES, bytes[SRC]),
+        grid: [units.div_ceil(TRIPLE_THREADS as usize) as u32, 1, 1],
+        block: [TRIPLE_THREADS, 1, 1],
+        dynamic_shared_bytes: 0,
+        blocks_per_multiprocessor: 0,
+        evict_last: true,
+        cooperative: false,
+        offsets: [0, 0],
+        params: Fields::of(&params),
+    };
+    (units < TOO_LARGE - TRIPLE_THREADS as usize).then_some(Part { launch, other: 0 })
+}
+
+/// The axis of channels, that of pixels, and the others, if there are three channels, which lie together on one side and are planes on the other.
+fn triples(operands: &Operands) -> Option<(Axis, Axis, Vec<Axis>)> {
+    let numbered = || operands.axes.iter().enumerate();
+    let lies = |axis: &Axis, side: usize, stride: isize| axis.strides[side] == stride;
+    let pair = |channel: &Axis, pixel: &Axis| {
+        [(SRC, DST), (DST, SRC)].into_iter().any(|(together, planes)| {
+            lies(channel, together, 1) && lies(pixel, together, 3) && lies(pixel, planes, 1)
+        })
+    };
+    numbered().filter(|(_, axis)| axis.length == 3).find_map(|(c, channel)| {
+        let (p, pixel) = numbered().find(|&(p, pixel)| p != c && pair(channel, pixel))?;
+        let others = numbered().filter(|&(at, _)| at != c && at != p).map(|(_, axis)| *axis);
+        let is_plane = channel.strides[if pixel.strides[SRC] == 1 { SRC } else { DST }] > 0;
+        is_plane.then(|| (*channel, *pixel, others.collect()))
+    })
+}
