@@ -71,13 +71,14 @@ pub fn start(processes: usize) -> Result<()> {
     Ok(())
 }
 
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 14] = [
     Column::number("rows", "rows", 6),
     Column::number("cols", "cols", 6),
     Column::number("element_bytes", "bytes", 2),
     Column::text("split", "split", 6),
     Column::number("processes", "processes", 1),
     Column::text("transport", "transport", 8),
+    Column::number("lanes", "lanes", 1),
     Column::number("link_bytes", "sent, bytes", 10),
     Column::number("device_bytes", "memory, bytes", 10),
     Column::number("extra_bytes", "of it extra", 8),
@@ -227,6 +228,7 @@ impl Part<'_> {
             split.name().into(),
             world.size().into(),
             transport.into(),
+            self.transport.lanes().into(),
             (sent as u64).into(),
             (self.most((shards + extra) as f64)? as u64).into(),
             (self.most(extra as f64)? as u64).into(),
