@@ -4,8 +4,9 @@
 //! together from the columns of what is held. What a segment has before its first whole unit and behind its last is moved word by word, a
 //! thread for each end. So no byte beside the tile is accessed: it may be another block's.
 //!
-//! A thread moves the same unit of every so many segments. Where those start alike on a unit, it finds out once for all of them where the unit's
-//! words are held.
+//! A thread that loads has several units of one segment in flight, and finds out once for all of them where the segment starts and is held. A thread that
+//! stores does so with a few units of a segment, the same ones of every so many segments: where those start alike on a unit, it finds out once where
+//! the words are held.
 
 use super::segments::all_in_flight;
 use super::units::{ahead, hold_vector, size, Word};
