@@ -26,9 +26,6 @@ pub const MOST_DIGITS: usize = 6;
 /// Threads of a block of [`BOXES`].
 pub const BOX_THREADS: u32 = 256;
 
-/// The bit of an entry of [`BOXES`]' table of words that says that there is a gap. Others say how far from a stretch's first word a word is.
-pub const GAP: u32 = 1 << 15;
-
 /// Boxes that a block of [`BOXES`] moves at most.
 pub const MOST_TURNS: u32 = 8;
 
@@ -165,8 +162,6 @@ params! {
         each,
         /// Of which of the axes that a box has a part of: the first, the second, or none.
         of,
-        /// How many indices of that axis each stands for, as a packed divisor.
-        per,
     }
 
     /// An axis of which each box has a part.
@@ -195,29 +190,8 @@ params! {
         source_words: Digits,
         /// The destination's stretches: where each starts, and its first word in shared memory.
         targets: Digits,
-        /// The words of a stretch of the destination, or its [runs](Self::run): where each is in shared memory, beside its stretch's first. If there
-        /// are [gaps](Self::gapped), the divisors are steps in the destination, and the fields for the outside say how many indices there are.
+        /// The words of a stretch of the destination, or its [runs](Self::run): where each is in shared memory, beside its stretch's first.
         target_words: Digits,
-        /// Words of a piece of a stretch of the destination: the targets are pieces, of which the last may be shorter.
-        piece: u64,
-        /// How many pieces a stretch of a whole box has, as a packed divisor: 1 but for words of less than 4 bytes.
-        pieces: u64,
-        /// How many targets there are before the next piece of the same stretch, as a packed divisor.
-        before: u64,
-        /// How many targets there are that have the same last digit, as a packed divisor: a column of targets, as it were, where those that differ in
-        /// the last digit alone are a row.
-        stretches: u64,
-        /// Words of the destination from one index of the last digit of a target to the next.
-        outside: u64,
-        /// Bytes of shared memory from one to the next.
-        inside: u64,
-        /// How many targets of a row are stored at a time, as a packed divisor.
-        along: u64,
-        /// Of how many rows.
-        down: u64,
-        /// Words of the gap that follows a stretch's last word, if stretches of the destination have gaps, which nothing is stored to; else 0. Words are
-        /// stored singly then.
-        gapped: u64,
         /// Bytes that lie together on both sides, at least 4, as a packed divisor: stretches of the destination are gathered run by run, in units of
         /// 4 bytes, or 8 where that is not more than a run. 0 if they are gathered word by word.
         run: u64,
@@ -233,9 +207,10 @@ params! {
         cols: u64,
         /// Words, or runs, of a stretch of the destination that a whole box has: entries of the last table.
         places: u64,
-        /// How many lanes store a stretch of the destination, as a power of two; if words are stored [singly](Self::singly), as a packed divisor.
+        /// How many lanes store a stretch of the destination, as a power of two.
         lanes: u64,
-        /// Whether words of less than 4 bytes are stored one at a time (1), by any number of lanes, or by units of 4 bytes (0). Not with runs.
+        /// Whether words of less than 4 bytes are stored one at a time (1), neighbours by neighbouring lanes, whatever stretches they are of; else by
+        /// units of 4 bytes (0). Not with runs.
         singly: u64,
         /// Bytes of a unit that stretches of the destination start behind, at most.
         ahead: u64,

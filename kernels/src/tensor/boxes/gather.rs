@@ -3,13 +3,12 @@
 use super::place::Place;
 use super::tables::Tables;
 use crate::element::Element;
-use crate::global::{fetch_ends, fetch_sector};
-use crate::opaque::opaque;
+use crate::global::fetch_ends;
 use crate::shared::{load_u16, load_u32, load_u8, permute};
 use crate::tensor::axes::{divide, steps};
 use cuda_std::thread;
 use kernel_abi::fast::SECTOR;
-use kernel_abi::tensor::{Boxes, BOX_THREADS, GAP};
+use kernel_abi::tensor::{Boxes, BOX_THREADS};
 
 /// The bytes that a lane stores at a time.
 const fn unit<E>() -> u32 {
@@ -20,87 +19,21 @@ const fn unit<E>() -> u32 {
     }
 }
 
-/// A stretch of the destination, or a piece of one.
-struct Target<E> {
-    /// Where its first word is in shared memory.
-    start: u32,
-    /// Where that goes.
-    to: *mut E,
-    /// How many bytes it has, those of gaps as well.
-    bytes: u32,
-}
-
-/// The bytes of a stretch of the destination, up to its last word.
-#[inline(always)]
-fn whole<E>(params: &Boxes, place: &Place) -> u32 {
-    let size = size_of::<E>() as u32;
-    if size >= 4 {
-        return place.target_words * size;
-    }
-    (place.target_words - params.gapped as u32) * size
-}
-
-/// The target of a number in a box whose first word has `skew` bytes before it in its vector.
+/// Fetches the sectors that stretches of the destination start and end inside.
 ///
 /// # Safety
 /// Those of [`move_boxes`](super::move_boxes); a barrier separates this from what filled the tables.
 #[inline(always)]
-unsafe fn target<E: Element>(
-    dst: *mut E,
-    skew: u32,
-    params: &Boxes,
-    tables: Tables,
-    place: &Place,
-    number: u32,
-) -> Target<E> {
-    let size = size_of::<E>() as u32;
-    // SAFETY: entries of the tables.
-    let (entry, offset) = unsafe {
-        let entry = u32::load_shared(tables.starts + number * Tables::NARROW);
-        (entry, u64::load_shared(tables.targets + number * Tables::WIDE))
-    };
-    let to = dst.wrapping_byte_add(offset as usize);
-    let whole = whole::<E>(params, place);
-    if size >= 4 {
-        return Target { start: entry + skew, to, bytes: whole };
-    }
-    let piece = params.piece as u32 * size;
-    let bytes = (whole - (entry >> 16) * piece).min(piece);
-    Target { start: entry % (1 << 16) + skew, to, bytes }
-}
-
-/// Fetches the sectors that stretches of the destination start and end inside, and those that have gaps.
-///
-/// # Safety
-/// Those of [`move_boxes`](super::move_boxes); a barrier separates this from what filled the tables.
-#[inline(always)]
-pub unsafe fn fetch<E: Element>(dst: *mut E, params: &Boxes, tables: Tables, place: &Place) {
-    if size_of::<E>() < 4 && params.gapped != 0 {
-        // All sectors, eight lanes a stretch.
-        let mut number = opaque(thread::thread_idx_x()) / 8;
-        while number < place.targets {
-            // SAFETY: an entry of the table, and sectors that have words of the destination or gaps between them.
-            unsafe {
-                let Target { to, bytes, .. } = target(dst, 0, params, tables, place, number);
-                let past = to as u64 as u32 % SECTOR;
-                let mut at = opaque(thread::thread_idx_x()) % 8 * SECTOR;
-                while at < past + bytes {
-                    fetch_sector(to as u64 - past as u64 + at as u64);
-                    at += 8 * SECTOR;
-                }
-            }
-            number += BOX_THREADS / 8;
-        }
-        return;
-    }
-    let mut number = opaque(thread::thread_idx_x());
-    while number < place.targets {
+pub unsafe fn fetch<E: Element>(dst: *mut E, tables: Tables, place: &Place) {
+    let mut target = thread::thread_idx_x();
+    while target < place.targets {
         // SAFETY: an entry of the table, and the destination's words.
         unsafe {
-            let Target { to, bytes, .. } = target(dst, 0, params, tables, place, number);
-            fetch_ends(to as u64, bytes);
+            let offset = u64::load_shared(tables.targets + target * Tables::WIDE);
+            let to = dst.wrapping_byte_add(offset as usize);
+            fetch_ends(to as u64, place.target_words * size_of::<E>() as u32);
         }
-        number += BOX_THREADS;
+        target += BOX_THREADS;
     }
 }
 
@@ -116,26 +49,91 @@ pub unsafe fn gather<E: Element>(
     tables: Tables,
     place: &Place,
 ) {
-    // SAFETY: an entry of the tables.
-    let stretch = |number: u32| unsafe { target(dst, skew, params, tables, place, number) };
+    let bytes = place.target_words * size_of::<E>() as u32;
+    let stretch = |target: u32| {
+        // SAFETY: entries of the tables.
+        unsafe {
+            let start = u32::load_shared(tables.starts + target * Tables::NARROW) + skew;
+            let offset = u64::load_shared(tables.targets + target * Tables::WIDE);
+            (start, dst.wrapping_byte_add(offset as usize))
+        }
+    };
     // SAFETY: the caller's obligations.
     unsafe {
-        let mut unit = unit::<E>();
         if size_of::<E>() < 4 && params.singly != 0 {
-            // Of short stretches that start anywhere, units would leave most lanes idle.
-            return store_units::<E, true>(params, tables, place, stretch);
+            store_singly(params, tables, place, stretch);
+            return;
         }
+        let mut unit = unit::<E>();
         if size_of::<E>() >= 4 || params.run == 0 {
-            store_units::<E, false>(params, tables, place, stretch);
+            store_units(params, tables, place.targets, bytes, stretch);
         } else if (params.run as u32) < 8 {
-            store_runs::<E, 1>(params, tables, place.targets, stretch);
+            store_runs::<E, 1>(params, tables, place.targets, bytes, stretch);
         } else {
             unit = 8;
-            store_runs::<E, 2>(params, tables, place.targets, stretch);
+            store_runs::<E, 2>(params, tables, place.targets, bytes, stretch);
         }
-        let are_units = whole::<E>(params, place).is_multiple_of(unit) && params.ahead == 0;
+        let are_units = bytes.is_multiple_of(unit) && params.ahead == 0;
         if size_of::<E>() < 4 && !are_units {
-            store_ends(params, tables, place.targets, unit, stretch);
+            store_ends(params, tables, place.targets, [bytes, unit], stretch);
+        }
+    }
+}
+
+/// Stores word by word, neighbouring words by neighbouring lanes: of short stretches that start anywhere, units would leave most lanes idle.
+///
+/// # Safety
+/// Those of [`store_units`]; words are smaller than units, and stretches are not gathered run by run.
+#[inline(always)]
+unsafe fn store_singly<E: Element>(
+    params: &Boxes,
+    tables: Tables,
+    place: &Place,
+    stretch: impl Fn(u32) -> (u32, *mut E),
+) {
+    let digit = &params.targets.digits[0];
+    if params.targets.count <= 1 && place.targets != 0 {
+        // Each stretch is as far from the one before: worked out in less time than looked up.
+        let (start, to) = stretch(0);
+        let (inside, outside) = (digit.inside as u32, digit.outside);
+        // SAFETY: the caller's obligations.
+        unsafe {
+            store_each_word(tables, place, |target| {
+                let to = to.wrapping_add(steps(target, outside) as usize);
+                (start + target * inside, to)
+            })
+        }
+    } else {
+        // SAFETY: the caller's obligations.
+        unsafe { store_each_word(tables, place, stretch) }
+    }
+}
+
+/// Stores a block's threads' words at a time of stretches that follow each other.
+///
+/// # Safety
+/// Those of [`store_singly`].
+#[inline(always)]
+unsafe fn store_each_word<E: Element>(
+    tables: Tables,
+    place: &Place,
+    stretch: impl Fn(u32) -> (u32, *mut E),
+) {
+    let words = place.target_words;
+    let (mut target, mut at) = (thread::thread_idx_x() / words, thread::thread_idx_x() % words);
+    let (down, along) = (BOX_THREADS / words, BOX_THREADS % words);
+    while target < place.targets {
+        let (start, to) = stretch(target);
+        // SAFETY: an entry of the table, a word of the image, and of the destination, which no other thread has.
+        unsafe {
+            let inside = load_u16(tables.places + at * 2);
+            E::load_shared(start + inside).store(to.wrapping_add(at as usize));
+        }
+        target += down;
+        at += along;
+        if at >= words {
+            at -= words;
+            target += 1;
         }
     }
 }
@@ -150,14 +148,15 @@ unsafe fn store_runs<E: Element, const WORDS: u32>(
     params: &Boxes,
     tables: Tables,
     targets: u32,
-    stretch: impl Fn(u32) -> Target<E>,
+    bytes: u32,
+    stretch: impl Fn(u32) -> (u32, *mut E),
 ) {
     let lanes = params.lanes as u32;
     let unit = WORDS * 4;
-    let first_unit = (opaque(thread::thread_idx_x()) & ((1 << lanes) - 1)) * unit;
-    let mut target = opaque(thread::thread_idx_x()) >> lanes;
+    let first_unit = (thread::thread_idx_x() & ((1 << lanes) - 1)) * unit;
+    let mut target = thread::thread_idx_x() >> lanes;
     while target < targets {
-        let Target { start, to, bytes } = stretch(target);
+        let (start, to) = stretch(target);
         // Counted from the start of the sector that the stretch starts in.
         let mut at = first_unit as i32 - (to as u64 as u32 % SECTOR) as i32;
         while at + unit as i32 <= bytes as i32 {
@@ -223,75 +222,46 @@ unsafe fn load_bytes<const WORDS: u32>(address: u32, count: u32) -> u64 {
     }
 }
 
-/// Stores whole units, or single words if `SINGLY`. A thread has the same units of some stretches, and looks up once where their words are for all
-/// stretches that start alike on a unit.
+/// Stores whole units. A thread has the same units of some stretches, and looks up once where their words are for all stretches that start
+/// alike on a unit.
 ///
 /// # Safety
-/// Those of [`gather`]; `stretch` gives the box's targets, which have no gaps unless it is single words that are stored.
+/// Those of [`gather`]; `stretch` gives where a stretch's first word is in shared memory, and its first of `bytes` bytes of the destination.
 #[inline(always)]
-unsafe fn store_units<E: Element, const SINGLY: bool>(
+unsafe fn store_units<E: Element>(
     params: &Boxes,
     tables: Tables,
-    place: &Place,
-    stretch: impl Fn(u32) -> Target<E>,
+    targets: u32,
+    bytes: u32,
+    stretch: impl Fn(u32) -> (u32, *mut E),
 ) {
-    let unit = Places::unit::<E, SINGLY>();
-    let thread = opaque(thread::thread_idx_x());
     let lanes = params.lanes as u32;
-    let (first, lane, next) = if SINGLY {
-        // Any number of lanes, so that few are idle.
-        let (first, lane) = divide(thread, params.lanes);
-        (first, lane, lanes)
-    } else {
-        (thread >> lanes, thread & ((1 << lanes) - 1), 1 << lanes)
-    };
-    // Rows of targets: those of one differ in the last digit alone, and are as far from each other as their neighbours.
-    let (first_row, first) = divide(first, params.along);
-    let (down, along) = (params.down as u32, params.along as u32);
-    let rows = params.stretches as u32;
-    let (cols, _) = divide(place.targets, params.stretches);
-    // A thread that is one too many.
-    if first_row >= down {
+    let first = thread::thread_idx_x() >> lanes;
+    let every = BOX_THREADS >> lanes;
+    if first >= targets {
         return;
     }
-    let step = steps(along, params.outside).wrapping_mul(size_of::<E>() as u64);
-    let even = step.is_multiple_of(unit as u64);
-    let from = lane * unit;
+    // One digit: each step is as long as the others.
+    let digit = &params.targets.digits[0];
+    let step = steps(every, digit.outside).wrapping_mul(size_of::<E>() as u64);
+    let even = params.targets.count <= 1 && step.is_multiple_of(unit::<E>() as u64);
+    let mut at = (thread::thread_idx_x() & ((1 << lanes) - 1)) * unit::<E>();
+    let next = unit::<E>() << lanes;
     if even {
-        let mut row = if first < cols { first_row } else { rows };
-        while row < rows {
-            let Target { start, to, bytes } = stretch(first * rows + row);
-            // Of pieces the last one may be shorter.
-            let last = match size_of::<E>() {
-                1 | 2 => stretch((cols - 1) * rows + row).bytes,
-                _ => bytes,
-            };
-            let mut at = from + ahead(to, unit);
-            while at + unit <= bytes {
-                let to = (start, to.wrapping_byte_add(at as usize));
-                let inside = along * params.inside as u32;
-                let cols = if at + unit <= last { cols } else { cols - 1 };
-                // SAFETY: entries of the table, words of the image, and of the destination, which no other thread has.
-                unsafe {
-                    store_evenly::<E, SINGLY>(tables, [first, along, cols], at, to, step, inside)
-                }
-                at += next * unit;
-            }
-            row += down;
+        let (start, to) = stretch(first);
+        at += ahead(to);
+        while at + unit::<E>() <= bytes {
+            let to = (start, to.wrapping_byte_add(at as usize));
+            let inside = every * digit.inside as u32;
+            // SAFETY: entries of the table, words of the image, and of the destination, which no other thread has.
+            unsafe { store_evenly(tables, [first, every, targets], at, to, step, inside) }
+            at += next;
         }
     } else {
-        let whole = whole::<E>(params, place);
-        let piece = params.piece as u32 * size_of::<E>() as u32;
-        let longest = if size_of::<E>() < 4 { whole.min(piece) } else { whole };
-        let first = first_row * along + first;
-        let mut at = from;
-        while at + unit <= longest {
+        while at + unit::<E>() <= bytes {
             // SAFETY: entries of the tables, words of the image, and of the destination, which no other thread has.
-            unsafe {
-                let all = [first, along * down, place.targets];
-                store_each::<E, SINGLY>(tables, all, at, &stretch)
-            }
-            at += next * unit;
+            unsafe { store_each(tables, [first, every, targets], [at, bytes], &stretch) }
+            at += next;
         }
     }
 }
@@ -302,35 +272,28 @@ unsafe fn store_units<E: Element, const SINGLY: bool>(
 /// # Safety
 /// Those of [`store_units`].
 #[inline(always)]
-unsafe fn store_evenly<E: Element, const SINGLY: bool>(
+unsafe fn store_evenly<E: Element>(
     tables: Tables,
     [first, every, targets]: [u32; 3],
     at: u32,
-    (start, mut to): (u32, *mut E),
+    (mut start, mut to): (u32, *mut E),
     step: u64,
     inside: u32,
 ) {
+    let mut target = first;
     // SAFETY: the caller's obligations.
     unsafe {
-        let Some(mut places) = Places::of::<E, SINGLY>(tables, at) else { return };
-        places = places.behind(start);
-        let mut target = first;
-        // By fours: the same for all lanes is how much further on they are.
-        while target + 3 * every < targets {
-            let again = |turn: u32| to.wrapping_byte_add((turn as u64 * step) as usize);
-            places.store_unit::<E, SINGLY>(to, 0);
-            places.store_unit::<E, SINGLY>(again(1), inside);
-            places.store_unit::<E, SINGLY>(again(2), 2 * inside);
-            places.store_unit::<E, SINGLY>(again(3), 3 * inside);
-            target += 4 * every;
-            places = places.behind(4 * inside);
-            to = again(4);
+        let places = Places::of::<E>(tables, at);
+        // By twos: of what a stretch takes, half is to count.
+        while target + every < targets {
+            places.store_unit(to, start);
+            places.store_unit(to.wrapping_byte_add(step as usize), start + inside);
+            target += 2 * every;
+            start += 2 * inside;
+            to = to.wrapping_byte_add(2 * step as usize);
         }
-        while target < targets {
-            places.store_unit::<E, SINGLY>(to, 0);
-            target += every;
-            places = places.behind(inside);
-            to = to.wrapping_byte_add(step as usize);
+        if target < targets {
+            places.store_unit(to, start);
         }
     }
 }
@@ -340,35 +303,32 @@ unsafe fn store_evenly<E: Element, const SINGLY: bool>(
 /// # Safety
 /// Those of [`store_units`].
 #[inline(always)]
-unsafe fn store_each<E: Element, const SINGLY: bool>(
+unsafe fn store_each<E: Element>(
     tables: Tables,
     [first, every, targets]: [u32; 3],
-    at: u32,
-    stretch: &impl Fn(u32) -> Target<E>,
+    [at, bytes]: [u32; 2],
+    stretch: &impl Fn(u32) -> (u32, *mut E),
 ) {
-    let unit = Places::unit::<E, SINGLY>();
-    let (mut places, mut known) = (None, u32::MAX);
+    let (mut places, mut known) = (Places([0; 4]), u32::MAX);
     let mut target = first;
     while target < targets {
-        let Target { start, to, bytes } = stretch(target);
-        let ahead = ahead(to, unit);
+        let (start, to) = stretch(target);
+        let ahead = ahead(to);
         let from = at + ahead;
-        if from + unit <= bytes {
+        if from + unit::<E>() <= bytes {
             // SAFETY: the caller's obligations.
             unsafe {
                 if ahead != known {
-                    (places, known) = (Places::of::<E, SINGLY>(tables, from), ahead);
+                    (places, known) = (Places::of::<E>(tables, from), ahead);
                 }
-                if let Some(places) = places {
-                    places.store_unit::<E, SINGLY>(to.wrapping_byte_add(from as usize), start)
-                }
+                places.store_unit(to.wrapping_byte_add(from as usize), start)
             }
         }
         target += every;
     }
 }
 
-/// Stores what stretches have before their first whole unit and behind their last: a lane a word, so that those of a sector are stored together.
+/// Stores what stretches have before their first whole unit and behind their last, word by word: a thread one end of a stretch.
 ///
 /// # Safety
 /// Those of [`store_units`]; words are smaller than units.
@@ -377,24 +337,17 @@ unsafe fn store_ends<E: Element>(
     params: &Boxes,
     tables: Tables,
     targets: u32,
-    unit: u32,
-    stretch: impl Fn(u32) -> Target<E>,
+    [bytes, unit]: [u32; 2],
+    stretch: impl Fn(u32) -> (u32, *mut E),
 ) {
     let size = size_of::<E>() as u32;
-    // Lanes for either end: words of a unit.
-    let lanes = unit / size;
-    let lane = opaque(thread::thread_idx_x()) & (2 * lanes - 1);
-    let mut number = opaque(thread::thread_idx_x()) / (2 * lanes);
-    while number < targets {
-        let Target { start, to, bytes } = stretch(number);
+    let mut number = thread::thread_idx_x();
+    while number < 2 * targets {
+        let (start, to) = stretch(number / 2);
         let ahead = ((to as u64 as u32).wrapping_neg() % unit).min(bytes);
         let behind = ahead + (bytes - ahead) / unit * unit;
-        let (at, end) = if lane < lanes {
-            (lane * size, ahead)
-        } else {
-            (behind + (lane - lanes) * size, bytes)
-        };
-        if at < end {
+        let (mut at, end) = if number.is_multiple_of(2) { (0, ahead) } else { (behind, bytes) };
+        while at < end {
             let (entry, past) =
                 if params.run == 0 { (at / size, 0) } else { divide(at, params.run) };
             // SAFETY: an entry of the table, a word of the image, and of the destination, which no other thread has.
@@ -402,19 +355,20 @@ unsafe fn store_ends<E: Element>(
                 let place = load_u16(tables.places + entry * 2) + past;
                 E::load_shared(start + place).store(to.wrapping_byte_add(at as usize));
             }
+            at += size;
         }
-        number += BOX_THREADS / (2 * lanes);
+        number += BOX_THREADS;
     }
 }
 
 /// The bytes of a stretch of the destination before its first whole unit.
 #[inline(always)]
-fn ahead<E>(to: *mut E, unit: u32) -> u32 {
-    // A word is a unit.
-    if size_of::<E>() as u32 == unit {
+fn ahead<E>(to: *mut E) -> u32 {
+    // A word of 4 bytes or more is a unit.
+    if size_of::<E>() >= 4 {
         0
     } else {
-        (to as u64 as u32).wrapping_neg() % unit
+        (to as u64 as u32).wrapping_neg() % unit::<E>()
     }
 }
 
@@ -423,40 +377,23 @@ fn ahead<E>(to: *mut E, unit: u32) -> u32 {
 struct Places([u32; 4]);
 
 impl Places {
-    /// Bytes of a unit, or of a single word.
-    #[inline(always)]
-    const fn unit<E, const SINGLY: bool>() -> u32 {
-        if SINGLY {
-            size_of::<E>() as u32
-        } else {
-            unit::<E>()
-        }
-    }
-
-    /// Those of the unit that starts `from` bytes behind a stretch's start; none of a gap.
+    /// Those of the unit that starts `from` bytes behind a stretch's start.
     ///
     /// # Safety
     /// A barrier separates this from what filled the tables; the unit is inside the stretch.
     #[inline(always)]
-    unsafe fn of<E, const SINGLY: bool>(tables: Tables, from: u32) -> Option<Self> {
+    unsafe fn of<E>(tables: Tables, from: u32) -> Self {
         let size = size_of::<E>() as u32;
         let entries = tables.places + from / size * 2;
         let of = |i: u32| {
-            if i * size < Self::unit::<E, SINGLY>() {
+            if i * size < unit::<E>() {
                 // SAFETY: the caller's obligations.
                 unsafe { load_u16(entries + i * 2) }
             } else {
                 0
             }
         };
-        let places = Places([of(0), of(1), of(2), of(3)]);
-        (!SINGLY || places.0[0] & GAP == 0).then_some(places)
-    }
-
-    /// As many bytes further on.
-    #[inline(always)]
-    fn behind(self, bytes: u32) -> Self {
-        Places(self.0.map(|place| place + bytes))
+        Places([of(0), of(1), of(2), of(3)])
     }
 
     /// Stores the unit of a stretch that starts there in shared memory.
@@ -464,18 +401,18 @@ impl Places {
     /// # Safety
     /// All the words are the stretch's, and `to` is where they go, which no other thread stores to.
     #[inline(always)]
-    unsafe fn store_unit<E: Element, const SINGLY: bool>(self, to: *mut E, start: u32) {
+    unsafe fn store_unit<E: Element>(self, to: *mut E, start: u32) {
         let Places([a, b, c, d]) = self;
         // SAFETY: the caller's obligations; a unit is aligned.
         unsafe {
             match size_of::<E>() {
-                1 if !SINGLY => {
+                1 => {
                     let (a, b) = (load_u8(start + a), load_u8(start + b));
                     let (c, d) = (load_u8(start + c), load_u8(start + d));
                     let four = permute(permute(a, b, 0x40), permute(c, d, 0x40), 0x5410);
                     (to as *mut u32).write(four)
                 }
-                2 if !SINGLY => {
+                2 => {
                     let (a, b) = (load_u16(start + a), load_u16(start + b));
                     (to as *mut u32).write(permute(a, b, 0x5410))
                 }

@@ -4,7 +4,6 @@ use super::place::Place;
 use super::tables::{Stretch, Tables};
 use crate::element::{Element, B16};
 use crate::global::load_vector;
-use crate::opaque::opaque;
 use crate::tensor::axes::{divide, unrolled};
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
@@ -23,31 +22,30 @@ const NOTHING: u32 = u32::MAX;
 /// image held.
 #[inline(always)]
 pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: &Place) {
-    let width = params.vectors as u32;
-    // The next vector of a thread is so many stretches further down, and so many vectors along.
-    let (down, along) = divide(BOX_THREADS, params.vectors);
+    let all = place.sources * params.vectors as u32;
+    // A vector's stretch, and how far from the first of the stretch it is.
+    let vector = |number: u32| {
+        let (row, vector) = divide(number, params.vectors);
+        // SAFETY: an entry of the table.
+        (unsafe { Stretch::load_shared(tables.stretch(row)) }, vector * VECTOR)
+    };
     let mut all_inside = true;
-    let (mut row, mut vector) = divide(opaque(thread::thread_idx_x()), params.vectors);
-    while row < place.sources {
+    let mut first = thread::thread_idx_x();
+    while first < all {
         // What is loaded is not looked at before all of it is on its way.
         let mut held = [B16::ANY; IN_FLIGHT];
         let mut holds = [NOTHING; IN_FLIGHT];
         unrolled! { K in [0 1 2 3] of IN_FLIGHT => {
+            let number = first + K as u32 * BOX_THREADS;
             // Of a block's last vectors no thread has one: then no warp does anything.
-            if row < place.sources {
-                // SAFETY: an entry of the table.
-                let stretch = unsafe { Stretch::load_shared(tables.stretch(row)) };
-                let at = vector * VECTOR;
+            if number < all {
+                let (stretch, at) = vector(number);
                 all_inside &= stretch.is_inside;
                 if at < stretch.end && stretch.is_inside {
                     // SAFETY: a vector between the source's words.
                     held[K] = unsafe { load_vector(stretch.from + at as u64) };
                     holds[K] = stretch.hold + at;
                 }
-            }
-            (row, vector) = (row + down, vector + along);
-            if vector >= width {
-                (row, vector) = (row + 1, vector - width);
             }
         } }
         unrolled! { K in [0 1 2 3] of IN_FLIGHT => {
@@ -56,6 +54,7 @@ pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
                 unsafe { hold(held[K], holds[K], params.by_vectors) }
             }
         } }
+        first += IN_FLIGHT as u32 * BOX_THREADS;
     }
     if all_inside {
         return;
@@ -63,12 +62,9 @@ pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
     // The stretches that the source starts and ends in.
     let lowest = src.wrapping_add(params.lowest);
     let words = [lowest, lowest.wrapping_add(params.reach)];
-    let mut number = opaque(thread::thread_idx_x());
-    while number < place.sources * width {
-        let (row, vector) = divide(number, params.vectors);
-        // SAFETY: an entry of the table.
-        let stretch = unsafe { Stretch::load_shared(tables.stretch(row)) };
-        let at = vector * VECTOR;
+    let mut number = thread::thread_idx_x();
+    while number < all {
+        let (stretch, at) = vector(number);
         if !stretch.is_inside && at < stretch.end {
             // SAFETY: this thread's vector of the image, and words between the source's.
             unsafe {

@@ -19,14 +19,6 @@
 //! together on both sides, in *runs* of 4 bytes and more, a table of runs serves as well as one of words, and is shorter, so that stretches may be
 //! longer. Then 4 bytes, or 8, are what is left of a run and the start of the next, each of them cut out of two or three words of shared memory.
 //!
-//! # Stretches of the destination that are long, or short
-//! A stretch that has more words than a table should have is stored in *pieces*, for all of which the one table says where words are. The *targets* that
-//! `h` counts are pieces then, or else stretches. Those that differ in the last digit of `h` alone are as far from each other as their neighbours, on either
-//! side: a thread looks up once where the words of its unit are, and then takes steps.
-//!
-//! Short stretches of narrow words that start anywhere are stored word by word, by as many lanes as a stretch has words. Gaps between them, within a
-//! sector, may be part of a stretch: the table says so ([`GAP`](kernel_abi::tensor::GAP)), and nothing is stored there.
-//!
 //! # A block's boxes
 //! A block moves several boxes. What tables say is the same for all of them; where each box starts is found out once, by a lane for each. While a
 //! box is gathered, where the next one's stretches lie is worked out, so that the threads that load vectors look up an entry and no more.
@@ -50,7 +42,6 @@ mod tables;
 use super::tensor_entry;
 use crate::element::{Element, B16};
 use crate::launch::never_more_registers;
-use crate::opaque::opaque;
 use cuda_std::thread;
 use gather::{fetch, gather};
 use kernel_abi::fast::VECTOR;
@@ -73,48 +64,44 @@ unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Boxes, bas
     unsafe {
         tables.fill::<E>(params, base);
         thread::sync_threads();
-        let tell = |place: Place| {
-            let base = opaque(base);
-            let tables = Tables::of(params, base);
-            tables.tell_stretches::<E>(src as u64, from(&place), params, base, &place)
-        };
-        tell(tables.place(0));
-        let mut turn = 0;
+        let mut place = tables.place(0);
+        tables.tell_stretches::<E>(src as u64, from(&place), params, base, &place);
+        let (mut turn, mut number) = (0, thread::block_idx_x());
         loop {
             thread::sync_threads();
-            {
-                let tables = Tables::of(params, opaque(base));
-                let place = tables.place(turn);
-                if params.fetch != 0 {
-                    fetch(dst.wrapping_add(place.to as usize), params, tables, &place);
-                }
-                load::<E>(src as u64, params, tables, &place);
+            if params.fetch != 0 {
+                fetch(dst.wrapping_add(place.to as usize), tables, &place);
             }
+            load::<E>(src as u64, params, tables, &place);
             thread::sync_threads();
-            let is_last = thread::block_idx_x() + (turn + 1) * thread::grid_dim_x() >= boxes;
-            if !is_last {
-                tell(tables.place(turn + 1));
+            let this = place;
+            number += thread::grid_dim_x();
+            turn += 1;
+            if number < boxes {
+                place = tables.place(turn);
+                tables.tell_stretches::<E>(src as u64, from(&place), params, base, &place);
             }
-            // What is looked up again need not be kept in registers.
-            let tables = Tables::of(params, opaque(base));
-            let place = tables.place(turn);
-            let to = dst.wrapping_add(place.to as usize);
-            gather(to, from(&place) as u32 % VECTOR, params, tables, &place);
-            if is_last {
+            gather(
+                dst.wrapping_add(this.to as usize),
+                from(&this) as u32 % VECTOR,
+                params,
+                tables,
+                &this,
+            );
+            if number >= boxes {
                 return;
             }
-            turn += 1;
         }
     }
 }
 
 /// Defines one entry point.
 macro_rules! boxes {
-    ($name:ident: $element:ty, $registers:literal) => {
+    ($name:ident: $element:ty) => {
         tensor_entry! {
             "Moves boxes, held as they lie in the source and gathered word by word.",
             BOXES: Boxes, $name: $element, |src, dst, params| {
-                never_more_registers::<$registers>();
+                never_more_registers::<56>();
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let base = crate::tile::shared_address(memory);
                 move_boxes::<$element>(src, dst, &params, base)
@@ -123,8 +110,8 @@ macro_rules! boxes {
     };
 }
 
-boxes!(boxes_b1: u8, 64);
-boxes!(boxes_b2: u16, 64);
-boxes!(boxes_b4: u32, 56);
-boxes!(boxes_b8: u64, 56);
-boxes!(boxes_b16: B16, 56);
+boxes!(boxes_b1: u8);
+boxes!(boxes_b2: u16);
+boxes!(boxes_b4: u32);
+boxes!(boxes_b8: u64);
+boxes!(boxes_b16: B16);

@@ -2,7 +2,7 @@
 
 use crate::element::Element;
 use crate::tensor::axes::{divide, steps, unrolled};
-use kernel_abi::tensor::{Boxes, Digit, Digits, Part, GAP, MOST_BLOCK_AXES, MOST_DIGITS};
+use kernel_abi::tensor::{Boxes, Digit, Digits, Part, MOST_BLOCK_AXES, MOST_DIGITS};
 
 /// A box: where it starts, and how many stretches it has.
 #[derive(Clone, Copy)]
@@ -102,8 +102,6 @@ fn count(digits: &Digits, indices: (u32, u32)) -> u32 {
         1 => indices.1,
         _ => 1,
     };
-    let per = digits.per as u32;
-    let times = if per == 1 { times } else { divide(times + per - 1, digits.per).0 };
     digits.each as u32 * times
 }
 
@@ -122,27 +120,4 @@ pub fn sum(digits: &Digits, number: u32, of: impl Fn(&Digit) -> u64) -> u64 {
     } }
     let _ = rest;
     sum
-}
-
-/// Where a word is in shared memory that a stretch with gaps has in such a place; [`GAP`] if it has none there.
-#[inline(always)]
-pub fn place_or_gap(digits: &Digits, number: u32) -> u32 {
-    let (mut place, mut rest, mut is_gap) = (0u32, number, false);
-    // The slowest first: what is left of a step may be a gap.
-    unrolled! { BEHIND in [0 1 2 3 4 5] of MOST_DIGITS => {
-        const { assert!(MOST_DIGITS == 6) };
-        const DIGIT: usize = MOST_DIGITS - 1 - BEHIND;
-        if DIGIT < digits.count as usize {
-            let digit = &digits.digits[DIGIT];
-            let (index, left) = divide(rest, digit.divisor);
-            place += index * digit.inside as u32;
-            is_gap |= index >= digit.outside as u32;
-            rest = left;
-        }
-    } }
-    if is_gap || rest != 0 {
-        GAP
-    } else {
-        place
-    }
 }

@@ -1,9 +1,7 @@
 //! The tables in shared memory that say where the words of a box are.
 
-use super::place::{place_or_gap, sum, Place};
+use super::place::{sum, Place};
 use crate::element::{Element, B16};
-use crate::opaque::opaque;
-use crate::tensor::axes::divide;
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::{Boxes, BOX_THREADS, MOST_TURNS};
@@ -17,14 +15,13 @@ pub struct Tables {
     stretches: u32,
     /// For each stretch of the source, bytes from where the box starts to it.
     sources: u32,
-    /// For each target, bytes from where the box starts to it.
+    /// For each stretch of the destination, bytes from where the box starts to it.
     pub targets: u32,
     /// For each stretch of the source, bytes from the image's first word to its own.
     holds: u32,
-    /// For each target, where its first word is in shared memory; of words of less than 4 bytes in the lower 16 bits, and in the upper ones which piece
-    /// of its stretch it is.
+    /// For each stretch of the destination, where its first word is in shared memory.
     pub starts: u32,
-    /// For each word of such a stretch, or each run, bytes from there to the word, in 16 bits, or [`GAP`](kernel_abi::tensor::GAP).
+    /// For each word of such a stretch, or each run, bytes from there to the word, in 16 bits.
     pub places: u32,
 }
 
@@ -81,23 +78,13 @@ impl Tables {
             // SAFETY: entries that no other thread has.
             unsafe {
                 outside.store_shared(self.targets + number * Self::WIDE);
-                let piece = if size_of::<E>() < 4 && params.pieces as u32 > 1 {
-                    let (of_stretches, _) = divide(number, params.before);
-                    divide(of_stretches, params.pieces).1
-                } else {
-                    0
-                };
-                (base + inside | piece << 16).store_shared(self.starts + number * Self::NARROW);
+                (base + inside).store_shared(self.starts + number * Self::NARROW);
             }
             number += BOX_THREADS;
         }
         let mut number = thread::thread_idx_x();
         while number < params.places as u32 {
-            let place = if size_of::<E>() < 4 && params.gapped != 0 {
-                place_or_gap(&params.target_words, number)
-            } else {
-                sum(&params.target_words, number, |digit| digit.inside) as u32
-            };
+            let place = sum(&params.target_words, number, |digit| digit.inside);
             // SAFETY: an entry that no other thread has.
             unsafe { (place as u16).store_shared(self.places + number * 2) }
             number += BOX_THREADS;
@@ -131,7 +118,7 @@ impl Tables {
         let lowest = src.wrapping_add(params.lowest);
         // The image's first word lies behind a vector as the box's does.
         let first = base + box_from as u32 % VECTOR;
-        let mut number = opaque(thread::thread_idx_x());
+        let mut number = thread::thread_idx_x();
         while number < place.sources {
             // SAFETY: entries of the tables, and one that no other thread has.
             unsafe {

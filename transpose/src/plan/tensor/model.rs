@@ -141,17 +141,17 @@ const WEIGHTS: Weights = Weights {
     axis: [1.75, 1.25, 0.7, 0.1, 0.3],
     beside: [0.4, 1.2, 1.6, 2.0, 2.4],
     beside_steps: [0.4, 0.9, 1.0, 1.0, 2.4],
-    box_moved: [0.80, 0.75, 0.75, 0.59, 0.57],
-    box_crowded: [0.09, 0.12, 0.11, 0.10, 0.12],
-    box_gaps: [0.15, 0.25, 0.12, 0.15, 0.2],
-    in_part: [3.0, 0.0, 32.0, 44.0, 15.0],
+    box_moved: [0.75, 0.60, 0.75, 0.59, 0.57],
+    box_crowded: [0.11, 0.11, 0.11, 0.10, 0.12],
+    box_gaps: [0.25, 0.25, 0.12, 0.15, 0.2],
+    in_part: [25.0, 42.0, 32.0, 44.0, 15.0],
     uneven: [0.0, 0.0, 10.0, 10.0, 10.0],
-    box_: [8300.0, 7600.0, 5600.0, 5200.0, 6200.0],
+    box_: [7500.0, 7400.0, 5600.0, 5200.0, 6200.0],
     load: [0.0, 0.0, 0.0, 5.6, 6.9],
-    gather: [2.9, 3.5, 2.0, 2.0, 1.0],
-    end: [51.0, 45.0, 0.0, 0.0, 0.0],
-    joint: [29.0, 59.0, 43.0, 0.0, 20.0],
-    entry: [3.1, 1.8, 1.75, 0.7, 0.0],
+    gather: [2.5, 2.8, 2.0, 2.0, 1.0],
+    end: [39.0, 23.0, 0.0, 0.0, 0.0],
+    joint: [47.0, 47.0, 43.0, 0.0, 20.0],
+    entry: [0.75, 2.9, 1.75, 0.7, 0.0],
 };
 
 /// The place of a word's size in tables.
@@ -301,24 +301,6 @@ const TUPLE: f64 = 24.0;
 /// Rows beyond which `lines_b1` is slower.
 const LINES: f64 = 96.0;
 
-/// What `rows_b1` reaches where rows of the destination have fewer bytes than that, of what it reaches where they are longer. (By ten random moves on
-/// an H200.)
-const SHORT_ROWS: usize = 512;
-const OF_SHORT_ROWS: f64 = 0.75;
-
-/// What kernels of few columns or rows of bytes reach where the matrices of a batch start anywhere, of what they reach where all start alike. (By four
-/// random moves on an H200.)
-const OF_ODD_BATCHES: f64 = 0.5;
-
-/// That, or 1 where it is not so.
-fn of_odd_batches(canonical: &Canonical) -> f64 {
-    let apart = canonical.axes().get(2);
-    match apart.is_some_and(|axis| (axis.src | axis.dst) % 4 != 0) {
-        true => OF_ODD_BATCHES,
-        false => 1.0,
-    }
-}
-
 /// What the launches of a matrix's plan cost: as many threads as they have take their time, whether there is much for each to move or little.
 pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[Launch]) -> f64 {
     let Efficiency { kernel, most, full, power } = Efficiency::of(launches);
@@ -330,11 +312,7 @@ pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[L
             _ if kernel.starts_with("tuples") => {
                 slower(TUPLE, canonical.run() * canonical.word_bytes(), 0.3)
             }
-            "lines_b1" => {
-                slower(LINES, canonical.axes()[0].length, 1.2) * of_odd_batches(canonical)
-            }
-            "tall_b1" => of_odd_batches(canonical),
-            "rows_b1" if canonical.axes()[0].length < SHORT_ROWS => OF_SHORT_ROWS,
+            "lines_b1" => slower(LINES, canonical.axes()[0].length, 1.2),
             _ => 1.0,
         };
     let filled = (of_thread(bytes, launches) / full).min(1.0);

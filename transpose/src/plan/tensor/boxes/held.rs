@@ -13,9 +13,6 @@ const BANKS: usize = 32;
 /// Instructions that a multiprocessor issues while it loads a word of each bank.
 const MEANWHILE: f64 = 4.0;
 
-/// The part of waiting for banks that others do not hide, of words of less than 4 bytes.
-const WAITED: f64 = 0.2;
-
 /// Distances between stretches that are tried. With as many, vectors apart, they start in all banks.
 const TRIED: usize = 8;
 
@@ -43,8 +40,8 @@ impl Held {
     }
 
     /// Says who stores what.
-    pub fn share_out(&mut self, canonical: &Canonical, tile: &Tile, dst: &Stretches) {
-        self.share = Share::of(canonical, tile, dst, self.run);
+    pub fn share_out(&mut self, canonical: &Canonical, dst: &Stretches) {
+        self.share = Share::of(canonical, dst, self.run);
     }
 
     /// Spaces the stretches, `beside` bytes further apart than they need to be.
@@ -81,12 +78,8 @@ impl Held {
         let loads = (dst.count * dst.words).div_ceil(BANKS) * (word / 4).max(1);
         let waited = |held: &Held| (loads * asked.of_one_bank(&held.pitches)) as f64 * MEANWHILE;
         let least = waited(self);
-        // What warps wait for others do something else meanwhile; of narrow words, which are stored by many instructions, nearly all of it.
-        let hidden = if word < 4 { WAITED } else { 1.0 };
-        let stored =
-            |held: &Held| held.share.issued + hidden * (waited(held) - held.share.issued).max(0.0);
         if least <= self.share.issued || src.apart.count == 0 {
-            return stored(self);
+            return self.share.issued.max(least);
         }
         let cost = |held: &Held| held.share.issued.max(waited(held)) + held.loaded(word, src);
         let (mut best, mut chosen) = (cost(self), (true, 0));
@@ -106,7 +99,7 @@ impl Held {
         }
         self.by_vectors = chosen.0;
         self.space(canonical, src, tile, chosen.1);
-        stored(self)
+        self.share.issued.max(waited(self))
     }
 
     /// Bytes in shared memory from one index of an axis to the next.
@@ -151,21 +144,16 @@ impl Asked {
             }
             let asks = &mut asked.lanes[asked.count];
             asked.count += 1;
-            let within = (&dst.within, unit * of_unit, false);
-            for (axes, mut number, is_apart) in [within, (&dst.apart, stretch, true)] {
+            for (axes, mut number) in [(&dst.within, unit * of_unit), (&dst.apart, stretch)] {
                 for &axis in axes.axes() {
-                    let (has, each) = match is_apart {
-                        true => dst.has_apart(tile, axis),
-                        false => (dst.has_within(tile, axis), 1),
-                    };
-                    let index = number % has * each;
-                    number /= has;
+                    let index = number % tile.has(axis);
+                    number /= tile.has(axis);
                     if let Some(words) = src.step(axis) {
                         asks.bytes += index * words * word;
                     } else if let Some(place) =
                         src.apart.axes().iter().position(|&other| other == axis)
                     {
-                        asks.apart[place] += index;
+                        asks.apart[place] = index;
                     }
                 }
             }

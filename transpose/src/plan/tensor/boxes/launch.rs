@@ -4,7 +4,7 @@ use super::super::canonical::{Axis, Canonical, divided};
 use super::super::gaps::Gaps;
 use super::super::{Block, launch, params_of};
 use super::held::Held;
-use super::share::{Share, unit};
+use super::share::unit;
 use super::tile::{FewAxes, Stretches, Tile};
 use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::facts::Facts;
@@ -49,20 +49,18 @@ pub(super) fn launch_of(
     }
     let word = canonical.word_bytes();
     let unit = unit(word, held.run);
-    let digits =
-        |axes: &[usize], outside: fn(&Axis) -> isize, has: &dyn Fn(usize) -> (usize, usize)| {
-            let none = Digit { divisor: packed_divisor(1), outside: 0, inside: 0 };
-            let mut digits = [none; MOST_DIGITS];
-            for (digit, &number) in digits.iter_mut().zip(axes) {
-                let (has, each) = has(number);
-                *digit = Digit {
-                    divisor: packed_divisor(has),
-                    outside: (outside(&canonical.axes()[number]) * each as isize) as u64,
-                    inside: (held.step(src, number, word) * each) as u64,
-                };
-            }
-            digits
-        };
+    let digits = |axes: &[usize], outside: fn(&Axis) -> isize| {
+        let none = Digit { divisor: packed_divisor(1), outside: 0, inside: 0 };
+        let mut digits = [none; MOST_DIGITS];
+        for (digit, &number) in digits.iter_mut().zip(axes) {
+            *digit = Digit {
+                divisor: packed_divisor(tile.has(number)),
+                outside: outside(&canonical.axes()[number]) as u64,
+                inside: held.step(src, number, word) as u64,
+            };
+        }
+        digits
+    };
     // Numbers made of such digits, so many of which a box has as its indices of these axes say.
     let counted = |axes: &[usize], of: &[usize], outside| {
         let (mut each, mut in_part) = (1, NONE);
@@ -73,8 +71,7 @@ pub(super) fn launch_of(
             }
         }
         let count = axes.len() as u64;
-        let digits = digits(axes, outside, &|number| (tile.has(number), 1));
-        Digits { digits, count, each, of: in_part, per: packed_divisor(1) }
+        Digits { digits: digits(axes, outside), count, each, of: in_part }
     };
     // A stretch of the source goes on to where its slowest axis would have another index, gaps and all.
     let mut source_words = counted(src.within.axes(), src.within.axes(), |axis| axis.src);
@@ -85,42 +82,6 @@ pub(super) fn launch_of(
     }
     let all = |axes: &FewAxes, outside| counted(axes.axes(), axes.axes(), outside);
     let places = &dst.within.axes()[usize::from(held.run > 1)..];
-    let mut target_words = counted(places, dst.within.axes(), |axis| axis.dst);
-    let mut targets = all(&dst.apart, |axis| axis.dst);
-    let row = dst.row(tile);
-    let (mut pieces, mut before) = (1, 1);
-    if dst.gap > 0 || dst.piece.is_some() {
-        // What lies together, in pieces or not, goes on to where its slowest axis would have another index.
-        let slowest = *dst.within.axes().last()?;
-        let is_in_part = target_words.of != NONE;
-        let indices = if is_in_part { 1 } else { tile.has(slowest) };
-        target_words.each = (dst.step(slowest)? * indices) as u64;
-        target_words.digits =
-            digits(places, |axis| axis.dst, &|number| (dst.has_within(tile, number), 1));
-    }
-    if dst.gap > 0 {
-        for (digit, &number) in target_words.digits.iter_mut().zip(places) {
-            digit.divisor = packed_divisor(dst.step(number)?);
-            digit.outside = dst.has_within(tile, number) as u64;
-        }
-    }
-    if let Some(piece) = dst.piece {
-        let apart = dst.apart.axes();
-        targets.digits = digits(apart, |axis| axis.dst, &|number| dst.has_apart(tile, number));
-        pieces = dst.has_apart(tile, piece.axis).0;
-        let ahead = apart.iter().take_while(|&&number| number != piece.axis);
-        before = ahead.map(|&number| tile.has(number)).product();
-        let others = apart.iter().filter(|&&number| number != piece.axis);
-        let others = others.filter(|number| !numbers.contains(number));
-        targets.each = others.map(|&number| tile.has(number) as u64).product();
-        if numbers.contains(&piece.axis) {
-            targets.per = packed_divisor(piece.indices);
-        } else {
-            targets.each *= pieces as u64;
-        }
-    }
-    let lanes = Share::lanes_of_words(dst);
-    let last = dst.apart.count.max(1) - 1;
     let (lowest, reach) = canonical.source_range();
     let params = Boxes {
         blocks: divided(&blocks)?,
@@ -129,17 +90,8 @@ pub(super) fn launch_of(
         parts,
         sources: all(&src.apart, |axis| axis.src),
         source_words,
-        targets,
-        target_words,
-        piece: dst.words as u64,
-        pieces: packed_divisor(pieces),
-        before: packed_divisor(before),
-        stretches: packed_divisor(dst.count / row),
-        outside: targets.digits[last].outside,
-        inside: targets.digits[last].inside,
-        along: packed_divisor(held.share.at_a_time[0]),
-        down: held.share.at_a_time[1] as u64,
-        gapped: dst.gap as u64,
+        targets: all(&dst.apart, |axis| axis.dst),
+        target_words: counted(places, dst.within.axes(), |axis| axis.dst),
         run: if held.run > 1 { packed_divisor(held.run * word) } else { 0 },
         vectors: packed_divisor(src.vectors(word)),
         by_vectors: u64::from(held.by_vectors),
@@ -147,7 +99,7 @@ pub(super) fn launch_of(
         rows: src.count as u64,
         cols: dst.count as u64,
         places: (dst.words / held.run) as u64,
-        lanes: if held.share.singly { packed_divisor(lanes) } else { u64::from(held.share.lanes) },
+        lanes: u64::from(held.share.lanes),
         singly: u64::from(held.share.singly),
         ahead: (unit - dst.starts.min(unit)) as u64,
         lowest: lowest as u64,
@@ -195,8 +147,6 @@ pub(in super::super) fn describe(launch: &Launch) -> Option<String> {
         singly,
         fetch,
         sources,
-        piece,
-        gapped,
         ..
     } = params_of(&BOXES, launch)?;
     let words =
@@ -211,11 +161,10 @@ pub(in super::super) fn describe(launch: &Launch) -> Option<String> {
         (0, true) => " evenly".to_owned(),
         (run, _) => format!(" by runs of {run} bytes"),
     };
-    let gaps = if gapped == 0 { "" } else { " with gaps" };
     Some(format!(
-        "{boxes} boxes of {rows} stretches of {} words, {} bytes apart, to {cols} of {}{gaps}{how}, {shared}{fetched}",
+        "{boxes} boxes of {rows} stretches of {} words, {} bytes apart, to {cols} of {}{how}, {shared}{fetched}",
         words(&source_words),
         sources.digits[0].inside,
-        words(&target_words).min(piece),
+        words(&target_words),
     ))
 }

@@ -15,14 +15,10 @@ use crate::launch::Launch;
 use held::Held;
 pub(super) use launch::describe;
 use launch::{launch_of, shared_bytes, turns};
-use share::Share;
-use tile::{MOST_IMAGE, MOST_STRETCHES, Most, Stretches, Tile};
+use tile::{MOST_IMAGE, MOST_STRETCHES, Stretches, Tile};
 
 /// The most words, or runs, of a stretch of the destination: each has an entry in a table. What is longer is several.
 const MOST_PLACES: usize = 2048;
-
-/// The words of a piece: fewer entries of a table than a long stretch has words.
-const PIECE: usize = 512;
 
 /// The bytes that lie together on either side of a box are tried with, about.
 const TRIED: [usize; 11] =
@@ -91,7 +87,7 @@ struct Choice {
 impl Choice {
     /// That of this tile, if there can be one.
     fn of(canonical: &Canonical, tile: Tile, [from, to]: &[Side; 2]) -> Option<Self> {
-        let src = tile.stretches(canonical, from, Gapped::Little, Most::Words(usize::MAX))?;
+        let src = tile.stretches(canonical, from, Gapped::Little, usize::MAX)?;
         let (dst, run) = targets(canonical, &tile, to)?;
         if src.count.max(dst.count) > MOST_STRETCHES {
             return None;
@@ -122,7 +118,7 @@ impl Choice {
             return None;
         }
         let Choice { tile, src, dst, held } = self;
-        held.share_out(canonical, tile, dst);
+        held.share_out(canonical, dst);
         (tally.gathered, tally.joints) = (held.share.issued, held.share.joints);
         tally.ends = held.share.ends;
         if cost(&tally) >= limit {
@@ -176,30 +172,24 @@ impl Choice {
     }
 }
 
-/// The destination's stretches of a box, and the words of the runs by which they are gathered: those that take the least time to store.
+/// The destination's stretches of a box, and the words of the runs by which they are gathered: by runs if stretches are short otherwise.
 fn targets(canonical: &Canonical, tile: &Tile, side: &Side) -> Option<(Stretches, usize)> {
-    let stretches = |gaps, most| tile.stretches(canonical, side, gaps, most);
-    let by_words = stretches(Gapped::No, Most::Words(MOST_PLACES)).map(|dst| (dst, 1));
+    /// Bytes of a stretch with which gathering it word by word takes fewer instructions.
+    const LONG: usize = 256;
     let word = canonical.word_bytes();
-    if word >= 4 {
-        return by_words;
-    }
+    let by_words = tile.stretches(canonical, side, Gapped::No, MOST_PLACES);
     let run = if canonical.run() > 1 { tile.has(0) } else { 1 };
+    let is_long = by_words.is_some_and(|stretches| stretches.words * word >= LONG);
     // Units of 4 bytes have no more than two runs.
-    let by_runs = (run * word >= 4).then(|| stretches(Gapped::No, Most::Words(MOST_PLACES * run)));
-    let by_runs = by_runs.flatten().map(|dst| (dst, run));
-    let in_pieces = stretches(Gapped::No, Most::OfPiece(PIECE)).map(|dst| (dst, 1));
-    let with_gaps = stretches(Gapped::Little, Most::OfPiece(PIECE)).map(|dst| (dst, 1));
-    let all = [by_words, in_pieces, with_gaps, by_runs].into_iter().flatten();
-    let cost = |(dst, run): &(Stretches, usize)| {
-        Share::of(canonical, tile, dst, *run).cost + entries(dst, *run)
-    };
-    all.min_by(|a, b| cost(a).total_cmp(&cost(b)))
-}
-
-/// Instructions that take as long as filling the tables of the destination's side.
-fn entries(dst: &Stretches, run: usize) -> f64 {
-    (dst.count + dst.words / run) as f64
+    if is_long || word >= 4 || run * word < 4 {
+        return by_words.map(|stretches| (stretches, 1));
+    }
+    let by_runs = tile.stretches(canonical, side, Gapped::No, MOST_PLACES * run);
+    match (by_words, by_runs) {
+        (Some(words), Some(runs)) if words.words == runs.words => Some((words, 1)),
+        (words, None) => words.map(|stretches| (stretches, 1)),
+        (_, Some(runs)) => Some((runs, run)),
+    }
 }
 
 #[cfg(all(test, feature = "simulator"))]

@@ -3,7 +3,6 @@
 use super::super::canonical::{Axis, Canonical, starts_on};
 use super::super::cuts::{Cut, Gapped, Side};
 use super::super::sectors::SECTOR;
-use crate::divide::gcd;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{MOST_AXES, MOST_DIGITS};
 
@@ -97,21 +96,16 @@ impl Tile {
         (extent, words)
     }
 
-    /// Its stretches on the side of an address and strides, with gaps in them or not; `None` if they have too many axes.
+    /// Its stretches of no more than `most` words on the side of an address and strides, with gaps in them or not; `None` if they have too many axes.
     pub fn stretches(
         &self,
         canonical: &Canonical,
         side: &Side,
         gaps: Gapped,
-        most: Most,
+        most: usize,
     ) -> Option<Stretches> {
         let stride = side.stride;
-        let (most, in_pieces) = match most {
-            Most::Words(most) => (most, false),
-            Most::OfPiece(most) => (most, true),
-        };
         let (mut within, mut words) = (FewAxes::default(), 1usize);
-        let mut piece = None;
         let (mut together, mut ended) = (1usize, false);
         let (mut moved, mut inside) = (1, FewAxes::default());
         while let Some(number) = side.next(canonical, together, gaps, inside.axes()) {
@@ -122,15 +116,6 @@ impl Tile {
             inside.push(number)?;
             together = stride(axis) as usize * indices;
             moved *= indices;
-            if !ended && together > most && in_pieces {
-                let indices =
-                    piece_of(stride(axis) as usize, indices, most, canonical.word_bytes());
-                if let Some(indices) = indices {
-                    within.push(number)?;
-                    words = stride(axis) as usize * indices;
-                    piece = Some(Piece { axis: number, indices });
-                }
-            }
             ended |= together > most;
             if !ended {
                 within.push(number)?;
@@ -151,20 +136,11 @@ impl Tile {
                 }
             }
         }
-        let mut count: usize = apart.axes().iter().map(|&number| self.has(number)).product();
-        if let Some(Piece { axis, indices }) = piece {
-            let last = apart.axes().last().copied().filter(|_| in_part > 0);
-            apart.push(axis)?;
-            count *= self.has(axis).div_ceil(indices);
-            if let Some(last) = last {
-                apart.axes[apart.count - 2..apart.count].copy_from_slice(&[axis, last]);
-            }
-            in_part += usize::from(self.has(axis) < canonical.axes()[axis].length);
-        }
         // The last digit of a number may have fewer indices in a part at the end, the others not.
         if in_part > 1 {
             return None;
         }
+        let count = apart.axes().iter().map(|&number| self.has(number)).product();
         // Where axes lie together, what follows starts where they end.
         let steps = self.axes(canonical).filter_map(|(_, axis, indices)| {
             match indices > 1 && stride(axis).unsigned_abs() < together {
@@ -173,69 +149,14 @@ impl Tile {
             }
         });
         let aligned = starts_on(side.address, steps, canonical.word_bytes(), SECTOR);
-        let apart_by = apart.axes().iter().map(|&number| {
-            let of_piece = piece.filter(|piece| piece.axis == number);
-            stride(&canonical.axes()[number]) * of_piece.map_or(1, |piece| piece.indices as isize)
-        });
+        let apart_by = apart.axes().iter().map(|&number| stride(&canonical.axes()[number]));
         let starts = starts_on(aligned, apart_by, canonical.word_bytes(), VECTOR);
         let mut steps = [0; MOST_DIGITS];
         for (step, &number) in steps.iter_mut().zip(within.axes()) {
             *step = stride(&canonical.axes()[number]) as usize;
         }
-        let mut stretches = Stretches {
-            within,
-            steps,
-            words,
-            together,
-            moved,
-            apart,
-            count,
-            aligned,
-            starts,
-            piece,
-            gap: 0,
-        };
-        let last: usize = within
-            .axes()
-            .iter()
-            .map(|&axis| (stretches.has_within(self, axis) - 1) * stretches.step(axis).unwrap_or(0))
-            .sum();
-        stretches.gap = words - (last + 1);
-        Some(stretches)
+        Some(Stretches { within, steps, words, together, moved, apart, count, aligned, starts })
     }
-}
-
-/// How long stretches may be.
-#[derive(Clone, Copy)]
-pub(super) enum Most {
-    /// As many words.
-    Words(usize),
-    /// As many words of a piece: longer ones are several pieces, of which only the last may be shorter.
-    OfPiece(usize),
-}
-
-/// The slowest axis of a stretch that is in pieces, and how many of its indices a piece has.
-#[derive(Clone, Copy)]
-pub(super) struct Piece {
-    pub axis: usize,
-    pub indices: usize,
-}
-
-/// The indices of an axis of so many, `stride` words apart, that a piece of at most `most` words has: about as many as the other pieces, and
-/// whole sectors or at least units of 4 bytes if that can be. `None` if it would be all or less than one.
-fn piece_of(stride: usize, all: usize, most: usize, word: usize) -> Option<usize> {
-    let most = most / stride;
-    if most == 0 || most >= all {
-        return None;
-    }
-    let fair = all.div_ceil(all.div_ceil(most));
-    let bytes = stride * word;
-    let whole = [SECTOR, 8, 4].into_iter().find_map(|unit| {
-        let indices = fair.next_multiple_of(unit / gcd(unit, bytes));
-        (indices <= most).then_some(indices)
-    });
-    let indices = whole.unwrap_or(fair);
-    (indices < all).then_some(indices)
 }
 
 /// Axes by their numbers, at most as many as a number has digits.
@@ -278,10 +199,6 @@ pub(super) struct Stretches {
     pub aligned: usize,
     /// Bytes, up to a vector's, that each stretch starts on a multiple of.
     pub starts: usize,
-    /// If stretches are pieces of what lies together.
-    pub piece: Option<Piece>,
-    /// Words of the gap behind a stretch's last word, if there are gaps.
-    pub gap: usize,
 }
 
 impl Stretches {
@@ -291,30 +208,9 @@ impl Stretches {
         Some(self.steps[place])
     }
 
-    /// Indices of an axis of the tile that a stretch has.
-    pub fn has_within(&self, tile: &Tile, axis: usize) -> usize {
-        let piece = self.piece.filter(|piece| piece.axis == axis);
-        piece.map_or(tile.has(axis), |piece| piece.indices)
-    }
-
-    /// How many stretches an axis tells apart, and how many of its indices there are from one to the next.
-    pub fn has_apart(&self, tile: &Tile, axis: usize) -> (usize, usize) {
-        match self.piece {
-            Some(piece) if piece.axis == axis => {
-                (tile.has(axis).div_ceil(piece.indices), piece.indices)
-            }
-            _ => (tile.has(axis), 1),
-        }
-    }
-
-    /// How many differ in the last of the axes that tell them apart alone.
-    pub fn row(&self, tile: &Tile) -> usize {
-        self.apart.axes().last().map_or(1, |&axis| self.has_apart(tile, axis).0)
-    }
-
     /// Whether one may start or end inside 4 bytes, of words that are less.
     pub fn have_ends(&self, word: usize) -> bool {
-        self.starts < 4 || !((self.words - self.gap) * word).is_multiple_of(4)
+        self.starts < 4 || !(self.words * word).is_multiple_of(4)
     }
 
     /// The vectors that one has words in, at most.
