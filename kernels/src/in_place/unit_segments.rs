@@ -158,6 +158,10 @@ impl UnitTile {
     ///
     /// # Safety
     /// Those of [`segments::store`](super::segments::store), for narrow words; `from` was loaded.
+    #[allow(
+        clippy::out_of_bounds_indexing,
+        reason = "units beyond UNITS are left out by a constant"
+    )]
     #[inline(always)]
     pub unsafe fn store<E: Word>(
         &self,

@@ -61,6 +61,7 @@ const ASK_NOTHING: &[(&str, &[&str])] = &[
         "they plan for layouts",
         &[
             "batched_for_layouts",
+            "candidates_onto",
             "conjugating_candidates",
             "for_layouts",
             "moving_candidates_for_layouts",
