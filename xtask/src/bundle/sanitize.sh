@@ -74,7 +74,6 @@ memcheck misaligned_store
 racecheck missing_barrier
 initcheck source_never_written
 synccheck divergent_barrier
-synccheck barrier_after_exit
 '
 
 # The processes, a line each: tool, program, share, tests.
