@@ -20,7 +20,7 @@ const SHARDED: &str = env!("CARGO_BIN_EXE_sharded");
 
 /// Each program that runs on the simulator, and arguments that leave it little to do.
 const PROGRAMS: [(&str, &[&str]); 12] = [
-    (ARITHMETIC, &["--only", "int32 to float32, [107"]),
+    (ARITHMETIC, &["--only", "int32 to float32, [507"]),
     (BANDWIDTH, &["--rows", "64", "--cols", "64"]),
     (CALLS, &["--side", "16", "--reps", "1"]),
     (GRID_SEARCH, &["--rows", "64", "--cols", "64"]),
