@@ -66,10 +66,7 @@ impl<T: Pod> DistributedTensor<T> {
         axis: usize,
         shares: &Shares,
     ) -> Result<Self> {
-        TensorLayout::contiguous(shape, size_of::<T>())?;
-        let spread = Spread::of(world.size(), shape, axis, shares)?;
-        let mut of_shard = shape.to_vec();
-        of_shard[axis] = shares.range(world.rank()).len();
+        let (spread, of_shard) = Self::spread(world, shape, axis, shares)?;
         let layout = TensorLayout::contiguous(&of_shard, size_of::<T>())?;
         let bytes = layout.len() * size_of::<T>();
         let buffer = if bytes > 0 { shareable(device, bytes)? } else { None };
@@ -89,12 +86,23 @@ impl<T: Pod> DistributedTensor<T> {
         axis: usize,
         shares: &Shares,
     ) -> Result<Self> {
+        let (spread, of_shard) = Self::spread(world, shape, axis, shares)?;
+        let shard = DeviceTensor::uninitialized(device, &of_shard)?;
+        Ok(DistributedTensor { world: world.clone(), shape: shape.to_vec(), spread, shard })
+    }
+
+    /// How an array is spread, and the shape of this process's shard.
+    fn spread(
+        world: &World,
+        shape: &[usize],
+        axis: usize,
+        shares: &Shares,
+    ) -> Result<(Spread, Vec<usize>)> {
         TensorLayout::contiguous(shape, size_of::<T>())?;
         let spread = Spread::of(world.size(), shape, axis, shares)?;
         let mut of_shard = shape.to_vec();
         of_shard[axis] = shares.range(world.rank()).len();
-        let shard = DeviceTensor::uninitialized(device, &of_shard)?;
-        Ok(DistributedTensor { world: world.clone(), shape: shape.to_vec(), spread, shard })
+        Ok((spread, of_shard))
     }
 
     /// The array of which each process has a shard, in the order of their ranks. All processes call this; nothing is moved.

@@ -5,6 +5,7 @@
 //! side and a copy on the other ([`exchange`]). Transports are the sockets of the world itself, for memory of any device, and NCCL.
 
 mod array;
+mod by_host;
 mod environment;
 mod exchange;
 mod intent;

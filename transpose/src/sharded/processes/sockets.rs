@@ -1,8 +1,8 @@
 //! The transport that needs nothing: through the host's memory and the connections of the world.
 
+use super::by_host::{Carried, room_for, to_device, to_host};
 use super::transport::{Parcel, Transport};
 use super::world::{Call, World};
-use crate::layout::Layout;
 use crate::{Device, Error, Result};
 
 /// Carries bytes through the host's memory and the connections between the processes, for devices of any kind. A call waits for what it
@@ -27,22 +27,12 @@ impl Transport for Sockets {
         out: &[Parcel],
         into: &[Parcel],
     ) -> Result<()> {
-        let layout = |parcel: &Parcel| Layout::contiguous(1, parcel.bytes, 1);
-        let mut sent = Vec::with_capacity(out.len());
-        for parcel in out {
-            let mut bytes = vec![0u8; parcel.bytes];
-            // SAFETY: the parcel lies inside live memory, which is in order with the queue; the call waits.
-            unsafe { queue.download(parcel.address, &layout(parcel)?, &mut bytes)? };
-            sent.push((parcel.peer, bytes));
-        }
-        let mut received: Vec<_> =
-            into.iter().map(|parcel| (parcel.peer, vec![0u8; parcel.bytes])).collect();
+        // SAFETY: the caller's obligations.
+        let sent = unsafe { to_host(queue, out)? };
+        let mut received = room_for(into);
         self.world.call(|call| swap(call, &sent, &mut received))?;
-        for (parcel, (_, bytes)) in into.iter().zip(&received) {
-            // SAFETY: as above; no two parcels that are received overlap.
-            unsafe { queue.upload(parcel.address, &layout(parcel)?, bytes)? };
-        }
-        Ok(())
+        // SAFETY: the caller's obligations.
+        unsafe { to_device(queue, into, &received) }
     }
 
     fn check(&self) -> Result<()> {
@@ -55,11 +45,7 @@ impl Transport for Sockets {
 }
 
 /// Sends all while all is received: two processes that only sent would wait for each other.
-fn swap(
-    call: &Call<'_>,
-    sent: &[(usize, Vec<u8>)],
-    received: &mut [(usize, Vec<u8>)],
-) -> Result<()> {
+fn swap(call: &Call<'_>, sent: &[Carried], received: &mut [Carried]) -> Result<()> {
     std::thread::scope(|scope| {
         // Whichever fails ends the other's wait.
         let sender = scope.spawn(|| {

@@ -4,11 +4,11 @@
 
 mod library;
 
+use super::by_host::{Carried, room_for, to_device, to_host};
 use super::transport::{Parcel, Transport};
 use super::wire::Deadline;
 use super::world::World;
 use crate::device::Device;
-use crate::layout::Layout;
 use crate::{Error, Result};
 use library::{Functions, NO_STATUSES, Raw, SERIALIZED, library};
 use std::ffi::c_int;
@@ -70,7 +70,7 @@ impl Mpi {
     }
 
     /// Sends all and receives all.
-    fn swap(&self, sent: &[(usize, Vec<u8>)], received: &mut [(usize, Vec<u8>)]) -> Result<()> {
+    fn swap(&self, sent: &[Carried], received: &mut [Carried]) -> Result<()> {
         let comm = self.lock();
         let gone = || Error::World { reason: "an exchange was given up".to_owned() };
         let Comm(comm) = (*comm).ok_or_else(gone)?;
@@ -189,27 +189,17 @@ impl Transport for Mpi {
         out: &[Parcel],
         into: &[Parcel],
     ) -> Result<()> {
-        let layout = |parcel: &Parcel| Layout::contiguous(1, parcel.bytes, 1);
-        let mut sent = Vec::with_capacity(out.len());
-        for parcel in out {
-            let mut bytes = vec![0u8; parcel.bytes];
-            // SAFETY: the parcel lies inside live memory, which is in order with the queue; the call waits.
-            unsafe { queue.download(parcel.address, &layout(parcel)?, &mut bytes)? };
-            sent.push((parcel.peer, bytes));
-        }
-        let mut received: Vec<_> =
-            into.iter().map(|parcel| (parcel.peer, vec![0u8; parcel.bytes])).collect();
+        // SAFETY: the caller's obligations.
+        let sent = unsafe { to_host(queue, out)? };
+        let mut received = room_for(into);
         if let Err(error) = self.swap(&sent, &mut received) {
             // What MPI has begun may go on.
             std::mem::forget((sent, received));
             self.abort();
             return Err(error);
         }
-        for (parcel, (_, bytes)) in into.iter().zip(&received) {
-            // SAFETY: as above; no two parcels that are received overlap.
-            unsafe { queue.upload(parcel.address, &layout(parcel)?, bytes)? };
-        }
-        Ok(())
+        // SAFETY: the caller's obligations.
+        unsafe { to_device(queue, into, &received) }
     }
 
     fn check(&self) -> Result<()> {

@@ -81,7 +81,8 @@ impl Nccl {
         let (size, rank) = (world.size() as c_int, world.rank() as c_int);
         let mut lanes = Vec::with_capacity(ids.len());
         for id in ids.iter().copied() {
-            let comm = in_time(world, context.clone(), move || {
+            let all_there = || world.require_all();
+            let comm = in_time(world, context.clone(), all_there, move || {
                 let mut comm: RawComm = std::ptr::null_mut();
                 // SAFETY: a place for a communicator; the context of the rank's GPU is current.
                 unsafe { functions.ncclCommInitRank(&mut comm, size, UniqueId(id), rank) }?;
@@ -124,10 +125,12 @@ struct Comm(RawComm);
 // SAFETY: a name; NCCL takes it from any thread.
 unsafe impl Send for Comm {}
 
-/// Does on a thread of its own, in a GPU's context, what may never end. If it does not end in time, the thread is left to itself.
+/// Does on a thread of its own, in a GPU's context, what may never end. If it does not end in the world's timeout, or `go_on` refuses to wait
+/// any more, the thread is left to itself: a process that ends while NCCL still works in it may be killed by what NCCL finds gone.
 fn in_time<R: Send + 'static>(
     world: &World,
     context: Context,
+    go_on: impl Fn() -> Result<()>,
     work: impl FnOnce() -> Result<R> + Send + 'static,
 ) -> Result<R> {
     let (done, ended) = channel();
@@ -144,7 +147,7 @@ fn in_time<R: Send + 'static>(
                 let _ = thread.join();
                 return result;
             }
-            Err(RecvTimeoutError::Timeout) => world.require_all()?,
+            Err(RecvTimeoutError::Timeout) => go_on()?,
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Error::World { reason: "a thread of NCCL's has ended".to_owned() });
             }
@@ -226,8 +229,9 @@ impl Drop for Nccl {
                 continue;
             }
             let functions = self.functions;
-            // There is nobody left to tell what came of it.
-            let _ = in_time(&self.world, self.context.clone(), move || {
+            // Others may be done, and gone, while this process still frees what it has. There is nobody left to tell what came of it.
+            let whoever_has_gone = || Ok(());
+            let _ = in_time(&self.world, self.context.clone(), whoever_has_gone, move || {
                 let Comm(comm) = { comm };
                 // SAFETY: all exchanges have been waited for, and nobody uses the communicator after this.
                 unsafe { functions.ncclCommDestroy(comm) }
