@@ -9,9 +9,10 @@
 use super::environment::Place;
 use super::wire::{Deadline, Wire, meaning};
 use crate::{Error, Result};
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Says that a process is one of ours, of a version that understands this one.
@@ -48,6 +49,14 @@ struct Shared {
     /// The others by rank; none for this process.
     wires: Vec<Option<Wire>>,
     calls: Mutex<Calls>,
+    /// What has brought the processes together, if it must be there as long as the world is.
+    kept: OnceLock<Box<dyn Kept>>,
+}
+
+/// What lives as long as a world.
+pub(super) trait Kept: fmt::Debug + Send + Sync {
+    /// Some processes may have gone: nobody is to wait for them.
+    fn give_up(&self);
 }
 
 /// One collective call is made at a time.
@@ -90,11 +99,23 @@ impl World {
         let deadline = Deadline::after(timeout);
         let wires = match (rank, size) {
             (_, 1) => Ok(vec![None]),
-            (0, _) => gather(size, first, deadline),
-            _ => join(rank, size, first, deadline),
+            (0, _) => gather(size, &listen(first)?, deadline),
+            _ => join(rank, size, &[first], deadline),
         }?;
+        Ok(Self::of(rank, wires, timeout))
+    }
+
+    /// The world of processes that are connected.
+    pub(super) fn of(rank: usize, wires: Vec<Option<Wire>>, timeout: Duration) -> Self {
         let calls = Mutex::new(Calls { next: FIRST_CALL, failed: None });
-        Ok(World(Arc::new(Shared { rank, timeout, wires, calls })))
+        World(Arc::new(Shared { rank, timeout, wires, calls, kept: OnceLock::new() }))
+    }
+
+    /// Has something live as long as the world; one thing at most.
+    #[cfg(feature = "mpi")]
+    pub(super) fn keep(&self, kept: Box<dyn Kept>) {
+        // There is one that makes a world and has something kept.
+        let _ = self.0.kept.set(kept);
     }
 
     /// Which process this is.
@@ -150,6 +171,9 @@ impl World {
     }
 
     fn close(&self) {
+        if let Some(kept) = self.0.kept.get() {
+            kept.give_up();
+        }
         self.0.wires.iter().flatten().for_each(Wire::close);
     }
 
@@ -223,10 +247,17 @@ fn world(reason: impl Into<String>) -> Error {
     Error::World { reason: reason.into() }
 }
 
+fn listen(first: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(first)
+        .map_err(|error| world(format!("the first process cannot listen at {first}: {error}")))
+}
+
 /// The first process's connections: all others come to it, and are told where each of them is.
-fn gather(size: usize, first: SocketAddr, deadline: Deadline) -> Result<Vec<Option<Wire>>> {
-    let listener = TcpListener::bind(first)
-        .map_err(|error| world(format!("the first process cannot listen at {first}: {error}")))?;
+pub(super) fn gather(
+    size: usize,
+    listener: &TcpListener,
+    deadline: Deadline,
+) -> Result<Vec<Option<Wire>>> {
     let mut wires: Vec<Option<Wire>> = (0..size).map(|_| None).collect();
     let mut places = vec![None; size];
     for missing in (1..size).rev() {
@@ -236,7 +267,7 @@ fn gather(size: usize, first: SocketAddr, deadline: Deadline) -> Result<Vec<Opti
             }
             _ => world(error.to_string()),
         };
-        let (wire, hello) = welcome(&listener, deadline).map_err(|error| late(&error))?;
+        let (wire, hello) = welcome(listener, deadline).map_err(|error| late(&error))?;
         let Hello { rank, port, .. } = hello;
         if hello.size != size || !(1..size).contains(&rank) || wires[rank].is_some() {
             return Err(world(format!(
@@ -258,29 +289,29 @@ fn gather(size: usize, first: SocketAddr, deadline: Deadline) -> Result<Vec<Opti
     Ok(wires)
 }
 
-/// Another process's connections: to the first, to those before it, and from those behind it.
-fn join(
+/// Another process's connections: to the first, which is at one of several addresses, to those before it, and from those behind it.
+pub(super) fn join(
     rank: usize,
     size: usize,
-    first: SocketAddr,
+    first: &[SocketAddr],
     deadline: Deadline,
 ) -> Result<Vec<Option<Wire>>> {
     let ours = |error: io::Error| world(error.to_string());
-    let any: IpAddr = match first {
+    let lost = |rank: usize| move |error: io::Error| Error::Peer { rank, reason: meaning(&error) };
+    let to_first = connect(first, deadline).map_err(lost(0))?;
+    let any: IpAddr = match to_first.peer().map_err(lost(0))? {
         SocketAddr::V4(_) => [0, 0, 0, 0].into(),
         SocketAddr::V6(_) => [0u16; 8].into(),
     };
     let listener = TcpListener::bind((any, 0)).map_err(ours)?;
     let port = listener.local_addr().map_err(ours)?.port();
     let hello = Hello { rank, size, port }.to_bytes();
-    let lost = |rank: usize| move |error: io::Error| Error::Peer { rank, reason: meaning(&error) };
-    let call = |rank: usize, place: SocketAddr| -> Result<Wire> {
-        let wire = connect(place, deadline).map_err(lost(rank))?;
+    let greet = |rank: usize, wire: Wire| -> Result<Wire> {
         wire.send(HELLO, &hello, deadline).map_err(lost(rank))?;
         Ok(wire)
     };
     let mut wires: Vec<Option<Wire>> = (0..size).map(|_| None).collect();
-    let to_first = call(0, first)?;
+    let to_first = greet(0, to_first)?;
     let places = to_first.receive(HELLO, deadline).map_err(lost(0))?;
     wires[0] = Some(to_first);
     let places = String::from_utf8_lossy(&places).into_owned();
@@ -288,7 +319,8 @@ fn join(
     for (before, wire) in wires.iter_mut().enumerate().take(rank).skip(1) {
         let place = places.get(before).and_then(|place| place.parse().ok());
         let place = place.ok_or_else(|| world("the first process does not know all others"))?;
-        *wire = Some(call(before, place)?);
+        let connected = connect(&[place], deadline).map_err(lost(before))?;
+        *wire = Some(greet(before, connected)?);
     }
     for _ in rank + 1..size {
         let (wire, hello) = welcome(&listener, deadline).map_err(ours)?;
@@ -303,14 +335,21 @@ fn join(
     Ok(wires)
 }
 
-/// Connects to a process that may not listen yet.
-fn connect(place: SocketAddr, deadline: Deadline) -> io::Result<Wire> {
+/// Connects to a process that may not listen yet, at one of several addresses.
+fn connect(places: &[SocketAddr], deadline: Deadline) -> io::Result<Wire> {
+    /// How long an address that does not answer may keep the others waiting.
+    const SILENT: Duration = Duration::from_secs(2);
     loop {
-        match TcpStream::connect_timeout(&place, deadline.left()?) {
-            Ok(stream) => return Wire::new(stream),
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
-            Err(_) => std::thread::sleep(AGAIN.min(deadline.left()?)),
+        for place in places {
+            let left = deadline.left()?;
+            let brief = if places.len() > 1 { left.min(SILENT) } else { left };
+            match TcpStream::connect_timeout(place, brief) {
+                Ok(stream) => return Wire::new(stream),
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
+                Err(_) => {}
+            }
         }
+        std::thread::sleep(AGAIN.min(deadline.left()?));
     }
 }
 

@@ -90,7 +90,12 @@ const COLUMNS: [Column; 14] = [
 
 /// Takes part in a world, and prints its table if it is the first process.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let world = World::from_env(Duration::from_secs(arguments.patience))?;
+    let patience = Duration::from_secs(arguments.patience);
+    let world = match arguments.transport {
+        // As its processes come from a launcher of MPI's, MPI says where the others are.
+        Carrier::Mpi => World::from_mpi(patience)?,
+        _ => World::from_env(patience)?,
+    };
     let device = device(arguments, &world)?;
     let carrier = match (arguments.transport, device.is_gpu()) {
         (Carrier::Auto, true) => Carrier::Stores,

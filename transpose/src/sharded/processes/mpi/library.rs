@@ -34,6 +34,8 @@ functions! {
     MPI_Comm_set_errhandler(comm: Raw, handler: Raw);
     MPI_Isend(from: *const c_void, count: c_int, of: Raw, peer: c_int, tag: c_int, comm: Raw, request: *mut Raw);
     MPI_Irecv(to: *mut c_void, count: c_int, of: Raw, peer: c_int, tag: c_int, comm: Raw, request: *mut Raw);
+    MPI_Ibcast(bytes: *mut c_void, count: c_int, of: Raw, root: c_int, comm: Raw, request: *mut Raw);
+    MPI_Get_processor_name(name: *mut c_char, length: *mut c_int);
     MPI_Testall(count: c_int, requests: *mut Raw, flag: *mut c_int, statuses: *mut c_void);
 }
 

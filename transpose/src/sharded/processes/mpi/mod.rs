@@ -3,6 +3,8 @@
 //! Nothing of MPI's waits here: what is sent and received is begun, and then asked after again and again, and so are the processes.
 
 mod library;
+mod meeting;
+mod session;
 
 use super::by_host::{Carried, room_for, to_device, to_host};
 use super::transport::{Parcel, Transport};
@@ -10,7 +12,8 @@ use super::wire::Deadline;
 use super::world::World;
 use crate::device::Device;
 use crate::{Error, Result};
-use library::{Functions, NO_STATUSES, Raw, SERIALIZED, library};
+use library::{Raw, library};
+use session::Session;
 use std::ffi::c_int;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -23,7 +26,8 @@ use std::time::Duration;
 /// this library's runs. Otherwise the first of these does, and the last that is dropped finalizes it, for good.
 pub struct Mpi {
     world: World,
-    functions: &'static Functions,
+    /// Behind `comm`, which is freed before MPI may be finalized.
+    session: Session,
     /// A communicator of its own, so that no message is taken for another's; `None` when it is freed, or given up.
     comm: Mutex<Option<Comm>>,
 }
@@ -34,9 +38,6 @@ struct Comm(Raw);
 
 // SAFETY: a name; MPI takes it from any thread, and the lock that it is behind lets one call at a time.
 unsafe impl Send for Comm {}
-
-/// How many of these there are of an MPI that was initialized here; `None` if the program has done so.
-static OURS: Mutex<Option<usize>> = Mutex::new(None);
 
 /// The most bytes of a message: a count is an `int`.
 const MOST: usize = 1 << 30;
@@ -53,8 +54,8 @@ impl Mpi {
     pub fn new(world: &World) -> Result<Self> {
         let functions = all(world, library())?;
         // Initializing waits for all processes: none of them lacks MPI.
-        all(world, begin(world, functions))?;
-        let this = Mpi { world: world.clone(), functions, comm: Mutex::new(None) };
+        let session = all(world, Session::open(functions).and_then(|begun| begun.of(world)))?;
+        let this = Mpi { world: world.clone(), session, comm: Mutex::new(None) };
         let mut comm = std::ptr::null_mut();
         // SAFETY: MPI is initialized; `comm` is a place for a communicator; all processes call this.
         unsafe {
@@ -74,7 +75,8 @@ impl Mpi {
         let comm = self.lock();
         let gone = || Error::World { reason: "an exchange was given up".to_owned() };
         let Comm(comm) = (*comm).ok_or_else(gone)?;
-        let (functions, bytes) = (self.functions, self.functions.bytes()?);
+        let functions = self.session.functions();
+        let bytes = functions.bytes()?;
         let mut requests: Vec<Raw> = Vec::new();
         for (peer, whole) in received {
             for part in whole.chunks_mut(MOST) {
@@ -106,79 +108,33 @@ impl Mpi {
                 requests.push(request);
             }
         }
-        let deadline = Deadline::after(self.world.timeout());
         let mut look = Deadline::after(LOOK);
-        loop {
-            let mut done = 0;
-            let count = requests.len() as c_int;
-            // SAFETY: the requests are those above; `done` is a place for a flag.
-            unsafe { functions.MPI_Testall(count, requests.as_mut_ptr(), &mut done, NO_STATUSES)? };
-            if done != 0 {
-                return Ok(());
-            }
+        self.session.wait(&mut requests, Deadline::after(self.world.timeout()), || {
             if look.left().is_err() {
                 self.world.require_all()?;
-                let late = |_| Error::World { reason: "MPI did not answer in time".to_owned() };
-                deadline.left().map_err(late)?;
                 look = Deadline::after(LOOK);
             }
-            std::thread::yield_now();
-        }
+            Ok(())
+        })
     }
 }
 
 /// What came of something that all processes do, if it went well in all of them.
 fn all<R>(world: &World, mine: Result<R>) -> Result<R> {
     // Who has failed says so, for the others would wait.
-    let said = world.all_gather(&[mine.is_ok().into()])?;
-    let mine = mine?;
-    match said.iter().position(|said| said != &[1]) {
-        Some(rank) => Err(Error::Peer { rank, reason: "it has no MPI".to_owned() }),
-        None => Ok(mine),
-    }
-}
-
-/// Has MPI be initialized, and counts one more user of it.
-fn begin(world: &World, functions: &Functions) -> Result<()> {
-    let mut ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
-    let (mut initialized, mut finalized, mut provided) = (0, 0, 0);
-    // SAFETY: both may be called at any time; the places are for flags.
-    unsafe {
-        functions.MPI_Initialized(&mut initialized)?;
-        functions.MPI_Finalized(&mut finalized)?;
-    }
-    let refuse = |reason: &str| Err(Error::World { reason: reason.to_owned() });
-    if finalized != 0 {
-        return refuse("MPI was finalized, and cannot be initialized again");
-    }
-    let (none, no_arguments) = (std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: MPI was not initialized, and needs no arguments; or it was. The place is for a number.
-    unsafe {
-        match initialized {
-            0 => functions.MPI_Init_thread(none, no_arguments, SERIALIZED, &mut provided)?,
-            _ => functions.MPI_Query_thread(&mut provided)?,
+    let said = world.all_gather(&[mine.is_ok().into()]);
+    let failed = said.map(|said| said.iter().position(|said| said != &[1]));
+    let (mine, failed) = (mine?, failed);
+    match failed {
+        Ok(None) => Ok(mine),
+        failed => {
+            // Without the others MPI is not finalized, which waits for them.
+            std::mem::forget(mine);
+            let reason = "it has no MPI".to_owned();
+            Err(failed
+                .map_or_else(|error| error, |rank| Error::Peer { rank: rank.unwrap_or(0), reason }))
         }
     }
-    if initialized == 0 {
-        *ours = Some(0);
-    }
-    let (mut rank, mut size) = (0, 0);
-    // SAFETY: MPI is initialized; the places are for numbers.
-    unsafe {
-        functions.MPI_Comm_rank(functions.world()?, &mut rank)?;
-        functions.MPI_Comm_size(functions.world()?, &mut size)?;
-    }
-    if provided < SERIALIZED {
-        return refuse("MPI was not initialized for calls from any thread");
-    }
-    if (size, rank) != (world.size() as c_int, world.rank() as c_int) {
-        let reason = format!("to MPI this is process {rank} of {size}");
-        return Err(Error::World { reason });
-    }
-    if let Some(count) = &mut *ours {
-        *count += 1;
-    }
-    Ok(())
 }
 
 impl Transport for Mpi {
@@ -215,22 +171,10 @@ impl Transport for Mpi {
 
 impl Drop for Mpi {
     fn drop(&mut self) {
-        let comm = self.lock().take();
-        let mut ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = ours.as_mut().is_some_and(|count| {
-            *count -= 1;
-            *count == 0
-        });
         // One that was given up would be waited for.
-        let Some(Comm(mut comm)) = comm else { return };
-        // SAFETY: all exchanges are done, and nobody has the communicator after this; the last finalizes what the first has initialized. There is
-        // nobody left to tell of a failure.
-        unsafe {
-            let _ = self.functions.MPI_Comm_free(&mut comm);
-            if last {
-                let _ = self.functions.MPI_Finalize();
-            }
-        }
+        let Some(Comm(mut comm)) = self.lock().take() else { return self.session.give_up() };
+        // SAFETY: all exchanges are done, and nobody has the communicator after this. There is nobody left to tell of a failure.
+        let _ = unsafe { self.session.functions().MPI_Comm_free(&mut comm) };
     }
 }
 
