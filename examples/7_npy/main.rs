@@ -102,11 +102,11 @@ fn run(arguments: &Arguments) -> Result<()> {
                 array::require(&header, there.1).with_context(input_name)?;
             }
             let written = write(output, |sink| match (&mut source, sink) {
-                (Source::File(file), Sink::File(output)) => {
+                (Source::File(file), Sink::File(new)) => {
                     follows(there.1 > bytes as u64);
                     let memory = arguments.memory;
-                    let files = (&*file, there.0);
-                    permutation.between(files, output, device.as_ref(), memory, setting)
+                    let from = ((&*file, &**input), there.0);
+                    permutation.between(from, (new, output), device.as_ref(), memory, setting)
                 }
                 (source, sink) => {
                     ensure_free(device.as_ref(), bytes)?;
@@ -131,7 +131,9 @@ fn run(arguments: &Arguments) -> Result<()> {
         }
     };
     let output_name = name(output, "standard output");
-    written.with_context(|| output_name.clone())?;
+    written.map_err(|error| {
+        if names_a_file(&error) { error } else { error.context(output_name.clone()) }
+    })?;
     let (descr, after) = (dtype::brief(&after.descr), tuple(&after.shape));
     setting.say(format_args!(
         "wrote {output_name}: {descr}, {before} to {after}, {bytes} bytes of elements"
@@ -143,6 +145,12 @@ fn run(arguments: &Arguments) -> Result<()> {
 fn ensure_free(device: Option<&Device>, bytes: usize) -> Result<()> {
     let copies = if device.is_some_and(|device| !device.is_gpu()) { 6 } else { 4 };
     memory::ensure_free_on_host(bytes.saturating_mul(copies))
+}
+
+/// Whether an error says itself of which file it is.
+fn names_a_file(error: &anyhow::Error) -> bool {
+    use transpose::Error::{Read, Write};
+    matches!(error.downcast_ref(), Some(Read { path: Some(_), .. } | Write { path: Some(_), .. }))
 }
 
 /// What a path is called in messages.

@@ -1,12 +1,13 @@
 //! An array with its axes in another order: as layouts, by which bytes move from memory to memory or from file to file.
 
 use crate::header::Header;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use bytemuck::Pod;
 use habits::program::Setting;
 use habits::progress;
 use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use transpose::host::files::{FileFrom, Through, move_between};
 use transpose::host::{HostView, HostViewMut, Progress, cpu};
 use transpose::{Device, DeviceTensor, MOST_AXES, TensorLayout};
@@ -84,14 +85,14 @@ impl Permutation {
     }
 
     /// The elements, which start at byte `start` of a file, brought to another file behind the header, with at most `memory` bytes of
-    /// buffers.
+    /// buffers. Errors call the files by their paths.
     ///
     /// # Errors
     /// What the files and the device report.
     pub fn between(
         &self,
-        (input, start): (&File, u64),
-        output: &mut File,
+        (input, start): ((&File, &Path), u64),
+        (output, path): (&mut File, &Path),
         through: Turner,
         memory: usize,
         setting: &Setting,
@@ -99,8 +100,8 @@ impl Permutation {
         let header = self.header.to_bytes();
         output.write_all(&header)?;
         let bar = progress::bytes(setting, self.header.bytes()? as u64);
-        let src = FileFrom { file: input, start };
-        let dst = FileFrom { file: output, start: header.len() as u64 };
+        let src = FileFrom { file: input.0, path: input.1, start };
+        let dst = FileFrom { file: output, path, start: header.len() as u64 };
         let through = through.map_or(Through::Cpu, Through::Device);
         let watch = |Progress { done, .. }| bar.set_position(done);
         let move_words = match self.word {
@@ -110,8 +111,7 @@ impl Permutation {
             16 => move_between::<u128>,
             _ => move_between::<u8>,
         };
-        move_words((&src, &self.from), (&dst, &self.to), through, memory, &watch)
-            .context("while elements were moved")?;
+        move_words((&src, &self.from), (&dst, &self.to), through, memory, &watch)?;
         bar.finish_and_clear();
         Ok(())
     }

@@ -541,6 +541,35 @@ pub enum Error {
         reason: String,
     },
 
+    /// Elements that could not be read from a file.
+    #[error("{} cannot be read at byte {at} of the elements: {reason}", file(path, "the source"))]
+    Read {
+        /// The file; `None` for a source that has no path.
+        path: Option<PathBuf>,
+        /// Where the elements that could not be read begin, in bytes behind the array's first.
+        at: u64,
+        /// What kind of failure was reported.
+        kind: std::io::ErrorKind,
+        /// What was reported, in its words.
+        reason: String,
+    },
+
+    /// Elements that could not be written to a file.
+    #[error(
+        "{} cannot be written at byte {at} of the elements: {reason}",
+        file(path, "the destination")
+    )]
+    Write {
+        /// The file; `None` for a destination that has no path.
+        path: Option<PathBuf>,
+        /// Where the elements that could not be written begin, in bytes behind the array's first.
+        at: u64,
+        /// What kind of failure was reported.
+        kind: std::io::ErrorKind,
+        /// What was reported, in its words.
+        reason: String,
+    },
+
     /// No NVIDIA driver on this machine, or none that can be used.
     #[error(fmt = no_driver)]
     NoDriver {
@@ -692,6 +721,11 @@ fn plan_mismatch(planned: &String, actual: &String, f: &mut Formatter<'_>) -> fm
 fn interrupted(source: &Error, f: &mut Formatter<'_>) -> fmt::Result {
     let first = "transposing in place failed midway, the matrix's contents are unspecified";
     lines(first, [format!("{source:#}")], f)
+}
+
+/// What a file is called in a message.
+fn file(path: &Option<PathBuf>, otherwise: &'static str) -> String {
+    path.as_ref().map_or_else(|| otherwise.to_owned(), |path| path.display().to_string())
 }
 
 fn no_driver(reason: &String, attempts: &[String], f: &mut Formatter<'_>) -> fmt::Result {

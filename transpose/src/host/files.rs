@@ -14,6 +14,7 @@ use crate::transfer::runs;
 use crate::{Error, PinnedBuffer, Result};
 use bytemuck::Pod;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -27,6 +28,11 @@ pub trait ReadAt: Sync {
     /// # Errors
     /// What the system reports, and an end before.
     fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()>;
+
+    /// What errors call it; `None` if it has no path.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
 }
 
 /// What elements are written to, at any place and by several threads at once.
@@ -36,6 +42,11 @@ pub trait WriteAt: Sync {
     /// # Errors
     /// What the system reports.
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
+
+    /// What errors call it; `None` if it has no path.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
 }
 
 /// A file from some byte on.
@@ -44,21 +55,39 @@ pub trait WriteAt: Sync {
 pub struct FileFrom<'a> {
     /// The file.
     pub file: &'a std::fs::File,
+    /// What errors call it: where it is, or will be.
+    pub path: &'a Path,
     /// Where the elements start, in bytes.
     pub start: u64,
 }
 
 #[cfg(unix)]
+impl FileFrom<'_> {
+    /// Where a byte of the elements is in the file.
+    fn place(&self, at: u64) -> io::Result<u64> {
+        self.start.checked_add(at).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    }
+}
+
+#[cfg(unix)]
 impl ReadAt for FileFrom<'_> {
     fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(self.file, bytes, self.start + at)
+        std::os::unix::fs::FileExt::read_exact_at(self.file, bytes, self.place(at)?)
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(self.path)
     }
 }
 
 #[cfg(unix)]
 impl WriteAt for FileFrom<'_> {
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        std::os::unix::fs::FileExt::write_all_at(self.file, bytes, self.start + at)
+        std::os::unix::fs::FileExt::write_all_at(self.file, bytes, self.place(at)?)
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(self.path)
     }
 }
 
@@ -85,23 +114,46 @@ pub enum Through<'a> {
 /// Moves the elements of a file to another file, from one layout to another of the same shape, with at most `memory` bytes of buffers:
 /// those of the host, and those of the device each.
 ///
+/// ```
+/// use transpose::TensorLayout;
+/// use transpose::host::files::{FileFrom, Through, move_between};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let (given, taken) = (folder.path().join("rows.bin"), folder.path().join("cols.bin"));
+/// std::fs::write(&given, [1u8, 2, 3, 4, 5, 6])?;
+/// let (src, dst) = (std::fs::File::open(&given)?, std::fs::File::create(&taken)?);
+/// let src = FileFrom { file: &src, path: &given, start: 0 };
+/// let dst = FileFrom { file: &dst, path: &taken, start: 0 };
+/// let from = TensorLayout::contiguous(&[2, 3], 1)?.t(); // as 3 × 2
+/// let to = TensorLayout::contiguous(&[3, 2], 1)?;
+/// move_between::<u8>((&src, &from), (&dst, &to), Through::Cpu, 1 << 20, &|_progress| ())?;
+/// assert_eq!(std::fs::read(&taken)?, [1, 4, 2, 5, 3, 6]);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
-/// What reading and writing report; and errors of this library as [`io::ErrorKind::Other`], among them
-/// [`Error::TensorShapeMismatch`], [`Error::TensorOverlap`] for a destination in which an element has two indices, and [`Error::HostBudget`]
-/// for less memory than an element takes.
+/// [`Error::Read`] and [`Error::Write`]; the destination then holds any part of the elements. Before anything is written:
+/// [`Error::TensorShapeMismatch`], [`Error::TensorOverlap`] for a destination in which an element has two indices,
+/// [`Error::TensorSizeOverflow`] for layouts that are too long for elements of this size, and [`Error::HostBudget`] for less memory than an
+/// element takes. And what the device reports, and [`Error::HostMemory`].
 pub fn move_between<T: Pod>(
     (src, from): (&dyn ReadAt, &TensorLayout),
     (dst, to): (&dyn WriteAt, &TensorLayout),
     through: Through,
     memory: usize,
     watch: &Watch,
-) -> io::Result<()> {
+) -> Result<()> {
     if from.shape() != to.shape() {
         let (src, dst) = (from.shape().to_vec(), to.shape().to_vec());
-        return Err(io::Error::other(Error::TensorShapeMismatch { src, dst }));
+        return Err(Error::TensorShapeMismatch { src, dst });
     }
-    to.require_injective().map_err(io::Error::other)?;
     let size = size_of::<T>();
+    let of_this_size = |layout: &TensorLayout| {
+        TensorLayout::strided(layout.shape(), layout.strides(), layout.offset(), size)
+    };
+    let (from, to) = (&of_this_size(from)?, &of_this_size(to)?);
+    to.require_injective()?;
     if from.is_empty() || size == 0 {
         return Ok(());
     }
@@ -114,8 +166,7 @@ pub fn move_between<T: Pod>(
     let threads = cores.min(memory / buffers / size.max(4096)).max(1);
     let tile = (memory / buffers / threads).min(TILE);
     if tile < size {
-        let error = Error::HostBudget { needed: buffers * size, limit: memory };
-        return Err(io::Error::other(error));
+        return Err(Error::HostBudget { needed: buffers * size, limit: memory });
     }
     let tiles = Tiles::new(from, to, tile / size, 0);
     let work = Work {
@@ -169,16 +220,16 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Moves tiles until there are none.
-    fn by_one<T: Pod>(&self, through: Through) -> io::Result<()> {
+    fn by_one<T: Pod>(&self, through: Through) -> Result<()> {
         let mut turner = Turner::<T>::new(through, self.tiles.most_elements());
         while !self.stop.load(Ordering::Relaxed) {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= self.tiles.count() {
                 break;
             }
-            let turner = turner.as_mut().map_err(|error| io::Error::other(error.clone()))?;
+            let turner = turner.as_mut().map_err(|error| error.clone())?;
             let tile = self.tiles.get(number);
-            let [from, to] = self.layouts.map(|layout| tile.of(&layout).map_err(io::Error::other));
+            let [from, to] = self.layouts.map(|layout| tile.of(&layout));
             self.one(turner, &from?, &to?)?;
         }
         Ok(())
@@ -189,20 +240,33 @@ impl Work<'_> {
         turner: &mut Turner<T>,
         from: &TensorLayout,
         to: &TensorLayout,
-    ) -> io::Result<()> {
+    ) -> Result<()> {
         let size = size_of::<T>() as u64;
-        let ordered = in_memory_order(from).map_err(io::Error::other)?;
-        let incoming = turner.incoming().map_err(io::Error::other)?;
-        let lines = incoming[..ordered.len()].chunks_exact_mut(ordered.run());
+        let ordered = in_memory_order(from)?;
+        let lines = turner.incoming()?[..ordered.len()].chunks_exact_mut(ordered.run());
         for (line, start) in lines.zip(runs(&ordered)) {
-            self.src.read_at(bytemuck::cast_slice_mut(line), start as u64 * size)?;
+            let at = start as u64 * size;
+            let read = self.src.read_at(bytemuck::cast_slice_mut(line), at);
+            read.map_err(|error| Error::Read {
+                path: self.src.path().map(Path::to_owned),
+                at,
+                kind: error.kind(),
+                reason: error.to_string(),
+            })?;
         }
-        let outgoing = turner.turn(from, to).map_err(io::Error::other)?;
-        let ordered = in_memory_order(to).map_err(io::Error::other)?;
+        let outgoing = turner.turn(from, to)?;
+        let ordered = in_memory_order(to)?;
         let lines = outgoing[..ordered.len()].chunks_exact(ordered.run());
         let alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         for (line, start) in lines.zip(runs(&ordered)) {
-            self.dst.write_at(bytemuck::cast_slice(line), start as u64 * size)?;
+            let at = start as u64 * size;
+            let written = self.dst.write_at(bytemuck::cast_slice(line), at);
+            written.map_err(|error| Error::Write {
+                path: self.dst.path().map(Path::to_owned),
+                at,
+                kind: error.kind(),
+                reason: error.to_string(),
+            })?;
         }
         drop(alone);
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -276,5 +340,92 @@ impl<T: Pod> Turner<T> {
                 outgoing.read()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes and gives so many bytes, and no more.
+    struct Small(u64);
+
+    impl Small {
+        fn room(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+            let there = at + bytes.len() as u64 <= self.0;
+            if there { Ok(()) } else { Err(io::ErrorKind::StorageFull.into()) }
+        }
+    }
+
+    impl ReadAt for Small {
+        fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+            self.room(bytes, at)
+        }
+    }
+
+    impl WriteAt for Small {
+        fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+            self.room(bytes, at)
+        }
+
+        fn path(&self) -> Option<&Path> {
+            Some(Path::new("full.bin"))
+        }
+    }
+
+    /// A 3 × 2 matrix, transposed.
+    fn transposed(src: &dyn ReadAt, dst: &dyn WriteAt, memory: usize) -> Result<()> {
+        let (from, to) =
+            (TensorLayout::contiguous(&[3, 2], 4)?, TensorLayout::contiguous(&[2, 3], 4)?);
+        move_between::<u32>((src, &from.t()), (dst, &to), Through::Cpu, memory, &|_| ())
+    }
+
+    #[test]
+    fn errors_say_which_file_and_where() {
+        let (kind, reason) =
+            (io::ErrorKind::StorageFull, io::Error::from(io::ErrorKind::StorageFull).to_string());
+        assert_eq!(transposed(&Small(24), &Small(24), 1 << 20), Ok(()));
+        let read = transposed(&Small(20), &Small(24), 1 << 20).unwrap_err();
+        assert_eq!(read, Error::Read { path: None, at: 0, kind, reason: reason.clone() });
+        assert_eq!(
+            read.to_string(),
+            format!("the source cannot be read at byte 0 of the elements: {reason}")
+        );
+        let written = transposed(&Small(24), &Small(20), 1 << 20).unwrap_err();
+        assert_eq!(
+            written,
+            Error::Write { path: Some("full.bin".into()), at: 0, kind, reason: reason.clone() }
+        );
+        assert_eq!(
+            written.to_string(),
+            format!("full.bin cannot be written at byte 0 of the elements: {reason}")
+        );
+        // Tiles of one element.
+        let written = transposed(&Small(24), &Small(20), 8).unwrap_err();
+        assert!(matches!(written, Error::Write { at: 20, .. }), "{written}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_before_anything_is_written() {
+        let small = Small(0);
+        let long = TensorLayout::strided(&[2], &[isize::MAX / 2], 0, 1).unwrap();
+        let both = || ((&small as &dyn ReadAt, &long), (&small as &dyn WriteAt, &long));
+        let moved = |result| matches!(result, Err(Error::TensorSizeOverflow { .. }));
+        let (from, to) = both();
+        assert!(moved(move_between::<u32>(from, to, Through::Cpu, 1 << 20, &|_| ())));
+        assert!(matches!(
+            transposed(&small, &small, 7),
+            Err(Error::HostBudget { needed: 8, limit: 7 })
+        ));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_start_past_all_files_is_an_error() {
+        let path = std::env::current_exe().unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        let src = FileFrom { file: &file, path: &path, start: u64::MAX };
+        let read = transposed(&src, &Small(24), 8).unwrap_err();
+        assert!(matches!(&read, Error::Read { path: Some(named), .. } if *named == path), "{read}");
     }
 }

@@ -1,6 +1,7 @@
 //! Operations on arrays in host memory, by one thread and by several.
 
 use crate::operations::Operation;
+use std::path::Path;
 use transpose::host::files::{FileFrom, Through, move_between};
 use transpose::host::{self, HostInPlace, HostOptions, HostView, HostViewMut, Workspace};
 use transpose::{Device, PinnedBuffer, Result, TensorLayout};
@@ -52,20 +53,17 @@ pub const OPERATIONS: &[Operation] = &[
     }),
     ("files are moved by a device", |device, _| {
         let folder = tempfile::tempdir().expect("a folder");
-        let file = |name: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, [1u8; 2400])?;
+        let [src_path, dst_path] = ["src", "dst"].map(|name| folder.path().join(name));
+        let open = |path: &Path| {
+            std::fs::write(path, [1u8; 2400])?;
             std::fs::File::options().read(true).write(true).open(path)
         };
-        let (src, dst) = (file("src").expect("a file"), file("dst").expect("a file"));
-        let (src, dst) = (FileFrom { file: &src, start: 0 }, FileFrom { file: &dst, start: 0 });
+        let (src, dst) = (open(&src_path).expect("a file"), open(&dst_path).expect("a file"));
+        let src = FileFrom { file: &src, path: &src_path, start: 0 };
+        let dst = FileFrom { file: &dst, path: &dst_path, start: 0 };
         let from = TensorLayout::contiguous(&[30, 20], 4)?.t();
         let to = TensorLayout::contiguous(&[20, 30], 4)?;
         let through = Through::Device(device);
-        let moved = move_between::<u32>((&src, &from), (&dst, &to), through, 1 << 14, &|_| ());
-        moved.map_err(|error| {
-            let inner = error.into_inner().expect("an error of this library");
-            *inner.downcast::<transpose::Error>().expect("an error of this library")
-        })
+        move_between::<u32>((&src, &from), (&dst, &to), through, 1 << 14, &|_| ())
     }),
 ];
