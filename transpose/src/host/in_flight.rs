@@ -378,8 +378,8 @@ impl<'a> Lanes<'a> {
 
 /// Queues a kernel that copies from one view to another.
 ///
-/// What it reads goes from the L2 cache as usual: kept there, it is in the way of what the copy engines look up for each row of host memory,
-/// and rows that are copied later, by whomever, take half as long again.
+/// What it reads goes from the L2 cache as usual, for nothing reads it again. Kept there (`evict_last`) it makes copies no slower:
+/// those wait for page tables whichever way a kernel reads (`docs/decisions/048-rows-over-the-bus.md`).
 pub(super) fn turn<T: Pod>(src: TensorView<T>, mut dst: TensorViewMut<T>) -> Result<()> {
     Plan::moving(src, dst.reborrow())?.evict_last(false).run(src, dst)
 }
