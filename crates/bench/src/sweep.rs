@@ -262,13 +262,13 @@ pub fn what(plan: &Plan) -> String {
 /// The moves that are measured.
 #[derive(Clone, Copy, Debug)]
 pub enum Which {
-    /// Random ones: so many from a seed on.
+    /// Random ones, drawn from a seed.
     Random {
         /// The seed.
         seed: u64,
-        /// How many.
+        /// How many moves.
         count: usize,
-        /// Bytes of each, about.
+        /// Bytes of each move, about.
         bytes: usize,
     },
     /// Those of [`awkward`].

@@ -20,20 +20,20 @@ pub fn matrix_bytes(rows: usize, cols: usize, element_bytes: usize) -> Result<us
     })
 }
 
-/// Makes sure that there is memory for so many bytes `on_host` at once, and so many on the device, which a simulated one has on the
-/// host too.
+/// Makes sure that the host has memory for `on_host` bytes at once, and for `on_device` bytes more if the device is simulated: its memory
+/// is the host's.
 ///
 /// # Errors
-/// Less memory than that.
+/// Less memory is free on the host.
 pub fn ensure_free(device: &Device, on_host: usize, on_device: usize) -> Result<()> {
     let simulated = if device.is_gpu() { 0 } else { on_device };
     ensure_free_on_host(on_host.saturating_add(simulated))
 }
 
-/// Makes sure that there is host memory for so many bytes at once.
+/// Makes sure that the host has memory for `bytes` bytes at once.
 ///
 /// # Errors
-/// Less memory than that.
+/// Less memory is free on the host.
 pub fn ensure_free_on_host(bytes: usize) -> Result<()> {
     let (needed, free) = (bytes as u64, free());
     ensure!(

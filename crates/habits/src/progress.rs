@@ -27,7 +27,7 @@ pub fn bar(setting: &impl AsRef<Setting>, steps: usize) -> ProgressBar {
     bar
 }
 
-/// A bar of so many bytes, with the rate and the time that is left.
+/// A bar that is full at `bytes` bytes, with the bytes per second and the time that is left.
 pub fn bytes(setting: &impl AsRef<Setting>, bytes: u64) -> ProgressBar {
     let bar = bar(setting, bytes as usize);
     let template =

@@ -72,7 +72,7 @@ impl Gpu {
     /// Launches a kernel of 64-bit arguments and waits for it.
     ///
     /// # Safety
-    /// The kernel takes so many arguments of 64 bits, and accesses no memory but buffers of this GPU that live.
+    /// The kernel takes `arguments.len()` arguments of 64 bits, and accesses no memory but buffers of this GPU that live.
     ///
     /// # Errors
     /// What the driver answers.

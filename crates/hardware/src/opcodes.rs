@@ -17,7 +17,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// The class of so many bits; bytes are kept in 16.
+    /// The class of registers that hold values of `bits` bits; a byte is kept in 16.
     pub fn of(bits: u32) -> Class {
         match bits {
             1 => Class::Predicate,

@@ -49,7 +49,7 @@ pub const F64: Format = Format { bits: 64, fraction: 52 };
 /// What an operand stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// An integer of so many bits.
+    /// An integer, with the number of its bits.
     Int(u32),
     /// A number.
     Float(Format),

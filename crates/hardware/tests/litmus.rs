@@ -61,7 +61,7 @@ fn weak_memory_shows_what_the_model_allows_and_what_the_gpu_showed() {
     }
 }
 
-/// The same seed gives the same outcomes.
+/// Two runs of a test from one seed end in equal outcomes.
 #[test]
 fn weak_memory_can_be_replayed() {
     for test in litmus::all().iter().filter(|test| test.name.starts_with("IRIW")) {

@@ -147,7 +147,7 @@ impl Table<'_> {
         self.time_of_host(work)
     }
 
-    /// The same for work of the host, whose times always mean something.
+    /// The median time of some calls that only the host works for, after one that does not count: on every machine it means something.
     fn time_of_host(&self, mut work: impl FnMut() -> Result<()>) -> Result<Option<Duration>> {
         work()?;
         let mut times = Vec::new();
