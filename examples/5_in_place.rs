@@ -21,7 +21,7 @@ fn main() -> Result<()> {
     let mut large = DeviceMatrix::from_host(&device, rows as usize, cols as usize, &host)?;
     let mut plan = InPlacePlan::new(&large, InPlace::Auto)?;
     println!(
-        "{rows} × {cols} by {}: {} passes, {} bytes beside the matrix",
+        "{rows} × {cols} by {}: {} × read and written, {} bytes beside the matrix",
         plan.algorithm(),
         plan.passes(),
         plan.extra_bytes()

@@ -355,8 +355,10 @@ fn a_world_without_some_of_its_processes() {
         matches!(&lost, Error::Peer { rank: 0, reason } if reason.contains("in time")),
         "{lost}"
     );
-    let behind = World::connect(3, 3, first, patience).map(drop);
-    assert!(matches!(behind, Err(Error::World { .. })));
+    for (rank, size) in [(3, 3), (0, 0), (0, usize::MAX)] {
+        let refused = World::connect(rank, size, first, patience).map(drop);
+        assert!(matches!(refused, Err(Error::World { .. })), "{rank} of {size}: {refused:?}");
+    }
 }
 
 #[test]

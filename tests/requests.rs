@@ -66,7 +66,7 @@ fn windows_that_reach_outside(device: &Device) {
     assert!(matrix.window(2, 3, 6, 8).is_ok());
     assert_eq!(
         message(matrix.window(11, 3, 6, 8)),
-        "a window of 3 × 6 from element 11 on, rows 8 apart, ends at 33; there are 32"
+        "a window of 3 × 6 from element 11 on, rows 8 apart, ends at element 33; there are 32"
     );
     assert!(matrix.window_mut(usize::MAX, 1, 1, 1).is_err());
     assert!(matrix.window(0, usize::MAX, 2, 2).is_err());

@@ -100,7 +100,7 @@ pub enum Error {
 
     /// A window that reaches outside the matrix it is taken from.
     #[error(
-        "a window of {rows} × {cols} from element {offset} on, rows {ld} apart, ends at {end}; \
+        "a window of {rows} × {cols} from element {offset} on, rows {ld} apart, ends at element {end}; \
          there are {available}"
     )]
     WindowOutOfBounds {
@@ -197,7 +197,7 @@ pub enum Error {
     },
 
     /// An axis that a tensor does not have.
-    #[error("there is no axis {axis} among {axes}")]
+    #[error("there is no axis {axis} among {axes}, which are counted from 0")]
     NoSuchAxis {
         /// The axis, counted from 0.
         axis: usize,
@@ -360,7 +360,7 @@ pub enum Error {
 
     /// Two matrices that live on different devices: two streams of one share their memory, two calls of
     /// [`Device::cuda`](crate::Device::cuda) do not.
-    #[error("the source is on {src}, the destination on {dst}")]
+    #[error(fmt = device_mismatch)]
     DeviceMismatch {
         /// Where the source is.
         src: String,
@@ -709,6 +709,17 @@ fn no_grid(problem: &String, f: &mut Formatter<'_>) -> fmt::Result {
     lines("no kernel has a grid that covers so large a problem", [problem], f)
 }
 
+/// Two devices of one name are not told apart by it.
+fn device_mismatch(src: &String, dst: &String, f: &mut Formatter<'_>) -> fmt::Result {
+    if src != dst {
+        return write!(f, "the source is on {src}, the destination on {dst}");
+    }
+    write!(
+        f,
+        "source and destination are on two devices, both {src}: only clones and streams of one share memory"
+    )
+}
+
 fn plan_mismatch(planned: &String, actual: &String, f: &mut Formatter<'_>) -> fmt::Result {
     let more = [format!("planned: {planned}"), format!("given: {actual}")];
     lines(
@@ -778,6 +789,7 @@ mod tests {
         vec![
             Error::SizeOverflow { rows: large, cols: large, ld: large, element_bytes: 16 },
             Error::NoGrid { problem: text() },
+            Error::DeviceMismatch { src: "NVIDIA H200".into(), dst: "NVIDIA H200".into() },
             Error::PlanMismatch { planned: text(), actual: text() },
             Error::GapsInPlace { rows: large, cols: large, ld: large },
             Error::Interrupted { source: Box::new(out_of_memory) },

@@ -32,7 +32,8 @@ impl Shares {
             0 => (0, 0),
             devices => (units / devices, units % devices),
         };
-        let end = |device| ((device + 1) * each + more.min(device + 1)) * unit;
+        // Whole tiles may end behind the axis, and behind what can be counted.
+        let end = |device: usize| ((device + 1) * each + more.min(device + 1)).saturating_mul(unit);
         Shares { ends: (0..devices).map(|device| end(device).min(length)).collect() }
     }
 
@@ -85,6 +86,14 @@ impl Shares {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn an_axis_may_be_as_long_as_can_be_counted() {
+        for length in [usize::MAX, usize::MAX - 1, usize::MAX - WHOLE] {
+            let shares = Shares::even(length, 3);
+            assert_eq!((shares.len(), shares.lengths().sum::<usize>()), (length, length));
+        }
+    }
 
     proptest! {
         #[test]

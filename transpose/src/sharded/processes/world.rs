@@ -24,6 +24,9 @@ const FIRST_CALL: u64 = HELLO + 1;
 /// How long to wait before a process that does not listen yet is tried again.
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// The most processes of a world: each is connected to each other, and no machine has more ports.
+const MOST: usize = 1 << 16;
+
 /// Processes, each with a rank from 0 on, that call the same things in the same order. Clones are handles to the same world.
 ///
 /// ```no_run
@@ -90,11 +93,16 @@ impl World {
     /// The world of `size` processes, the first of which listens at `first`.
     ///
     /// # Errors
-    /// [`Error::World`] if the others do not come in time, or are of a world of another size, and [`Error::Peer`] for one that goes.
+    /// [`Error::World`] if the others do not come in time, are of a world of another size, or are more than 65536; and [`Error::Peer`] for one
+    /// that goes.
     pub fn connect(rank: usize, size: usize, first: SocketAddr, timeout: Duration) -> Result<Self> {
         if rank >= size {
-            let reason = format!("process {rank} of {size} is behind the last");
-            return Err(Error::World { reason });
+            return Err(world(format!("process {rank} of {size} is behind the last")));
+        }
+        if size > MOST {
+            return Err(world(format!(
+                "{size} processes are more than the {MOST} that there may be"
+            )));
         }
         let deadline = Deadline::after(timeout);
         let wires = match (rank, size) {
