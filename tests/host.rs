@@ -200,6 +200,7 @@ fn limits_are_kept(device: &Device) {
 fn more_streams_than_tiles(device: &Device) {
     for way in WAYS {
         by_way::<u32>(device, options(0, 0, 40, 40), (64, 48), way);
+        by_way::<u32>(device, options(0, 0, usize::MAX, 2), (64, 48), way);
         by_way::<u32>(device, options(1 << 20, 1 << 20, 17, 9), (200, 48), way);
     }
 }

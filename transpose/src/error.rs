@@ -604,10 +604,10 @@ pub enum Error {
         bytes: usize,
     },
 
-    /// Limits on memory below what one element takes on its way through the device.
-    #[error("one element takes {needed} bytes on its way, the limit is {limit}")]
+    /// Limits on memory below the least that a move through the device takes.
+    #[error("{needed} bytes are needed on the way at least, the limit is {limit}")]
     HostBudget {
-        /// Bytes that one element takes.
+        /// Bytes that the move takes at least: for an element or a row, or by an algorithm that has the device hold more.
         needed: usize,
         /// Bytes that there may be.
         limit: usize,

@@ -16,6 +16,9 @@ const SHORTEST_ROW: usize = 256;
 /// Bytes of device memory for what is read to have pages looked up.
 pub(super) const LOOK_UP: usize = 1 << 20;
 
+/// The most that is under way at a time, whatever was chosen: from so many on, fewer are tried one by one until they fit the memory.
+const MOST_STREAMS: usize = 1 << 12;
+
 /// The least bytes of an array, and of the device's limit, with which kernels look up pages for the copy engines: what an L2 cache has.
 const LEAST_LOOKED_UP: usize = 32 << 20;
 
@@ -217,6 +220,7 @@ impl Share {
         options: &HostOptions,
         cores: usize,
     ) -> Result<Self> {
+        let options = &HostOptions { streams: options.streams.min(MOST_STREAMS), ..*options };
         let rings = routes.iter().filter(|&&route| route == Route::Ring).count();
         let least = least.next_multiple_of(ALIGNMENT);
         // Steps that are small leave the cache as it is.
