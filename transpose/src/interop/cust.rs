@@ -12,7 +12,7 @@
 //! read memory of the other. This library leaves no context current, so a program makes one with `cust` before it uses `cust`.
 //!
 //! ```no_run
-//! use cust::memory::{CopyDestination, DeviceBuffer};
+//! use cust::memory::DeviceBuffer;
 //! use cust::stream::{Stream, StreamFlags};
 //! use std::sync::Arc;
 //! use transpose::interop::cust as interop;
@@ -183,7 +183,11 @@ fn require_here<T: DeviceCopy>(device: &Device, buffer: &DeviceSlice<T>) -> Resu
 
 impl From<CudaError> for Error {
     fn from(error: CudaError) -> Self {
-        cuda_driver::Error::call("cust", error as u32).into()
+        match (error, Driver::get()) {
+            // Without a driver there is no device either, and the driver's absence is what can be mended.
+            (CudaError::NoDevice, Err(reason)) => reason.into(),
+            _ => cuda_driver::Error::call("cust", error as u32).into(),
+        }
     }
 }
 
@@ -195,6 +199,15 @@ mod tests {
     fn an_error_keeps_its_code() {
         let error = Error::from(CudaError::IllegalAddress);
         assert!(matches!(error, Error::Cuda { operation: "cust", code: 700, .. }), "{error}");
+    }
+
+    #[test]
+    fn no_device_may_be_no_driver() {
+        let error = Error::from(CudaError::NoDevice);
+        match Driver::get() {
+            Ok(_) => assert!(matches!(error, Error::Cuda { code: 100, .. }), "{error}"),
+            Err(_) => assert!(matches!(error, Error::NoDriver { .. }), "{error}"),
+        }
     }
 
     #[cfg(feature = "simulator")]
