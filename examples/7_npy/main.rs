@@ -33,6 +33,9 @@ use transpose::{Device, DeviceMatrix, Strategy};
 
 /// Write a NumPy array with its axes in another order.
 #[derive(Parser)]
+#[command(
+    after_help = "Here --device cpu has the CPU do it by all of its cores, and so does auto where there is no GPU."
+)]
 struct Arguments {
     /// The .npy file to read; `-` for standard input.
     input: PathBuf,
