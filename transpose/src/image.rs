@@ -8,6 +8,7 @@
 
 use ruzstd::decoding::StreamingDecoder;
 use std::borrow::Cow;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::io::Read;
 
@@ -15,7 +16,6 @@ use std::io::Read;
 const LARGEST: usize = 16 << 20;
 
 /// Kernels that are loaded together.
-#[derive(Debug)]
 pub struct Image {
     name: &'static str,
     ptx: Ptx,
@@ -23,7 +23,6 @@ pub struct Image {
 }
 
 /// The PTX of an image.
-#[derive(Debug)]
 enum Ptx {
     Text(&'static str),
     Packed(&'static [u8]),
@@ -31,7 +30,6 @@ enum Ptx {
 
 /// The machine code of an image for chips of one compute capability, major and minor, and for those of the same major and a
 /// higher minor number.
-#[derive(Debug)]
 pub struct MachineCode {
     /// The compute capability that it was assembled for.
     pub capability: (i32, i32),
@@ -101,11 +99,34 @@ impl MachineCode {
     }
 }
 
+/// By name: what is packed has hundreds of thousands of bytes.
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Image").field("name", &self.name).field("code", &self.code).finish()
+    }
+}
+
+/// By what it is for, and its length.
+impl fmt::Debug for MachineCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MachineCode { capability: (major, minor), waits, evict_last, packed } = self;
+        write!(f, "sm_{major}{minor}, {} bytes packed", packed.len())?;
+        write!(f, "{}", if *waits { ", waits" } else { "" })?;
+        write!(f, "{}", if *evict_last { ", evicts last" } else { "" })
+    }
+}
+
 /// An entry point: the image that it is part of, and its name there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct EntryPoint {
     pub image: &'static Image,
     pub name: &'static str,
+}
+
+impl fmt::Debug for EntryPoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.name, self.image.name)
+    }
 }
 
 impl PartialEq for EntryPoint {
@@ -162,6 +183,16 @@ mod tests {
             let _ = expanded(&damaged);
         }
         assert!(expanded(&[0xff; 64]).is_none(), "4 GiB");
+    }
+
+    #[cfg(feature = "simulator")]
+    #[test]
+    fn what_is_packed_is_not_printed() {
+        let facts = crate::Device::simulated().facts().clone();
+        let layout = crate::Layout::contiguous(500, 500, 4).unwrap();
+        let plan = crate::Plan::for_layouts(4, layout, layout, crate::Strategy::Auto, &facts);
+        let printed = format!("{:?}", plan.unwrap());
+        assert!(printed.contains("micro_b4 of fast") && printed.len() < 2000, "{}", printed.len());
     }
 
     #[test]
