@@ -95,6 +95,23 @@ impl TensorLayout {
         Ok(layout)
     }
 
+    /// The same layout, for elements of so many bytes.
+    ///
+    /// # Errors
+    /// [`Error::TensorSizeOverflow`].
+    pub(crate) fn of_bytes(&self, element_bytes: usize) -> Result<Self> {
+        if self.is_empty() {
+            return Self::strided(self.shape(), self.strides(), 0, element_bytes);
+        }
+        let end = self.offset as i128 + self.reach().1 + 1;
+        // Broadcast axes multiply the number of elements too.
+        let most = isize::MAX as i128 / element_bytes.max(1) as i128;
+        if end.max(self.len() as i128) > most {
+            return Err(Error::TensorSizeOverflow { shape: self.shape().to_vec(), element_bytes });
+        }
+        Ok(*self)
+    }
+
     /// A shape, and no strides yet.
     fn of_shape(given: &[usize]) -> Result<Self> {
         if given.len() > MOST_AXES {

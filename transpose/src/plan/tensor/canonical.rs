@@ -1,9 +1,11 @@
 //! A move in canonical form: few axes, in words, whatever it was asked for as.
 
+pub(super) use super::side::Axis;
+use super::side::{Side, Which};
 use crate::divide::packed_divisor;
 use crate::kernels::{Width, width_dividing};
 use crate::plan::measure::Key;
-use crate::plan::problem::{VECTOR, alignment};
+use crate::plan::problem::alignment;
 use crate::tensor::TensorLayout;
 use kernel_abi::tensor::{Axis as Divided, MOST_AXES};
 use std::fmt;
@@ -49,14 +51,6 @@ impl fmt::Display for TensorProblem {
     }
 }
 
-/// An axis: how many indices, and how far they are apart on either side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Axis {
-    pub length: usize,
-    pub src: isize,
-    pub dst: isize,
-}
-
 impl Axis {
     /// As kernels take it that find an axis's index by division.
     fn divided(self) -> Divided {
@@ -85,8 +79,10 @@ pub(super) struct Canonical {
     pub word: Width,
     /// Bytes from the source's element `[0, …, 0]`, and from the destination's, to where the move starts.
     pub starts: [isize; 2],
-    /// Bytes, up to [`VECTOR`], that divide the addresses there.
+    /// Bytes, up to [`VECTOR`](crate::plan::problem::VECTOR), that divide the addresses there.
     pub aligned: [usize; 2],
+    /// The source's side and the destination's.
+    pub sides: [Side; 2],
 }
 
 impl Canonical {
@@ -124,9 +120,11 @@ impl Canonical {
         let aligned = [(problem.src_align, starts[0]), (problem.dst_align, starts[1])]
             .map(|(align, start)| align.min(alignment(start.unsigned_abs() as u64)));
         axes[..count].sort_unstable_by_key(|axis| axis.dst);
-        let mut canonical = Canonical { axes, count, word: Width::B1, starts, aligned };
+        let (word, sides) = (Width::B1, [Side::default(); 2]);
+        let mut canonical = Canonical { axes, count, word, starts, aligned, sides };
         canonical.join();
         canonical.widen();
+        canonical.sides = Self::sides(canonical.axes(), canonical.word, aligned);
         canonical
     }
 
@@ -142,7 +140,13 @@ impl Canonical {
             *place = axis;
             count += 1;
         }
-        Canonical { axes, count, word, starts: [0, 0], aligned }
+        let sides = Self::sides(&axes[..count], word, aligned);
+        Canonical { axes, count, word, starts: [0, 0], aligned, sides }
+    }
+
+    fn sides(axes: &[Axis], word: Width, [src, dst]: [usize; 2]) -> [Side; 2] {
+        [(Which::Source, src), (Which::Destination, dst)]
+            .map(|(which, address)| Side::of(which, axes, address, word.bytes()))
     }
 
     /// The axes, the destination's fastest first.
@@ -214,21 +218,6 @@ impl Canonical {
             self.count -= 1;
         }
     }
-}
-
-/// Bytes that divide the distance between what starts along any of these axes, on one side, and its address: up to [`VECTOR`] of the
-/// address, more of the strides.
-pub(super) fn starts_on(
-    address: usize,
-    strides: impl Iterator<Item = isize>,
-    word_bytes: usize,
-    most: usize,
-) -> usize {
-    let all = strides.fold(0, |all, stride| all | (stride.unsigned_abs() * word_bytes));
-    let strides = if all == 0 { most } else { 1 << all.trailing_zeros().min(usize::BITS - 2) };
-    // What is as well aligned as is ever asked for most likely is better aligned than that.
-    let address = if address >= VECTOR { most } else { address };
-    strides.min(address).min(most)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //! as a whole: kernels that fetch the sector first, all together, were twice as fast (decision 042).
 
 use super::canonical::Canonical;
-use super::cuts::Side;
 use super::sectors::{SECTOR, sectors_in_part};
+use super::side::Side;
 
 /// What gaps in the destination cost.
 pub(super) struct Gaps {
@@ -23,10 +23,9 @@ const SHORT: usize = 400;
 impl Gaps {
     /// Those of a move.
     pub fn of(canonical: &Canonical) -> Self {
-        let [_, to] = Side::both(canonical);
-        let (together, aligned) = to.together(canonical);
+        let [_, Side { together, aligned, pitch, .. }] = canonical.sides;
         let word = canonical.word_bytes();
-        let pitch = to.nearest(canonical, together).saturating_mul(word);
+        let pitch = pitch.saturating_mul(word);
         let bytes = together * word;
         let in_part = if pitch == usize::MAX { 0.0 } else { sectors_in_part(bytes, aligned) };
         // One sector may have the end of a row and the start of the next.

@@ -22,6 +22,7 @@ mod cuts;
 mod gaps;
 mod model;
 mod sectors;
+mod side;
 mod tiles;
 mod words;
 
@@ -241,11 +242,7 @@ fn problem_of_layouts(
     src: &TensorLayout,
     dst: &TensorLayout,
 ) -> Result<TensorProblem> {
-    let of_this_size = |layout: &TensorLayout| {
-        let (shape, strides) = (layout.shape(), layout.strides());
-        TensorLayout::strided(shape, strides, layout.offset(), element_bytes)
-    };
-    let (src, dst) = (of_this_size(src)?, of_this_size(dst)?);
+    let (src, dst) = (src.of_bytes(element_bytes)?, dst.of_bytes(element_bytes)?);
     require_same_shape(&src, &dst)?;
     dst.require_injective()?;
     // More would be more launches than a list of them can hold.
@@ -530,7 +527,9 @@ mod tests {
                         for slack in [[0, 0], [1, 0], [0, 3], [30, 17]] {
                             let problem = problem(&shape, order, element, slack);
                             let Ok(ways) = Ways::of(&problem, &facts, None) else { continue };
+                            let alone = ways.best().launches;
                             let plans = ways.candidates();
+                            assert!(plans[0].way == Way::Launches(alone), "{}", plans[0]);
                             let best = plans.iter().map(TensorPlan::expected).fold(0.0, f64::max);
                             let taken = plans[0].expected();
                             assert!(

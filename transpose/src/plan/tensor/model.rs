@@ -1,14 +1,15 @@
 //! What a move costs, counted before it is made, in bytes that the memory could have moved meanwhile.
 
 use super::canonical::Canonical;
-use super::cuts::Side;
 use super::gaps::Gaps;
 use super::sectors::sectors_of_one;
+use super::side::Side;
 use crate::facts::Facts;
 use crate::launch::Launch;
 use kernel_abi::Width;
 
 /// What moving in tiles takes.
+#[derive(Default)]
 pub(super) struct Tally {
     /// Bytes of sectors, on both sides.
     pub moved: f64,
@@ -161,6 +162,12 @@ fn of_width(word: Width) -> usize {
 
 /// What moving in tiles costs.
 pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
+    let vectors = tally.loaded + tally.stored[0] == 0.0;
+    cost_of_part(word, tally, vectors).max(tally.moved)
+}
+
+/// What a part of what moving in tiles takes costs, at least, where all is vectors or not.
+pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
     let (w, k) = (&WEIGHTS, of_width(word));
     let Tally {
         moved,
@@ -172,21 +179,29 @@ pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
         asked_again,
         stored: [stored, stored_cols],
     } = tally;
-    if loaded + stored == 0.0 {
-        let [byte, line, tile] = if word == Width::B16 { w.wide_by_vectors } else { w.by_vectors };
+    if vectors {
+        let [byte, line, tile] = by_vectors(word);
         let cost = moved * byte + (rows + cols) * line + blocks * tile;
-        let cost = cost * w.narrow_by_vectors[k];
-        return cost.max(*moved);
+        return cost * w.narrow_by_vectors[k];
     }
-    let cost = moved * w.moved[k]
+    moved * w.moved[k]
         + warps * w.warp[k]
         + rows * w.row[k]
         + cols * w.col[k]
         + loaded * w.loaded[k]
         + asked_again * w.asked_again[k]
         + stored * w.stored[k]
-        + stored_cols * w.stored_col[k];
-    cost.max(*moved)
+        + stored_cols * w.stored_col[k]
+}
+
+/// What a tile of a warp costs at least, beside what it moves.
+pub(super) fn cost_of_block(word: Width, vectors: bool) -> f64 {
+    cost_of_part(word, &Tally { blocks: 1.0, warps: 1.0, ..Tally::default() }, vectors)
+}
+
+/// Of a byte of a sector, of a row or a column of a tile, and of a tile, where all are loaded and stored by vectors.
+fn by_vectors(word: Width) -> [f64; 3] {
+    if word == Width::B16 { WEIGHTS.wide_by_vectors } else { WEIGHTS.by_vectors }
 }
 
 /// Bytes of shared memory above which blocks of boxes are slower.
@@ -267,11 +282,10 @@ pub(super) fn expected(canonical: &Canonical, cost: f64, launches: usize) -> f64
 pub(super) fn fewest_sectors(canonical: &Canonical) -> f64 {
     let words = canonical.words() as f64;
     let side = |side: &Side| {
-        let (together, aligned) = side.together(canonical);
-        let nearest = side.nearest(canonical, together);
-        words / together as f64 * sectors_of_one(together, nearest, canonical.word_bytes(), aligned)
+        let Side { together, aligned, pitch, .. } = *side;
+        words / together as f64 * sectors_of_one(together, pitch, canonical.word_bytes(), aligned)
     };
-    Side::both(canonical).iter().map(side).sum()
+    canonical.sides.iter().map(side).sum()
 }
 
 /// What a sector costs that a gap follows, where it is fetched before it is stored, and where it is not, of words of 4 bytes and more

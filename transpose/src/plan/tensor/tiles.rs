@@ -1,10 +1,11 @@
 //! The planner of `tiles`: how much of what lies together on either side a tile has.
 
-use super::canonical::{Axis, Canonical, divided, starts_on};
-use super::cuts::{Cut, Placed, Side};
+use super::canonical::{Axis, Canonical, divided};
+use super::cuts::{Cut, Placed};
 use super::gaps::Gaps;
-use super::model::{Tally, cost_of_gaps, cost_of_tiles, idle};
+use super::model::{Tally, cost_of_block, cost_of_gaps, cost_of_part, cost_of_tiles, idle};
 use super::sectors::{SECTOR, sectors_of_one};
+use super::side::starts_on;
 use super::{Block, launch, params_of};
 use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::facts::Facts;
@@ -16,6 +17,7 @@ use kernel_abi::tensor::{
     Loading, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Mask, Run, RunAxis, TILES, TILES_XOR,
     TileShape, Tiles, TilesXor,
 };
+use smallvec::SmallVec;
 
 /// Bytes of shared memory that a tile may take.
 const MOST_SHARED: usize = 48 << 10;
@@ -84,7 +86,7 @@ pub(super) fn best(
     most: usize,
     limit: f64,
 ) -> Vec<(f64, Launch)> {
-    let [from, to] = Side::both(canonical);
+    let [from, to] = canonical.sides;
     let word = canonical.word_bytes();
     let steps = canonical.axes().iter().skip(1).map(|axis| axis.dst);
     let early = Early::least(word, starts_on(to.address, steps, word, SECTOR), overlap);
@@ -93,22 +95,24 @@ pub(super) fn best(
         side.placed_cuts(canonical, &TRIED.map(|words| words - early), MOST_RUN_AXES)
     });
     let gaps = cost_of_gaps(canonical, true);
+    let rows: Vec<Moved> = rows.iter().map(|rows| Moved::rows(canonical, rows, early)).collect();
+    let cols: Vec<Moved> = cols.iter().map(|cols| Moved::cols(canonical, cols)).collect();
+    let pairs = pairs(&Least::of(canonical, gaps), &rows, &cols, limit);
+    let choice = |rows, cols| choice(canonical, facts, gaps, early, rows, cols);
+    // Of the pair that may be the cheapest it is known first what it costs: if one is wanted, nothing need be known of what costs more.
+    let first = pairs.iter().min_by(|a, b| a.0.total_cmp(&b.0)).filter(|_| most == 1);
+    let first = first.and_then(|(_, rows, cols)| choice(rows, cols));
+    let first = first.map_or(f64::INFINITY, |choice| choice.cost);
     let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
-    let [rows, cols] = [&rows, &cols].map(|placed| Moved::of_all(canonical, placed));
-    for rows in &rows {
-        for cols in &cols {
-            let limit = if best.len() < most { limit } else { best[most - 1].cost };
-            // Whatever else it takes, it moves its sectors. (Sums of the same in another order are equal but for their last digits.)
-            let is_dear = early == 0 && gaps + rows.all + cols.all > limit * (1.0 + 1e-9);
-            if is_dear || rows.bits & cols.bits != 0 {
-                continue;
-            }
-            let choice = choice(canonical, facts, gaps, early, rows, cols);
-            if let Some(choice) = choice.filter(|choice| choice.cost < limit) {
-                let at = best.partition_point(|better| better.cost <= choice.cost);
-                best.insert(at, choice);
-                best.truncate(most);
-            }
+    for (least, rows, cols) in pairs {
+        let limit = if best.len() < most { limit } else { best[most - 1].cost };
+        if least > limit.min(first) * NEARLY {
+            continue;
+        }
+        if let Some(choice) = choice(rows, cols).filter(|choice| choice.cost < limit) {
+            let at = best.partition_point(|better| better.cost <= choice.cost);
+            best.insert(at, choice);
+            best.truncate(most);
         }
     }
     let launch = |choice: &Choice| Some((choice.cost, launch_of(canonical, choice, flips)?));
@@ -116,29 +120,108 @@ pub(super) fn best(
     launches.collect::<Option<_>>().unwrap_or_default()
 }
 
+/// The rows and columns that there can be tiles of at less than a `limit`, with what those cost at least.
+fn pairs<'a>(
+    least: &Least,
+    rows: &'a [Moved<'a>],
+    cols: &'a [Moved<'a>],
+    limit: f64,
+) -> Vec<(f64, &'a Moved<'a>, &'a Moved<'a>)> {
+    let mut pairs = Vec::with_capacity(rows.len() * cols.len());
+    for rows in rows {
+        for cols in cols {
+            let least = least.cost(rows, cols);
+            if least <= limit * NEARLY && least < f64::INFINITY {
+                pairs.push((least, rows, cols));
+            }
+        }
+    }
+    pairs
+}
+
+/// How many times as much a cost can be by a sum of the same in another order, or more.
+const NEARLY: f64 = 1.0 + 1e-9;
+
 /// A cut that is tried, and what of it is the same whatever it is tried with.
 struct Moved<'a> {
     placed: &'a Placed,
     /// Its axes.
     bits: u32,
-    /// Bytes of sectors that tiles move for one stretch of it, and for all.
+    /// Bytes of sectors that tiles move for one stretch of it.
     each: f64,
-    all: f64,
+    /// The least that it can be for all.
+    moved: f64,
+    /// What that costs, and what else there is of it: where all are vectors, and where not.
+    costs: [f64; 2],
+    /// Tiles for each of its words.
+    tiles: f64,
 }
 
 impl<'a> Moved<'a> {
-    fn of_all(canonical: &Canonical, placed: &'a [Placed]) -> Vec<Self> {
+    /// Rows, perhaps with others before them so that sectors are stored once.
+    fn rows(canonical: &Canonical, placed: &'a Placed, early: usize) -> Self {
+        let (word, words) = (canonical.word_bytes(), canonical.words() as f64);
+        let Placed { cut, aligned, nearest } = placed;
+        let each = placed.sectors(word);
+        let once = sectors_of_one(cut.all, *nearest, word, *aligned);
+        let each_least = if early > 0 { each.min(once) } else { each };
+        let all = words / cut.all as f64;
+        let cols = all * cut.tiles as f64;
+        let stored = if *aligned < VECTOR { [words, cols] } else { [0.0; 2] };
+        let least = Tally { moved: all * each_least, cols, stored, ..Tally::default() };
+        Self::of(canonical, placed, each, least)
+    }
+
+    /// Columns.
+    fn cols(canonical: &Canonical, placed: &'a Placed) -> Self {
         let words = canonical.words() as f64;
-        let of = |placed: &'a Placed| {
-            let each = placed.sectors(canonical.word_bytes());
-            Moved {
-                placed,
-                bits: placed.cut.bits(),
-                each,
-                all: words / placed.cut.all as f64 * each,
-            }
-        };
-        placed.iter().map(of).collect()
+        let Placed { cut, aligned, .. } = placed;
+        let each = placed.sectors(canonical.word_bytes());
+        let all = words / cut.all as f64;
+        let rows = all * cut.tiles as f64;
+        let loaded = if *aligned < VECTOR { words } else { 0.0 };
+        let least = Tally { moved: all * each, rows, loaded, ..Tally::default() };
+        Self::of(canonical, placed, each, least)
+    }
+
+    fn of(canonical: &Canonical, placed: &'a Placed, each: f64, least: Tally) -> Self {
+        let moved = least.moved;
+        let costs = [true, false].map(|vectors| cost_of_part(canonical.word, &least, vectors));
+        let tiles = placed.cut.tiles as f64 / placed.cut.all as f64;
+        Moved { placed, bits: placed.cut.bits(), each, moved, costs, tiles }
+    }
+}
+
+/// What tiles cost at least.
+struct Least {
+    /// What gaps do.
+    gaps: f64,
+    /// What a block does beside what it moves, for each word of the move: where all are vectors, and where not.
+    blocks: [f64; 2],
+    /// The most words that a tile may have.
+    words: usize,
+}
+
+impl Least {
+    fn of(canonical: &Canonical, gaps: f64) -> Self {
+        let (word, words) = (canonical.word, canonical.words() as f64);
+        let TileShape { block_rows, micro_blocks } = TileShape::of(word);
+        let of_thread = micro_blocks * block_rows * TileShape::vector(word);
+        let threads = (TileShape::most_threads(word) * of_thread) as usize;
+        let blocks = [true, false].map(|vectors| words * cost_of_block(word, vectors));
+        Least { gaps, blocks, words: threads.min(MOST_SHARED / word.bytes()) }
+    }
+
+    /// That of such rows and columns; infinitely much if there can be no such tiles.
+    fn cost(&self, rows: &Moved, cols: &Moved) -> f64 {
+        let words = rows.placed.cut.words * cols.placed.cut.words;
+        if rows.bits & cols.bits != 0 || words > self.words {
+            return f64::INFINITY;
+        }
+        let kind = usize::from(rows.placed.aligned.min(cols.placed.aligned) < VECTOR);
+        let blocks = self.blocks[kind] * rows.tiles * cols.tiles;
+        let cost = rows.costs[kind] + cols.costs[kind] + blocks;
+        self.gaps + cost.max(rows.moved + cols.moved)
     }
 }
 
@@ -241,8 +324,12 @@ impl Size {
 }
 
 /// The axes that blocks are counted along, the destination's fastest first; and which of them steps along the rows and the columns.
-fn block_axes(canonical: &Canonical, rows: &Cut, cols: &Cut) -> (Vec<Axis>, [usize; 2]) {
-    let mut axes: Vec<(Axis, Option<usize>)> = Vec::with_capacity(MOST_AXES);
+fn block_axes(
+    canonical: &Canonical,
+    rows: &Cut,
+    cols: &Cut,
+) -> (SmallVec<[Axis; MOST_AXES]>, [usize; 2]) {
+    let mut axes: SmallVec<[(Axis, Option<usize>); MOST_AXES]> = SmallVec::new();
     for (number, axis) in canonical.axes().iter().enumerate() {
         let which = [rows, cols].into_iter().position(|cut| cut.axes().contains(&number));
         let cut = which.map(|which| [rows, cols][which]);

@@ -6,7 +6,10 @@ use super::sectors::{SECTOR, sectors};
 use super::{Block, launch};
 use crate::facts::Facts;
 use crate::launch::Launch;
-use kernel_abi::tensor::{Mask, WORDS, WORDS_OF_THREAD, WORDS_THREADS, WORDS_XOR, Words, WordsXor};
+use kernel_abi::tensor::{
+    MOST_AXES, Mask, WORDS, WORDS_OF_THREAD, WORDS_THREADS, WORDS_XOR, Words, WordsXor,
+};
+use smallvec::SmallVec;
 
 /// Words of a block.
 const OF_BLOCK: usize = (WORDS_THREADS * WORDS_OF_THREAD) as usize;
@@ -36,7 +39,7 @@ pub(super) fn cost(canonical: &Canonical, facts: &Facts) -> f64 {
 /// Bytes of the sectors that a block's words lie in on a side, for each word.
 fn block_bytes(canonical: &Canonical, stride: fn(&Axis) -> isize) -> f64 {
     let mut left = OF_BLOCK;
-    let mut axes: Vec<(usize, usize)> = Vec::with_capacity(canonical.axes().len());
+    let mut axes: SmallVec<[(usize, usize); MOST_AXES]> = SmallVec::new();
     for axis in canonical.axes() {
         let indices = axis.length.min(left);
         axes.push((stride(axis).unsigned_abs(), indices));

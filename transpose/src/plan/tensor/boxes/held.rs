@@ -3,9 +3,10 @@
 use super::super::canonical::Canonical;
 use super::MOST_IMAGE;
 use super::share::Share;
-use super::tile::{Stretches, Tile};
+use super::tile::{FewAxes, Stretches, Tile};
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{BOX_THREADS, MOST_DIGITS};
+use smallvec::SmallVec;
 
 /// Banks of shared memory, of 4 bytes each.
 const BANKS: usize = 32;
@@ -57,7 +58,8 @@ impl Held {
         let mut pitch = least + beside;
         for (&axis, held) in src.apart.axes().iter().zip(&mut self.pitches) {
             let step = canonical.axes()[axis].src * word as isize;
-            let behind = (step - pitch as isize).rem_euclid(modulo as isize) as usize;
+            // A power of two.
+            let behind = (step - pitch as isize) as usize & (modulo - 1);
             *held = pitch + behind;
             pitch = *held * tile.has(axis);
         }
@@ -119,58 +121,70 @@ impl Held {
     }
 }
 
-/// What the first warp asks of shared memory when it begins to store a box.
+/// What the first warp asks of shared memory when it begins to store a box: some units of some stretches.
 struct Asked {
-    lanes: [Lane; BANKS],
-    count: usize,
+    units: SmallVec<[Place; BANKS]>,
+    stretches: SmallVec<[Place; BANKS]>,
+    /// How many axes tell stretches of the source apart.
+    apart: usize,
 }
 
-/// What a lane asks for: so many bytes into a stretch of the source, which has such an index of each axis that tells stretches apart.
+/// So many bytes into a stretch of the source, which has such an index of each axis that tells stretches apart.
 #[derive(Clone, Copy, Default)]
-struct Lane {
-    bytes: usize,
-    apart: [usize; MOST_DIGITS],
+struct Place {
+    bytes: u32,
+    apart: [u32; MOST_DIGITS],
+}
+
+impl Place {
+    /// That of the number that these axes of a box make.
+    fn of(tile: &Tile, src: &Stretches, word: usize, axes: &FewAxes, mut number: u32) -> Self {
+        let mut place = Place::default();
+        for &axis in axes.axes() {
+            let has = tile.has(axis) as u32;
+            let index = number % has;
+            number /= has;
+            if let Some(words) = src.step(axis) {
+                place.bytes += index * (words * word) as u32;
+            } else if let Some(digit) = src.apart.axes().iter().position(|&other| other == axis) {
+                place.apart[digit] = index;
+            }
+        }
+        place
+    }
 }
 
 impl Asked {
     fn of(tile: &Tile, [src, dst]: [&Stretches; 2], word: usize, lanes: u32) -> Self {
         let of_unit = (4 / word).max(1);
-        let mut asked = Asked { lanes: [Lane::default(); BANKS], count: 0 };
         // Words of 8 and 16 bytes are loaded for a half and a quarter of a warp at a time.
-        for lane in 0..BANKS / (word / 4).max(1) {
-            let (unit, stretch) = (lane & ((1 << lanes) - 1), lane >> lanes);
-            if unit * of_unit >= dst.words || stretch >= dst.count {
-                continue;
-            }
-            let asks = &mut asked.lanes[asked.count];
-            asked.count += 1;
-            for (axes, mut number) in [(&dst.within, unit * of_unit), (&dst.apart, stretch)] {
-                for &axis in axes.axes() {
-                    let index = number % tile.has(axis);
-                    number /= tile.has(axis);
-                    if let Some(words) = src.step(axis) {
-                        asks.bytes += index * words * word;
-                    } else if let Some(place) =
-                        src.apart.axes().iter().position(|&other| other == axis)
-                    {
-                        asks.apart[place] = index;
-                    }
-                }
-            }
-        }
-        asked
+        let asking = BANKS / (word / 4).max(1);
+        let units = dst.words.div_ceil(of_unit).min(asking).min(1 << lanes);
+        let stretches = (asking >> lanes).max(1).min(dst.count);
+        let places = |axes, count: usize, step: usize| {
+            (0..count).map(move |at| Place::of(tile, src, word, axes, (at * step) as u32)).collect()
+        };
+        let (units, stretches) =
+            (places(&dst.within, units, of_unit), places(&dst.apart, stretches, 1));
+        Asked { units, stretches, apart: src.apart.count }
     }
 
     /// How many words of one bank that is, at most of any, where stretches are so far apart.
     fn of_one_bank(&self, pitches: &[usize; MOST_DIGITS]) -> usize {
-        let (mut last, mut asked) = ([usize::MAX; BANKS], [0; BANKS]);
-        for Lane { bytes, apart } in &self.lanes[..self.count] {
-            let apart: usize = apart.iter().zip(pitches).map(|(index, pitch)| index * pitch).sum();
-            let at = (bytes + apart) / 4;
-            if last[at % BANKS] != at {
-                (last[at % BANKS], asked[at % BANKS]) = (at, asked[at % BANKS] + 1);
+        let bytes = |Place { bytes, apart }: &Place| {
+            let apart = apart[..self.apart].iter().zip(pitches);
+            bytes + apart.map(|(index, &pitch)| index * pitch as u32).sum::<u32>()
+        };
+        let units: SmallVec<[u32; BANKS]> = self.units.iter().map(bytes).collect();
+        let (mut last, mut asked) = ([u32::MAX; BANKS], [0u8; BANKS]);
+        for stretch in self.stretches.iter().map(bytes) {
+            for unit in &units {
+                let at = (stretch + unit) / 4;
+                let bank = at as usize % BANKS;
+                asked[bank] += u8::from(last[bank] != at);
+                last[bank] = at;
             }
         }
-        asked.into_iter().max().unwrap_or(1)
+        asked.into_iter().max().map_or(1, usize::from)
     }
 }

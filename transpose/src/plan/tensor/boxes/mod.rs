@@ -6,16 +6,18 @@ mod share;
 mod tile;
 
 use super::canonical::Canonical;
-use super::cuts::{Gapped, Side};
+use super::cuts::Gapped;
 use super::gaps::Gaps;
 use super::model::{BoxTally, cost_of_boxes, idle};
 use super::sectors::{SECTOR, sectors, sectors_in_part, sectors_of_one};
+use super::side::Side;
 use crate::facts::Facts;
 use crate::launch::Launch;
 use held::Held;
+use kernel_abi::tensor::MOST_DIGITS;
 pub(super) use launch::describe;
 use launch::{launch_of, shared_bytes, turns};
-use tile::{MOST_IMAGE, MOST_STRETCHES, Stretches, Tile};
+use tile::{Cutting, MOST_IMAGE, MOST_STRETCHES, Stretches, Tile};
 
 /// The most words, or runs, of a stretch of the destination: each has an entry in a table. What is longer is several.
 const MOST_PLACES: usize = 2048;
@@ -34,19 +36,31 @@ pub(super) fn best(
 ) -> Vec<(f64, Launch)> {
     /// Boxes that are looked at for each cut of the destination's side, the largest that fit first; and where short rows have gaps behind them.
     const LARGEST: [usize; 2] = [2, 4];
-    let has_short_rows = Gaps::of(canonical).has_short_rows;
-    let largest = LARGEST[usize::from(canonical.word_bytes() >= 4 && has_short_rows)];
-    let sides = Side::both(canonical);
+    let gaps = Gaps::of(canonical);
+    let largest = LARGEST[usize::from(canonical.word_bytes() >= 4 && gaps.has_short_rows)];
     let tried = TRIED.map(|bytes| bytes / canonical.word_bytes());
-    let [from, to] = &sides;
-    let sources = from.cuts(canonical, &tried, Gapped::Little);
+    let [from, to] = &canonical.sides;
+    let cuttings = |side: &Side, gaps| {
+        let mut cuttings: Vec<Cutting> = Vec::with_capacity(2 * tried.len());
+        side.cuts(canonical, &tried, gaps, MOST_DIGITS, |cut| {
+            cuttings.push(Cutting::of(canonical, &cut));
+        });
+        cuttings
+    };
+    let sources = cuttings(from, Gapped::Little);
     // Rows that share sectors are stored by one block, if they can be.
-    let targets = to.cuts(canonical, &tried, Gapped::InSector);
-    let mut best: Vec<(f64, Choice)> = Vec::with_capacity(most + 1);
+    let targets = cuttings(to, Gapped::InSector);
+    let mut all: Vec<Choice> = Vec::with_capacity(largest * targets.len());
     // What many pairs of cuts come to is looked at once; whether it fits.
     let mut seen: Vec<(Tile, bool)> = Vec::with_capacity(4 * targets.len());
+    let mut fitting = sources.len();
     for target in &targets {
-        let tiles = sources.iter().rev().filter_map(|source| Tile::of(canonical, [source, target]));
+        // Cuts grow: what was too large with one is with the next.
+        while fitting > 0 && sources[fitting - 1].is_too_large_with(target, canonical) {
+            fitting -= 1;
+        }
+        let fitting = sources[..fitting].iter().rev();
+        let tiles = fitting.filter_map(|source| Tile::of(canonical, source, target));
         let mut looked = 0;
         for tile in tiles {
             if looked == largest {
@@ -56,24 +70,42 @@ pub(super) fn best(
                 looked += usize::from(*fits);
                 continue;
             }
-            let choice = Choice::of(canonical, tile, &sides);
-            let choice = choice.filter(|choice| choice.shared() <= facts.block_shared);
+            let choice = Choice::of(canonical, facts, &gaps, tile);
             seen.push((tile, choice.is_some()));
-            let Some(mut choice) = choice else { continue };
-            looked += 1;
-            let limit = if best.len() < most { limit } else { best[most - 1].0 };
-            let cost = choice.cost_below(limit, canonical, facts, &sides, has_short_rows);
-            if let Some(cost) = cost {
-                let at = best.partition_point(|&(better, _)| better <= cost);
-                best.insert(at, (cost, choice));
-                best.truncate(most);
+            looked += usize::from(choice.is_some());
+            all.extend(choice);
+        }
+    }
+    cheapest(canonical, facts, &mut all, most, limit)
+}
+
+/// The launches of the `most` cheapest of these choices that cost less than a `limit`, and their costs, the cheapest first, of equals the first.
+fn cheapest(
+    canonical: &Canonical,
+    facts: &Facts,
+    all: &mut [Choice],
+    most: usize,
+    limit: f64,
+) -> Vec<(f64, Launch)> {
+    let mut launches = Vec::with_capacity(most.min(all.len()));
+    let mut left = most;
+    while left > 0 {
+        // More is found out of the one that may be cheapest, until it is known that it is: of most others nothing need be known.
+        let able = all.iter_mut().filter(|choice| choice.cost < limit);
+        let Some(choice) = able.min_by(|a, b| a.cost.total_cmp(&b.cost)) else { break };
+        match choice.known {
+            Known::Sectors => choice.share_out(canonical, facts),
+            Known::Shares => choice.spread(canonical, facts),
+            Known::All => {
+                let Choice { tile, src, dst, held, cost, .. } = choice;
+                let launch = launch_of(canonical, facts, tile, [src, dst], held);
+                launches.extend(launch.map(|launch| (*cost, launch)));
+                *cost = f64::INFINITY;
+                left -= 1;
             }
         }
     }
-    let launches = best.iter().map(|(cost, Choice { tile, src, dst, held })| {
-        Some((*cost, launch_of(canonical, facts, tile, [src, dst], held)?))
-    });
-    launches.flatten().collect()
+    launches
 }
 
 /// A choice of box.
@@ -82,93 +114,106 @@ struct Choice {
     src: Stretches,
     dst: Stretches,
     held: Held,
+    tally: BoxTally,
+    /// What is known of what it costs, and what it costs by that: at least, until all is known.
+    known: Known,
+    cost: f64,
+}
+
+/// What is known of a choice. Each takes longer to find out than all before, and makes it no cheaper.
+#[derive(Clone, Copy)]
+enum Known {
+    /// What it moves.
+    Sectors,
+    /// Who stores what of it.
+    Shares,
+    /// How its stretches are spread over the banks too.
+    All,
 }
 
 impl Choice {
     /// That of this tile, if there can be one.
-    fn of(canonical: &Canonical, tile: Tile, [from, to]: &[Side; 2]) -> Option<Self> {
+    fn of(canonical: &Canonical, facts: &Facts, gaps: &Gaps, tile: Tile) -> Option<Self> {
+        let [from, to] = &canonical.sides;
         let src = tile.stretches(canonical, from, Gapped::Little, usize::MAX)?;
         let (dst, run) = targets(canonical, &tile, to)?;
         if src.count.max(dst.count) > MOST_STRETCHES {
             return None;
         }
         let held = Held::of(canonical, &src, &tile, run);
-        (held.image <= MOST_IMAGE).then_some(Choice { tile, src, dst, held })
-    }
-
-    /// Bytes of shared memory that a block takes.
-    fn shared(&self) -> usize {
-        shared_bytes(&self.held, &self.src, &self.dst)
-    }
-
-    /// What it costs, if that is less than `limit`; then its stretches are shared out and spread over the banks.
-    fn cost_below(
-        &mut self,
-        limit: f64,
-        canonical: &Canonical,
-        facts: &Facts,
-        sides: &[Side; 2],
-        has_short_rows: bool,
-    ) -> Option<f64> {
-        let mut tally = self.tally(canonical, facts, sides, has_short_rows);
-        let cost =
-            |tally: &BoxTally| cost_of_boxes(canonical.word, tally) * idle(tally.boxes, facts);
-        // Each of what follows takes longer than all before, and makes it no cheaper.
-        if cost(&tally) >= limit {
+        if held.image > MOST_IMAGE || shared_bytes(&held, &src, &dst) > facts.block_shared {
             return None;
         }
-        let Choice { tile, src, dst, held } = self;
+        let tally = tally(canonical, facts, gaps, &tile, [&src, &dst], &held);
+        let mut choice = Choice { tile, src, dst, held, tally, known: Known::Sectors, cost: 0.0 };
+        choice.cost = choice.cost_of_tally(canonical, facts);
+        Some(choice)
+    }
+
+    /// What its tally comes to.
+    fn cost_of_tally(&self, canonical: &Canonical, facts: &Facts) -> f64 {
+        cost_of_boxes(canonical.word, &self.tally) * idle(self.tally.boxes, facts)
+    }
+
+    /// Shares its stretches out.
+    fn share_out(&mut self, canonical: &Canonical, facts: &Facts) {
+        let Choice { dst, held, tally, .. } = self;
         held.share_out(canonical, dst);
         (tally.gathered, tally.joints) = (held.share.issued, held.share.joints);
         tally.ends = held.share.ends;
-        if cost(&tally) >= limit {
-            return None;
-        }
-        tally.gathered = held.spread(canonical, tile, [src, dst]);
-        tally.loaded = held.loaded(canonical.word_bytes(), src);
-        let shared = self.shared();
-        tally.shared = shared as f64;
-        Some(cost(&tally)).filter(|&cost| cost < limit && shared <= facts.block_shared)
+        (self.known, self.cost) = (Known::Shares, self.cost_of_tally(canonical, facts));
     }
 
-    /// What it takes, as if nothing were gathered.
-    fn tally(
-        &self,
-        canonical: &Canonical,
-        facts: &Facts,
-        [from, to]: &[Side; 2],
-        has_short_rows: bool,
-    ) -> BoxTally {
-        let Choice { tile, src, dst, held } = self;
-        let word = canonical.word_bytes();
-        let all = canonical.words() as f64;
-        let boxes = tile.count(canonical);
-        let sources = all / src.moved as f64;
-        let (extent, of_cluster) = tile.cluster(canonical, to);
-        let targets = all / of_cluster as f64;
-        let aligned = if extent == dst.together { dst.aligned } else { word };
-        // Stretches share sectors with others of their box: those of other boxes are moved at another time.
-        let inside = tile.axes(canonical).filter(|&(_, _, indices)| indices > 1);
-        let strides = inside.map(|(_, axis, _)| (from.stride)(axis).unsigned_abs());
-        let nearest = strides.filter(|&stride| stride >= src.together).min();
-        let of_source =
-            sectors_of_one(src.together, nearest.unwrap_or(usize::MAX), word, src.aligned);
-        let is_even = src.aligned >= SECTOR && (src.together * word).is_multiple_of(2 * SECTOR);
-        let shared = self.shared();
-        let entries = (src.count + dst.count + dst.words / held.run) as f64;
-        BoxTally {
-            moved: sources * of_source + targets * sectors(extent * word, aligned),
-            in_part: targets * sectors_in_part(extent * word, aligned),
-            uneven: if is_even { 0.0 } else { sources },
-            boxes: boxes as f64,
-            shared: shared as f64,
-            loaded: held.loaded(word, src),
-            gathered: 0.0,
-            joints: 0.0,
-            ends: 0.0,
-            entries: entries / turns(boxes, shared, facts) as f64,
-            has_short_rows,
-        }
+    /// Spreads its stretches over the banks.
+    fn spread(&mut self, canonical: &Canonical, facts: &Facts) {
+        let Choice { tile, src, dst, held, tally, .. } = self;
+        tally.gathered = held.spread(canonical, tile, [src, dst]);
+        tally.loaded = held.loaded(canonical.word_bytes(), src);
+        let shared = shared_bytes(held, src, dst);
+        tally.shared = shared as f64;
+        let fits = shared <= facts.block_shared;
+        let cost = if fits { self.cost_of_tally(canonical, facts) } else { f64::INFINITY };
+        (self.known, self.cost) = (Known::All, cost);
+    }
+}
+
+/// What boxes take, as if nothing were gathered.
+fn tally(
+    canonical: &Canonical,
+    facts: &Facts,
+    gaps: &Gaps,
+    tile: &Tile,
+    [src, dst]: [&Stretches; 2],
+    held: &Held,
+) -> BoxTally {
+    let [from, to] = &canonical.sides;
+    let word = canonical.word_bytes();
+    let all = canonical.words() as f64;
+    let boxes = tile.count(canonical);
+    let sources = all / src.moved as f64;
+    let (extent, of_cluster) = tile.cluster(canonical, to);
+    let targets = all / of_cluster as f64;
+    let aligned = if extent == dst.together { dst.aligned } else { word };
+    // Stretches share sectors with others of their box: those of other boxes are moved at another time.
+    let inside = tile.axes(canonical).filter(|&(_, _, indices)| indices > 1);
+    let strides = inside.map(|(_, axis, _)| from.stride(axis).unsigned_abs());
+    let nearest = strides.filter(|&stride| stride >= src.together).min();
+    let of_source = sectors_of_one(src.together, nearest.unwrap_or(usize::MAX), word, src.aligned);
+    let is_even = src.aligned >= SECTOR && (src.together * word).is_multiple_of(2 * SECTOR);
+    let shared = shared_bytes(held, src, dst);
+    let entries = (src.count + dst.count + dst.words / held.run) as f64;
+    BoxTally {
+        moved: sources * of_source + targets * sectors(extent * word, aligned),
+        in_part: targets * sectors_in_part(extent * word, aligned),
+        uneven: if is_even { 0.0 } else { sources },
+        boxes: boxes as f64,
+        shared: shared as f64,
+        loaded: held.loaded(word, src),
+        gathered: 0.0,
+        joints: 0.0,
+        ends: 0.0,
+        entries: entries / turns(boxes, shared, facts) as f64,
+        has_short_rows: gaps.has_short_rows,
     }
 }
 

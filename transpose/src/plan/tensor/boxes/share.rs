@@ -37,7 +37,7 @@ impl Share {
             let each_run = (run > 1).then_some(if unit == 4 { BY_RUNS } else { BY_LONG_RUNS });
             let issued = Self::issued(canonical, dst, units, lanes, each_run);
             // Runs are stored from sector to sector.
-            let joints = if run > 1 { 0 } else { dst.count * (units.div_ceil(1 << lanes) - 1) };
+            let joints = if run > 1 { 0 } else { dst.count * (rounds(units, lanes) - 1) };
             let ends = if dst.have_ends(word) { dst.count as f64 } else { 0.0 };
             Share { lanes, singly: false, issued, joints: joints as f64, ends }
         });
@@ -65,8 +65,8 @@ impl Share {
     ) -> f64 {
         let word = canonical.word_bytes();
         let every = BOX_THREADS as usize >> lanes;
-        let stretches = dst.count.div_ceil(every) as f64;
-        let rounds = units.div_ceil(1 << lanes) as f64;
+        let stretches = rounds(dst.count, BOX_THREADS.trailing_zeros() - lanes) as f64;
+        let rounds = rounds(units, lanes) as f64;
         let each = match word {
             1 => 20.0,
             2 => 16.0,
@@ -88,6 +88,11 @@ impl Share {
         };
         of_thread * (BOX_THREADS / 32) as f64
     }
+}
+
+/// How many times 2 to the power of `lanes` things are done until all are.
+fn rounds(all: usize, lanes: u32) -> usize {
+    (all + (1 << lanes) - 1) >> lanes
 }
 
 /// The bytes of a unit that a lane stores, of words, or of runs of so many.

@@ -1,8 +1,9 @@
 //! A box, and its words as either side has them.
 
-use super::super::canonical::{Axis, Canonical, starts_on};
-use super::super::cuts::{Cut, Gapped, Side};
+use super::super::canonical::{Axis, Canonical};
+use super::super::cuts::{Cut, Gapped};
 use super::super::sectors::SECTOR;
+use super::super::side::{Side, starts_on};
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{MOST_AXES, MOST_DIGITS};
 
@@ -15,43 +16,76 @@ pub(super) const MOST_STRETCHES: usize = 1024;
 /// A box: of each axis some indices, in canonical order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tile {
+    /// Words of it: what is compared first.
+    pub words: usize,
     indices: [u32; MOST_AXES],
+}
+
+/// A cut, and the smallest box that has it.
+pub(super) struct Cutting {
+    words: usize,
+    /// Its axes.
+    bits: u32,
+    indices: [u32; MOST_AXES],
+}
+
+impl Cutting {
+    pub fn of(canonical: &Canonical, cut: &Cut) -> Self {
+        let mut indices = [1; MOST_AXES];
+        for &axis in cut.axes() {
+            let is_slowest = axis == cut.slowest();
+            let has = if is_slowest { cut.indices } else { canonical.axes()[axis].length };
+            // No more than a cut has words.
+            indices[axis] = has as u32;
+        }
+        Cutting { words: cut.words, bits: cut.bits(), indices }
+    }
+
+    /// Words of the smallest box that has this cut and another.
+    fn words_with(&self, other: &Self, canonical: &Canonical) -> usize {
+        if self.bits & other.bits == 0 {
+            return self.words * other.words;
+        }
+        let both = self.indices.iter().zip(&other.indices);
+        both.take(canonical.axes().len()).map(|(&a, &b)| a.max(b) as usize).product()
+    }
+
+    /// Whether no box can have this cut and another.
+    pub fn is_too_large_with(&self, other: &Self, canonical: &Canonical) -> bool {
+        self.words_with(other, canonical) > MOST_IMAGE / canonical.word_bytes()
+    }
 }
 
 impl Tile {
     /// The smallest that has both cuts, and as much of another axis as there is room for; `None` if it is too large.
-    pub fn of(canonical: &Canonical, cuts: [&Cut; 2]) -> Option<Self> {
+    pub fn of(canonical: &Canonical, a: &Cutting, b: &Cutting) -> Option<Self> {
         // Stretches are no shorter than the cuts.
-        let shorter = cuts[0].words.min(cuts[1].words);
-        let most = (MOST_IMAGE / canonical.word_bytes()).min(MOST_STRETCHES * shorter);
-        if cuts[0].bits() & cuts[1].bits() == 0 && cuts[0].words * cuts[1].words > most {
+        let most = (MOST_IMAGE / canonical.word_bytes()).min(MOST_STRETCHES * a.words.min(b.words));
+        let words = a.words_with(b, canonical);
+        if words > most {
             return None;
         }
-        let mut indices = [1; MOST_AXES];
-        for cut in cuts {
-            for &axis in cut.axes() {
-                let has =
-                    if axis == cut.slowest() { cut.indices } else { canonical.axes()[axis].length };
-                // No more than a cut has words.
-                indices[axis] = indices[axis].max(has as u32);
-            }
+        let mut indices = a.indices;
+        for (has, &other) in indices[..canonical.axes().len()].iter_mut().zip(&b.indices) {
+            *has = (*has).max(other);
         }
-        let tile = Tile { indices };
-        let words = tile.words(canonical);
-        (words <= most).then(|| tile.filled(canonical, most / words))
+        Some(Tile { words, indices }.filled(canonical, most))
     }
 
-    /// With up to `most` indices of one more axis, if it has every index of each axis of which it has more than one.
+    /// With some indices of one more axis, for up to `most` words, if it has every index of each axis of which it has more than one.
     fn filled(mut self, canonical: &Canonical, most: usize) -> Self {
         let is_in_part =
             |(_, axis, indices): (usize, &Axis, usize)| indices > 1 && indices < axis.length;
-        if most < 2 || self.axes(canonical).any(is_in_part) {
+        if most < 2 * self.words || self.axes(canonical).any(is_in_part) {
             return self;
         }
+        let most = most / self.words;
         let others = self.axes(canonical).filter(|&(_, axis, indices)| indices < axis.length);
         let stride = |axis: &Axis| axis.src.unsigned_abs().min(axis.dst.unsigned_abs());
         if let Some((number, axis, _)) = others.min_by_key(|(_, axis, _)| stride(axis)) {
-            self.indices[number] = axis.length.div_ceil(axis.length.div_ceil(most)) as u32;
+            let indices = axis.length.div_ceil(axis.length.div_ceil(most));
+            self.words = self.words / self.has(number) * indices;
+            self.indices[number] = indices as u32;
         }
         self
     }
@@ -70,24 +104,28 @@ impl Tile {
         axes.map(|(number, axis)| (number, axis, self.has(number)))
     }
 
-    pub fn words(&self, canonical: &Canonical) -> usize {
-        self.axes(canonical).map(|(_, _, indices)| indices).product()
-    }
-
     /// How many it takes to have everything.
     pub fn count(&self, canonical: &Canonical) -> usize {
-        self.axes(canonical).map(|(_, axis, indices)| axis.length.div_ceil(indices)).product()
+        let mut count = 1;
+        for (axis, &has) in canonical.axes().iter().zip(&self.indices) {
+            let has = has as usize;
+            count *= match has {
+                1 => axis.length,
+                _ if has == axis.length => 1,
+                _ => axis.length.div_ceil(has),
+            };
+        }
+        count
     }
 
     /// What of it lies in sectors that follow each other on a side: the words from the first to behind the last, those of gaps as well, and those of the box.
     pub fn cluster(&self, canonical: &Canonical, side: &Side) -> (usize, usize) {
-        let (mut extent, mut words, mut inside) = (1, 1, FewAxes::default());
-        while let Some(number) = side.next(canonical, extent, Gapped::InSector, inside.axes()) {
+        let (mut extent, mut words, mut seen) = (1, 1, 0);
+        for _ in 0..MOST_DIGITS {
+            let next = side.next(canonical, extent, Gapped::InSector, &mut seen);
+            let Some(number) = next.filter(|&number| self.has(number) > 1) else { break };
             let (axis, indices) = (&canonical.axes()[number], self.has(number));
-            if indices == 1 || inside.push(number).is_none() {
-                break;
-            }
-            extent += (side.stride)(axis) as usize * (indices - 1);
+            extent += side.stride(axis) as usize * (indices - 1);
             words *= indices;
             if indices < axis.length {
                 break;
@@ -104,58 +142,71 @@ impl Tile {
         gaps: Gapped,
         most: usize,
     ) -> Option<Stretches> {
-        let stride = side.stride;
-        let (mut within, mut words) = (FewAxes::default(), 1usize);
-        let (mut together, mut ended) = (1usize, false);
-        let (mut moved, mut inside) = (1, FewAxes::default());
-        while let Some(number) = side.next(canonical, together, gaps, inside.axes()) {
-            let (axis, indices) = (&canonical.axes()[number], self.has(number));
-            if indices == 1 {
-                break;
+        let stretch = self.together(canonical, side, gaps, most)?;
+        let (mut apart, mut count, mut in_part) = (FewAxes::default(), 1, None);
+        // All strides between stretches of a box, and between what lies together in boxes, as far as their lowest bits go.
+        let (mut between, mut beside) = (0, 0);
+        for (number, axis, indices) in self.axes(canonical) {
+            let stride = side.stride(axis).unsigned_abs();
+            beside |= match indices > 1 && stride < stretch.together {
+                // Where axes lie together, what follows starts where they end.
+                true if indices < axis.length => stride * indices,
+                true => 0,
+                false => stride,
+            };
+            if indices == 1 || stretch.within.axes().contains(&number) {
+                continue;
             }
-            inside.push(number)?;
-            together = stride(axis) as usize * indices;
-            moved *= indices;
-            ended |= together > most;
-            if !ended {
-                within.push(number)?;
-                words = together;
+            between |= stride;
+            count *= indices;
+            if indices == axis.length {
+                apart.push(number)?;
+            } else if in_part.replace(number).is_some() {
+                // The last digit of a number may have fewer indices in a part at the end, the others not.
+                return None;
+            }
+        }
+        if let Some(number) = in_part {
+            apart.push(number)?;
+        }
+        let starts_on = |address, stride: usize, most| {
+            starts_on(address, std::iter::once(stride as isize), canonical.word_bytes(), most)
+        };
+        let aligned = starts_on(side.address, beside, SECTOR);
+        let starts = starts_on(aligned, between, VECTOR);
+        Some(Stretches { apart, count, aligned, starts, ..stretch })
+    }
+
+    /// The same, as far as one stretch goes.
+    fn together(
+        &self,
+        canonical: &Canonical,
+        side: &Side,
+        gaps: Gapped,
+        most: usize,
+    ) -> Option<Stretches> {
+        let mut stretch = Stretches { words: 1, together: 1, moved: 1, ..Stretches::default() };
+        let mut seen = 0;
+        for inside in 0.. {
+            let next = side.next(canonical, stretch.together, gaps, &mut seen);
+            let Some(number) = next.filter(|&number| self.has(number) > 1) else { break };
+            if inside == MOST_DIGITS {
+                return None;
+            }
+            let (axis, indices) = (&canonical.axes()[number], self.has(number));
+            let step = side.stride(axis) as usize;
+            stretch.together = step * indices;
+            stretch.moved *= indices;
+            if stretch.together <= most {
+                stretch.steps[stretch.within.count] = step;
+                stretch.within.push(number)?;
+                stretch.words = stretch.together;
             }
             if indices < axis.length {
                 break;
             }
         }
-        let mut apart = FewAxes::default();
-        let mut in_part = 0;
-        for whole in [true, false] {
-            for (number, axis, indices) in self.axes(canonical) {
-                let is_whole = indices == axis.length;
-                if indices > 1 && is_whole == whole && !within.axes().contains(&number) {
-                    apart.push(number)?;
-                    in_part += usize::from(!whole);
-                }
-            }
-        }
-        // The last digit of a number may have fewer indices in a part at the end, the others not.
-        if in_part > 1 {
-            return None;
-        }
-        let count = apart.axes().iter().map(|&number| self.has(number)).product();
-        // Where axes lie together, what follows starts where they end.
-        let steps = self.axes(canonical).filter_map(|(_, axis, indices)| {
-            match indices > 1 && stride(axis).unsigned_abs() < together {
-                true => (indices < axis.length).then_some(stride(axis) * indices as isize),
-                false => Some(stride(axis)),
-            }
-        });
-        let aligned = starts_on(side.address, steps, canonical.word_bytes(), SECTOR);
-        let apart_by = apart.axes().iter().map(|&number| stride(&canonical.axes()[number]));
-        let starts = starts_on(aligned, apart_by, canonical.word_bytes(), VECTOR);
-        let mut steps = [0; MOST_DIGITS];
-        for (step, &number) in steps.iter_mut().zip(within.axes()) {
-            *step = stride(&canonical.axes()[number]) as usize;
-        }
-        Some(Stretches { within, steps, words, together, moved, apart, count, aligned, starts })
+        Some(stretch)
     }
 }
 
@@ -179,7 +230,7 @@ impl FewAxes {
 }
 
 /// A box's words as one side has them: stretches, and the axes that number them.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Stretches {
     /// The axes of a stretch, the fastest first.
     pub within: FewAxes,
