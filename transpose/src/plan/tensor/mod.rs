@@ -489,6 +489,7 @@ fn launch<P: Params>(
 #[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// An array of these lengths whose axes come in this order, with gaps of `slack` elements behind the rows of the source or the destination.
     fn problem(
@@ -508,6 +509,41 @@ mod tests {
         let src = layout(shape, slack[0]).permute_axes(order).unwrap();
         let dst = layout(src.shape(), slack[1]);
         TensorProblem { element_bytes: element, src, dst, src_align: 16, dst_align: 16 }
+    }
+
+    /// Lengths of axes, ones and long ones among them, of up to 2⁴⁰ elements.
+    fn any_shape() -> impl proptest::strategy::Strategy<Value = Vec<usize>> {
+        let length = prop_oneof![1..4usize, 2..70usize, (0..33u32).prop_map(|bits| 1 << bits)];
+        proptest::collection::vec(length, 1..=16).prop_map(|mut shape| {
+            let mut left = 1usize << 40;
+            for length in &mut shape {
+                *length = (*length).min(left);
+                left /= *length;
+            }
+            shape
+        })
+    }
+
+    proptest! {
+        /// Also where the best tiles or boxes are more, or of more axes, than a launch can have.
+        #[test]
+        fn what_is_taken_is_the_first_candidate(
+            shape in any_shape(),
+            keys in proptest::array::uniform16(0..1000u32),
+            element in prop_oneof![1..=24usize, Just(4)],
+            slack in [0..3usize, 0..3usize],
+        ) {
+            let mut order: Vec<usize> = (0..shape.len()).collect();
+            order.sort_by_key(|&axis| keys[axis]);
+            if shape.iter().product::<usize>() > MOST_BYTES / element / 4 {
+                return Ok(());
+            }
+            let facts = Facts { multiprocessors: 132, ..Facts::simulated() };
+            let problem = problem(&shape, &order, element, slack);
+            let (best, all) = (best(&problem, &facts, None), candidates(&problem, &facts, None));
+            prop_assert_eq!(&best.way, &all[0].way);
+            prop_assert!(best.expected.is_finite() && best.expected > 0.0);
+        }
     }
 
     #[test]

@@ -116,8 +116,7 @@ pub(super) fn best(
         }
     }
     let launch = |choice: &Choice| Some((choice.cost, launch_of(canonical, choice, flips)?));
-    let launches = best.iter().map(launch);
-    launches.collect::<Option<_>>().unwrap_or_default()
+    best.iter().filter_map(launch).collect()
 }
 
 /// The rows and columns that there can be tiles of at less than a `limit`, with what those cost at least.
@@ -253,6 +252,9 @@ fn choice<'a>(
     let singly = |placed: &Placed, count: f64| if placed.aligned < VECTOR { count } else { 0.0 };
     let (all_rows, all_cols) = (each_row * cols.cut.tiles as f64, each_col * rows.cut.tiles as f64);
     let blocks = others * rows.cut.tiles as f64 * cols.cut.tiles as f64;
+    if blocks >= TOO_LARGE as f64 || count_block_axes(canonical, rows, cols) > MOST_BLOCK_AXES {
+        return None;
+    }
     if early.rows > 0 {
         // Each sector is stored once, and what others load as well is found in the cache.
         row_sectors = sectors_of_one(rows.cut.all, rows.nearest, word, rows.aligned);
@@ -321,6 +323,12 @@ impl Size {
             shared: tile + tables,
         }
     }
+}
+
+/// How many axes blocks are counted along.
+fn count_block_axes(canonical: &Canonical, rows: &Placed, cols: &Placed) -> usize {
+    let left = |cut: &Cut| cut.count - usize::from(cut.tiles > 1);
+    canonical.axes().len() - left(&rows.cut) - left(&cols.cut)
 }
 
 /// The axes that blocks are counted along, the destination's fastest first; and which of them steps along the rows and the columns.

@@ -88,8 +88,7 @@ fn cheapest(
     limit: f64,
 ) -> Vec<(f64, Launch)> {
     let mut launches = Vec::with_capacity(most.min(all.len()));
-    let mut left = most;
-    while left > 0 {
+    while launches.len() < most {
         // More is found out of the one that may be cheapest, until it is known that it is: of most others nothing need be known.
         let able = all.iter_mut().filter(|choice| choice.cost < limit);
         let Some(choice) = able.min_by(|a, b| a.cost.total_cmp(&b.cost)) else { break };
@@ -101,7 +100,6 @@ fn cheapest(
                 let launch = launch_of(canonical, facts, tile, [src, dst], held);
                 launches.extend(launch.map(|launch| (*cost, launch)));
                 *cost = f64::INFINITY;
-                left -= 1;
             }
         }
     }
