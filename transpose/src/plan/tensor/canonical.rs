@@ -188,8 +188,9 @@ impl Canonical {
         let mut kept = 0;
         for next in 1..self.count {
             let (inner, outer) = (self.axes[kept], self.axes[next]);
-            let length = inner.length as isize;
-            if (inner.src * length, inner.dst * length) == (outer.src, outer.dst) {
+            // What lies behind an axis may be further than can be counted.
+            let behind = |stride: isize| stride.checked_mul(inner.length as isize);
+            if (behind(inner.src), behind(inner.dst)) == (Some(outer.src), Some(outer.dst)) {
                 self.axes[kept].length *= outer.length;
             } else {
                 kept += 1;
@@ -280,6 +281,14 @@ mod tests {
         let one = canonical(8, &src, &backwards, 16);
         assert_eq!(one.axes(), [axis(2, 1, 1), axis(10, -2, 2)]);
         assert_eq!((one.starts, one.aligned), ([288, -288], [16, 16]));
+    }
+
+    #[test]
+    fn strides_as_long_as_can_be() {
+        let far = TensorLayout::strided(&[64, 4], &[1 << 57, -1], 3, 1).unwrap();
+        let near = TensorLayout::strided(&[64, 4], &[1, 64], 0, 1).unwrap();
+        let axes = [axis(64, 1 << 57, 1), axis(4, -1, 64)];
+        assert_eq!(canonical(1, &far, &near, 16).axes(), axes);
     }
 
     #[test]
