@@ -12,8 +12,9 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 use study::Outcome;
 use transpose::{
-    Batch, Carry, Conjugate, Device, DeviceMatrix, DeviceTensor, Error, InPlace, InPlaceOptions,
-    InPlacePlan, MatrixView, MatrixViewMut, Number, Plan, Strategy,
+    Arithmetic, ArithmeticPlan, Batch, Carry, Conjugate, Device, DeviceMatrix, DeviceTensor, Error,
+    InPlace, InPlaceOptions, InPlacePlan, MatrixView, MatrixViewMut, Number, Plan, Strategy,
+    TensorView,
 };
 
 /// Kernels that cannot have so many elements, and why.
@@ -76,15 +77,33 @@ impl Tried {
 
     /// An array in another order of axes, by every kernel that can and has not been tried.
     fn permuted<T: Pod>(&mut self, shape: &[usize], order: &[usize]) {
+        self.moved::<T>(shape, order, None, |view, dst| Plan::moving_candidates(view, dst));
+    }
+
+    /// An array of complex numbers in another order of axes, conjugated on the way.
+    fn conjugated<T: Conjugate>(&mut self, shape: &[usize], order: &[usize]) {
+        let flipped = Some(size_of::<T>() - 1);
+        self.moved::<T>(shape, order, flipped, |view, dst| Plan::conjugating_candidates(view, dst));
+    }
+
+    /// An array in another order of axes, by each of these plans whose kernels have not been tried; of each element the top bit of the
+    /// byte `flipped` becomes the other one.
+    fn moved<T: Pod>(
+        &mut self,
+        shape: &[usize],
+        order: &[usize],
+        flipped: Option<usize>,
+        candidates: impl Fn(TensorView<'_, T>, &mut DeviceTensor<T>) -> transpose::Result<Vec<Plan>>,
+    ) {
         let lengths: Vec<usize> = order.iter().map(|&axis| shape[axis]).collect();
         let Some(src) = self.filled::<T>(shape) else { return };
         let Some(mut dst) = self.room::<T>(&lengths) else { return };
         let view = src.view().permute_axes(order).unwrap();
-        for plan in Plan::moving_candidates(view, &mut dst).unwrap() {
+        for plan in candidates(view, &mut dst).unwrap() {
             if self.is_new(&plan.kernel_names()) {
                 dst.fill(T::zeroed()).unwrap();
                 plan.run(view, &mut dst).unwrap();
-                self.compare(&plan.kernel_names(), &dst, shape, order, None);
+                self.compare(&plan.kernel_names(), &dst, shape, order, flipped);
             }
         }
     }
@@ -101,21 +120,6 @@ impl Tried {
         let origin = Origin { axes: &axes, source_bytes: size_of::<T>(), flipped };
         let what = format!("{shape:?} by {order:?} of {} bytes", size_of::<T>());
         self.note(names, &what, mistakes(dst, origin));
-    }
-
-    /// The same of complex numbers that are conjugated.
-    fn conjugated<T: Conjugate>(&mut self, shape: &[usize], order: &[usize]) {
-        let lengths: Vec<usize> = order.iter().map(|&axis| shape[axis]).collect();
-        let Some(src) = self.filled::<T>(shape) else { return };
-        let Some(mut dst) = self.room::<T>(&lengths) else { return };
-        let view = src.view().permute_axes(order).unwrap();
-        for plan in Plan::conjugating_candidates(view, &mut dst).unwrap() {
-            if self.is_new(&plan.kernel_names()) {
-                dst.fill(T::zeroed()).unwrap();
-                plan.run(view, &mut dst).unwrap();
-                self.compare(&plan.kernel_names(), &dst, shape, order, Some(size_of::<T>() - 1));
-            }
-        }
     }
 
     /// A matrix by every strategy and every candidate that has not been tried.
@@ -184,16 +188,42 @@ impl Tried {
         self.note(&names, &what, mistakes(&DeviceTensor::from(matrix), origin));
     }
 
-    /// Bytes that become numbers of two bytes on the way.
-    fn computed(&mut self, kernel: &str, shape: &[usize], order: &[usize]) {
+    /// Bytes that become numbers of two bytes on the way, by every kernel that can and has not been tried.
+    fn converted(&mut self, shape: &[usize], order: &[usize]) {
         let lengths: Vec<usize> = order.iter().map(|&axis| shape[axis]).collect();
         let Some(src) = self.filled::<u8>(shape) else { return };
         let Some(mut dst) = self.room::<u16>(&lengths) else { return };
-        src.view().permute_axes(order).unwrap().convert_into(&mut dst).unwrap();
-        let axes = axes(shape, order);
-        let origin = Origin { axes: &axes, source_bytes: 1, flipped: None };
-        let what = format!("{shape:?} by {order:?}, u8 to u16");
-        self.note(&[kernel], &what, mistakes(&dst, origin));
+        let view = src.view().permute_axes(order).unwrap();
+        let arithmetic = Arithmetic::converting();
+        for plan in ArithmeticPlan::candidates(&arithmetic, view, &mut dst).unwrap() {
+            if self.is_new(&plan.kernel_names()) {
+                dst.fill(0).unwrap();
+                plan.run(view, &mut dst).unwrap();
+                let axes = axes(shape, order);
+                let origin = Origin { axes: &axes, source_bytes: 1, flipped: None };
+                let what = format!("{shape:?} by {order:?}, u8 to u16");
+                self.note(&plan.kernel_names(), &what, mistakes(&dst, origin));
+            }
+        }
+    }
+
+    /// A matrix of numbers of two bytes, twice its transpose less its transpose, by every kernel that can and has not been tried: both operands
+    /// are as long, and each counts.
+    fn summed(&mut self, rows: usize, cols: usize) {
+        let Some(src) = self.filled::<u16>(&[rows, cols]) else { return };
+        let Some(mut dst) = self.room::<u16>(&[cols, rows]) else { return };
+        let view = src.view().permute_axes(&[1, 0]).unwrap();
+        let twice = Arithmetic::scaling(2.0);
+        for plan in ArithmeticPlan::candidates_adding(&twice, view, -1.0, view, &mut dst).unwrap() {
+            if self.is_new(&plan.kernel_names()) {
+                dst.fill(0).unwrap();
+                plan.run_adding(view, view, &mut dst).unwrap();
+                let axes = axes(&[rows, cols], &[1, 0]);
+                let origin = Origin { axes: &axes, source_bytes: 2, flipped: None };
+                let what = format!("{rows} × {cols} of u16, 2 · transpose − transpose");
+                self.note(&plan.kernel_names(), &what, mistakes(&dst, origin));
+            }
+        }
     }
 
     /// The kernels of the texts that move elements as they are. Those that add to fields have the same loop over records.
@@ -257,9 +287,12 @@ fn all(device: &Device) -> Tried {
     tried.permuted::<u16>(&[1625, 1627, 1629], &[1, 0, 2]);
     tried.permuted::<u32>(&[1625, 1627, 1629], &[2, 1, 0]);
     tried.conjugated::<[f16; 2]>(&[1625, 1627, 1629], &[2, 1, 0]);
-    tried.computed("compute_tiles", &[65536, 65552], &[1, 0]);
-    tried.computed("compute_pixels", &[65536, 21846, 3], &[0, 2, 1]);
-    tried.computed("compute_units", &[65537, 65539], &[0, 1]);
+    // With arithmetic on the way.
+    tried.converted(&[65536, 65552], &[1, 0]);
+    tried.converted(&[65536, 21846, 3], &[0, 2, 1]);
+    tried.converted(&[1_431_655_776, 3], &[1, 0]);
+    tried.converted(&[65537, 65539], &[0, 1]);
+    tried.summed(65536, 65552);
     // In place.
     tried.in_place::<u8>((65552, 65552), InPlace::Auto, default);
     tried.in_place::<u32>((65537, 65537), InPlace::Auto, default);
@@ -332,7 +365,11 @@ fn mistakes_are_counted() {
     check::<u32>(&device);
     check::<f64>(&device);
     let mut tried = Tried::new(&device);
-    tried.computed("compute_tiles", &[40, 50], &[1, 0]);
+    tried.converted(&[48, 160], &[1, 0]);
+    tried.converted(&[10, 22, 3], &[0, 2, 1]);
+    tried.converted(&[160, 3], &[1, 0]);
+    tried.converted(&[41, 51], &[0, 1]);
+    tried.summed(64, 160);
     tried.conjugated::<[f16; 2]>(&[40, 50], &[1, 0]);
     tried.transposed::<[u8; 3]>(70, 40);
     tried.batched::<u8>(50, 16);
