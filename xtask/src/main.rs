@@ -72,6 +72,8 @@ enum Chore {
     Sanitize {
         /// Which; both without this.
         sanitizer: Option<sanitize::Sanitizer>,
+        /// Only the test, or the package, of this name.
+        test: Option<String>,
     },
     /// Count unsafe code into docs/results/unsafe.csv, where each part of it has its proof named.
     Unsafe {
@@ -100,7 +102,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Bundle { folder } => bundle::bundle(&folder),
         Chore::Fuzz { target, seconds } => fuzz::fuzz(target.as_deref(), seconds),
         Chore::Ratchet => ratchet(),
-        Chore::Sanitize { sanitizer } => sanitize::sanitize(sanitizer),
+        Chore::Sanitize { sanitizer, test } => sanitize::sanitize(sanitizer, test.as_deref()),
         Chore::Unsafe { check } => unsafe_code::count(check),
         Chore::Tables { check } => tables::tables(check),
     }
