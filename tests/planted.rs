@@ -1,6 +1,7 @@
 //! Defects on purpose, each for the sanitizer that is to see it: `cargo xtask sanitize` fails unless it does. A check that never fired is no check.
 
 use std::cell::UnsafeCell;
+use std::sync::Barrier;
 
 /// Memory that two threads write, which nothing orders.
 struct Shared(UnsafeCell<u64>);
@@ -12,12 +13,16 @@ unsafe impl Sync for Shared {}
 #[ignore = "a defect, for ThreadSanitizer"]
 fn a_race() {
     let shared = Shared(UnsafeCell::new(0));
+    // Both live while either writes: what a thread did that has ended, the sanitizer may have forgotten.
+    let (begin, end) = (Barrier::new(2), Barrier::new(2));
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 let shared = &shared;
+                begin.wait();
                 // SAFETY: none: the other thread does the same.
                 (0..1000).for_each(|_| unsafe { *shared.0.get() += 1 });
+                end.wait();
             });
         }
     });
