@@ -222,7 +222,7 @@ impl<'a> Decoder<'a> {
         let kind = op.take_type()?;
         let rounded = op.take("rn");
         let f = match (op.base, kind.kind) {
-            ("not", Kind::Predicate) => {
+            ("not", Kind::Predicate) if !rounded => {
                 let [d, a] = self.args(args)?;
                 let mut value = self.src_p(a)?;
                 value.flip = !value.flip;
@@ -314,8 +314,8 @@ impl<'a> Decoder<'a> {
     fn ternary(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
         match op.base {
             "shf" => {
-                let left = op.take("l") || !op.take("r");
-                let clamp = op.take("clamp") || !op.take("wrap");
+                let left = op.take_needed(&[("l", true), ("r", false)])?;
+                let clamp = op.take_needed(&[("clamp", true), ("wrap", false)])?;
                 let kind = op.take_type()?;
                 if kind != (Type { kind: Kind::Bits, bits: 32 }) {
                     return Err(op.unsupported());
@@ -412,18 +412,17 @@ impl<'a> Decoder<'a> {
         let rounded = op.take("rn");
         let (to, from) = (op.take_converted_type()?, op.take_converted_type()?);
         let int = |kind: Type| IntType { bits: kind.bits, signed: kind.is_signed() };
-        let how = match (from.is_float(), to.is_float()) {
-            (false, false) if integral.is_none() && !rounded => {
-                Convert::Int { from: int(from), to: int(to) }
+        let how = match (from.is_float(), to.is_float(), integral, rounded) {
+            (false, false, None, false) => Convert::Int { from: int(from), to: int(to) },
+            (false, true, None, true) => Convert::IntToFloat { from: int(from), to_bits: to.bits },
+            (true, false, Some(rounding), false) => {
+                Convert::FloatToInt { from_bits: from.bits, to: int(to), rounding }
             }
-            (false, true) if rounded => Convert::IntToFloat { from: int(from), to_bits: to.bits },
-            (true, false) => Convert::FloatToInt {
-                from_bits: from.bits,
-                to: int(to),
-                rounding: integral.ok_or_else(|| op.unsupported())?,
-            },
-            // Only the narrowing conversion rounds.
-            (true, true) if rounded == (from.bits > to.bits) => {
+            // The narrowing conversion rounds, and what keeps its type becomes integral.
+            (true, true, _, _)
+                if rounded == (from.bits > to.bits)
+                    && (integral.is_none() || from.bits == to.bits) =>
+            {
                 Convert::FloatToFloat { from_bits: from.bits, to_bits: to.bits, integral }
             }
             _ => return Err(op.unsupported()),
@@ -493,6 +492,9 @@ impl<'a> Decoder<'a> {
         let kind = op.take_type()?;
         let [d, a] = self.args(args)?;
         match (d, a) {
+            (Operand::Vector(_), _) | (_, Operand::Vector(_)) if kind.kind != Kind::Bits => {
+                return Err(op.unsupported());
+            }
             (Operand::Vector(parts), _) => return self.unpack(op, kind, parts, a),
             (_, Operand::Vector(parts)) => return self.pack(op, kind, d, parts),
             _ => {}

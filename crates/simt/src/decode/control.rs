@@ -7,6 +7,7 @@ use crate::isa::*;
 use crate::parser::Operand;
 
 const B32: Type = Type { kind: Kind::Bits, bits: 32 };
+const U32: Type = Type { kind: Kind::Unsigned, bits: 32 };
 
 impl<'a> Decoder<'a> {
     pub(super) fn control(
@@ -28,7 +29,7 @@ impl<'a> Decoder<'a> {
             "exit" => self.args::<0>(args).map(|_| Op::Exit),
             "trap" => self.args::<0>(args).map(|_| Op::Trap),
             "nanosleep" => {
-                op.take("u32");
+                self.require(op, U32)?;
                 let [time] = self.args(args)?;
                 self.src_w(time, 32)?;
                 Ok(Op::Hint)
@@ -117,7 +118,7 @@ impl<'a> Decoder<'a> {
         }
         op.take("cta");
         // `bar` is `barrier` with `.aligned`.
-        let aligned = op.take("aligned") || op.base == "bar";
+        let aligned = op.base == "bar" || op.take("aligned");
         if op.take("red") {
             return self.barrier_reduce(op, aligned, args);
         }
@@ -149,7 +150,7 @@ impl<'a> Decoder<'a> {
         };
         let (id, p) = (self.src_w(id, 32)?, self.src_p(p)?);
         let reduce = match (popc, and, or) {
-            (true, false, false) if kind.bits == 32 => BarrierReduce::Popc(self.dst_w(d, 32)?),
+            (true, false, false) if kind == U32 => BarrierReduce::Popc(self.dst_w(d, 32)?),
             (false, true, false) if kind.is_predicate() => BarrierReduce::And(self.dst_p(d)?),
             (false, false, true) if kind.is_predicate() => BarrierReduce::Or(self.dst_p(d)?),
             _ => return Err(op.unsupported()),

@@ -6,19 +6,30 @@ use crate::Error;
 use crate::isa::*;
 use crate::parser::{Base, Operand};
 
-/// Cache operators and hints: they steer caches and never change a result.
+/// Hints that steer caches and never change a result.
 fn is_cache_hint(part: &str) -> bool {
-    let hints = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified"];
     let level = ["L1::", "L2::"].iter().any(|level| part.starts_with(level));
-    hints.contains(&part) || (level && part != "L2::cache_hint")
+    level && part != "L2::cache_hint"
 }
 
-/// Takes the scope of a strong operation; without one it is the device's.
-fn take_scope(op: &mut Opcode<'_>) -> Scope {
+/// What an opcode says of the order of memory.
+#[derive(Clone, Copy)]
+struct Strength {
+    /// Whether it says that it has no order.
+    weak: bool,
+    /// Whether the access may meet others of its kind.
+    strong: bool,
+    /// Whether it orders other accesses.
+    ordering: bool,
+    scope: Scope,
+    /// Whether it is of memory that devices are mapped to.
+    mapped: bool,
+}
+
+/// Takes the scope of a strong operation, if it is there.
+fn take_scope(op: &mut Opcode<'_>) -> Option<Scope> {
     use Scope::{Block, Device};
-    let scope =
-        op.take_one_of(&[("cta", Block), ("cluster", Block), ("gpu", Device), ("sys", Device)]);
-    scope.unwrap_or(Device)
+    op.take_one_of(&[("cta", Block), ("cluster", Block), ("gpu", Device), ("sys", Device)])
 }
 
 impl<'a> Decoder<'a> {
@@ -47,15 +58,23 @@ impl<'a> Decoder<'a> {
         .unwrap_or(Window::Generic)
     }
 
-    /// Takes the memory-ordering modifiers; says whether the access may race,
-    /// whether it orders others, by the modifier `orders`, and in which scope.
-    fn strength(&self, op: &mut Opcode<'a>, orders: &str) -> (bool, bool, Scope) {
-        op.take("weak");
-        op.take("mmio");
-        let ordering = op.take(orders);
-        let scoped = op.take("relaxed") || ordering;
-        let scope = if scoped { take_scope(op) } else { Scope::Device };
-        (op.take("volatile") || scoped, ordering, scope)
+    /// Takes the memory-ordering modifiers, of which there is at most one, `orders` being that which orders other accesses.
+    fn strength(&self, op: &mut Opcode<'a>, orders: &str) -> Result<Strength, Error> {
+        let mapped = op.take("mmio");
+        let [weak, volatile, relaxed, ordering] =
+            ["weak", "volatile", "relaxed", orders].map(|modifier| op.take(modifier));
+        if [weak, volatile, relaxed, ordering].iter().filter(|&&is| is).count() > 1 {
+            return Err(op.unsupported());
+        }
+        // What is mapped belongs to all.
+        if mapped && !(relaxed && op.take("sys")) {
+            return Err(op.unsupported());
+        }
+        let scope = match (relaxed || ordering) && !mapped {
+            true => take_scope(op).ok_or_else(|| op.unsupported())?,
+            false => Scope::Device,
+        };
+        Ok(Strength { weak, strong: volatile || relaxed || ordering, ordering, scope, mapped })
     }
 
     /// The operands of a load or store without the cache policy, which has a modifier of its own. It is read, and changes no
@@ -76,11 +95,29 @@ impl<'a> Decoder<'a> {
 
     /// The modifiers that loads and stores share, into an access without operands.
     fn access_shape(&mut self, op: &mut Opcode<'a>, orders: &str) -> Result<(Access, Type), Error> {
-        let (strong, ordering, scope) = self.strength(op, orders);
+        let Strength { weak, strong, ordering, scope, mapped } = self.strength(op, orders)?;
         let window = self.window(op);
-        let constant = orders == "acquire" && (op.take("nc") || op.base == "ldu");
+        let uncached = op.base == "ld" && op.take("nc");
+        let constant = uncached || op.base == "ldu";
+        let operators: &[&str] = match op.base {
+            "ld" if uncached => &["ca", "cg", "cs", "lu"],
+            "ld" => &["ca", "cg", "cs", "lu", "cv"],
+            "st" => &["wb", "cg", "cs", "wt"],
+            _ => &[],
+        };
+        let operator = operators.iter().any(|operator| op.take(operator));
+        op.take("unified");
         op.take_all(is_cache_hint);
         let count = op.take_one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1u8);
+        let is_refused = match window {
+            Window::Param => strong || constant,
+            Window::Shared => constant || mapped,
+            Window::Generic => uncached,
+            Window::Global => false,
+        };
+        if is_refused || operator && strong || constant && (weak || strong) || mapped && count > 1 {
+            return Err(op.unsupported());
+        }
         let kind = op.take_type()?;
         let bytes = (kind.bits / 8).checked_mul(count).filter(|bytes| (1..=16).contains(bytes));
         let bytes = bytes.ok_or_else(|| op.unsupported())?;
@@ -227,12 +264,16 @@ impl<'a> Decoder<'a> {
             ("acq_rel", (true, true)),
         ];
         let (acquire, release) = op.take_one_of(&orders).unwrap_or_default();
-        let scope = take_scope(op);
+        let scope = take_scope(op).unwrap_or(Scope::Device);
         let window = self.window(op);
         op.take_all(is_cache_hint);
         let kind = op.take_type()?;
         let operation = atomic_op(op, kind).ok_or_else(|| op.unsupported())?;
         if window == Window::Param || !matches!(kind.bits, 32 | 64) {
+            return Err(op.unsupported());
+        }
+        // What returns nothing takes nothing.
+        if !returns && (acquire || matches!(operation, AtomicOp::Exch | AtomicOp::Cas)) {
             return Err(op.unsupported());
         }
         let bits = kind.bits;
@@ -274,12 +315,22 @@ impl<'a> Decoder<'a> {
         ];
         let kind = op.take_one_of(&kinds).unwrap_or((true, true, false));
         let (acquire, release, total) = kind;
-        Ok(Op::Fence(Fence { acquire, release, total, scope: take_scope(op) }))
+        let scope = take_scope(op).ok_or_else(|| op.unsupported())?;
+        Ok(Op::Fence(Fence { acquire, release, total, scope }))
     }
 
     fn prefetch(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
         let window = self.window(op);
-        op.take_all(|part| part == "L1" || is_cache_hint(part) || part == "L2");
+        let levels: &[&str] = match (op.base, window) {
+            ("prefetch", Window::Global | Window::Generic) => {
+                &["L1", "L2", "L2::evict_last", "L2::evict_normal"]
+            }
+            ("prefetchu", Window::Generic) => &["L1"],
+            _ => &[],
+        };
+        if !levels.iter().any(|level| op.take(level)) {
+            return Err(op.unsupported());
+        }
         let [address] = self.args(args)?;
         self.base_and_offset(window, address)?;
         Ok(Op::Hint)

@@ -96,6 +96,11 @@ impl<'a> Opcode<'a> {
         modifiers.iter().find(|(name, _)| self.take(name)).map(|(_, value)| *value)
     }
 
+    /// Takes one of `modifiers`, of which there must be one.
+    pub(super) fn take_needed<T: Copy>(&mut self, modifiers: &[(&str, T)]) -> Result<T, Error> {
+        self.take_one_of(modifiers).ok_or_else(|| self.unsupported())
+    }
+
     /// Takes every modifier for which `wanted` holds.
     pub(super) fn take_all(&mut self, wanted: impl Fn(&str) -> bool) {
         self.rest.retain(|part| !wanted(part));
