@@ -26,14 +26,14 @@ pub fn gpu() -> Option<Device> {
 /// The simulator, always there and with every check on: a defect of a kernel is an error.
 pub fn simulator() -> Option<Device> {
     kernels::replace();
-    Some(Device::simulated_with(Checks::ALL_UNTRACKED))
+    Some(Device::simulated_with(Checks::ALL))
 }
 
 /// The simulator for kernels whose blocks hand elements to each other and say so by atomics. It knows
 /// of no order between blocks, so it must not take that for a race; every other check is on.
 pub fn simulator_of_talking_blocks() -> Option<Device> {
     kernels::replace();
-    Some(Device::simulated_with(Checks::ALL_UNTRACKED.global_read_race(false)))
+    Some(Device::simulated_with(Checks::ALL.global_read_race(false)))
 }
 
 /// Instantiates each test function, one that takes a `&Device`, for the simulator and for a GPU.

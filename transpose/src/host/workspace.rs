@@ -153,7 +153,12 @@ impl Workspace {
         }
         let memory = match self.memory.take().filter(|memory| memory.bytes() >= bytes) {
             Some(memory) => memory,
-            None => self.device.allocate(bytes)?,
+            None => {
+                let memory = self.device.allocate(bytes)?;
+                // Kernels load whole vectors, of which the gaps between a tile's rows are parts.
+                self.device.fill_zero(&memory)?;
+                memory
+            }
         };
         let memory = self.memory.insert(memory);
         // The memory's queue is the device's.
