@@ -27,6 +27,12 @@ impl Class {
         }
     }
 
+    /// This one and those of more bits.
+    fn and_wider(self) -> impl Iterator<Item = Class> {
+        let all = [Class::Half, Class::Word, Class::Double];
+        all.into_iter().filter(move |class| class.bytes() >= self.bytes())
+    }
+
     /// Bytes that a result takes in the table.
     pub fn bytes(self) -> usize {
         match self {
@@ -42,7 +48,7 @@ impl Class {
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The instruction, with `{a}`, `{b}`, `{c}`, `{e}` for its operands and `{d}`, `{q}` for its results; `{o}` is the address of 8
-    /// bytes of its own, `%t` and `%t64` are registers to spare.
+    /// bytes of its own, `%own` that of 16 bytes of shared memory, `%t`, `%t64` and `%t128` are registers to spare.
     pub body: String,
     /// What the operands are and where they are kept.
     pub operands: Vec<(Class, Values)>,
@@ -118,8 +124,21 @@ const TABLES: [u8; 16] = [
 
 /// All cases.
 pub fn all() -> Vec<Case> {
-    let families =
-        [integers, floats, carries, logic, bits, comparisons, conversions, moves, lanes, memory];
+    let families = [
+        integers,
+        floats,
+        carries,
+        logic,
+        bits,
+        comparisons,
+        conversions,
+        wide_conversions,
+        moves,
+        lanes,
+        barriers,
+        memory,
+        widths,
+    ];
     families.into_iter().flat_map(|family| family()).collect()
 }
 
@@ -320,6 +339,8 @@ fn comparisons() -> Vec<Case> {
         cases.push(Case::new(body, &[kind.operand(); 2], &[Class::Predicate]));
     }
     for (how, kind) in [("lt", INTEGERS[3]), ("eq", BITS[2]), ("ltu", SINGLE), ("num", DOUBLE)] {
+        let body = format!("setp.{how}.{} {{d}}|{{q}}, {{a}}, {{b}};", kind.0);
+        cases.push(Case::new(body, &[kind.operand(); 2], &[Class::Predicate; 2]));
         for logic in ["and", "or", "xor"] {
             let operands = [kind.operand(), kind.operand(), FLAG];
             let both = [Class::Predicate; 2];
@@ -381,6 +402,40 @@ fn conversions() -> Vec<Case> {
     cases
 }
 
+/// Conversions from and to registers of more bits than the types have.
+fn wide_conversions() -> Vec<Case> {
+    let integers = || BYTES.into_iter().chain(INTEGERS);
+    let floats = [FLOATS[0], SINGLE, DOUBLE];
+    let mut pairs: Vec<(&str, Type, Type)> = Vec::new();
+    for to in integers() {
+        pairs.extend(integers().map(|from| ("", to, from)));
+        pairs.extend(floats.map(|from| ("rzi.", to, from)));
+    }
+    for to in floats {
+        pairs.extend(integers().map(|from| ("rn.", to, from)));
+        pairs.extend(floats.map(|from| (if from.1 > to.1 { "rn." } else { "" }, to, from)));
+    }
+    let mut cases = Vec::new();
+    for (how, to, from) in pairs {
+        for source in from.class().and_wider() {
+            let values = match from.2 {
+                Values::Int(_) => Values::Int(8 * source.bytes() as u32),
+                number => number,
+            };
+            // With the type's own registers they are among the conversions.
+            let known = |target: Class| {
+                source == from.class()
+                    && (target == to.class() || to.1 < 32 && target == Class::Word)
+            };
+            for target in to.class().and_wider().filter(|target| !known(*target)) {
+                let body = format!("cvt.{how}{}.{} {{d}}, {{a}};", to.0, from.0);
+                cases.push(Case::new(body, &[(source, values)], &[target]));
+            }
+        }
+    }
+    cases
+}
+
 fn moves() -> Vec<Case> {
     let mut cases = Vec::new();
     for kind in BITS.into_iter().chain(INTEGERS).chain([SINGLE, DOUBLE]) {
@@ -394,6 +449,22 @@ fn moves() -> Vec<Case> {
     cases.push(Case::new("mov.b32 {{d}, {q}}, {a};", &[word], &[Class::Half; 2]));
     cases.push(Case::new("mov.b64 {{d}, {q}}, {a};", &[double], &[Class::Word; 2]));
     cases.push(Case::new("mov.b32 {_, {d}}, {a};", &[word], &[Class::Half]));
+    let two = &[double; 2];
+    cases.push(Case::new(
+        "mov.b128 %t128, {{a}, {b}}; mov.b128 {{d}, {q}}, %t128;",
+        two,
+        &[Class::Double; 2],
+    ));
+    cases.push(Case::new(
+        "mov.b128 %t128, {{a}, {b}}; mov.b128 {%t, {d}, {q}, _}, %t128;",
+        two,
+        &[Class::Word; 2],
+    ));
+    cases.push(Case::new(
+        "mov.b128 %t128, {{a}, {b}, {c}, {e}}; mov.b128 {{d}, {q}}, %t128;",
+        &[word; 4],
+        &[Class::Double; 2],
+    ));
     cases
 }
 
@@ -413,18 +484,90 @@ fn lanes() -> Vec<Case> {
         let body = format!("vote.sync.{how} {{d}}, {{a}}, 0xffffffff;");
         cases.push(Case::new(body, &[FLAG], &[Class::Predicate]));
     }
-    cases.push(Case::new("vote.sync.ballot.b32 {d}, {a}, 0xffffffff;", &[FLAG], &[Class::Word]));
-    cases.push(Case::new("match.any.sync.b32 {d}, {a}, 0xffffffff;", &[FEW], &[Class::Word]));
-    cases.push(Case::new(
-        "match.all.sync.b32 {d}|{q}, {a}, 0xffffffff;",
-        &[FEW],
-        &[Class::Word, Class::Predicate],
-    ));
+    for flag in ["{a}", "!{a}"] {
+        let body = format!("vote.sync.ballot.b32 {{d}}, {flag}, 0xffffffff;");
+        cases.push(Case::new(body, &[FLAG], &[Class::Word]));
+    }
+    for (kind, few) in [("b32", FEW), ("b64", (Class::Double, Values::Few))] {
+        let body = format!("match.any.sync.{kind} {{d}}, {{a}}, 0xffffffff;");
+        cases.push(Case::new(body, &[few], &[Class::Word]));
+        let body = format!("match.all.sync.{kind} {{d}}|{{q}}, {{a}}, 0xffffffff;");
+        cases.push(Case::new(body, &[few], &[Class::Word, Class::Predicate]));
+    }
     for kind in ["u32", "s32", "b32"] {
         for how in ["add", "min", "max", "and", "or", "xor"] {
             let body = format!("redux.sync.{how}.{kind} {{d}}, {{a}}, 0xffffffff;");
             cases.push(Case::new(body, &[WORD], &[Class::Word]));
         }
+    }
+    cases
+}
+
+/// What the threads of a block find out together.
+fn barriers() -> Vec<Case> {
+    let of = |how: &str, result| {
+        let body = format!("barrier.sync.aligned 0; bar.red.{how} {{d}}, 0, {{a}};");
+        Case::new(body, &[FLAG], &[result])
+    };
+    vec![
+        of("popc.u32", Class::Word),
+        of("and.pred", Class::Predicate),
+        of("or.pred", Class::Predicate),
+    ]
+}
+
+/// Loads and stores of several elements, and of the types that [`memory`] has not.
+fn widths() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let double = BITS[2].operand();
+    for (kind, class) in [("f32", Class::Word), ("f64", Class::Double)] {
+        let body = format!("st.global.{kind} [{{o}}], {{a}}; ld.global.{kind} {{d}}, [{{o}}];");
+        cases.push(Case::new(body, &[(class, Values::Int(8 * class.bytes() as u32))], &[class]));
+    }
+    let types = BYTES.into_iter().chain([int("b8", 8)]).chain(BITS).chain(INTEGERS);
+    for kind in types.filter(|kind| kind.1 <= 32) {
+        let (name, class) = (kind.0, kind.class());
+        for at in ["shared", "global"] {
+            let place = if at == "shared" { "%own" } else { "{o}" };
+            let body = format!(
+                "st.{at}.b64 [{place}], {{a}}; ld.{at}.v2.{name} {{{{d}}, {{q}}}}, [{place}];"
+            );
+            cases.push(Case::new(body, &[double], &[class; 2]));
+            let body = format!(
+                "st.{at}.b64 [{place}], {{a}}; st.{at}.v2.{name} [{place}], {{{{b}}, {{c}}}}; ld.{at}.b64 {{d}}, [{place}];"
+            );
+            cases.push(Case::new(
+                body,
+                &[double, kind.operand(), kind.operand()],
+                &[Class::Double],
+            ));
+        }
+    }
+    for kind in [BITS[0], BYTES[0], BYTES[1]] {
+        let (name, class) = (kind.0, kind.class());
+        let body = format!(
+            "st.global.b64 [{{o}}], {{a}}; ld.global.v4.{name} {{{{d}}, _, {{q}}, _}}, [{{o}}];"
+        );
+        cases.push(Case::new(body, &[double], &[class; 2]));
+        let body = format!(
+            "st.global.b64 [{{o}}], {{a}}; st.global.v4.{name} [{{o}}], {{{{b}}, {{c}}, {{b}}, {{c}}}}; ld.global.b64 {{d}}, [{{o}}];"
+        );
+        cases.push(Case::new(body, &[double, kind.operand(), kind.operand()], &[Class::Double]));
+    }
+    // 16 bytes: of shared memory, and the operands of two threads.
+    let (both, quad) = ("{{a}, {b}}", "{%t, {d}, {q}, _}");
+    for (how, give, from, to, take) in [
+        ("v2.b64", "", both, "{{d}, {q}}", ""),
+        ("v4.b32", "cvt.u32.u64 %t, {a};", "{%t, %t, %i, %t}", quad, ""),
+        ("v4.u32", "cvt.u32.u64 %t, {a};", "{%t, %t, %i, %t}", quad, ""),
+        ("b128", "mov.b128 %t128, {{a}, {b}};", "%t128", "%t128", "mov.b128 {{d}, {q}}, %t128;"),
+    ] {
+        let result = if how.starts_with("v4") { Class::Word } else { Class::Double };
+        let body =
+            format!("{give} st.shared.{how} [%own], {from}; ld.shared.{how} {to}, [%own]; {take}");
+        cases.push(Case::new(body, &[double; 2], &[result; 2]));
+        let body = format!("and.b64 %t64, %from, -16; ld.global.{how} {to}, [%t64]; {take}");
+        cases.push(Case::new(body, &[double], &[result; 2]));
     }
     cases
 }

@@ -11,7 +11,7 @@ pub const RANDOM: usize = 10_000;
 pub const BLOCK: usize = 256;
 
 /// The head of a module of probes.
-pub const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
+pub const HEAD: &str = ".version 8.3\n.target sm_90\n.address_size 64\n";
 
 /// Names of operands and results in a case's body.
 const OPERANDS: [&str; 4] = ["a", "b", "c", "e"];
@@ -46,16 +46,16 @@ pub fn kernel(case: &Case, name: &str) -> String {
     let names: String = names.collect();
     format!(
         ".visible .entry {name}(.param .u64 operands, .param .u64 results)\n{{\n\
-         {names}.reg .b32 %t, %i, %n, %own; .reg .b64 %t64, %from, %to, %all, %at;\n\
-         .shared .align 8 .b8 place[{}];\n\
+         {names}.reg .b32 %t, %i, %n, %own; .reg .b64 %t64, %from, %to, %all, %at; .reg .b128 %t128;\n\
+         .shared .align 16 .b8 place[{}];\n\
          ld.param.u64 %from, [operands];\nld.param.u64 %to, [results];\n\
-         mov.u32 %i, %tid.x;\nmov.u32 %own, place;\nmad.lo.u32 %own, %i, 8, %own;\n\
+         mov.u32 %i, %tid.x;\nmov.u32 %own, place;\nmad.lo.u32 %own, %i, 16, %own;\n\
          mov.u32 %t, %ctaid.x;\nmov.u32 %n, %ntid.x;\nmad.lo.u32 %i, %t, %n, %i;\n\
          mov.u32 %t, %nctaid.x;\nmul.lo.u32 %n, %n, %t;\n\
          mul.wide.u32 %at, %i, 8;\nmul.wide.u32 %all, %n, 8;\n\
          add.u64 %from, %from, %at;\nadd.u64 %to, %to, %at;\n\
          {load}{body}\n{store}ret;\n}}\n",
-        8 * BLOCK
+        16 * BLOCK
     )
 }
 
