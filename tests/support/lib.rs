@@ -4,7 +4,7 @@ mod kernels;
 mod sanitized;
 mod skipped;
 
-pub use sanitized::{is_ours, takes_large};
+pub use sanitized::{is_ours, is_sanitized, takes_large};
 
 use bytemuck::Pod;
 use proptest::strategy::Strategy as Cases;

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use transpose::Device;
 
 /// Whether the tests run under a sanitizer.
-fn is_sanitized() -> bool {
+pub fn is_sanitized() -> bool {
     std::env::var_os("TRANSPOSE_TESTS_SANITIZED").is_some()
 }
 
