@@ -425,7 +425,7 @@ pub enum Error {
 
     /// A function of MPI's failed, or MPI is not there.
     #[cfg(feature = "mpi")]
-    #[error("{operation} failed with {code}: {text}")]
+    #[error("{}", of_library("MPI", operation, *code, text))]
     Mpi {
         /// MPI's function that was called; `dlopen` where the library, or what it should have, was not found.
         operation: &'static str,
@@ -437,7 +437,7 @@ pub enum Error {
 
     /// NCCL that could not be opened, or that refused a call.
     #[cfg(feature = "nccl")]
-    #[error("{operation} failed with {code}: {text}")]
+    #[error("{}", of_library("NCCL", operation, *code, text))]
     Nccl {
         /// NCCL's function that was called; `dlopen` where the library or a function was not found.
         operation: &'static str,
@@ -772,6 +772,15 @@ fn briefly(finding: &simt::Finding) -> String {
     match site.line {
         0 => format!("{kind} in kernel `{kernel}`"),
         line => format!("{kind} in kernel `{kernel}`, PTX line {line}"),
+    }
+}
+
+/// What became of a call of a library that is opened at run time.
+#[cfg(any(feature = "mpi", feature = "nccl"))]
+fn of_library(library: &str, operation: &str, code: i32, text: &str) -> String {
+    match operation {
+        "dlopen" => format!("{library} is not there: {text}"),
+        _ => format!("{operation} failed with {code}: {text}"),
     }
 }
 

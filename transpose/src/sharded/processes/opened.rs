@@ -1,5 +1,12 @@
 //! Functions of a C library that is opened at run time, each of which answers with an integer, 0 for success.
 
+use std::error::Error;
+
+/// What the dynamic loader says: the library that calls it says only which call failed.
+pub(super) fn why(error: &libloading::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
 /// Declares `Functions`, a table of a library's functions. Each becomes an unsafe method, which asks for what the library's documentation of
 /// the function asks for, and whose answer goes through `Functions::answer`.
 macro_rules! functions {
@@ -21,7 +28,7 @@ macro_rules! functions {
                             concat!(stringify!($name), "\0").as_bytes(),
                         )
                     }
-                    .map_err(|error| error.to_string())?;
+                    .map_err(|error| super::super::opened::why(&error))?;
                 )*
                 Ok(Functions { $($name,)* library })
             }

@@ -127,6 +127,11 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<()> {
     arguments.common.ensure_files()?;
     match arguments.processes {
+        Some(_) if arguments.transport == processes::Carrier::Mpi => {
+            return Err(usage(
+                "processes that exchange by MPI come from its launcher: mpirun -n 4 sharded --world --transport mpi",
+            ));
+        }
         Some(processes) => return processes::start(processes),
         None if arguments.world => return processes::run(arguments),
         None => {}

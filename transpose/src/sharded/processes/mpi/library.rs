@@ -6,7 +6,7 @@
 
 #![allow(non_snake_case, reason = "the names are MPI's")]
 
-use super::super::opened::functions;
+use super::super::opened::{functions, why};
 use crate::{Error, Result};
 use libloading::Library;
 use std::ffi::{OsString, c_char, c_int, c_void};
@@ -63,7 +63,7 @@ impl Functions {
     fn made(&self, name: &'static str) -> Result<Raw> {
         // SAFETY: only the address is taken.
         let found = unsafe { self.library.get::<Raw>(name.as_bytes()) };
-        found.map(|found| *found).map_err(|error| missing(error.to_string()))
+        found.map(|found| *found).map_err(|error| missing(why(&error)))
     }
 
     /// `MPI_COMM_WORLD`.
@@ -115,7 +115,7 @@ fn open(name: &OsString) -> Result<Library, String> {
     use libloading::os::unix;
     // SAFETY: the library is MPI's, whose initialisers ask for nothing.
     let opened = unsafe { unix::Library::open(Some(name), unix::RTLD_NOW | unix::RTLD_GLOBAL) };
-    opened.map(Library::from).map_err(|error| error.to_string())
+    opened.map(Library::from).map_err(|error| why(&error))
 }
 
 #[cfg(not(unix))]

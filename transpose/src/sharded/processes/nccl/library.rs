@@ -5,7 +5,7 @@
 
 #![allow(non_snake_case, reason = "the names are NCCL's")]
 
-use super::super::opened::functions;
+use super::super::opened::{functions, why};
 use crate::{Error, Result};
 use libloading::Library;
 use std::ffi::{CStr, OsString, c_char, c_int, c_void};
@@ -76,7 +76,7 @@ pub(super) fn library() -> Result<&'static Functions> {
             // SAFETY: the library is NCCL's, whose initialisers ask for nothing.
             match unsafe { Library::new(&name) } {
                 Ok(library) => return Functions::of(library),
-                Err(error) => tried.push(error.to_string()),
+                Err(error) => tried.push(why(&error)),
             }
         }
         Err(tried.join("; "))
