@@ -12,7 +12,7 @@ use transpose::{
 pub struct Number(u8, #[generator(-2..3)] i8);
 
 impl Number {
-    fn get(self) -> usize {
+    pub(crate) fn get(self) -> usize {
         const EDGES: [usize; 20] = [
             0,
             1,

@@ -6,6 +6,7 @@
 
 pub mod absurd;
 pub mod cache;
+pub mod choices;
 pub mod matrices;
 pub mod npy;
 pub mod ptx;

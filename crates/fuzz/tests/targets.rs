@@ -4,7 +4,7 @@
 //! `BOLERO_RANDOM_SEED` which.
 
 use bolero::check;
-use transpose_fuzz::{absurd, cache, matrices, npy, ptx, tensors};
+use transpose_fuzz::{absurd, cache, choices, matrices, npy, ptx, tensors};
 
 /// Inputs at random, where nothing else is asked for.
 macro_rules! target {
@@ -26,3 +26,4 @@ target!(cache: cache::File, 5000);
 target!(matrices: matrices::Problem, 3000);
 target!(tensors: tensors::Problem, 3000);
 target!(absurd: absurd::Request, 20000);
+target!(choices: choices::Choice, 1500);
