@@ -43,15 +43,17 @@ fn show_after(
     delay: Duration,
     bar: &ProgressBar,
     target: impl FnOnce() -> ProgressDrawTarget + Send + 'static,
-) -> thread::JoinHandle<()> {
+) -> Option<thread::JoinHandle<()>> {
     let bar = bar.downgrade();
-    thread::spawn(move || {
+    let show = move || {
         thread::sleep(delay);
         if let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
             bar.set_draw_target(target());
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-    })
+    };
+    // Where the system has no thread to give, the work goes on without a bar.
+    thread::Builder::new().spawn(show).ok()
 }
 
 /// What moves a bar during launch number `index` by the blocks that are done.
@@ -97,7 +99,7 @@ mod tests {
             bar.finish_and_clear();
         }
         let target = move || ProgressDrawTarget::term_like(Box::new(seen));
-        show_after(delay, &bar, target).join().unwrap();
+        show_after(delay, &bar, target).unwrap().join().unwrap();
         // A bar that ticks by itself is drawn by a thread of its own, which may not have come to it yet.
         let drawn = || Some(terminal.contents()).filter(|contents| !contents.is_empty());
         let patience = if is_finished { 1 } else { 100 };
@@ -118,7 +120,7 @@ mod tests {
     #[test]
     fn a_bar_that_is_gone_is_not_waited_for() {
         let bar = ProgressBar::hidden();
-        let later = show_after(Duration::from_millis(200), &bar, || panic!("for nobody"));
+        let later = show_after(Duration::from_millis(200), &bar, || panic!("for nobody")).unwrap();
         drop(bar);
         later.join().unwrap();
     }

@@ -389,6 +389,25 @@ fn less_memory_than_an_array_takes_is_an_error() {
     assert!(!folder.path().join("out.npy").exists());
 }
 
+/// A program that gets no threads, for want of memory for their stacks, does the work by those that it has.
+#[cfg(target_os = "linux")]
+#[test]
+fn fewer_threads_than_cores_are_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let zeros = file("'<f4'", "(500, 600)", false, &vec![0; 500 * 600 * 4]);
+    fs::write(folder.path().join("in.npy"), zeros).unwrap();
+    let mut done = 0;
+    for kib in (12..64).map(|mib| mib << 10) {
+        let limited =
+            format!("ulimit -v {kib}; exec {NPY} in.npy out.npy --device cpu --memory 64KiB");
+        let mut shell = Command::new("sh");
+        let output = shell.current_dir(folder.path()).args(["-c", &limited]).output().unwrap();
+        assert!(!said(&output).contains("panicked"), "{kib} KiB: {}", said(&output));
+        done += usize::from(output.status.success());
+    }
+    assert!(done > 0, "no limit lets the program begin");
+}
+
 /// Signals, and a file system that takes no more: an error or an end, the input as it was, and no output.
 #[cfg(target_os = "linux")]
 #[test]

@@ -1,6 +1,7 @@
 //! Moves between host arrays by the CPU alone, for machines without a GPU: in blocks that stay in its caches, by all of its cores.
 
 use super::stretches::Arrays;
+use super::threads::together;
 use super::tiles::Tiles;
 use super::turn::{self, Scratch, Stores};
 use super::workspace::{Progress, Watch};
@@ -88,15 +89,7 @@ pub fn copy_into_watched<T: Pod>(
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if threads == 0 { cores } else { threads }.min(tiles.count());
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(by_one)).collect();
-        let mut ended = by_one();
-        for other in others {
-            let end = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            ended = ended.and(end);
-        }
-        ended
-    })
+    together(threads, by_one)
 }
 
 /// What the threads share.

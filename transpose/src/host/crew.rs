@@ -78,18 +78,8 @@ impl<'a, T: Pod> Crew<'a, T> {
     /// The plan's layouts lie in the arrays, which nobody else uses until the work of the lanes' streams is done. Lanes and slots hold
     /// the plan's steps.
     pub unsafe fn run(&self) -> Result<()> {
-        std::thread::scope(|scope| {
-            // SAFETY: the caller's obligations.
-            let others: Vec<_> =
-                (1..self.plan.threads).map(|_| scope.spawn(|| unsafe { self.work() })).collect();
-            // SAFETY: as above.
-            let mut ended = unsafe { self.work() };
-            for other in others {
-                let end = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                ended = ended.and(end);
-            }
-            ended
-        })
+        // SAFETY: the caller's obligations.
+        super::threads::together(self.plan.threads, || unsafe { self.work() })
     }
 
     /// Does what there is to do, until there is nothing more.

@@ -5,6 +5,7 @@
 
 use super::in_flight;
 use super::stretches::{in_memory_order, packed};
+use super::threads::together;
 use super::tiles::Tiles;
 use super::turn::{Scratch, Stores, turn};
 use super::workspace::{Progress, Watch};
@@ -181,24 +182,12 @@ pub fn move_between<T: Pod>(
         watch,
     };
     let threads = threads.min(tiles.count());
-    std::thread::scope(|scope| {
-        let all: Vec<_> = (0..threads)
-            .map(|_| {
-                scope.spawn(|| {
-                    let ended = work.by_one::<T>(through);
-                    if ended.is_err() {
-                        work.stop.store(true, Ordering::Relaxed);
-                    }
-                    ended
-                })
-            })
-            .collect();
-        let ends = all.into_iter().map(|one| match one.join() {
-            Ok(end) => end,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        // All of them are waited for.
-        ends.collect::<Vec<_>>().into_iter().collect()
+    together(threads, || {
+        let ended = work.by_one::<T>(through);
+        if ended.is_err() {
+            work.stop.store(true, Ordering::Relaxed);
+        }
+        ended
     })
 }
 

@@ -14,6 +14,7 @@
 //! | `in_flight` | one step on its way |
 //! | `crew` | the threads, and who does what next |
 //! | `workspace` | the memory and the streams that moves take |
+//! | `threads` | several threads, or as many as there are, doing the work of all |
 
 mod board;
 pub mod cpu;
@@ -25,6 +26,7 @@ mod options;
 mod plan;
 mod schedule;
 mod stretches;
+mod threads;
 mod tiles;
 mod turn;
 mod view;
