@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use std::fmt::Debug;
 use transpose::interop::half::{bf16, f16};
 use transpose::interop::num_complex::Complex;
-use transpose::{Conjugate, Device, DeviceMatrix, DeviceTensor, Error, Plan, TensorLayout};
+use transpose::{
+    Conjugate, Device, DeviceMatrix, DeviceTensor, Error, Plan, PlanCache, TensorLayout,
+};
 use transpose_tests::{Element, on_both_devices};
 
 on_both_devices! {
@@ -17,6 +19,7 @@ on_both_devices! {
     pairs_in_wider_words,
     random_moves,
     plans_say_so,
+    measured_plans,
     adjoints,
     in_place,
     numbers_of_other_crates,
@@ -121,6 +124,23 @@ fn check_sizes(device: &Device, src: &TensorLayout, dst: &TensorLayout) {
 
 fn contiguous(shape: &[usize]) -> TensorLayout {
     TensorLayout::contiguous(shape, 16).unwrap()
+}
+
+/// Whatever is measured to be fastest conjugates, and is remembered apart from what does not.
+fn measured_plans(device: &Device) {
+    let host: Vec<[f32; 2]> = numbers(300 * 200, 1);
+    let src = DeviceTensor::from_host(device, &[300, 200], &host).unwrap();
+    let mut dst = DeviceTensor::zeroed(device, &[200, 300]).unwrap();
+    let mut cache = PlanCache::in_memory();
+    let moving = Plan::measure_moving(src.view().t(), &mut dst, &mut cache).unwrap();
+    let plan = Plan::measure_conjugating(src.view().t(), &mut dst, &mut cache).unwrap();
+    assert_ne!(plan.to_string(), moving.to_string());
+    assert_eq!(cache.len(), 2 * usize::from(device.is_gpu()));
+    dst = DeviceTensor::zeroed(device, &[200, 300]).unwrap();
+    plan.run(src.view().t(), &mut dst).unwrap();
+    let expected: Vec<[f32; 2]> =
+        (0..300 * 200).map(|at| host[at % 300 * 200 + at / 300].expected()).collect();
+    assert_eq!(difference(&dst.to_host().unwrap(), &expected), None);
 }
 
 /// Moves a tensor without gaps whose axes come in another order to one without gaps.

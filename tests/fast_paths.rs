@@ -22,6 +22,7 @@ on_both_devices! {
     random_cases,
     candidates,
     measured_plans,
+    measured_batches,
 }
 
 /// What plans are told of the cache: on a GPU, kernels may come in two kinds.
@@ -425,6 +426,32 @@ fn measured_plans(device: &Device) {
         println!("{}", chosen[0]);
         assert_eq!(chosen[0], chosen[1]);
     }
+}
+
+/// Batches are measured, and remembered, apart from single matrices.
+fn measured_batches(device: &Device) {
+    let (count, rows, cols) = (30, 12, 17);
+    let host: Vec<u32> = (0..count * rows * cols).map(|index| u32::scrambled(index, 1)).collect();
+    let src = DeviceMatrix::from_host(device, count * rows, cols, &host).unwrap();
+    let mut dst = DeviceMatrix::zeroed(device, count * cols, rows).unwrap();
+    let batch = Batch { count, src_stride: rows * cols, dst_stride: rows * cols };
+    let mut cache = PlanCache::in_memory();
+    for learnt in [1, 2] {
+        let first = src.window(0, rows, cols, cols).unwrap();
+        let mut to = dst.window_mut(0, cols, rows, rows).unwrap();
+        let plan = match learnt {
+            1 => Plan::measure_batched(first, to.reborrow(), batch, &mut cache).unwrap(),
+            _ => Plan::measure(first, to.reborrow(), &mut cache).unwrap(),
+        };
+        plan.run(first, to).unwrap();
+        assert_eq!(cache.len(), learnt * usize::from(device.is_gpu()));
+    }
+    let result = dst.to_host().unwrap();
+    let right = |at: usize| {
+        let (matrix, row, col) = (at / (rows * cols), at / cols % rows, at % cols);
+        result[matrix * rows * cols + col * rows + row] == host[at]
+    };
+    assert!((0..host.len()).all(right));
 }
 
 /// How many accesses meet in a bank when an `E` matrix of so many rows and columns is gathered from its stage.

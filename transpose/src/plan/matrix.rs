@@ -72,10 +72,11 @@ impl MatrixPlan {
     pub fn measure<'s, 'd, T: Pod>(
         src: impl Into<MatrixView<'s, T>>,
         dst: impl Into<MatrixViewMut<'d, T>>,
+        batch: Batch,
         cache: &mut PlanCache,
     ) -> Result<Self> {
         let (src, mut dst) = (src.into(), dst.into());
-        let estimate = Self::new(src, dst.reborrow(), Strategy::Auto)?;
+        let estimate = Self::batched(src, dst.reborrow(), batch)?;
         require_one_memory(src.device, dst.device)?;
         let (device, problem) = (src.device, estimate.problem);
         let ways = all_ways(&problem, device.facts()).into_iter();

@@ -36,8 +36,9 @@ use std::fmt;
 /// | [`new`](Self::new), [`batched`](Self::batched) | [`DeviceMatrix::transpose_into`](crate::DeviceMatrix::transpose_into), [`transpose_batched_into`](crate::MatrixView::transpose_batched_into) | matrices |
 /// | [`moving`](Self::moving), [`conjugating`](Self::conjugating) | [`TensorView::copy_into`], [`conjugate_into`](TensorView::conjugate_into) | tensors of one shape |
 ///
-/// Those `for_layouts` need no memory. [`measure`](Self::measure) and [`measure_moving`](Self::measure_moving) choose by running all that
-/// [`candidates`](Self::candidates) and [`moving_candidates`](Self::moving_candidates) list.
+/// Those `for_layouts` need no memory. [`measure`](Self::measure), [`measure_batched`](Self::measure_batched), [`measure_moving`](Self::measure_moving) and
+/// [`measure_conjugating`](Self::measure_conjugating) choose by running all that [`candidates`](Self::candidates),
+/// [`moving_candidates`](Self::moving_candidates) and [`conjugating_candidates`](Self::conjugating_candidates) list.
 ///
 /// ```
 /// use transpose::{Device, DeviceMatrix, Plan, Strategy};
@@ -172,7 +173,20 @@ impl Plan {
         dst: impl Into<MatrixViewMut<'d, T>>,
         cache: &mut PlanCache,
     ) -> Result<Self> {
-        Ok(MatrixPlan::measure(src, dst, cache)?.into())
+        Ok(MatrixPlan::measure(src, dst, Batch::ONE, cache)?.into())
+    }
+
+    /// Plans like [`batched`](Self::batched), by measuring as [`measure`](Self::measure) does. What the destinations hold is lost.
+    ///
+    /// # Errors
+    /// As [`batched`](Self::batched) and [`run`](Self::run).
+    pub fn measure_batched<'s, 'd, T: Pod>(
+        src: impl Into<MatrixView<'s, T>>,
+        dst: impl Into<MatrixViewMut<'d, T>>,
+        batch: Batch,
+        cache: &mut PlanCache,
+    ) -> Result<Self> {
+        Ok(MatrixPlan::measure(src, dst, batch, cache)?.into())
     }
 
     /// All plans that [`measure`](Self::measure) chooses from: one for each kernel that can serve the matrices.
@@ -322,6 +336,18 @@ impl Plan {
         dst: impl Into<TensorViewMut<'d, T>>,
     ) -> Result<Self> {
         Ok(TensorPlan::conjugating(src, dst)?.into())
+    }
+
+    /// Plans like [`conjugating`](Self::conjugating), by measuring as [`measure_moving`](Self::measure_moving) does. What `dst` holds is lost.
+    ///
+    /// # Errors
+    /// As [`conjugating`](Self::conjugating) and [`run`](Self::run).
+    pub fn measure_conjugating<'s, 'd, T: Conjugate>(
+        src: impl Into<TensorView<'s, T>>,
+        dst: impl Into<TensorViewMut<'d, T>>,
+        cache: &mut PlanCache,
+    ) -> Result<Self> {
+        Ok(TensorPlan::measure_conjugating(src, dst, cache)?.into())
     }
 
     /// The ways that the move can go, the one of [`conjugating`](Self::conjugating) first, as

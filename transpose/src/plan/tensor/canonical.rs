@@ -86,13 +86,14 @@ pub(super) struct Canonical {
 }
 
 impl Canonical {
-    /// By what a cache knows it: a line of lengths and strides, the fastest axis of the destination first.
-    pub fn key(&self) -> Key {
+    /// By what a cache knows it: a line of lengths and strides, the fastest axis of the destination first, and whether elements are conjugated.
+    pub fn key(&self, conjugates: bool) -> Key {
         let axis = |axis: &Axis| format!("{}:{}:{}", axis.length, axis.src, axis.dst);
         let axes: Vec<String> = self.axes().iter().map(axis).collect();
         let [from, to] = self.aligned;
         let bytes = self.word_bytes();
-        Key(format!("{bytes} bytes\t{}\taligned {from} {to}\ttensor", axes.join(" ")))
+        let what = if conjugates { "conjugated tensor" } else { "tensor" };
+        Key(format!("{bytes} bytes\t{}\taligned {from} {to}\t{what}", axes.join(" ")))
     }
 
     /// That of a problem with elements.

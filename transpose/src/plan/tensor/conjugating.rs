@@ -4,7 +4,7 @@
 //! know nothing else of, and no more work where a word is several numbers: a [`Mask`] has the highest bit of each.
 
 use super::canonical::{Canonical, TensorProblem};
-use super::{TensorPlan, alignment, best, candidates, problem, words};
+use super::{PlanCache, TensorPlan, alignment, best, candidates, problem, words};
 use crate::Result;
 use crate::complex::Conjugate;
 use crate::tensor::{TensorView, TensorViewMut};
@@ -27,6 +27,16 @@ impl TensorPlan {
         let src = src.into();
         let problem = problem(&src, &dst.into())?;
         Ok(candidates(&problem, src.device().facts(), Some(signs::<T>())))
+    }
+
+    pub fn measure_conjugating<'s, 'd, T: Conjugate>(
+        src: impl Into<TensorView<'s, T>>,
+        dst: impl Into<TensorViewMut<'d, T>>,
+        cache: &mut PlanCache,
+    ) -> Result<Self> {
+        let (src, mut dst) = (src.into(), dst.into());
+        let plans = Self::conjugating_candidates(src, dst.reborrow())?;
+        Self::fastest(src, dst, plans, cache)
     }
 }
 

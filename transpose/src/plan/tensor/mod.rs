@@ -126,14 +126,24 @@ impl TensorPlan {
         cache: &mut PlanCache,
     ) -> Result<Self> {
         let (src, mut dst) = (src.into(), dst.into());
-        require_one_memory(src.device(), dst.device())?;
         let plans = Self::candidates(src, dst.reborrow())?;
+        Self::fastest(src, dst, plans, cache)
+    }
+
+    /// The fastest of some plans for the same move, of which the first is the model's choice.
+    fn fastest<T: Pod>(
+        src: TensorView<'_, T>,
+        mut dst: TensorViewMut<'_, T>,
+        plans: Vec<Self>,
+        cache: &mut PlanCache,
+    ) -> Result<Self> {
+        require_one_memory(src.device(), dst.device())?;
         let estimate = plans[0].clone();
         let Way::Launches(_) = &estimate.way else { return Ok(estimate) };
         if estimate.problem.src.is_empty() {
             return Ok(estimate);
         }
-        let key = Canonical::of(&estimate.problem).key();
+        let key = Canonical::of(&estimate.problem).key(estimate.conjugates);
         let ways = plans.into_iter().map(|plan| (plan.way.to_string(), plan)).collect();
         let run = |plan: &Self| plan.run(src, dst.reborrow());
         Ok(measured(src.device(), cache, &key, ways, run)?.unwrap_or(estimate))
