@@ -167,6 +167,7 @@ pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
 }
 
 /// What a part of what moving in tiles takes costs, at least, where all is vectors or not.
+#[inline]
 pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
     let (w, k) = (&WEIGHTS, of_width(word));
     let Tally {

@@ -95,8 +95,9 @@ pub(super) fn best(
         side.placed_cuts(canonical, &TRIED.map(|words| words - early), MOST_RUN_AXES)
     });
     let gaps = cost_of_gaps(canonical, true);
-    let rows: Vec<Moved> = rows.iter().map(|rows| Moved::rows(canonical, rows, early)).collect();
-    let cols: Vec<Moved> = cols.iter().map(|cols| Moved::cols(canonical, cols)).collect();
+    let (width, words) = (canonical.word, canonical.words() as f64);
+    let rows: Vec<Moved> = rows.iter().map(|rows| Moved::rows(width, words, rows, early)).collect();
+    let cols: Vec<Moved> = cols.iter().map(|cols| Moved::cols(width, words, cols)).collect();
     let pairs = pairs(&Least::of(canonical, gaps), &rows, &cols, limit);
     let choice = |rows, cols| choice(canonical, facts, gaps, early, rows, cols);
     // Of the pair that may be the cheapest it is known first what it costs: if one is wanted, nothing need be known of what costs more.
@@ -158,34 +159,32 @@ struct Moved<'a> {
 
 impl<'a> Moved<'a> {
     /// Rows, perhaps with others before them so that sectors are stored once.
-    fn rows(canonical: &Canonical, placed: &'a Placed, early: usize) -> Self {
-        let (word, words) = (canonical.word_bytes(), canonical.words() as f64);
+    fn rows(word: Width, words: f64, placed: &'a Placed, early: usize) -> Self {
         let Placed { cut, aligned, nearest } = placed;
-        let each = placed.sectors(word);
-        let once = sectors_of_one(cut.all, *nearest, word, *aligned);
+        let each = placed.sectors(word.bytes());
+        let once = sectors_of_one(cut.all, *nearest, word.bytes(), *aligned);
         let each_least = if early > 0 { each.min(once) } else { each };
         let all = words / cut.all as f64;
         let cols = all * cut.tiles as f64;
         let stored = if *aligned < VECTOR { [words, cols] } else { [0.0; 2] };
         let least = Tally { moved: all * each_least, cols, stored, ..Tally::default() };
-        Self::of(canonical, placed, each, least)
+        Self::of(word, placed, each, least)
     }
 
     /// Columns.
-    fn cols(canonical: &Canonical, placed: &'a Placed) -> Self {
-        let words = canonical.words() as f64;
+    fn cols(word: Width, words: f64, placed: &'a Placed) -> Self {
         let Placed { cut, aligned, .. } = placed;
-        let each = placed.sectors(canonical.word_bytes());
+        let each = placed.sectors(word.bytes());
         let all = words / cut.all as f64;
         let rows = all * cut.tiles as f64;
         let loaded = if *aligned < VECTOR { words } else { 0.0 };
         let least = Tally { moved: all * each, rows, loaded, ..Tally::default() };
-        Self::of(canonical, placed, each, least)
+        Self::of(word, placed, each, least)
     }
 
-    fn of(canonical: &Canonical, placed: &'a Placed, each: f64, least: Tally) -> Self {
+    fn of(word: Width, placed: &'a Placed, each: f64, least: Tally) -> Self {
         let moved = least.moved;
-        let costs = [true, false].map(|vectors| cost_of_part(canonical.word, &least, vectors));
+        let costs = [cost_of_part(word, &least, true), cost_of_part(word, &least, false)];
         let tiles = placed.cut.tiles as f64 / placed.cut.all as f64;
         Moved { placed, bits: placed.cut.bits(), each, moved, costs, tiles }
     }
