@@ -19,6 +19,7 @@ on_both_devices! {
     blocks_of_several_boxes,
     steps_and_mirrors,
     repeated_elements,
+    interleaved_matrices,
     many_axes,
     random_moves,
     matrices_and_copies,
@@ -301,6 +302,26 @@ fn repeated_elements(device: &Device) {
         let dst = TensorLayout::contiguous(src.shape(), 2).unwrap();
         check::<u16>(device, &src, &dst);
         check::<u16>(device, &src, &loose(src.shape(), 3, 1));
+    }
+}
+
+/// Batches whose matrices lie in each other: element by element, or row by row, on either side.
+fn interleaved_matrices(device: &Device) {
+    let (count, rows, cols) = (5, 33, 20);
+    let [by_elements, by_rows, apart] =
+        [[1, count, cols * count], [cols, 1, count * cols], [rows * cols, 1, cols]];
+    let by = |strides: [usize; 3], [count, first, second]: [usize; 3], element: usize| {
+        let strides = strides.map(|stride| stride as isize);
+        TensorLayout::strided(&[count, first, second], &strides, 0, element).unwrap()
+    };
+    // Of the source [count, cols, rows]; the destination's matrices have as many columns as the source's have rows.
+    let transposed = [[1, rows * count, count], [rows, count * rows, 1], [rows * cols, rows, 1]];
+    for src in [by_elements, by_rows, apart] {
+        for dst in transposed {
+            let shape = [count, cols, rows];
+            check::<u32>(device, &by(src, shape, 4), &by(dst, shape, 4));
+            check::<[u8; 3]>(device, &by(src, shape, 3), &by(dst, shape, 3));
+        }
     }
 }
 
