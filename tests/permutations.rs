@@ -10,6 +10,7 @@ use transpose_tests::{Element, is_ours, on_both_devices};
 on_both_devices! {
     every_order_of_up_to_four_axes,
     every_element,
+    every_order_element_and_gap,
     gaps_and_odd_starts,
     runs_of_several_axes,
     runs_of_narrow_words,
@@ -57,6 +58,16 @@ fn offsets(layout: &TensorLayout) -> Vec<usize> {
 
 /// Moves between two layouts in memories of their own, every way that there is, and compares all of the destination's memory.
 fn check<T: Element>(device: &Device, src: &TensorLayout, dst: &TensorLayout) {
+    check_ways::<T>(device, src, dst, |_, _| true);
+}
+
+/// The same, of some of the ways, by their numbers and how many there are.
+fn check_ways<T: Element>(
+    device: &Device,
+    src: &TensorLayout,
+    dst: &TensorLayout,
+    is_taken: impl Fn(usize, usize) -> bool,
+) {
     if !is_ours() {
         return;
     }
@@ -74,7 +85,8 @@ fn check<T: Element>(device: &Device, src: &TensorLayout, dst: &TensorLayout) {
     let mut target = DeviceTensor::from_host(device, &[before.len()], &before).unwrap();
     let source = memory.window(src).unwrap();
     let plans = Plan::moving_candidates(source, target.window_mut(dst).unwrap()).unwrap();
-    for plan in plans {
+    let ways = plans.len();
+    for (_, plan) in plans.into_iter().enumerate().filter(|(number, _)| is_taken(*number, ways)) {
         target.copy_from_host(&before).unwrap();
         plan.run(source, target.window_mut(dst).unwrap())
             .unwrap_or_else(|error| panic!("{plan}: {error}"));
@@ -130,6 +142,32 @@ fn every_element(device: &Device) {
     check_orders::<[u32; 3]>(device);
     check_orders::<[u64; 6]>(device);
     check_order::<[u8; 0]>(device, &[19, 7, 34], &[2, 1, 0]);
+}
+
+/// Every order of up to four axes, of elements of every size, with and without gaps on either side: one way or another of each.
+fn every_order_element_and_gap(device: &Device) {
+    fn check_orders<T: Element>(device: &Device, which: usize) {
+        let mut looked_at = which;
+        for order in (1..=4).flat_map(orders) {
+            for [from, to] in [[0, 0], [1, 0], [0, 3], [2, 1]] {
+                let shape = &[6, 3, 11, 9][4 - order.len()..];
+                let src = loose(shape, from, from).permute_axes(&order).unwrap();
+                let dst = loose(src.shape(), to, to);
+                check_ways::<T>(device, &src, &dst, |number, ways| number == looked_at % ways);
+                looked_at += 1;
+            }
+        }
+    }
+    check_orders::<u8>(device, 0);
+    check_orders::<u16>(device, 1);
+    check_orders::<[u8; 3]>(device, 2);
+    check_orders::<u32>(device, 3);
+    check_orders::<[u8; 5]>(device, 4);
+    check_orders::<[u16; 3]>(device, 5);
+    check_orders::<u64>(device, 6);
+    check_orders::<[u32; 3]>(device, 7);
+    check_orders::<u128>(device, 8);
+    check_orders::<[u64; 6]>(device, 9);
 }
 
 /// A layout of `shape` whose axes are `slack` longer than they need be, from element `offset` on.
