@@ -149,9 +149,13 @@ const SOUND_ROUNDS: usize = 12;
 
 /// Runs a kernel with each line weaker in each way for which `needed` holds; something must be found, for any of the jobs with any
 /// of some seeds, and nothing for any with all of them as it is. `needed` is told how many lines like it came before.
-fn every_order_is_needed(name: &str, jobs: &[Job], needed: impl Fn(&str, &str, usize) -> bool) {
+fn every_order_is_needed<T: Element>(
+    name: &str,
+    jobs: &[Job],
+    needed: impl Fn(&str, &str, usize) -> bool,
+) {
     let finds = |device: &Device, rounds| {
-        (0..rounds).find_map(|round| run::<u32>(device, &jobs[round % jobs.len()]).err())
+        (0..rounds).find_map(|round| run::<T>(device, &jobs[round % jobs.len()]).err())
     };
     let rounds = std::env::var("TRANSPOSE_WEAK_ROUNDS");
     let rounds = rounds.map_or(SOUND_ROUNDS, |rounds| rounds.parse().expect("a number"));
@@ -195,25 +199,43 @@ fn claims_are_ordered() {
     let flags = whole.flags((1, false));
     let jobs = [(13, 61), (64, 16)].map(|shape| job(InPlace::ThreeStage, shape, flags));
     let halves = ["atom.release", "atom.acquire"];
-    every_order_is_needed("flags_b4", &jobs, |line, less, alike| {
+    every_order_is_needed::<u32>("flags_b4", &jobs, |line, less, alike| {
         line.contains("bar") || !less.contains(halves[alike])
     });
     let jobs = [job(InPlace::TwoStage, (1500, 9), whole.tile((701, 0)))];
-    every_order_is_needed("permute_b4", &jobs, |_, _, _| true);
+    every_order_is_needed::<u32>("permute_b4", &jobs, |_, _, _| true);
+    let jobs = [job(InPlace::TwoStage, (701, 9), whole.tile((99, 0)))];
+    every_order_is_needed::<u32>("permute_short_b4", &jobs, |_, _, _| true);
 }
 
 /// What is loaded is used before it is claimed, so that no run shows what a claim releases. That it reaches beyond the block is seen: other
-/// accesses race with it otherwise.
+/// accesses race with it otherwise. The barriers of `fused`, whose threads share a tile and what one of them has found out, are seen too.
 #[test]
 fn claims_reach_beyond_the_block() {
     let whole = InPlaceOptions::default();
     let reach = |_: &str, less: &str, _: usize| less.contains(".acq_rel.cta.");
-    let jobs = [(120, 90), (128, 64)];
-    let fused = jobs.map(|shape| job(InPlace::FourStageFused, shape, whole));
-    every_order_is_needed("fused_b4", &fused, reach);
+    let fused = [((60, 84), (4, 6)), ((72, 180), (4, 4))];
+    let fused = fused.map(|(shape, tile)| job(InPlace::FourStageFused, shape, whole.tile(tile)));
+    every_order_is_needed::<u32>("fused_b4", &fused, |line, less, alike| {
+        line.contains("bar.sync") || reach(line, less, alike)
+    });
     let carried = whole.carry(Carry::SharedMemory).tile((45, 0));
     let carried = [(1500, 9), (90, 61)].map(|shape| job(InPlace::TwoStage, shape, carried));
-    every_order_is_needed("carry_b4", &carried, reach);
+    every_order_is_needed::<u32>("carry_b4", &carried, reach);
+    let shortest = [job(InPlace::TwoStage, (187, 35), whole.tile((31, 0)))];
+    every_order_is_needed::<u32>("permute_shortest_b4", &shortest, reach);
+}
+
+/// Kernels whose threads meet at one barrier, between loading a tile and storing it.
+#[test]
+fn tiles_are_loaded_before_they_are_stored() {
+    let whole = InPlaceOptions::default();
+    let all = |_: &str, _: &str, _: usize| true;
+    let [odd, even] = [(70, 70), (96, 96)].map(|shape| [job(InPlace::Auto, shape, whole)]);
+    every_order_is_needed::<u32>("square_b4", &odd, all);
+    every_order_is_needed::<u16>("square_tuples_b2", &odd, all);
+    every_order_is_needed::<u32>("square_wide_b4", &even, all);
+    every_order_is_needed::<u32>("rows_b4", &[job(InPlace::Decomposed, (61, 53), whole)], all);
 }
 
 /// Blocks that wait for each other. That a count acquires is for nobody: who waits loads it. The barrier of the warp keeps the assembler
@@ -233,7 +255,9 @@ fn groups_are_ordered() {
         job(InPlace::Decomposed, (13, 61), small),
         job(InPlace::Decomposed, (13, 61), whole),
     ];
-    every_order_is_needed("columns_b4", &strips, |line, less, alike| needed(line, less, alike + 2));
+    every_order_is_needed::<u32>("columns_b4", &strips, |line, less, alike| {
+        needed(line, less, alike + 2)
+    });
     let groups =
         [small.max_group(4), whole.tile((16, 0)), whole.on_chip_bytes(2 << 10).max_group(3)];
     let panels: Vec<Job> = [(61, 53), (29, 37)]
@@ -241,7 +265,7 @@ fn groups_are_ordered() {
         .flat_map(|shape| groups.map(|options| job(InPlace::TwoStage, shape, options)))
         .collect();
     // Of what is loaded to wait the scope is as needed as in `columns`.
-    every_order_is_needed("panel_b4", &panels, |line, less, alike| {
+    every_order_is_needed::<u32>("panel_b4", &panels, |line, less, alike| {
         needed(line, less, alike) && !less.contains("ld.acquire.cta.")
     });
 }
