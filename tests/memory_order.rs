@@ -165,10 +165,21 @@ fn blocks_wait_for_each_other() {
     for stem in ["panel", "panel_tuples", "columns"] {
         for kernel in kernels(stem) {
             let is_count = |line: &str| is_atomic(line) && !line.starts_with("atom.relaxed");
-            let counts = kernel.lines_of(is_count);
-            assert!(counts.iter().all(|&at| {
-                unguarded(kernel.lines[at]).starts_with("atom.acq_rel.gpu.global.add.u32")
-            }));
+            let found = [
+                "atom.acq_rel.gpu.global.add.u32",
+                "atom.relaxed.gpu.global.add.u32",
+                "ld.acquire.gpu.global.u32",
+            ];
+            let found = found.map(|opcode| kernel.lines_of(|line| line.starts_with(opcode)).len());
+            // One that lost its order would be taken for one of another kind. Panels of narrow words move in three ways, others in two.
+            let is_narrow = kernel.name.ends_with("_b1") || kernel.name.ends_with("_b2");
+            let expected = match (stem, is_narrow) {
+                ("columns", _) => [1, 2, 1],
+                (_, true) => [3, 2, 6],
+                (_, false) => [2, 2, 4],
+            };
+            assert_eq!(found, expected, "{}: counts, tickets, waits", kernel.name);
+            assert_eq!(kernel.lines_of(is_count).len(), expected[0], "{}", kernel.name);
             kernel.separates(is_load, BLOCK_BARRIER, is_count);
             kernel.separates(|line| line.starts_with("ld.acquire.gpu"), BLOCK_BARRIER, is_store);
         }
