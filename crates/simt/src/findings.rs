@@ -42,7 +42,7 @@ pub enum FindingKind {
     Trap,
     /// An operand outside what the instruction allows, such as barrier 16. Fatal.
     BadOperand,
-    /// A warp executed more instructions than [`Options::instruction_limit`](crate::Options) allows. Fatal.
+    /// The launch executed more instructions than [`Options::instruction_limit`](crate::Options) allows. Fatal.
     InstructionLimit,
     /// A `bar.sync` that only a part of a warp's threads reached.
     DivergentBarrier,

@@ -202,15 +202,18 @@ fn the_instruction_limit_is_for_the_whole_grid() {
     let ptx = ".visible .entry k() { .shared .b8 s[40000]; .reg .b32 %r; mov.u32 %r, s; ret; }";
     let module = Module::parse(ptx).unwrap();
     let kernel = module.kernel("k").unwrap();
-    let launch = |grid, limit| {
-        let config = LaunchConfig { grid, block: [32, 1, 1], dynamic_shared_bytes: 0 };
-        let options = Options::default().instruction_limit(limit);
-        kernel.launch(&Memory::new(1 << 20), &config, &[], &options)
-    };
-    // Two instructions a block, and what its shared memory costs.
-    let block = 2 + 40_000 / 128;
-    assert!(launch([1, 1, 1], block).is_ok());
-    assert!(launch([1, 1, 1], block - 1).is_err());
-    let error = launch([0x7fff_ffff, 65535, 65535], 1 << 24).unwrap_err();
-    assert!(error.to_string().contains("instructions"), "{error}");
+    // With memory in one order, and weak.
+    for options in [Options::default(), Options::default().weak_memory(1)] {
+        let launch = |grid, limit| {
+            let config = LaunchConfig { grid, block: [32, 1, 1], dynamic_shared_bytes: 0 };
+            let options = options.clone().instruction_limit(limit);
+            kernel.launch(&Memory::new(1 << 20), &config, &[], &options)
+        };
+        // Two instructions a block, and what its shared memory costs.
+        let block = 2 + 40_000 / 128;
+        assert!(launch([1, 1, 1], block).is_ok());
+        assert!(launch([1, 1, 1], block - 1).is_err());
+        let error = launch([0x7fff_ffff, 65535, 65535], 1 << 24).unwrap_err();
+        assert!(error.to_string().contains("instructions"), "{error}");
+    }
 }
