@@ -20,7 +20,7 @@ fn free_address() -> SocketAddr {
 }
 
 fn device() -> Device {
-    Device::simulated_with(Checks::ALL_UNTRACKED)
+    Device::simulated_with(Checks::ALL)
 }
 
 /// Runs `work` as every process of a world, and returns what came of it by rank.
@@ -161,7 +161,7 @@ fn processes_that_store_to_each_other() {
         let (rows, cols) = (Shares::of_lengths(&rows), Shares::of_lengths(&cols));
         let host: Vec<u32> = scrambled(rows.len() * cols.len(), 3);
         let expected = transposed(cols.len(), &host);
-        let devices = Device::simulated_peers_with(rows.count(), Checks::ALL_UNTRACKED);
+        let devices = Device::simulated_peers_with(rows.count(), Checks::ALL);
         in_processes(rows.count(), PATIENCE, |world| {
             let (device, transport) = (&devices[world.rank()], Reaching(Mutex::new(0)));
             let mine = rows.range(world.rank());

@@ -12,12 +12,12 @@ use transpose_tests::{Element, takes_large};
 
 /// Simulated devices that reach each other's memory, with every check on.
 fn linked(count: usize) -> Option<DeviceGroup> {
-    Some(DeviceGroup::new(&Device::simulated_peers_with(count, Checks::ALL_UNTRACKED)).unwrap())
+    Some(DeviceGroup::new(&Device::simulated_peers_with(count, Checks::ALL)).unwrap())
 }
 
 /// Simulated devices that do not.
 fn apart(count: usize) -> Option<DeviceGroup> {
-    let device = |_| Device::simulated_with(Checks::ALL_UNTRACKED);
+    let device = |_| Device::simulated_with(Checks::ALL);
     Some(DeviceGroup::new(&(0..count).map(device).collect::<Vec<_>>()).unwrap())
 }
 
