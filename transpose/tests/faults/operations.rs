@@ -148,6 +148,14 @@ pub const OPERATIONS: &[Operation] = &[
         let mut cache = PlanCache::in_memory();
         Plan::measure(&src, &mut dst, &mut cache)?.run(&src, &mut dst)
     }),
+    ("plans of batches are measured", |device, _| {
+        let (src, mut dst) = (matrix(device)?, DeviceMatrix::<u32>::zeroed(device, 20, 30)?);
+        let batch = Batch { count: 2, src_stride: 200, dst_stride: 200 };
+        let (halves, mut cache) = (src.window(0, 10, 20, 20)?, PlanCache::in_memory());
+        let to = dst.window_mut(0, 20, 10, 10)?;
+        let plan = Plan::measure_batched(halves, to, batch, &mut cache)?;
+        plan.run(halves, dst.window_mut(0, 20, 10, 10)?)
+    }),
     ("plans of arrays are made and run", |device, _| {
         let (src, mut dst) = (tensor(device)?, DeviceTensor::<u32>::zeroed(device, &[20, 6, 5])?);
         for plan in Plan::moving_candidates(src.view().t(), &mut dst)? {
@@ -159,6 +167,13 @@ pub const OPERATIONS: &[Operation] = &[
         let (src, mut dst) = (tensor(device)?, DeviceTensor::<u32>::zeroed(device, &[20, 6, 5])?);
         let mut cache = PlanCache::in_memory();
         let plan = Plan::measure_moving(src.view().t(), &mut dst, &mut cache)?;
+        plan.run(src.view().t(), &mut dst)
+    }),
+    ("plans that conjugate are measured", |device, _| {
+        let src = DeviceTensor::from_host(device, &[30, 20], &[[1f32, 2.0]; 600])?;
+        let (mut dst, mut cache) =
+            (DeviceTensor::zeroed(device, &[20, 30])?, PlanCache::in_memory());
+        let plan = Plan::measure_conjugating(src.view().t(), &mut dst, &mut cache)?;
         plan.run(src.view().t(), &mut dst)
     }),
     ("streams wait for each other", |device, _| {
