@@ -457,7 +457,9 @@ pub enum Error {
     },
 
     /// Views that a graph was not made for.
-    #[error("move {of} of the graph has another address, layout or element size than captured")]
+    #[error(
+        "move {of} is not the graph's: another address, layout or element size than captured, or one too many or few"
+    )]
     GraphMismatch {
         /// Which of the moves, counted from 0; one that there is not, if there are more or fewer.
         of: usize,
@@ -798,6 +800,7 @@ mod tests {
         vec![
             Error::SizeOverflow { rows: large, cols: large, ld: large, element_bytes: 16 },
             Error::NoGrid { problem: text() },
+            Error::GraphMismatch { of: 1000 },
             Error::DeviceMismatch { src: "NVIDIA H200".into(), dst: "NVIDIA H200".into() },
             Error::PlanMismatch { planned: text(), actual: text() },
             Error::GapsInPlace { rows: large, cols: large, ld: large },
