@@ -2,7 +2,8 @@
 //!
 //! A tile is a box of indices. Copies over the bus are fast where they move long stretches of memory, and a tile has stretches on both
 //! sides, along other axes where axes change places. So a tile grows along the axes that are the fastest of the source and along those
-//! that are the fastest of the destination, in turns, whichever side has the shorter stretches, until it has the bytes that it may have.
+//! that are the fastest of the destination, in turns, whichever side has the shorter stretches, twofold each time. What is left of the bytes
+//! that it may have, less than twofold, goes to the next axis: as far as tiles along it are about as long as each other.
 
 use crate::Result;
 use crate::tensor::{MOST_AXES, TensorLayout};
@@ -32,20 +33,19 @@ impl Tiles {
         shape[..rank].copy_from_slice(src.shape());
         let mut tile = [1; MOST_AXES];
         let sides = [by_distance(src), by_distance(dst)];
-        let mut room = elements;
         loop {
             let stretches = sides.map(|axes| stretch(&axes[..rank], &shape, &tile));
             let lengths = stretches.map(|stretch| stretch.length as f64);
             let src_first = lengths[0] <= lengths[1] * f64::from(lean).exp2();
             let order = if src_first { [0, 1] } else { [1, 0] };
             let Some(axis) = order.iter().find_map(|&side| stretches[side].grows) else { break };
-            let length = (tile[axis] * 2).min(shape[axis]).min(tile[axis] * room);
-            if length == tile[axis] {
+            let most = elements / (tile[..rank].iter().product::<usize>() / tile[axis]);
+            let twice = (tile[axis] * 2).min(shape[axis]);
+            if twice > most {
+                tile[axis] = evenly(shape[axis], tile[axis], most);
                 break;
             }
-            // What is left of the room is rounded down, so that the product stays within it.
-            room = elements / (tile[..rank].iter().product::<usize>() / tile[axis] * length);
-            tile[axis] = length;
+            tile[axis] = twice;
         }
         Tiles { shape, tile, rank }
     }
@@ -88,6 +88,16 @@ impl Tile {
         Ok(part)
     }
 }
+
+/// The length of tiles along an axis, of at least `least` and at most `most` elements: where it can be, all but the last one have a length
+/// that is a multiple of [`EVEN`], and the last one is not much shorter.
+fn evenly(axis: usize, least: usize, most: usize) -> usize {
+    let even = axis.div_ceil(axis.div_ceil(most)).next_multiple_of(EVEN);
+    if even <= most { even.max(least) } else { (most - most % EVEN).max(least) }
+}
+
+/// Elements of which tiles along an axis have a multiple, so that rows start on cache lines.
+const EVEN: usize = 128;
 
 /// The axes from the closest elements to the farthest. Those of stride 0 are the last: their elements are the same.
 fn by_distance(layout: &TensorLayout) -> [usize; MOST_AXES] {
@@ -137,6 +147,15 @@ mod tests {
         assert_eq!(transposed(3, 4096, 1 << 10, 0).tile[..2], [3, 256]);
         assert_eq!(transposed(5, 7, 1 << 10, 0).tile[..2], [5, 7]);
         assert_eq!(transposed(5, 7, 1, 0).count(), 35);
+    }
+
+    /// A limit a little below a power of two costs a little of a tile, not half of it.
+    #[test]
+    fn tiles_fill_what_they_may_have() {
+        // Five along an axis rather than four and a narrow one.
+        assert_eq!(transposed(32768, 32768, (1 << 26) - 64, 0).tile[..2], [6656, 8192]);
+        assert_eq!(transposed(65536, 65536, (1 << 26) - 64, 0).tile[..2], [7296, 8192]);
+        assert_eq!(transposed(30011, 29989, (1 << 26) - 64, 0).tile[..2], [7552, 8192]);
     }
 
     proptest! {
