@@ -145,9 +145,9 @@ pub(super) struct Streams<'a> {
 /// Device memory that steps go through one after the other.
 pub(super) struct Lanes<'a> {
     streams: Streams<'a>,
-    /// Of the first lane.
+    /// Of the first place for what comes up; behind these are those for what goes down.
     address: u64,
-    /// Of what comes up; as many follow for what goes down, and then the next lane.
+    /// Of a place.
     bytes: usize,
     /// Who brings elements up and down where there is no staging.
     bus: [Bus; 2],
@@ -161,33 +161,44 @@ const LOOKED_UP_AT_ONCE: usize = 64 << 10;
 
 /// What was queued.
 struct Queue {
-    /// The lane of the next step.
+    /// The number of the next step, which takes one place after the other on both ways.
     next: usize,
-    lanes: Vec<Lane>,
+    incoming: Vec<Incoming>,
+    outgoing: Vec<Outgoing>,
 }
 
-/// Marks behind the last step of a lane.
-struct Lane {
+/// A place for what comes up.
+struct Incoming {
+    /// Behind the last step that came up.
     up: Mark,
+    /// Behind the kernels that have turned it.
     turned: Mark,
+    used: bool,
+}
+
+/// A place for what goes down.
+struct Outgoing {
+    /// Behind the last step that went down.
     gone: Mark,
     used: bool,
 }
 
 impl<'a> Lanes<'a> {
-    /// So many lanes for steps of so many bytes, one behind the other from an address on.
+    /// So many places for steps of so many bytes, one behind the other from an address on: for what comes up, and for what goes down.
     pub fn new(
         streams: Streams<'a>,
         address: u64,
         bytes: usize,
-        count: usize,
+        places: [usize; 2],
         bus: [Bus; 2],
         looked_up: Option<u64>,
     ) -> Result<Self> {
         let mark = || streams.up.mark(false);
-        let lane = |_| Ok(Lane { up: mark()?, turned: mark()?, gone: mark()?, used: false });
-        let lanes = (0..count).map(lane).collect::<Result<_>>()?;
-        let queue = Mutex::new(Queue { next: 0, lanes });
+        let incoming = |_| Ok(Incoming { up: mark()?, turned: mark()?, used: false });
+        let outgoing = |_| Ok(Outgoing { gone: mark()?, used: false });
+        let incoming = (0..places[0]).map(incoming).collect::<Result<_>>()?;
+        let outgoing = (0..places[1]).map(outgoing).collect::<Result<_>>()?;
+        let queue = Mutex::new(Queue { next: 0, incoming, outgoing });
         Ok(Lanes { streams, address, bytes, bus, looked_up, queue })
     }
 
@@ -206,42 +217,46 @@ impl<'a> Lanes<'a> {
     ) -> Result<()> {
         // One step at a time: others would come between its copies.
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let Queue { next, lanes } = &mut *queue;
-        let (number, alone) = (*next, lanes.len() == 1);
-        *next = (number + 1) % lanes.len();
-        let lane = &mut lanes[number];
-        let incoming = self.address + (2 * number * self.bytes) as u64;
-        let outgoing = incoming + self.bytes as u64;
+        let Queue { next, incoming, outgoing } = &mut *queue;
+        // One place on each way is for those who want one step after the other.
+        let alone = outgoing.len() == 1;
+        let places = [*next % incoming.len(), *next % outgoing.len()];
+        *next += 1;
+        let address = |place: usize| self.address + (place * self.bytes) as u64;
+        let addresses = [address(places[0]), address(incoming.len() + places[1])];
+        let (coming, going) = (&mut incoming[places[0]], &mut outgoing[places[1]]);
+        let [incoming, outgoing] = addresses;
         let Streams { up, turn, down } = self.streams;
         // SAFETY: the caller's obligations. What comes up is looked up behind the kernel of the step before.
         unsafe { self.look_up(Way::Up, cargo, staging, arrays.src)? };
-        if lane.used {
-            // One lane is for those who want one step after the other.
-            up.wait_for_mark(if alone { &lane.gone } else { &lane.turned })?;
-            turn.wait_for_mark(&lane.gone)?;
+        if coming.used {
+            up.wait_for_mark(if alone { &going.gone } else { &coming.turned })?;
         }
-        lane.used = true;
-        // SAFETY: the caller's obligations; each move has its own part of the lane, which the streams wait for.
+        if going.used {
+            turn.wait_for_mark(&going.gone)?;
+        }
+        (coming.used, going.used) = (true, true);
+        // SAFETY: the caller's obligations; each move has its own part of the places, which the streams wait for.
         unsafe {
             for part in &cargo.parts {
                 let host = staging.at(Way::Up, part.at);
                 self.upload(part, incoming + part.at as u64, host, arrays)?;
             }
-            up.put(&lane.up)?;
-            turn.wait_for_mark(&lane.up)?;
+            up.put(&coming.up)?;
+            turn.wait_for_mark(&coming.up)?;
             for part in &cargo.parts {
                 let [incoming, outgoing] = [incoming, outgoing].map(|start| start + part.at as u64);
                 self.turn(part.moved, [incoming, outgoing], arrays)?;
             }
             self.look_up(Way::Down, cargo, staging, arrays.dst.cast_const())?;
-            turn.put(&lane.turned)?;
-            down.wait_for_mark(&lane.turned)?;
+            turn.put(&coming.turned)?;
+            down.wait_for_mark(&coming.turned)?;
             for part in &cargo.parts {
                 let host = staging.at(Way::Down, part.at);
                 self.download(part, outgoing + part.at as u64, host, arrays)?;
             }
         }
-        down.put(&lane.gone)?;
+        down.put(&going.gone)?;
         down.put(behind)
     }
 

@@ -44,8 +44,8 @@ pub(super) struct HostPlan {
     pub shares: usize,
     /// Steps that are under way at a time: each has a slot of the ring, where there is one.
     pub slots: usize,
-    /// Steps that the device holds at a time, twice each.
-    pub lanes: usize,
+    /// Places of the device's memory for what comes up, and for what goes down: each holds a step.
+    pub places: [usize; 2],
     /// Bytes of the largest step.
     pub slot_bytes: usize,
     /// Whether kernels look up pages for the copy engines.
@@ -65,12 +65,12 @@ struct Defaults {
     direct_tile: [usize; 2],
     /// Tiles that an array has at least, if they are no smaller than that.
     direct_tiles: usize,
-    /// Tiles that the device holds: one that comes up or is there, and one that goes down or is gone. More were no faster.
-    direct_lanes: usize,
+    /// Places for what goes down: one that goes, and one that is turned. More were no faster.
+    direct_places: usize,
     ring_tile: usize,
     ring_slots: usize,
-    /// Of the tiles in the ring, those that the device holds at most.
-    ring_lanes: usize,
+    /// The most places for what goes down behind a ring.
+    ring_places: usize,
     /// The least bytes of a share.
     share: usize,
     most_threads: usize,
@@ -81,12 +81,12 @@ const DEFAULTS: Defaults = Defaults {
     // Measured on an H200 with 4 GiB: 256 MiB took 104 ms, 16 MiB to 128 MiB took 128, for rows of 32 KiB are looked up in fewer steps.
     direct_tile: [16 << 20, 256 << 20],
     direct_tiles: 16,
-    direct_lanes: 2,
+    direct_places: 2,
     // Measured beside, with 32 threads: 4 GiB took 112 ms; 4 tiles 133, 10 tiles 126; 4 of 16 MiB 117, 8 of 4 MiB 154; 16 of 16 MiB, which
     // leave the processor's cache, 164.
     ring_tile: 8 << 20,
     ring_slots: 6,
-    ring_lanes: 4,
+    ring_places: 4,
     share: 64 << 10,
     most_threads: 32,
     ring: 128 << 20,
@@ -184,9 +184,10 @@ impl HostPlan {
         Ok(share.plan(schedule, routes, element_bytes))
     }
 
-    /// Bytes of device memory: what a step moves lies there twice; and behind it what is read to look up pages.
+    /// Bytes of device memory: the places for steps, and behind them what is read to look up pages.
     pub fn device_bytes(&self) -> usize {
-        2 * self.lanes * self.slot_bytes + if self.looks_up { LOOK_UP } else { 0 }
+        let places: usize = self.places.iter().sum();
+        places * self.slot_bytes + if self.looks_up { LOOK_UP } else { 0 }
     }
 
     /// Bytes of the ring.
@@ -205,7 +206,7 @@ pub(super) fn aligned(elements: usize, element_bytes: usize) -> usize {
 struct Share {
     threads: usize,
     slots: usize,
-    lanes: usize,
+    places: [usize; 2],
     /// Of a slot.
     bytes: usize,
     looks_up: bool,
@@ -234,7 +235,7 @@ impl Share {
         };
         if rings == 0 {
             let wanted = or(options.tile_bytes, DEFAULTS.direct(array)).max(least);
-            return budget.share(1, or(options.streams, DEFAULTS.direct_lanes), wanted, least);
+            return budget.share(1, or(options.streams, DEFAULTS.direct_places), wanted, least);
         }
         let wanted = or(options.tile_bytes, DEFAULTS.ring_tile).max(least);
         let threads = or(options.threads, cores.min(DEFAULTS.most_threads));
@@ -248,7 +249,7 @@ impl Share {
         let steps = schedule.count();
         let shares = (slot_bytes / DEFAULTS.share).clamp(1, self.threads);
         let threads = self.threads.min(steps.saturating_mul(shares));
-        let (slots, lanes) = (self.slots.min(steps), self.lanes.min(steps));
+        let (slots, places) = (self.slots.min(steps), self.places.map(|places| places.min(steps)));
         HostPlan {
             schedule,
             element_bytes: element,
@@ -257,7 +258,7 @@ impl Share {
             threads,
             shares,
             slots,
-            lanes,
+            places,
             slot_bytes,
             looks_up: self.looks_up,
         }
@@ -274,15 +275,20 @@ struct Budget {
 }
 
 impl Budget {
-    /// Of so many steps under way, those that the device holds: where there is no ring, the others are only queued.
-    fn lanes(&self, streams: usize) -> usize {
-        if self.rings == 0 { streams } else { streams.min(DEFAULTS.ring_lanes) }
+    /// With so many steps under way, the places for what comes up and for what goes down; where there is no ring, other steps are only queued.
+    ///
+    /// What comes up leaves its place as soon as it is turned, and is brought a little faster than what goes down, whose way the requests for it
+    /// take too. So one place less is enough for it.
+    fn places(&self, streams: usize) -> [usize; 2] {
+        let down = if self.rings == 0 { streams } else { streams.min(DEFAULTS.ring_places) };
+        [(down - 1).max(1), down]
     }
 
     /// The bytes that a slot may have if there are so many.
     fn slot(&self, streams: usize) -> usize {
         let ring = self.ring.checked_div(self.rings).unwrap_or(usize::MAX) / streams;
-        let each = (self.device / 2 / self.lanes(streams)).min(ring);
+        let places: usize = self.places(streams).iter().sum();
+        let each = (self.device / places).min(ring);
         each - each % ALIGNMENT
     }
 
@@ -298,9 +304,9 @@ impl Budget {
             let limit = self.device.min(self.ring.saturating_mul(2));
             return Err(Error::HostBudget { needed: 2 * least, limit });
         }
-        let lanes = self.lanes(streams);
+        let places = self.places(streams);
         let slots = if self.rings == 0 { 2 * streams } else { streams };
-        Ok(Share { threads, slots, lanes, bytes, looks_up: self.looks_up })
+        Ok(Share { threads, slots, places, bytes, looks_up: self.looks_up })
     }
 }
 
@@ -324,4 +330,53 @@ fn measured(chosen: Bus, fastest: Bus) -> Bus {
 /// What was chosen, or else the default.
 fn or(chosen: usize, default: usize) -> usize {
     if chosen == 0 { default } else { chosen }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn transposed(rows: usize, cols: usize, pinned: [bool; 2], options: &HostOptions) -> HostPlan {
+        let src = TensorLayout::contiguous(&[rows, cols], 4).unwrap().t();
+        let dst = TensorLayout::contiguous(&[cols, rows], 4).unwrap();
+        let side = |layout, pinned| Side { layout, pinned };
+        HostPlan::between(side(&src, pinned[0]), side(&dst, pinned[1]), 4, options, 32).unwrap()
+    }
+
+    /// A limit of 1 GiB leaves the tiles that are the fastest.
+    #[test]
+    fn a_gibibyte_is_enough() {
+        let bytes = |plan: HostPlan| (plan.slot_bytes, plan.device_bytes());
+        for (rows, cols) in [(32768, 32768), (65536, 65536), (16384, 98304)] {
+            let free = transposed(rows, cols, [true; 2], &HostOptions::default());
+            let limited = HostOptions::default().device_memory(1 << 30);
+            let limited = transposed(rows, cols, [true; 2], &limited);
+            assert_eq!(bytes(limited), bytes(free));
+            assert_eq!(bytes(free), (256 << 20, (3 * 256 << 20) + LOOK_UP));
+        }
+    }
+
+    proptest! {
+        /// No plan takes more than it may.
+        #[test]
+        fn limits_are_kept(
+            rows in 1..100_000usize,
+            cols in 1..100_000usize,
+            pinned in any::<[bool; 2]>(),
+            device in 1024..3_000_000_000usize,
+            ring in 1024..300_000_000usize,
+            streams in 0..9usize,
+        ) {
+            let options =
+                HostOptions::default().device_memory(device).ring_memory(ring).streams(streams);
+            let plan = transposed(rows, cols, pinned, &options);
+            prop_assert!(plan.device_bytes() <= device);
+            prop_assert!(plan.ring_bytes() <= ring);
+            if rows == cols {
+                let plan = HostPlan::square(rows, pinned[0], 4, &options, 32).unwrap();
+                prop_assert!(plan.device_bytes() <= device && plan.ring_bytes() <= ring);
+            }
+        }
+    }
 }

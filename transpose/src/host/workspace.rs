@@ -202,9 +202,10 @@ impl Workspace {
             _ => Bus::Engine,
         });
         let address = self.memory.as_ref().map_or(0, Buffer::address);
-        let behind = address + (2 * plan.lanes * plan.slot_bytes) as u64;
+        let behind = address + (plan.places.iter().sum::<usize>() * plan.slot_bytes) as u64;
         let looked_up = (plan.looks_up && self.device.is_gpu()).then_some(behind);
-        Lanes::new(Streams { up, turn, down }, address, plan.slot_bytes, plan.lanes, bus, looked_up)
+        let streams = Streams { up, turn, down };
+        Lanes::new(streams, address, plan.slot_bytes, plan.places, bus, looked_up)
     }
 
     /// The host memory of a plan: each slot has its part of the ring, for each side that goes through it.
