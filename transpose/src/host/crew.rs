@@ -2,8 +2,10 @@
 //! stays in the processor's cache.
 
 use super::board::{Job, Load, Steps, Turns, Way};
-use super::in_flight::{Cargo, Lanes, Staging};
+use super::cargo::Cargo;
+use super::pipeline::Pipeline;
 use super::plan::HostPlan;
+use super::staging::Staging;
 use super::stretches::Arrays;
 use super::turn::Stores;
 use super::workspace::{Progress, Watch};
@@ -17,7 +19,7 @@ pub(super) struct Crew<'a, T> {
     plan: &'a HostPlan,
     arrays: Arrays<T>,
     watch: &'a Watch<'a>,
-    lanes: Lanes<'a>,
+    pipeline: Pipeline<'a>,
     slots: Vec<Slot<T>>,
     turns: Turns<&'a HostPlan>,
     done: Mutex<u64>,
@@ -63,19 +65,19 @@ impl<'a, T: Pod> Crew<'a, T> {
         plan: &'a HostPlan,
         arrays: Arrays<T>,
         watch: &'a Watch<'a>,
-        lanes: Lanes<'a>,
+        pipeline: Pipeline<'a>,
         slots: Vec<Slot<T>>,
     ) -> Self {
         let shared =
             [Way::Up, Way::Down].map(|way| slots.first().is_some_and(|slot| slot.staging.has(way)));
         let turns = Turns::new(plan, slots.len(), shared);
-        Crew { plan, arrays, watch, lanes, slots, turns, done: Mutex::new(0) }
+        Crew { plan, arrays, watch, pipeline, slots, turns, done: Mutex::new(0) }
     }
 
     /// Does all there is to do, with the plan's threads, of which the caller's is one.
     ///
     /// # Safety
-    /// The plan's layouts lie in the arrays, which nobody else uses until the work of the lanes' streams is done. Lanes and slots hold
+    /// The plan's layouts lie in the arrays, which nobody else uses until the work of the pipeline's streams is done. Its places and the slots hold
     /// the plan's steps.
     pub unsafe fn run(&self) -> Result<()> {
         // SAFETY: the caller's obligations.
@@ -100,7 +102,7 @@ impl<'a, T: Pod> Crew<'a, T> {
         unsafe {
             match job {
                 Job::Fill(cargo, share) => staging.fill(cargo, *share, &self.arrays),
-                Job::Queue(cargo) => self.lanes.launch(cargo, staging, &self.arrays, mark),
+                Job::Queue(cargo) => self.pipeline.launch(cargo, staging, &self.arrays, mark),
                 Job::Await(_) => mark.synchronize(),
                 Job::Empty(cargo, share) => {
                     let stores = Stores::of(self.plan.schedule.elements() * size_of::<T>());

@@ -3,7 +3,7 @@
 //! Threads take tiles: each reads the stretches of one, turns it, by itself or on a device, and writes its stretches. Nothing is mapped, so
 //! that no memory is counted as the program's but the buffers.
 
-use super::in_flight;
+use super::kernel;
 use super::stretches::{in_memory_order, packed};
 use super::threads::together;
 use super::tiles::Tiles;
@@ -323,7 +323,7 @@ impl<T: Pod> Turner<T> {
                 // SAFETY: the memory holds two tiles and is the stream's; what is read of it has been uploaded.
                 unsafe {
                     let source = TensorView::<T>::valid(stream, up, from);
-                    in_flight::turn(source, TensorViewMut::valid(stream, down, to))?;
+                    kernel::turn(source, TensorViewMut::valid(stream, down, to))?;
                 }
                 memory.view().index_axis(0, 1)?.download_into(outgoing)?;
                 outgoing.read()

@@ -11,20 +11,25 @@
 //! | `view`, `options` | what a caller says |
 //! | `tiles`, `schedule`, `plan` | how an array is cut up, and by which way each side goes: pure arithmetic |
 //! | `stretches` | the elements of a move in host memory, and together |
-//! | `in_flight` | one step on its way |
-//! | `crew` | the threads, and who does what next |
+//! | `cargo`, `staging` | what a step moves, and its part of the ring |
+//! | `pipeline`, `kernel`, `look_up` | the way through the device: up, into another order, and down |
+//! | `board`, `crew` | who of several threads does what next, and what that is |
 //! | `workspace` | the memory and the streams that moves take |
 //! | `threads` | several threads, or as many as there are, doing the work of all |
 
 mod board;
+mod cargo;
 pub mod cpu;
 mod crew;
 pub mod files;
-mod in_flight;
 mod in_place;
+mod kernel;
+mod look_up;
 mod options;
+mod pipeline;
 mod plan;
 mod schedule;
+mod staging;
 mod stretches;
 mod threads;
 mod tiles;

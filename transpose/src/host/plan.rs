@@ -1,5 +1,6 @@
 //! From host arrays and options to a schedule, routes and the number of streams: pure arithmetic, without a device.
 
+use super::look_up::LOOK_UP;
 use super::options::{Bus, HostOptions};
 use super::schedule::Schedule;
 use super::stretches::in_memory_order;
@@ -12,9 +13,6 @@ pub(super) const ALIGNMENT: usize = 256;
 
 /// Shorter stretches go through the ring even if the device could reach them: a copy of rows moves no more than some rows at a time.
 const SHORTEST_ROW: usize = 256;
-
-/// Bytes of device memory for what is read to have pages looked up.
-pub(super) const LOOK_UP: usize = 1 << 20;
 
 /// The most that is under way at a time, whatever was chosen: from so many on, fewer are tried one by one until they fit the memory.
 const MOST_STREAMS: usize = 1 << 12;
@@ -353,7 +351,7 @@ mod tests {
             let limited = HostOptions::default().device_memory(1 << 30);
             let limited = transposed(rows, cols, [true; 2], &limited);
             assert_eq!(bytes(limited), bytes(free));
-            assert_eq!(bytes(free), (256 << 20, (3 * 256 << 20) + LOOK_UP));
+            assert_eq!(bytes(free), (256 << 20, (768 << 20) + LOOK_UP));
         }
     }
 

@@ -1,8 +1,10 @@
 //! Streams, device memory and pinned memory that calls use again.
 
 use super::crew::{Crew, Slot};
-use super::in_flight::{Lanes, Staging, Streams};
+use super::look_up::LookUp;
+use super::pipeline::{Pipeline, Streams};
 use super::plan::{ALIGNMENT, HostPlan, Route, Side};
+use super::staging::Staging;
 use super::stretches::Arrays;
 use super::{Bus, HostOptions, HostView, HostViewMut};
 use crate::device::{Buffer, Device, HostMemory, Registered};
@@ -188,13 +190,13 @@ impl Workspace {
         watch: &Watch,
     ) -> Result<()> {
         let _settled = Settled(&self.streams);
-        let crew = Crew::new(plan, arrays, watch, self.lanes(plan)?, self.slots(plan)?);
+        let crew = Crew::new(plan, arrays, watch, self.pipeline(plan)?, self.slots(plan)?);
         // SAFETY: the caller's obligations; `Settled` waits for the streams.
         unsafe { crew.run() }
     }
 
     /// The device memory of a plan.
-    fn lanes(&self, plan: &HostPlan) -> Result<Lanes<'_>> {
+    fn pipeline(&self, plan: &HostPlan) -> Result<Pipeline<'_>> {
         let [up, turn, down, ..] = &self.streams[..] else { unreachable!("there are three") };
         // A simulated device does not reach the host's memory.
         let bus = [plan.upload, plan.download].map(|route| match route {
@@ -203,9 +205,10 @@ impl Workspace {
         });
         let address = self.memory.as_ref().map_or(0, Buffer::address);
         let behind = address + (plan.places.iter().sum::<usize>() * plan.slot_bytes) as u64;
-        let looked_up = (plan.looks_up && self.device.is_gpu()).then_some(behind);
+        let looks_up = plan.looks_up && self.device.is_gpu();
+        let look_up = looks_up.then(|| LookUp::new(turn, behind));
         let streams = Streams { up, turn, down };
-        Lanes::new(streams, address, plan.slot_bytes, plan.places, bus, looked_up)
+        Pipeline::new(streams, address, plan.slot_bytes, plan.places, bus, look_up)
     }
 
     /// The host memory of a plan: each slot has its part of the ring, for each side that goes through it.

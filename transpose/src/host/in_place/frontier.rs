@@ -5,7 +5,7 @@
 //! it is turned and goes down. With a part x of the result done, a part 1 − (1 − x)² of the matrix has come up: at equal speeds both ways
 //! all of it takes 1.25 times as long as one way, not twice.
 
-use super::super::in_flight;
+use super::super::kernel;
 use super::super::stretches::copies;
 use super::super::workspace::{Settled, Workspace};
 use super::super::{Bus, HostOptions};
@@ -166,7 +166,7 @@ impl<T: Pod> Frontier<'_, T> {
         unsafe {
             let columns = whole.slice(1, cols, 1)?;
             let source = TensorView::<T>::valid(stream, self.memory.address(), columns.t());
-            in_flight::turn(source, TensorViewMut::valid(stream, band, turned))?;
+            kernel::turn(source, TensorViewMut::valid(stream, band, turned))?;
             down.wait_for(stream)?;
             for (copied, start) in copies(&turned, size, band) {
                 let host = self.matrix.start.add(at + start);

@@ -1,138 +1,23 @@
-//! Steps on their way through the device: up, into their other order, and down.
+//! The way through the device: up, into another order, and down.
 //!
 //! All steps come up in one stream, are turned in a second, and go down in a third one, in order by marks. With a stream for each step
-//! the copies of both directions were seen to take turns, at two thirds of the speed. What a step needs of the device is a lane: memory for
-//! what comes up and for what goes down. The streams wait for a lane by themselves, so that the host need not be there in time.
+//! the copies of both directions were seen to take turns, at two thirds of the speed. The device has places for what comes up and for what goes
+//! down. The streams wait for a place by themselves, so that the host need not be there in time.
 
 use super::board::Way;
+use super::cargo::{Cargo, Part};
+use super::kernel::{reached, turn};
+use super::look_up::LookUp;
 use super::options::Bus;
-use super::plan::{LOOK_UP, aligned};
 use super::schedule::Move;
-use super::stretches::{Arrays, Shares, copies, gather, in_memory_order, packed, samples, scatter};
-use super::turn::Stores;
+use super::staging::Staging;
+use super::stretches::{Arrays, copies, packed};
+use crate::Result;
 use crate::device::{Device, Mark, Rows};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
-use crate::{Plan, Result};
 use bytemuck::Pod;
-use smallvec::SmallVec;
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
-
-/// What a step moves.
-pub(super) struct Cargo {
-    parts: SmallVec<[Part; 2]>,
-}
-
-/// One of a step's moves.
-struct Part {
-    moved: Move,
-    /// Where in a slot its elements are, in bytes.
-    at: usize,
-    /// The elements in the order of the host's memory, where they come from and where they go.
-    ordered: [TensorLayout; 2],
-    /// What threads bring to the ring and from it, side by side.
-    shares: [Shares; 2],
-}
-
-impl Cargo {
-    /// Some moves, with elements of so many bytes, each in about so many shares.
-    pub fn new(moves: SmallVec<[Move; 2]>, element_bytes: usize, shares: usize) -> Result<Self> {
-        let mut next = 0;
-        let part = |moved: Move| {
-            let at = next;
-            next += aligned(moved.to.len(), element_bytes);
-            let ordered = [in_memory_order(&moved.from)?, in_memory_order(&moved.to)?];
-            let shares = ordered.map(|ordered| Shares::new(&ordered, shares));
-            Ok(Part { moved, at, ordered, shares })
-        };
-        Ok(Cargo { parts: moves.into_iter().map(part).collect::<Result<_>>()? })
-    }
-
-    /// Shares of one side.
-    pub fn shares(&self, way: Way) -> usize {
-        self.parts.iter().map(|part| part.shares[way as usize].count()).sum()
-    }
-
-    /// Elements that are written.
-    pub fn elements(&self) -> usize {
-        self.parts.iter().map(|part| part.moved.to.len()).sum()
-    }
-
-    /// The elements of a share, and where they lie in a slot, in bytes.
-    fn share<T>(&self, way: Way, number: usize) -> Result<(TensorLayout, usize)> {
-        let mut rest = number;
-        for part in &self.parts {
-            let shares = &part.shares[way as usize];
-            if rest < shares.count() {
-                let (share, before) = shares.get(rest)?;
-                return Ok((share, part.at + before * size_of::<T>()));
-            }
-            rest -= shares.count();
-        }
-        unreachable!("shares are taken by their numbers")
-    }
-}
-
-/// Pinned memory for one step: for what comes up and for what goes down, where a side goes through the ring.
-#[derive(Clone, Copy)]
-pub(super) struct Staging<T>(pub [Option<NonNull<T>>; 2]);
-
-// SAFETY: the memory is pinned memory of the workspace, whose threads each use parts of their own.
-unsafe impl<T: Pod> Send for Staging<T> {}
-// SAFETY: as above.
-unsafe impl<T: Pod> Sync for Staging<T> {}
-
-impl<T: Pod> Staging<T> {
-    /// Whether a side goes through the ring.
-    pub fn has(&self, way: Way) -> bool {
-        self.0[way as usize].is_some()
-    }
-
-    /// Where a byte of the step is.
-    ///
-    /// # Safety
-    /// The byte lies in the step.
-    unsafe fn at(&self, way: Way, byte: usize) -> Option<NonNull<T>> {
-        // SAFETY: the caller's obligation.
-        self.0[way as usize].map(|start| unsafe { start.byte_add(byte) })
-    }
-
-    /// Brings a share of what comes up to the ring.
-    ///
-    /// # Safety
-    /// The cargo fits, lies in the arrays, and nobody else uses the share on either side.
-    pub unsafe fn fill(&self, cargo: &Cargo, share: usize, arrays: &Arrays<T>) -> Result<()> {
-        let (from, at) = cargo.share::<T>(Way::Up, share)?;
-        // SAFETY: the caller's obligations.
-        unsafe {
-            if let Some(staging) = self.at(Way::Up, at) {
-                gather(arrays.src, &from, staging.as_ptr());
-            }
-        }
-        Ok(())
-    }
-
-    /// Brings a share of what has come down to where it belongs.
-    ///
-    /// # Safety
-    /// Those of [`fill`](Self::fill).
-    pub unsafe fn empty(
-        &self,
-        cargo: &Cargo,
-        share: usize,
-        arrays: &Arrays<T>,
-        stores: Stores,
-    ) -> Result<()> {
-        let (to, at) = cargo.share::<T>(Way::Down, share)?;
-        // SAFETY: the caller's obligations.
-        unsafe {
-            if let Some(staging) = self.at(Way::Down, at) {
-                scatter(staging.as_ptr().cast_const(), arrays.dst, &to, stores);
-            }
-        }
-        Ok(())
-    }
-}
 
 /// The streams that all steps share: for what comes up, for what is turned, and for what goes down.
 #[derive(Clone, Copy)]
@@ -142,8 +27,8 @@ pub(super) struct Streams<'a> {
     pub down: &'a Device,
 }
 
-/// Device memory that steps go through one after the other.
-pub(super) struct Lanes<'a> {
+/// The way through the device, which steps go one after the other.
+pub(super) struct Pipeline<'a> {
     streams: Streams<'a>,
     /// Of the first place for what comes up; behind these are those for what goes down.
     address: u64,
@@ -151,13 +36,10 @@ pub(super) struct Lanes<'a> {
     bytes: usize,
     /// Who brings elements up and down where there is no staging.
     bus: [Bus; 2],
-    /// Where kernels put what they read to have pages looked up, of [`LOOK_UP`] bytes; `None` for no such kernels.
-    looked_up: Option<u64>,
+    /// Who looks up pages for the copy engines.
+    look_up: Option<LookUp<'a>>,
     queue: Mutex<Queue>,
 }
-
-/// Bytes of host memory of which one look-up is enough: their entries of the page tables are a line of the L2 cache.
-const LOOKED_UP_AT_ONCE: usize = 64 << 10;
 
 /// What was queued.
 struct Queue {
@@ -183,7 +65,7 @@ struct Outgoing {
     used: bool,
 }
 
-impl<'a> Lanes<'a> {
+impl<'a> Pipeline<'a> {
     /// So many places for steps of so many bytes, one behind the other from an address on: for what comes up, and for what goes down.
     pub fn new(
         streams: Streams<'a>,
@@ -191,7 +73,7 @@ impl<'a> Lanes<'a> {
         bytes: usize,
         places: [usize; 2],
         bus: [Bus; 2],
-        looked_up: Option<u64>,
+        look_up: Option<LookUp<'a>>,
     ) -> Result<Self> {
         let mark = || streams.up.mark(false);
         let incoming = |_| Ok(Incoming { up: mark()?, turned: mark()?, used: false });
@@ -199,15 +81,15 @@ impl<'a> Lanes<'a> {
         let incoming = (0..places[0]).map(incoming).collect::<Result<_>>()?;
         let outgoing = (0..places[1]).map(outgoing).collect::<Result<_>>()?;
         let queue = Mutex::new(Queue { next: 0, incoming, outgoing });
-        Ok(Lanes { streams, address, bytes, bus, looked_up, queue })
+        Ok(Pipeline { streams, address, bytes, bus, look_up, queue })
     }
 
     /// Queues all work of a step, and puts a mark behind it.
     ///
     /// # Safety
     /// - What comes up through staging memory is there.
-    /// - The cargo fits a lane and lies in the arrays; until the streams' work is done nobody else writes what is read, nor uses what is
-    ///   written. So long the lanes' memory lives.
+    /// - The cargo fits a place and lies in the arrays; until the streams' work is done nobody else writes what is read, nor uses what is
+    ///   written. So long the places' memory lives.
     pub unsafe fn launch<T: Pod>(
         &self,
         cargo: &Cargo,
@@ -260,11 +142,7 @@ impl<'a> Lanes<'a> {
         down.put(behind)
     }
 
-    /// Queues kernels that read some of the elements that copies of rows will read or write next in host memory.
-    ///
-    /// Copy engines look up pages of host memory in tables that lie in device memory. Where the L2 cache has the entries, rows of some KiB are
-    /// copied nearly as fast as whole memory; but a kernel that moves more than the cache holds leaves it without them, and then engines wait
-    /// for each row. Kernels look up thousands of pages at a time, and leave the entries in the cache.
+    /// Has pages of what is copied next looked up, where copy engines reach the host's memory.
     ///
     /// # Safety
     /// Those of [`launch`](Self::launch).
@@ -276,25 +154,10 @@ impl<'a> Lanes<'a> {
         host: *const T,
     ) -> Result<()> {
         let by_engine = self.bus[way as usize] == Bus::Engine && !staging.has(way);
-        let Some(address) = self.looked_up.filter(|_| by_engine) else { return Ok(()) };
-        let (stream, size) = (self.streams.turn, size_of::<T>());
-        for part in &cargo.parts {
-            let ordered = &part.ordered[way as usize];
-            let samples = samples(ordered, size, LOOKED_UP_AT_ONCE)?;
-            // Long rows have few pages that others have too; what is short is in the cache still.
-            let pays = |samples: &TensorLayout| {
-                samples.len() * size <= LOOK_UP && ordered.run() * size < LOOKED_UP_AT_ONCE
-            };
-            if let Some(samples) = samples.filter(pays) {
-                let here = TensorLayout::contiguous(samples.shape(), size)?;
-                // SAFETY: samples are elements of the arrays; the memory for them is of this stream alone.
-                unsafe {
-                    let there = TensorView::<T>::valid(stream, reached(host), samples);
-                    turn(there, TensorViewMut::valid(stream, address, here))?;
-                }
-            }
-        }
-        Ok(())
+        let Some(look_up) = self.look_up.filter(|_| by_engine) else { return Ok(()) };
+        let mut parts = cargo.parts.iter();
+        // SAFETY: the caller's obligations; the stream is the one that turns.
+        parts.try_for_each(|part| unsafe { look_up.queue(&part.ordered[way as usize], host) })
     }
 
     /// Queues the kernel that brings elements into their other order.
@@ -322,7 +185,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Queues a copy of elements to a lane.
+    /// Queues a copy of elements to the device.
     ///
     /// # Safety
     /// Those of [`launch`](Self::launch).
@@ -356,7 +219,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Queues a copy of elements from a lane.
+    /// Queues a copy of elements from the device.
     ///
     /// # Safety
     /// Those of [`launch`](Self::launch).
@@ -391,20 +254,7 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// Queues a kernel that copies from one view to another.
-///
-/// What it reads goes from the L2 cache as usual, for nothing reads it again. Kept there (`evict_last`) it makes copies no slower:
-/// those wait for page tables whichever way a kernel reads (`docs/decisions/048-rows-over-the-bus.md`).
-pub(super) fn turn<T: Pod>(src: TensorView<T>, mut dst: TensorViewMut<T>) -> Result<()> {
-    Plan::moving(src, dst.reborrow())?.evict_last(false).run(src, dst)
-}
-
 /// Bytes that lie together on both sides.
 fn one_row(address: u64, bytes: usize) -> Rows {
     Rows { address, pitch: bytes, row_bytes: bytes, count: 1, host_pitch: bytes }
-}
-
-/// Where kernels find pinned memory: with unified addressing, which every 64-bit driver has, where the host finds it.
-fn reached<T>(host: *const T) -> u64 {
-    host.expose_provenance() as u64
 }
