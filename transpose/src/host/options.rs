@@ -25,7 +25,7 @@ pub enum Bus {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostOptions {
-    /// The most bytes of device memory; by default up to 2 GiB for tiles, however large the arrays are.
+    /// The most bytes of device memory; by default up to 769 MiB for tiles, however large the arrays are.
     pub device_memory: usize,
     /// The most bytes of pinned memory for the ring that pageable memory goes through; 128 MiB by default.
     pub ring_memory: usize,
@@ -37,7 +37,7 @@ pub struct HostOptions {
     /// Whether the pages of memory that is not pinned are locked for the time of a call, so that the device reaches them, in place of the
     /// ring. That takes longer than the ring does, and none of its memory. What cannot be locked goes through the ring.
     pub register: bool,
-    /// The most bytes of a tile.
+    /// The most bytes of a tile; by default a sixteenth of the array, 16 to 256 MiB, and 8 MiB behind a ring. Where memory lacks, tiles are smaller.
     pub tile_bytes: usize,
     /// How the sides of a tile lean: stretches that lie together are `2^lean` times as long in the source as in the destination.
     pub lean: i32,
