@@ -1,9 +1,10 @@
 //! Moves between host arrays by the CPU alone, for machines without a GPU: in blocks that stay in its caches, by all of its cores.
 
+use super::stores::Stores;
 use super::stretches::Arrays;
 use super::threads::together;
 use super::tiles::Tiles;
-use super::turn::{self, Scratch, Stores};
+use super::turn::{self, Scratch};
 use super::workspace::{Progress, Watch};
 use super::{HostView, HostViewMut};
 use crate::{Error, Result};

@@ -4,10 +4,11 @@
 //! that no memory is counted as the program's but the buffers.
 
 use super::kernel;
+use super::stores::Stores;
 use super::stretches::{in_memory_order, packed};
 use super::threads::together;
 use super::tiles::Tiles;
-use super::turn::{Scratch, Stores, turn};
+use super::turn::{Scratch, turn};
 use super::workspace::{Progress, Watch};
 use crate::device::Device;
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};

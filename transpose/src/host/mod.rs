@@ -11,6 +11,7 @@
 //! | `view`, `options` | what a caller says |
 //! | `tiles`, `schedule`, `plan` | how an array is cut up, and by which way each side goes: pure arithmetic |
 //! | `stretches` | the elements of a move in host memory, and together |
+//! | `turn`, `square`, `stores` | one tile by one core: in registers, and past the caches |
 //! | `cargo`, `staging` | what a step moves, and its part of the ring |
 //! | `pipeline`, `kernel`, `look_up` | the way through the device: up, into another order, and down |
 //! | `board`, `crew` | who of several threads does what next, and what that is |
@@ -29,7 +30,9 @@ mod options;
 mod pipeline;
 mod plan;
 mod schedule;
+mod square;
 mod staging;
+mod stores;
 mod stretches;
 mod threads;
 mod tiles;

@@ -2,8 +2,8 @@
 
 use super::board::Way;
 use super::cargo::Cargo;
+use super::stores::Stores;
 use super::stretches::{Arrays, gather, scatter};
-use super::turn::Stores;
 use crate::Result;
 use bytemuck::Pod;
 use std::ptr::NonNull;

@@ -1,7 +1,7 @@
 //! The elements of a tile on one side: where they lie in host memory, and how the same elements lie together on the device.
 //! Pure arithmetic, and the copies between host memory and a ring of pinned memory.
 
-use super::turn::{self, Stores};
+use super::stores::{self, Stores};
 use crate::Result;
 use crate::device::Rows;
 use crate::tensor::{MOST_AXES, TensorLayout};
@@ -115,9 +115,9 @@ pub(super) unsafe fn scatter<T: Pod>(
     let stores = if run * size_of::<T>() < LEAST_FAR { Stores::Near } else { stores };
     for (number, start) in runs(ordered).enumerate() {
         // SAFETY: the caller vouches for the elements, of which as many follow each other.
-        unsafe { turn::copy(packed.add(number * run), host.add(start), run, stores) };
+        unsafe { stores::copy(packed.add(number * run), host.add(start), run, stores) };
     }
-    turn::fence(stores);
+    stores::fence(stores);
 }
 
 /// Shares of an array's elements in the order of its memory: each is elements that lie together once they are brought together.
