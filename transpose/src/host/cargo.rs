@@ -1,7 +1,7 @@
 //! What a step moves: its elements on both sides, in the order of the host's memory, and the shares of them that threads bring.
 
 use super::board::Way;
-use super::plan::aligned;
+use super::budget::aligned;
 use super::schedule::Move;
 use super::stretches::{Shares, in_memory_order};
 use crate::Result;

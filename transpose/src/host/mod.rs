@@ -9,7 +9,7 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `view`, `options` | what a caller says |
-//! | `tiles`, `schedule`, `plan` | how an array is cut up, and by which way each side goes: pure arithmetic |
+//! | `tiles`, `schedule`, `budget`, `plan` | how an array is cut up, what that takes, and by which way each side goes: pure arithmetic |
 //! | `stretches` | the elements of a move in host memory, and together |
 //! | `turn`, `square`, `stores` | one tile by one core: in registers, and past the caches |
 //! | `cargo`, `staging` | what a step moves, and its part of the ring |
@@ -19,6 +19,7 @@
 //! | `threads` | several threads, or as many as there are, doing the work of all |
 
 mod board;
+mod budget;
 mod cargo;
 pub mod cpu;
 mod crew;

@@ -1,9 +1,10 @@
 //! Streams, device memory and pinned memory that calls use again.
 
+use super::budget::ALIGNMENT;
 use super::crew::{Crew, Slot};
 use super::look_up::LookUp;
 use super::pipeline::{Pipeline, Streams};
-use super::plan::{ALIGNMENT, HostPlan, Route, Side};
+use super::plan::{HostPlan, Route, Side};
 use super::staging::Staging;
 use super::stretches::Arrays;
 use super::{Bus, HostOptions, HostView, HostViewMut};

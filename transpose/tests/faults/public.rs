@@ -21,6 +21,7 @@ const INTERNAL: &[&str] = &[
     "device/cuda.rs",
     "device/host_memory.rs",
     "host/board.rs",
+    "host/budget.rs",
     "host/cargo.rs",
     "host/kernel.rs",
     "host/look_up.rs",
