@@ -23,6 +23,7 @@ const INTERNAL: &[&str] = &[
     "host/board.rs",
     "host/budget.rs",
     "host/cargo.rs",
+    "host/files/turner.rs",
     "host/kernel.rs",
     "host/look_up.rs",
     "host/pipeline.rs",

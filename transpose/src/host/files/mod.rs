@@ -3,115 +3,29 @@
 //! Threads take tiles: each reads the stretches of one, turns it, by itself or on a device, and writes its stretches. Nothing is mapped, so
 //! that no memory is counted as the program's but the buffers.
 
-use super::kernel;
-use super::stores::Stores;
-use super::stretches::{in_memory_order, packed};
+mod place;
+mod turner;
+
+#[cfg(unix)]
+pub use place::FileFrom;
+pub use place::{ReadAt, WriteAt};
+pub use turner::Through;
+
+use super::stretches::in_memory_order;
 use super::threads::together;
 use super::tiles::Tiles;
-use super::turn::{Scratch, turn};
 use super::workspace::{Progress, Watch};
-use crate::device::Device;
-use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
+use crate::tensor::TensorLayout;
 use crate::transfer::runs;
-use crate::{Error, PinnedBuffer, Result};
+use crate::{Error, Result};
 use bytemuck::Pod;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use turner::Turner;
 
 /// The most bytes of a tile. Larger ones make stretches longer than a call of the system needs to be worth it.
 const TILE: usize = 16 << 20;
-
-/// What elements are read from, at any place and by several threads at once.
-pub trait ReadAt: Sync {
-    /// Reads all of `bytes` from `at` bytes on.
-    ///
-    /// # Errors
-    /// What the system reports, and an end before.
-    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()>;
-
-    /// What errors call it; `None` if it has no path.
-    fn path(&self) -> Option<&Path> {
-        None
-    }
-}
-
-/// What elements are written to, at any place and by several threads at once.
-pub trait WriteAt: Sync {
-    /// Writes all of `bytes` from `at` bytes on.
-    ///
-    /// # Errors
-    /// What the system reports.
-    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
-
-    /// What errors call it; `None` if it has no path.
-    fn path(&self) -> Option<&Path> {
-        None
-    }
-}
-
-/// A file from some byte on.
-#[cfg(unix)]
-#[derive(Debug)]
-pub struct FileFrom<'a> {
-    /// The file.
-    pub file: &'a std::fs::File,
-    /// What errors call it: where it is, or will be.
-    pub path: &'a Path,
-    /// Where the elements start, in bytes.
-    pub start: u64,
-}
-
-#[cfg(unix)]
-impl FileFrom<'_> {
-    /// Where a byte of the elements is in the file.
-    fn place(&self, at: u64) -> io::Result<u64> {
-        self.start.checked_add(at).ok_or_else(|| io::ErrorKind::InvalidInput.into())
-    }
-}
-
-#[cfg(unix)]
-impl ReadAt for FileFrom<'_> {
-    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(self.file, bytes, self.place(at)?)
-    }
-
-    fn path(&self) -> Option<&Path> {
-        Some(self.path)
-    }
-}
-
-#[cfg(unix)]
-impl WriteAt for FileFrom<'_> {
-    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        std::os::unix::fs::FileExt::write_all_at(self.file, bytes, self.place(at)?)
-    }
-
-    fn path(&self) -> Option<&Path> {
-        Some(self.path)
-    }
-}
-
-impl ReadAt for [u8] {
-    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
-        let start = usize::try_from(at).unwrap_or(usize::MAX);
-        let end = start.saturating_add(bytes.len());
-        let there = self.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?;
-        bytes.copy_from_slice(there);
-        Ok(())
-    }
-}
-
-/// What turns tiles.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug)]
-pub enum Through<'a> {
-    /// The cores that move them.
-    Cpu,
-    /// A device, which each thread uses on a stream of its own.
-    Device(&'a Device),
-}
 
 /// Moves the elements of a file to another file, from one layout to another of the same shape, with at most `memory` bytes of buffers:
 /// those of the host, and those of the device each.
@@ -267,75 +181,10 @@ impl Work<'_> {
     }
 }
 
-/// Two buffers, and what turns the contents of one into the other.
-#[allow(clippy::large_enum_variant, reason = "each thread has one")]
-enum Turner<T: Pod> {
-    Cpu([Vec<T>; 2]),
-    Device { stream: Device, memory: crate::DeviceTensor<T>, buffers: [PinnedBuffer<T>; 2] },
-}
-
-impl<T: Pod> Turner<T> {
-    /// For tiles of at most so many elements.
-    fn new(through: Through, elements: usize) -> Result<Self> {
-        Ok(match through {
-            Through::Cpu => {
-                let buffer = || {
-                    let bytes = elements * size_of::<T>();
-                    bytemuck::allocation::try_zeroed_vec(elements)
-                        .map_err(|()| Error::HostMemory { bytes })
-                };
-                Turner::Cpu([buffer()?, buffer()?])
-            }
-            Through::Device(device) => {
-                let stream = device.new_stream()?;
-                // Both halves start where vectors do.
-                let elements = elements.next_multiple_of(64);
-                let memory = crate::DeviceTensor::zeroed(&stream, &[2, elements])?;
-                let buffer = || PinnedBuffer::zeroed(&stream, elements);
-                let buffers = [buffer()?, buffer()?];
-                Turner::Device { stream, memory, buffers }
-            }
-        })
-    }
-
-    /// Where a tile's elements come, in the order of the source's addresses.
-    fn incoming(&mut self) -> Result<&mut [T]> {
-        match self {
-            Turner::Cpu([incoming, _]) => Ok(incoming),
-            Turner::Device { buffers: [incoming, _], .. } => incoming.write(),
-        }
-    }
-
-    /// The tile's elements in the order of the destination's addresses.
-    fn turn(&mut self, from: &TensorLayout, to: &TensorLayout) -> Result<&[T]> {
-        let size = size_of::<T>();
-        let [from, to] = [packed(from, size)?, packed(to, size)?];
-        match self {
-            Turner::Cpu([incoming, outgoing]) => {
-                let (src, dst) = (incoming.as_ptr(), outgoing.as_mut_ptr());
-                // SAFETY: both buffers hold a tile, and the packed layouts have no gaps.
-                unsafe { turn(src, &from, dst, &to, Stores::Near, &mut Scratch::default()) };
-                Ok(outgoing)
-            }
-            Turner::Device { stream, memory, buffers: [incoming, outgoing] } => {
-                let (up, elements) = (memory.device_address(), memory.shape()[1]);
-                let down = up + (elements * size) as u64;
-                memory.view_mut().index_axis(0, 0)?.upload_from(incoming)?;
-                // SAFETY: the memory holds two tiles and is the stream's; what is read of it has been uploaded.
-                unsafe {
-                    let source = TensorView::<T>::valid(stream, up, from);
-                    kernel::turn(source, TensorViewMut::valid(stream, down, to))?;
-                }
-                memory.view().index_axis(0, 1)?.download_into(outgoing)?;
-                outgoing.read()
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io;
 
     /// Takes and gives so many bytes, and no more.
     struct Small(u64);
