@@ -81,7 +81,9 @@ impl HostPlan {
         let download = route(dst, measured(options.download, Bus::Engine))?;
         let share = Share::of(rings([upload, download]), bytes, element_bytes, options, cores)?;
         let (src, dst, tiles) = (*src.layout, *dst.layout, cut(share.bytes));
-        let schedule = Schedule::Tiles { src, dst, tiles };
+        // Pages that the tile before had too would be looked up in vain: kernels know them still, and the cache does not.
+        let apart = rings([upload, download]) < 2;
+        let schedule = Schedule::Tiles { src, dst, tiles, apart };
         Ok(Self::of(share, schedule, [upload, download], element_bytes))
     }
 

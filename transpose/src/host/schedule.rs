@@ -16,8 +16,8 @@ pub(super) struct Move {
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::large_enum_variant, reason = "a plan has one")]
 pub(super) enum Schedule {
-    /// Tile by tile from one array to another.
-    Tiles { src: TensorLayout, dst: TensorLayout, tiles: Tiles },
+    /// Tile by tile from one array to another; whether those that follow each other are apart, and so have no pages in common.
+    Tiles { src: TensorLayout, dst: TensorLayout, tiles: Tiles, apart: bool },
     /// A square of `side` rows, in its own memory: tiles of `tile` rows that change places across the diagonal, two by two.
     Pairs { side: usize, tile: usize },
     /// Matrices of `rows × cols`, one behind the other, each in its own memory.
@@ -60,8 +60,8 @@ impl Schedule {
     pub fn step(&self, number: usize, element_bytes: usize) -> Result<SmallVec<[Move; 2]>> {
         let mut moves = SmallVec::new();
         match *self {
-            Schedule::Tiles { src, dst, tiles } => {
-                let tile = tiles.get(number);
+            Schedule::Tiles { src, dst, tiles, apart } => {
+                let tile = if apart { tiles.apart(number) } else { tiles.get(number) };
                 moves.push(Move { from: tile.of(&src)?, to: tile.of(&dst)? });
             }
             Schedule::Pairs { side, tile } => {

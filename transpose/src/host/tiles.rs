@@ -64,15 +64,34 @@ impl Tiles {
         self.shape[axis].div_ceil(self.tile[axis])
     }
 
+    /// The tile of a number below [`count`](Self::count), in an order in which those that follow each other are apart along the first axis and
+    /// along the last one, but for some where the first axis begins again.
+    pub fn apart(&self, number: usize) -> Tile {
+        let (mut index, mut rest, mut sum) = ([0; MOST_AXES], number, 0);
+        for (axis, index) in index.iter_mut().enumerate().take(self.rank) {
+            let (along, last) = (self.along(axis), axis + 1 == self.rank);
+            *index = if last { rest + sum } else { rest } % along;
+            (rest, sum) = (rest / along, sum + *index);
+        }
+        self.at(index)
+    }
+
     /// The tile of a number below [`count`](Self::count): those that follow each other along the last axis follow each other.
     pub fn get(&self, number: usize) -> Tile {
-        let (mut start, mut end) = ([0; MOST_AXES], [1; MOST_AXES]);
-        let mut rest = number;
+        let (mut index, mut rest) = ([0; MOST_AXES], number);
         for axis in (0..self.rank).rev() {
             let along = self.along(axis);
-            start[axis] = rest % along * self.tile[axis];
+            (index[axis], rest) = (rest % along, rest / along);
+        }
+        self.at(index)
+    }
+
+    /// The tile of indices of tiles along the axes.
+    fn at(&self, index: [usize; MOST_AXES]) -> Tile {
+        let (mut start, mut end) = ([0; MOST_AXES], [1; MOST_AXES]);
+        for axis in 0..self.rank {
+            start[axis] = index[axis] * self.tile[axis];
             end[axis] = (start[axis] + self.tile[axis]).min(self.shape[axis]);
-            rest /= along;
         }
         Tile { start, end }
     }
@@ -158,6 +177,15 @@ mod tests {
         assert_eq!(transposed(30011, 29989, (1 << 26) - 64, 0).tile[..2], [7552, 8192]);
     }
 
+    #[test]
+    fn tiles_that_follow_each_other_are_apart() {
+        let tiles = transposed(32768, 32768, 1 << 26, 0);
+        let both = (1..tiles.count()).map(|number| (tiles.apart(number - 1), tiles.apart(number)));
+        for (one, next) in both {
+            assert!((0..2).all(|axis| one.start[axis] != next.start[axis]), "{one:?} {next:?}");
+        }
+    }
+
     proptest! {
         /// Every index is in one tile, and no tile has too many elements.
         #[test]
@@ -182,6 +210,13 @@ mod tests {
                 .collect();
             seen.sort_unstable();
             prop_assert_eq!(seen, (0..src.len()).collect::<Vec<_>>());
+            // The other order has the same tiles.
+            let all = |tile: &dyn Fn(usize) -> Tile| {
+                let mut starts: Vec<_> = (0..tiles.count()).map(|number| tile(number).start).collect();
+                starts.sort_unstable();
+                starts
+            };
+            prop_assert_eq!(all(&|number| tiles.apart(number)), all(&|number| tiles.get(number)));
         }
     }
 }
