@@ -1,5 +1,8 @@
 //! What the targets have found, each as small as it can be.
 
+// Linked for its fuzzer: `cargo xtask fuzz` builds this test too, with calls to it in every branch.
+extern crate bolero as _;
+
 use transpose::{Batch, Device, Error, Layout, Plan, TensorLayout};
 
 /// A plan is a list of launches, and this would have been half a billion of them.
