@@ -553,6 +553,7 @@ mod tests {
             let (best, all) = (best(&problem, &facts, None), candidates(&problem, &facts, None));
             prop_assert_eq!(&best.way, &all[0].way);
             prop_assert!(best.expected.is_finite() && best.expected > 0.0);
+            prop_assert!(all.iter().all(|way| best.expected * 2.0 >= way.expected), "{}", best);
         }
     }
 
