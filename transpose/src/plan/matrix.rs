@@ -244,6 +244,16 @@ mod tests {
             (2, 16, 2187360, [0, 5]),
             (4, 6311235, 9, [16, 0]),
             (16, 8, 2631173, [1, 1]),
+            // Elements for which `tuples` and `elements` are slow.
+            (5, 3663, 3663, [0, 0]),
+            (7, 3096, 3096, [0, 0]),
+            (9, 2730, 2730, [0, 0]),
+            (10, 2590, 2590, [0, 0]),
+            (200, 579, 579, [0, 0]),
+            (300, 472, 472, [0, 0]),
+            (48, 1182, 1182, [0, 0]),
+            // Fewer than 4 MiB, of which 30 µs would be lost.
+            (11, 2, 61456, [0, 0]),
         ] {
             let kernel = family(bytes, rows, cols, slack);
             assert!(general.contains(&kernel.as_str()), "{bytes}: {rows} × {cols}: {kernel}");
@@ -256,6 +266,9 @@ mod tests {
             (3, 4096, 4096, [0, 0]),
             (12, 4096, 4096, [0, 0]),
             (12, 8, 1000, [0, 0]),
+            (512, 362, 362, [0, 0]),
+            // A launch's latency is more than could be gained.
+            (7, 150, 150, [0, 0]),
         ] {
             let kernel = family(bytes, rows, cols, slack);
             assert!(!general.contains(&kernel.as_str()), "{bytes}: {rows} × {cols}: {kernel}");

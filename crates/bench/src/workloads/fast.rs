@@ -1,4 +1,5 @@
-//! The kernels that [`Strategy::Auto`](transpose::Strategy::Auto) chooses between, each with a matrix that makes it choose that one.
+//! The kernels that [`Strategy::Auto`](transpose::Strategy::Auto) chooses between, each with a matrix that makes it choose that one, or that is moved by it
+//! if asked for.
 
 use super::transposed;
 use ::profile::{Inspection, LaunchReport};
@@ -58,8 +59,18 @@ impl Fast {
             "rows" => auto::<T>(device, odd, 1, inspection)?,
             "pixels" => auto::<[T; TRIPLE]>(device, (rows, cols), 16, inspection)?,
             "triples" => auto::<[T; TRIPLE]>(device, odd, 1, inspection)?,
-            "tuples" => auto::<[T; TUPLE]>(device, (rows, cols), 1, inspection)?,
-            "elements" => auto::<[T; LARGE]>(device, (rows, cols.div_ceil(LARGE)), 1, inspection)?,
+            // Others are chosen for some of these elements.
+            "tuples" => {
+                transposed::<[T; TUPLE]>(device, (rows, cols), 1, inspection, |src, dst| {
+                    by("tuples_", src, dst)
+                })?
+            }
+            "elements" => {
+                let shape = (rows, cols.div_ceil(LARGE));
+                transposed::<[T; LARGE]>(device, shape, 1, inspection, |src, dst| {
+                    by("elements_", src, dst)
+                })?
+            }
             "tall" => auto::<T>(device, (all / few_cols, few_cols), 1, inspection)?,
             // Of narrow elements it moves more rows than are worth counting: asked for, it takes these.
             "wide" => transposed::<T>(device, long(few_rows), 1, inspection, |src, dst| {

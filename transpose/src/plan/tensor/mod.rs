@@ -398,16 +398,14 @@ fn candidates(problem: &TensorProblem, facts: &Facts, flips: Option<Mask>) -> Ve
 }
 
 /// Launches of the kernels that serve any move, if the model expects them to transpose matrices in clearly less time than these launches do,
-/// whose tiles are nearly empty: few rows or columns between gaps, small matrices, elements of several words.
+/// whose tiles are nearly empty, or whose kernel is slow for such elements: few rows or columns between gaps, small matrices, elements of several words.
 pub(super) fn better(problem: &Problem, launches: &[Launch], facts: &Facts) -> Option<Vec<Launch>> {
-    /// How much less: a model errs.
-    const CLEARLY: f64 = 0.8;
-    /// Of fewer bytes a launch's latency is most of the time, and planning should be no more.
+    /// Of fewer bytes gaps take less time than planning.
     const LARGE: usize = 4 << 20;
     let Problem { element_bytes, src, dst, src_align, dst_align, batch } = *problem;
     let bytes = problem.bytes();
-    let is_empty = model::is_nearly_empty(bytes as f64, launches);
-    if bytes < LARGE || !is_empty && dst.ld == dst.cols {
+    let if_poor = model::if_poor(problem, launches);
+    if bytes < model::SMALL || if_poor.is_none() && (bytes < LARGE || dst.ld == dst.cols) {
         return None;
     }
     let stride = |elements: usize| isize::try_from(elements).ok();
@@ -420,11 +418,15 @@ pub(super) fn better(problem: &Problem, launches: &[Launch], facts: &Facts) -> O
     let dst = layout([batch.dst_stride, dst.ld, 1])?;
     let problem = TensorProblem { element_bytes, src, dst, src_align, dst_align };
     let ways = Ways::of(&problem, facts, None).ok()?;
-    if !is_empty && !Gaps::of(&ways.canonical).fetch {
+    if if_poor.is_none() && !Gaps::of(&ways.canonical).fetch {
         return None;
     }
     let cost = model::cost_of_matrix(&ways.canonical, facts, launches);
-    let limit = cost * CLEARLY;
+    // Planning takes longer than a launch's latency.
+    if bytes < LARGE && cost - model::fewest_sectors(&ways.canonical) < model::LATENCY {
+        return None;
+    }
+    let limit = cost * if_poor.unwrap_or(model::CLEARLY);
     let general =
         [ways.in_tiles(1, limit).next(), ways.in_boxes(1, limit).next(), Some(ways.by_words())];
     let best = general.into_iter().flatten().min_by(|a, b| a.cost.total_cmp(&b.cost))?;

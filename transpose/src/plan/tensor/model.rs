@@ -6,6 +6,7 @@ use super::sectors::sectors_of_one;
 use super::side::Side;
 use crate::facts::Facts;
 use crate::launch::Launch;
+use crate::plan::problem::Problem;
 use kernel_abi::Width;
 
 /// What moving in tiles takes.
@@ -262,10 +263,10 @@ pub(super) fn idle(blocks: f64, facts: &Facts) -> f64 {
 }
 
 /// What a launch costs, and a copy's, whatever they move: on an H200 small ones take 2.4 µs after one another, in which a large copy moves so many bytes.
-const LATENCY: f64 = 1e7;
+pub(super) const LATENCY: f64 = 1e7;
 
 /// Of fewer bytes the time is a launch's latency, whichever way they go.
-const SMALL: usize = 128 << 10;
+pub(super) const SMALL: usize = 128 << 10;
 
 /// Whether a move takes its launches' latency and no longer.
 pub(super) fn is_small(canonical: &Canonical) -> bool {
@@ -318,29 +319,30 @@ const LINES: f64 = 96.0;
 
 /// What the launches of a matrix's plan cost: as many threads as they have take their time, whether there is much for each to move or little.
 pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[Launch]) -> f64 {
-    let Efficiency { kernel, most, full, power } = Efficiency::of(launches);
+    let efficiency = Efficiency::of(launches);
+    let Efficiency { full, power, .. } = efficiency;
     let bytes = (canonical.words() * canonical.word_bytes()) as f64;
-    // Of what a kernel is good for up to some number, more is slower by a power of how many times as much it is.
-    let slower = |good: f64, number: usize, power: f64| (good / number as f64).min(1.0).powf(power);
-    let most = most
-        * match *kernel {
-            _ if kernel.starts_with("tuples") => {
-                slower(TUPLE, canonical.run() * canonical.word_bytes(), 0.3)
-            }
-            "lines_b1" => slower(LINES, canonical.axes()[0].length, 1.2),
-            _ => 1.0,
-        };
+    let rows = canonical.axes()[0].length;
+    let most = efficiency.most_of(canonical.run() * canonical.word_bytes(), rows);
     let filled = (of_thread(bytes, launches) / full).min(1.0);
     let cost = (fewest_sectors(canonical) / most).max(2.0 * bytes / (most * filled.powf(*power)));
     let blocks = launches.iter().map(|launch| threads(launch) / f64::from(launch.block[0]));
     (cost + cost_of_gaps(canonical, false)) * idle(blocks.sum(), facts)
 }
 
-/// Whether these launches of a matrix's plan leave each thread less than half of what it could move of so many bytes.
-pub(super) fn is_nearly_empty(bytes: f64, launches: &[Launch]) -> bool {
-    let Efficiency { full, most, .. } = Efficiency::of(launches);
-    of_thread(bytes, launches) < full / 2.0 || *most < 0.5
+/// Of what these launches of a matrix's plan cost, what others must cost at most to be taken instead, for a model errs: less where a thread has less than half
+/// of what it could move, of which the cost is guessed, than where the kernel was never seen to be fast for such elements. `None` where neither is so.
+pub(super) fn if_poor(problem: &Problem, launches: &[Launch]) -> Option<f64> {
+    /// The fraction of a copy's speed from which on a kernel is fast.
+    const FAST: f64 = 0.9;
+    let efficiency = Efficiency::of(launches);
+    let of_thread = of_thread(problem.bytes() as f64, launches);
+    let is_slow = efficiency.most_of(problem.element_bytes, problem.src.rows) < FAST;
+    if of_thread < efficiency.full / 2.0 { Some(CLEARLY) } else { is_slow.then_some(0.9) }
 }
+
+/// The same where nothing is known.
+pub(super) const CLEARLY: f64 = 0.8;
 
 /// What each thread of these launches moves of so many bytes.
 fn of_thread(bytes: f64, launches: &[Launch]) -> f64 {
@@ -410,6 +412,19 @@ const EFFICIENCIES: [Efficiency; 34] = {
 };
 
 impl Efficiency {
+    /// The fraction of a copy's speed that it reaches at most of elements of so many bytes and so many rows. Of what a kernel is good for up to some
+    /// number, more is slower by a power of how many times as much it is.
+    fn most_of(&self, element_bytes: usize, rows: usize) -> f64 {
+        let slower =
+            |good: f64, number: usize, power: f64| (good / number as f64).min(1.0).powf(power);
+        self.most
+            * match self.kernel {
+                kernel if kernel.starts_with("tuples") => slower(TUPLE, element_bytes, 0.3),
+                "lines_b1" => slower(LINES, rows, 1.2),
+                _ => 1.0,
+            }
+    }
+
     /// That of the kernel that these launches start with.
     fn of(launches: &[Launch]) -> &'static Self {
         let name = launches.first().map_or("", |launch| launch.entry.name);
