@@ -57,6 +57,42 @@ pub(crate) fn load<const WATCH: bool>(
     Ok(())
 }
 
+/// Executes the load of a copy: what it reads is no register's.
+pub(crate) fn read<const WATCH: bool>(
+    cta: &mut Cta<'_>,
+    registers: &Registers,
+    access: &Access,
+    here: At,
+) -> Result<[Words; 4], Box<Finding>> {
+    let mut buffer = [[0; LANES]; 4];
+    let mut parts = Parts::new(registers, access.window, access.base, access.offset, here);
+    while let Some((space, at)) = parts.next_space() {
+        load_from::<WATCH>(cta, access, space, at, &parts.addresses, &mut buffer)?;
+        if WATCH && cta.weak.is_some() {
+            cta.weak_load(access, space, at, &parts.addresses, None, &mut buffer);
+        }
+    }
+    Ok(buffer)
+}
+
+/// Executes the store of a copy, to these addresses of shared memory.
+pub(crate) fn write<const WATCH: bool>(
+    cta: &mut Cta<'_>,
+    access: &Access,
+    at: At,
+    addresses: &Doubles,
+    words: &[Words; 4],
+) -> Result<(), Box<Finding>> {
+    if WATCH && cta.weak.is_some() {
+        cta.weak_touch(Space::Shared, at, addresses, access.bytes);
+    }
+    store_to::<WATCH>(cta, access, Space::Shared, at, addresses, words)?;
+    if WATCH && cta.weak.is_some() {
+        cta.weak_store(access, Space::Shared, at, addresses, words);
+    }
+    Ok(())
+}
+
 #[inline(always)]
 fn load_from<const WATCH: bool>(
     cta: &mut Cta<'_>,
@@ -131,7 +167,7 @@ fn store_to<const WATCH: bool>(
 
 /// The address of every lane.
 #[inline(always)]
-fn addresses(registers: &Registers, base: Reg, offset: i64) -> Doubles {
+pub(crate) fn addresses(registers: &Registers, base: Reg, offset: i64) -> Doubles {
     let mut out = [0; LANES];
     match base {
         Reg::D(d) => {

@@ -516,6 +516,12 @@ pub(crate) enum Op {
     Load(u32),
     Store(u32),
     Atomic(u32),
+    /// `cp.async`: the load, whose number this is, and behind it the store.
+    Copy(u32),
+    /// `cp.async.commit_group`.
+    CloseCopies,
+    /// `cp.async.wait_group` but for the last so many groups, or `cp.async.wait_all`.
+    AwaitCopies(Option<u32>),
     Fence(Fence),
     /// `prefetch`: a hint without effect on the result.
     Hint,

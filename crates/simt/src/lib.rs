@@ -77,6 +77,7 @@ pub mod banks;
 mod block;
 mod clocks;
 pub mod coalesce;
+mod copies;
 mod counters;
 mod cta;
 mod decode;

@@ -2,6 +2,7 @@
 
 use crate::access;
 use crate::alu;
+use crate::copies::Copies;
 use crate::cta::{At, Cta};
 use crate::exchange;
 use crate::findings::{Finding, FindingKind};
@@ -27,6 +28,7 @@ pub(crate) struct Warp {
     pub index: u32,
     pub registers: Registers,
     pub paths: Paths,
+    copies: Copies,
     /// Instructions since its paths last took turns.
     unturned: u32,
     /// Registers that may be read before they are written, and the lanes in which nothing has been written to them. Empty
@@ -63,6 +65,7 @@ impl Warp {
                 program.predicates,
             ),
             paths: Paths::default(),
+            copies: Copies::default(),
             unturned: 0,
             undefined: Vec::new(),
         };
@@ -96,6 +99,7 @@ impl Warp {
         }
         let threads = cta.launch.threads - self.index * LANES as u32;
         self.paths.reset(u32::MAX >> (LANES as u32 - threads.min(LANES as u32)));
+        self.copies.reset();
         self.unturned = 0;
         self.undefined.clear();
         if cta.watch.as_ref().is_some_and(|watch| watch.checks.uninitialised_registers) {
@@ -311,6 +315,12 @@ impl Warp {
                 let atomic = &program.atomics[at as usize];
                 access::atomic::<WATCH>(cta, &mut self.registers, atomic, here)?;
             }
+            Op::Copy(from) => {
+                let accesses = [from, from + 1].map(|access| &program.accesses[access as usize]);
+                self.copies.start::<WATCH>(cta, &self.registers, accesses, here)?;
+            }
+            Op::CloseCopies => self.copies.close(here.mask),
+            Op::AwaitCopies(but) => self.copies.wait::<WATCH>(cta, here.mask, but)?,
             Op::Fence(fence) => {
                 std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
                 if WATCH {

@@ -181,6 +181,47 @@ fn policies_and_dependencies_between_launches_change_nothing() {
     assert_eq!(run_body(body, 40), (0..40).map(|t| 3 * t).collect::<Vec<_>>());
 }
 
+/// What a warp's lanes have in shared memory at three times: `first`, then `second`, are executed before the last two of them. Each of two copies
+/// of 3 times the lane's number (32 bits) and a zero waits behind the other.
+fn copied(first: &str, second: &str) -> Vec<[u64; 3]> {
+    let body = format!(
+        "{{ .shared .align 16 .b8 slots[512]; .reg .b32 %at;
+         mov.u32 %at, slots; mad.lo.u32 %at, %t, 8, %at; mul.lo.u32 %r1, %t, 3;
+         cvt.u64.u32 %d1, %r1; st.global.u64 [%out], %d1; mov.u64 %d2, 7;
+         st.shared.u64 [%at], %d2; st.shared.u64 [%at+256], %d2; mov.u64 %d9, 0x14F0000000000000;
+         cp.async.ca.shared.global [%at], [%out], 4; cp.async.ca.shared.global [%at+4], [%out+4], 4;
+         cp.async.commit_group;
+         cp.async.ca.shared::cta.global.L2::cache_hint [%at+256], [%out], 8, %d9;
+         ld.shared.u32 %r2, [%at]; ld.shared.u32 %r3, [%at+256]; {first}
+         ld.shared.u32 %r4, [%at]; ld.shared.u32 %r5, [%at+256]; {second}
+         ld.shared.u32 %r6, [%at]; ld.shared.u32 %r7, [%at+256];
+         mad.lo.u32 %r2, %r3, 100, %r2; mad.lo.u32 %r4, %r5, 100, %r4; mad.lo.u32 %r6, %r7, 100, %r6;
+         mad.lo.u32 %r2, %r4, 10000, %r2; cvt.u64.u32 %d1, %r2; cvt.u64.u32 %d3, %r6;
+         mad.lo.u64 %d1, %d3, 100000000, %d1; st.global.u64 [%out], %d1; }}"
+    );
+    let times = |all: u64| [all % 10_000, all / 10_000 % 10_000, all / 100_000_000];
+    run_body(&body, 32).into_iter().map(times).collect()
+}
+
+#[test]
+fn copies_land_when_they_are_waited_for() {
+    // Of each lane: both slots as they were, or with the first or both copies landed, the second one's times 100.
+    let (none, one, both) = (|_| 707, |t: u64| 700 + 3 * t, |t: u64| 303 * t);
+    let expected = |second: fn(u64) -> u64, third: fn(u64) -> u64| {
+        (0..32).map(|t| [none(t), second(t), third(t)]).collect::<Vec<_>>()
+    };
+    let commit = "cp.async.commit_group;";
+    let wait = |but: u32| format!("cp.async.wait_group {but};");
+    assert_eq!(copied(&wait(1), &wait(0)), expected(none, one));
+    assert_eq!(copied(&wait(0), "cp.async.wait_all;"), expected(one, both));
+    assert_eq!(copied(&format!("{commit} {}", wait(1)), &wait(0)), expected(one, both));
+    assert_eq!(copied(commit, &wait(2)), expected(none, none));
+    // A lane waits for its own copies alone.
+    let some = "setp.lt.u32 %p1, %t, 5; @%p1 bra A; bra B; A: cp.async.wait_all; B:";
+    let of_some = (0..32).map(|t| [none(t), if t < 5 { both(t) } else { none(t) }, both(t)]);
+    assert_eq!(copied(some, "cp.async.wait_all;"), of_some.collect::<Vec<_>>());
+}
+
 #[test]
 fn lanes_meet_where_their_paths_do() {
     let everyone = vec![u64::from(u32::MAX); 32];

@@ -43,6 +43,7 @@ impl<'a> Decoder<'a> {
             "st" => self.store(op, args),
             "atom" | "red" => self.atomic(op, args),
             "fence" | "membar" => self.fence(op, args),
+            "cp" => self.copy(op, args),
             _ => self.prefetch(op, args),
         }
     }
@@ -317,6 +318,58 @@ impl<'a> Decoder<'a> {
         let (acquire, release, total) = kind;
         let scope = take_scope(op).ok_or_else(|| op.unsupported())?;
         Ok(Op::Fence(Fence { acquire, release, total, scope }))
+    }
+
+    /// Copies that the thread does not wait for, and waiting for them. Those that leave out a part of what they read are refused.
+    fn copy(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
+        if !op.take("async") {
+            return Err(op.unsupported());
+        }
+        if op.take("commit_group") {
+            return self.args::<0>(args).map(|_| Op::CloseCopies);
+        }
+        if op.take("wait_all") {
+            return self.args::<0>(args).map(|_| Op::AwaitCopies(None));
+        }
+        if op.take("wait_group") {
+            let [Operand::Int(but)] = args else {
+                return Err(self.invalid("a number of groups expected"));
+            };
+            let but = u32::try_from(*but).unwrap_or(u32::MAX);
+            return Ok(Op::AwaitCopies(Some(but)));
+        }
+        let past_l1 = op.take("cg");
+        let is_to_shared = op.take("shared") || op.take("shared::cta");
+        if !((past_l1 || op.take("ca")) && is_to_shared && op.take("global")) {
+            return Err(op.unsupported());
+        }
+        op.take_all(|part| part != "L2::cache_hint" && is_cache_hint(part));
+        let args = self.without_policy(op, args)?;
+        let [to, from, Operand::Int(bytes)] = args else {
+            return Err(self.invalid("two addresses and a number of bytes expected"));
+        };
+        if !matches!((past_l1, bytes), (_, 16) | (false, 4 | 8)) {
+            return Err(self.invalid("4, 8 or 16 bytes, and with .cg 16"));
+        }
+        let first = self.program.accesses.len() as u32;
+        for (window, address) in [(Window::Global, from), (Window::Shared, to)] {
+            let (base, offset) = self.base_and_offset(window, address)?;
+            self.program.accesses.push(Access {
+                window,
+                bytes: *bytes as u8,
+                element: *bytes as u8,
+                signed: false,
+                strong: false,
+                ordering: false,
+                scope: Scope::Device,
+                constant: false,
+                count: 1,
+                slots: [Slot::None; 4],
+                base,
+                offset,
+            });
+        }
+        Ok(Op::Copy(first))
     }
 
     fn prefetch(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {

@@ -270,7 +270,7 @@ impl<'a> Decoder<'a> {
     fn operation(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
         match op.base {
             "ld" | "ldu" | "st" | "atom" | "red" | "fence" | "membar" | "prefetch"
-            | "prefetchu" => self.memory(op, args),
+            | "prefetchu" | "cp" => self.memory(op, args),
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" | "shfl" | "vote"
             | "activemask" | "match" | "redux" | "nanosleep" | "griddepcontrol" => {
                 self.control(op, args)

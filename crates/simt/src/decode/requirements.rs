@@ -52,6 +52,7 @@ pub(crate) fn required(opcode: &str) -> Requirement {
 fn of_base(base: &str) -> Requirement {
     match base {
         "redux" => Requirement::new(7, 0, 80),
+        "cp" => Requirement::new(7, 0, 80),
         "griddepcontrol" => Requirement::new(7, 8, 90),
         "activemask" => Requirement::new(6, 2, 30),
         "match" | "fence" => Requirement::new(6, 0, 70),

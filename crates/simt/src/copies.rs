@@ -1,0 +1,83 @@
+//! Copies from global to shared memory that the thread which makes them does not wait for (`cp.async`).
+//!
+//! What is copied is read at once, and is stored when the thread waits for the group that it has put the copy in. Until then shared memory has what it
+//! had: a kernel that does not wait, or not for the right group, finds that.
+
+use crate::access;
+use crate::cta::{At, Cta};
+use crate::findings::Finding;
+use crate::isa::Access;
+use crate::registers::{Doubles, LANES, Registers, Words, lanes};
+
+/// A warp's copies that are not done.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    /// How many groups each lane has closed.
+    closed: [u32; LANES],
+    waiting: Vec<Copied>,
+}
+
+/// A copy that has been read.
+#[derive(Debug)]
+struct Copied {
+    to: Access,
+    addresses: Doubles,
+    words: [Words; 4],
+    /// The lanes for which it is still to be stored.
+    at: At,
+    /// The group that it is part of, of each lane.
+    group: [u32; LANES],
+}
+
+impl Copies {
+    /// Forgets the block before.
+    pub(crate) fn reset(&mut self) {
+        self.closed = [0; LANES];
+        self.waiting.clear();
+    }
+
+    /// Reads what is to be copied.
+    pub(crate) fn start<const WATCH: bool>(
+        &mut self,
+        cta: &mut Cta<'_>,
+        registers: &Registers,
+        [from, to]: [&Access; 2],
+        at: At,
+    ) -> Result<(), Box<Finding>> {
+        let words = access::read::<WATCH>(cta, registers, from, at)?;
+        let addresses = access::addresses(registers, to.base, to.offset);
+        self.waiting.push(Copied { to: *to, addresses, words, at, group: self.closed });
+        Ok(())
+    }
+
+    /// Closes the group of these lanes.
+    pub(crate) fn close(&mut self, mask: u32) {
+        lanes(mask).for_each(|lane| self.closed[lane] += 1);
+    }
+
+    /// Stores what these lanes have copied, but for their last `but` groups that are closed; with `None` all of it.
+    pub(crate) fn wait<const WATCH: bool>(
+        &mut self,
+        cta: &mut Cta<'_>,
+        mask: u32,
+        but: Option<u32>,
+    ) -> Result<(), Box<Finding>> {
+        for copied in &mut self.waiting {
+            let is_due = |lane: &usize| {
+                but.is_none_or(|but| {
+                    u64::from(copied.group[*lane]) + u64::from(but) < u64::from(self.closed[*lane])
+                })
+            };
+            let due = lanes(copied.at.mask & mask).filter(is_due);
+            let due = due.fold(0, |all, lane| all | 1 << lane);
+            if due != 0 {
+                let at = At { mask: due, ..copied.at };
+                let Copied { to, addresses, words, .. } = copied;
+                access::write::<WATCH>(cta, to, at, addresses, words)?;
+                copied.at.mask &= !due;
+            }
+        }
+        self.waiting.retain(|copied| copied.at.mask != 0);
+        Ok(())
+    }
+}
