@@ -1,7 +1,8 @@
 //! Gaps in the destination: sectors that the move has only a part of, and whose rest nothing is stored to.
 //!
 //! A GPU's L2 cache keeps such a sector as a part, and reads the rest of it when it gives the sector up. That is slow where sectors beside it are stored
-//! as a whole: kernels that fetch the sector first, all together, were twice as fast (decision 042).
+//! as a whole: kernels that fetch the sector first, all together, were twice as fast (decision 042). Where gaps are rare, fetching is slower: kernels
+//! fetch all ends of their stretches, which then mostly meet each other (decision 054).
 
 use super::canonical::Canonical;
 use super::sectors::{SECTOR, sectors_in_part};
@@ -11,8 +12,10 @@ use super::side::Side;
 pub(super) struct Gaps {
     /// Sectors that have gaps beside what is stored, of the whole move.
     pub sectors: f64,
-    /// Whether kernels are to fetch them: where rows are far apart and shorter than two sectors there is no other sector for them to delay.
+    /// Whether fetching them pays: where rows are far apart and shorter than two sectors there is no other sector for them to delay.
     pub fetch: bool,
+    /// Words between two gaps.
+    together: usize,
     /// Whether there are gaps, and what lies between them is short.
     pub has_short_rows: bool,
 }
@@ -20,7 +23,16 @@ pub(super) struct Gaps {
 /// Bytes of a row below which gaps are most of what it costs.
 const SHORT: usize = 400;
 
+/// How many times as long as a kernel's stretches rows are at most whose ends it fetches.
+const FEW: usize = 4;
+
 impl Gaps {
+    /// Whether a kernel that stores stretches of so many words is to fetch the sectors where they start and end: not if most of those are the next
+    /// stretch's as well.
+    pub fn fetch_ends_of(&self, words: usize) -> bool {
+        self.fetch && self.together <= words.saturating_mul(FEW)
+    }
+
     /// Those of a move.
     pub fn of(canonical: &Canonical) -> Self {
         let [_, Side { together, aligned, pitch, .. }] = canonical.sides;
@@ -35,7 +47,38 @@ impl Gaps {
         Gaps {
             sectors: canonical.words() as f64 / together as f64 * of_row,
             has_short_rows,
+            together,
             fetch: in_part > 0.0 && is_dense,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::canonical::TensorProblem;
+    use super::*;
+    use crate::tensor::TensorLayout;
+
+    #[test]
+    fn ends_are_fetched_where_most_have_gaps_behind_them() {
+        let gaps = |shape: [usize; 3], dst: [isize; 3]| {
+            let [_, rows, cols] = shape;
+            let src = [(rows * cols) as isize, 1, rows as isize];
+            let layout = |strides| TensorLayout::strided(&shape, strides, 0, 4).unwrap();
+            let (src, dst) = (layout(&src), layout(&dst));
+            let (src_align, dst_align) = (16, 16);
+            let problem = TensorProblem { element_bytes: 4, src, dst, src_align, dst_align };
+            Gaps::of(&Canonical::of(&problem))
+        };
+        // 100 rows of 15 words, together, and 9 words behind them; 3 words behind each row.
+        let rare = gaps([50, 100, 15], [1509, 15, 1]);
+        let frequent = gaps([50, 100, 15], [1800, 18, 1]);
+        assert!(rare.fetch && frequent.fetch);
+        assert!(!rare.fetch_ends_of(15) && rare.fetch_ends_of(750));
+        assert!(
+            frequent.fetch_ends_of(15) && frequent.fetch_ends_of(4) && !frequent.fetch_ends_of(3)
+        );
+        let none = gaps([50, 100, 15], [1500, 15, 1]);
+        assert!(!none.fetch && !none.fetch_ends_of(1500));
     }
 }
