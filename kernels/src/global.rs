@@ -13,8 +13,10 @@
 use crate::element::B16;
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
+use cuda_std::cfg::ComputeCapability;
 use cuda_std::gpu_only;
-use kernel_abi::fast::SECTOR;
+use kernel_abi::fast::{SECTOR, VECTOR};
+use kernel_abi::tensor::Fetching;
 
 /// The instruction of [`load_vector`].
 #[cfg(all(target_arch = "nvptx64", not(feature = "evict_last")))]
@@ -39,6 +41,25 @@ macro_rules! load {
     };
 }
 
+/// The instruction of [`copy_vector`].
+#[cfg(all(target_arch = "nvptx64", not(feature = "evict_last")))]
+macro_rules! copy {
+    () => {
+        "cp.async.cg.shared.global [{to}], [{from}], 16;"
+    };
+}
+
+/// The instruction of [`copy_vector`], with the policy of [`load_vector`].
+#[cfg(all(target_arch = "nvptx64", feature = "evict_last"))]
+macro_rules! copy {
+    () => {
+        concat!(
+            "{{ .reg .b64 policy; mov.b64 policy, 0x14F0000000000000;\n",
+            "cp.async.cg.shared.global.L2::cache_hint [{to}], [{from}], 16, policy; }}"
+        )
+    };
+}
+
 /// Loads a vector.
 ///
 /// # Safety
@@ -55,6 +76,33 @@ pub unsafe fn load_vector(address: u64) -> B16 {
             address = in(reg64) address, options(nostack, preserves_flags));
     }
     B16(x, y, z, w)
+}
+
+/// Whether the chip that the code is built for has [`copy_vector`].
+#[inline(always)]
+pub fn can_copy() -> bool {
+    ComputeCapability::from_cuda_arch_env() >= ComputeCapability::Compute80
+}
+
+/// Begins to copy a vector to shared memory. It is there when the thread has [awaited](await_copies) it.
+///
+/// # Safety
+/// Those of [`load_vector`]; `to` is a multiple of 16, and the 16 bytes there are shared memory that nothing else accesses until then.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn copy_vector(to: u32, from: u64) {
+    // SAFETY: the caller's obligations; a policy changes no value.
+    unsafe {
+        asm!(copy!(), to = in(reg32) to, from = in(reg64) from, options(nostack, preserves_flags));
+    }
+}
+
+/// Waits until all vectors are there that this thread copies.
+#[gpu_only]
+#[inline(always)]
+pub fn await_copies() {
+    // SAFETY: it has no preconditions.
+    unsafe { asm!("cp.async.wait_all;", options(nostack, preserves_flags)) }
 }
 
 /// Has the sector of an address fetched into the L2 cache, if it is not there.
@@ -74,21 +122,44 @@ pub unsafe fn fetch_sector(address: u64) {
     }
 }
 
-/// Fetches the sectors that a stretch of memory starts and ends inside: those of `bytes` bytes from `start` on that others have bytes of.
+/// As [`fetch_sector`], and nothing beside it but the sector that memory moves with it: the other instruction has the whole cache line fetched. It takes
+/// longer to ask for.
+///
+/// # Safety
+/// That of [`fetch_sector`].
+#[gpu_only]
+#[inline(always)]
+unsafe fn fetch_sector_alone(address: u64) {
+    let vector = address - address % VECTOR as u64;
+    // SAFETY: the caller's obligation; a hint.
+    unsafe {
+        asm!("cp.async.bulk.prefetch.L2.global [{vector}], {bytes};", vector = in(reg64) vector,
+            bytes = const VECTOR, options(nostack, preserves_flags));
+    }
+}
+
+/// Fetches the sectors that a stretch of memory starts and ends inside: those of `bytes` bytes from `start` on that others have bytes of; `how` is a
+/// [`Fetching`].
 ///
 /// # Safety
 /// The stretch has a byte, and is one of global memory that the launch may access.
 #[inline(always)]
-pub unsafe fn fetch_ends(start: u64, bytes: u32) {
-    let end = start + bytes as u64;
+pub unsafe fn fetch_ends(start: u64, bytes: u32, how: u64) {
+    let can_fetch_alone = ComputeCapability::from_cuda_arch_env() >= ComputeCapability::Compute90;
     // SAFETY: the caller's obligation.
-    unsafe {
-        if !start.is_multiple_of(SECTOR as u64) {
-            fetch_sector(start);
+    let fetch = |address: u64| unsafe {
+        if can_fetch_alone && how == Fetching::Sectors as u64 {
+            fetch_sector_alone(address)
+        } else {
+            fetch_sector(address)
         }
-        if !end.is_multiple_of(SECTOR as u64) {
-            fetch_sector(end - 1);
-        }
+    };
+    let end = start + bytes as u64;
+    if !start.is_multiple_of(SECTOR as u64) {
+        fetch(start);
+    }
+    if !end.is_multiple_of(SECTOR as u64) {
+        fetch(end - 1);
     }
 }
 

@@ -81,9 +81,11 @@ fn build(family: &str) -> Result<(String, BuildReport)> {
 
 /// A family's PTX for compute capability 9.0 alone, which does not ship, with more features of the kernel crate; and
 /// whether the compiler is the one that the shipped PTX is recorded to come from.
+///
+/// Its version is 8.0, the first that has prefetches of single sectors.
 pub fn for_hopper(family: &str, features: &[&str]) -> Result<(PathBuf, bool)> {
     let features = [&[family], features].concat().join(",");
-    let report = kernels(&features).arch(NvvmArch::Compute90).build_report()?;
+    let report = kernels(&features).arch(NvvmArch::Compute90).ptx_version(8, 0).build_report()?;
     let ptx = fs::read_to_string(&report.ptx)?;
     if let Some(entry) = not_waiting(&ptx) {
         bail!("{entry} does not wait for the launch before it: {}", report.ptx.display());

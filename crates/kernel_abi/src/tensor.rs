@@ -105,7 +105,7 @@ params! {
         /// How columns are stored: as vectors, on which they all start (0), or word by word, `1 << lanes` lanes a column; words of less
         /// than 4 bytes several at a time.
         lanes: u64,
-        /// Whether the sectors of the destination that a column has only a part of are fetched before it is stored; else 0.
+        /// How the sectors of the destination that a column has only a part of are fetched before it is stored: a [`Fetching`].
         fetch: u64,
         /// Rows that tiles but the first of a run have before their own: of each column, a tile stores from where the sector begins that its
         /// own first row lies in, to where the next one does. With none, it stores its own rows.
@@ -219,9 +219,20 @@ params! {
         lowest: u64,
         /// Bytes from the lowest word to behind the highest.
         reach: u64,
-        /// Whether the sectors that a stretch of the destination has only a part of are fetched before it is stored; else 0.
+        /// How the sectors that a stretch of the destination has only a part of are fetched before it is stored: a [`Fetching`].
         fetch: u64,
     }
+}
+
+/// How sectors of the destination are fetched that are stored in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetching {
+    /// Not at all.
+    None,
+    /// With the cache line that they are in.
+    Lines,
+    /// By themselves, on chips that can: it takes longer to ask for, and moves less.
+    Sectors,
 }
 
 /// How [`TILES`] loads rows.

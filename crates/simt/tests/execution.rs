@@ -177,6 +177,7 @@ fn policies_and_dependencies_between_launches_change_nothing() {
     let body = "griddepcontrol.launch_dependents; griddepcontrol.wait; cvt.u64.u32 %d1, %t;
          mov.u64 %d2, 0x14F0000000000000; st.global.L2::cache_hint.u64 [%out], %d1, %d2;
          ld.global.L1::no_allocate.L2::cache_hint.L2::128B.v2.u32 {%r1, %r2}, [%out], %d2;
+         cp.async.bulk.prefetch.L2.global [%d2], 16; prefetch.global.L2 [%out];
          mad.lo.u32 %r1, %r1, 3, %r2; cvt.u64.u32 %d1, %r1; st.global.u64 [%out], %d1;";
     assert_eq!(run_body(body, 40), (0..40).map(|t| 3 * t).collect::<Vec<_>>());
 }

@@ -351,7 +351,7 @@ unsafe fn fetch_columns<E>(dst: *mut E, params: &Tiles, offsets: Offsets, place:
             let to = dst.wrapping_byte_add(Offsets::of(offsets.cols, col) as usize);
             let (first, end) = place.stored(to, params);
             let first_to = to.wrapping_add(first as usize);
-            fetch_ends(first_to as u64, (end - first) * size_of::<E>() as u32);
+            fetch_ends(first_to as u64, (end - first) * size_of::<E>() as u32, params.fetch);
         }
         col += thread::block_dim_x();
     }

@@ -325,6 +325,9 @@ impl<'a> Decoder<'a> {
         if !op.take("async") {
             return Err(op.unsupported());
         }
+        if op.take("bulk") {
+            return self.bulk_prefetch(op, args);
+        }
         if op.take("commit_group") {
             return self.args::<0>(args).map(|_| Op::CloseCopies);
         }
@@ -370,6 +373,17 @@ impl<'a> Decoder<'a> {
             });
         }
         Ok(Op::Copy(first))
+    }
+
+    /// `cp.async.bulk.prefetch`, the only bulk copy that is known.
+    fn bulk_prefetch(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
+        if !(op.take("prefetch") && op.take("L2") && op.take("global")) {
+            return Err(op.unsupported());
+        }
+        let [address, bytes] = self.args(args)?;
+        self.base_and_offset(Window::Global, address)?;
+        self.src_w(bytes, 32)?;
+        Ok(Op::Hint)
     }
 
     fn prefetch(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {

@@ -72,6 +72,7 @@ fn of_part(base: &str, part: &str) -> Requirement {
             Requirement::new(6, 0, 70)
         }
         "cta" | "gpu" | "sys" if matches!(base, "atom" | "red") => Requirement::new(5, 0, 60),
+        "bulk" if base == "cp" => Requirement::new(8, 0, 90),
         "cta" if matches!(base, "bar" | "barrier") => Requirement::new(7, 8, 30),
         "cluster" => Requirement::new(7, 8, 90),
         "mmio" => Requirement::new(8, 2, 70),

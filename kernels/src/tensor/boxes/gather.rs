@@ -24,14 +24,14 @@ const fn unit<E>() -> u32 {
 /// # Safety
 /// Those of [`move_boxes`](super::move_boxes); a barrier separates this from what filled the tables.
 #[inline(always)]
-pub unsafe fn fetch<E: Element>(dst: *mut E, tables: Tables, place: &Place) {
+pub unsafe fn fetch<E: Element>(dst: *mut E, how: u64, tables: Tables, place: &Place) {
     let mut target = thread::thread_idx_x();
     while target < place.targets {
         // SAFETY: an entry of the table, and the destination's words.
         unsafe {
             let offset = u64::load_shared(tables.targets + target * Tables::WIDE);
             let to = dst.wrapping_byte_add(offset as usize);
-            fetch_ends(to as u64, place.target_words * size_of::<E>() as u32);
+            fetch_ends(to as u64, place.target_words * size_of::<E>() as u32, how);
         }
         target += BOX_THREADS;
     }

@@ -1,9 +1,9 @@
-//! Loads a box's stretches of the source, by whole vectors, into the image.
+//! Loads a box's stretches of the source, by whole vectors, into the image: through registers, or past them.
 
 use super::place::Place;
 use super::tables::{Stretch, Tables};
 use crate::element::{Element, B16};
-use crate::global::load_vector;
+use crate::global::{await_copies, can_copy, copy_vector, load_vector};
 use crate::tensor::axes::{divide, unrolled};
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
@@ -23,12 +23,6 @@ const NOTHING: u32 = u32::MAX;
 #[inline(always)]
 pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: &Place) {
     let all = place.sources * params.vectors as u32;
-    // A vector's stretch, and how far from the first of the stretch it is.
-    let vector = |number: u32| {
-        let (row, vector) = divide(number, params.vectors);
-        // SAFETY: an entry of the table.
-        (unsafe { Stretch::load_shared(tables.stretch(row)) }, vector * VECTOR)
-    };
     let mut all_inside = true;
     let mut first = thread::thread_idx_x();
     while first < all {
@@ -39,7 +33,8 @@ pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
             let number = first + K as u32 * BOX_THREADS;
             // Of a block's last vectors no thread has one: then no warp does anything.
             if number < all {
-                let (stretch, at) = vector(number);
+                // SAFETY: the caller's obligations.
+                let (stretch, at) = unsafe { vector(params, tables, number) };
                 all_inside &= stretch.is_inside;
                 if at < stretch.end && stretch.is_inside {
                     // SAFETY: a vector between the source's words.
@@ -56,18 +51,71 @@ pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
         } }
         first += IN_FLIGHT as u32 * BOX_THREADS;
     }
-    if all_inside {
-        return;
+    if !all_inside {
+        // SAFETY: the caller's obligations.
+        unsafe { load_outside::<E>(src, params, tables, all) }
     }
-    // The stretches that the source starts and ends in.
+}
+
+/// Whether images that are held by vectors are [copied](copy). (Boxes of wider words were as often slower by that as faster; of narrower ones it was not
+/// measured.)
+#[inline(always)]
+pub fn copies<E>() -> bool {
+    can_copy() && size_of::<E>() == 4
+}
+
+/// As [`load`], by copies, which take no registers, so that more blocks run side by side. The image is held by vectors.
+///
+/// # Safety
+/// Those of [`load`].
+#[inline(always)]
+pub unsafe fn copy<E: Element>(src: u64, params: &Boxes, tables: Tables, place: &Place) {
+    let all = place.sources * params.vectors as u32;
+    let mut all_inside = true;
+    let mut number = thread::thread_idx_x();
+    while number < all {
+        // SAFETY: an entry of the table; a vector between the source's words; the image has the stretch's vectors, and this is this thread's.
+        unsafe {
+            let (stretch, at) = vector(params, tables, number);
+            all_inside &= stretch.is_inside;
+            if at < stretch.end && stretch.is_inside {
+                copy_vector(stretch.hold + at, stretch.from + at as u64);
+            }
+        }
+        number += BOX_THREADS;
+    }
+    if !all_inside {
+        // SAFETY: the caller's obligations.
+        unsafe { load_outside::<E>(src, params, tables, all) }
+    }
+    await_copies();
+}
+
+/// The stretch of one of a box's vectors, and how many bytes from the first of the stretch it is.
+///
+/// # Safety
+/// Those of [`load`]; there is such a vector.
+#[inline(always)]
+unsafe fn vector(params: &Boxes, tables: Tables, number: u32) -> (Stretch, u32) {
+    let (row, vector) = divide(number, params.vectors);
+    // SAFETY: an entry of the table.
+    (unsafe { Stretch::load_shared(tables.stretch(row)) }, vector * VECTOR)
+}
+
+/// Loads the stretches that the source starts and ends in, of `all` vectors, word by word.
+///
+/// # Safety
+/// Those of [`load`].
+#[inline(always)]
+unsafe fn load_outside<E: Element>(src: u64, params: &Boxes, tables: Tables, all: u32) {
     let lowest = src.wrapping_add(params.lowest);
     let words = [lowest, lowest.wrapping_add(params.reach)];
     let mut number = thread::thread_idx_x();
     while number < all {
-        let (stretch, at) = vector(number);
-        if !stretch.is_inside && at < stretch.end {
-            // SAFETY: this thread's vector of the image, and words between the source's.
-            unsafe {
+        // SAFETY: an entry of the table; this thread's vector of the image, and words between the source's.
+        unsafe {
+            let (stretch, at) = vector(params, tables, number);
+            if !stretch.is_inside && at < stretch.end {
                 let to = stretch.hold + at;
                 if size_of::<E>() < 4 {
                     // Words of it are loaded with others from shared memory, 4 bytes at a time.

@@ -30,6 +30,10 @@
 //! | `load` | a box's stretches of the source, into the image |
 //! | `gather` | its stretches of the destination, out of the image |
 //!
+//! # Past registers
+//! Vectors of 4-byte words are copied to shared memory on chips that can: what is on its way takes no registers then, and more blocks run side by side, so
+//! that some store while others load.
+//!
 //! # Banks
 //! The lanes of a warp take `1 << lanes` neighbouring units of each of some neighbouring stretches. How far apart an axis holds stretches of the source
 //! is the planner's choice, modulo 16 or at least modulo 4: so that as few as can be of what a warp gathers lie in one bank.
@@ -46,7 +50,7 @@ use cuda_std::thread;
 use gather::{fetch, gather};
 use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::Boxes;
-use load::load;
+use load::{copies, copy, load};
 use place::Place;
 use tables::Tables;
 
@@ -70,9 +74,13 @@ unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Boxes, bas
         loop {
             thread::sync_threads();
             if params.fetch != 0 {
-                fetch(dst.wrapping_add(place.to as usize), tables, &place);
+                fetch(dst.wrapping_add(place.to as usize), params.fetch, tables, &place);
             }
-            load::<E>(src as u64, params, tables, &place);
+            if copies::<E>() && params.by_vectors != 0 {
+                copy::<E>(src as u64, params, tables, &place);
+            } else {
+                load::<E>(src as u64, params, tables, &place);
+            }
             thread::sync_threads();
             let this = place;
             number += thread::grid_dim_x();
@@ -101,9 +109,13 @@ macro_rules! boxes {
         tensor_entry! {
             "Moves boxes, held as they lie in the source and gathered word by word.",
             BOXES: Boxes, $name: $element, |src, dst, params| {
-                never_more_registers::<56>();
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let base = crate::tile::shared_address(memory);
+                if copies::<$element>() {
+                    never_more_registers::<48>();
+                } else {
+                    never_more_registers::<56>();
+                }
                 move_boxes::<$element>(src, dst, &params, base)
             }
         }

@@ -7,6 +7,8 @@
 use super::canonical::Canonical;
 use super::sectors::{SECTOR, sectors_in_part};
 use super::side::Side;
+use kernel_abi::tensor::Fetching;
+use std::ops::Range;
 
 /// What gaps in the destination cost.
 pub(super) struct Gaps {
@@ -16,6 +18,8 @@ pub(super) struct Gaps {
     pub fetch: bool,
     /// Words between two gaps.
     together: usize,
+    /// How sectors are fetched.
+    fetching: Fetching,
     /// Whether there are gaps, and what lies between them is short.
     pub has_short_rows: bool,
 }
@@ -26,11 +30,16 @@ const SHORT: usize = 400;
 /// How many times as long as a kernel's stretches rows are at most whose ends it fetches.
 const FEW: usize = 4;
 
+/// Bytes of rows whose ends are fetched alone, if gaps are no more than twice as long: with shorter ones that takes too long to ask for, with longer ones there
+/// is little to fetch. (By rows of 12 to 3100 bytes, words of 4 bytes and more.)
+const ALONE: Range<usize> = 96..SHORT;
+
 impl Gaps {
-    /// Whether a kernel that stores stretches of so many words is to fetch the sectors where they start and end: not if most of those are the next
+    /// How a kernel that stores stretches of so many words is to fetch the sectors where they start and end: not if most of those are the next
     /// stretch's as well.
-    pub fn fetch_ends_of(&self, words: usize) -> bool {
-        self.fetch && self.together <= words.saturating_mul(FEW)
+    pub fn fetch_ends_of(&self, words: usize) -> Fetching {
+        let pays = self.fetch && self.together <= words.saturating_mul(FEW);
+        if pays { self.fetching } else { Fetching::None }
     }
 
     /// Those of a move.
@@ -44,10 +53,13 @@ impl Gaps {
         let of_row = if pitch - bytes < SECTOR { in_part.min(1.0) } else { in_part };
         let is_dense = bytes >= 2 * SECTOR || 2 * bytes >= pitch;
         let has_short_rows = in_part > 0.0 && bytes < SHORT;
+        let are_alone = word >= 4 && ALONE.contains(&bytes) && pitch / 3 <= bytes;
+        let fetching = if are_alone { Fetching::Sectors } else { Fetching::Lines };
         Gaps {
             sectors: canonical.words() as f64 / together as f64 * of_row,
             has_short_rows,
             together,
+            fetching,
             fetch: in_part > 0.0 && is_dense,
         }
     }
@@ -74,11 +86,13 @@ mod tests {
         let rare = gaps([50, 100, 15], [1509, 15, 1]);
         let frequent = gaps([50, 100, 15], [1800, 18, 1]);
         assert!(rare.fetch && frequent.fetch);
-        assert!(!rare.fetch_ends_of(15) && rare.fetch_ends_of(750));
-        assert!(
-            frequent.fetch_ends_of(15) && frequent.fetch_ends_of(4) && !frequent.fetch_ends_of(3)
-        );
+        use Fetching::{Lines, None, Sectors};
+        assert_eq!([15, 375].map(|words| rare.fetch_ends_of(words)), [None, Lines]);
+        assert_eq!([15, 4, 3].map(|words| frequent.fetch_ends_of(words)), [Lines, Lines, None]);
         let none = gaps([50, 100, 15], [1500, 15, 1]);
-        assert!(!none.fetch && !none.fetch_ends_of(1500));
+        assert!(!none.fetch && none.fetch_ends_of(1500) == None);
+        // Rows of 32 words: with few gaps beside them what is in their cache lines is not needed.
+        assert_eq!(gaps([50, 100, 32], [3600, 36, 1]).fetch_ends_of(32), Sectors);
+        assert_eq!(gaps([50, 100, 33], [13_000, 130, 1]).fetch_ends_of(33), Lines);
     }
 }

@@ -384,7 +384,7 @@ fn launch_of(canonical: &Canonical, choice: &Choice, flips: Option<Mask>) -> Opt
         } else {
             lanes(rows.cut.words, canonical.word_bytes())
         },
-        fetch: u64::from(Gaps::of(canonical).fetch_ends_of(rows.cut.words)),
+        fetch: Gaps::of(canonical).fetch_ends_of(rows.cut.words) as u64,
         early: early.rows as u64,
         early_from: (early.indices as isize * canonical.axes()[rows.cut.slowest()].src) as u64,
     };

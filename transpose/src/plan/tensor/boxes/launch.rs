@@ -104,7 +104,7 @@ pub(super) fn launch_of(
         ahead: (unit - dst.starts.min(unit)) as u64,
         lowest: lowest as u64,
         reach: reach as u64,
-        fetch: u64::from(Gaps::of(canonical).fetch_ends_of(dst.words)),
+        fetch: Gaps::of(canonical).fetch_ends_of(dst.words) as u64,
     };
     let block = Block { threads: BOX_THREADS, shared: shared_bytes(held, src, dst) };
     let turns = turns(boxes, block.shared, facts);
