@@ -442,11 +442,29 @@ fn loading(word: Width, aligned: usize) -> Loading {
     }
 }
 
-/// How many lanes store a column of so many words, as a power of two: as many as leave the fewest idle. A lane stores 4 bytes at least, and
-/// columns may start within 4 bytes.
+/// How many lanes store a column of so many words, as a power of two: as many as leave few idle. A lane stores 4 bytes at least, and columns may start
+/// within 4 bytes. Words of 4 bytes and more that lanes store together are in nearly a sector more than they have bytes for, as columns start anywhere:
+/// with 8 lanes that is twice as much to store.
 fn lanes(words: usize, word_bytes: usize) -> u64 {
     let pieces = if word_bytes < 4 { (words * word_bytes).div_ceil(4) + 1 } else { words };
-    let idle = |lanes: u32| pieces.next_multiple_of(1 << lanes);
+    // In quarters of a lane's store.
+    let of_sector = if word_bytes < 4 { 0 } else { 7 };
+    let cost = |lanes: u32| {
+        let together = pieces.div_ceil(1 << lanes);
+        4 * (together << lanes) + of_sector * together
+    };
     // Of equals the first is taken, which has the most lanes.
-    [5, 4, 3].into_iter().min_by_key(|&lanes| idle(lanes)).map_or(5, u64::from)
+    [5, 4, 3].into_iter().min_by_key(|&lanes| cost(lanes)).map_or(5, u64::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lanes;
+
+    #[test]
+    fn lanes_are_neither_idle_nor_in_many_sectors() {
+        assert_eq!([504, 512, 36, 48].map(|words| lanes(words, 4)), [5, 5, 3, 4]);
+        // Of narrow words, only idle lanes count.
+        assert_eq!([126, 127].map(|words| lanes(words, 2)), [5, 3]);
+    }
 }
