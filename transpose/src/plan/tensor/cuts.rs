@@ -127,7 +127,16 @@ impl Side {
                 let most = quotient(tried, inner).min(length);
                 let indices = parts(length, parts(length, most));
                 let whole = ((indices + in_sectors - 1) & !(in_sectors - 1)).min(length);
-                let indices = if inner * whole <= tried + sector { whole } else { indices };
+                // Else in whole sectors if that is not much less. (Of narrow words that was not measured.)
+                let less = indices & !(in_sectors - 1);
+                let is_little_less = canonical.word_bytes() >= 4 && 4 * less >= 3 * indices;
+                let indices = if inner * whole <= tried + sector {
+                    whole
+                } else if is_little_less {
+                    less
+                } else {
+                    indices
+                };
                 let (words, tiles) = (inner * indices, parts(length, indices));
                 if std::mem::replace(&mut last, words) != words {
                     found(Cut { axes: run, count, indices, words, all, tiles });
