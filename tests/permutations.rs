@@ -16,6 +16,7 @@ on_both_devices! {
     runs_of_narrow_words,
     short_rows_with_gaps,
     tiles_that_overlap,
+    pieces_of_narrow_words,
     long_axes,
     blocks_of_several_boxes,
     steps_and_mirrors,
@@ -312,6 +313,42 @@ fn tiles_that_overlap(device: &Device) {
     // What lies together has two axes.
     check_overlap::<u32>(device, &[203, 3, 2, 35], &[2, 3, 0, 1], 0);
     check_overlap::<u64>(device, &[203, 3, 2, 21], &[2, 3, 0, 1], 0);
+}
+
+/// Narrow words that lie together in the destination for more than a table has entries: they are stored in pieces, of which the last is shorter, of
+/// all boxes or of the last; and pieces with gaps in them.
+fn pieces_of_narrow_words(device: &Device) {
+    fn check_pieces<T: Element>(device: &Device) {
+        // What is cut is the axis that lies together on both sides, a whole one of a matrix, and one beside another that is cut.
+        check_order::<T>(device, &[3, 4099], &[1, 0]);
+        check_order::<T>(device, &[7, 97, 43], &[0, 2, 1]);
+        check_order::<T>(device, &[2, 3, 1009, 2], &[1, 2, 0, 3]);
+        let src = loose(&[5, 131, 29], 1, 2).permute_axes(&[0, 2, 1]).unwrap();
+        check::<T>(device, &src, &loose(src.shape(), 1, 0));
+        let src = loose(&[4, 3, 6, 71], 0, 1).permute_axes(&[3, 1, 0, 2]).unwrap();
+        check::<T>(device, &src, &loose(src.shape(), 2, 3));
+    }
+    check_pieces::<u8>(device);
+    check_pieces::<u16>(device);
+    check_pieces::<[u8; 3]>(device);
+    let src = TensorLayout::contiguous(&[3, 6, 50_000], 1).unwrap();
+    let src = src.permute_axes(&[2, 0, 1]).unwrap();
+    let tight = TensorLayout::contiguous(src.shape(), 1).unwrap();
+    let (tight, loose) =
+        (ways(device, &src, &tight), ways(device, &src, &loose(src.shape(), 1, 0)));
+    assert!(tight.contains(" pieces of "), "{tight}");
+    assert!(loose.contains(" with gaps"), "{loose}");
+}
+
+/// All plans for such a move of bytes, in words.
+fn ways(device: &Device, src: &TensorLayout, dst: &TensorLayout) -> String {
+    ways_of(device, 1, src, dst)
+}
+
+/// All plans for such a move of elements of so many bytes, in words.
+fn ways_of(device: &Device, bytes: usize, src: &TensorLayout, dst: &TensorLayout) -> String {
+    let plans = Plan::moving_candidates_for_layouts(bytes, src, dst, device.facts()).unwrap();
+    plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 fn steps_and_mirrors(device: &Device) {

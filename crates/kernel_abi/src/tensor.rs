@@ -26,6 +26,9 @@ pub const MOST_DIGITS: usize = 6;
 /// Threads of a block of [`BOXES`].
 pub const BOX_THREADS: u32 = 256;
 
+/// The bit of an entry of [`PIECES`]' table of words that says that there is a gap. Others say how far from a piece's first word a word is.
+pub const GAP: u32 = 1 << 15;
+
 /// Boxes that a block of [`BOXES`] moves at most.
 pub const MOST_TURNS: u32 = 8;
 
@@ -235,6 +238,41 @@ pub enum Fetching {
     Sectors,
 }
 
+params! {
+    /// For [`PIECES`]. What it stores at a time, a *target*, is a piece of a stretch of the destination. Targets that differ in their last digit alone
+    /// are a *row* of them, each as far from the next as the others.
+    Pieces {
+        /// The box; its targets are pieces. If there are [gaps](Self::gapped), the divisors of the words' digits are steps in the destination, and the
+        /// fields for the outside say how many indices there are. It has no runs.
+        boxes: Boxes,
+        /// Words of a piece but for the last of a stretch, which may be shorter.
+        piece: u64,
+        /// How many pieces a stretch of a whole box has, as a packed divisor.
+        pieces: u64,
+        /// How many targets there are before the next piece of the same stretch, as a packed divisor.
+        before: u64,
+        /// How many targets a box has for each number of indices, [so many](Self::per), that its part of an axis has.
+        each: u64,
+        /// How many indices of that axis a piece has, as a packed divisor; else 1.
+        per: u64,
+        /// How many rows of targets there are, as a packed divisor.
+        rows: u64,
+        /// Words of the destination from one target of a row to the next.
+        outside: u64,
+        /// Bytes of shared memory from one to the next.
+        inside: u64,
+        /// How many targets of a row are stored at a time, as a packed divisor.
+        along: u64,
+        /// Of how many rows.
+        down: u64,
+        /// How many lanes store a target, as a packed divisor.
+        lanes: u64,
+        /// Words of the gap that follows a stretch's last word, if stretches have gaps, which nothing is stored to; else 0. Words are stored one at a
+        /// time then.
+        gapped: u64,
+    }
+}
+
 /// How [`TILES`] loads rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loading {
@@ -298,6 +336,10 @@ table! { TENSOR of Tensor:
     /// Moves of elements of several words, or along short axes: boxes, held as they lie in the source and gathered word by word.
     BOXES = "boxes" takes Boxes {
         1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1], 4: exactly [BOX_THREADS, 1, 1], 8: exactly [BOX_THREADS, 1, 1], 16: exactly [BOX_THREADS, 1, 1]
+    }
+    /// Moves of narrow words that [`BOXES`] would store in stretches of a few words, or in long ones: in pieces, all of which are alike.
+    PIECES = "pieces" takes Pieces {
+        1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1]
     }
     /// Moves of [`WORDS`] on which bits are flipped.
     WORDS_XOR = "words_xor" takes WordsXor {

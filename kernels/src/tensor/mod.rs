@@ -5,6 +5,7 @@
 //! | `words` | any move: a word a thread at a time, in the destination's order |
 //! | `tiles` | moves whose fastest axis changes: through a transposed tile, as `micro` of `fast` does |
 //! | `boxes` | moves of elements of several words, and along short axes: gathered from a box in shared memory |
+//! | `pieces` | moves of narrow words that `boxes` would store in stretches of a few words, or in very long ones |
 //! | `vector` | vectors out of single words |
 //! | `on_the_way` | what `words` and `tiles` do to words on the way: nothing, or bits are flipped |
 //! | `axes` | indices and offsets out of a number, by division |
@@ -13,6 +14,8 @@ pub mod axes;
 #[cfg(feature = "tensor")]
 pub mod boxes;
 pub mod on_the_way;
+#[cfg(feature = "tensor")]
+pub mod pieces;
 pub mod tiles;
 pub mod vector;
 #[cfg(feature = "tensor")]

@@ -13,6 +13,8 @@ pub enum Tensor {
     Tiles,
     /// Gathered from boxes.
     Boxes,
+    /// Gathered from boxes, piece by piece.
+    Pieces,
     /// Word by word.
     Words,
     /// Through transposed tiles, complex numbers conjugated.
@@ -26,14 +28,21 @@ const MIDDLE: usize = 12;
 
 impl Tensor {
     /// All of them.
-    pub const ALL: [Tensor; 5] =
-        [Tensor::Tiles, Tensor::Boxes, Tensor::Words, Tensor::TilesXor, Tensor::WordsXor];
+    pub const ALL: [Tensor; 6] = [
+        Tensor::Tiles,
+        Tensor::Boxes,
+        Tensor::Pieces,
+        Tensor::Words,
+        Tensor::TilesXor,
+        Tensor::WordsXor,
+    ];
 
     /// The name.
     pub fn name(self) -> &'static str {
         match self {
             Tensor::Tiles => "tiles",
             Tensor::Boxes => "boxes",
+            Tensor::Pieces => "pieces",
             Tensor::Words => "words",
             Tensor::TilesXor => "tiles_xor",
             Tensor::WordsXor => "words_xor",
@@ -44,6 +53,7 @@ impl Tensor {
     pub fn widths(self) -> &'static [usize] {
         match self {
             Tensor::Tiles | Tensor::Boxes | Tensor::Words => &[1, 2, 4, 8, 16],
+            Tensor::Pieces => &[1, 2],
             Tensor::TilesXor | Tensor::WordsXor => &[4, 8, 16],
         }
     }
@@ -56,11 +66,10 @@ impl Tensor {
         inspection: Inspection,
     ) -> Result<Option<Vec<LaunchReport>>> {
         match (self, size_of::<T>()) {
-            (Tensor::Tiles | Tensor::Boxes | Tensor::Words, _) => {
-                self.run_one_of::<T>(device, shape, inspection, |src, dst| {
+            (Tensor::Tiles | Tensor::Boxes | Tensor::Pieces | Tensor::Words, _) => self
+                .run_one_of::<T>(device, shape, inspection, |src, dst| {
                     Plan::moving_candidates(src, dst)
-                })
-            }
+                }),
             (_, 4) => self.conjugate::<Half>(device, shape, inspection),
             (_, 8) => self.conjugate::<[f32; 2]>(device, shape, inspection),
             (_, 16) => self.conjugate::<[f64; 2]>(device, shape, inspection),
@@ -88,7 +97,12 @@ impl Tensor {
         inspection: Inspection,
         candidates: impl Fn(TensorView<T>, TensorViewMut<T>) -> transpose::Result<Vec<Plan>>,
     ) -> Result<Option<Vec<LaunchReport>>> {
-        let src = DeviceTensor::<T>::zeroed(device, &[rows.div_ceil(MIDDLE), MIDDLE, cols])?;
+        let shape = match self {
+            // Of few columns: all of it lies together in the destination.
+            Tensor::Pieces => vec![MIDDLE, rows.div_ceil(MIDDLE) * cols],
+            _ => vec![rows.div_ceil(MIDDLE), MIDDLE, cols],
+        };
+        let src = DeviceTensor::<T>::zeroed(device, &shape)?;
         let turned = src.view().t();
         let mut dst = DeviceTensor::zeroed(device, turned.shape())?;
         let plans = candidates(turned, dst.view_mut())?;

@@ -39,9 +39,9 @@
 //! is the planner's choice, modulo 16 or at least modulo 4: so that as few as can be of what a warp gathers lie in one bank.
 
 mod gather;
-mod load;
-mod place;
-mod tables;
+pub mod load;
+pub mod place;
+pub mod tables;
 
 use super::tensor_entry;
 use crate::element::{Element, B16};

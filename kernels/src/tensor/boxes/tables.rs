@@ -51,7 +51,19 @@ impl Tables {
     /// There is shared memory for them, which nothing else uses; a barrier follows.
     #[inline(always)]
     pub unsafe fn fill<E>(self, params: &Boxes, base: u32) {
-        let bytes = |words: u64| words.wrapping_mul(size_of::<E>() as u64);
+        // SAFETY: the caller's obligations.
+        unsafe {
+            self.fill_sources::<E>(params);
+            self.fill_targets::<E>(params, base);
+        }
+    }
+
+    /// Fills those of boxes and of the source's stretches.
+    ///
+    /// # Safety
+    /// Those of [`fill`](Self::fill).
+    #[inline(always)]
+    pub unsafe fn fill_sources<E>(self, params: &Boxes) {
         let turn = thread::thread_idx_x();
         let number = thread::block_idx_x() + turn * thread::grid_dim_x();
         if turn < MOST_TURNS && number < params.boxes as u32 {
@@ -61,7 +73,8 @@ impl Tables {
         // Each table in its own turn, so that the lanes of a warp do alike.
         let mut number = thread::thread_idx_x();
         while number < params.rows as u32 {
-            let outside = bytes(sum(&params.sources, number, |digit| digit.outside));
+            let outside = sum(&params.sources, number, |digit| digit.outside);
+            let outside = outside.wrapping_mul(size_of::<E>() as u64);
             let inside = sum(&params.sources, number, |digit| digit.inside) as u32;
             // SAFETY: entries that no other thread has.
             unsafe {
@@ -70,10 +83,19 @@ impl Tables {
             }
             number += BOX_THREADS;
         }
+    }
+
+    /// Fills those of the destination's stretches, and of their words.
+    ///
+    /// # Safety
+    /// Those of [`fill`](Self::fill).
+    #[inline(always)]
+    unsafe fn fill_targets<E>(self, params: &Boxes, base: u32) {
         // The warps that had the fewest of the sources begin.
         let mut number = (BOX_THREADS - 1) - thread::thread_idx_x();
         while number < params.cols as u32 {
-            let outside = bytes(sum(&params.targets, number, |digit| digit.outside));
+            let outside = sum(&params.targets, number, |digit| digit.outside);
+            let outside = outside.wrapping_mul(size_of::<E>() as u64);
             let inside = sum(&params.targets, number, |digit| digit.inside) as u32;
             // SAFETY: entries that no other thread has.
             unsafe {

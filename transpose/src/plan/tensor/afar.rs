@@ -15,7 +15,7 @@ use crate::tensor::TensorLayout;
 use crate::{Facts, Result};
 use kernel_abi::Kernel;
 use kernel_abi::fast::{Batched, InTurns, ROWS};
-use kernel_abi::tensor::{Axis, BOXES, Boxes, MOST_BLOCK_AXES, TILES, Tiles};
+use kernel_abi::tensor::{Axis, BOXES, Boxes, MOST_BLOCK_AXES, PIECES, Pieces, TILES, Tiles};
 
 /// Bytes that stores to another device are whole lines of.
 const LINE: usize = 128;
@@ -29,6 +29,9 @@ impl TensorPlan {
                     launch.params = Fields::of(&Tiles { fetch: 0, ..tiles });
                 } else if let Some(boxes) = params_of(&BOXES, launch) {
                     launch.params = Fields::of(&Boxes { fetch: 0, ..boxes });
+                } else if let Some(pieces) = params_of(&PIECES, launch) {
+                    let boxes = Boxes { fetch: 0, ..pieces.boxes };
+                    launch.params = Fields::of(&Pieces { boxes, ..pieces });
                 }
             }
         }

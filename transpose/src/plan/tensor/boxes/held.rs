@@ -2,6 +2,7 @@
 
 use super::super::canonical::Canonical;
 use super::MOST_IMAGE;
+use super::pieces::{self, are_pieces};
 use super::share::Share;
 use super::tile::{FewAxes, Stretches, Tile};
 use crate::plan::problem::VECTOR;
@@ -13,6 +14,9 @@ const BANKS: usize = 32;
 
 /// Instructions that a multiprocessor issues while it loads a word of each bank.
 const MEANWHILE: f64 = 4.0;
+
+/// The part of waiting for banks that others do not hide where pieces are stored.
+const WAITED: f64 = 0.2;
 
 /// Distances between stretches that are tried. With as many, vectors apart, they start in all banks.
 const TRIED: usize = 8;
@@ -41,8 +45,11 @@ impl Held {
     }
 
     /// Says who stores what.
-    pub fn share_out(&mut self, canonical: &Canonical, dst: &Stretches) {
-        self.share = Share::of(canonical, dst, self.run);
+    pub fn share_out(&mut self, canonical: &Canonical, tile: &Tile, dst: &Stretches) {
+        self.share = match are_pieces(dst) {
+            true => pieces::share(canonical, tile, dst),
+            false => Share::of(canonical, dst, self.run),
+        };
     }
 
     /// Spaces the stretches, `beside` bytes further apart than they need to be.
@@ -76,12 +83,16 @@ impl Held {
         [src, dst]: [&Stretches; 2],
     ) -> f64 {
         let word = canonical.word_bytes();
-        let asked = Asked::of(tile, [src, dst], word, self.share.lanes);
+        let asked = Asked::of(tile, [src, dst], word, &self.share);
         let loads = (dst.count * dst.words).div_ceil(BANKS) * (word / 4).max(1);
         let waited = |held: &Held| (loads * asked.of_one_bank(&held.pitches)) as f64 * MEANWHILE;
         let least = waited(self);
+        // Of pieces a warp has enough else to do meanwhile, nearly always.
+        let hidden = if are_pieces(dst) { WAITED } else { 1.0 };
+        let stored =
+            |held: &Held| held.share.issued + hidden * (waited(held) - held.share.issued).max(0.0);
         if least <= self.share.issued || src.apart.count == 0 {
-            return self.share.issued.max(least);
+            return stored(self);
         }
         let cost = |held: &Held| held.share.issued.max(waited(held)) + held.loaded(word, src);
         let (mut best, mut chosen) = (cost(self), (true, 0));
@@ -101,7 +112,7 @@ impl Held {
         }
         self.by_vectors = chosen.0;
         self.space(canonical, src, tile, chosen.1);
-        self.share.issued.max(waited(self))
+        stored(self)
     }
 
     /// Bytes in shared memory from one index of an axis to the next.
@@ -137,13 +148,19 @@ struct Place {
 }
 
 impl Place {
-    /// That of the number that these axes of a box make.
-    fn of(tile: &Tile, src: &Stretches, word: usize, axes: &FewAxes, mut number: u32) -> Self {
+    /// That of the number that these axes of a box make, each of which has so many numbers, and so many indices from one to the next.
+    fn of(
+        src: &Stretches,
+        word: usize,
+        axes: &FewAxes,
+        has: impl Fn(usize) -> (usize, usize),
+        mut number: u32,
+    ) -> Self {
         let mut place = Place::default();
         for &axis in axes.axes() {
-            let has = tile.has(axis) as u32;
-            let index = number % has;
-            number /= has;
+            let (has, each) = has(axis);
+            let index = number % has as u32 * each as u32;
+            number /= has as u32;
             if let Some(words) = src.step(axis) {
                 place.bytes += index * (words * word) as u32;
             } else if let Some(digit) = src.apart.axes().iter().position(|&other| other == axis) {
@@ -155,17 +172,23 @@ impl Place {
 }
 
 impl Asked {
-    fn of(tile: &Tile, [src, dst]: [&Stretches; 2], word: usize, lanes: u32) -> Self {
-        let of_unit = (4 / word).max(1);
+    fn of(tile: &Tile, [src, dst]: [&Stretches; 2], word: usize, share: &Share) -> Self {
+        let lanes = share.lanes;
+        // Of pieces that are stored word by word a warp has neighbouring words.
+        let of_unit = if share.singly && are_pieces(dst) { 1 } else { (4 / word).max(1) };
         // Words of 8 and 16 bytes are loaded for a half and a quarter of a warp at a time.
         let asking = BANKS / (word / 4).max(1);
         let units = dst.words.div_ceil(of_unit).min(asking).min(1 << lanes);
         let stretches = (asking >> lanes).max(1).min(dst.count);
-        let places = |axes, count: usize, step: usize| {
-            (0..count).map(move |at| Place::of(tile, src, word, axes, (at * step) as u32)).collect()
+        let (within, apart) = (&dst.within, &dst.apart);
+        let unit = |at: usize| {
+            let has = |axis| (dst.has_within(tile, axis), 1);
+            Place::of(src, word, within, has, (at * of_unit) as u32)
         };
+        let stretch =
+            |at: usize| Place::of(src, word, apart, |axis| dst.has_apart(tile, axis), at as u32);
         let (units, stretches) =
-            (places(&dst.within, units, of_unit), places(&dst.apart, stretches, 1));
+            ((0..units).map(unit).collect(), (0..stretches).map(stretch).collect());
         Asked { units, stretches, apart: src.apart.count }
     }
 

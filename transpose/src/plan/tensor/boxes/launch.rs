@@ -4,13 +4,15 @@ use super::super::canonical::{Axis, Canonical, divided};
 use super::super::gaps::Gaps;
 use super::super::{Block, launch, params_of};
 use super::held::Held;
+use super::pieces::{are_pieces, describe_pieces, params_of_pieces};
 use super::share::unit;
 use super::tile::{FewAxes, Stretches, Tile};
 use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use kernel_abi::tensor::{
-    BOX_THREADS, BOXES, Boxes, Digit, Digits, MOST_BLOCK_AXES, MOST_DIGITS, MOST_TURNS, Part,
+    BOX_THREADS, BOXES, Boxes, Digit, Digits, MOST_BLOCK_AXES, MOST_DIGITS, MOST_TURNS, PIECES,
+    Part,
 };
 
 /// Axes that boxes have parts of.
@@ -107,8 +109,12 @@ pub(super) fn launch_of(
         fetch: Gaps::of(canonical).fetch_ends_of(dst.words) as u64,
     };
     let block = Block { threads: BOX_THREADS, shared: shared_bytes(held, src, dst) };
-    let turns = turns(boxes, block.shared, facts);
-    Some(launch(&BOXES, canonical, boxes.div_ceil(turns), block, [0, 0], &params))
+    let grid = boxes.div_ceil(turns(boxes, block.shared, facts));
+    if are_pieces(dst) {
+        let params = params_of_pieces(canonical, tile, dst, &held.share, &numbers, params)?;
+        return Some(launch(&PIECES, canonical, grid, block, [0, 0], &params));
+    }
+    Some(launch(&BOXES, canonical, grid, block, [0, 0], &params))
 }
 
 /// Bytes of a block's shared memory: of the image, and of the tables behind it.
@@ -132,8 +138,11 @@ pub(super) fn turns(boxes: usize, shared: usize, facts: &Facts) -> usize {
     (boxes / (facts.multiprocessors * beside * WAVES)).clamp(1, MOST_TURNS as usize)
 }
 
-/// What a launch of the kernel moves at a time; `None` for one of another kernel.
+/// What a launch of the kernel moves at a time, or of that which moves pieces; `None` for one of another kernel.
 pub(in super::super) fn describe(launch: &Launch) -> Option<String> {
+    if let Some(pieces) = params_of(&PIECES, launch) {
+        return Some(describe_pieces(&pieces));
+    }
     let Boxes {
         boxes,
         rows,

@@ -2,6 +2,7 @@
 
 mod held;
 mod launch;
+mod pieces;
 mod share;
 mod tile;
 
@@ -17,7 +18,7 @@ use held::Held;
 use kernel_abi::tensor::MOST_DIGITS;
 pub(super) use launch::describe;
 use launch::{launch_of, shared_bytes, turns};
-use tile::{Cutting, MOST_IMAGE, MOST_STRETCHES, Stretches, Tile};
+use tile::{Cutting, MOST_IMAGE, MOST_STRETCHES, Most, Stretches, Tile};
 
 /// The most words, or runs, of a stretch of the destination: each has an entry in a table. What is longer is several.
 const MOST_PLACES: usize = 2048;
@@ -70,10 +71,13 @@ pub(super) fn best(
                 looked += usize::from(*fits);
                 continue;
             }
-            let choice = Choice::of(canonical, facts, &gaps, tile);
-            seen.push((tile, choice.is_some()));
-            looked += usize::from(choice.is_some());
-            all.extend(choice);
+            let before = all.len();
+            let stretches = [whole(canonical, &tile), pieces::targets(canonical, &tile)];
+            let choices = stretches.into_iter().flatten();
+            all.extend(choices.filter_map(|dst| Choice::of(canonical, facts, &gaps, tile, dst)));
+            let fits = all.len() > before;
+            seen.push((tile, fits));
+            looked += usize::from(fits);
         }
     }
     cheapest(canonical, facts, &mut all, most, limit)
@@ -130,11 +134,16 @@ enum Known {
 }
 
 impl Choice {
-    /// That of this tile, if there can be one.
-    fn of(canonical: &Canonical, facts: &Facts, gaps: &Gaps, tile: Tile) -> Option<Self> {
-        let [from, to] = &canonical.sides;
-        let src = tile.stretches(canonical, from, Gapped::Little, usize::MAX)?;
-        let (dst, run) = targets(canonical, &tile, to)?;
+    /// That of this tile and such stretches of the destination, gathered by runs of so many words, if there can be one.
+    fn of(
+        canonical: &Canonical,
+        facts: &Facts,
+        gaps: &Gaps,
+        tile: Tile,
+        (dst, run): (Stretches, usize),
+    ) -> Option<Self> {
+        let [from, _] = &canonical.sides;
+        let src = tile.stretches(canonical, from, Gapped::Little, Most::Words(usize::MAX))?;
         if src.count.max(dst.count) > MOST_STRETCHES {
             return None;
         }
@@ -150,13 +159,14 @@ impl Choice {
 
     /// What its tally comes to.
     fn cost_of_tally(&self, canonical: &Canonical, facts: &Facts) -> f64 {
-        cost_of_boxes(canonical.word, &self.tally) * idle(self.tally.boxes, facts)
+        let are_pieces = pieces::are_pieces(&self.dst);
+        cost_of_boxes(canonical.word, &self.tally, are_pieces) * idle(self.tally.boxes, facts)
     }
 
     /// Shares its stretches out.
     fn share_out(&mut self, canonical: &Canonical, facts: &Facts) {
-        let Choice { dst, held, tally, .. } = self;
-        held.share_out(canonical, dst);
+        let Choice { tile, dst, held, tally, .. } = self;
+        held.share_out(canonical, tile, dst);
         (tally.gathered, tally.joints) = (held.share.issued, held.share.joints);
         tally.ends = held.share.ends;
         (self.known, self.cost) = (Known::Shares, self.cost_of_tally(canonical, facts));
@@ -216,18 +226,20 @@ fn tally(
 }
 
 /// The destination's stretches of a box, and the words of the runs by which they are gathered: by runs if stretches are short otherwise.
-fn targets(canonical: &Canonical, tile: &Tile, side: &Side) -> Option<(Stretches, usize)> {
+fn whole(canonical: &Canonical, tile: &Tile) -> Option<(Stretches, usize)> {
     /// Bytes of a stretch with which gathering it word by word takes fewer instructions.
     const LONG: usize = 256;
     let word = canonical.word_bytes();
-    let by_words = tile.stretches(canonical, side, Gapped::No, MOST_PLACES);
+    let [_, to] = &canonical.sides;
+    let stretches = |most| tile.stretches(canonical, to, Gapped::No, Most::Words(most));
+    let by_words = stretches(MOST_PLACES);
     let run = if canonical.run() > 1 { tile.has(0) } else { 1 };
     let is_long = by_words.is_some_and(|stretches| stretches.words * word >= LONG);
     // Units of 4 bytes have no more than two runs.
     if is_long || word >= 4 || run * word < 4 {
         return by_words.map(|stretches| (stretches, 1));
     }
-    let by_runs = tile.stretches(canonical, side, Gapped::No, MOST_PLACES * run);
+    let by_runs = stretches(MOST_PLACES * run);
     match (by_words, by_runs) {
         (Some(words), Some(runs)) if words.words == runs.words => Some((words, 1)),
         (words, None) => words.map(|stretches| (stretches, 1)),

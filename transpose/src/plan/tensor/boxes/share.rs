@@ -18,6 +18,8 @@ pub(super) struct Share {
     pub joints: f64,
     /// How many stretches start or end inside a unit.
     pub ends: f64,
+    /// Of pieces, how many of a row are stored at a time, and of how many rows.
+    pub at_a_time: [usize; 2],
 }
 
 impl Share {
@@ -39,7 +41,8 @@ impl Share {
             // Runs are stored from sector to sector.
             let joints = if run > 1 { 0 } else { dst.count * (rounds(units, lanes) - 1) };
             let ends = if dst.have_ends(word) { dst.count as f64 } else { 0.0 };
-            Share { lanes, singly: false, issued, joints: joints as f64, ends }
+            let joints = joints as f64;
+            Share { lanes, singly: false, issued, joints, ends, at_a_time: [0; 2] }
         });
         let singly = (word < 4 && run == 1).then(|| Self::singly(dst));
         let cost = |share: &Share| share.issued + share.joints * JOINT + share.ends * END;
@@ -51,7 +54,7 @@ impl Share {
         let each = if dst.apart.count <= 1 { SINGLY } else { SINGLY + UNEVEN };
         let rounds = (dst.count * dst.words).div_ceil(BOX_THREADS as usize) as f64;
         let issued = (rounds * each + BEGUN) * (BOX_THREADS / 32) as f64;
-        Share { lanes: 0, singly: true, issued, joints: 0.0, ends: 0.0 }
+        Share { lanes: 0, singly: true, issued, joints: 0.0, ends: 0.0, at_a_time: [0; 2] }
     }
 
     /// Instructions that warps issue to store a box's stretches of `units` units with 2 to the power of `lanes` lanes to each, near those of the
@@ -105,10 +108,10 @@ const BY_RUNS: f64 = 36.0;
 const BY_LONG_RUNS: f64 = 50.0;
 
 /// Instructions that look up where the words of a unit are.
-const LOOKED_UP: f64 = 18.0;
+pub(super) const LOOKED_UP: f64 = 18.0;
 
 /// Instructions that look up where a stretch is.
-const UNEVEN: f64 = 14.0;
+pub(super) const UNEVEN: f64 = 14.0;
 
 /// Instructions that store a word by itself, and that begin doing so.
 const SINGLY: f64 = 15.0;

@@ -4,6 +4,7 @@ use super::super::canonical::{Axis, Canonical};
 use super::super::cuts::{Cut, Gapped};
 use super::super::sectors::SECTOR;
 use super::super::side::{Side, starts_on};
+use super::pieces::{Piece, piece_of};
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{MOST_AXES, MOST_DIGITS};
 
@@ -134,18 +135,19 @@ impl Tile {
         (extent, words)
     }
 
-    /// Its stretches of no more than `most` words on the side of an address and strides, with gaps in them or not; `None` if they have too many axes.
+    /// Its stretches on a side, with gaps in them or not; `None` if they have too many axes.
     pub fn stretches(
         &self,
         canonical: &Canonical,
         side: &Side,
         gaps: Gapped,
-        most: usize,
+        most: Most,
     ) -> Option<Stretches> {
         let stretch = self.together(canonical, side, gaps, most)?;
         let (mut apart, mut count, mut in_part) = (FewAxes::default(), 1, None);
         // All strides between stretches of a box, and between what lies together in boxes, as far as their lowest bits go.
         let (mut between, mut beside) = (0, 0);
+        let mut in_piece = None;
         for (number, axis, indices) in self.axes(canonical) {
             let stride = side.stride(axis).unsigned_abs();
             beside |= match indices > 1 && stride < stretch.together {
@@ -154,19 +156,24 @@ impl Tile {
                 true => 0,
                 false => stride,
             };
-            if indices == 1 || stretch.within.axes().contains(&number) {
+            let (count_apart, step) = stretch.has_apart(self, number);
+            let is_piece = stretch.piece.is_some_and(|piece| piece.axis == number);
+            if indices == 1 || stretch.within.axes().contains(&number) && !is_piece {
                 continue;
             }
-            between |= stride;
-            count *= indices;
-            if indices == axis.length {
+            between |= stride * step;
+            count *= count_apart;
+            if is_piece && indices == axis.length {
+                in_piece = Some(number);
+            } else if indices == axis.length {
                 apart.push(number)?;
             } else if in_part.replace(number).is_some() {
                 // The last digit of a number may have fewer indices in a part at the end, the others not.
                 return None;
             }
         }
-        if let Some(number) = in_part {
+        // Pieces of a stretch are neighbours, unless boxes have parts of another axis.
+        for number in in_piece.into_iter().chain(in_part) {
             apart.push(number)?;
         }
         let starts_on = |address, stride: usize, most| {
@@ -174,7 +181,11 @@ impl Tile {
         };
         let aligned = starts_on(side.address, beside, SECTOR);
         let starts = starts_on(aligned, between, VECTOR);
-        Some(Stretches { apart, count, aligned, starts, ..stretch })
+        let within = stretch.within.axes().iter().zip(&stretch.steps);
+        let last: usize =
+            within.map(|(&axis, step)| (stretch.has_within(self, axis) - 1) * step).sum();
+        let gap = stretch.words - (last + 1);
+        Some(Stretches { apart, count, aligned, starts, gap, ..stretch })
     }
 
     /// The same, as far as one stretch goes.
@@ -183,8 +194,12 @@ impl Tile {
         canonical: &Canonical,
         side: &Side,
         gaps: Gapped,
-        most: usize,
+        most: Most,
     ) -> Option<Stretches> {
+        let (most, mut in_pieces) = match most {
+            Most::Words(most) => (most, false),
+            Most::OfPiece(most) => (most, true),
+        };
         let mut stretch = Stretches { words: 1, together: 1, moved: 1, ..Stretches::default() };
         let mut seen = 0;
         for inside in 0.. {
@@ -201,6 +216,14 @@ impl Tile {
                 stretch.steps[stretch.within.count] = step;
                 stretch.within.push(number)?;
                 stretch.words = stretch.together;
+            } else if in_pieces && stretch.piece.is_none() {
+                if let Some(indices) = piece_of(step, indices, most, canonical.word_bytes()) {
+                    stretch.steps[stretch.within.count] = step;
+                    stretch.within.push(number)?;
+                    stretch.words = step * indices;
+                    stretch.piece = Some(Piece { axis: number, indices });
+                }
+                in_pieces = false;
             }
             if indices < axis.length {
                 break;
@@ -208,6 +231,15 @@ impl Tile {
         }
         Some(stretch)
     }
+}
+
+/// How long stretches may be.
+#[derive(Clone, Copy)]
+pub(super) enum Most {
+    /// As many words: what lies together for more is several of them.
+    Words(usize),
+    /// As many words of a [piece](Piece).
+    OfPiece(usize),
 }
 
 /// Axes by their numbers, at most as many as a number has digits.
@@ -250,6 +282,10 @@ pub(super) struct Stretches {
     pub aligned: usize,
     /// Bytes, up to a vector's, that each stretch starts on a multiple of.
     pub starts: usize,
+    /// If stretches are pieces of what lies together.
+    pub piece: Option<Piece>,
+    /// Words of the gap behind a stretch's last word, if there are gaps in it.
+    pub gap: usize,
 }
 
 impl Stretches {
@@ -259,9 +295,30 @@ impl Stretches {
         Some(self.steps[place])
     }
 
+    /// Indices of an axis of the tile that a stretch has.
+    pub fn has_within(&self, tile: &Tile, axis: usize) -> usize {
+        let piece = self.piece.filter(|piece| piece.axis == axis);
+        piece.map_or(tile.has(axis), |piece| piece.indices)
+    }
+
+    /// How many stretches an axis tells apart, and how many of its indices there are from one to the next.
+    pub fn has_apart(&self, tile: &Tile, axis: usize) -> (usize, usize) {
+        match self.piece {
+            Some(piece) if piece.axis == axis => {
+                (tile.has(axis).div_ceil(piece.indices), piece.indices)
+            }
+            _ => (tile.has(axis), 1),
+        }
+    }
+
+    /// How many differ in the last of the axes that tell them apart alone.
+    pub fn row(&self, tile: &Tile) -> usize {
+        self.apart.axes().last().map_or(1, |&axis| self.has_apart(tile, axis).0)
+    }
+
     /// Whether one may start or end inside 4 bytes, of words that are less.
     pub fn have_ends(&self, word: usize) -> bool {
-        self.starts < 4 || !(self.words * word).is_multiple_of(4)
+        self.starts < 4 || !((self.words - self.gap) * word).is_multiple_of(4)
     }
 
     /// The vectors that one has words in, at most.

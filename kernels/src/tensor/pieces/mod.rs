@@ -1,0 +1,98 @@
+//! Moves of words of 1 and 2 bytes in boxes whose stretches of the destination are very short, or long: in pieces of some hundred words.
+//!
+//! A box is held in shared memory as [`boxes`](super::boxes) hold it, and what loads it is the same. What differs is how it is stored. There a stretch of the
+//! destination is looked up for every unit that is stored of it, or has as many entries in a table as it has words.
+//!
+//! # Pieces
+//! What lies together in the destination for many words is stored in *pieces*, for all of which one table of a few hundred entries says where words are. The
+//! *targets* that are numbered are pieces. Those that differ in the last digit of their number alone are a *row*, each as far from the next as the others, on
+//! either side: a thread looks up once where the words of its unit are, and then takes steps.
+//!
+//! # Gaps
+//! Stretches of a few words with gaps behind them are stretches of more words with gaps in them: the table says where there is a gap
+//! ([`GAP`](kernel_abi::tensor::GAP)), and nothing is stored there. Words are stored one at a time then, by as many lanes as a piece has words.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `targets` | where a box's pieces are, and the words in them |
+//! | `store` | stores them |
+
+mod store;
+mod targets;
+
+use super::boxes::load::load;
+use super::boxes::place::Place;
+use super::boxes::tables::Tables;
+use super::tensor_entry;
+use crate::element::Element;
+use crate::launch::never_more_registers;
+use crate::opaque::opaque;
+use cuda_std::thread;
+use kernel_abi::tensor::Pieces;
+use store::store;
+use targets::Targets;
+
+/// Moves a block's boxes: as many further on each as there are blocks, so that neighbours are moved at about the same time.
+///
+/// # Safety
+/// The obligations of the entry points; `base` is the shared-memory address of the image and the tables behind it.
+#[inline(always)]
+unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Pieces, base: u32) {
+    let boxes = &params.boxes;
+    let from = |place: &Place| src.wrapping_add(place.from as usize) as u64;
+    // What is worked out again from the address need not be kept in registers meanwhile.
+    let tables = || Tables::of(boxes, opaque(base));
+    // SAFETY: the caller's obligations, and the barriers between what is stored to shared memory and what is loaded from there, and between
+    // that and what is stored next: the stretches of the next box are told after all have loaded those of this one.
+    unsafe {
+        tables().fill_sources::<E>(boxes);
+        targets::fill::<E>(tables(), params, base);
+        thread::sync_threads();
+        let tell = |turn: u32| {
+            let place = tables().place(turn);
+            tables().tell_stretches::<E>(src as u64, from(&place), boxes, opaque(base), &place)
+        };
+        tell(0);
+        let mut turn = 0;
+        loop {
+            thread::sync_threads();
+            {
+                let (tables, place) = (tables(), tables().place(turn));
+                if boxes.fetch != 0 {
+                    Targets::of(src, dst, params, tables, &place).fetch();
+                }
+                load::<E>(src as u64, boxes, tables, &place);
+            }
+            thread::sync_threads();
+            let number = thread::block_idx_x() + (turn + 1) * thread::grid_dim_x();
+            let is_last = number >= boxes.boxes as u32;
+            if !is_last {
+                tell(turn + 1);
+            }
+            let (tables, place) = (tables(), tables().place(turn));
+            store(params, &Targets::of(src, dst, params, tables, &place));
+            if is_last {
+                return;
+            }
+            turn += 1;
+        }
+    }
+}
+
+/// Defines one entry point.
+macro_rules! pieces {
+    ($name:ident: $element:ty) => {
+        tensor_entry! {
+            "Moves boxes, held as they lie in the source and gathered piece by piece.",
+            PIECES: Pieces, $name: $element, |src, dst, params| {
+                never_more_registers::<64>();
+                let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
+                let base = crate::tile::shared_address(memory);
+                move_boxes::<$element>(src, dst, &params, base)
+            }
+        }
+    };
+}
+
+pieces!(pieces_b1: u8);
+pieces!(pieces_b2: u16);

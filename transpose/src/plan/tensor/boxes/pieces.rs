@@ -1,0 +1,249 @@
+//! Boxes of narrow words that are stored in pieces: what a piece is, who stores what of them, and what their kernel is told.
+
+use super::super::canonical::{Axis, Canonical};
+use super::super::cuts::Gapped;
+use super::super::sectors::SECTOR;
+use super::share::{LOOKED_UP, Share, UNEVEN};
+use super::tile::{Most, Stretches, Tile};
+use crate::divide::{gcd, packed_divisor};
+use crate::plan::problem::VECTOR;
+use kernel_abi::tensor::{BOX_THREADS, Boxes, Digit, Digits, Pieces};
+
+/// The words that a piece has at most: entries of a table, which all pieces of a box share.
+const MOST: usize = 512;
+
+/// Bytes that a lane stores at a time.
+const UNIT: usize = 4;
+
+/// The slowest axis of a stretch that is in pieces, and how many of its indices a piece has.
+#[derive(Clone, Copy)]
+pub(super) struct Piece {
+    pub axis: usize,
+    pub indices: usize,
+}
+
+/// The indices of an axis of so many, `stride` words apart, that a piece of at most `most` words has: about as many as the other pieces, and
+/// whole sectors or at least units of 4 bytes if that can be. `None` if it would be all or less than one.
+pub(super) fn piece_of(stride: usize, all: usize, most: usize, word: usize) -> Option<usize> {
+    let most = most / stride;
+    if most == 0 || most >= all {
+        return None;
+    }
+    let fair = all.div_ceil(all.div_ceil(most));
+    let bytes = stride * word;
+    let whole = [SECTOR, 8, UNIT].into_iter().find_map(|unit| {
+        let indices = fair.next_multiple_of(unit / gcd(unit, bytes));
+        (indices <= most).then_some(indices)
+    });
+    let indices = whole.unwrap_or(fair);
+    (indices < all).then_some(indices)
+}
+
+/// Whether a box's stretches of the destination are stored as pieces: those of other boxes neither are pieces nor have gaps in them.
+pub(super) fn are_pieces(dst: &Stretches) -> bool {
+    dst.piece.is_some() || dst.gap > 0
+}
+
+/// The destination's stretches of a box in pieces, those that take the least time to store, in runs of a word; `None` if there are no such.
+pub(super) fn targets(canonical: &Canonical, tile: &Tile) -> Option<(Stretches, usize)> {
+    if canonical.word_bytes() >= UNIT {
+        return None;
+    }
+    let [_, to] = &canonical.sides;
+    let stretches = |gaps| tile.stretches(canonical, to, gaps, Most::OfPiece(MOST));
+    let all = [Gapped::No, Gapped::Little].into_iter().filter_map(stretches);
+    let all = all.filter(|dst| are_pieces(dst) && is_full(tile, dst));
+    let cost = |dst: &Stretches| {
+        let Share { issued, joints, ends, .. } = share(canonical, tile, dst);
+        let price = Price::of(canonical.word_bytes());
+        issued + joints * price.joint + ends * price.end + (dst.count + dst.words) as f64
+    };
+    all.min_by(|a, b| cost(a).total_cmp(&cost(b))).map(|dst| (dst, 1))
+}
+
+/// Whether gaps are no more of a piece than words.
+fn is_full(tile: &Tile, dst: &Stretches) -> bool {
+    let words: usize = dst.within.axes().iter().map(|&axis| dst.has_within(tile, axis)).product();
+    2 * words >= dst.words
+}
+
+/// How pieces are shared out.
+pub(super) fn share(canonical: &Canonical, tile: &Tile, dst: &Stretches) -> Share {
+    let word = canonical.word_bytes();
+    let price = Price::of(word);
+    if dst.gap > 0 {
+        return singly(canonical, tile, dst);
+    }
+    // So many lanes at least that what the others of a warp need of a place lies beside it in a bank.
+    let least = if word == 1 { 3 } else { 4 };
+    let units = (dst.words * word).div_ceil(UNIT);
+    let most = units.next_power_of_two().trailing_zeros().min(BOX_THREADS.trailing_zeros());
+    let ends = if dst.have_ends(word) { dst.count as f64 } else { 0.0 };
+    let all = (least.min(most)..=most).map(|lanes| {
+        let rounds = units.div_ceil(1 << lanes);
+        let joints = (dst.count * (rounds - 1)) as f64;
+        let every = BOX_THREADS as usize >> lanes;
+        let (issued, at_a_time) = issued(canonical, tile, dst, rounds, every, UNIT);
+        Share { lanes, singly: false, issued, joints, ends, at_a_time }
+    });
+    let cost = |share: &Share| share.issued + share.joints * price.joint + share.ends * price.end;
+    all.chain([singly(canonical, tile, dst)])
+        .min_by(|a, b| cost(a).total_cmp(&cost(b)))
+        .expect("there is one at least")
+}
+
+/// That in which each lane stores a word at a time.
+fn singly(canonical: &Canonical, tile: &Tile, dst: &Stretches) -> Share {
+    let word = canonical.word_bytes();
+    let price = Price::of(word);
+    let lanes = lanes_of_words(dst);
+    let (every, rounds) = (BOX_THREADS as usize / lanes, dst.words.div_ceil(lanes));
+    let (issued, at_a_time) = issued(canonical, tile, dst, rounds, every, word);
+    let split = if dst.starts < VECTOR { (dst.words * word / SECTOR) as f64 } else { 0.0 };
+    let issued = issued + dst.count as f64 * (price.stretch + price.split * split);
+    let lanes = lanes.ilog2().min(5);
+    Share { lanes, singly: true, issued, joints: 0.0, ends: 0.0, at_a_time }
+}
+
+/// How many lanes store a piece where each stores a word at a time: as many as leave few idle.
+fn lanes_of_words(dst: &Stretches) -> usize {
+    dst.words.div_ceil(dst.words.div_ceil(BOX_THREADS as usize))
+}
+
+/// Instructions that warps issue to store units of `unit` bytes in so many rounds where `every` pieces are stored at a time, near those
+/// of the machine code, as if all warps issued as many as the one that has the most; and how many of those pieces are of a row, and of how many rows.
+fn issued(
+    canonical: &Canonical,
+    tile: &Tile,
+    dst: &Stretches,
+    rounds: usize,
+    every: usize,
+    unit: usize,
+) -> (f64, [usize; 2]) {
+    let word = canonical.word_bytes();
+    let price = Price::of(word);
+    let each = if unit > word { price.unit } else { price.word };
+    let cols = dst.row(tile);
+    let rows = dst.count / cols;
+    let step = dst.apart.axes().last().map_or(0, |&axis| {
+        canonical.axes()[axis].dst as usize * dst.has_apart(tile, axis).1 * word
+    });
+    let rounds = rounds as f64;
+    let shared_out = |along: usize| {
+        let down = every / along;
+        let (of_row, rows) = (cols.div_ceil(along) as f64, rows.div_ceil(down) as f64);
+        // A thread's pieces start alike on a unit: it looks up places once for all of them.
+        let issued = match (step * along).is_multiple_of(unit) {
+            true => rows * (2.0 * UNEVEN + rounds * (LOOKED_UP + of_row * each)),
+            false => rows * of_row * rounds * (LOOKED_UP + each + UNEVEN),
+        };
+        (issued * (BOX_THREADS / 32) as f64, [along, down])
+    };
+    let all = (0..=every.ilog2()).map(|log| shared_out(every >> log));
+    all.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_else(|| shared_out(every))
+}
+
+/// Instructions that take as long as what is stored, near the least squares of the relative errors over boxes of random moves that an H200 timed.
+struct Price {
+    /// A unit.
+    unit: f64,
+    /// A word by itself.
+    word: f64,
+    /// A piece that starts or ends inside a unit.
+    end: f64,
+    /// A sector that is stored in two parts.
+    joint: f64,
+    /// The same where words are stored by themselves, by warps that have parts of two sectors.
+    split: f64,
+    /// A piece where words are stored by themselves.
+    stretch: f64,
+}
+
+impl Price {
+    const fn of(word: usize) -> Self {
+        match word {
+            1 => Price { unit: 16.0, word: 4.0, end: 18.0, joint: 10.0, split: 5.0, stretch: 4.0 },
+            _ => Price { unit: 12.0, word: 7.0, end: 13.0, joint: 17.0, split: 2.0, stretch: 0.0 },
+        }
+    }
+}
+
+/// What the kernel is told of boxes whose parameters are these, but for what pieces change of them. `parts` are the axes that boxes have parts of.
+pub(super) fn params_of_pieces(
+    canonical: &Canonical,
+    tile: &Tile,
+    dst: &Stretches,
+    share: &Share,
+    parts: &[usize],
+    mut boxes: Boxes,
+) -> Option<Pieces> {
+    let apart = dst.apart.axes();
+    let axis_of = |number: usize| -> &Axis { &canonical.axes()[number] };
+    // What lies together goes on to where its slowest axis would have another index.
+    let slowest = *dst.within.axes().last()?;
+    let is_in_part = parts.contains(&slowest);
+    let indices = if is_in_part { 1 } else { tile.has(slowest) };
+    let words = &mut boxes.target_words;
+    words.each = (dst.step(slowest)? * indices) as u64;
+    for (digit, &number) in words.digits.iter_mut().zip(dst.within.axes()) {
+        let has = dst.has_within(tile, number);
+        *digit = match dst.gap {
+            0 => Digit { divisor: packed_divisor(has), ..*digit },
+            _ => {
+                Digit { divisor: packed_divisor(dst.step(number)?), outside: has as u64, ..*digit }
+            }
+        };
+    }
+    for (digit, &number) in boxes.targets.digits.iter_mut().zip(apart) {
+        let (has, each) = dst.has_apart(tile, number);
+        *digit = Digit {
+            divisor: packed_divisor(has),
+            outside: (axis_of(number).dst * each as isize) as u64,
+            inside: digit.inside * each as u64,
+        };
+    }
+    // Boxes count the indices of the axis that they have parts of; the others are the kernel's.
+    let others = apart.iter().filter(|number| !parts.contains(number));
+    let each = others.map(|&number| dst.has_apart(tile, number).0 as u64).product();
+    boxes.targets.each = 1;
+    let (pieces, per, before) = dst.piece.map_or((1, 1, 1), |piece| {
+        let ahead = apart.iter().take_while(|&&number| number != piece.axis);
+        let before = ahead.map(|&number| tile.has(number)).product();
+        let per = if parts.contains(&piece.axis) { piece.indices } else { 1 };
+        (dst.has_apart(tile, piece.axis).0, per, before)
+    });
+    let Digits { digits, count, .. } = &boxes.targets;
+    let last = digits[(*count).max(1) as usize - 1];
+    let lanes = if share.singly { lanes_of_words(dst) } else { 1 << share.lanes };
+    Some(Pieces {
+        piece: dst.words as u64,
+        pieces: packed_divisor(pieces),
+        before: packed_divisor(before),
+        each,
+        per: packed_divisor(per),
+        rows: packed_divisor(dst.count / dst.row(tile)),
+        outside: last.outside,
+        inside: last.inside,
+        along: packed_divisor(share.at_a_time[0]),
+        down: share.at_a_time[1] as u64,
+        lanes: packed_divisor(lanes),
+        gapped: dst.gap as u64,
+        boxes,
+    })
+}
+
+/// What a launch of their kernel moves at a time.
+pub(super) fn describe_pieces(pieces: &Pieces) -> String {
+    let Pieces { boxes, piece, along, lanes, gapped, .. } = pieces;
+    let Boxes { boxes, rows, cols, fetch, singly, .. } = boxes;
+    let gaps = if *gapped == 0 { "" } else { " with gaps" };
+    let shared = match singly {
+        0 => format!("{} lanes each", *lanes as u32),
+        _ => format!("word by word by {} lanes", *lanes as u32),
+    };
+    let fetched = if *fetch == 0 { "" } else { ", ends fetched" };
+    let along = *along as u32;
+    format!(
+        "{boxes} boxes of {rows} stretches, to {cols} pieces of {piece} words{gaps}, {along} of a row at a time, {shared}{fetched}"
+    )
+}
