@@ -17,6 +17,7 @@ on_both_devices! {
     short_rows_with_gaps,
     tiles_that_overlap,
     pieces_of_narrow_words,
+    tiles_stored_by_four_bytes,
     long_axes,
     blocks_of_several_boxes,
     steps_and_mirrors,
@@ -338,6 +339,22 @@ fn pieces_of_narrow_words(device: &Device) {
         (ways(device, &src, &tight), ways(device, &src, &loose(src.shape(), 1, 0)));
     assert!(tight.contains(" pieces of "), "{tight}");
     assert!(loose.contains(" with gaps"), "{loose}");
+}
+
+/// Narrow words whose columns start on 4 bytes in the destination, and not on 16: tiles are stored by 4 bytes. The last tile has fewer rows, or fewer
+/// columns.
+fn tiles_stored_by_four_bytes(device: &Device) {
+    fn check_units<T: Element>(device: &Device, of_four: usize) {
+        for (rows, cols, slack, offset) in [(49, 131, 0, 0), (25, 259, 3, 1), (181, 35, 1, 0)] {
+            let src = loose(&[2, rows * of_four, cols], 5, 1).permute_axes(&[0, 2, 1]).unwrap();
+            let dst = loose(src.shape(), slack * of_four, offset * of_four);
+            check::<T>(device, &src, &dst);
+            let ways = ways_of(device, size_of::<T>(), &src, &dst);
+            assert!(ways.contains("stored by units"), "{ways}");
+        }
+    }
+    check_units::<u8>(device, 4);
+    check_units::<u16>(device, 2);
 }
 
 /// All plans for such a move of bytes, in words.

@@ -115,6 +115,8 @@ params! {
         early: u64,
         /// Words of the source from the first of those rows to the first of the tile's own.
         early_from: u64,
+        /// How many lanes store a column 4 bytes at a time, as a packed divisor, if words are narrow and all columns start and end on 4 bytes; else 0.
+        units: u64,
     }
 }
 

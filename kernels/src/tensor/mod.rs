@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `words` | any move: a word a thread at a time, in the destination's order |
 //! | `tiles` | moves whose fastest axis changes: through a transposed tile, as `micro` of `fast` does |
+//! | `tile_units` | stores tiles of narrow words that start on 4 bytes |
 //! | `boxes` | moves of elements of several words, and along short axes: gathered from a box in shared memory |
 //! | `pieces` | moves of narrow words that `boxes` would store in stretches of a few words, or in very long ones |
 //! | `vector` | vectors out of single words |
@@ -16,6 +17,7 @@ pub mod boxes;
 pub mod on_the_way;
 #[cfg(feature = "tensor")]
 pub mod pieces;
+pub mod tile_units;
 pub mod tiles;
 pub mod vector;
 #[cfg(feature = "tensor")]

@@ -27,6 +27,7 @@
 use super::axes::{divide, elsewhere, steps, unrolled};
 use super::on_the_way::{AsTheyAre, Flipped, OnTheWay};
 use super::tensor_entry;
+use super::tile_units::store_units;
 use super::vector::Word;
 use crate::element::{Element, B16};
 use crate::global::{fetch_ends, load_vector, store_vector};
@@ -228,6 +229,8 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
         thread::sync_threads();
         if size_of::<E>() == VECTOR as usize || params.lanes == 0 {
             store_vectors(dst, params, offsets, tile, place);
+        } else if size_of::<E>() < 4 && params.units != 0 {
+            store_units(dst, params, offsets, tile, place);
         } else {
             store_words(dst, params, offsets, tile, place);
         }

@@ -28,6 +28,10 @@ pub(super) struct Tally {
     pub asked_again: f64,
     /// Words that are stored one by one, and columns of them.
     pub stored: [f64; 2],
+    /// Narrow words that are stored by 4 bytes.
+    pub in_units: f64,
+    /// Columns of narrow words that end inside a sector that another tile stores the rest of, where they are not stored one by one.
+    pub joints: f64,
 }
 
 /// What moving in boxes takes.
@@ -96,6 +100,10 @@ struct Weights {
     stored: [f64; 5],
     /// Of a column of such.
     stored_col: [f64; 5],
+    /// Of a narrow word that is stored with others, by 4 bytes. (By seven layouts of images.)
+    in_units: [f64; 5],
+    /// Of a column of narrow words that shares a sector with another tile's. (By four of the permutations of the literature.)
+    shared_sector: f64,
     /// Of a word of `words`.
     word: [f64; 5],
     /// Of a word of `words`, for each axis.
@@ -139,6 +147,8 @@ const WEIGHTS: Weights = Weights {
     asked_again: [0.0, 0.0, 0.8, 1.0, 0.0],
     stored: [0.9, 1.8, 0.6, 0.6, 0.0],
     stored_col: [128.0, 100.0, 42.0, 24.0, 0.0],
+    in_units: [0.5, 1.0, 0.0, 0.0, 0.0],
+    shared_sector: 70.0,
     word: [2.7, 3.7, 6.8, 15.0, 30.0],
     axis: [1.75, 1.25, 0.7, 0.1, 0.3],
     beside: [0.4, 1.2, 1.6, 2.0, 2.4],
@@ -177,8 +187,10 @@ fn of_width(word: Width) -> usize {
 
 /// What moving in tiles costs.
 pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
-    let vectors = tally.loaded + tally.stored[0] == 0.0;
-    cost_of_part(word, tally, vectors).max(tally.moved)
+    let Tally { moved, loaded, stored: [stored, _], in_units, joints, .. } = tally;
+    let vectors = loaded + stored + in_units == 0.0;
+    let joined = if *stored == 0.0 { joints * WEIGHTS.shared_sector } else { 0.0 };
+    cost_of_part(word, tally, vectors).max(*moved) + joined
 }
 
 /// What a part of what moving in tiles takes costs, at least, where all is vectors or not.
@@ -194,6 +206,8 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
         loaded,
         asked_again,
         stored: [stored, stored_cols],
+        in_units,
+        joints: _,
     } = tally;
     if vectors {
         let [byte, line, tile] = by_vectors(word);
@@ -208,6 +222,7 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
         + asked_again * w.asked_again[k]
         + stored * w.stored[k]
         + stored_cols * w.stored_col[k]
+        + in_units * w.in_units[k]
 }
 
 /// What a tile of a warp costs at least, beside what it moves.

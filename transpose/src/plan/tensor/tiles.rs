@@ -166,8 +166,11 @@ impl<'a> Moved<'a> {
         let each_least = if early > 0 { each.min(once) } else { each };
         let all = words / cut.all as f64;
         let cols = all * cut.tiles as f64;
-        let stored = if *aligned < VECTOR { [words, cols] } else { [0.0; 2] };
-        let least = Tally { moved: all * each_least, cols, stored, ..Tally::default() };
+        let in_units = is_in_units(word.bytes(), placed);
+        let stored = if *aligned < VECTOR && !in_units { [words, cols] } else { [0.0; 2] };
+        let in_units = if in_units { words } else { 0.0 };
+        let moved = all * each_least;
+        let least = Tally { moved, cols, stored, in_units, ..Tally::default() };
         Self::of(word, placed, each, least)
     }
 
@@ -259,6 +262,7 @@ fn choice<'a>(
         row_sectors = sectors_of_one(rows.cut.all, rows.nearest, word, rows.aligned);
         col_sectors *= 1.0 + early.rows as f64 / rows.cut.words as f64 * LOADED_AGAIN;
     }
+    let in_units = is_in_units(word, rows);
     let tally = Tally {
         moved: each_row * col_sectors + each_col * row_sectors,
         blocks,
@@ -271,7 +275,12 @@ fn choice<'a>(
         } else {
             0.0
         },
-        stored: [singly(rows, words), singly(rows, all_cols)],
+        stored: match in_units {
+            true => [0.0; 2],
+            false => [singly(rows, words), singly(rows, all_cols)],
+        },
+        in_units: if in_units { words } else { 0.0 },
+        joints: joints(canonical, rows, cols, all_cols),
     };
     let cost = (gaps + cost_of_tiles(canonical.word, &tally)) * idle(blocks, facts);
     Some(Choice { rows, cols, early, cost })
@@ -386,6 +395,12 @@ fn launch_of(canonical: &Canonical, choice: &Choice, flips: Option<Mask>) -> Opt
         },
         fetch: Gaps::of(canonical).fetch_ends_of(rows.cut.words) as u64,
         early: early.rows as u64,
+        units: match is_in_units(canonical.word_bytes(), rows) {
+            true => {
+                packed_divisor((rows.cut.words * canonical.word_bytes() / UNIT).min(size.threads))
+            }
+            false => 0,
+        },
         early_from: (early.indices as isize * canonical.axes()[rows.cut.slowest()].src) as u64,
     };
     let block = Block { threads: size.threads as u32, shared: size.shared };
@@ -401,13 +416,17 @@ fn launch_of(canonical: &Canonical, choice: &Choice, flips: Option<Mask>) -> Opt
 pub(super) fn describe(launch: &Launch) -> Option<String> {
     let flipping = || params_of(&TILES_XOR, launch).map(|TilesXor { tiles, .. }| tiles);
     let tiles = params_of(&TILES, launch).or_else(flipping)?;
-    let Tiles { rows, cols, loading, lanes, fetch, early, .. } = tiles;
+    let Tiles { rows, cols, loading, lanes, fetch, early, units, .. } = tiles;
     let loaded = match loading {
         loading if loading == Loading::Vectors as u64 => "vectors",
         loading if loading == Loading::Slid as u64 => "slid vectors",
         _ => "words",
     };
-    let stored = if lanes == 0 { "vectors" } else { "words" };
+    let stored = match (lanes, units) {
+        (0, _) => "vectors",
+        (_, 0) => "words",
+        _ => "units of 4 bytes",
+    };
     let (rows, cols) = (rows.tile, cols.tile);
     let fetched = if fetch == 0 { "" } else { ", ends fetched" };
     let early = if early == 0 { String::new() } else { format!(", {early} early") };
@@ -440,6 +459,35 @@ fn loading(word: Width, aligned: usize) -> Loading {
         Width::B1 | Width::B2 => Loading::Slid,
         _ => Loading::Words,
     }
+}
+
+/// Bytes of narrow words that a lane stores at a time.
+const UNIT: usize = 4;
+
+/// Whether columns are of narrow words and all start and end on units, though not on vectors.
+fn is_in_units(word: usize, rows: &Placed) -> bool {
+    let [tile, all] = [rows.cut.words, rows.cut.all].map(|words| words * word);
+    let starts = word < UNIT && rows.aligned < VECTOR && rows.aligned.is_multiple_of(UNIT);
+    starts && tile.is_multiple_of(UNIT) && all.is_multiple_of(UNIT)
+}
+
+/// How many of `count` columns of narrow words end inside a sector that another tile goes on in.
+fn joints(canonical: &Canonical, rows: &Placed, cols: &Placed, count: f64) -> f64 {
+    let word = canonical.word_bytes();
+    if word >= UNIT {
+        return 0.0;
+    }
+    // Where what follows a column is most often another of the tile's.
+    let goes_on = |&&axis: &&usize| canonical.axes()[axis].dst == rows.cut.all as isize;
+    let count = match cols.cut.axes().iter().find(goes_on) {
+        Some(_) if rows.cut.tiles > 1 => count,
+        Some(&axis) if axis == cols.cut.slowest() => count / cols.cut.indices as f64,
+        Some(_) => return 0.0,
+        None => count,
+    };
+    let bytes = rows.cut.words * word;
+    let ends = rows.aligned.min(1 << bytes.trailing_zeros()).min(SECTOR);
+    count * (1.0 - ends as f64 / SECTOR as f64)
 }
 
 /// How many lanes store a column of so many words, as a power of two: as many as leave few idle. A lane stores 4 bytes at least, and columns may start
