@@ -173,7 +173,7 @@ const PIECES: Weights = Weights {
     box_gaps: [0.15, 0.25, 0.0, 0.0, 0.0],
     in_part: [3.0, 0.0, 0.0, 0.0, 0.0],
     box_: [8300.0, 7600.0, 0.0, 0.0, 0.0],
-    gather: [2.9, 3.5, 0.0, 0.0, 0.0],
+    gather: [2.9, 3.2, 0.0, 0.0, 0.0],
     end: [51.0, 45.0, 0.0, 0.0, 0.0],
     joint: [29.0, 59.0, 0.0, 0.0, 0.0],
     entry: [3.1, 1.8, 0.0, 0.0, 0.0],
@@ -344,15 +344,35 @@ pub(super) fn cost_of_gaps(canonical: &Canonical, is_fetched: bool) -> f64 {
 const TUPLE: f64 = 24.0;
 
 /// Rows beyond which `lines_b1` is slower.
-const LINES: f64 = 96.0;
+const LINES: f64 = 64.0;
+
+/// What kernels of few columns or rows of bytes reach where the matrices of a batch start anywhere, of what they reach where all start alike. (By eight
+/// random moves on an H200.)
+const OF_ODD_BATCHES: f64 = 0.6;
+
+/// That, or 1 where matrices start alike.
+fn of_odd_batches(canonical: &Canonical) -> f64 {
+    let apart = canonical.axes().get(2);
+    match apart.is_some_and(|axis| (axis.src | axis.dst) % 4 != 0) {
+        true => OF_ODD_BATCHES,
+        false => 1.0,
+    }
+}
+
+/// Columns beyond which `tall_b1` is slower.
+const TALL: f64 = 96.0;
 
 /// What the launches of a matrix's plan cost: as many threads as they have take their time, whether there is much for each to move or little.
 pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[Launch]) -> f64 {
     let efficiency = Efficiency::of(launches);
     let Efficiency { full, power, .. } = efficiency;
     let bytes = (canonical.words() * canonical.word_bytes()) as f64;
-    let rows = canonical.axes()[0].length;
-    let most = efficiency.most_of(canonical.run() * canonical.word_bytes(), rows);
+    let [rows, cols] = [0, 1].map(|axis| canonical.axes()[axis].length);
+    let alike = match efficiency.kernel {
+        "lines_b1" => of_odd_batches(canonical),
+        _ => 1.0,
+    };
+    let most = alike * efficiency.most_of(canonical.run() * canonical.word_bytes(), [rows, cols]);
     let filled = (of_thread(bytes, launches) / full).min(1.0);
     let cost = (fewest_sectors(canonical) / most).max(2.0 * bytes / (most * filled.powf(*power)));
     let blocks = launches.iter().map(|launch| threads(launch) / f64::from(launch.block[0]));
@@ -366,7 +386,8 @@ pub(super) fn if_poor(problem: &Problem, launches: &[Launch]) -> Option<f64> {
     const FAST: f64 = 0.9;
     let efficiency = Efficiency::of(launches);
     let of_thread = of_thread(problem.bytes() as f64, launches);
-    let is_slow = efficiency.most_of(problem.element_bytes, problem.src.rows) < FAST;
+    let is_slow =
+        efficiency.most_of(problem.element_bytes, [problem.src.rows, problem.src.cols]) < FAST;
     if of_thread < efficiency.full / 2.0 { Some(CLEARLY) } else { is_slow.then_some(0.9) }
 }
 
@@ -441,15 +462,16 @@ const EFFICIENCIES: [Efficiency; 34] = {
 };
 
 impl Efficiency {
-    /// The fraction of a copy's speed that it reaches at most of elements of so many bytes and so many rows. Of what a kernel is good for up to some
+    /// The fraction of a copy's speed that it reaches at most of elements of so many bytes and so many rows and columns. Of what a kernel is good for up to some
     /// number, more is slower by a power of how many times as much it is.
-    fn most_of(&self, element_bytes: usize, rows: usize) -> f64 {
+    fn most_of(&self, element_bytes: usize, [rows, cols]: [usize; 2]) -> f64 {
         let slower =
             |good: f64, number: usize, power: f64| (good / number as f64).min(1.0).powf(power);
         self.most
             * match self.kernel {
                 kernel if kernel.starts_with("tuples") => slower(TUPLE, element_bytes, 0.3),
-                "lines_b1" => slower(LINES, rows, 1.2),
+                "lines_b1" => slower(LINES, rows, 1.0),
+                "tall_b1" => slower(TALL, cols, 0.3),
                 _ => 1.0,
             }
     }

@@ -36,7 +36,8 @@ impl Share {
         let units = (dst.words * word).div_ceil(unit);
         let most = units.next_power_of_two().trailing_zeros().min(BOX_THREADS.trailing_zeros());
         let all = (least.min(most)..=most).map(|lanes| {
-            let each_run = (run > 1).then_some(if unit == 4 { BY_RUNS } else { BY_LONG_RUNS });
+            let of_long = BY_LONG_RUNS + SHARED * (WARP_OF_RUNS / (run * word) as f64).min(1.0);
+            let each_run = (run > 1).then_some(if unit == 4 { BY_RUNS } else { of_long });
             let issued = Self::issued(canonical, dst, units, lanes, each_run);
             // Runs are stored from sector to sector.
             let joints = if run > 1 { 0 } else { dst.count * (rounds(units, lanes) - 1) };
@@ -104,8 +105,12 @@ pub(super) fn unit(word: usize, run: usize) -> usize {
 }
 
 /// Instructions that store a unit of 4 bytes, or of 8, of runs.
-const BY_RUNS: f64 = 36.0;
+const BY_RUNS: f64 = 50.0;
 const BY_LONG_RUNS: f64 = 50.0;
+
+/// More of them where two runs share a unit of the warp's; and the bytes that a warp stores at a time.
+const SHARED: f64 = 14.0;
+const WARP_OF_RUNS: f64 = 256.0;
 
 /// Instructions that look up where the words of a unit are.
 pub(super) const LOOKED_UP: f64 = 18.0;
