@@ -167,7 +167,8 @@ impl Choice {
     fn share_out(&mut self, canonical: &Canonical, facts: &Facts) {
         let Choice { tile, dst, held, tally, .. } = self;
         held.share_out(canonical, tile, dst);
-        (tally.gathered, tally.joints) = (held.share.issued, held.share.joints);
+        tally.gathered = held.share.issued + held.share.shared;
+        tally.joints = held.share.joints;
         tally.ends = held.share.ends;
         (self.known, self.cost) = (Known::Shares, self.cost_of_tally(canonical, facts));
     }
@@ -175,7 +176,7 @@ impl Choice {
     /// Spreads its stretches over the banks.
     fn spread(&mut self, canonical: &Canonical, facts: &Facts) {
         let Choice { tile, src, dst, held, tally, .. } = self;
-        tally.gathered = held.spread(canonical, tile, [src, dst]);
+        tally.gathered = held.spread(canonical, tile, [src, dst]) + held.share.shared;
         tally.loaded = held.loaded(canonical.word_bytes(), src);
         let shared = shared_bytes(held, src, dst);
         tally.shared = shared as f64;

@@ -84,7 +84,7 @@ pub(super) fn share(canonical: &Canonical, tile: &Tile, dst: &Stretches) -> Shar
         let joints = (dst.count * (rounds - 1)) as f64;
         let every = BOX_THREADS as usize >> lanes;
         let (issued, at_a_time) = issued(canonical, tile, dst, rounds, every, UNIT);
-        Share { lanes, singly: false, issued, joints, ends, at_a_time }
+        Share { lanes, issued, joints, ends, at_a_time, ..Share::default() }
     });
     let cost = |share: &Share| share.issued + share.joints * price.joint + share.ends * price.end;
     all.chain([singly(canonical, tile, dst)])
@@ -102,7 +102,7 @@ fn singly(canonical: &Canonical, tile: &Tile, dst: &Stretches) -> Share {
     let split = if dst.starts < VECTOR { (dst.words * word / SECTOR) as f64 } else { 0.0 };
     let issued = issued + dst.count as f64 * (price.stretch + price.split * split);
     let lanes = lanes.ilog2().min(5);
-    Share { lanes, singly: true, issued, joints: 0.0, ends: 0.0, at_a_time }
+    Share { lanes, singly: true, issued, at_a_time, ..Share::default() }
 }
 
 /// How many lanes store a piece where each stores a word at a time: as many as leave few idle.

@@ -13,6 +13,8 @@ pub(super) struct Share {
     pub singly: bool,
     /// Instructions that warps issue to store all of them.
     pub issued: f64,
+    /// Instructions that take as long as what runs of a warp wait for each other.
+    pub shared: f64,
     /// How many times a stretch goes on where its lanes have stored all that they store at a time: most likely inside a sector, which is stored in two
     /// parts then.
     pub joints: f64,
@@ -36,14 +38,14 @@ impl Share {
         let units = (dst.words * word).div_ceil(unit);
         let most = units.next_power_of_two().trailing_zeros().min(BOX_THREADS.trailing_zeros());
         let all = (least.min(most)..=most).map(|lanes| {
-            let of_long = BY_LONG_RUNS + SHARED * (WARP_OF_RUNS / (run * word) as f64).min(1.0);
-            let each_run = (run > 1).then_some(if unit == 4 { BY_RUNS } else { of_long });
+            let each_run = (run > 1).then_some(if unit == 4 { BY_RUNS } else { BY_LONG_RUNS });
             let issued = Self::issued(canonical, dst, units, lanes, each_run);
             // Runs are stored from sector to sector.
             let joints = if run > 1 { 0 } else { dst.count * (rounds(units, lanes) - 1) };
             let ends = if dst.have_ends(word) { dst.count as f64 } else { 0.0 };
             let joints = joints as f64;
-            Share { lanes, singly: false, issued, joints, ends, at_a_time: [0; 2] }
+            let shared = each_run.map_or(0.0, |each| issued / each * shared(run * word));
+            Share { lanes, singly: false, issued, shared, joints, ends, at_a_time: [0; 2] }
         });
         let singly = (word < 4 && run == 1).then(|| Self::singly(dst));
         let cost = |share: &Share| share.issued + share.joints * JOINT + share.ends * END;
@@ -55,7 +57,7 @@ impl Share {
         let each = if dst.apart.count <= 1 { SINGLY } else { SINGLY + UNEVEN };
         let rounds = (dst.count * dst.words).div_ceil(BOX_THREADS as usize) as f64;
         let issued = (rounds * each + BEGUN) * (BOX_THREADS / 32) as f64;
-        Share { lanes: 0, singly: true, issued, joints: 0.0, ends: 0.0, at_a_time: [0; 2] }
+        Share { singly: true, issued, ..Share::default() }
     }
 
     /// Instructions that warps issue to store a box's stretches of `units` units with 2 to the power of `lanes` lanes to each, near those of the
@@ -105,12 +107,16 @@ pub(super) fn unit(word: usize, run: usize) -> usize {
 }
 
 /// Instructions that store a unit of 4 bytes, or of 8, of runs.
-const BY_RUNS: f64 = 50.0;
+const BY_RUNS: f64 = 36.0;
 const BY_LONG_RUNS: f64 = 50.0;
 
-/// More of them where two runs share a unit of the warp's; and the bytes that a warp stores at a time.
-const SHARED: f64 = 14.0;
-const WARP_OF_RUNS: f64 = 256.0;
+/// Instructions that take as long as what a warp waits because a unit of it is of two runs of so many bytes, for each that it stores: most likely if they
+/// are shorter than what it stores at a time.
+fn shared(run: usize) -> f64 {
+    const MOST: f64 = 14.0;
+    const OF_WARP: f64 = 256.0;
+    MOST * (OF_WARP / run as f64).min(1.0)
+}
 
 /// Instructions that look up where the words of a unit are.
 pub(super) const LOOKED_UP: f64 = 18.0;
