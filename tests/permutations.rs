@@ -286,7 +286,8 @@ fn short_rows_with_gaps(device: &Device) {
     let src = TensorLayout::contiguous(&[3, 100_000], 1).unwrap().t();
     let plan =
         Plan::moving_for_layouts(1, &src, &loose(src.shape(), 1, 0), device.facts()).unwrap();
-    assert!(plan.to_string().contains("word by word, ends fetched"), "{plan}");
+    let plan = plan.to_string();
+    assert!(plan.contains("word by word") && plan.contains("ends fetched"), "{plan}");
 }
 
 /// Long rows of the destination that do not all start on a sector: tiles meet where sectors do.
