@@ -21,6 +21,7 @@ on_both_devices! {
     transposes_of_every_size,
     matrices_of_many_tiles,
     sums_of_every_layout,
+    sums_in_two_passes,
     onto_the_destination,
     random_layouts,
     pixels_of_few_channels,
@@ -252,7 +253,10 @@ fn matrices_of_many_tiles(device: &Device) {
     fn check<T: Real, U: Real>(device: &Device, [count, rows, cols]: [usize; 3], adds: bool) {
         let dst = contiguous(&[count, cols, rows]);
         let src = contiguous(&[count, rows, cols]).permute_axes(&[0, 2, 1]).unwrap();
-        let others = if adds { vec![Some(&dst), Some(&src)] } else { vec![None] };
+        // As the destination, with gaps that are no whole vectors.
+        let strides = [cols * (rows + 3) + 1, rows + 3, 1].map(|stride| stride as isize);
+        let gaps = TensorLayout::strided(&[count, cols, rows], &strides, 1, 8).unwrap();
+        let others = if adds { vec![Some(&dst), Some(&src), Some(&gaps)] } else { vec![None] };
         for other in others {
             check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, other);
         }
@@ -268,6 +272,9 @@ fn matrices_of_many_tiles(device: &Device) {
     check::<f64, f64>(device, [3, 66, 70], true);
     check::<f64, f32>(device, [1, 135, 131], true);
     check::<f64, f16>(device, [1, 132, 68], false);
+    // Rows that start on units, and not on two of them.
+    check::<f64, f32>(device, [1, 134, 66], true);
+    check::<f64, i16>(device, [2, 66, 70], false);
     check::<i32, f64>(device, [1, 131, 129], true);
 }
 
@@ -283,6 +290,35 @@ fn sums_of_every_layout(device: &Device) {
             check_layouts::<u8, f16>(device, [2.0, -0.5], src, &dst, Some(other));
         }
     }
+}
+
+/// Three axes, of which source, second operand and destination each have another order: in two passes where these give the same bits.
+fn sums_in_two_passes(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device, shape: [usize; 3], are_two: bool) {
+        let [a, b, c] = shape;
+        let src = contiguous(&[c, a, b]).permute_axes(&[1, 2, 0]).unwrap();
+        let other = contiguous(&[b, c, a]).permute_axes(&[2, 0, 1]).unwrap();
+        let dst = contiguous(&shape);
+        let mirrored = dst.slice(2, .., -1).unwrap();
+        check_layouts::<T, U>(device, [0.375, -1.75], &src, &mirrored, Some(&other));
+        check_layouts::<T, U>(device, [0.375, -1.75], &src, &dst, Some(&other));
+        let (x, y) = (zeros::<T>(device, &src), zeros::<U>(device, &other));
+        let mut z = zeros::<U>(device, &dst);
+        let scaling = Arithmetic::<U>::scaling(U::Factor::of(0.5));
+        let (x, y) = (x.window(&src).unwrap(), y.window(&other).unwrap());
+        let z = z.window_mut(&dst).unwrap();
+        let plan = ArithmeticPlan::adding(&scaling, x, U::Factor::of(2.0), y, z).unwrap();
+        assert_eq!(plan.kernel_names().len(), 1 + usize::from(are_two), "{plan}");
+    }
+    fn zeros<E: Real>(device: &Device, layout: &TensorLayout) -> DeviceTensor<E> {
+        DeviceTensor::zeroed(device, &[extent(layout)]).unwrap()
+    }
+    check::<f32, f32>(device, [40, 48, 36], true);
+    check::<u8, f32>(device, [48, 32, 64], true);
+    check::<f32, f64>(device, [24, 40, 32], true);
+    // The product would be rounded once more.
+    check::<f16, f16>(device, [40, 48, 36], false);
+    check::<f64, f32>(device, [24, 40, 32], false);
 }
 
 fn onto_the_destination(device: &Device) {
@@ -433,6 +469,8 @@ fn channels_of_their_own(device: &Device) {
         check::<u8, f16>(device, src, dst, axis);
         check::<f32, u8>(device, src, dst, axis);
         check::<i32, f64>(device, src, dst, axis);
+        check::<f64, f32>(device, src, dst, axis);
+        check::<f16, u8>(device, src, dst, axis);
     }
     for channels in [3, 4] {
         let (last, first) = (contiguous(&[2, 130, channels]), contiguous(&[2, channels, 130]));
@@ -442,8 +480,15 @@ fn channels_of_their_own(device: &Device) {
         check_types(device, &first, &first, 1);
         check_types(device, &last, &last, 0);
     }
-    let many = contiguous(&[3, 40, 36]);
-    check_types(device, &many.permute_axes(&[0, 2, 1]).unwrap(), &contiguous(&[3, 36, 40]), 1);
+    // Matrices: rows that start on vectors and anywhere, and an axis that is mirrored.
+    for shape @ [images, rows, cols] in [[3, 40, 36], [1, 128, 272], [2, 121, 131], [1, 64, 530]] {
+        let src = contiguous(&shape).permute_axes(&[0, 2, 1]).unwrap();
+        let dst = contiguous(&[images, cols, rows]);
+        for axis in 0..3 {
+            check_types(device, &src, &dst, axis);
+            check_types(device, &src, &dst.slice(axis, .., -1).unwrap(), axis);
+        }
+    }
     let image = DeviceTensor::from_host(device, &[4, 3], &[1u8; 12]).unwrap();
     let refused = image.view().normalized::<f32>(1, &[1.0; 2], &[0.0; 3]);
     assert!(matches!(refused, Err(Error::TensorLength { .. })), "{refused:?}");

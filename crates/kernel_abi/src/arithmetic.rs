@@ -193,9 +193,12 @@ params! {
         matrices: Batched,
         /// As of [`Micro`](crate::fast::Micro); 0 for [`COMPUTE_ROWS`].
         apart: u64,
-        /// Elements from a row of the second operand to the next, for [`COMPUTE_SUMS`]; 0 where it is laid out like the destination.
-        other_ld: u64,
-        /// Elements from one matrix of it to the next; likewise.
+        /// Bytes of the second operand, or of the table of channels, from what belongs to a row of the source to what belongs to the next. An operand that is no
+        /// source has an element's there.
+        other_rows: u64,
+        /// The same from column to column. Both sources of [`COMPUTE_SUMS`] have an element's there.
+        other_cols: u64,
+        /// The same from matrix to matrix.
         other_batch: u64,
     }
 
@@ -241,6 +244,11 @@ impl MatrixTile {
         MatrixTile { rows: 512, row_vectors: 4, block_rows: 4, micro_blocks: 1 }
     }
 
+    /// The tile of [`COMPUTE_SHORT`]: half as many rows.
+    pub const fn short() -> Self {
+        MatrixTile { rows: 64, row_vectors: 16, block_rows: 4, micro_blocks: 1 }
+    }
+
     /// Elements of a row.
     pub const fn cols(&self, width: Width) -> u32 {
         self.row_vectors * VECTOR / width.bytes() as u32
@@ -268,13 +276,14 @@ impl SpanTile {
     pub const fn of(width: Width) -> Self {
         match width {
             Width::B8 | Width::B16 => SpanTile { row_vectors: 32, rows: 64, block_rows: 2 },
+            Width::B4 => SpanTile { row_vectors: 32, rows: 64, block_rows: 4 },
             _ => SpanTile { row_vectors: 16, rows: 128, block_rows: 4 },
         }
     }
 
-    /// Rows of a span, of elements of so many bytes.
-    pub const fn span_rows(&self, dst_bytes: u64) -> u64 {
-        self.rows as u64 - SECTOR as u64 / dst_bytes
+    /// Rows of a span, where elements of so many bytes become such of so many.
+    pub const fn span_rows(&self, src_bytes: usize, dst_bytes: usize) -> u64 {
+        self.rows as u64 - (span_align(src_bytes, dst_bytes) / dst_bytes) as u64
     }
 
     /// Elements of a row.
@@ -288,6 +297,16 @@ impl SpanTile {
     }
 }
 
+/// Bytes that spans of [`COMPUTE_ROWS`] start on multiples of, in a destination of elements of so many bytes: a sector. Of wide elements' narrow results a span
+/// would be much shorter than what is loaded for it: there it is a part of one.
+pub const fn span_align(src_bytes: usize, dst_bytes: usize) -> usize {
+    match (src_bytes, dst_bytes) {
+        (4, 1) => 8,
+        (4, 2) => 16,
+        _ => SECTOR as usize,
+    }
+}
+
 /// The grid of [`COMPUTE_MICRO`] and [`COMPUTE_SUMS`].
 fn micro_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
     grid_of(&MatrixTile::of(width), params, width)
@@ -296,6 +315,11 @@ fn micro_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
 /// The grid of [`COMPUTE_NARROW`].
 fn narrow_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
     grid_of(&MatrixTile::narrow(), params, width)
+}
+
+/// The grid of [`COMPUTE_SHORT`].
+fn short_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
+    grid_of(&MatrixTile::short(), params, width)
 }
 
 /// A grid of such tiles: whole groups of the columns of tiles that take turns.
@@ -308,9 +332,9 @@ fn grid_of(tile: &MatrixTile, params: &ComputeMatrices, width: Width) -> [u64; 2
 /// The grid of [`COMPUTE_ROWS`].
 fn rows_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
     let (tile, Batched { rows, cols, .. }) = (SpanTile::of(width), params.matrices);
-    let bytes = params.operation.dst_bytes;
-    let early = SECTOR as u64 / bytes - 1;
-    [(rows + early).div_ceil(tile.span_rows(bytes)), cols.div_ceil(tile.cols(width) as u64)]
+    let [src, dst] = [width.bytes(), params.operation.dst_bytes as usize];
+    let early = (span_align(src, dst) / dst) as u64 - 1;
+    [(rows + early).div_ceil(tile.span_rows(src, dst)), cols.div_ceil(tile.cols(width) as u64)]
 }
 
 /// Threads of a block of [`COMPUTE_PIXELS`].
@@ -338,6 +362,16 @@ pub const fn unit(src_bytes: usize, dst_bytes: usize) -> usize {
     }
 }
 
+/// [Units](fn@unit) that a thread of [`COMPUTE_MICRO`] computes and stores together: rows of the destination start on as many.
+pub const fn units_together(src_bytes: usize, dst_bytes: usize) -> usize {
+    // Of narrower elements more would take registers that the kernel has not.
+    if src_bytes == 8 && dst_bytes < 8 {
+        2
+    } else {
+        1
+    }
+}
+
 table! { ARITHMETIC of Arithmetic:
     /// Any move that computes: in the destination's order, without a transposition.
     COMPUTE_UNITS = "compute_units" takes ComputeUnits {
@@ -358,6 +392,10 @@ table! { ARITHMETIC of Arithmetic:
     /// Moves of [`COMPUTE_MICRO`], of matrices of few columns: 64 channels behind each other.
     COMPUTE_NARROW = "compute_narrow" takes ComputeMatrices, in narrow_grid {
         1: exactly MatrixTile::narrow().block()
+    }
+    /// Moves of [`COMPUTE_MICRO`], of matrices of few rows: 64 planes of pixels.
+    COMPUTE_SHORT = "compute_short" takes ComputeMatrices, in short_grid {
+        1: exactly MatrixTile::short().block(), 2: exactly MatrixTile::short().block()
     }
     /// Matrices that are transposed and computed, whose rows start anywhere: the spans of [`ROWS`](crate::fast::ROWS).
     COMPUTE_ROWS = "compute_rows" takes ComputeMatrices, in rows_grid {

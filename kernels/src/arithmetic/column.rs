@@ -4,8 +4,10 @@
 //! and looks at the formats once for both.
 
 use super::memory::{get, load_part, load_shared_part, put, store_part};
+use super::operation::Channels;
 use super::pair::Pair;
 use crate::element::{Element, B16};
+use crate::opaque::opaque;
 use crate::slide::{slide, slide_u32};
 use crate::tensor::axes::unrolled;
 use kernel_abi::fast::VECTOR;
@@ -39,17 +41,17 @@ impl Units {
         self.first <= j as i32 && self.end > j as i32
     }
 
-    /// The elements of the second operand, so many bytes beside the destination's.
+    /// The elements of the second operand, the first of which is at `at`.
     ///
     /// # Safety
     /// The operand has these elements.
     #[inline(always)]
-    pub unsafe fn others<P: Pair, const K: usize>(&self, beside: u64) -> [B16; K] {
-        let at = self.at.wrapping_add(beside);
+    pub unsafe fn others<P: Pair, const K: usize>(&self, at: u64) -> [B16; K] {
+        let bytes = Self::elements::<P, K>() * P::DST;
         // SAFETY: the caller's obligations.
         let all = unsafe {
-            if self.are_whole::<P, K>() {
-                load_part(at, Self::elements::<P, K>() * P::DST)
+            if self.are_whole::<P, K>() && (at as usize).is_multiple_of(bytes) {
+                load_part(at, bytes)
             } else {
                 let mut words = [0u32; 4];
                 unrolled! { J in [0 1 2 3 4 5 6 7] of Self::elements::<P, K>() => {
@@ -88,6 +90,38 @@ impl Units {
                 } }
             }
         }
+    }
+}
+
+/// The channels of a unit's elements.
+pub struct Column {
+    /// The unit, or it and others beside it.
+    pub units: Units,
+    /// Elements of those before the unit's first.
+    pub before: usize,
+    /// The address of an element's pair.
+    pub pair: u64,
+    /// Elements from the first of all units to that one.
+    pub early: u32,
+    /// Bytes from an element's pair to the next one's.
+    pub step: u64,
+}
+
+impl Channels for Column {
+    const ARE_THERE: bool = true;
+
+    #[inline(always)]
+    fn pair_of(&self, j: usize, _: u64, _: usize) -> u64 {
+        // Of an element that there is not, the pair of the nearest that there is: the table ends there.
+        let element = ((self.before + j) as i32).max(self.units.first).min(self.units.end - 1);
+        // What LLVM would find for all elements before the loop over units, and keep.
+        let step = opaque(self.step as u32) as i32;
+        self.pair.wrapping_add((element - self.early as i32).wrapping_mul(step) as i64 as u64)
+    }
+
+    #[inline(always)]
+    fn are_one(&self) -> bool {
+        self.step == 0
     }
 }
 

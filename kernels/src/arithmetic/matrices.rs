@@ -6,10 +6,13 @@
 //!
 //! A third one, `compute_sums`, is for sums of matrices that both are transposed: it computes what it has loaded of both before that changes places.
 //!
-//! What a block adds to is fetched into the cache while it loads: it costs no registers, which would be blocks.
+//! What belongs to an element beside the source, of a second operand or of a table of channels, may lie in any distances: its address goes along with the
+//! destination's. Where there is nothing of that, the loops have no instruction for it: narrow elements leave time for 20 to 30 each.
+//!
+//! What a block of `compute_rows` adds to is fetched into the cache while it loads: it costs no registers, which would be blocks.
 
 use super::arithmetic_entry;
-use super::column::{aligned, slid, Units};
+use super::column::{aligned, slid, Column, Units};
 use super::memory::arrived;
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair, Sizes};
@@ -20,18 +23,22 @@ use crate::launch::at_most_registers;
 use crate::matrices::Matrices;
 use crate::tensor::axes::unrolled;
 use cuda_std::thread;
-use kernel_abi::arithmetic::{flags, ComputeMatrices, MatrixTile, SpanTile};
+use kernel_abi::arithmetic::{
+    flags, span_align, units_together, ComputeMatrices, MatrixTile, Operation, SpanTile,
+};
 use kernel_abi::Width;
 
-/// The matrices of a block's number in the batch: where they start, and the second operand beside the destination.
+/// The matrices of a block's number in the batch: where they start, and what belongs to their elements of the second operand, or of the table of channels.
 struct Pieces<E> {
     /// The source, and the shape. The destination is the other one's.
     matrices: Matrices<E>,
     dst: u64,
-    /// Bytes from the destination to the second operand.
-    beside: u64,
     /// Bytes from a row of the destination to the next.
     stride: u64,
+    /// The address of what belongs to the first element.
+    second: u64,
+    /// Bytes from the destination to a second operand that lies as it does.
+    beside: u64,
 }
 
 impl<E: Element> Pieces<E> {
@@ -48,9 +55,17 @@ impl<E: Element> Pieces<E> {
         Pieces {
             matrices: Matrices { src, dst: core::ptr::null_mut(), rows, cols, src_ld, dst_ld },
             dst: (dst as u64).wrapping_add(behind),
-            beside: params.operation.other.wrapping_sub(dst as u64),
             stride: dst_ld * bytes,
+            second: params.operation.other.wrapping_add(number.wrapping_mul(params.other_batch)),
+            beside: params.operation.other.wrapping_sub(dst as u64),
         }
+    }
+
+    /// The address of what belongs to the element of a row and column of the source; the row may lie before the first.
+    #[inline(always)]
+    fn second_of(&self, params: &ComputeMatrices, row: i64, col: u64) -> u64 {
+        let of_rows = params.other_rows.wrapping_mul(row as u64);
+        self.second.wrapping_add(of_rows).wrapping_add(params.other_cols.wrapping_mul(col))
     }
 }
 
@@ -77,10 +92,25 @@ unsafe fn fetch(start: u64, stride: u64, cols: u32, log_sectors: u32, [low, high
         return;
     }
     while col < cols {
+        let row = start.wrapping_add((col as u64).wrapping_mul(stride));
         // SAFETY: the caller's obligations.
-        unsafe { fetch_sector(start.wrapping_add(col as u64 * stride).wrapping_add(byte as u64)) };
+        unsafe { fetch_sector(row.wrapping_add(byte as u64)) };
         col += step;
     }
+}
+
+/// What is computed, as the compiler knows it where there is nothing beside the source: what has to be looked at of a second operand and of channels takes no
+/// instructions there.
+#[inline(always)]
+fn operation_of<const SECOND: bool>(params: &ComputeMatrices) -> Operation {
+    let none = if SECOND { 0 } else { flags::OTHER | flags::CHANNELS };
+    Operation { flags: params.operation.flags & !none, ..params.operation }
+}
+
+/// Whether there is something beside the source.
+#[inline(always)]
+fn has_second(params: &ComputeMatrices) -> bool {
+    params.operation.flags & (flags::OTHER | flags::CHANNELS) != 0
 }
 
 /// Computes a transposed tile whose columns start on units, `K` of them together.
@@ -95,13 +125,14 @@ unsafe fn store_units<
     const COLS: u32,
     const THREADS: u32,
     const K: usize,
+    const SECOND: bool,
 >(
     params: &ComputeMatrices,
     pieces: &Pieces<E>,
     tile: micro::Tile<E, ROWS>,
     place: micro::Place,
 ) {
-    let operation = &params.operation;
+    let operation = &operation_of::<SECOND>(params);
     let has_other = operation.flags & flags::OTHER != 0;
     let elements = (K * P::UNIT) as u32;
     let units = ROWS / elements;
@@ -113,21 +144,41 @@ unsafe fn store_units<
     if end <= 0 {
         return;
     }
-    let before = (place.row + row as u64) * P::DST as u64;
-    let mut at = pieces.dst + (place.col + col as u64) * pieces.stride + before;
+    let (first_row, first_col) = (place.row + row as u64, place.col + col as u64);
+    let mut at = pieces.dst + first_col * pieces.stride + first_row * P::DST as u64;
+    // Elements of 8 bytes leave no registers for an operand that lies otherwise than the destination.
+    let is_beside = P::SRC >= 8;
+    let mut second = if SECOND && !is_beside {
+        pieces.second_of(params, first_row as i64, first_col)
+    } else {
+        0
+    };
     while col < cols {
         let units = Units { at, first: 0, end };
+        let other = if is_beside { at.wrapping_add(pieces.beside) } else { second };
         // SAFETY: elements of the destination's row, of the second operand's, and of the tile.
         unsafe {
-            let others =
-                if has_other { units.others::<P, K>(pieces.beside) } else { [B16::ANY; K] };
+            let others = if has_other { units.others::<P, K>(other) } else { [B16::ANY; K] };
             let address = |byte: u32| tile.address(byte / P::SRC as u32, col);
             let values = aligned::<P, K>(address, row * P::SRC as u32);
-            let results = P::compute::<true, K>(operation, values, others, &[NoChannels; K]);
+            let channels = |k: usize| {
+                let step = params.other_rows;
+                Column { units, before: k * P::UNIT, pair: second, early: 0, step }
+            };
+            // Two bytes make units of so many numbers that no registers are left for channels.
+            let results = if matches!(P::SRC, 1 | 4) {
+                let channels: [Column; K] = core::array::from_fn(channels);
+                P::compute::<true, K>(operation, values, others, &channels)
+            } else {
+                P::compute::<true, K>(operation, values, others, &[NoChannels; K])
+            };
             units.store::<P, K>(results);
         }
         col += step;
         at += step as u64 * pieces.stride;
+        if SECOND && !is_beside {
+            second = second.wrapping_add(params.other_cols.wrapping_mul(step as u64));
+        }
     }
 }
 
@@ -144,11 +195,12 @@ unsafe fn store<P: Pair, E: Element, const ROWS: u32, const COLS: u32, const THR
 ) {
     // SAFETY: the caller's obligations.
     unsafe {
-        // Of narrower elements more together would take registers that this kernel has not.
-        if together::<P>() == 2 && P::SRC == 8 {
-            store_units::<P, E, ROWS, COLS, THREADS, 2>(params, pieces, tile, place);
+        if has_second(params) {
+            store_units::<P, E, ROWS, COLS, THREADS, 1, true>(params, pieces, tile, place);
+        } else if units_together(P::SRC, P::DST) == 2 {
+            store_units::<P, E, ROWS, COLS, THREADS, 2, false>(params, pieces, tile, place);
         } else {
-            store_units::<P, E, ROWS, COLS, THREADS, 1>(params, pieces, tile, place);
+            store_units::<P, E, ROWS, COLS, THREADS, 1, false>(params, pieces, tile, place);
         }
     }
 }
@@ -156,6 +208,40 @@ unsafe fn store<P: Pair, E: Element, const ROWS: u32, const COLS: u32, const THR
 /// A transposed tile whose columns' spans start on sectors of the destination.
 type SpansOf<E, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, const GROUP: u32> =
     rows::Tile<E, ROW_VECTORS, ROWS, PITCH, GROUP>;
+
+/// Where the units of a thread are in the spans of a tile's columns, `K` of them side by side.
+#[derive(Clone, Copy)]
+struct Span<const K: usize> {
+    /// The row of the source that the first one has if the span starts on time.
+    row: i64,
+    /// Rows of the source from there to the first and to behind the last, as far as it matters.
+    first: i32,
+    end: i32,
+}
+
+impl<const K: usize> Span<K> {
+    /// How many elements early the span is where a column of the destination has its row 0 at `start`, and the units.
+    #[inline(always)]
+    fn units<P: Pair>(&self, start: u64) -> (u32, Units) {
+        let align = span_align(P::SRC, P::DST) as u32;
+        let early = (start as u32 % align) / P::DST as u32;
+        let row = self.row - early as i64;
+        let at = start.wrapping_add(row.wrapping_mul(P::DST as i64) as u64);
+        let (first, end) = (self.first + early as i32, self.end + early as i32);
+        (early, Units { at, first, end })
+    }
+
+    /// The elements of the second operand; `second` is the address of what belongs to a span that starts on time.
+    ///
+    /// # Safety
+    /// The operand has them.
+    #[inline(always)]
+    unsafe fn others<P: Pair>(&self, start: u64, second: u64) -> [B16; K] {
+        let (early, units) = self.units::<P>(start);
+        // SAFETY: the caller's obligations.
+        unsafe { units.others::<P, K>(second.wrapping_sub(early as u64 * P::DST as u64)) }
+    }
+}
 
 /// Computes the spans of a transposed tile's columns, `K` units of them together.
 ///
@@ -171,14 +257,15 @@ unsafe fn store_span_units<
     const GROUP: u32,
     const THREADS: u32,
     const K: usize,
+    const SECOND: bool,
 >(
     params: &ComputeMatrices,
     pieces: &Pieces<E>,
     tile: SpansOf<E, ROW_VECTORS, ROWS, PITCH, GROUP>,
 ) {
-    let operation = &params.operation;
+    let operation = &operation_of::<SECOND>(params);
     let has_other = operation.flags & flags::OTHER != 0;
-    let of_sector = SECTOR / P::DST as u32;
+    let of_sector = (span_align(P::SRC, P::DST) / P::DST) as u32;
     let elements = (K * P::UNIT) as u32;
     let units = (ROWS - of_sector) / elements;
     let step = THREADS / units;
@@ -191,25 +278,40 @@ unsafe fn store_span_units<
     // Of a span that starts on time: its row of the tile, and of the source.
     let on_time = of_sector - 1 + number * elements;
     let row = tile.row + on_time as i64;
-    // How many rows there are from there on and before, as far as it matters.
-    let near = |rows: i64| rows.clamp(-64, 64) as i32;
+    // How many rows there are from there on and before, as far as it matters: a tile's.
+    let near = |rows: i64| rows.clamp(-256, 256) as i32;
     let (first, end) = (near(-row), near(pieces.matrices.rows as i64 - row));
-    let mut start = pieces.dst + (tile.col + col as u64) * pieces.stride;
+    let span = Span::<K> { row, first, end };
+    let first_col = tile.col + col as u64;
+    let mut start = pieces.dst + first_col * pieces.stride;
+    let mut second = if SECOND { pieces.second_of(params, row, first_col) } else { 0 };
+    let second_step = || params.other_cols.wrapping_mul(step as u64);
     while col < cols {
-        let early = (start as u32 % SECTOR) / P::DST as u32;
-        let at = start.wrapping_add((row - early as i64).wrapping_mul(P::DST as i64) as u64);
-        let units = Units { at, first: first + early as i32, end: end + early as i32 };
-        // SAFETY: elements of the destination's row, of the second operand's, and of the tile.
+        let (early, units) = span.units::<P>(start);
+        // SAFETY: elements of the second operand.
+        let others =
+            if has_other { unsafe { span.others::<P>(start, second) } } else { [B16::ANY; K] };
+        // SAFETY: elements of the destination's row, and of the tile.
         unsafe {
-            let others =
-                if has_other { units.others::<P, K>(pieces.beside) } else { [B16::ANY; K] };
             let byte = (on_time - early) * P::SRC as u32;
             let values = slid::<P, E, K>(|byte| tile.transposed.address(col, byte), byte);
-            let results = P::compute::<true, K>(operation, values, others, &[NoChannels; K]);
+            let channels = |k: usize| {
+                let step = params.other_rows;
+                Column { units, before: k * P::UNIT, pair: second, early, step }
+            };
+            let results = if P::SRC < 8 {
+                let channels: [Column; K] = core::array::from_fn(channels);
+                P::compute::<true, K>(operation, values, others, &channels)
+            } else {
+                P::compute::<true, K>(operation, values, others, &[NoChannels; K])
+            };
             units.store::<P, K>(results);
         }
         col += step;
         start += step as u64 * pieces.stride;
+        if SECOND {
+            second = second.wrapping_add(second_step());
+        }
     }
 }
 
@@ -233,14 +335,19 @@ unsafe fn store_spans<
 ) {
     // SAFETY: the caller's obligations.
     unsafe {
-        if together::<P>() == 2 {
-            store_span_units::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP, THREADS, 2>(
-                params, pieces, tile,
-            );
-        } else {
-            store_span_units::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP, THREADS, 1>(
-                params, pieces, tile,
-            );
+        macro_rules! store {
+            ($k:literal, $second:literal) => {
+                store_span_units::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP, THREADS, $k, $second>(
+                    params, pieces, tile,
+                )
+            };
+        }
+        match (together::<P>(), has_second(params)) {
+            (2, false) => store!(2, false),
+            // Elements of 8 bytes leave no registers for two.
+            (2, true) if P::SRC < 8 => store!(2, true),
+            (_, false) => store!(1, false),
+            (_, true) => store!(1, true),
         }
     }
 }
@@ -262,14 +369,6 @@ macro_rules! compute_micro {
                 let pieces = Pieces::of_block(src, dst, &params);
                 let shape = [TILE.rows, COLS];
                 let Some(place) = micro::Place::of_block(&pieces.matrices, params.apart as u32, shape) else { return };
-                if params.operation.flags & flags::OTHER != 0 {
-                    let bytes = params.operation.dst_bytes;
-                    let start = pieces.dst + place.col * pieces.stride + place.row * bytes;
-                    let start = start.wrapping_add(pieces.beside);
-                    let log_sectors = (TILE.rows * bytes as u32 / SECTOR).trailing_zeros();
-                    let end = place.rows.min(TILE.rows) * bytes as u32;
-                    fetch(start, pieces.stride, place.cols.min(COLS), log_sectors, [0, end as i32]);
-                }
                 micro::load::<$element, { TILE.row_vectors }, { TILE.rows }, BLOCKS, R>(&pieces.matrices, tile, place);
                 thread::sync_threads();
                 for_sizes!($bytes matrices, params, store(&params, &pieces, tile, place), [$element, { TILE.rows }, COLS, THREADS])
@@ -284,6 +383,8 @@ compute_micro!(COMPUTE_MICRO compute_micro_b4: u32, MatrixTile::of(Width::B4), 4
 compute_micro!(COMPUTE_MICRO compute_micro_b8: u64, MatrixTile::of(Width::B8), 8, 32);
 compute_micro!(COMPUTE_MICRO compute_micro_b16: B16, MatrixTile::of(Width::B16), 16, 32);
 compute_micro!(COMPUTE_NARROW compute_narrow_b1: u8, MatrixTile::narrow(), 1, 40);
+compute_micro!(COMPUTE_SHORT compute_short_b1: u8, MatrixTile::short(), 1, 40);
+compute_micro!(COMPUTE_SHORT compute_short_b2: u16, MatrixTile::short(), 2, 40);
 
 /// Defines an entry point for matrices whose rows start anywhere.
 macro_rules! compute_rows {
@@ -300,18 +401,18 @@ macro_rules! compute_rows {
                 let bytes = cuda_std::shared_array![B16; ((TILE.row_vectors - 1) * TILE.rows) as usize];
                 let base = crate::tile::shared_address(bytes.cast());
                 let pieces = Pieces::of_block(src, dst, &params);
-                let of_sector = SECTOR / params.operation.dst_bytes as u32;
+                let dst_bytes = params.operation.dst_bytes as usize;
+                let of_sector = (span_align(size_of::<$element>(), dst_bytes) / dst_bytes) as u32;
                 let tile = SpansOf::<$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP>::new(thread::block_idx_x(), base, of_sector);
                 if params.operation.flags & flags::OTHER != 0 {
                     let bytes = params.operation.dst_bytes;
                     // From a sector's start, if the operand's lie as the destination's do.
                     let log_sectors = (TILE.rows * bytes as u32 / SECTOR).trailing_zeros();
                     let first = tile.row.wrapping_mul(bytes as i64);
-                    let start = pieces.dst + tile.col * pieces.stride;
-                    let start = start.wrapping_add(pieces.beside).wrapping_add(first as u64);
+                    let start = pieces.second_of(&params, tile.row, tile.col);
                     let near = |bytes: i64| bytes.clamp(-1 << 16, 1 << 16) as i32;
                     let end = near((pieces.matrices.rows * bytes) as i64 - first);
-                    fetch(start, pieces.stride, tile.cols(&pieces.matrices), log_sectors, [near(-first), end]);
+                    fetch(start, params.other_cols, tile.cols(&pieces.matrices), log_sectors, [near(-first), end]);
                 }
                 tile.load::<R>(&pieces.matrices);
                 for_sizes!($bytes matrices, params, store_spans(&params, &pieces, tile),
@@ -321,19 +422,17 @@ macro_rules! compute_rows {
     };
 }
 
-compute_rows!(COMPUTE_ROWS compute_rows_b1: u8, B1, 1, 56);
-compute_rows!(COMPUTE_ROWS compute_rows_b2: u16, B2, 2, 56);
-compute_rows!(COMPUTE_ROWS compute_rows_b4: u32, B4, 4, 56);
+compute_rows!(COMPUTE_ROWS compute_rows_b1: u8, B1, 1, 64);
+compute_rows!(COMPUTE_ROWS compute_rows_b2: u16, B2, 2, 64);
+compute_rows!(COMPUTE_ROWS compute_rows_b4: u32, B4, 4, 64);
 compute_rows!(COMPUTE_ROWS compute_rows_b8: u64, B8, 8, 40);
 
 /// The second operand as a source: the same shape, laid out like the source.
 #[inline(always)]
 fn second_source<E>(pieces: &Pieces<E>, params: &ComputeMatrices) -> Matrices<E> {
-    let number = thread::block_idx_z() as u64;
-    let start = params.operation.other as *const E;
-    let src = start.wrapping_add(number.wrapping_mul(params.other_batch) as usize);
     let Matrices { dst, rows, cols, dst_ld, .. } = pieces.matrices;
-    Matrices { src, dst, rows, cols, src_ld: params.other_ld, dst_ld }
+    let src = pieces.second as *const E;
+    Matrices { src, dst, rows, cols, src_ld: params.other_rows / size_of::<E>() as u64, dst_ld }
 }
 
 /// The results for micro-blocks of both operands.

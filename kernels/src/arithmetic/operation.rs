@@ -7,6 +7,7 @@ use super::formats::{decode, encode, for_numbers};
 use super::memory::load_part;
 use super::real::Real;
 use crate::element::B16;
+use crate::opaque::opaque;
 use crate::tensor::axes::unrolled;
 use kernel_abi::arithmetic::{flags, Operation};
 
@@ -15,11 +16,19 @@ pub trait Channels {
     /// Whether it does.
     const ARE_THERE: bool;
 
-    /// The channel of the `j`-th number.
-    fn of(&self, j: usize) -> u32;
+    /// The address of the factor and summand of the `j`-th number's channel, of a table of pairs of so many bytes.
+    fn pair_of(&self, j: usize, table: u64, bytes: usize) -> u64;
 
     /// Whether all are of one channel.
     fn are_one(&self) -> bool;
+}
+
+/// The address of a channel's pair.
+#[inline(always)]
+fn pair_of(channel: u32, table: u64, bytes: usize) -> u64 {
+    // Channels may be counted backwards, from the last one.
+    let before = (channel as i32 as i64).wrapping_mul(bytes as i64);
+    table.wrapping_add(before as u64)
 }
 
 /// There are no channels.
@@ -30,8 +39,8 @@ impl Channels for NoChannels {
     const ARE_THERE: bool = false;
 
     #[inline(always)]
-    fn of(&self, _: usize) -> u32 {
-        0
+    fn pair_of(&self, _: usize, table: u64, _: usize) -> u64 {
+        table
     }
 
     #[inline(always)]
@@ -52,8 +61,9 @@ impl Channels for Stepping {
     const ARE_THERE: bool = true;
 
     #[inline(always)]
-    fn of(&self, j: usize) -> u32 {
-        self.first + j as u32 * self.step
+    fn pair_of(&self, j: usize, table: u64, bytes: usize) -> u64 {
+        let step = opaque(self.step);
+        pair_of(self.first.wrapping_add((j as u32).wrapping_mul(step)), table, bytes)
     }
 
     #[inline(always)]
@@ -74,8 +84,8 @@ impl Channels for Each {
     const ARE_THERE: bool = true;
 
     #[inline(always)]
-    fn of(&self, j: usize) -> u32 {
-        self.channels[j]
+    fn pair_of(&self, j: usize, table: u64, bytes: usize) -> u64 {
+        pair_of(self.channels[j], table, bytes)
     }
 
     #[inline(always)]
@@ -135,12 +145,12 @@ fn in_numbers<
             }
         } }
     }
-    if has_channels(operation, channels) {
+    if !COMPLEX && has_channels(operation, channels) {
         unrolled! { V in [0 1 2 3] of K => {
             let load = |j: usize| {
-                let at = channels[V].of(j) as u64 * (2 * size_of::<F>()) as u64;
+                let bytes = 2 * size_of::<F>();
                 // SAFETY: a pair of the table, which nothing writes.
-                F::pair(unsafe { load_part(operation.other + at, 2 * size_of::<F>()) })
+                F::pair(unsafe { load_part(channels[V].pair_of(j, operation.other, bytes), bytes) })
             };
             let mut pair = load(0);
             unrolled! { J in [0 1 2 3 4 5 6 7] of N => {
@@ -150,17 +160,17 @@ fn in_numbers<
                 values[V][J] = values[V][J].times(pair[0]).plus(pair[1]);
             } }
         } }
-        return encode::<F, DST, N, K>(operation.dst as u32, values);
-    }
-    let alpha = [operation.alpha, operation.alpha_im];
-    let mut values = product::<F, N, K, COMPLEX>(flags, alpha, values);
-    if flags & flags::OTHER != 0 {
-        let others = decode::<F, DST, N, K>(operation.dst as u32, other);
-        let others =
-            product::<F, N, K, COMPLEX>(flags, [operation.beta, operation.beta_im], others);
-        for_numbers! { V of K, J of N => {
-            values[V][J] = values[V][J].plus(others[V][J]);
-        } }
+    } else {
+        let alpha = [operation.alpha, operation.alpha_im];
+        values = product::<F, N, K, COMPLEX>(flags, alpha, values);
+        if flags & flags::OTHER != 0 {
+            let others = decode::<F, DST, N, K>(operation.dst as u32, other);
+            let beta = [operation.beta, operation.beta_im];
+            let others = product::<F, N, K, COMPLEX>(flags, beta, others);
+            for_numbers! { V of K, J of N => {
+                values[V][J] = values[V][J].plus(others[V][J]);
+            } }
+        }
     }
     encode::<F, DST, N, K>(operation.dst as u32, values)
 }

@@ -50,6 +50,9 @@ impl<E: Element, const ROWS: u32> Tile<E, ROWS> {
     /// Bytes from one row of the transposed tile to the next.
     const PITCH: u32 = ROWS * size_of::<E>() as u32;
 
+    /// Vectors of a row that take turns.
+    const TURNS: u32 = if Self::PITCH < 8 * VECTOR { Self::PITCH / VECTOR } else { 8 };
+
     /// The tile at `base`, a multiple of 16.
     #[inline(always)]
     pub fn new(base: u32) -> Self {
@@ -61,7 +64,7 @@ impl<E: Element, const ROWS: u32> Tile<E, ROWS> {
     #[inline(always)]
     pub fn address(&self, row: u32, col: u32) -> u32 {
         let byte = row * size_of::<E>() as u32;
-        let vector = (byte / VECTOR) ^ (col / per_vector::<E>() % 8);
+        let vector = (byte / VECTOR) ^ (col / per_vector::<E>() % Self::TURNS);
         self.base + col * Self::PITCH + vector * VECTOR + byte % VECTOR
     }
 }

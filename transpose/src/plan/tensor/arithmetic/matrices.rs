@@ -8,8 +8,8 @@ use crate::launch::{Fields, Launch};
 use crate::plan::fast::Tuning;
 use crate::plan::problem::VECTOR;
 use kernel_abi::arithmetic::{
-    COMPUTE_MICRO, COMPUTE_NARROW, COMPUTE_ROWS, COMPUTE_SUMS, ComputeMatrices, MatrixTile,
-    Operation, SpanTile,
+    COMPUTE_MICRO, COMPUTE_NARROW, COMPUTE_ROWS, COMPUTE_SHORT, COMPUTE_SUMS, ComputeMatrices,
+    MatrixTile, Operation, SpanTile, units_together,
 };
 use kernel_abi::fast::Batched;
 use kernel_abi::{Kernel, Width};
@@ -17,19 +17,23 @@ use kernel_abi::{Kernel, Width};
 /// Tiles that are at least so full are preferred to those of `compute_tiles`, which are cut to the shape.
 const FULL: f64 = 0.625;
 
+/// The same of tiles of [`COMPUTE_SHORT`], of which more run together.
+const SHORT_FULL: f64 = 0.5;
+
 /// Blocks of `compute_rows` that a multiprocessor should run together.
 const ROWS_BLOCKS: u32 = 4;
 
 /// A way to move matrices, and how full its tiles are.
 pub(super) struct Way {
     full: f64,
+    enough: f64,
     pub part: Part,
 }
 
 impl Way {
     /// Whether the tiles are full enough.
     pub fn is_full(&self) -> bool {
-        self.full >= FULL
+        self.full >= self.enough
     }
 }
 
@@ -72,7 +76,9 @@ impl<'a> Move<'a> {
             operands.bytes[..OTHER],
             [1 | 2, 1 | 2 | 4] | [4, 1 | 2 | 4 | 8] | [8, 2 | 4 | 8] | [16, 16]
         );
-        if !are_matrices || !serves || operands.has_channels() {
+        // Elements of 8 bytes leave no registers for pairs of numbers of as many.
+        let has_registers = !operands.has_channels() || operands.bytes[SRC] < 8;
+        if !are_matrices || !serves || !has_registers {
             return None;
         }
         let of_batch = |side: usize| batch.map_or(0, |axis| axis.strides[side] as u64);
@@ -98,9 +104,11 @@ impl<'a> Move<'a> {
             && self.batch.as_ref().is_none_or(on_vectors)
     }
 
-    /// Whether all rows of the destination start on units.
+    /// Whether all rows of the destination start on as many units as are stored together.
     fn dst_starts_on_units(&self) -> bool {
-        self.operands.start_on_units(&self.operands.axes[1..], &[DST])
+        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let bytes = units_together(src, dst) * self.operands.unit() * dst;
+        self.operands.start_on(bytes, &self.operands.axes[1..], DST)
     }
 
     /// How many columns of tiles lie between two that are walked together.
@@ -115,7 +123,14 @@ impl<'a> Move<'a> {
 
     /// By tiles of rows that start on vectors; by those of fewer columns first where they are fuller.
     fn in_micro_blocks(&self, facts: &Facts) -> Vec<Way> {
-        let serves = self.operands.other_is_like_destination()
+        // The kernels have no registers for channels of elements of two bytes, nor for an operand of eight that lies otherwise than the destination.
+        let has_registers = match self.width {
+            Width::B1 | Width::B4 => true,
+            Width::B2 => !self.operands.has_channels(),
+            Width::B8 | Width::B16 => self.operands.other_is_like_destination(),
+        };
+        let serves = self.operands.other_runs_with_destination()
+            && has_registers
             && self.start_on_vectors(SRC)
             && self.dst_starts_on_units();
         if !serves {
@@ -124,11 +139,13 @@ impl<'a> Move<'a> {
         let params = ComputeMatrices { apart: self.apart(facts), ..self.params() };
         let tile = MatrixTile::of(self.width);
         let wide = self.in_tiles(&COMPUTE_MICRO, &params, tile);
-        if self.width != Width::B1 {
-            return wide.into_iter().collect();
-        }
-        let narrow = self.in_tiles(&COMPUTE_NARROW, &self.params(), MatrixTile::narrow());
-        let mut ways: Vec<Way> = wide.into_iter().chain(narrow).collect();
+        let few = |kernel, serves: bool, tile| {
+            serves.then(|| self.in_tiles(kernel, &self.params(), tile)).flatten()
+        };
+        let narrow = few(&COMPUTE_NARROW, self.width == Width::B1, MatrixTile::narrow());
+        let short = few(&COMPUTE_SHORT, self.width.bytes() <= 2, MatrixTile::short());
+        let short = short.map(|way| Way { enough: SHORT_FULL, ..way });
+        let mut ways: Vec<Way> = wide.into_iter().chain(narrow).chain(short).collect();
         ways.sort_by(|a, b| b.full.total_cmp(&a.full));
         ways
     }
@@ -146,10 +163,10 @@ impl<'a> Move<'a> {
 
     /// By tiles whose columns' spans start on sectors.
     fn in_spans(&self) -> Option<Way> {
-        let serves = self.operands.other_is_like_destination() && self.width != Width::B16;
+        let serves = self.operands.other_runs_with_destination() && self.width != Width::B16;
         let tile = SpanTile::of(self.width);
-        let bytes = self.operands.bytes[DST] as u64;
-        let shape = [tile.span_rows(bytes), tile.cols(self.width).into()];
+        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let shape = [tile.span_rows(src, dst), tile.cols(self.width).into()];
         let launch = || self.launch(&COMPUTE_ROWS, &self.params(), tile.block());
         let mut launch = serves.then(launch).flatten()?;
         launch.blocks_per_multiprocessor = ROWS_BLOCKS;
@@ -168,20 +185,23 @@ impl<'a> Move<'a> {
             && [SRC, OTHER].into_iter().all(|side| self.start_on_vectors(side))
             && (self.second.length * bytes[SRC]).is_multiple_of(VECTOR)
             && self.dst_starts_on_units();
-        let params = ComputeMatrices {
-            apart: self.apart(facts),
-            other_ld: other_ld as u64,
-            other_batch: self.batch.map_or(0, |axis| axis.strides[OTHER] as u64),
-            ..self.params()
-        };
+        let params = ComputeMatrices { apart: self.apart(facts), ..self.params() };
         let tile = MatrixTile::of(self.width);
         serves.then(|| self.in_tiles(&COMPUTE_SUMS, &params, tile)).flatten()
     }
 
     /// What all kernels are told.
     fn params(&self) -> ComputeMatrices {
-        let (operation, matrices) = (*self.operation, self.matrices);
-        ComputeMatrices { operation, matrices, apart: 0, other_ld: 0, other_batch: 0 }
+        let bytes =
+            |axis: &Axis| (axis.strides[OTHER] * self.operands.bytes[OTHER] as isize) as u64;
+        ComputeMatrices {
+            operation: *self.operation,
+            matrices: self.matrices,
+            apart: 0,
+            other_rows: bytes(&self.first),
+            other_cols: bytes(&self.second),
+            other_batch: self.batch.as_ref().map_or(0, bytes),
+        }
     }
 
     /// A launch of all matrices; `None` if a grid has not as many blocks.
@@ -213,6 +233,6 @@ impl<'a> Move<'a> {
     fn way(&self, launch: Launch, [rows, cols]: [u64; 2]) -> Way {
         let full = |all: u64, tile: u64| all as f64 / all.next_multiple_of(tile) as f64;
         let full = full(self.matrices.rows, rows) * full(self.matrices.cols, cols);
-        Way { full, part: Part { launch, other: 0 } }
+        Way { full, enough: FULL, part: Part::of(launch) }
     }
 }

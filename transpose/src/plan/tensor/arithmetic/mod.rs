@@ -6,6 +6,7 @@
 //! | `problem` | what a plan is made for |
 //! | `operands` | the move in canonical form: axes of up to three memories |
 //! | `matrices` | the planner of `compute_micro`, `compute_rows` and `compute_sums`, for matrices that are transposed |
+//! | `passes` | the order of a sum's operands, and sums in two passes |
 //! | `units` | the planner of `compute_units`, which serves every move |
 //! | `triples` | the planner of `compute_triples`, for three channels |
 //! | `pixels` | the planner of `compute_pixels`, for few channels |
@@ -13,6 +14,7 @@
 
 mod matrices;
 mod operands;
+mod passes;
 mod pixels;
 mod plan;
 mod problem;
@@ -29,13 +31,23 @@ use crate::kernels::ARITHMETIC;
 use crate::launch::Launch;
 use kernel_abi::arithmetic::Operation;
 use kernel_abi::{Kernel, Params, Width};
-use operands::Operands;
+use operands::{OTHER, Operands, SRC};
 
-/// A launch, and bytes from where the second operand's move starts to where this launch starts.
+/// A launch of a move.
 #[derive(Clone, Debug, PartialEq)]
 struct Part {
     launch: Launch,
+    /// Bytes from where the second operand's move starts to where this launch starts.
     other: u64,
+    /// Which memories are the kernel's source and second operand.
+    operands: [usize; 2],
+}
+
+impl Part {
+    /// A launch that starts where the move does, its operands in their order.
+    fn of(launch: Launch) -> Self {
+        Part { launch, other: 0, operands: [SRC, OTHER] }
+    }
 }
 
 /// The ways to go, the best first.

@@ -106,18 +106,36 @@ impl Operands {
 
     /// Whether elements along these axes start on units in these memories.
     pub fn start_on_units(&self, axes: &[Axis], sides: &[usize]) -> bool {
-        sides.iter().all(|&side| {
-            let bytes = self.unit_bytes(side);
-            self.aligned[side] >= bytes
-                && axes.iter().all(|axis| {
-                    (axis.strides[side].unsigned_abs() * self.bytes[side]).is_multiple_of(bytes)
-                })
-        })
+        sides.iter().all(|&side| self.start_on(self.unit_bytes(side), axes, side))
+    }
+
+    /// Whether elements along these axes start on multiples of so many bytes, up to a vector's, in a memory.
+    pub fn start_on(&self, bytes: usize, axes: &[Axis], side: usize) -> bool {
+        self.aligned[side] >= bytes
+            && axes.iter().all(|axis| {
+                (axis.strides[side].unsigned_abs() * self.bytes[side]).is_multiple_of(bytes)
+            })
     }
 
     /// Bytes of a unit.
     fn unit_bytes(&self, side: usize) -> usize {
         self.unit() * self.bytes[side]
+    }
+
+    /// Whether the elements of the second operand, if there is one, lie together where the destination's do, along the first axis.
+    pub fn other_runs_with_destination(&self) -> bool {
+        let first_is_one = |axis: &Axis| axis.strides[OTHER] == 1;
+        !matches!(self.other, Other::Numbers(_)) || self.axes.first().is_none_or(first_is_one)
+    }
+
+    /// Whether the source's do.
+    fn source_runs_with_destination(&self) -> bool {
+        self.axes.first().is_none_or(|axis| axis.strides[SRC] == 1)
+    }
+
+    /// Whether only the source has to be transposed.
+    pub fn only_source_is_transposed(&self) -> bool {
+        self.other_runs_with_destination() && !self.source_runs_with_destination()
     }
 
     /// Whether the second operand, if there is one, lies as the destination does, and on units where that does.

@@ -103,7 +103,7 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
         offsets: [0, 0],
         params: Fields::of(&params),
     };
-    (pixel.length < TOO_LARGE).then_some(Part { launch, other: 0 })
+    (pixel.length < TOO_LARGE).then(|| Part::of(launch))
 }
 
 /// Whether channels that have numbers of their own are along the first axis, and along none of the others.

@@ -1,8 +1,9 @@
 //! The plan that programs hold, and running it.
 
-use super::operands::{DST, OTHER, Other, SRC};
+use super::Part;
+use super::operands::{DST, Other};
+use super::passes::ways_of;
 use super::problem::{Problem, operand, problem};
-use super::{Part, ways};
 use crate::arithmetic::{Arithmetic, ConvertTo, Number};
 use crate::device::{Device, across};
 use crate::tensor::{TensorView, TensorViewMut};
@@ -33,8 +34,6 @@ const OTHER_FIELD: usize = Operation::FIELDS - 1;
 #[derive(Clone, Debug)]
 pub struct ArithmeticPlan<T, U> {
     problem: Problem,
-    /// Whether the source is the kernels' second operand, and the other way round: sums are the same, and only a source may have to be transposed.
-    swapped: bool,
     /// Elements from each memory's element `[0, …, 0]` to where the move starts.
     starts: [isize; 3],
     parts: Vec<Part>,
@@ -202,24 +201,13 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         dst: TensorViewMut<'_, U>,
     ) -> Result<Vec<Self>> {
         let problem = problem(&src, second.other, &dst)?;
-        let plan = |swapped, starts, parts| ArithmeticPlan {
-            problem,
-            swapped,
-            starts,
-            parts,
-            types: PhantomData,
-        };
+        let plan = |starts, parts| ArithmeticPlan { problem, starts, parts, types: PhantomData };
         if problem.src.layout.is_empty() {
-            return Ok(vec![plan(false, [0; 3], Vec::new())]);
+            return Ok(vec![plan([0; 3], Vec::new())]);
         }
-        let operands = problem.operands();
-        let swapped = problem.swapped(operation).filter(|(swapped, _)| {
-            swapped.other_is_like_destination() && !operands.other_is_like_destination()
-        });
-        let is_swapped = swapped.is_some();
-        let (operands, operation) = swapped.unwrap_or((operands, *operation));
-        let ways = ways(&operands, &operation, src.device().facts());
-        Ok(ways.into_iter().map(|parts| plan(is_swapped, operands.starts, parts)).collect())
+        let starts = problem.operands().starts;
+        let ways = ways_of(&problem, operation, src.device().facts());
+        Ok(ways.into_iter().map(|parts| plan(starts, parts)).collect())
     }
 
     /// The names of the kernels that the plan launches, in order.
@@ -313,20 +301,16 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
             Other::None | Other::Destination => size_of::<U>(),
         };
         let bytes = [size_of::<T>(), size_of::<U>(), of_other];
-        let addresses = match (self.swapped, addresses) {
-            (true, [src, dst, other]) => [other, dst, src],
-            (false, addresses) => addresses,
+        let start = |memory: usize| {
+            let behind = self.starts[memory] * bytes[memory] as isize;
+            addresses[memory].wrapping_add_signed(behind as i64)
         };
-        let start = |side: usize| {
-            let behind = self.starts[side] * bytes[side] as isize;
-            addresses[side].wrapping_add_signed(behind as i64)
-        };
-        let [src, dst, other] = [SRC, DST, OTHER].map(start);
         self.parts.iter().try_for_each(|part| {
+            let [src, other] = part.operands.map(start);
             let mut launch = part.launch.clone();
             launch.params = launch.params.with(OTHER_FIELD, other.wrapping_add(part.other));
             // SAFETY: the caller's obligations.
-            unsafe { device.launch(&launch, [src, dst]) }
+            unsafe { device.launch(&launch, [src, start(DST)]) }
         })
     }
 }

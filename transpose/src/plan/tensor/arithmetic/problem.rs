@@ -6,7 +6,6 @@ use crate::arithmetic::Number;
 use crate::plan::problem::alignment;
 use crate::plan::tensor::require_same_shape;
 use crate::tensor::{TensorView, TensorViewMut};
-use kernel_abi::arithmetic::{Operation, flags};
 use std::fmt;
 
 /// All that a plan depends on beside the device and what is computed.
@@ -38,24 +37,6 @@ impl Problem {
     /// The move as kernels see it.
     pub fn operands(&self) -> Operands {
         Operands::of(&self.src, &self.dst, &self.other)
-    }
-
-    /// The same sum with its operands in the other order, if they have the same format.
-    pub fn swapped(&self, operation: &Operation) -> Option<(Operands, Operation)> {
-        let Other::Numbers(other) = self.other else { return None };
-        // Only the source can be conjugated.
-        if operation.src != operation.dst || operation.flags & flags::CONJUGATE != 0 {
-            return None;
-        }
-        let Operation { alpha, alpha_im, beta, beta_im, .. } = *operation;
-        let swapped = Operation {
-            alpha: beta,
-            alpha_im: beta_im,
-            beta: alpha,
-            beta_im: alpha_im,
-            ..*operation
-        };
-        Some((Operands::of(&other, &self.dst, &Other::Numbers(self.src)), swapped))
     }
 }
 

@@ -51,7 +51,7 @@ fn of_move(operands: &Operands, operation: &Operation, launch: Launch) -> Option
     let (col_units, whole) = (packed_divisor(units), u64::from(whole));
     let params = ComputeTiles { operation: *operation, tiles, col_units, whole };
     let entry = entry(&COMPUTE_TILES, operands.bytes[SRC]);
-    Some(Part { launch: Launch { entry, params: Fields::of(&params), ..launch }, other: 0 })
+    Some(Part::of(Launch { entry, params: Fields::of(&params), ..launch }))
 }
 
 /// The axes along which columns of tiles start at different places of the destination.

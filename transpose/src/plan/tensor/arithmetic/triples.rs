@@ -53,7 +53,7 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
         offsets: [0, 0],
         params: Fields::of(&params),
     };
-    (units < TOO_LARGE - TRIPLE_THREADS as usize).then_some(Part { launch, other: 0 })
+    (units < TOO_LARGE - TRIPLE_THREADS as usize).then(|| Part::of(launch))
 }
 
 /// The axis of channels, that of pixels, and the others, if there are three channels, which lie together on one side and are planes on the other.

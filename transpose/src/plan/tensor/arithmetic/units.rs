@@ -107,7 +107,7 @@ fn one(
         offsets: [bytes(SRC), bytes(DST)],
         params: Fields::of(&params),
     };
-    Part { launch, other: bytes(OTHER) }
+    Part { other: bytes(OTHER), ..Part::of(launch) }
 }
 
 #[cfg(test)]

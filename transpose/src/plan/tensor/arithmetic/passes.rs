@@ -1,0 +1,76 @@
+//! Sums whose operands lie in different orders: which of the two is the kernels' source, and sums in two passes.
+//!
+//! Kernels that transpose have one source that may lie in any order, and a second operand that runs as the destination does. Where only the second operand has to be
+//! transposed, operands change places. Where both have to be, each in its own order, elements would be computed one by one; two passes are faster: the destination
+//! becomes `β·b`, and then what `α·a` is added to. The bits are the same if `β·b` is a number of the destination.
+
+use super::operands::{DST, OTHER, Operands, Other, SRC};
+use super::problem::Problem;
+use super::{Part, ways};
+use crate::Facts;
+use kernel_abi::arithmetic::{COMPUTE_UNITS, Format, Operation, flags};
+
+/// The ways to go, the best first.
+pub(super) fn ways_of(problem: &Problem, operation: &Operation, facts: &Facts) -> Vec<Vec<Part>> {
+    let operands = problem.operands();
+    let swapped = swapped(problem, operation).filter(|(swapped, _)| {
+        swapped.only_source_is_transposed() && !operands.only_source_is_transposed()
+    });
+    if let Some((operands, operation)) = swapped {
+        return with(ways(&operands, &operation, facts), [OTHER, SRC]);
+    }
+    let mut all = ways(&operands, operation, facts);
+    if is_by_elements(&operands, &all) {
+        all.splice(0..0, in_two_passes(problem, operation, facts));
+    }
+    all
+}
+
+/// The same ways, with other memories for the kernel's source and second operand.
+fn with(mut ways: Vec<Vec<Part>>, operands: [usize; 2]) -> Vec<Vec<Part>> {
+    ways.iter_mut().flatten().for_each(|part| part.operands = operands);
+    ways
+}
+
+/// Whether the best way computes elements one by one.
+fn is_by_elements(operands: &Operands, ways: &[Vec<Part>]) -> bool {
+    let by_units = |part: &Part| part.launch.entry.name.starts_with(COMPUTE_UNITS.name);
+    !operands.are_in_units() && ways.first().is_none_or(|parts| parts.iter().all(by_units))
+}
+
+/// The same sum with its operands in the other order, if they have the same format.
+fn swapped(problem: &Problem, operation: &Operation) -> Option<(Operands, Operation)> {
+    let Other::Numbers(other) = problem.other else { return None };
+    // Only the source can be conjugated.
+    if operation.src != operation.dst || operation.flags & flags::CONJUGATE != 0 {
+        return None;
+    }
+    let Operation { alpha, alpha_im, beta, beta_im, .. } = *operation;
+    let swapped =
+        Operation { alpha: beta, alpha_im: beta_im, beta: alpha, beta_im: alpha_im, ..*operation };
+    Some((Operands::of(&other, &problem.dst, &Other::Numbers(problem.src)), swapped))
+}
+
+/// The best way in two passes, unless one of them computes elements one by one, or rounds what the sum is of.
+fn in_two_passes(problem: &Problem, operation: &Operation, facts: &Facts) -> Option<Vec<Part>> {
+    let Other::Numbers(other) = problem.other else { return None };
+    let is_wide = operation.flags & flags::WIDE != 0;
+    let exact = if is_wide { Format::F64 } else { Format::F32 };
+    // Of complex factors even 1 makes sums.
+    if operation.dst != exact as u64 || operation.flags & flags::COMPLEX_FACTORS != 0 {
+        return None;
+    }
+    let Operation { dst, flags: all, beta, .. } = *operation;
+    let kept = all & (flags::COMPLEX | flags::WIDE);
+    let scaling = Operation { src: dst, flags: kept, alpha: beta, ..*operation };
+    let one = if is_wide { 1f64.to_bits() } else { u64::from(1f32.to_bits()) };
+    let adding = Operation { beta: one, ..*operation };
+    let pass = |src, second, operation, memories| {
+        let operands = Operands::of(src, &problem.dst, &second);
+        let ways = ways(&operands, &operation, facts);
+        (!is_by_elements(&operands, &ways)).then(|| with(ways, memories).swap_remove(0))
+    };
+    let scaled = pass(&other, Other::None, scaling, [OTHER, DST])?;
+    let added = pass(&problem.src, Other::Destination, adding, [SRC, DST])?;
+    Some([scaled, added].concat())
+}
