@@ -7,6 +7,7 @@
 
 use anyhow::{Context, Result, ensure};
 use bench::memory::ensure_free;
+use bench::peers::{Peers, Where};
 use bench::program::{self, Common, usage};
 use bench::progress;
 use bench::race::{Contestant, Pairs};
@@ -43,7 +44,22 @@ struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     peers: Option<PathBuf>,
     #[command(flatten)]
+    at: Where,
+    #[command(flatten)]
     common: Common,
+}
+
+/// What is computed with beside the source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Second {
+    /// Nothing.
+    None,
+    /// What the destination holds is added.
+    Destination,
+    /// Numbers are added whose memory has the result's axes in this order, and so many elements behind each row.
+    Numbers(&'static [usize], usize),
+    /// Each index of this axis of the result has a factor and a summand.
+    Channels(usize),
 }
 
 /// Something to compute.
@@ -54,10 +70,10 @@ struct Case {
     shape: Vec<usize>,
     /// For each axis of the result, which axis of the source it is.
     axes: Vec<usize>,
-    /// What it is multiplied by, if that is not 1; and whether what the destination has is added.
+    /// What it is multiplied by, if that is not 1.
     alpha: Option<f32>,
-    adds: bool,
-    measure: fn(&Device, &Case, &Arguments) -> Result<Vec<Figures>>,
+    second: Second,
+    measure: fn(&Device, &Case, &Peers, &Arguments) -> Result<Vec<Figures>>,
     write: fn(&Device, &Case, &Path, usize) -> Result<()>,
 }
 
@@ -68,6 +84,8 @@ struct Figures {
     bytes: usize,
     /// Speeds of a copy and of this way, in GB/s; `None` on the simulator.
     speeds: Option<[f64; 2]>,
+    /// cuTENSOR's, if there is one that computes this.
+    cutensor: Option<f64>,
     /// Of lanes, for each number, as the simulator counts them; `None` on a GPU.
     instructions: Option<f64>,
 }
@@ -77,7 +95,23 @@ impl Case {
         let [from, to] = self.types;
         let mut name = format!("{from} to {to}, {:?} to {:?}", self.shape, self.axes);
         let _ = self.alpha.map(|alpha| write!(name, ", times {alpha}"));
-        if self.adds { name + ", added" } else { name }
+        match self.second {
+            Second::None => name,
+            Second::Destination => name + ", added",
+            Second::Numbers(order, 0) => format!("{name}, added to {order:?}"),
+            Second::Numbers(order, _) => format!("{name}, added to {order:?} with gaps"),
+            Second::Channels(axis) => format!("{name}, each of axis {axis}"),
+        }
+    }
+
+    /// Whether peers are told of it: their table has no other operands.
+    fn is_told(&self) -> bool {
+        matches!(self.second, Second::None | Second::Destination)
+    }
+
+    /// Whether numbers are added.
+    fn adds(&self) -> bool {
+        matches!(self.second, Second::Destination | Second::Numbers(..))
     }
 
     fn elements(&self) -> usize {
@@ -85,51 +119,113 @@ impl Case {
     }
 }
 
+/// Defines a case.
+macro_rules! case {
+    ($from:literal as $t:ty, $to:literal as $u:ty, $shape:expr, $axes:expr, $alpha:expr, $second:expr) => {
+        Case {
+            types: [$from, $to],
+            shape: $shape.to_vec(),
+            axes: $axes.to_vec(),
+            alpha: $alpha,
+            second: $second,
+            measure: measure::<$t, $u>,
+            write: write::<$t, $u>,
+        }
+    };
+}
+
+/// The same, of factors and summands for each channel.
+macro_rules! channels {
+    ($from:literal as $t:ty, $to:literal as $u:ty, $shape:expr, $axes:expr, $alpha:expr, $axis:expr) => {
+        Case {
+            measure: measure_channels::<$t, $u>,
+            ..case!($from as $t, $to as $u, $shape, $axes, $alpha, Second::Channels($axis))
+        }
+    };
+}
+
+/// Sums with other operands than the destination, and a factor and a summand for each channel.
+fn with_seconds(
+    square: [usize; 2],
+    odd: [usize; 2],
+    images @ [count, side, _, channels]: [usize; 4],
+    is_gpu: bool,
+) -> Vec<Case> {
+    let cube = if is_gpu { [768, 512, 640] } else { [24, 32, 40] };
+    let planes = [count, channels, side, side];
+    let (last, first, scale) = ([0, 3, 1, 2], [0, 2, 3, 1], Some(1.0 / 255.0));
+    let (turned, gaps) = (Second::Numbers(&[1, 0], 0), Second::Numbers(&[0, 1], 5));
+    let third = Second::Numbers(&[2, 0, 1], 0);
+    vec![
+        case!("float32" as f32, "float32" as f32, square, [1, 0], Some(0.5), turned),
+        case!("float16" as f16, "float16" as f16, square, [1, 0], Some(0.5), turned),
+        case!("float64" as f64, "float64" as f64, square, [1, 0], Some(0.5), turned),
+        case!("complex64" as [f32; 2], "complex64" as [f32; 2], square, [1, 0], Some(0.5), turned),
+        case!("float32" as f32, "float32" as f32, odd, [1, 0], Some(0.5), turned),
+        case!("float32" as f32, "float32" as f32, square, [1, 0], Some(0.5), gaps),
+        case!("float32" as f32, "float32" as f32, odd, [1, 0], Some(0.5), gaps),
+        case!("float32" as f32, "float32" as f32, cube, [2, 1, 0], Some(0.5), third),
+        channels!("uint8" as u8, "float16" as f16, images, last, scale, 1),
+        channels!("uint8" as u8, "float32" as f32, images, last, scale, 1),
+        channels!("uint8" as u8, "float16" as f16, planes, first, scale, 3),
+        channels!("uint8" as u8, "float32" as f32, planes, first, scale, 3),
+    ]
+}
+
 /// The cases: of a size for a GPU, or small ones.
 fn cases(is_gpu: bool) -> Vec<Case> {
-    macro_rules! case {
-        ($from:literal as $t:ty, $to:literal as $u:ty, $shape:expr, $axes:expr, $alpha:expr, $adds:expr) => {
-            Case {
-                types: [$from, $to],
-                shape: $shape.to_vec(),
-                axes: $axes.to_vec(),
-                alpha: $alpha,
-                adds: $adds,
-                measure: measure::<$t, $u>,
-                write: write::<$t, $u>,
-            }
-        };
-    }
     let mut all = Vec::new();
     let [square, odd] = if is_gpu { [[16384; 2], [10007, 9973]] } else { [[256; 2], [507, 493]] };
     let images = if is_gpu { 128 } else { 1 };
     let side = if is_gpu { 224 } else { 128 };
     for (shape, axes) in [(square, [1, 0]), (odd, [1, 0]), (square, [0, 1])] {
         all.extend([
-            case!("float32" as f32, "float32" as f32, shape, axes, Some(0.5), false),
-            case!("float32" as f32, "float32" as f32, shape, axes, Some(0.5), true),
-            case!("float32" as f32, "float16" as f16, shape, axes, None, false),
-            case!("float16" as f16, "float32" as f32, shape, axes, None, false),
-            case!("float32" as f32, "bfloat16" as bf16, shape, axes, None, false),
-            case!("bfloat16" as bf16, "bfloat16" as bf16, shape, axes, Some(0.5), false),
-            case!("float64" as f64, "float64" as f64, shape, axes, Some(0.5), false),
-            case!("float64" as f64, "float32" as f32, shape, axes, None, false),
-            case!("complex64" as [f32; 2], "complex64" as [f32; 2], shape, axes, Some(0.5), false),
-            case!("int32" as i32, "float32" as f32, shape, axes, None, false),
-            case!("float32" as f32, "float8_e4m3fn" as E4M3, shape, axes, None, false),
-            case!("uint8" as u8, "float16" as f16, shape, axes, None, false),
+            case!("float32" as f32, "float32" as f32, shape, axes, Some(0.5), Second::None),
+            case!("float32" as f32, "float32" as f32, shape, axes, Some(0.5), Second::Destination),
+            case!("float32" as f32, "float16" as f16, shape, axes, None, Second::None),
+            case!("float16" as f16, "float32" as f32, shape, axes, None, Second::None),
+            case!("float32" as f32, "bfloat16" as bf16, shape, axes, None, Second::None),
+            case!("bfloat16" as bf16, "bfloat16" as bf16, shape, axes, Some(0.5), Second::None),
+            case!("float64" as f64, "float64" as f64, shape, axes, Some(0.5), Second::None),
+            case!("float64" as f64, "float32" as f32, shape, axes, None, Second::None),
+            case!(
+                "complex64" as [f32; 2],
+                "complex64" as [f32; 2],
+                shape,
+                axes,
+                Some(0.5),
+                Second::None
+            ),
+            case!("int32" as i32, "float32" as f32, shape, axes, None, Second::None),
+            case!("float32" as f32, "float8_e4m3fn" as E4M3, shape, axes, None, Second::None),
+            case!("uint8" as u8, "float16" as f16, shape, axes, None, Second::None),
         ]);
     }
     for (channels, images) in [(3, images), (64, images / 8 + 1)] {
         let (last, first) = ([images, side, side, channels], [images, channels, side, side]);
         for (shape, axes) in [(last, [0, 3, 1, 2]), (first, [0, 2, 3, 1])] {
             all.extend([
-                case!("uint8" as u8, "float16" as f16, shape, axes, Some(1.0 / 255.0), false),
-                case!("uint8" as u8, "float32" as f32, shape, axes, Some(1.0 / 255.0), false),
-                case!("float16" as f16, "float32" as f32, shape, axes, None, false),
+                case!(
+                    "uint8" as u8,
+                    "float16" as f16,
+                    shape,
+                    axes,
+                    Some(1.0 / 255.0),
+                    Second::None
+                ),
+                case!(
+                    "uint8" as u8,
+                    "float32" as f32,
+                    shape,
+                    axes,
+                    Some(1.0 / 255.0),
+                    Second::None
+                ),
+                case!("float16" as f16, "float32" as f32, shape, axes, None, Second::None),
             ]);
         }
     }
+    all.extend(with_seconds(square, odd, [images / 8 + 1, side, side, 64], is_gpu));
     all
 }
 
@@ -143,8 +239,11 @@ fn run(arguments: &Arguments) -> Result<()> {
         write_table(&cases(true), &folder.join("cases.csv"))?;
         write_table(&cases(false), &folder.join("small.csv"))?;
     }
+    let peers = Peers::open(&arguments.common, &device, &arguments.at);
     let mut cases = cases(device.is_gpu() && !arguments.small && arguments.peers.is_none());
-    cases.retain(|case| case.name().contains(&arguments.only));
+    cases.retain(|case| {
+        case.name().contains(&arguments.only) && (arguments.peers.is_none() || case.is_told())
+    });
     let none = || usage(format!("no case has {:?} in its name", arguments.only));
     ensure!(!cases.is_empty(), none());
     let longest = cases.iter().map(|case| case.name().chars().count()).max().unwrap_or(0);
@@ -157,6 +256,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Column::number("memcpy_gb_s", "memcpy, GB/s", 7),
         Column::number("gb_s", "GB/s", 7),
         Column::number("of_copy", "of copy", 7),
+        Column::number("cutensor_gb_s", "cuTENSOR, GB/s", 7),
         Column::number("instructions", "instructions for a number", 7),
     ];
     let title = "Computed on the way, all results verified";
@@ -167,8 +267,8 @@ fn run(arguments: &Arguments) -> Result<()> {
             (case.write)(&device, case, folder, number)?;
             continue;
         }
-        for (way, figures) in (case.measure)(&device, case, arguments)?.iter().enumerate() {
-            let Figures { kernel, bytes, speeds, instructions } = figures;
+        for (way, figures) in (case.measure)(&device, case, &peers, arguments)?.iter().enumerate() {
+            let Figures { kernel, bytes, speeds, cutensor, instructions } = figures;
             let [copy, ours] = speeds.map_or([None; 2], |speeds| speeds.map(Some));
             let fraction = speeds.map(|[copy, ours]| ours / copy);
             report.row(vec![
@@ -179,6 +279,7 @@ fn run(arguments: &Arguments) -> Result<()> {
                 Cell::speed(copy),
                 Cell::speed(ours),
                 Cell::fraction(fraction),
+                Cell::speed(*cutensor),
                 Cell::speed(*instructions),
             ]);
             if way == 0 {
@@ -202,9 +303,11 @@ fn run(arguments: &Arguments) -> Result<()> {
 fn write_table(cases: &[Case], file: &Path) -> Result<()> {
     let joined = |all: &[usize]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let mut text = "from,to,shape,axes,alpha,adds\n".to_owned();
-    for Case { types: [from, to], shape, axes, alpha, adds, .. } in cases {
+    for case in cases.iter().filter(|case| case.is_told()) {
+        let Case { types: [from, to], shape, axes, alpha, second, .. } = case;
         let (shape, axes, alpha) = (joined(shape), joined(axes), alpha.unwrap_or(1.0));
-        writeln!(text, "{from},{to},{shape},{axes},{alpha},{}", u8::from(*adds))?;
+        let adds = u8::from(*second == Second::Destination);
+        writeln!(text, "{from},{to},{shape},{axes},{alpha},{adds}")?;
     }
     std::fs::write(file, text).with_context(|| file.display().to_string())
 }
@@ -219,7 +322,8 @@ where
     let src = filled(device, elements * size_of::<T>())?;
     let mut pairs =
         Pairs::of(device, vec![(src, DeviceMatrix::zeroed(device, 1, elements * size_of::<U>())?)]);
-    verified::<T, U>(case, &mut pairs, false)?;
+    let none = DeviceMatrix::zeroed(device, 1, 1)?;
+    verified::<T, U>(case, &mut pairs, &none, false)?;
     let (src, dst) = pairs.first();
     std::fs::write(folder.join(format!("{number}.src")), src.to_host()?)?;
     std::fs::write(folder.join(format!("{number}.dst")), dst.to_host()?)?;
@@ -261,48 +365,129 @@ fn target<'a, U: Pod>(
     TensorViewMut::from(flat).reshape(&shape)
 }
 
-/// Measures a case.
-fn measure<T, U>(device: &Device, case: &Case, arguments: &Arguments) -> Result<Vec<Figures>>
+/// A way to compute a case's destination of its source.
+struct Way<'a> {
+    kernel: String,
+    run: Box<dyn Fn(&DeviceMatrix<u8>, &mut DeviceMatrix<u8>) -> transpose::Result<()> + 'a>,
+}
+
+/// Bytes of a case's source and destination.
+fn bytes_of<T, U>(case: &Case) -> [usize; 2] {
+    [size_of::<T>(), size_of::<U>()].map(|bytes| case.elements() * bytes)
+}
+
+/// Sources and destinations of a case.
+fn memories<T, U>(device: &Device, case: &Case) -> Result<Pairs<DeviceMatrix<u8>>> {
+    let [src, dst] = bytes_of::<T, U>(case);
+    // The copy reads and writes as many bytes as are read and written here, so both memories have room for the mean of both.
+    let most = src.max(dst);
+    ensure_free(device, 7 * most, 14 * most)?;
+    let pair = || Ok((filled(device, most)?, DeviceMatrix::zeroed(device, 1, most)?));
+    Ok(Pairs::new(device, src + dst, pair)?)
+}
+
+/// Measures a case of plans.
+fn measure<T, U>(
+    device: &Device,
+    case: &Case,
+    peers: &Peers,
+    arguments: &Arguments,
+) -> Result<Vec<Figures>>
 where
     T: ConvertTo<U>,
     U: Number<Factor: FromF32>,
 {
-    let elements = case.elements();
-    let [src_bytes, dst_bytes] = [elements * size_of::<T>(), elements * size_of::<U>()];
-    // The copy reads and writes as many bytes as are read and written here, so both memories have room for the mean of both.
-    let (most, copied) = (src_bytes.max(dst_bytes), (src_bytes + dst_bytes) / 2);
-    ensure_free(device, 6 * most, 12 * most)?;
-    let pair = || Ok((filled(device, most)?, DeviceMatrix::zeroed(device, 1, most)?));
-    let mut pairs = Pairs::new(device, src_bytes + dst_bytes, pair)?;
-    let plans = verified::<T, U>(case, &mut pairs, arguments.candidates)?;
+    let mut pairs = memories::<T, U>(device, case)?;
+    let other = other_memory::<U>(device, case)?;
+    let plans = verified::<T, U>(case, &mut pairs, &other, arguments.candidates)?;
+    let other = &other;
+    let ways = plans.iter().map(|plan| {
+        let mut names = plan.kernel_names();
+        names.dedup();
+        let run = move |src: &_, dst: &mut _| run_once::<T, U>(plan, case, src, other, dst);
+        Way { kernel: names.join("+"), run: Box::new(run) }
+    });
+    raced::<T, U>(device, case, peers, arguments.turns, &mut pairs, ways.collect())
+}
+
+/// Measures a case of factors and summands for each index of an axis, the table's way to the device included.
+fn measure_channels<T, U>(
+    device: &Device,
+    case: &Case,
+    peers: &Peers,
+    arguments: &Arguments,
+) -> Result<Vec<Figures>>
+where
+    T: ConvertTo<U> + Number<Kind = transpose::kind::Real>,
+    U: Number,
+{
+    let Second::Channels(axis) = case.second else { return Ok(Vec::new()) };
+    let channels = case.shape[case.axes[axis]];
+    let alpha = f64::from(case.alpha.unwrap_or(1.0));
+    let factors: Vec<f64> = (0..channels).map(|at| alpha * (1.0 + at as f64 / 64.0)).collect();
+    let summands: Vec<f64> = (0..channels).map(|at| at as f64 / 32.0 - 1.0).collect();
+    let mut pairs = memories::<T, U>(device, case)?;
+    let run = |src: &DeviceMatrix<u8>, dst: &mut DeviceMatrix<u8>| {
+        source::<T>(src, case)?.normalize_into(axis, &factors, &summands, target::<U>(dst, case)?)
+    };
+    let (memory, out) = pairs.first();
+    run(memory, out)?;
+    let (src, dst) = (source::<T>(memory, case)?, target::<U>(out, case)?);
+    for row in some_rows(src.shape()[0]) {
+        // In two passes: moved, and computed.
+        let moved = src.index_axis(0, row)?.to_tensor()?;
+        let expected = moved.view().normalized::<U>(axis - 1, &factors, &summands)?.to_host()?;
+        let actual = dst.view().index_axis(0, row)?.to_host()?;
+        let same =
+            bytemuck::cast_slice::<U, u8>(&actual) == bytemuck::cast_slice::<U, u8>(&expected);
+        ensure!(same, "{}: row {row} is wrong", case.name());
+    }
+    let ways = vec![Way { kernel: "normalize_into".into(), run: Box::new(run) }];
+    raced::<T, U>(device, case, peers, arguments.turns, &mut pairs, ways)
+}
+
+/// Lets a copy, cuTENSOR where it computes the case, and these ways take turns.
+fn raced<T, U>(
+    device: &Device,
+    case: &Case,
+    peers: &Peers,
+    turns: usize,
+    pairs: &mut Pairs<DeviceMatrix<u8>>,
+    ways: Vec<Way<'_>>,
+) -> Result<Vec<Figures>> {
+    let [src_bytes, dst_bytes] = bytes_of::<T, U>(case);
+    let copied = (src_bytes + dst_bytes) / 2;
     let mut instructions = Vec::new();
-    for plan in &plans {
+    for way in &ways {
         let (src, dst) = pairs.first();
-        let counted = profile::count(device, || run_once::<T, U>(plan, case, src, dst))?;
-        let of_each = |counters: Counters| counters.thread_instructions as f64 / elements as f64;
-        instructions.push(counted.map(of_each));
+        let counted = profile::count(device, || (way.run)(src, dst))?;
+        let all = |counters: Counters| counters.thread_instructions as f64;
+        instructions.push(counted.map(|counters| all(counters) / case.elements() as f64));
     }
     let mut contestants: Vec<Contestant<'_, DeviceMatrix<u8>>> = vec![Box::new(move |src, dst| {
         src.submatrix(.., ..copied)?.copy_into(dst.submatrix_mut(.., ..copied)?)
     })];
-    for plan in &plans {
-        contestants.push(Box::new(move |src, dst| run_once::<T, U>(plan, case, src, dst)));
+    for way in &ways {
+        contestants.push(Box::new(move |src, dst| (way.run)(src, dst)));
     }
-    let timings = pairs.race(&mut contestants, arguments.turns, 3)?;
-    let bytes = src_bytes + dst_bytes * (1 + usize::from(case.adds));
-    let figures = plans.iter().enumerate().map(|(way, plan)| {
-        let speed = |which: usize, bytes: usize| {
-            timings.as_ref().map(|t| bytes as f64 / t[which].median.as_secs_f64() / 1e9)
-        };
+    if case.is_told() {
+        let (alpha, adds) = (case.alpha.unwrap_or(1.0), case.second == Second::Destination);
+        let of = [&case.shape[..], &case.axes];
+        let address = DeviceMatrix::device_address;
+        contestants.extend(peers.computing(case.types, of, alpha.into(), adds, address));
+    }
+    let timings = pairs.race(&mut contestants, turns, 3)?;
+    let bytes = src_bytes + dst_bytes * (1 + usize::from(case.adds()));
+    let speed = |which: usize, bytes: usize| {
+        let timing = timings.as_ref()?.get(which)?;
+        Some(bytes as f64 / timing.median.as_secs_f64() / 1e9)
+    };
+    let cutensor = speed(1 + ways.len(), bytes);
+    let figures = ways.iter().zip(instructions).enumerate().map(|(way, (of_way, counted))| {
         let speeds = speed(0, 2 * copied).zip(speed(1 + way, bytes));
-        let mut names = plan.kernel_names();
-        names.dedup();
-        Figures {
-            kernel: names.join("+"),
-            bytes,
-            speeds: speeds.map(|(copy, ours)| [copy, ours]),
-            instructions: instructions[way],
-        }
+        let cutensor = cutensor.filter(|_| way == 0);
+        let speeds = speeds.map(|(copy, ours)| [copy, ours]);
+        Figures { kernel: of_way.kernel.clone(), bytes, speeds, cutensor, instructions: counted }
     });
     Ok(figures.collect())
 }
@@ -333,21 +518,65 @@ impl FromF32 for [f32; 2] {
     }
 }
 
+/// Memory of the second operand that is not the destination; hardly any if there is none.
+fn other_memory<U>(device: &Device, case: &Case) -> Result<DeviceMatrix<u8>> {
+    let Second::Numbers(order, gap) = case.second else {
+        return Ok(DeviceMatrix::zeroed(device, 1, 1)?);
+    };
+    let elements: usize = laid_out(case, order, gap).iter().product();
+    Ok(filled(device, elements * size_of::<U>())?)
+}
+
+/// The shape of the second operand's memory, gaps included.
+fn laid_out(case: &Case, order: &[usize], gap: usize) -> Vec<usize> {
+    let mut shape: Vec<usize> = order.iter().map(|&axis| case.shape[case.axes[axis]]).collect();
+    if let Some(last) = shape.last_mut() {
+        *last += gap;
+    }
+    shape
+}
+
+/// The second operand's numbers, in the result's order.
+fn others<'a, U: Pod>(
+    memory: &'a DeviceMatrix<u8>,
+    case: &Case,
+    order: &[usize],
+    gap: usize,
+) -> transpose::Result<TensorView<'a, U>> {
+    let shape = laid_out(case, order, gap);
+    let last = shape.len() - 1;
+    let flat = memory.submatrix(.., ..)?.cast::<U>()?;
+    let all = TensorView::from(flat).reshape(&shape)?.slice(last, ..shape[last] - gap, 1)?;
+    let mut inverse = vec![0; order.len()];
+    for (at, &axis) in order.iter().enumerate() {
+        inverse[axis] = at;
+    }
+    all.permute_axes(&inverse)
+}
+
 /// Runs a plan as its case says.
 fn run_once<T: ConvertTo<U>, U: Number>(
     plan: &ArithmeticPlan<T, U>,
     case: &Case,
     src: &DeviceMatrix<u8>,
+    other: &DeviceMatrix<u8>,
     dst: &mut DeviceMatrix<u8>,
 ) -> transpose::Result<()> {
     let (src, dst) = (source::<T>(src, case)?, target::<U>(dst, case)?);
-    if case.adds { plan.run_onto(src, dst) } else { plan.run(src, dst) }
+    match case.second {
+        Second::None | Second::Channels(_) => plan.run(src, dst),
+        Second::Destination => plan.run_onto(src, dst),
+        Second::Numbers(order, gap) => {
+            plan.run_adding(src, others::<U>(other, case, order, gap)?, dst)
+        }
+    }
 }
 
-/// The plans of a case, the library's own first, after each has been compared with two passes, where nothing is added.
+/// The plans of a case, the library's own first, after each has been compared with two passes, of which one moves and one computes.
 fn verified<T, U>(
     case: &Case,
     pairs: &mut Pairs<DeviceMatrix<u8>>,
+    other: &DeviceMatrix<u8>,
     candidates: bool,
 ) -> Result<Vec<ArithmeticPlan<T, U>>>
 where
@@ -357,6 +586,7 @@ where
     let scaling = case
         .alpha
         .map_or(Arithmetic::converting(), |alpha| Arithmetic::scaling(U::Factor::of(alpha)));
+    let (one, alpha) = (U::Factor::of(1.0), U::Factor::of(case.alpha.unwrap_or(1.0)));
     let (memory, out) = pairs.first();
     let src = source::<T>(memory, case)?;
     let rows = some_rows(src.shape()[0]);
@@ -364,29 +594,37 @@ where
     for &row in &rows {
         let moved: DeviceTensor<T> = src.index_axis(0, row)?.to_tensor()?;
         let mut computed = DeviceTensor::<U>::zeroed(src.device(), moved.shape())?;
-        ArithmeticPlan::new(&scaling, &moved, &mut computed)?.run(&moved, &mut computed)?;
+        if let Second::Numbers(order, gap) = case.second {
+            let added = others::<U>(other, case, order, gap)?.index_axis(0, row)?.to_tensor()?;
+            moved.view().add_into(alpha, &added, one, &mut computed)?;
+        } else {
+            ArithmeticPlan::new(&scaling, &moved, &mut computed)?.run(&moved, &mut computed)?;
+        }
         expected.push(computed.to_host()?);
     }
     let dst = target::<U>(out, case)?;
-    let mut plans = if case.adds {
-        ArithmeticPlan::candidates_onto(&scaling, src, U::Factor::of(1.0), dst)?
-    } else {
-        ArithmeticPlan::candidates(&scaling, src, dst)?
+    let mut plans = match case.second {
+        Second::None | Second::Channels(_) => ArithmeticPlan::candidates(&scaling, src, dst)?,
+        Second::Destination => ArithmeticPlan::candidates_onto(&scaling, src, one, dst)?,
+        Second::Numbers(order, gap) => {
+            let added = others::<U>(other, case, order, gap)?;
+            ArithmeticPlan::candidates_adding(&scaling, src, one, added, dst)?
+        }
     };
     if !candidates {
         plans.truncate(1);
     }
     for plan in &plans {
         out.view_mut().fill(0)?;
-        run_once::<T, U>(plan, case, memory, out)?;
+        run_once::<T, U>(plan, case, memory, other, out)?;
         let dst = target::<U>(out, case)?;
         for (&row, expected) in rows.iter().zip(&expected) {
             let actual = dst.view().index_axis(0, row)?.to_host()?;
             let same =
                 bytemuck::cast_slice::<U, u8>(&actual) == bytemuck::cast_slice::<U, u8>(expected);
-            // What is added to are zeros: of a negative zero and one the sum is not negative.
+            // What a destination is added to are zeros: of a negative zero and one the sum is not negative.
             ensure!(
-                same || case.adds && close(&actual, expected),
+                same || case.second == Second::Destination && close(&actual, expected),
                 "{}: row {row} is wrong: {plan}",
                 case.name()
             );

@@ -27,6 +27,30 @@ type CreatePermutation = unsafe extern "C" fn(
     *const i32,
     Pointer,
 ) -> Status;
+type CreateElementwise = unsafe extern "C" fn(
+    Pointer,
+    *mut Pointer,
+    Pointer,
+    *const i32,
+    c_int,
+    Pointer,
+    *const i32,
+    c_int,
+    Pointer,
+    *const i32,
+    c_int,
+    Pointer,
+) -> Status;
+type Elementwise = unsafe extern "C" fn(
+    Pointer,
+    Pointer,
+    *const c_void,
+    *const c_void,
+    *const c_void,
+    *const c_void,
+    Pointer,
+    Pointer,
+) -> Status;
 type CreatePreference = unsafe extern "C" fn(Pointer, *mut Pointer, c_int, c_int) -> Status;
 type CreatePlan = unsafe extern "C" fn(Pointer, *mut Pointer, Pointer, Pointer, u64) -> Status;
 type Permute = unsafe extern "C" fn(
@@ -50,8 +74,51 @@ pub struct Permutation<'a> {
     cutensor: &'a Cutensor,
     permute: Symbol<'a, Permute>,
     plan: Pointer,
-    /// The factor 1 of the elements' type, or of its real part.
-    one: [f64; 2],
+    /// The factor, of the type that it is computed in, or its real part.
+    alpha: [f64; 2],
+}
+
+/// The sum of a permuted contiguous array, times a factor, and another one that is laid out like the result, planned.
+pub struct Sum<'a> {
+    cutensor: &'a Cutensor,
+    execute: Symbol<'a, Elementwise>,
+    plan: Pointer,
+    alpha: [f64; 2],
+    gamma: [f64; 2],
+}
+
+/// A type of numbers: cuTENSOR's number of it, and whether it is computed in numbers of 64 bits.
+#[derive(Clone, Copy)]
+struct Type {
+    number: c_int,
+    is_wide: bool,
+}
+
+impl Type {
+    /// The type that PyTorch calls so, if cuTENSOR permutes it.
+    fn named(name: &str) -> Option<Self> {
+        let (number, is_wide) = match name {
+            "float32" => (0, false),
+            "float64" => (1, true),
+            "float16" => (2, false),
+            "bfloat16" => (14, false),
+            "complex64" => (4, false),
+            "complex128" => (5, true),
+            _ => return None,
+        };
+        Some(Type { number, is_wide })
+    }
+
+    /// The type of floating-point numbers of so many bytes: halves, singles, doubles, or complex doubles.
+    fn of_bytes(bytes: usize) -> Option<Self> {
+        Type::named(match bytes {
+            2 => "float16",
+            4 => "float32",
+            8 => "float64",
+            16 => "complex128",
+            _ => return None,
+        })
+    }
 }
 
 impl Cutensor {
@@ -90,19 +157,86 @@ impl Cutensor {
         shape: &[usize],
         axes: &[usize],
     ) -> Option<Permutation<'_>> {
-        let (data_type, compute, one) = match element_bytes {
-            2 => (2, "CUTENSOR_COMPUTE_DESC_32F", single(1.0)),
-            4 => (0, "CUTENSOR_COMPUTE_DESC_32F", single(1.0)),
-            8 => (1, "CUTENSOR_COMPUTE_DESC_64F", [1.0, 0.0]),
-            16 => (5, "CUTENSOR_COMPUTE_DESC_64F", [1.0, 0.0]),
-            _ => return None,
-        };
+        self.permutation_of([Type::of_bytes(element_bytes)?; 2], shape, axes, 1.0)
+    }
+
+    /// The same, of numbers of a type, by name, to numbers of another, times a factor.
+    pub fn scaled(
+        &self,
+        types: [&str; 2],
+        shape: &[usize],
+        axes: &[usize],
+        alpha: f64,
+    ) -> Option<Permutation<'_>> {
+        let [from, to] = types.map(Type::named);
+        self.permutation_of([from?, to?], shape, axes, alpha)
+    }
+
+    fn permutation_of(
+        &self,
+        types: [Type; 2],
+        shape: &[usize],
+        axes: &[usize],
+        alpha: f64,
+    ) -> Option<Permutation<'_>> {
+        const IDENTITY: c_int = 1;
+        let create = self.function::<CreatePermutation>(b"cutensorCreatePermutation")?;
+        let [src, dst] = self.tensors(types, shape, axes)?;
+        let (from, to) = modes(axes);
+        let (compute, alpha) = self.compute(types, alpha)?;
+        // SAFETY: the function has this signature; the pointers are those that the library made, and as many modes are read as the array has axes.
+        let operation = made(|made| unsafe {
+            create(self.handle, made, src, from.as_ptr(), IDENTITY, dst, to.as_ptr(), compute)
+        })?;
+        let plan = self.plan(operation)?;
+        let permute = self.function(b"cutensorPermute")?;
+        Some(Permutation { cutensor: self, permute, plan, alpha })
+    }
+
+    /// Plans the sum of a permuted array, times a factor, and what the result's memory holds.
+    pub fn sum(
+        &self,
+        types: [&str; 2],
+        shape: &[usize],
+        axes: &[usize],
+        alpha: f64,
+    ) -> Option<Sum<'_>> {
+        const IDENTITY: c_int = 1;
+        const ADD: c_int = 3;
+        let [from, to] = types.map(Type::named);
+        let types = [from?, to?];
+        let create = self.function::<CreateElementwise>(b"cutensorCreateElementwiseBinary")?;
+        let [src, dst] = self.tensors(types, shape, axes)?;
+        let (from, to) = modes(axes);
+        let (compute, alpha) = self.compute(types, alpha)?;
+        let (_, gamma) = self.compute(types, 1.0)?;
+        let (from, to) = (from.as_ptr(), to.as_ptr());
+        // SAFETY: the function has this signature; the pointers are those that the library made, and as many modes are read as the array has axes.
+        let operation = made(|made| unsafe {
+            let handle = self.handle;
+            create(handle, made, src, from, IDENTITY, dst, to, IDENTITY, dst, to, ADD, compute)
+        })?;
+        let plan = self.plan(operation)?;
+        let execute = self.function(b"cutensorElementwiseBinaryExecute")?;
+        Some(Sum { cutensor: self, execute, plan, alpha, gamma })
+    }
+
+    /// Describes an array and what it is permuted to.
+    fn tensors(&self, types: [Type; 2], shape: &[usize], axes: &[usize]) -> Option<[Pointer; 2]> {
         let lengths: Vec<i64> = shape.iter().map(|&length| length as i64).collect();
         let permuted: Vec<i64> = axes.iter().map(|&axis| lengths[axis]).collect();
-        let (src, dst) = (self.tensor(&lengths, data_type)?, self.tensor(&permuted, data_type)?);
-        let axes: Vec<i32> = axes.iter().map(|&axis| axis as i32).collect();
-        let plan = self.plan(src, dst, &axes, compute)?;
-        Some(Permutation { cutensor: self, permute: self.function(b"cutensorPermute")?, plan, one })
+        let [from, to] = types.map(|of| of.number);
+        Some([self.tensor(&lengths, from)?, self.tensor(&permuted, to)?])
+    }
+
+    /// What is computed in, and a factor as one of that.
+    fn compute(&self, types: [Type; 2], factor: f64) -> Option<(Pointer, [f64; 2])> {
+        let is_wide = types.iter().any(|of| of.is_wide);
+        let name: &[u8] =
+            if is_wide { b"CUTENSOR_COMPUTE_DESC_64F" } else { b"CUTENSOR_COMPUTE_DESC_32F" };
+        // SAFETY: the symbol is a variable of the library that holds a pointer.
+        let compute = unsafe { **self.library.get::<*const Pointer>(name).ok()? };
+        Some((compute, if is_wide { [factor, 0.0] } else { single(factor as f32) }))
     }
 
     /// Describes a contiguous row-major array.
@@ -127,23 +261,13 @@ impl Cutensor {
         })
     }
 
-    /// Plans the permutation of one array to another, mode `i` of which is mode `axes[i]` of it.
-    fn plan(&self, src: Pointer, dst: Pointer, axes: &[i32], compute: &str) -> Option<Pointer> {
-        const IDENTITY: c_int = 1;
+    /// Plans an operation.
+    fn plan(&self, operation: Pointer) -> Option<Pointer> {
         const DEFAULT_ALGORITHM: c_int = -1;
-        let modes: Vec<i32> = (0..axes.len() as i32).collect();
-        let permutation = self.function::<CreatePermutation>(b"cutensorCreatePermutation")?;
         let preference = self.function::<CreatePreference>(b"cutensorCreatePlanPreference")?;
         let plan = self.function::<CreatePlan>(b"cutensorCreatePlan")?;
-        // SAFETY: the symbol is a variable of the library that holds a pointer.
-        let compute = unsafe { **self.library.get::<*const Pointer>(compute.as_bytes()).ok()? };
-        let (src_modes, dst_modes) = (modes.as_ptr(), axes.as_ptr());
-        // SAFETY: the functions have these signatures; the pointers are those that the library made, and as many modes
-        // are read as the array has axes.
+        // SAFETY: the functions have these signatures; the pointers are those that the library made.
         unsafe {
-            let operation = made(|made| {
-                permutation(self.handle, made, src, src_modes, IDENTITY, dst, dst_modes, compute)
-            })?;
             let preference = made(|made| preference(self.handle, made, DEFAULT_ALGORITHM, 0))?;
             made(|made| plan(self.handle, made, operation, preference, 0))
         }
@@ -159,12 +283,29 @@ impl Permutation<'_> {
     /// Queues the permutation; whether cuTENSOR took it. At both addresses there is as much memory as the array that was planned.
     pub fn run(&self, src: u64, dst: u64) -> bool {
         let (src, dst) = (src as *const c_void, dst as Pointer);
-        let one = self.one.as_ptr().cast();
+        let alpha = self.alpha.as_ptr().cast();
         let Cutensor { handle, stream, .. } = self.cutensor;
         // SAFETY: the plan is of this handle, and the matrices are live, on the stream's device, and as large as
         // planned.
-        unsafe { (self.permute)(*handle, self.plan, one, src, dst, *stream) == 0 }
+        unsafe { (self.permute)(*handle, self.plan, alpha, src, dst, *stream) == 0 }
     }
+}
+
+impl Sum<'_> {
+    /// Queues the sum; whether cuTENSOR took it. Obligations are those of [`Permutation::run`].
+    pub fn run(&self, src: u64, dst: u64) -> bool {
+        let (src, dst) = (src as *const c_void, dst as Pointer);
+        let (alpha, gamma) = (self.alpha.as_ptr().cast(), self.gamma.as_ptr().cast());
+        let Cutensor { handle, stream, .. } = self.cutensor;
+        // SAFETY: as of a permutation; the result may be what is added.
+        unsafe { (self.execute)(*handle, self.plan, alpha, src, gamma, dst, dst, *stream) == 0 }
+    }
+}
+
+/// The modes of an array, and of one whose mode `i` is its mode `axes[i]`.
+fn modes(axes: &[usize]) -> (Vec<i32>, Vec<i32>) {
+    let permuted = axes.iter().map(|&axis| axis as i32).collect();
+    ((0..axes.len() as i32).collect(), permuted)
 }
 
 /// What a function makes that writes a pointer to it, and answers 0 if it did.
@@ -175,5 +316,6 @@ fn made(make: impl FnOnce(*mut Pointer) -> Status) -> Option<Pointer> {
 
 /// A single-precision number where a double-precision one may be.
 fn single(number: f32) -> [f64; 2] {
+    // A complex number's imaginary part is the upper half of the first.
     [f64::from_bits(u64::from(number.to_bits())), 0.0]
 }

@@ -85,4 +85,29 @@ impl Peers {
             Ok(())
         }))
     }
+
+    /// cuTENSOR's way to permute numbers, of types by PyTorch's names, times a factor, and perhaps to add what the result's memory holds; `None` where it has
+    /// none. As of [`permutation`](Self::permutation).
+    pub fn computing<'a, M: 'a>(
+        &'a self,
+        types: [&str; 2],
+        [shape, axes]: [&[usize]; 2],
+        alpha: f64,
+        adds: bool,
+        address: fn(&M) -> u64,
+    ) -> Option<Contestant<'a, M>> {
+        let cutensor = self.cutensor.as_ref()?;
+        if adds {
+            let sum = cutensor.sum(types, shape, axes, alpha)?;
+            return Some(Box::new(move |src, dst| {
+                let _ = sum.run(address(src), address(dst));
+                Ok(())
+            }));
+        }
+        let permutation = cutensor.scaled(types, shape, axes, alpha)?;
+        Some(Box::new(move |src, dst| {
+            let _ = permutation.run(address(src), address(dst));
+            Ok(())
+        }))
+    }
 }
