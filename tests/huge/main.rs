@@ -284,6 +284,7 @@ fn all(device: &Device) -> Tried {
     tried.batched::<u8>(16_777_221, 16);
     // Arrays of any rank.
     tried.permuted::<u8>(&[1 << 20, 17, 3, 81], &[1, 3, 0, 2]);
+    tried.permuted::<u8>(&[5, 900_000_001], &[1, 0]);
     tried.permuted::<u16>(&[1625, 1627, 1629], &[1, 0, 2]);
     tried.permuted::<u32>(&[1625, 1627, 1629], &[2, 1, 0]);
     tried.conjugated::<[f16; 2]>(&[1625, 1627, 1629], &[2, 1, 0]);
