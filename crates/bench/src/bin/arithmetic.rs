@@ -1,6 +1,6 @@
 //! The speed of computing on the way, beside a copy: `cargo run --release --bin arithmetic`
 //!
-//! For each case a copy of as many bytes, the library's plan, and with `--candidates` every other way that the library has, take turns. GB/s count what is read and what is
+//! For each case a copy of as many bytes, the library's plan, cuTENSOR where it computes the same and can be opened, and with `--candidates` every other way that the library has, take turns. GB/s count what is read and what is
 //! written: each number of the source, of the destination, and of the destination before if it is added to. Every result is compared, on some of its rows,
 //! with what two passes give, of which one moves and one computes. `--peers FOLDER` writes the cases for `arithmetic.py`, which times PyTorch on them and
 //! compares its results.
@@ -365,10 +365,13 @@ fn target<'a, U: Pod>(
     TensorViewMut::from(flat).reshape(&shape)
 }
 
+/// What computes a destination of a source.
+type Run<'a> = Box<dyn Fn(&DeviceMatrix<u8>, &mut DeviceMatrix<u8>) -> transpose::Result<()> + 'a>;
+
 /// A way to compute a case's destination of its source.
 struct Way<'a> {
     kernel: String,
-    run: Box<dyn Fn(&DeviceMatrix<u8>, &mut DeviceMatrix<u8>) -> transpose::Result<()> + 'a>,
+    run: Run<'a>,
 }
 
 /// Bytes of a case's source and destination.
