@@ -288,11 +288,9 @@ unsafe fn store_span_units<
     let second_step = || params.other_cols.wrapping_mul(step as u64);
     while col < cols {
         let (early, units) = span.units::<P>(start);
-        // SAFETY: elements of the second operand.
-        let others =
-            if has_other { unsafe { span.others::<P>(start, second) } } else { [B16::ANY; K] };
-        // SAFETY: elements of the destination's row, and of the tile.
+        // SAFETY: elements of the destination's row, of the second operand's, and of the tile.
         unsafe {
+            let others = if has_other { span.others::<P>(start, second) } else { [B16::ANY; K] };
             let byte = (on_time - early) * P::SRC as u32;
             let values = slid::<P, E, K>(|byte| tile.transposed.address(col, byte), byte);
             let channels = |k: usize| {
