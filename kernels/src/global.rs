@@ -15,7 +15,9 @@ use crate::element::B16;
 use core::arch::asm;
 use cuda_std::cfg::ComputeCapability;
 use cuda_std::gpu_only;
-use kernel_abi::fast::{SECTOR, VECTOR};
+use kernel_abi::fast::SECTOR;
+#[cfg(target_arch = "nvptx64")]
+use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::Fetching;
 
 /// The instruction of [`load_vector`].
