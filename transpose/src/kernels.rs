@@ -39,7 +39,7 @@ macro_rules! image {
     };
 }
 
-static CLASSIC: Image = image!("classic", "lz4", [code!(9 0, "../cubin/classic.sm_90.cubin.lz4")]);
+static CLASSIC: Image = image!("classic", "zst", [code!(9 0, "../cubin/classic.sm_90.cubin.zst")]);
 
 static FAST: Image = image!(
     "fast",

@@ -31,10 +31,10 @@ pub fn packed_ptx(family: &str) -> PathBuf {
     home(family).join("ptx").join(format!("{family}.ptx.zst"))
 }
 
-/// The machine code of a family for a chip, packed, as it ships: so that it expands quickly if a program's first launch is
+/// The machine code of a family for a chip, packed, as it ships: so that it expands quickly if the first launch of a program that leaves the choice to the library is
 /// likely to be one of these kernels, else so that it is small.
 pub fn shipped_cubin(family: &str, chip: &str) -> PathBuf {
-    let quick = ["classic", "fast", "fast_evict_last"].contains(&family);
+    let quick = ["fast", "fast_evict_last"].contains(&family);
     let format = if quick { "lz4" } else { "zst" };
     home(family).join("cubin").join(format!("{family}.{chip}.cubin.{format}"))
 }
