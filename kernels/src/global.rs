@@ -147,6 +147,10 @@ unsafe fn fetch_sector_alone(address: u64) {
 /// The stretch has a byte, and is one of global memory that the launch may access.
 #[inline(always)]
 pub unsafe fn fetch_ends(start: u64, bytes: u32, how: u64) {
+    // No other target has the instruction, and the published `cuda_std`, which others are checked with, does not know the chip.
+    #[cfg(not(target_arch = "nvptx64"))]
+    let can_fetch_alone = false;
+    #[cfg(target_arch = "nvptx64")]
     let can_fetch_alone = ComputeCapability::from_cuda_arch_env() >= ComputeCapability::Compute90;
     // SAFETY: the caller's obligation.
     let fetch = |address: u64| unsafe {
