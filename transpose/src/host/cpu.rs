@@ -1,11 +1,11 @@
 //! Moves between host arrays by the CPU alone, for machines without a GPU: in blocks that stay in its caches, by all of its cores.
 
+use super::progress::{Progress, Watch};
 use super::stores::Stores;
 use super::stretches::Arrays;
 use super::threads::together;
 use super::tiles::Tiles;
 use super::turn::{self, Scratch};
-use super::workspace::{Progress, Watch};
 use super::{HostView, HostViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;

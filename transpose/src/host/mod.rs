@@ -15,6 +15,7 @@
 //! | `cargo`, `staging` | what a step moves, and its part of the ring |
 //! | `pipeline`, `kernel`, `look_up` | the way through the device: up, into another order, and down |
 //! | `board`, `crew` | who of several threads does what next, and what that is |
+//! | `progress` | how far a move is |
 //! | `workspace` | the memory and the streams that moves take |
 //! | `threads` | several threads, or as many as there are, doing the work of all |
 
@@ -30,6 +31,7 @@ mod look_up;
 mod options;
 mod pipeline;
 mod plan;
+mod progress;
 mod schedule;
 mod square;
 mod staging;
@@ -43,8 +45,9 @@ mod workspace;
 
 pub use in_place::{HostInPlace, transpose_in_place};
 pub use options::{Bus, HostOptions};
+pub use progress::{Progress, Watch};
 pub use view::{HostView, HostViewMut};
-pub use workspace::{Progress, Watch, Workspace};
+pub use workspace::Workspace;
 
 use crate::Result;
 use crate::device::Device;

@@ -5,6 +5,7 @@ use super::crew::{Crew, Slot};
 use super::look_up::LookUp;
 use super::pipeline::{Pipeline, Streams};
 use super::plan::{HostPlan, Route, Side};
+use super::progress::Watch;
 use super::staging::Staging;
 use super::stretches::Arrays;
 use super::{Bus, HostOptions, HostView, HostViewMut};
@@ -30,19 +31,6 @@ pub struct Workspace {
 /// What a driver answers that cannot lock some memory, and goes on: it is of no kind that can be (1), the system does not let it (2, 304, 800,
 /// 801), or pages of it are locked already (712), by another call, say, whose arrays begin or end there.
 const REFUSALS: [u32; 6] = [1, 2, 304, 712, 800, 801];
-
-/// How far a move is: bytes of the destination.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// That are there.
-    pub done: u64,
-    /// That will be.
-    pub total: u64,
-}
-
-/// What is told how far a move is, on whichever thread has come so far.
-pub type Watch<'a> = dyn Fn(Progress) + Sync + 'a;
 
 impl Workspace {
     /// One that has nothing yet.

@@ -11,10 +11,10 @@ pub use place::FileFrom;
 pub use place::{ReadAt, WriteAt};
 pub use turner::Through;
 
+use super::progress::{Progress, Watch};
 use super::stretches::in_memory_order;
 use super::threads::together;
 use super::tiles::Tiles;
-use super::workspace::{Progress, Watch};
 use crate::tensor::TensorLayout;
 use crate::transfer::runs;
 use crate::{Error, Result};
