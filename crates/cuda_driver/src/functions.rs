@@ -10,11 +10,10 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use crate::Error;
 use crate::handle::{
     DeviceAddress, RawContext, RawDevice, RawEvent, RawFunction, RawGraph, RawGraphExec,
-    RawMemoryPool, RawModule, RawStream,
+    RawMemoryHandle, RawMemoryPool, RawModule, RawStream,
 };
 use crate::launch::RawLaunchConfig;
 use crate::library::Library;
-use crate::shared_memory::RawMemoryHandle;
 use crate::stream::RawCopy2D;
 
 macro_rules! table {

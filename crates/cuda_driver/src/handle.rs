@@ -55,5 +55,10 @@ impl RawStream {
 #[repr(transparent)]
 pub struct RawDevice(pub i32);
 
+/// A `CUipcMemHandle`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct RawMemoryHandle(pub [u8; 64]);
+
 /// A `CUdeviceptr`: an address in the memory of a device.
 pub type DeviceAddress = u64;

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::fmt;
 
 use crate::functions::SharedFunctions;
+use crate::handle::RawMemoryHandle;
 use crate::{Context, DeviceAddress, Error};
 
 /// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`: of another device too, if this one reaches it.
@@ -11,11 +12,6 @@ const FROM_PEERS: u32 = 1;
 
 /// `CU_POINTER_ATTRIBUTE_BUFFER_ID`.
 const BUFFER_ID: u32 = 7;
-
-/// A `CUipcMemHandle`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct RawMemoryHandle([u8; 64]);
 
 /// What another process needs to [open](OpenedMemory::open) an allocation: bytes to be sent to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
