@@ -17,4 +17,4 @@ pub mod sweep;
 pub mod verify;
 pub mod workloads;
 
-pub use habits::{device, memory, output, program, progress, svg, table};
+pub use habits::{device, files, memory, output, program, progress, svg, table};

@@ -2,6 +2,7 @@
 //! found, and to end.
 
 pub mod device;
+pub mod files;
 pub mod memory;
 pub mod output;
 pub mod program;

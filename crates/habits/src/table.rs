@@ -3,7 +3,8 @@
 //! A table is described once, by its columns, and its rows are cells that know what they are; the printed table, the CSV and the JSON
 //! all come from that.
 
-use crate::output::{self, Csv};
+use crate::files::{self, Csv};
+use crate::output;
 use crate::program::Common;
 use crate::svg::Chart;
 use anyhow::{Result, ensure};
@@ -256,7 +257,7 @@ impl<'a> Report<'a> {
             let chart = chart();
             ensure!(!chart.bars.is_empty(), "{}: there is nothing to draw", path.display());
             let svg = chart.on(&self.device).to_svg();
-            output::write(self.common, path, svg.as_bytes())?;
+            files::write(self.common, path, svg.as_bytes())?;
         }
         Ok(())
     }

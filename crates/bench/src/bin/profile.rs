@@ -16,11 +16,11 @@
 use anyhow::{Context, Result, ensure};
 use bench::device::DeviceChoice;
 use bench::memory::{ensure_free, matrix_bytes};
-use bench::output;
 use bench::profile::{Partitions, Profile, Shape, ncu, picture, table};
 use bench::program::{self, Common, usage};
 use bench::progress;
 use bench::workloads::Workload;
+use bench::{files, output};
 use clap::Parser;
 use profile::Inspection;
 use std::path::{Path, PathBuf};
@@ -197,7 +197,7 @@ fn is_defect(error: &anyhow::Error) -> bool {
 fn report(arguments: &Arguments, device: &Device, profile: &Profile) -> Result<()> {
     let common = &arguments.common;
     if let Some(path) = &common.svg {
-        output::write(common, path, picture::draw(profile)?.as_bytes())?;
+        files::write(common, path, picture::draw(profile)?.as_bytes())?;
     }
     // The picture is drawn, and the JSON is that of a profile.
     let files = Common { svg: None, json: false, ..common.clone() };
