@@ -1,7 +1,6 @@
 //! Transposes that were once slow: few rows or columns, gaps, elements of several words, batches of small matrices.
 
-use crate::moves::Move;
-use crate::sweep::Drawn;
+use crate::moves::{Drawn, Move};
 use anyhow::{Context, Result};
 use transpose::TensorLayout;
 

@@ -29,6 +29,17 @@ pub struct Move {
     pub dst: TensorLayout,
 }
 
+/// A move that was drawn at random, or from a list.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// What kind of move it is.
+    pub kind: &'static str,
+    /// Its shape, in elements; axes in the destination's order, the fastest last.
+    pub shape: Vec<usize>,
+    /// The move.
+    pub of: Move,
+}
+
 impl Move {
     /// The move between layouts of elements of so many bytes.
     ///

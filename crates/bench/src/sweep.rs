@@ -2,7 +2,7 @@
 //! copy and beside what its sectors allow.
 
 use crate::awkward::awkward;
-use crate::moves::{Arena, Move};
+use crate::moves::{Arena, Drawn, Move};
 use crate::program::Common;
 use crate::progress;
 use crate::race::Contestant;
@@ -38,17 +38,6 @@ const KINDS: [(Kind, &str, usize); 5] = [
 
 /// Elements of [`Kind::Odd`], in bytes.
 const ODD: [usize; 12] = [3, 5, 6, 7, 9, 10, 11, 12, 20, 36, 48, 100];
-
-/// A random move.
-#[derive(Clone, Debug)]
-pub struct Drawn {
-    /// What kind of move it is.
-    pub kind: &'static str,
-    /// Its shape, in elements; axes in the destination's order, the fastest last.
-    pub shape: Vec<usize>,
-    /// The move.
-    pub of: Move,
-}
 
 /// As many random moves as `count`, of around `bytes` bytes each, in memories of `capacity` bytes. They depend on nothing else.
 ///

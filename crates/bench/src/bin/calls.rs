@@ -9,11 +9,12 @@
 
 use anyhow::{Result, ensure};
 use bench::memory::{ensure_free, matrix_bytes};
+use bench::moves::Drawn;
 use bench::peers::{self, Peers};
 use bench::program::{self, Common};
 use bench::progress;
 use bench::svg::{Bar, Chart};
-use bench::sweep::{self, Drawn};
+use bench::sweep;
 use bench::table::{Cell, Column, Report};
 use clap::Parser;
 use cudarc::driver::CudaContext;
