@@ -197,10 +197,7 @@ fn a_dash_is_standard_input_and_output() {
     assert_eq!(out, transposed);
     // `--device` and what is read stand in messages.
     let output = npy(folder.path(), &["-", "-", "--device", "sim"]);
-    assert_eq!(
-        said(&output),
-        "error: standard input: not a .npy file: it has no header: failed to fill whole buffer\n"
-    );
+    assert_eq!(said(&output), "error: standard input: not a .npy file: it has no header\n");
 }
 
 #[test]
@@ -425,8 +422,9 @@ fn fewer_threads_than_cores_are_enough() {
 #[test]
 fn what_is_not_finished_is_not_there() {
     let folder = tempfile::tempdir().unwrap();
-    let header = file("'<f4'", "(9000, 9000)", false, b"");
-    let length = header.len() as u64 + 9000 * 9000 * 4;
+    // Zeros that are on no disk, so many that a signal comes before the end however late it is.
+    let header = file("'<f4'", "(30000, 30000)", false, b"");
+    let length = header.len() as u64 + 30000 * 30000 * 4;
     fs::write(folder.path().join("in.npy"), header).unwrap();
     let input = File::options().write(true).open(folder.path().join("in.npy")).unwrap();
     input.set_len(length).unwrap();
