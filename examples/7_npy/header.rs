@@ -6,7 +6,7 @@
 use crate::dtype::{brief, element_bytes, integer};
 use crate::literal::{Literal, Value};
 use anyhow::{Context, Result, bail, ensure};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
@@ -29,6 +29,14 @@ pub struct Header {
     pub shape: Vec<usize>,
 }
 
+/// Reads as many bytes as there is place for; `short` says what a reader lacks that has fewer.
+fn fill(reader: &mut impl Read, bytes: &mut [u8], short: &'static str) -> Result<()> {
+    match reader.read_exact(bytes) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => bail!(short),
+        read => Ok(read?),
+    }
+}
+
 impl Header {
     /// Reads a header, and nothing behind it.
     ///
@@ -36,18 +44,18 @@ impl Header {
     /// What is no `.npy` file, or one of Python objects.
     pub fn read(reader: &mut impl Read) -> Result<Self> {
         let mut start = [0; 8];
-        reader.read_exact(&mut start).context("not a .npy file: it has no header")?;
+        fill(reader, &mut start, "not a .npy file: it has no header")?;
         ensure!(start.starts_with(MAGIC), "not a .npy file: it does not start as one");
         let [.., major, minor] = start;
         let length = match (major, minor) {
             (1, 0) => {
                 let mut length = [0; 2];
-                reader.read_exact(&mut length).context("the header is cut off")?;
+                fill(reader, &mut length, "the header is cut off")?;
                 u32::from(u16::from_le_bytes(length))
             }
             (2 | 3, 0) => {
                 let mut length = [0; 4];
-                reader.read_exact(&mut length).context("the header is cut off")?;
+                fill(reader, &mut length, "the header is cut off")?;
                 u32::from_le_bytes(length)
             }
             _ => bail!("a .npy file of version {major}.{minor}; known are 1.0, 2.0 and 3.0"),

@@ -42,7 +42,7 @@ struct Arguments {
     /// The .npy file to write; `-` for standard output.
     output: PathBuf,
     /// For each axis of the result, which axis of the array it is; the reverse order without this.
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_name = "AXIS,…", value_delimiter = ',')]
     axes: Option<Vec<usize>>,
     /// How to transpose an array of two axes: naive, tiled, padded, diagonal or auto.
     #[arg(long, default_value = "auto", conflicts_with = "axes")]
@@ -62,7 +62,7 @@ fn bytes(text: &str) -> Result<usize, String> {
         "KiB" => 10,
         "MiB" => 20,
         "GiB" => 30,
-        unit => return Err(format!("{unit:?} is none of B, KiB, MiB and GiB")),
+        _ => return Err("this is no number of B, KiB, MiB or GiB, such as 512MiB".to_owned()),
     };
     let number: usize = digits.parse().map_err(|error| format!("{error}"))?;
     let bytes = number.checked_mul(1 << unit).filter(|&bytes| bytes > 0);

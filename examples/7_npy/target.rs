@@ -4,7 +4,7 @@
 //! place, brought to the disk, given the mode and the owner of what it replaces, and only then put there. Where the file system can,
 //! it has no name until then: a program that is killed leaves nothing behind.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use std::fs::{self, File, Metadata};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -70,6 +70,7 @@ fn replace(
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
+    ensure!(folder.is_dir(), "there is no such folder");
     let finish = |file: &mut File| -> Result<()> {
         fill(Sink::File(file))?;
         if let Some(old) = old {
