@@ -515,7 +515,7 @@ pub enum Error {
     },
 
     /// A name that nothing of its kind has.
-    #[error("there is no {kind} {name:?}; there are {known}")]
+    #[error(fmt = unknown_name)]
     UnknownName {
         /// What should have the name, such as "strategy".
         kind: &'static str,
@@ -741,6 +741,15 @@ fn file(path: &Option<PathBuf>, otherwise: &'static str) -> String {
     path.as_ref().map_or_else(|| otherwise.to_owned(), |path| path.display().to_string())
 }
 
+/// The names that there are stand under the line if it would be too long with them.
+fn unknown_name(kind: &str, name: &String, known: &String, f: &mut Formatter<'_>) -> fmt::Result {
+    let first = format!("there is no {kind} {name:?}");
+    if first.chars().count() + known.chars().count() < 100 {
+        return write!(f, "{first}; there are {known}");
+    }
+    lines(first, [format!("there are {known}")], f)
+}
+
 fn no_driver(reason: &String, attempts: &[String], f: &mut Formatter<'_>) -> fmt::Result {
     lines(format_args!("no NVIDIA driver: {reason}"), attempts, f)
 }
@@ -804,6 +813,7 @@ mod tests {
             Error::DeviceMismatch { src: "NVIDIA H200".into(), dst: "NVIDIA H200".into() },
             Error::PlanMismatch { planned: text(), actual: text() },
             Error::GapsInPlace { rows: large, cols: large, ld: large },
+            "fastest".parse::<crate::Strategy>().unwrap_err(),
             Error::Interrupted { source: Box::new(out_of_memory) },
             Error::NoDriver {
                 reason: cuda_driver::Error::NoLibrary { tried: Vec::new() }.to_string(),
@@ -844,6 +854,13 @@ mod tests {
             assert_eq!(all.contains("\n  "), says_more, "{all}");
             assert_eq!(error, error.clone());
         }
+    }
+
+    #[test]
+    fn many_names_stand_under_the_line() {
+        let error = "fastest".parse::<crate::InPlace>().unwrap_err();
+        assert_eq!(error.to_string(), "there is no in-place algorithm \"fastest\"");
+        assert!(format!("{error:#}").ends_with("\n  there are square, two-stage, three-stage, four-stage, four-stage-fused, decomposed, cycle-following, auto"));
     }
 
     #[test]

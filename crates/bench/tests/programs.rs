@@ -196,7 +196,7 @@ fn wrong_arguments_are_answered_with_what_is_possible() {
         refuses(program, &["--nonsense"], 2, "--nonsense");
     }
     for program in [BANDWIDTH, GRID_SEARCH, IN_PLACE, PERMUTE, COMPARE] {
-        refuses(program, &["--turns", "0"], 2, "once at least");
+        refuses(program, &["--turns", "0"], 2, "one at least");
     }
     for program in [BANDWIDTH, GRID_SEARCH, MEMORY_KINDS, PROFILE] {
         refuses(program, &["--element", "3"], 2, "1, 2, 4, 8 or 16");
@@ -209,7 +209,7 @@ fn wrong_arguments_are_answered_with_what_is_possible() {
     refuses(IN_PLACE, &["--shape", "33"], 2, "such as 64x50");
     refuses(IN_PLACE, &["--tile", "3x3"], 2, "--shape");
     refuses(IN_PLACE, &["--shape", "3x3", "--algorithm", "foo"], 2, "two-stage");
-    refuses(PROFILE, &["--kernel", "foo"], 2, "there are copy, naive");
+    refuses(PROFILE, &["--kernel", "foo"], 2, "copy, naive");
     refuses(PROFILE, &["--svg", "picture.svg"], 2, "name it with --kernel");
     refuses(PROFILE, &["--json", "--annotate"], 2, "cannot be used with");
     refuses(PROFILE, &["--check", "--device", "auto"], 2, "only the simulator checks");

@@ -10,6 +10,7 @@ use clap::Parser;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 use transpose::{Device, Error};
 
 /// The flags of every program: where it runs, and what it says beside its results.
@@ -159,13 +160,21 @@ pub fn usage(message: impl Into<String>) -> anyhow::Error {
     Usage(message.into()).into()
 }
 
-/// Parses how often something is done: once at least.
+/// Parses how many there are, or how often something is done: one at least.
 ///
 /// # Errors
 /// Anything else.
 pub fn count(text: &str) -> Result<usize, String> {
     let number: usize = text.parse().map_err(|error| format!("{error}"))?;
-    if number == 0 { Err("it is done once at least".to_owned()) } else { Ok(number) }
+    if number == 0 { Err("one at least".to_owned()) } else { Ok(number) }
+}
+
+/// Parses the name of something. Where there is nothing of that name, all names follow on lines of their own.
+///
+/// # Errors
+/// Any other text.
+pub fn named<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error| format!("{error:#}"))
 }
 
 /// Parses a number of devices, or of processes, that one machine can have.

@@ -372,8 +372,10 @@ mod tests {
         }
         let names: HashSet<_> = Kernel::ALL.iter().map(|kernel| kernel.name()).collect();
         assert_eq!(names.len(), Kernel::ALL.len());
-        let error = "fastest".parse::<Kernel>().unwrap_err().to_string();
-        assert!(error.starts_with("there is no study kernel \"fastest\"; there are copy, "));
+        let error = "fastest".parse::<Kernel>().unwrap_err();
+        assert_eq!(error.to_string(), "there is no study kernel \"fastest\"");
+        let all = format!("{error:#}");
+        assert!(all.starts_with("there is no study kernel \"fastest\"\n  there are copy, "));
     }
 
     /// As many rows without columns as can be counted: nothing, at once.

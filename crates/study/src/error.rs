@@ -1,13 +1,16 @@
 //! What can go wrong here, beside what goes wrong in the library.
 
 use crate::memory_kind::MemoryKind;
+use std::fmt::{self, Formatter};
 
 /// What can go wrong: a variant per violated fact, with the numbers in it.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A name that no kernel has.
-    #[error("there is no study kernel {name:?}; there are {known}")]
+    ///
+    /// Shown as `{:#}`, the names that there are follow on a line of their own.
+    #[error(fmt = unknown_kernel)]
     UnknownKernel {
         /// The name.
         name: String,
@@ -102,6 +105,11 @@ pub enum Error {
     /// What the library reports.
     #[error(transparent)]
     Transpose(#[from] transpose::Error),
+}
+
+fn unknown_kernel(name: &String, known: &String, f: &mut Formatter<'_>) -> fmt::Result {
+    write!(f, "there is no study kernel {name:?}")?;
+    if f.alternate() { write!(f, "\n  there are {known}") } else { Ok(()) }
 }
 
 /// What the driver answers is reported as the library does.

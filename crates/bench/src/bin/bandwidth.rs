@@ -41,7 +41,7 @@ struct Arguments {
     #[arg(long, default_value_t = 9, value_parser = program::count)]
     turns: usize,
     /// The kernels, by their names here or in their texts; all of them if not given.
-    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…", value_parser = program::named::<Kernel>)]
     kernels: Vec<Kernel>,
     /// Print in GiB/s (2³⁰ bytes a second), as the NVIDIA text's program does, not in GB/s (10⁹).
     #[arg(long)]

@@ -43,7 +43,8 @@ struct Arguments {
         long,
         value_delimiter = ',',
         value_name = "NAME,…",
-        default_value = "diagonal_col,unroll4_col,smem_unroll_pad_dyn"
+        default_value = "diagonal_col,unroll4_col,smem_unroll_pad_dyn",
+        value_parser = program::named::<Kernel>
     )]
     kernels: Vec<Kernel>,
     /// The candidates: `seed` for Dalmasso's, `all` for powers of two, or a list like 32x8,16x16.

@@ -176,7 +176,7 @@ impl FromStr for Workload {
         let all = Workload::all();
         all.iter().find(|workload| workload.name() == name).copied().ok_or_else(|| {
             let names: Vec<_> = all.iter().map(|workload| workload.name()).collect();
-            format!("there is no kernel {name:?}; there are {}", names.join(", "))
+            format!("there is no kernel {name:?}\n  there are {}", names.join(", "))
         })
     }
 }

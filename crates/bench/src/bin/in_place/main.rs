@@ -35,7 +35,7 @@ struct Arguments {
     #[arg(long, default_value_t = 4, value_parser = program::element)]
     bytes: usize,
     /// Algorithms for your own shape; all without this.
-    #[arg(long, requires = "shape")]
+    #[arg(long, requires = "shape", value_parser = program::named::<InPlace>)]
     algorithm: Vec<InPlace>,
     /// Tile or length of the super-elements, such as 64x50.
     #[arg(long, value_parser = pair, requires = "shape", value_name = "MxN")]
@@ -256,7 +256,13 @@ impl Bench<'_> {
                 Ok(outcome) => outcome.algorithm.name(),
                 Err(_) => entrant.algorithm.name(),
             };
-            let mut cells = start(name);
+            // Beside the algorithm itself, the row of `Auto` says what it is.
+            let beside = entrants.iter().any(|entrant| entrant.algorithm.name() == name);
+            let name = match entrant.algorithm {
+                InPlace::Auto if beside => format!("auto: {name}"),
+                _ => name.to_owned(),
+            };
+            let mut cells = start(&name);
             match &outcome {
                 Ok(outcome) => {
                     let tile = outcome.tile.map(|(m, n)| format!("{m} × {n}"));
