@@ -238,8 +238,8 @@ impl<'a> Report<'a> {
         );
         ensure!(
             !self.rows.is_empty(),
-            "there is nothing to show; left out: {}",
-            self.left_out.join("; ")
+            "there is nothing to show\n  left out: {}",
+            self.left_out.join("\n  left out: ")
         );
         for what in self.left_out.clone() {
             self.print(&format!("left out: {what}"));

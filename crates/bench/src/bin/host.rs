@@ -39,14 +39,19 @@ struct Arguments {
     /// Repetitions.
     #[arg(long, default_value_t = 5, value_parser = program::count)]
     reps: usize,
-    /// What to measure.
-    #[arg(long, value_delimiter = ',', default_value = "pinned,in-place,pageable,cpu")]
+    /// What to measure, with commas between.
+    #[arg(
+        long,
+        value_name = "WAY,…",
+        value_delimiter = ',',
+        default_value = "pinned,in-place,pageable,cpu"
+    )]
     ways: Vec<Way>,
     /// The most device memory, in MiB: the pinned way is measured with it too.
-    #[arg(long)]
+    #[arg(long, value_name = "MIB", value_parser = program::count)]
     limit: Option<usize>,
     /// Numbers of streams for the three stages of Sung et al.
-    #[arg(long, value_delimiter = ',', default_value = "1,2,4,8", value_parser = program::count)]
+    #[arg(long, value_name = "STREAMS,…", value_delimiter = ',', default_value = "1,2,4,8", value_parser = program::count)]
     queues: Vec<usize>,
     /// Measure other tiles, numbers of streams and of threads too.
     #[arg(long)]
@@ -235,7 +240,7 @@ impl Table<'_> {
         one(self, "pinned, one stream".into(), options(|options| options.streams = 1))?;
         one(self, "pinned".into(), HostOptions::default())?;
         if let Some(mib) = self.arguments.limit {
-            let limited = options(|options| options.device_memory = mib * MIB);
+            let limited = options(|options| options.device_memory = mib.saturating_mul(MIB));
             one(self, format!("pinned, {mib} MiB of device memory"), limited)?;
         }
         if self.arguments.sweep {

@@ -178,7 +178,7 @@ fn profile(
     ensure!(defects.is_empty(), "defects of kernels: {}", defects.join("; "));
     let left_out = &profile.left_out;
     let launched = left_out.len() < workloads.len();
-    ensure!(launched, "nothing was launched; left out: {}", left_out.join("; "));
+    ensure!(launched, "nothing was launched\n  left out: {}", left_out.join("\n  left out: "));
     let nothing = profile.kernels.is_empty() && !device.is_gpu();
     ensure!(!nothing, "nothing was launched: such a matrix takes no kernel");
     if arguments.check {

@@ -46,7 +46,12 @@ pub fn draw(profile: &Profile) -> Result<String> {
         .find_map(|line| Some((line, line.launch.report.trace.as_ref()?)))
         .context("the launch has no such block")?;
     let groups = groups(trace);
-    ensure!(!groups.is_empty(), "block {:?} touches no memory", trace.block);
+    ensure!(
+        !groups.is_empty(),
+        "block {:?} touches no memory: the launch has {} blocks",
+        trace.block,
+        line.launch.report.blocks
+    );
     let maps: Vec<Map> = groups.iter().map(|group| Map::of(group)).collect();
     let mut body = String::new();
     let mut top = TITLE;

@@ -31,7 +31,8 @@ pub fn choice(
     let src = TensorLayout::contiguous(shape, element).and_then(|src| src.permute_axes(axes));
     let src = src.map_err(|error| usage(error.to_string()))?;
     let dst = TensorLayout::contiguous(src.shape(), element)?;
-    let plans = Plan::moving_candidates_for_layouts(element, &src, &dst, device.facts())?;
+    let plans = Plan::moving_candidates_for_layouts(element, &src, &dst, device.facts())
+        .map_err(|error| usage(error.to_string()))?;
     let bound = Move::new(element, &src, &dst)?.bound();
     let bar = ProgressBar::hidden();
     let lengths: Vec<String> = shape.iter().map(ToString::to_string).collect();

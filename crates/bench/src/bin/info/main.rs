@@ -24,13 +24,13 @@ struct Arguments {
     #[arg(value_enum)]
     subjects: Vec<Subject>,
     /// The array to choose for: the length of each axis, the last one the fastest.
-    #[arg(long, value_delimiter = ',', default_value = "16384,16384")]
+    #[arg(long, value_name = "LENGTH,…", value_delimiter = ',', default_value = "16384,16384")]
     shape: Vec<usize>,
     /// For each axis of the result, which axis of the array it is; the reverse order without this.
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_name = "AXIS,…", value_delimiter = ',')]
     axes: Option<Vec<usize>>,
     /// Bytes of an element of the array.
-    #[arg(long, default_value_t = 4, value_parser = program::element)]
+    #[arg(long, value_name = "BYTES", default_value_t = 4, value_parser = program::element)]
     element: usize,
     #[command(flatten)]
     common: Common,

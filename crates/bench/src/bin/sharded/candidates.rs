@@ -17,9 +17,9 @@ const COLUMNS: [Column; 6] = [
     Column::number("rows", "rows", 6),
     Column::number("cols", "cols", 6),
     Column::number("element_bytes", "bytes", 2),
-    Column::text("plan", "plan", 60),
     Column::number("link_gb_s", "GB/s", 6),
     Column::number("of_peer", "of peer copies", 6),
+    Column::text("plan", "plan", 0),
 ];
 
 /// A way to move a piece.
@@ -162,9 +162,9 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
             rows.into(),
             cols.into(),
             size_of::<T>().into(),
-            way.name().into(),
             Cell::speed(speed),
             Cell::fraction(of_peer),
+            way.name().into(),
         ]);
     }
     Ok(())

@@ -148,7 +148,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let bar = progress::bar(&arguments.common, shapes.len() * arguments.element.len());
     let device = &group.devices()[0];
     let verified = if arguments.sweep { "samples of all results" } else { "all results" };
-    let title = format!("transposes over {} devices, {verified} verified", group.count());
+    let title = format!("Transposes over {} devices, {verified} verified", group.count());
     let mut report = Report::new(&arguments.common, device, title, &COLUMNS, &bar);
     let mut bars = Vec::new();
     for &shape in &shapes {
@@ -195,11 +195,12 @@ fn open(arguments: &Arguments) -> Result<DeviceGroup> {
     };
     let pairs = (0..group.count()).flat_map(|from| (0..group.count()).map(move |to| (from, to)));
     let apart = pairs.filter(|&(from, to)| !group.reaches(from, to)).count();
-    arguments.common.say(format_args!(
-        "{} devices: {}, {apart} pairs do not reach each other",
-        group.count(),
-        group.devices()[0]
-    ));
+    let reach = match apart {
+        0 => "each reaches all others".to_owned(),
+        _ => format!("{apart} times one does not reach another"),
+    };
+    let (count, first) = (group.count(), &group.devices()[0]);
+    arguments.common.say(format_args!("{count} devices: {first}, {reach}"));
     Ok(group)
 }
 

@@ -29,9 +29,11 @@ pub enum Carrier {
     Auto,
     /// Stores to each other's memory, and NCCL for what does not go so.
     Stores,
+    /// NCCL alone.
     Nccl,
     /// Open MPI, of processes that mpirun has started.
     Mpi,
+    /// TCP, through host memory.
     Sockets,
 }
 
@@ -129,7 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         (shapes, _) => shapes.to_vec(),
     };
     let bar = progress::bar(&arguments.common, shapes.len() * arguments.element.len());
-    let title = format!("transposes by {} processes, all results verified", world.size());
+    let title = format!("Transposes by {} processes, all results verified", world.size());
     let mut report = Report::new(&arguments.common, &device, title, &COLUMNS, &bar);
     let mut bars = Vec::new();
     let has_stored = || stores.as_ref().is_some_and(PeerStores::has_stored);
