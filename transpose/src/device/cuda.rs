@@ -10,8 +10,9 @@ mod kernels;
 mod memory;
 mod queue;
 
+use super::Mark;
+use super::backend::{Backend, Rows, Step, Urgency};
 use super::host_memory::{HostMemory, Registered, Retired};
-use super::{Backend, Mark, Rows, Step, Urgency};
 use crate::launch::Launch;
 use crate::{Error, Facts, MemoryInfo, Result};
 use cuda_driver::{

@@ -1,7 +1,8 @@
 //! The simulator as a device: the shipped PTX, executed on the CPU.
 
+use super::Mark;
+use super::backend::{Backend, Rows, Step, Urgency};
 use super::host_memory::{HostMemory, Registered, Retired};
-use super::{Backend, Mark, Rows, Step, Urgency};
 use crate::image::EntryPoint;
 use crate::launch::Launch;
 use crate::simulator::{self, DeviceId, Launched};
