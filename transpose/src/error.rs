@@ -1,6 +1,10 @@
-//! The one error type: a variant per violated fact, with the numbers in it.
+//! The one error type: a variant per violated fact, with the numbers in it. Messages that are more than a line with the numbers are in
+//! `message.rs`.
 
-use std::fmt::{self, Display, Formatter};
+mod message;
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -181,7 +185,7 @@ pub enum Error {
     },
 
     /// A transpose that takes more blocks than a launch of any kernel may have.
-    #[error(fmt = no_grid)]
+    #[error(fmt = message::no_grid)]
     NoGrid {
         /// What was to be transposed: its shape, layouts and elements.
         problem: String,
@@ -360,7 +364,7 @@ pub enum Error {
 
     /// Two matrices that live on different devices: two streams of one share their memory, two calls of
     /// [`Device::cuda`](crate::Device::cuda) do not.
-    #[error(fmt = device_mismatch)]
+    #[error(fmt = message::device_mismatch)]
     DeviceMismatch {
         /// Where the source is.
         src: String,
@@ -425,7 +429,7 @@ pub enum Error {
 
     /// A function of MPI's failed, or MPI is not there.
     #[cfg(feature = "mpi")]
-    #[error("{}", of_library("MPI", operation, *code, text))]
+    #[error("{}", message::of_library("MPI", operation, *code, text))]
     Mpi {
         /// MPI's function that was called; `dlopen` where the library, or what it should have, was not found.
         operation: &'static str,
@@ -437,7 +441,7 @@ pub enum Error {
 
     /// NCCL that could not be opened, or that refused a call.
     #[cfg(feature = "nccl")]
-    #[error("{}", of_library("NCCL", operation, *code, text))]
+    #[error("{}", message::of_library("NCCL", operation, *code, text))]
     Nccl {
         /// NCCL's function that was called; `dlopen` where the library or a function was not found.
         operation: &'static str,
@@ -448,7 +452,7 @@ pub enum Error {
     },
 
     /// Matrices that a plan was not made for.
-    #[error(fmt = plan_mismatch)]
+    #[error(fmt = message::plan_mismatch)]
     PlanMismatch {
         /// What the plan is for.
         planned: String,
@@ -508,14 +512,14 @@ pub enum Error {
 
     /// An in-place operation that failed after it began. **The matrix's contents are unspecified**,
     /// its shape is unchanged, and nothing else was touched.
-    #[error(fmt = interrupted)]
+    #[error(fmt = message::interrupted)]
     Interrupted {
         /// What failed.
         source: Box<Error>,
     },
 
     /// A name that nothing of its kind has.
-    #[error(fmt = unknown_name)]
+    #[error(fmt = message::unknown_name)]
     UnknownName {
         /// What should have the name, such as "strategy".
         kind: &'static str,
@@ -544,7 +548,10 @@ pub enum Error {
     },
 
     /// Elements that could not be read from a file.
-    #[error("{} cannot be read at byte {at} of the elements: {reason}", file(path, "the source"))]
+    #[error(
+        "{} cannot be read at byte {at} of the elements: {reason}",
+        message::file(path, "the source")
+    )]
     Read {
         /// The file; `None` for a source that has no path.
         path: Option<PathBuf>,
@@ -559,7 +566,7 @@ pub enum Error {
     /// Elements that could not be written to a file.
     #[error(
         "{} cannot be written at byte {at} of the elements: {reason}",
-        file(path, "the destination")
+        message::file(path, "the destination")
     )]
     Write {
         /// The file; `None` for a destination that has no path.
@@ -573,7 +580,7 @@ pub enum Error {
     },
 
     /// No NVIDIA driver on this machine, or none that can be used.
-    #[error(fmt = no_driver)]
+    #[error(fmt = message::no_driver)]
     NoDriver {
         /// Why not, in one line.
         reason: String,
@@ -635,7 +642,7 @@ pub enum Error {
 
     /// What the checks of a simulated device found in a kernel.
     #[cfg(feature = "simulator")]
-    #[error(fmt = kernel_defects)]
+    #[error(fmt = message::kernel_defects)]
     KernelDefects {
         /// The kernel.
         kernel: &'static str,
@@ -645,7 +652,7 @@ pub enum Error {
 
     /// The simulator refused an operation or stopped at a fault in a kernel.
     #[cfg(feature = "simulator")]
-    #[error(fmt = simulator)]
+    #[error(fmt = message::simulator)]
     Simulator(#[from] simt::Error),
 }
 
@@ -693,199 +700,3 @@ impl Error {
 
 /// A result whose error is this library's.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// A line that says what is wrong and, if the caller asks for more, more lines under it.
-fn lines<T: Display>(
-    first: impl Display,
-    more: impl IntoIterator<Item = T>,
-    f: &mut Formatter<'_>,
-) -> fmt::Result {
-    write!(f, "{first}")?;
-    if f.alternate() {
-        more.into_iter().try_for_each(|line| write!(f, "\n  {line}"))?;
-    }
-    Ok(())
-}
-
-fn no_grid(problem: &String, f: &mut Formatter<'_>) -> fmt::Result {
-    lines("no kernel has a grid that covers so large a problem", [problem], f)
-}
-
-/// Two devices of one name are not told apart by it.
-fn device_mismatch(src: &String, dst: &String, f: &mut Formatter<'_>) -> fmt::Result {
-    if src != dst {
-        return write!(f, "the source is on {src}, the destination on {dst}");
-    }
-    write!(
-        f,
-        "source and destination are on two devices, both {src}: only clones and streams of one share memory"
-    )
-}
-
-fn plan_mismatch(planned: &String, actual: &String, f: &mut Formatter<'_>) -> fmt::Result {
-    let more = [format!("planned: {planned}"), format!("given: {actual}")];
-    lines(
-        "the plan is for other shapes, layouts, alignments or elements than it was given",
-        more,
-        f,
-    )
-}
-
-fn interrupted(source: &Error, f: &mut Formatter<'_>) -> fmt::Result {
-    let first = "transposing in place failed midway, the matrix's contents are unspecified";
-    lines(first, [format!("{source:#}")], f)
-}
-
-/// What a file is called in a message.
-fn file(path: &Option<PathBuf>, otherwise: &'static str) -> String {
-    path.as_ref().map_or_else(|| otherwise.to_owned(), |path| path.display().to_string())
-}
-
-/// The names that there are stand under the line if it would be too long with them.
-fn unknown_name(kind: &str, name: &String, known: &String, f: &mut Formatter<'_>) -> fmt::Result {
-    let first = format!("there is no {kind} {name:?}");
-    if first.chars().count() + known.chars().count() < 100 {
-        return write!(f, "{first}; there are {known}");
-    }
-    lines(first, [format!("there are {known}")], f)
-}
-
-fn no_driver(reason: &String, attempts: &[String], f: &mut Formatter<'_>) -> fmt::Result {
-    lines(format_args!("no NVIDIA driver: {reason}"), attempts, f)
-}
-
-/// The first of them, and how many there are besides.
-#[cfg(feature = "simulator")]
-fn kernel_defects(_: &str, findings: &[simt::Finding], f: &mut Formatter<'_>) -> fmt::Result {
-    let Some(first) = findings.first() else { return f.write_str("simulator: a defect") };
-    let others = match findings.len() - 1 {
-        0 => String::new(),
-        others => format!(", and {others} more"),
-    };
-    lines(format_args!("simulator: {}{others}", briefly(first)), findings, f)
-}
-
-#[cfg(feature = "simulator")]
-fn simulator(error: &simt::Error, f: &mut Formatter<'_>) -> fmt::Result {
-    match error {
-        simt::Error::Fault(fault) => {
-            let all = std::iter::once(&fault.finding).chain(&fault.earlier);
-            lines(format_args!("simulator: {}", briefly(&fault.finding)), all, f)
-        }
-        other => write!(f, "simulator: {other}"),
-    }
-}
-
-/// What was found and in which line, without the threads, the bytes and the explanation.
-#[cfg(feature = "simulator")]
-fn briefly(finding: &simt::Finding) -> String {
-    let simt::Finding { kind, kernel, site, .. } = finding;
-    match site.line {
-        0 => format!("{kind} in kernel `{kernel}`"),
-        line => format!("{kind} in kernel `{kernel}`, PTX line {line}"),
-    }
-}
-
-/// What became of a call of a library that is opened at run time.
-#[cfg(any(feature = "mpi", feature = "nccl"))]
-fn of_library(library: &str, operation: &str, code: i32, text: &str) -> String {
-    match operation {
-        "dlopen" => format!("{library} is not there: {text}"),
-        _ => format!("{operation} failed with {code}: {text}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Characters of a line on a screen.
-    const LINE: usize = 120;
-
-    fn examples() -> Vec<Error> {
-        let large = 123_456_789;
-        let text = || format!("{large} × {large} elements of 16 bytes, leading dimensions {large}");
-        let out_of_memory = Error::OutOfMemory { device: "NVIDIA H200".into(), bytes: 1 << 40 };
-        vec![
-            Error::SizeOverflow { rows: large, cols: large, ld: large, element_bytes: 16 },
-            Error::NoGrid { problem: text() },
-            Error::GraphMismatch { of: 1000 },
-            Error::DeviceMismatch { src: "NVIDIA H200".into(), dst: "NVIDIA H200".into() },
-            Error::PlanMismatch { planned: text(), actual: text() },
-            Error::GapsInPlace { rows: large, cols: large, ld: large },
-            "fastest".parse::<crate::Strategy>().unwrap_err(),
-            Error::Interrupted { source: Box::new(out_of_memory) },
-            Error::NoDriver {
-                reason: cuda_driver::Error::NoLibrary { tried: Vec::new() }.to_string(),
-                attempts: vec![text(), text()],
-            },
-            cuda_driver::Error::Call {
-                function: "cuMemAllocFromPoolAsync",
-                code: 700,
-                name: Some("CUDA_ERROR_ILLEGAL_ADDRESS"),
-                text: Some("an illegal memory access was encountered"),
-            }
-            .into(),
-            Error::WindowOutOfBounds {
-                offset: large,
-                rows: 1000,
-                cols: 1000,
-                ld: 10_000,
-                end: large,
-                available: large,
-            },
-        ]
-    }
-
-    #[test]
-    fn an_error_is_a_line_and_more_on_request() {
-        for error in examples() {
-            let line = error.to_string();
-            assert!(line.chars().count() <= LINE && !line.contains('\n'), "{line}");
-            let all = format!("{error:#}");
-            assert!(all.starts_with(&line), "{all}");
-            let says_more = matches!(
-                error,
-                Error::NoGrid { .. }
-                    | Error::PlanMismatch { .. }
-                    | Error::Interrupted { .. }
-                    | Error::NoDriver { .. }
-            );
-            assert_eq!(all.contains("\n  "), says_more, "{all}");
-            assert_eq!(error, error.clone());
-        }
-    }
-
-    #[test]
-    fn many_names_stand_under_the_line() {
-        let error = "fastest".parse::<crate::InPlace>().unwrap_err();
-        assert_eq!(error.to_string(), "there is no in-place algorithm \"fastest\"");
-        assert!(format!("{error:#}").ends_with("\n  there are square, two-stage, three-stage, four-stage, four-stage-fused, decomposed, cycle-following, auto"));
-    }
-
-    #[test]
-    fn attempts_are_those_of_a_driver() {
-        let found = examples().iter().map(|error| error.attempts().len()).sum::<usize>();
-        assert_eq!(found, 2);
-    }
-
-    #[cfg(feature = "simulator")]
-    #[test]
-    fn a_defect_of_a_kernel_is_a_line() {
-        let site = simt::Site { line: 12345, block: [100, 100, 100], thread: [1023, 0, 0] };
-        let finding = simt::Finding {
-            kind: simt::FindingKind::GlobalWriteRace,
-            kernel: "transpose_of_a_long_name_b16".into(),
-            site,
-            touched: None,
-            other: Some(site),
-            detail: "both wrote".into(),
-            occurrences: 7,
-        };
-        let error = Error::KernelDefects { kernel: "k", findings: vec![finding.clone(), finding] };
-        let line = error.to_string();
-        assert!(line.chars().count() <= LINE, "{line}");
-        assert!(line.ends_with(", and 1 more"), "{line}");
-        assert_eq!(format!("{error:#}").matches("both wrote").count(), 2);
-    }
-}
