@@ -8,7 +8,7 @@ use transpose::interop::num_complex::Complex;
 use transpose::{
     Conjugate, Device, DeviceMatrix, DeviceTensor, Error, Plan, PlanCache, TensorLayout,
 };
-use transpose_tests::{Element, on_both_devices};
+use transpose_tests::{Element, offsets, on_both_devices};
 
 on_both_devices! {
     only_a_sign_changes,
@@ -74,18 +74,6 @@ fn difference<T: Number>(actual: &[T], expected: &[T]) -> Option<usize> {
     assert_eq!(actual.len(), expected.len());
     let same = |at: usize| bytemuck::bytes_of(&actual[at]) == bytemuck::bytes_of(&expected[at]);
     (0..actual.len()).find(|&at| !same(at))
-}
-
-/// The offsets of a layout's elements, in row-major order of their indices.
-fn offsets(layout: &TensorLayout) -> Vec<usize> {
-    let mut all = vec![layout.offset()];
-    for (&length, &stride) in layout.shape().iter().zip(layout.strides()) {
-        let along = |&start: &usize| {
-            (0..length as isize).map(move |index| start.wrapping_add_signed(index * stride))
-        };
-        all = all.iter().flat_map(along).collect();
-    }
-    all
 }
 
 /// Moves between two layouts in memories of their own, every way that there is, and compares all of the destination's memory.

@@ -8,7 +8,7 @@ use transpose::host::{
     transpose_in_place, transpose_into,
 };
 use transpose::{Device, Error, PinnedBuffer, TensorLayout};
-use transpose_tests::{Element, is_ours, is_sanitized, on_both_devices};
+use transpose_tests::{Element, is_ours, is_sanitized, offsets, on_both_devices};
 
 on_both_devices! {
     matrices_by_every_way,
@@ -137,7 +137,7 @@ fn strides<T: Element>(
     let host: Vec<T> = scrambled(src_len, salt);
     let mut result: Vec<T> = scrambled(dst_len, !salt);
     let mut expected = result.clone();
-    for (from, to) in offsets(&src).zip(offsets(&dst)) {
+    for (from, to) in offsets(&src).into_iter().zip(offsets(&dst)) {
         expected[to] = host[from];
     }
     let src_buffer = PinnedBuffer::from_slice(device, &host).unwrap();
@@ -158,19 +158,6 @@ fn strides<T: Element>(
     let to = HostViewMut::new(&mut by_cpu, &dst).unwrap();
     cpu::copy_into(HostView::new(&host, &src).unwrap(), to, 2).unwrap();
     assert!(by_cpu == expected, "{src:?} to {dst:?} by the CPU");
-}
-
-/// Where the elements are, in the order of their indices.
-fn offsets(layout: &TensorLayout) -> impl Iterator<Item = usize> + use<> {
-    let layout = *layout;
-    (0..layout.len()).map(move |index| {
-        let (mut rest, mut at) = (index, layout.offset() as isize);
-        for axis in (0..layout.rank()).rev() {
-            at += layout.strides()[axis] * (rest % layout.shape()[axis]) as isize;
-            rest /= layout.shape()[axis];
-        }
-        at as usize
-    })
 }
 
 /// A device never gives more memory than the limit. It tells that itself where nobody else takes any: on the simulator.

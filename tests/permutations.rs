@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use transpose::{
     Device, DeviceMatrix, DeviceTensor, Error, Plan, PlanCache, TensorLayout, TensorView, copy_all,
 };
-use transpose_tests::{Element, is_ours, on_both_devices};
+use transpose_tests::{Element, is_ours, offsets, on_both_devices};
 
 on_both_devices! {
     every_order_of_up_to_four_axes,
@@ -42,18 +42,6 @@ fn orders(rank: usize) -> Vec<Vec<usize>> {
                 left.map(move |axis| [order.as_slice(), &[axis]].concat())
             })
             .collect();
-    }
-    all
-}
-
-/// The offsets of a layout's elements, in row-major order of their indices.
-fn offsets(layout: &TensorLayout) -> Vec<usize> {
-    let mut all = vec![layout.offset()];
-    for (&length, &stride) in layout.shape().iter().zip(layout.strides()) {
-        let along = |&start: &usize| {
-            (0..length as isize).map(move |index| start.wrapping_add_signed(index * stride))
-        };
-        all = all.iter().flat_map(along).collect();
     }
     all
 }

@@ -9,7 +9,7 @@ use transpose::interop::num_complex::Complex32;
 use transpose::{
     Arithmetic, ArithmeticPlan, Device, DeviceMatrix, DeviceTensor, E4M3, E5M2, Error, TensorLayout,
 };
-use transpose_tests::{Element, is_ours, on_both_devices};
+use transpose_tests::{Element, is_ours, offsets, on_both_devices};
 
 on_both_devices! {
     integers_become,
@@ -54,18 +54,6 @@ impl Factor for f64 {
 /// Numbers that a test converts to each other: real ones.
 trait Real: Sample<Kind = transpose::kind::Real, Factor: Factor> {}
 impl<T: Sample<Kind = transpose::kind::Real, Factor: Factor>> Real for T {}
-
-/// The offsets of a layout's elements, in row-major order of their indices.
-fn offsets(layout: &TensorLayout) -> Vec<usize> {
-    let mut all = vec![layout.offset()];
-    for (&length, &stride) in layout.shape().iter().zip(layout.strides()) {
-        let along = |&start: &usize| {
-            (0..length as isize).map(move |index| start.wrapping_add_signed(index * stride))
-        };
-        all = all.iter().flat_map(along).collect();
-    }
-    all
-}
 
 /// Numbers of any bits.
 fn any<T: Sample>(len: usize, salt: u64) -> Vec<T> {

@@ -10,7 +10,7 @@ use bytemuck::Pod;
 use proptest::strategy::Strategy as Cases;
 use std::fmt::Debug;
 use transpose::simt::Checks;
-use transpose::{Device, DeviceMatrix, Strategy};
+use transpose::{Device, DeviceMatrix, Strategy, TensorLayout};
 
 /// The GPU that tests run on, or `None`: the test then counts as skipped.
 pub fn gpu() -> Option<Device> {
@@ -54,6 +54,18 @@ macro_rules! on_both_devices {
     ($($test:ident),+ $(,)?) => {
         $crate::on_both_devices! { simulator: simulator; $($test),+ }
     };
+}
+
+/// The offsets of a layout's elements, in row-major order of their indices: the oracle of what a view sees.
+pub fn offsets(layout: &TensorLayout) -> Vec<usize> {
+    let mut all = vec![layout.offset()];
+    for (&length, &stride) in layout.shape().iter().zip(layout.strides()) {
+        let along = |&start: &usize| {
+            (0..length as isize).map(move |index| start.wrapping_add_signed(index * stride))
+        };
+        all = all.iter().flat_map(along).collect();
+    }
+    all
 }
 
 /// An element type that tests use.
