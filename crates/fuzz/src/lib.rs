@@ -13,12 +13,12 @@ pub mod ptx;
 pub mod tensors;
 
 // The example's own, which is a program and no library.
-#[path = "../../../examples/7_npy/array.rs"]
+#[path = "../../../examples/07_npy/array.rs"]
 #[allow(dead_code, reason = "the example needs more of it")]
 mod array;
-#[path = "../../../examples/7_npy/dtype.rs"]
+#[path = "../../../examples/07_npy/dtype.rs"]
 mod dtype;
-#[path = "../../../examples/7_npy/header.rs"]
+#[path = "../../../examples/07_npy/header.rs"]
 mod header;
-#[path = "../../../examples/7_npy/literal.rs"]
+#[path = "../../../examples/07_npy/literal.rs"]
 mod literal;
