@@ -1,5 +1,8 @@
 //! Matrix transposition on NVIDIA GPUs: any shape, typed and safe, at the speed of a copy.
 //!
+//! The package is `cuda-transpose`, the library `transpose`. Neither building nor starting a program needs a CUDA toolkit or a GPU: the NVIDIA
+//! driver is opened at run time.
+//!
 //! ```
 //! use transpose::{Device, DeviceMatrix};
 //!
@@ -14,11 +17,29 @@
 //! # }
 //! ```
 //!
-//! # Words
+//! # By task
+//! | what to do | with |
+//! |---|---|
+//! | transpose a matrix, or a part of it | [`DeviceMatrix::transposed`], [`DeviceMatrix::transpose_into`], [`DeviceMatrix::submatrix`] |
+//! | many small matrices by one launch | [`MatrixView::transpose_batched_into`] |
+//! | without a second matrix | [`DeviceMatrix::transpose_in_place`], [`InPlacePlan`] |
+//! | bring axes into any order, copy any strides to any others | [`DeviceTensor::permuted`], [`TensorView::copy_into`] |
+//! | the adjoint; numbers scaled, added, converted in the same pass | [`DeviceMatrix::adjoint`], [`DeviceMatrix::transposed_scaled`], [`TensorView::add_into`], [`TensorView::converted`] |
+//! | the same again and again; see what is chosen | [`Plan`], [`PlanCache`], [`Graph`] |
+//! | arrays in host memory, larger than the device's; files | [`host`] |
+//! | arrays over several GPUs, or processes | [`ShardedMatrix`], [`DistributedMatrix`] |
+//! | memory, streams and kernels of other code | [`interop`], [`MatrixView::from_raw_parts`], [`raw`] |
+//!
+//! # Words and units
 //! A matrix is *row-major*: the elements of a row follow each other. Its *leading dimension*
 //! (`ld`) is the number of elements from one row's start to the next's. Shapes are always given
 //! as `rows × cols`. Every transpose is out of place unless its name says otherwise, and moves
 //! elements bit for bit.
+//!
+//! Lengths, strides, offsets and leading dimensions count elements. Sizes of memory, and what has `bytes` in its name, count bytes. A device
+//! address is a `u64`, which on a GPU is a `CUdeviceptr`.
+//!
+//! An element is any [`bytemuck::Pod`] type, of any size. A wrong request is an [`Error`] with the numbers that are wrong, never a panic.
 //!
 //! A [`DeviceTensor`] has up to 16 axes, the last one the fastest; a matrix is one of two. [`TensorView::permuted`] and
 //! [`TensorView::copy_into`] move; what only changes shape and strides moves nothing. Complex numbers, which are [`Conjugate`], can be
@@ -56,10 +77,15 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(clippy::missing_errors_doc)]
 
+// The first modules' methods are the first of each type's documentation.
+mod device;
+mod matrix;
+mod tensor;
+mod transfer;
+
 mod allocation;
 mod arithmetic;
 mod complex;
-mod device;
 mod devices;
 mod divide;
 mod error;
@@ -74,7 +100,6 @@ pub mod interop;
 mod kernels;
 mod launch;
 mod layout;
-mod matrix;
 mod pinned;
 mod plan;
 pub mod raw;
@@ -86,8 +111,6 @@ pub mod simulator;
 mod strategy;
 mod streams;
 mod sync;
-mod tensor;
-mod transfer;
 
 pub use allocation::Allocation;
 pub use arithmetic::{Arithmetic, ConvertTo, E4M3, E5M2, Number, kind};

@@ -8,11 +8,13 @@
 //! | `moving` | the methods that move elements |
 //! | `conjugating` | the methods that conjugate them |
 
+// The first modules' methods are the first of the documentation.
+mod owned;
+mod view;
+
 mod conjugating;
 mod layout;
 mod moving;
-mod owned;
-mod view;
 
 pub use layout::{MOST_AXES, TensorLayout};
 pub use moving::copy_all;
