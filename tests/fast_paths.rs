@@ -290,9 +290,12 @@ fn pixels_in_aligned_rows(device: &Device) {
 
 fn large_elements(device: &Device) {
     let case = Case { src_slack: 1, dst_offset: 1, ..Case::tight(13, 17) };
-    check_kernel::<[[u8; 23]; 11]>(device, "elements", case);
-    check_kernel::<[[u32; 32]; 5]>(device, "elements", case);
-    check_kernel::<[u128; 32]>(device, "elements", case);
+    check_kernel::<[[u8; 23]; 11]>(device, "words", case);
+    check_kernel::<[[u32; 32]; 5]>(device, "words", case);
+    check_kernel::<[u128; 32]>(device, "words", case);
+    // More than 128 KiB, and a single row of elements, which lie together on both sides.
+    check_kernel::<[[u8; 23]; 11]>(device, "boxes", Case::tight(40, 20));
+    check_kernel::<[u64; 75]>(device, "words", Case::tight(1, 230));
 }
 
 /// A batch as a matrix of matrices: compares the whole destination with a loop.
@@ -360,7 +363,7 @@ fn batches(device: &Device) {
     check_batch::<u32>(device, "wide", (3, 65, 1025), 1, 1);
     check_batch::<u8>(device, "lines", (5, 3, 1000), 1, 1);
     check_batch::<[u8; 3]>(device, "triples", (5, 70, 30), 1, 1);
-    check_batch::<[u128; 32]>(device, "elements", (5, 7, 3), 1, 1);
+    check_batch::<[u128; 32]>(device, "words", (5, 7, 3), 1, 1);
 }
 
 fn random_cases(device: &Device) {

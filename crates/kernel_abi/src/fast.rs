@@ -6,8 +6,7 @@
 //! # Grids
 //! A block's z index is the number of its matrix in the batch. Along x and y the row of a kernel says how many blocks its
 //! parameters take, and launches have those and no others. The kernels do not look whether a block has nothing to move:
-//! that would be 6 to 13 instructions of every thread, 1 to 3 %, for what the host knows. Only [`ELEMENTS`] does, and takes any
-//! grid that covers a matrix.
+//! that would be 6 to 13 instructions of every thread, 1 to 3 %, for what the host knows.
 
 use crate::{params, table, Width};
 
@@ -72,14 +71,6 @@ params! {
         tile_cols,
         /// Words of a span: the stretch of a destination row that a block stores.
         span,
-    }
-
-    /// For [`ELEMENTS`].
-    Elements {
-        /// The matrices.
-        matrices: Batched,
-        /// Words of an element.
-        tuple,
     }
 
     /// For [`TALL`].
@@ -253,16 +244,6 @@ impl TuplesTile {
     }
 }
 
-/// What a block of [`ELEMENTS`] moves: an element a warp.
-pub struct ElementsTile;
-
-impl ElementsTile {
-    /// Elements of a block.
-    pub const ELEMENTS: u32 = 8;
-    /// Threads of a block.
-    pub const BLOCK: [u32; 3] = [Self::ELEMENTS * WARP, 1, 1];
-}
-
 /// Words of a sector.
 const fn sector(width: Width) -> u64 {
     SECTOR as u64 / width.bytes() as u64
@@ -356,11 +337,6 @@ table! { FAST of Fast:
         4: exactly TuplesTile::of(Width::B4).block(),
         8: exactly TuplesTile::of(Width::B8).block(),
         16: exactly TuplesTile::of(Width::B16).block(),
-    }
-    /// Elements of hundreds of bytes, each moved by itself.
-    ELEMENTS = "elements" takes Elements {
-        1: exactly ElementsTile::BLOCK, 2: exactly ElementsTile::BLOCK, 4: exactly ElementsTile::BLOCK,
-        8: exactly ElementsTile::BLOCK, 16: exactly ElementsTile::BLOCK,
     }
     /// Few columns: a band of rows is contiguous memory of the source, gathered from the staging buffer.
     TALL = "tall" takes RowBand, in row_bands {

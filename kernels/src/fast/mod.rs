@@ -16,7 +16,6 @@
 //! | `wide` | few rows of 16-byte elements, and so many of 4 and 8 bytes that `lines` would load in several rounds | writing the staging buffer |
 //! | `batch` | many small matrices, one after the other | reading the staging buffer |
 //! | `batch_narrow` | many small matrices of 1-byte and 2-byte elements | reading the staging buffer |
-//! | `elements` | elements of hundreds of bytes | nowhere: each is moved by itself |
 //!
 //! `staging` and `row_staging` are the two staging buffers, `spans` is the transposed tile, `band` the columns that a block of `wide`
 //! or `lines` moves, `edges` moves vectors that are partly outside; `gather`, `shared` and [`global`](crate::global) are the accesses that all of them are made of.
@@ -41,7 +40,6 @@ pub mod band;
 pub mod batch;
 pub mod batch_narrow;
 pub mod edges;
-pub mod elements;
 pub mod gather;
 pub mod lines;
 pub mod micro;

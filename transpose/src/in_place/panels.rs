@@ -22,10 +22,10 @@ use super::recipe::{Recipe, Step};
 use super::shape::{Shape, scratch_limit};
 use crate::Result;
 use crate::divide::gcd;
-use crate::facts::{Facts, GRID_LIMIT};
+use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::layout::Layout;
-use crate::plan::{Batch, Problem, fast};
+use crate::plan::{Batch, Problem, launches};
 
 /// Bytes that a slot should have: fewer cost more per byte, more need larger groups.
 const SLOT_BYTES: usize = 1024;
@@ -294,7 +294,7 @@ pub(super) fn recipe(
     let packed = Layout { rows: gap, cols: width, ld: width };
     if panels.to_rows {
         if gap > 0 {
-            for mut launch in out_of_place(shape, strided, packed)? {
+            for mut launch in out_of_place(shape, strided, packed, facts)? {
                 launch.offsets[0] += (done * bytes) as u64;
                 launch.offsets[1] += saved as u64;
                 recipe.steps.push(Step::Launch(launch));
@@ -316,7 +316,7 @@ pub(super) fn recipe(
         recipe.pass_together(panel_launch, panels.parts(), counters);
         recipe.pass(permute_launch, flags);
         if gap > 0 {
-            for mut launch in out_of_place(shape, packed, strided)? {
+            for mut launch in out_of_place(shape, packed, strided, facts)? {
                 launch.offsets[0] += saved as u64;
                 launch.offsets[1] += (done * bytes) as u64;
                 recipe.steps.push(Step::FromScratch(launch));
@@ -327,12 +327,12 @@ pub(super) fn recipe(
 }
 
 /// The launches that transpose between the matrix and the scratch memory.
-fn out_of_place(shape: &Shape, src: Layout, dst: Layout) -> Result<Vec<Launch>> {
+fn out_of_place(shape: &Shape, src: Layout, dst: Layout, facts: &Facts) -> Result<Vec<Launch>> {
     let element_bytes = shape.element_bytes();
     let align = shape.width.bytes();
     let (src_align, dst_align) = (align, align);
     let problem = Problem { element_bytes, src, dst, src_align, dst_align, batch: Batch::ONE };
-    fast::launches(&problem, GRID_LIMIT, fast::Tuning::of((9, 0)))
+    launches(&problem, facts)
 }
 
 #[cfg(all(test, feature = "simulator"))]

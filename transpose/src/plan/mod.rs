@@ -12,7 +12,7 @@ mod operand;
 mod problem;
 mod tensor;
 
-pub(crate) use matrix::{MatrixPlan, require_same_shape};
+pub(crate) use matrix::{MatrixPlan, launches, require_same_shape};
 pub use measure::{CacheWarning, PlanCache};
 pub use operand::{Destination, Source};
 pub use problem::Batch;

@@ -17,10 +17,9 @@ pub struct Fast(&'static [Entry]);
 const FEW: [usize; 3] = [8, 7, 20];
 /// The side of the matrices of a batch.
 const SMALL: usize = 16;
-/// The words of an element of `pixels` and `triples`, of `tuples`, and of `elements`.
+/// The words of an element of `pixels` and `triples`, and of `tuples`.
 const TRIPLE: usize = 3;
 const TUPLE: usize = 5;
-const LARGE: usize = 127;
 
 impl Fast {
     /// All of them, in the order of the table.
@@ -63,12 +62,6 @@ impl Fast {
             "tuples" => {
                 transposed::<[T; TUPLE]>(device, (rows, cols), 1, inspection, |src, dst| {
                     by("tuples_", src, dst)
-                })?
-            }
-            "elements" => {
-                let shape = (rows, cols.div_ceil(LARGE));
-                transposed::<[T; LARGE]>(device, shape, 1, inspection, |src, dst| {
-                    by("elements_", src, dst)
                 })?
             }
             "tall" => auto::<T>(device, (all / few_cols, few_cols), 1, inspection)?,

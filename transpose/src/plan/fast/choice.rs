@@ -5,21 +5,20 @@
 
 use super::task::Task;
 use super::tuning::Tuning;
-use super::{batch, elements, lines, micro, pixels, rows, tall, triples, tuples, wide};
+use super::{batch, lines, micro, pixels, rows, tall, triples, tuples, wide};
 use crate::launch::Launch;
 use crate::layout::Layout;
 use kernel_abi::Width;
 
 /// The launches of the best kernel.
 pub(super) fn best(task: &Task<'_>) -> Option<Vec<Launch>> {
-    let chosen = if task.tuple > 1 {
+    if task.tuple > 1 {
         pixels::launches(task)
             .or_else(|| triples::launches(task))
             .or_else(|| tuples::launches(task))
     } else {
         batch::launches(task).or_else(|| single_words(task))
-    };
-    chosen.or_else(|| elements::launches(task))
+    }
 }
 
 /// The launches of the best kernel for elements of one word that are no batch of small matrices.

@@ -1,7 +1,6 @@
 //! A problem in words, and what the launches of all kernels have in common.
 
 use super::tuning::Tuning;
-use crate::image::EntryPoint;
 use crate::kernels;
 use crate::launch::{Fields, Launch};
 use crate::plan::problem::{Batch, Problem};
@@ -182,20 +181,7 @@ impl<'a> Task<'a> {
     ) -> Option<Launch> {
         let entry = kernels::entry(kernel, self.word).ok()?;
         let params = params(self.batched(slab.cols));
-        let grid = kernel.grid(&params, self.word)?;
-        self.of_blocks(entry, grid, block, slab, &params)
-    }
-
-    /// A single launch of so many blocks along x and y: as many as the kernel's row of the table says, or any that cover the slab if it
-    /// does not. `None` if a grid has not as many blocks.
-    pub fn of_blocks<P: Params>(
-        &self,
-        entry: EntryPoint,
-        [x, y]: [u64; 2],
-        block: Block,
-        slab: Slab,
-        params: &P,
-    ) -> Option<Launch> {
+        let [x, y] = kernel.grid(&params, self.word)?;
         let Problem { dst, batch, element_bytes, .. } = self.problem;
         let Slab { first_matrix, matrices, first_col, .. } = slab;
         let offsets = [
@@ -215,7 +201,7 @@ impl<'a> Task<'a> {
             evict_last: self.leaves_the_cache(),
             cooperative: false,
             offsets: offsets.map(|n| (n * element_bytes) as u64),
-            params: Fields::of(params),
+            params: Fields::of(&params),
         })
     }
 

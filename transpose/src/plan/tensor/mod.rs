@@ -397,26 +397,29 @@ fn candidates(problem: &TensorProblem, facts: &Facts, flips: Option<Mask>) -> Ve
     Ways::of(problem, facts, flips).map_or_else(|plan| vec![*plan], Ways::candidates)
 }
 
+/// Launches of the kernels that serve any move, for matrices that are for no kernel of theirs.
+pub(super) fn transposing(problem: &Problem, facts: &Facts) -> Option<Vec<Launch>> {
+    let problem = move_of(problem)?;
+    let ways = Ways::of(&problem, facts, None);
+    // What is one stretch of memory is moved by launches, too: a plan of matrices has nothing else.
+    Some(ways.map_or_else(
+        |_| words::launches(&Canonical::of(&problem), None),
+        |ways| ways.best().launches,
+    ))
+}
+
 /// Launches of the kernels that serve any move, if the model expects them to transpose matrices in clearly less time than these launches do,
 /// whose tiles are nearly empty, or whose kernel is slow for such elements: few rows or columns between gaps, small matrices, elements of several words.
 pub(super) fn better(problem: &Problem, launches: &[Launch], facts: &Facts) -> Option<Vec<Launch>> {
     /// Of fewer bytes gaps take less time than planning.
     const LARGE: usize = 4 << 20;
-    let Problem { element_bytes, src, dst, src_align, dst_align, batch } = *problem;
     let bytes = problem.bytes();
     let if_poor = model::if_poor(problem, launches);
-    if bytes < model::SMALL || if_poor.is_none() && (bytes < LARGE || dst.ld == dst.cols) {
+    let has_gaps = problem.dst.ld > problem.dst.cols;
+    if bytes < model::SMALL || if_poor.is_none() && (bytes < LARGE || !has_gaps) {
         return None;
     }
-    let stride = |elements: usize| isize::try_from(elements).ok();
-    let shape = [batch.count, src.cols, src.rows];
-    let layout = |strides: [usize; 3]| {
-        let [matrices, down, along] = strides.map(stride);
-        TensorLayout::strided(&shape, &[matrices?, down?, along?], 0, element_bytes).ok()
-    };
-    let src = layout([batch.src_stride, 1, src.ld])?;
-    let dst = layout([batch.dst_stride, dst.ld, 1])?;
-    let problem = TensorProblem { element_bytes, src, dst, src_align, dst_align };
+    let problem = move_of(problem)?;
     let ways = Ways::of(&problem, facts, None).ok()?;
     if if_poor.is_none() && !Gaps::of(&ways.canonical).fetch {
         return None;
@@ -433,7 +436,20 @@ pub(super) fn better(problem: &Problem, launches: &[Launch], facts: &Facts) -> O
     (best.cost < limit).then_some(best.launches)
 }
 
-/// The launches of a [`MatrixPlan`](super::MatrixPlan) for a move that is the transpose of matrices.
+/// The move that the transpose of these matrices is.
+fn move_of(problem: &Problem) -> Option<TensorProblem> {
+    let Problem { element_bytes, src, dst, src_align, dst_align, batch } = *problem;
+    let shape = [batch.count, src.cols, src.rows];
+    let layout = |strides: [usize; 3]| {
+        let [matrices, down, along] = strides.map(|elements| isize::try_from(elements).ok());
+        TensorLayout::strided(&shape, &[matrices?, down?, along?], 0, element_bytes).ok()
+    };
+    let src = layout([batch.src_stride, 1, src.ld])?;
+    let dst = layout([batch.dst_stride, dst.ld, 1])?;
+    Some(TensorProblem { element_bytes, src, dst, src_align, dst_align })
+}
+
+/// The launches of a kernel that only knows matrices, if the move is the transpose of matrices and one is for them.
 fn matrix(canonical: &Canonical, facts: &Facts) -> Option<Vec<Launch>> {
     let tuple = canonical.run();
     let axes = if tuple > 1 { &canonical.axes()[1..] } else { canonical.axes() };
@@ -459,7 +475,7 @@ fn matrix(canonical: &Canonical, facts: &Facts) -> Option<Vec<Launch>> {
     let [from, to] = canonical.aligned;
     let problem =
         Problem::of_layouts(bytes, src.aligned_to(from), dst.aligned_to(to), batch).ok()?;
-    super::by_matrices(&problem, facts).ok()
+    super::by_matrices(&problem, facts)
 }
 
 /// The parameters of a launch, if it is one of this kernel.

@@ -419,7 +419,7 @@ struct Efficiency {
 /// What has not been measured is taken to be good.
 const UNKNOWN: Efficiency = Efficiency { kernel: "", most: 1.0, full: 20.0, power: 1.0 };
 
-const EFFICIENCIES: [Efficiency; 34] = {
+const EFFICIENCIES: [Efficiency; 29] = {
     const fn of(kernel: &'static str, most: f64, full: f64, power: f64) -> Efficiency {
         Efficiency { kernel, most, full, power }
     }
@@ -431,11 +431,6 @@ const EFFICIENCIES: [Efficiency; 34] = {
         of("tuples_b16", 1.00, 40.0, 1.0),
         of("triples_b1", 0.92, 80.0, 1.0),
         of("triples_b2", 1.00, 40.0, 1.0),
-        of("elements_b1", 0.09, 1.8, 1.0),
-        of("elements_b2", 0.20, 4.0, 1.0),
-        of("elements_b4", 0.57, 11.4, 1.0),
-        of("elements_b8", 0.85, 17.0, 1.0),
-        of("elements_b16", 0.93, 20.0, 1.0),
         of("rows_b1", 0.92, 88.0, 1.7),
         of("rows_b2", 0.92, 78.0, 1.6),
         of("rows_b4", 1.00, 87.0, 1.0),
