@@ -175,7 +175,7 @@ pub enum Error {
         available: usize,
     },
 
-    /// A batch whose destinations lie in each other.
+    /// A batch of which two destinations have an element in common.
     #[error("destinations of {extent} elements overlap when they are {stride} elements apart")]
     BatchOverlap {
         /// Elements from one destination's start to the next's.

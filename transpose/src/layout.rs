@@ -83,6 +83,14 @@ impl Layout {
         self.rows * self.ld
     }
 
+    /// Whether matrices laid out so have no element in common, `count` of them, whose starts are `stride` elements apart: each lies behind the one before, or
+    /// all of the first row of the last lies before the second row of the first, so that their rows take turns.
+    pub(crate) fn are_apart(&self, count: usize, stride: usize) -> bool {
+        let first_rows = || count.saturating_sub(1).checked_mul(stride)?.checked_add(self.cols);
+        let take_turns = || first_rows().is_some_and(|end| stride >= self.cols && end <= self.ld);
+        count <= 1 || stride >= self.extent() || take_turns()
+    }
+
     /// The layout of a matrix whose first element's address is a multiple of so many bytes, and perhaps of no more.
     ///
     /// Memory that a device allocates is as well aligned as anything gains from; a window on it may start anywhere.

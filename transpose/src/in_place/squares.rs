@@ -106,14 +106,13 @@ impl<T: Pod> MatrixViewMut<'_, T> {
 
 /// Refuses squares outside the `available` elements, and in each other.
 fn require_apart(layout: &Layout, count: usize, stride: usize, available: usize) -> Result<()> {
-    let (side, extent) = (layout.cols, layout.extent());
-    let last = (count - 1).checked_mul(stride);
-    match last.and_then(|last| last.checked_add(extent)) {
+    let extent = layout.extent();
+    let end = (count - 1).checked_mul(stride).and_then(|last| last.checked_add(extent));
+    match end {
         Some(end) if end <= available => {}
         _ => return Err(Error::BatchOutOfBounds { count, stride, extent, available }),
     }
-    let beside = stride >= side && last.is_some_and(|last| last + side <= layout.ld);
-    match count == 1 || stride >= extent || beside {
+    match layout.are_apart(count, stride) {
         true => Ok(()),
         false => Err(Error::BatchOverlap { stride, extent }),
     }

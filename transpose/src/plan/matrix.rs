@@ -180,14 +180,19 @@ pub(crate) fn launches(problem: &Problem, facts: &Facts) -> Result<Vec<Launch>> 
     launches.ok_or_else(|| Error::NoGrid { problem: problem.to_string() })
 }
 
-/// The launches of the best kernel that only knows matrices, if one is for such a problem.
+/// The launches of the best kernel that only knows matrices, if one is for such a problem. Rows that take turns in memory are together what kernels of tensors
+/// know.
 pub(super) fn by_matrices(problem: &Problem, facts: &Facts) -> Option<Vec<Launch>> {
-    fast::launches(problem, GRID_LIMIT, tuning(facts))
+    let launches = || fast::launches(problem, GRID_LIMIT, tuning(facts));
+    if problem.is_interleaved() { None } else { launches() }
 }
 
 /// The launches of each kernel of matrices that can serve a problem, and those of the kernels that serve any move where they are taken.
 fn all_ways(problem: &Problem, facts: &Facts) -> Vec<(&'static str, Vec<Launch>)> {
-    let mut ways = fast::candidates(problem, GRID_LIMIT, tuning(facts));
+    let mut ways = match problem.is_interleaved() {
+        true => Vec::new(),
+        false => fast::candidates(problem, GRID_LIMIT, tuning(facts)),
+    };
     let taken = launches(problem, facts).ok();
     let taken = taken.and_then(|launches| Some((launches.first()?.entry.name, launches)));
     ways.extend(taken.filter(|(_, launches)| ways.iter().all(|(_, way)| way != launches)));

@@ -123,7 +123,7 @@ impl Plan {
     ///
     /// # Errors
     /// As [`new`](Self::new), and [`Error::BatchOutOfBounds`](crate::Error::BatchOutOfBounds) or [`Error::BatchOverlap`](crate::Error::BatchOverlap) for matrices
-    /// outside the memory that the views are taken from, or destinations in each other.
+    /// outside the memory that the views are taken from, or destinations that have an element in common.
     pub fn batched<'s, 'd, T: Pod>(
         src: impl Into<MatrixView<'s, T>>,
         dst: impl Into<MatrixViewMut<'d, T>>,

@@ -13,7 +13,8 @@ pub(crate) const MOST_BYTES: usize = 1 << 42;
 
 /// Equally laid out matrices at equal distances, in elements.
 ///
-/// The matrices of the destination must not overlap; those of the source may. The strides of a single matrix mean nothing.
+/// The matrices of the destination must have no element in common; those of the source may. They may lie behind each other, or their rows may take
+/// turns in memory. The strides of a single matrix mean nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// How many matrices there are.
@@ -97,7 +98,7 @@ impl Problem {
         require_transposed(&self.src, &self.dst)
     }
 
-    /// Refuses matrices of a batch outside the memory that there is, in elements, and destinations in each other.
+    /// Refuses matrices of a batch outside the memory that there is, in elements, and destinations that have an element in common.
     pub fn require_batch(&self, src_available: usize, dst_available: usize) -> Result<()> {
         let Batch { count, src_stride, dst_stride } = self.batch;
         if count <= 1 || self.is_empty() {
@@ -112,11 +113,16 @@ impl Problem {
         };
         within(src_stride, self.src.extent(), src_available)?;
         within(dst_stride, self.dst.extent(), dst_available)?;
-        if dst_stride < self.dst.extent() {
+        if !self.dst.are_apart(count, dst_stride) {
             let (stride, extent) = (dst_stride, self.dst.extent());
             return Err(Error::BatchOverlap { stride, extent });
         }
         Ok(())
+    }
+
+    /// Whether rows of the destinations take turns in memory.
+    pub fn is_interleaved(&self) -> bool {
+        self.batch.count > 1 && self.batch.dst_stride < self.dst.extent()
     }
 
     /// Whether a plan made for this problem can be run on the other: whether they are the same but
@@ -147,7 +153,11 @@ impl Problem {
             self.element_bytes,
             class(self.src.rows),
             class(self.src.cols),
-            if self.batch.count > 1 { "batch" } else { "one" },
+            match self.batch.count {
+                2.. if self.is_interleaved() => "interleaved",
+                2.. => "batch",
+                _ => "one",
+            },
         ))
     }
 
