@@ -291,6 +291,22 @@ mod tests {
         }
     }
 
+    /// Of a single row or column no axis is left where there are gaps, and of both none: that is planned as well.
+    #[test]
+    fn single_rows_and_columns_between_gaps_have_plans() {
+        let facts = Facts { multiprocessors: 132, ..Device::simulated().facts().clone() };
+        for bytes in [1, 2, 3, 4, 8, 16, 40, 600] {
+            for (rows, cols) in [(1, 1), (1, 5), (1, 9_000_001), (9_000_001, 1), (300, 1)] {
+                for slack in [[0, 0], [7, 0], [0, 7], [16, 16]] {
+                    let src = Layout::new(rows, cols, cols + slack[0], bytes).unwrap();
+                    let dst = Layout::new(cols, rows, rows + slack[1], bytes).unwrap();
+                    let plan = MatrixPlan::for_layouts(bytes, src, dst, Strategy::Auto, &facts);
+                    assert!(!plan.unwrap().launches.is_empty());
+                }
+            }
+        }
+    }
+
     /// What is planned for layouts is what is planned for matrices that are laid out so.
     #[test]
     fn layouts_are_enough() {

@@ -367,7 +367,9 @@ pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[L
     let efficiency = Efficiency::of(launches);
     let Efficiency { full, power, .. } = efficiency;
     let bytes = (canonical.words() * canonical.word_bytes()) as f64;
-    let [rows, cols] = [0, 1].map(|axis| canonical.axes()[axis].length);
+    // A single row or column has no axis.
+    let length = |axis: usize| canonical.axes().get(axis).map_or(1, |axis| axis.length);
+    let [rows, cols] = [0, 1].map(length);
     let alike = match efficiency.kernel {
         "lines_b1" => of_odd_batches(canonical),
         _ => 1.0,
