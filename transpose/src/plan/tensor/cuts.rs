@@ -70,7 +70,24 @@ pub(super) enum Gapped {
     Little,
 }
 
+impl Gapped {
+    /// How far behind the start of `extent` words the next may start that lie together with them.
+    fn reach(self, extent: usize, word_bytes: usize) -> usize {
+        let in_sector = extent + (SECTOR - 1) / word_bytes;
+        match self {
+            Gapped::No => extent,
+            Gapped::InSector => in_sector,
+            Gapped::Little => in_sector.min(4 * extent),
+        }
+    }
+}
+
 impl Side {
+    /// Whether what lies together goes on behind gaps that are [little](Gapped::Little).
+    pub fn has_little_gaps(&self, word_bytes: usize) -> bool {
+        self.pitch <= Gapped::Little.reach(self.together, word_bytes)
+    }
+
     /// The axis along which memory goes on behind `extent` words that lie together: at once, or behind a gap that is part of a sector if there may be
     /// `gaps`. Of the axes in the order of their strides, those up to `seen` are not looked at any more.
     pub fn next(
@@ -80,12 +97,7 @@ impl Side {
         gaps: Gapped,
         seen: &mut usize,
     ) -> Option<usize> {
-        let in_sector = extent + (SECTOR - 1) / canonical.word_bytes();
-        let most = match gaps {
-            Gapped::No => extent,
-            Gapped::InSector => in_sector,
-            Gapped::Little => in_sector.min(4 * extent),
-        };
+        let most = gaps.reach(extent, canonical.word_bytes());
         let axes = canonical.axes();
         for &number in &self.order(axes.len())[*seen..] {
             let stride = self.stride(&axes[usize::from(number)]);

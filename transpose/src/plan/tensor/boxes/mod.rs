@@ -72,15 +72,28 @@ pub(super) fn best(
                 continue;
             }
             let before = all.len();
-            let stretches = [whole(canonical, &tile), pieces::targets(canonical, &tile)];
-            let choices = stretches.into_iter().flatten();
-            all.extend(choices.filter_map(|dst| Choice::of(canonical, facts, &gaps, tile, dst)));
+            choices(canonical, facts, &gaps, tile, &mut all);
             let fits = all.len() > before;
             seen.push((tile, fits));
             looked += usize::from(fits);
         }
     }
     cheapest(canonical, facts, &mut all, most, limit)
+}
+
+/// Adds the choices of box that have this tile.
+fn choices(canonical: &Canonical, facts: &Facts, gaps: &Gaps, tile: Tile, all: &mut Vec<Choice>) {
+    let [from, to] = &canonical.sides;
+    let src = tile.stretches(canonical, from, Gapped::Little, Most::Words(usize::MAX));
+    let Some(src) = src.filter(|src| src.count <= MOST_STRETCHES) else { return };
+    let by_words = tile.stretches(canonical, to, Gapped::No, Most::Words(MOST_PLACES));
+    let whole = whole(canonical, &tile, by_words);
+    let pieces = pieces::targets(canonical, &tile, by_words);
+    for (dst, run) in whole.into_iter().chain(pieces) {
+        if let Some(choice) = Choice::of(canonical, facts, gaps, tile, src, dst, run) {
+            all.push(choice);
+        }
+    }
 }
 
 /// The launches of the `most` cheapest of these choices that cost less than a `limit`, and their costs, the cheapest first, of equals the first.
@@ -134,17 +147,17 @@ enum Known {
 }
 
 impl Choice {
-    /// That of this tile and such stretches of the destination, gathered by runs of so many words, if there can be one.
+    /// That of this tile and such stretches, gathered by runs of so many words, if there can be one.
     fn of(
         canonical: &Canonical,
         facts: &Facts,
         gaps: &Gaps,
         tile: Tile,
-        (dst, run): (Stretches, usize),
+        src: Stretches,
+        dst: Stretches,
+        run: usize,
     ) -> Option<Self> {
-        let [from, _] = &canonical.sides;
-        let src = tile.stretches(canonical, from, Gapped::Little, Most::Words(usize::MAX))?;
-        if src.count.max(dst.count) > MOST_STRETCHES {
+        if dst.count > MOST_STRETCHES {
             return None;
         }
         let held = Held::of(canonical, &src, &tile, run);
@@ -227,20 +240,22 @@ fn tally(
 }
 
 /// The destination's stretches of a box, and the words of the runs by which they are gathered: by runs if stretches are short otherwise.
-fn whole(canonical: &Canonical, tile: &Tile) -> Option<(Stretches, usize)> {
+fn whole(
+    canonical: &Canonical,
+    tile: &Tile,
+    by_words: Option<Stretches>,
+) -> Option<(Stretches, usize)> {
     /// Bytes of a stretch with which gathering it word by word takes fewer instructions.
     const LONG: usize = 256;
     let word = canonical.word_bytes();
     let [_, to] = &canonical.sides;
-    let stretches = |most| tile.stretches(canonical, to, Gapped::No, Most::Words(most));
-    let by_words = stretches(MOST_PLACES);
     let run = if canonical.run() > 1 { tile.has(0) } else { 1 };
     let is_long = by_words.is_some_and(|stretches| stretches.words * word >= LONG);
     // Units of 4 bytes have no more than two runs.
     if is_long || word >= 4 || run * word < 4 {
         return by_words.map(|stretches| (stretches, 1));
     }
-    let by_runs = stretches(MOST_PLACES * run);
+    let by_runs = tile.stretches(canonical, to, Gapped::No, Most::Words(MOST_PLACES * run));
     match (by_words, by_runs) {
         (Some(words), Some(runs)) if words.words == runs.words => Some((words, 1)),
         (words, None) => words.map(|stretches| (stretches, 1)),

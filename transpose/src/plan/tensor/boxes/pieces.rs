@@ -44,14 +44,23 @@ pub(super) fn are_pieces(dst: &Stretches) -> bool {
     dst.piece.is_some() || dst.gap > 0
 }
 
-/// The destination's stretches of a box in pieces, those that take the least time to store, in runs of a word; `None` if there are no such.
-pub(super) fn targets(canonical: &Canonical, tile: &Tile) -> Option<(Stretches, usize)> {
+/// The destination's stretches of a box in pieces, those that take the least time to store, in runs of a word; `None` if there are no such. They are known
+/// by words: what lies together for no more than a piece is none.
+pub(super) fn targets(
+    canonical: &Canonical,
+    tile: &Tile,
+    by_words: Option<Stretches>,
+) -> Option<(Stretches, usize)> {
     if canonical.word_bytes() >= UNIT {
         return None;
     }
     let [_, to] = &canonical.sides;
-    let stretches = |gaps| tile.stretches(canonical, to, gaps, Most::OfPiece(MOST));
-    let all = [Gapped::No, Gapped::Little].into_iter().filter_map(stretches);
+    let is_long = by_words.is_none_or(|dst| dst.together > MOST);
+    let kinds =
+        [(Gapped::No, is_long), (Gapped::Little, to.has_little_gaps(canonical.word_bytes()))];
+    let kinds = kinds.into_iter().filter(|(_, are_any)| *are_any);
+    let stretches = |(gaps, _)| tile.stretches(canonical, to, gaps, Most::OfPiece(MOST));
+    let all = kinds.filter_map(stretches);
     let all = all.filter(|dst| are_pieces(dst) && is_full(tile, dst));
     let cost = |dst: &Stretches| {
         let Share { issued, joints, ends, .. } = share(canonical, tile, dst);

@@ -156,14 +156,17 @@ impl Tile {
                 true => 0,
                 false => stride,
             };
-            let (count_apart, step) = stretch.has_apart(self, number);
-            let is_piece = stretch.piece.is_some_and(|piece| piece.axis == number);
-            if indices == 1 || stretch.within.axes().contains(&number) && !is_piece {
+            if indices == 1 {
                 continue;
             }
+            let piece = stretch.piece.filter(|piece| piece.axis == number);
+            if piece.is_none() && stretch.within.axes().contains(&number) {
+                continue;
+            }
+            let (count_apart, step) = stretch.has_apart(self, number);
             between |= stride * step;
             count *= count_apart;
-            if is_piece && indices == axis.length {
+            if piece.is_some() && indices == axis.length {
                 in_piece = Some(number);
             } else if indices == axis.length {
                 apart.push(number)?;
