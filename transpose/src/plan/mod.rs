@@ -58,7 +58,7 @@ pub struct Plan(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     Matrices(MatrixPlan),
-    Tensors(Box<TensorPlan>),
+    Tensors(TensorPlan),
 }
 
 impl From<MatrixPlan> for Plan {
@@ -69,7 +69,7 @@ impl From<MatrixPlan> for Plan {
 
 impl From<TensorPlan> for Plan {
     fn from(plan: TensorPlan) -> Self {
-        Plan(Kind::Tensors(Box::new(plan)))
+        Plan(Kind::Tensors(plan))
     }
 }
 

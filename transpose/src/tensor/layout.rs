@@ -95,13 +95,13 @@ impl TensorLayout {
         Ok(layout)
     }
 
-    /// The same layout, for elements of so many bytes.
+    /// Refuses a layout that is too long for elements of so many bytes.
     ///
     /// # Errors
     /// [`Error::TensorSizeOverflow`].
-    pub(crate) fn of_bytes(&self, element_bytes: usize) -> Result<Self> {
+    pub(crate) fn require_bytes(&self, element_bytes: usize) -> Result<()> {
         if self.is_empty() {
-            return Self::strided(self.shape(), self.strides(), 0, element_bytes);
+            return Ok(());
         }
         let end = self.offset as i128 + self.reach().1 + 1;
         // Broadcast axes multiply the number of elements too.
@@ -109,7 +109,7 @@ impl TensorLayout {
         if end.max(self.len() as i128) > most {
             return Err(Error::TensorSizeOverflow { shape: self.shape().to_vec(), element_bytes });
         }
-        Ok(*self)
+        Ok(())
     }
 
     /// A shape, and no strides yet.

@@ -100,10 +100,16 @@ impl Canonical {
     pub fn of(problem: &TensorProblem) -> Self {
         let TensorProblem { element_bytes, src, dst, .. } = problem;
         let bytes = *element_bytes as isize;
-        let mut axes = [Axis::default(); MOST_AXES];
+        let mut canonical = Canonical {
+            axes: [Axis::default(); MOST_AXES],
+            count: usize::from(*element_bytes > 1),
+            word: Width::B1,
+            starts: [0, 0],
+            aligned: [problem.src_align, problem.dst_align],
+            sides: [Side::default(); 2],
+        };
+        let Canonical { axes, count, starts, aligned, .. } = &mut canonical;
         axes[0] = Axis { length: *element_bytes, src: 1, dst: 1 };
-        let mut count = usize::from(*element_bytes > 1);
-        let mut starts = [0, 0];
         for (axis, &length) in src.shape().iter().enumerate() {
             if length == 1 {
                 continue;
@@ -115,17 +121,16 @@ impl Canonical {
                 starts[1] += (length as isize - 1) * dst;
                 axis = Axis { length, src: -src, dst: -dst };
             }
-            axes[count] = axis;
-            count += 1;
+            axes[*count] = axis;
+            *count += 1;
         }
-        let aligned = [(problem.src_align, starts[0]), (problem.dst_align, starts[1])]
-            .map(|(align, start)| align.min(alignment(start.unsigned_abs() as u64)));
-        axes[..count].sort_unstable_by_key(|axis| axis.dst);
-        let (word, sides) = (Width::B1, [Side::default(); 2]);
-        let mut canonical = Canonical { axes, count, word, starts, aligned, sides };
+        for (align, start) in aligned.iter_mut().zip(starts) {
+            *align = (*align).min(alignment(start.unsigned_abs() as u64));
+        }
+        axes[..*count].sort_unstable_by_key(|axis| axis.dst);
         canonical.join();
         canonical.widen();
-        canonical.sides = Self::sides(canonical.axes(), canonical.word, aligned);
+        canonical.sides = Self::sides(canonical.axes(), canonical.word, canonical.aligned);
         canonical
     }
 

@@ -49,7 +49,8 @@ use tiles::Overlap;
 /// do.
 #[derive(Clone, Debug)]
 pub(crate) struct TensorPlan {
-    problem: TensorProblem,
+    /// Hundreds of bytes, which are not to be moved with the plan.
+    problem: Box<TensorProblem>,
     /// Bytes from each side's element `[0, …, 0]` to the address that launches are given.
     starts: [isize; 2],
     way: Way,
@@ -252,16 +253,19 @@ fn problem_of_layouts(
     src: &TensorLayout,
     dst: &TensorLayout,
 ) -> Result<TensorProblem> {
-    let (src, dst) = (src.of_bytes(element_bytes)?, dst.of_bytes(element_bytes)?);
-    require_same_shape(&src, &dst)?;
+    src.require_bytes(element_bytes)?;
+    dst.require_bytes(element_bytes)?;
+    require_same_shape(src, dst)?;
     dst.require_injective()?;
     // More would be more launches than a list of them can hold.
     if src.len() > MOST_BYTES / element_bytes.max(1) {
         return Err(Error::TensorSizeOverflow { shape: src.shape().to_vec(), element_bytes });
     }
-    let align = |layout: &TensorLayout| alignment((layout.offset() * element_bytes) as u64);
-    let (src_align, dst_align) = (align(&src), align(&dst));
-    Ok(TensorProblem { element_bytes, src, dst, src_align, dst_align })
+    // Of what is empty the offset may be any.
+    let align =
+        |layout: &TensorLayout| alignment(layout.offset().wrapping_mul(element_bytes) as u64);
+    let (src_align, dst_align) = (align(src), align(dst));
+    Ok(TensorProblem { element_bytes, src: *src, dst: *dst, src_align, dst_align })
 }
 
 /// How many shapes of tile are candidates.
@@ -290,10 +294,10 @@ impl<'a> Ways<'a> {
         problem: &'a TensorProblem,
         facts: &'a Facts,
         flips: Option<Mask>,
-    ) -> Result<Self, Box<TensorPlan>> {
+    ) -> Result<Self, TensorPlan> {
         let plan = |starts, way| {
-            let conjugates = flips.is_some();
-            Box::new(TensorPlan { problem: *problem, starts, way, conjugates, expected: 1.0 })
+            let (problem, conjugates) = (Box::new(*problem), flips.is_some());
+            TensorPlan { problem, starts, way, conjugates, expected: 1.0 }
         };
         if problem.src.is_empty() || problem.element_bytes == 0 {
             return Err(plan([0, 0], Way::Launches(Vec::new())));
@@ -308,7 +312,7 @@ impl<'a> Ways<'a> {
 
     /// The plan that goes such a way.
     fn plan(&self, Estimated { cost, launches }: Estimated) -> TensorPlan {
-        let (problem, starts) = (*self.problem, self.canonical.starts);
+        let (problem, starts) = (Box::new(*self.problem), self.canonical.starts);
         let expected = model::expected(&self.canonical, cost, launches.len());
         let (way, conjugates) = (Way::Launches(launches), self.flips.is_some());
         TensorPlan { problem, starts, way, conjugates, expected }
@@ -389,12 +393,15 @@ impl<'a> Ways<'a> {
 
 /// The best plan for a problem.
 fn best(problem: &TensorProblem, facts: &Facts, flips: Option<Mask>) -> TensorPlan {
-    Ways::of(problem, facts, flips).map_or_else(|plan| *plan, |ways| ways.plan(ways.best()))
+    match Ways::of(problem, facts, flips) {
+        Ok(ref ways) => ways.plan(ways.best()),
+        Err(plan) => plan,
+    }
 }
 
 /// The plans for a problem, the best first.
 fn candidates(problem: &TensorProblem, facts: &Facts, flips: Option<Mask>) -> Vec<TensorPlan> {
-    Ways::of(problem, facts, flips).map_or_else(|plan| vec![*plan], Ways::candidates)
+    Ways::of(problem, facts, flips).map_or_else(|plan| vec![plan], Ways::candidates)
 }
 
 /// Launches of the kernels that serve any move, for matrices that are for no kernel of theirs.
