@@ -85,6 +85,7 @@ mod transfer;
 
 mod allocation;
 mod arithmetic;
+mod cast;
 mod complex;
 mod devices;
 mod divide;

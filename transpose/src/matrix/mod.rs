@@ -5,7 +5,6 @@
 //! | `owned` | the matrix that owns its memory |
 //! | `view`, `windows` | views of matrices, and parts of them |
 //! | `transposing`, `copying`, `adjoint` | the methods that move elements |
-//! | `cast` | the same memory as elements of another type |
 
 // The first modules' methods are the first of the documentation.
 mod owned;
@@ -15,7 +14,6 @@ mod transposing;
 mod windows;
 
 mod adjoint;
-mod cast;
 mod copying;
 
 pub use owned::DeviceMatrix;

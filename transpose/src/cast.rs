@@ -1,4 +1,4 @@
-//! The same bits as elements of another type.
+//! The same bits as elements of another type: of matrices and tensors.
 
 use crate::layout::Layout;
 use crate::matrix::DeviceMatrix;
