@@ -1,7 +1,7 @@
-//! Loads, stores and atomics of a warp.
+//! Loads and stores of a warp.
 //!
 //! Data passes through a buffer of up to four words per lane: loads fill it and
-//! spread it over registers, stores gather into it. Where it goes is decided
+//! spread it over registers, stores gather into it. Where it goes (`place.rs`) is decided
 //! per lane only for generic addresses.
 
 use std::sync::atomic::{Ordering, fence};
@@ -9,10 +9,10 @@ use std::sync::atomic::{Ordering, fence};
 use crate::alu::join;
 use crate::cta::{At, Cta};
 use crate::findings::{Finding, Space, Touched};
-use crate::isa::{Access, Atomic, AtomicOp, Reg, SHARED_WINDOW, SHARED_WINDOW_BYTES, Slot, Window};
+use crate::isa::{Access, Slot};
 use crate::local::{Bad, low_mask};
 use crate::memory::{Allocation, find, lock};
-use crate::number::{self, Number};
+use crate::place::Parts;
 use crate::registers::{Doubles, LANES, Registers, Words, lanes};
 use crate::trace::Motion;
 
@@ -165,106 +165,6 @@ fn store_to<const WATCH: bool>(
     Ok(())
 }
 
-/// The address of every lane.
-#[inline(always)]
-pub(crate) fn addresses(registers: &Registers, base: Reg, offset: i64) -> Doubles {
-    let mut out = [0; LANES];
-    match base {
-        Reg::D(d) => {
-            let base = registers.d(d);
-            for lane in 0..LANES {
-                out[lane] = base[lane].wrapping_add_signed(offset);
-            }
-        }
-        Reg::W(w) => {
-            let base = registers.w(w);
-            for lane in 0..LANES {
-                out[lane] = u64::from(base[lane].wrapping_add(offset as u32));
-            }
-        }
-    }
-    out
-}
-
-/// An access by state space: one, except for generic addresses, which may lie in
-/// global memory for some lanes and in shared memory for others.
-struct Parts {
-    /// Of every lane, in the space that [`Parts::next_space`] returned.
-    addresses: Doubles,
-    window: Window,
-    at: At,
-    /// Lanes still to do that touch shared memory, and the others.
-    shared: u32,
-    other: u32,
-}
-
-impl Parts {
-    #[inline(always)]
-    fn new(registers: &Registers, window: Window, base: Reg, offset: i64, at: At) -> Parts {
-        let addresses = addresses(registers, base, offset);
-        let shared = match window {
-            Window::Shared => at.mask,
-            Window::Generic => shared_lanes(&addresses) & at.mask,
-            Window::Global | Window::Param => 0,
-        };
-        Parts { addresses, window, at, shared, other: at.mask & !shared }
-    }
-
-    /// The next space and who accesses it.
-    #[inline(always)]
-    fn next_space(&mut self) -> Option<(Space, At)> {
-        if self.other != 0 {
-            let at = At { mask: std::mem::take(&mut self.other), ..self.at };
-            let space = if self.window == Window::Param { Space::Param } else { Space::Global };
-            return Some((space, at));
-        }
-        if self.shared == 0 {
-            return None;
-        }
-        if self.window == Window::Generic {
-            self.addresses.iter_mut().for_each(|a| *a = a.wrapping_sub(SHARED_WINDOW));
-        }
-        let at = At { mask: std::mem::take(&mut self.shared), ..self.at };
-        Some((Space::Shared, at))
-    }
-}
-
-/// Where the access of each lane goes.
-pub(crate) struct Place {
-    addresses: Doubles,
-    window: Window,
-    shared: u32,
-}
-
-impl Place {
-    pub(crate) fn of(registers: &Registers, window: Window, base: Reg, offset: i64) -> Place {
-        let addresses = addresses(registers, base, offset);
-        let shared = match window {
-            Window::Shared => u32::MAX,
-            Window::Generic => shared_lanes(&addresses),
-            Window::Global | Window::Param => 0,
-        };
-        Place { addresses, window, shared }
-    }
-
-    /// The space and the address in it.
-    pub(crate) fn at(&self, lane: usize) -> (Space, u64) {
-        let address = self.addresses[lane];
-        match (self.shared >> lane & 1 == 1, self.window) {
-            (true, Window::Generic) => (Space::Shared, address.wrapping_sub(SHARED_WINDOW)),
-            (true, _) => (Space::Shared, address),
-            (false, Window::Param) => (Space::Param, address),
-            (false, _) => (Space::Global, address),
-        }
-    }
-}
-
-/// The lanes whose generic address lies in shared memory.
-fn shared_lanes(addresses: &Doubles) -> u32 {
-    let inside = |lane: usize| addresses[lane].wrapping_sub(SHARED_WINDOW) < SHARED_WINDOW_BYTES;
-    (0..LANES).fold(0, |all, lane| all | u32::from(inside(lane)) << lane)
-}
-
 #[inline(always)]
 fn load_space<const BYTES: usize>(
     cta: &mut Cta<'_>,
@@ -300,7 +200,7 @@ fn store_space<const BYTES: usize>(
 
 /// Where a global access goes: the allocation and the offset in it.
 #[inline(always)]
-fn place<'k, const BYTES: usize>(
+pub(crate) fn place<'k, const BYTES: usize>(
     cta: &mut Cta<'k>,
     address: u64,
 ) -> Result<(&'k Allocation, u64), Bad> {
@@ -376,7 +276,7 @@ fn store_global<const BYTES: usize>(
     Ok(())
 }
 
-fn mark_written<const BYTES: usize>(cta: &mut Cta<'_>, addresses: &Doubles, mask: u32) {
+pub(crate) fn mark_written<const BYTES: usize>(cta: &mut Cta<'_>, addresses: &Doubles, mask: u32) {
     if !cta.launch.memory.is_tracking() {
         return;
     }
@@ -507,154 +407,6 @@ fn or_part(buffer: &mut Buffer, byte: usize, element: usize, value: impl Fn(usiz
     }
 }
 
-/// Executes an atomic, lane after lane.
-pub(crate) fn atomic<const WATCH: bool>(
-    cta: &mut Cta<'_>,
-    registers: &mut Registers,
-    atomic: &Atomic,
-    at: At,
-) -> Result<(), Box<Finding>> {
-    let value = |reg: Reg| match reg {
-        Reg::W(w) => registers.w(w).map(u64::from),
-        Reg::D(d) => *registers.d(d),
-    };
-    let (b, c) = (value(atomic.b), atomic.c.map(value));
-    if atomic.release {
-        fence(Ordering::SeqCst);
-    }
-    let mut old = [0; LANES];
-    let mut parts = Parts::new(registers, atomic.window, atomic.base, atomic.offset, at);
-    while let Some((space, at)) = parts.next_space() {
-        let (addresses, mask) = (&parts.addresses, at.mask);
-        if WATCH && cta.weak.is_some() {
-            cta.weak_touch(space, at, addresses, atomic.bytes);
-        }
-        for lane in lanes(mask) {
-            let address = addresses[lane];
-            let f = |old| match (atomic.op, space, atomic.bytes) {
-                (AtomicOp::FAdd, Space::Global, 4) => {
-                    u64::from(number::add_flushing(old as u32, b[lane] as u32))
-                }
-                (AtomicOp::FAdd, Space::Global, _) => number::add_signalling(old, b[lane]),
-                // A loop around `cas`, whose sum has the operands in this order.
-                (AtomicOp::FAdd, _, 8) => b[lane].f_add(old),
-                (op, _, bytes) => apply(op, bytes, old, b[lane], c.map_or(0, |c| c[lane])),
-            };
-            let done = match space {
-                Space::Shared => cta.shared.update(address, atomic.bytes, f),
-                _ => update_global(cta, address, atomic, f),
-            };
-            match done {
-                Ok(value) => {
-                    old[lane] = value;
-                    if WATCH && cta.weak.is_some() {
-                        let wrote = atomic.op != AtomicOp::Cas || value == b[lane];
-                        cta.weak_atomic(atomic, space, at, (lane, address), wrote);
-                    }
-                }
-                Err(bad) => {
-                    return Err(cta.bad_access(at, lane, bad, space, address, atomic.bytes));
-                }
-            }
-        }
-        if WATCH {
-            cta.observe(at, space, Motion::Atomic, true, atomic.bytes, addresses);
-        }
-        match (space, atomic.bytes) {
-            (Space::Global, 4) => mark_written::<4>(cta, addresses, mask),
-            (Space::Global, _) => mark_written::<8>(cta, addresses, mask),
-            _ => {}
-        }
-    }
-    if atomic.acquire {
-        fence(Ordering::SeqCst);
-    }
-    match atomic.d {
-        Some(Reg::W(w)) => registers.set_w(w, at.mask, &old.map(|old| old as u32)),
-        Some(Reg::D(d)) => registers.set_d(d, at.mask, &old),
-        None => {}
-    }
-    Ok(())
-}
-
-fn update_global(
-    cta: &mut Cta<'_>,
-    address: u64,
-    atomic: &Atomic,
-    f: impl Fn(u64) -> u64,
-) -> Result<u64, Bad> {
-    if atomic.bytes == 4 {
-        let (allocation, offset) = place::<4>(cta, address)?;
-        let word = &allocation.words[(offset / 4) as usize];
-        let f = |old| Some(f(u64::from(old)) as u32);
-        // The closure never declines.
-        let (Ok(old) | Err(old)) = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, f);
-        return Ok(u64::from(old));
-    }
-    let (allocation, offset) = place::<8>(cta, address)?;
-    let at = (offset / 4) as usize;
-    let (low, high) = (&allocation.words[at], &allocation.words[at + 1]);
-    let _guard = cta.launch.lock(address);
-    let old =
-        u64::from(low.load(Ordering::Relaxed)) | u64::from(high.load(Ordering::Relaxed)) << 32;
-    let new = f(old);
-    low.store(new as u32, Ordering::Relaxed);
-    high.store((new >> 32) as u32, Ordering::Relaxed);
-    Ok(old)
-}
-
-/// The new value of an atomic.
-pub(crate) fn apply(op: AtomicOp, bytes: u8, old: u64, b: u64, c: u64) -> u64 {
-    let narrow = bytes == 4;
-    let signed = |value: u64| if narrow { i64::from(value as u32 as i32) } else { value as i64 };
-    match op {
-        AtomicOp::Add => old.wrapping_add(b),
-        AtomicOp::And => old & b,
-        AtomicOp::Or => old | b,
-        AtomicOp::Xor => old ^ b,
-        AtomicOp::Exch => b,
-        AtomicOp::Cas => {
-            if old == b {
-                c
-            } else {
-                old
-            }
-        }
-        AtomicOp::MinU => old.min(b),
-        AtomicOp::MaxU => old.max(b),
-        AtomicOp::MinS => {
-            if signed(b) < signed(old) {
-                b
-            } else {
-                old
-            }
-        }
-        AtomicOp::MaxS => {
-            if signed(b) > signed(old) {
-                b
-            } else {
-                old
-            }
-        }
-        AtomicOp::Inc => {
-            if old >= b {
-                0
-            } else {
-                old + 1
-            }
-        }
-        AtomicOp::Dec => {
-            if old == 0 || old > b {
-                b
-            } else {
-                old - 1
-            }
-        }
-        AtomicOp::FAdd if narrow => u64::from((old as u32).f_add(b as u32)),
-        AtomicOp::FAdd => old.f_add(b),
-    }
-}
-
 impl<'k> Cta<'k> {
     /// The allocation that holds bytes of global memory, and where in it they are.
     pub(crate) fn global_at(&self, address: u64, bytes: u64) -> Option<(&'k Allocation, u64)> {
@@ -696,7 +448,7 @@ impl Cta<'_> {
 
 impl crate::launch::Launch<'_> {
     /// The lock that makes strong 64-bit accesses to `address` whole.
-    fn lock(&self, address: u64) -> std::sync::MutexGuard<'_, ()> {
+    pub(crate) fn lock(&self, address: u64) -> std::sync::MutexGuard<'_, ()> {
         let locks = &self.memory.locks;
         lock(&locks[(address / 8) as usize % locks.len()])
     }

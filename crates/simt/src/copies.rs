@@ -7,6 +7,7 @@ use crate::access;
 use crate::cta::{At, Cta};
 use crate::findings::Finding;
 use crate::isa::Access;
+use crate::place::addresses;
 use crate::registers::{Doubles, LANES, Registers, Words, lanes};
 
 /// A warp's copies that are not done.
@@ -45,7 +46,7 @@ impl Copies {
         at: At,
     ) -> Result<(), Box<Finding>> {
         let words = access::read::<WATCH>(cta, registers, from, at)?;
-        let addresses = access::addresses(registers, to.base, to.offset);
+        let addresses = addresses(registers, to.base, to.offset);
         self.waiting.push(Copied { to: *to, addresses, words, at, group: self.closed });
         Ok(())
     }

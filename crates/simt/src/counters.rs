@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use crate::banks::{BankModel, bank_cost};
 use crate::coalesce::{CoalesceModel, Coalesced, coalesce};
-use crate::isa::{Op, Program};
+use crate::isa::Op;
 use crate::partitions::{PartitionModel, PartitionReport, Partitions};
+use crate::program::Program;
 use crate::registers::Doubles;
 
 /// What to count, and by which rules.

@@ -2,7 +2,7 @@
 //!
 //! The caller has made sure that every lane that an instruction names takes part.
 
-use crate::access::apply;
+use crate::atomic::apply;
 use crate::isa::{AtomicOp, Guard, Match, Reg, Shuffle, ShuffleMode, Vote, W};
 use crate::registers::{LANES, Registers, lanes};
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::global_check::GlobalCheck;
-use crate::isa::Program;
 use crate::local::Local;
 use crate::memory::{Allocation, Memory, Table};
 use crate::options::LaunchConfig;
+use crate::program::Program;
 
 /// Everything about a launch that its blocks share.
 pub(crate) struct Launch<'a> {

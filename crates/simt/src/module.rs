@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::Error;
 use crate::decode::{Globals, Requirement, decode, param_layout};
-use crate::isa::Program;
 use crate::lexer::tokenize;
-use crate::parser::{self, Entry, Variable};
+use crate::parser;
+use crate::program::Program;
+use crate::syntax::{Entry, Variable};
 
 /// PTX text, parsed and decoded.
 ///

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::global_check::GlobalCheck;
-use crate::isa::{Init, Program, Special, Window};
+use crate::isa::{Init, Special, Window};
 use crate::launch::{Budget, Launch};
 use crate::local::Local;
 use crate::memory::{Allocation, Memory, Table};
 use crate::options::{LaunchConfig, Options};
+use crate::program::Program;
 use crate::report::Report;
 use crate::{Error, Kernel, weakly, workers};
 

@@ -2,13 +2,15 @@
 
 use crate::access;
 use crate::alu;
+use crate::atomic;
 use crate::copies::Copies;
 use crate::cta::{At, Cta};
 use crate::exchange;
 use crate::findings::{Finding, FindingKind};
-use crate::isa::{Barrier, Init, Inst, Key, Op, Program, Special, Unary, W};
+use crate::isa::{Barrier, Init, Inst, Op, Special, Unary, W};
 use crate::launch::Budget;
 use crate::paths::{Paths, State, Wait};
+use crate::program::{Key, Program};
 use crate::registers::{ALL, LANES, Registers, lanes};
 
 /// Why a warp stopped running.
@@ -313,7 +315,7 @@ impl Warp {
             }
             Op::Atomic(at) => {
                 let atomic = &program.atomics[at as usize];
-                access::atomic::<WATCH>(cta, &mut self.registers, atomic, here)?;
+                atomic::atomic::<WATCH>(cta, &mut self.registers, atomic, here)?;
             }
             Op::Copy(from) => {
                 let accesses = [from, from + 1].map(|access| &program.accesses[access as usize]);

@@ -4,7 +4,7 @@ use super::Decoder;
 use super::opcode::{Kind, Opcode, Type};
 use crate::Error;
 use crate::isa::*;
-use crate::parser::Operand;
+use crate::syntax::Operand;
 
 impl<'a> Decoder<'a> {
     pub(super) fn arithmetic(

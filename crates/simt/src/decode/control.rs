@@ -4,7 +4,7 @@ use super::opcode::{Kind, Opcode, Type};
 use super::{Decoder, Targets};
 use crate::Error;
 use crate::isa::*;
-use crate::parser::Operand;
+use crate::syntax::Operand;
 
 const B32: Type = Type { kind: Kind::Bits, bits: 32 };
 const U32: Type = Type { kind: Kind::Unsigned, bits: 32 };

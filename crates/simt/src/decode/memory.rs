@@ -4,7 +4,8 @@ use super::opcode::{Kind, Opcode, Type};
 use super::{Decoder, RegRef, Symbol};
 use crate::Error;
 use crate::isa::*;
-use crate::parser::{Base, Operand};
+use crate::program::Key;
+use crate::syntax::{Base, Operand};
 
 /// Hints that steer caches and never change a result.
 fn is_cache_hint(part: &str) -> bool {

@@ -14,8 +14,9 @@ use std::collections::HashMap;
 
 use crate::Error;
 use crate::flow;
-use crate::isa::{D, Footprint, Guard, Init, Inst, Key, Op, P, Program, Reg, Special, W};
-use crate::parser::{Entry, Instruction, Operand, Statement, StatementKind, Variable};
+use crate::isa::{D, Guard, Init, Inst, Op, P, Reg, Special, W};
+use crate::program::{Footprint, Key, Program};
+use crate::syntax::{Entry, Instruction, Operand, Statement, StatementKind, Variable};
 use opcode::{Opcode, Type};
 pub(crate) use requirements::Requirement;
 

@@ -112,7 +112,8 @@ impl Forest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::{EXIT, Guard, Inst, Op, P, Program, W};
+    use crate::isa::{EXIT, Guard, Inst, Op, P, W};
+    use crate::program::Program;
     use proptest::prelude::*;
 
     /// The definition: `a` dominates `b` if nothing reaches `b` without `a`.

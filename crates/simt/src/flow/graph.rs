@@ -1,6 +1,7 @@
 //! Which instruction may follow which.
 
-use crate::isa::{EXIT, Op, Program, TRUE};
+use crate::isa::{EXIT, Op, TRUE};
+use crate::program::Program;
 
 /// Instructions, then the tables of branch targets, then the exit: the nodes, and the edges from each to others.
 ///

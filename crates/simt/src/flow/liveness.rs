@@ -4,7 +4,8 @@
 //! where they are read, 64 at a time, through basic blocks that do not write them.
 
 use super::graph::Graph;
-use crate::isa::{D, Footprint, Init, Key, LiveIn, P, Program, TRUE, W};
+use crate::isa::{D, Init, P, TRUE, W};
+use crate::program::{Footprint, Key, LiveIn, Program};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 

@@ -12,7 +12,8 @@ mod dominators;
 mod graph;
 mod liveness;
 
-use crate::isa::{EXIT, Op, Program, TRUE};
+use crate::isa::{EXIT, Op, TRUE};
+use crate::program::Program;
 use dominators::immediate_dominators;
 use graph::Graph;
 

@@ -5,10 +5,12 @@
 //! accesses the same bytes, before a fence that takes notice of what it was told, before the thread ends, and by chance at any time. So
 //! no value is ever made from itself. What it reads is nothing that came after it: of those who were told of it nobody wrote that.
 
-use crate::access::{Place, spread};
+use crate::access::spread;
 use crate::cta::{At, Cta};
 use crate::findings::Space;
-use crate::isa::{Access, Atomic, Footprint, Op, Program};
+use crate::isa::{Access, Atomic, Op};
+use crate::place::Place;
+use crate::program::{Footprint, Program};
 use crate::registers::{Doubles, LANES, Registers, lanes};
 use crate::weak::Pending;
 
