@@ -11,6 +11,7 @@
 use crate::command::{output, run};
 use crate::{pack, paths, ptx};
 use anyhow::{Context, Result, bail, ensure};
+use rayon::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,9 +46,11 @@ pub fn assemble(write: bool, only: Option<&str>) -> Result<()> {
     let version = version(&ptxas)?;
     let recorded = fs::read_to_string(paths::assembler_version()).unwrap_or_default();
     fs::create_dir_all(paths::scratch(""))?;
-    for source in sources(only)? {
-        let (Resources { kernels, registers }, cubin) = source.assemble(&ptxas)?;
-        let Source { name, chip, comparable, .. } = source;
+    let sources = sources(only)?;
+    let assembled: Vec<_> =
+        sources.par_iter().map(|source| source.assemble(&ptxas)).collect::<Result<_>>()?;
+    for (source, (Resources { kernels, registers }, cubin)) in sources.iter().zip(assembled) {
+        let &Source { name, chip, comparable, .. } = source;
         let shipped = Shipped(paths::shipped_cubin(name, chip));
         let ships = name != RARE.0 || RARE.1.contains(&chip);
         let outcome = if ships {
@@ -111,7 +114,7 @@ impl Source {
 
     /// Its machine code, and what the assembler says of that.
     fn assemble(&self, ptxas: &Path) -> Result<(Resources, Vec<u8>)> {
-        let cubin = paths::scratch("assemble.cubin");
+        let cubin = paths::scratch(&format!("assemble-{}-{}.cubin", self.name, self.chip));
         let report = output(
             Command::new(ptxas)
                 .arg("-v")
