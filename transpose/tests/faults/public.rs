@@ -40,6 +40,7 @@ const INTERNAL: &[&str] = &[
     "sharded/pieces.rs",
     "sharded/processes/mpi",
     "sharded/processes/nccl",
+    "sharded/processes/rounds.rs",
     "sharded/processes/wire.rs",
     "simulator/modules.rs",
 ];

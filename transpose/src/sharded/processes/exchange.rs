@@ -1,19 +1,15 @@
-//! An exchange between processes: rounds of packing, carrying and unpacking, each on a stream of its own, so that they overlap.
-//!
-//! Each process has memory for [`SLOTS`] rounds of what it sends and of what it receives. Some rounds are packed while those before are on
-//! their way, as many at a time as the transport has lanes, and those before these are unpacked; what stays on the device moves meanwhile. A
-//! carrier is idle between two rounds that follow each other, so with several lanes the link is not.
+//! An exchange between processes: rounds that are packed, carried and unpacked (`rounds.rs`); what stays on the device moves meanwhile.
 //!
 //! The call waits for the end, and looks meanwhile whether every process is still there: that is how it ends in bounded time whatever happens
 //! to the others.
 
 use super::array::{DistributedMatrix, DistributedTensor};
 use super::intent::Intent;
-use super::transport::{Parcel, Transport};
+use super::rounds::{ALIGNMENT, Ends, Leg, Round, Rounds, SLOTS, Streams};
+use super::transport::Transport;
 use super::wire::Deadline;
 use super::world::World;
-use crate::device::{Buffer, Device, Mark, Urgency, require_one_memory};
-use crate::plan::TensorPlan;
+use crate::device::{Buffer, Device, Mark, require_one_memory};
 use crate::sharded::options::ExchangeOptions;
 use crate::sharded::pieces::{Exchange, Piece, steps};
 use crate::sharded::plan::{Of, Planner, Step};
@@ -22,17 +18,10 @@ use crate::sharded::tensor::even;
 use crate::tensor::TensorLayout;
 use crate::{Error, Result};
 use bytemuck::Pod;
-use std::sync::Arc;
 use std::time::Duration;
-
-/// Rounds that there is memory for: round `k` uses the memory of round `k - SLOTS`.
-const SLOTS: usize = 4;
 
 /// Bytes of a round that a process sends, and receives: all rounds that there is memory for, of both, are 64 MiB.
 const ROUND_BYTES: usize = 8 << 20;
-
-/// What parts of a round are aligned to.
-const ALIGNMENT: usize = 256;
 
 /// An exchange between the processes of a world that has been checked and only waits to be run, as often as one likes.
 #[derive(Debug)]
@@ -47,84 +36,6 @@ pub struct DistributedPlan {
     slots: [usize; 2],
     /// What this process stores to others where it reaches their memory, and what stays then.
     pub(super) stored: [Vec<Step>; 2],
-}
-
-/// What is sent and received together.
-#[derive(Debug, Default)]
-struct Round {
-    out: Vec<Leg>,
-    into: Vec<Leg>,
-}
-
-impl Round {
-    /// What is sent (side 0), or received (side 1), in a slot.
-    fn parcels(&self, side: usize, slot: u64) -> impl Iterator<Item = Parcel> {
-        let legs = if side == 0 { &self.out } else { &self.into };
-        legs.iter().map(move |leg| Parcel {
-            peer: leg.peer,
-            address: slot + leg.place as u64,
-            bytes: leg.bytes,
-        })
-    }
-}
-
-/// A move between this process's shard and a buffer; or, of what stays, between the shards.
-#[derive(Debug)]
-struct Leg {
-    peer: usize,
-    /// Bytes from the start of the shard, or shards, to element `[0, …, 0]`.
-    offsets: [u64; 2],
-    /// Bytes from the slot's start, here.
-    place: usize,
-    bytes: usize,
-    plan: Arc<TensorPlan>,
-}
-
-/// Where the parcels of each round end that have a place.
-#[derive(Clone, Debug, Default)]
-struct Ends(Vec<usize>);
-
-impl Ends {
-    /// The place of the next parcel of a round.
-    fn take(&mut self, round: usize, bytes: usize) -> usize {
-        if self.0.len() <= round {
-            self.0.resize(round + 1, 0);
-        }
-        let place = self.0[round];
-        self.0[round] = (place + bytes).next_multiple_of(ALIGNMENT);
-        place
-    }
-
-    /// Bytes of the largest round.
-    fn most(&self) -> usize {
-        self.0.iter().copied().max().unwrap_or(0)
-    }
-}
-
-/// The streams of the device that an exchange is queued on.
-#[derive(Debug)]
-pub(super) struct Streams {
-    pub pack: Device,
-    /// One a lane.
-    carry: Vec<Device>,
-    unpack: Device,
-    pub near: Device,
-}
-
-impl Streams {
-    fn of(device: &Device) -> Result<Self> {
-        let stream = |urgency| device.new_stream_of(urgency);
-        Ok(Streams {
-            pack: stream(Urgency::First)?,
-            carry: (0..SLOTS).map(|_| stream(Urgency::First)).collect::<Result<_>>()?,
-            unpack: stream(Urgency::First)?,
-            near: stream(Urgency::Usual)?,
-        })
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Device> {
-        [&self.pack, &self.unpack, &self.near].into_iter().chain(&self.carry)
-    }
 }
 
 impl DistributedPlan {
@@ -289,7 +200,7 @@ impl DistributedPlan {
         homes: [&Device; 2],
         transport: &dyn Transport,
     ) -> Result<[Buffer; 2]> {
-        let Streams { pack, carry, unpack, near } = &self.streams;
+        let Streams { pack, unpack, near, .. } = &self.streams;
         let [src, dst] = ends;
         pack.wait_for(homes[0])?;
         unpack.wait_for(homes[1])?;
@@ -298,68 +209,27 @@ impl DistributedPlan {
         }
         let buffers =
             [pack.allocate(SLOTS * self.slots[0])?, pack.allocate(SLOTS * self.slots[1])?];
-        let slot = |side: usize, at: usize| {
-            buffers[side].address() + (at % SLOTS * self.slots[side]) as u64
-        };
-        let lanes = transport.lanes().clamp(1, SLOTS);
-        // One carrier alone is idle least with long parcels; half of the slots are packed meanwhile.
-        let together = if lanes > 1 { 1 } else { SLOTS / 2 };
-        let queued = || {
-            let count = self.rounds.len();
-            // Put again and again, for who waits for a mark waits for where it was put last.
-            let marks = |stream: &Device| -> Result<Vec<Mark>> {
-                (0..SLOTS.min(count)).map(|_| stream.mark(false)).collect()
-            };
-            let (packed, carried, unpacked) = (marks(pack)?, marks(unpack)?, marks(unpack)?);
-            let pack_round = |at: usize| -> Result<()> {
-                if let Some(before) = at.checked_sub(SLOTS) {
-                    pack.wait_for_mark(&carried[before / together % SLOTS])?;
-                }
-                for leg in &self.rounds[at].out {
-                    let to = slot(0, at) + leg.place as u64;
-                    // SAFETY: the caller's obligations; the slot holds the leg, and what read it is waited for.
-                    unsafe { launch(&leg.plan, pack, pack, [src + leg.offsets[0], to])? };
-                }
-                pack.put(&packed[at % SLOTS])
-            };
-            let mut next = 0;
-            for (turn, first) in (0..count).step_by(together).enumerate() {
-                let rounds = first..count.min(first + together);
+        let queued = || -> Result<()> {
+            let addresses = buffers.each_ref().map(Buffer::address);
+            let all = Rounds::new(&self.rounds, &self.streams, addresses, self.slots, transport)?;
+            let (count, mut next) = (self.rounds.len(), 0);
+            for (turn, rounds) in all.turns().enumerate() {
                 // Those too whose slots are free: they are packed while others are carried.
-                while next < count.min(first + SLOTS) {
-                    pack_round(next)?;
+                while next < count.min(rounds.start + SLOTS) {
+                    // SAFETY: the caller's obligations.
+                    unsafe { all.pack(next, src)? };
                     next += 1;
                 }
-                let carry = &carry[turn % lanes];
-                carry.wait_for_mark(&packed[(rounds.end - 1) % SLOTS])?;
-                if let Some(before) = (rounds.end - 1).checked_sub(SLOTS) {
-                    carry.wait_for_mark(&unpacked[before % SLOTS])?;
-                }
-                let parcels = [0, 1].map(|side| {
-                    rounds
-                        .clone()
-                        .flat_map(|at| self.rounds[at].parcels(side, slot(side, at)))
-                        .collect::<Vec<_>>()
-                });
-                // SAFETY: the slots hold all parcels side by side, and live until the caller has waited; what else uses them is in order with
-                // this stream; the other processes carry the same rounds in the same lane.
-                unsafe { transport.exchange(turn % lanes, carry, &parcels[0], &parcels[1])? };
-                carry.put(&carried[turn % SLOTS])?;
-                unpack.wait_for_mark(&carried[turn % SLOTS])?;
-                for at in rounds {
-                    for leg in &self.rounds[at].into {
-                        let ends = [slot(1, at) + leg.place as u64, dst + leg.offsets[1]];
-                        // SAFETY: as above.
-                        unsafe { launch(&leg.plan, unpack, unpack, ends)? };
-                    }
-                    unpack.put(&unpacked[at % SLOTS])?;
-                }
+                // SAFETY: the buffers live until the caller has waited; the other processes carry the same rounds in the same lane.
+                unsafe { all.carry(turn, rounds.clone())? };
+                // SAFETY: the caller's obligations.
+                unsafe { all.unpack(turn, rounds, dst)? };
                 if turn == 0 {
                     // Once the link is busy.
                     self.queue_near(near, ends)?;
                 }
             }
-            if self.rounds.is_empty() {
+            if count == 0 {
                 self.queue_near(near, ends)?;
             }
             Ok(())

@@ -2,7 +2,7 @@
 //!
 //! The processes are a [`World`], which knows who they are, compares what they are about to do, and notices who has gone. What a process sends to
 //! another is packed, already transposed, into a buffer, carried there by a [`Transport`], and unpacked: one pass over the memory on one
-//! side and a copy on the other ([`exchange`]). Transports are the sockets of the world itself, for memory of any device, and NCCL.
+//! side and a copy on the other ([`exchange`], [`rounds`]). Transports are the sockets of the world itself, for memory of any device, and NCCL.
 
 mod array;
 mod by_host;
@@ -16,6 +16,7 @@ mod nccl;
 #[cfg(any(feature = "mpi", feature = "nccl"))]
 mod opened;
 mod peer_stores;
+mod rounds;
 mod sockets;
 mod stores;
 mod transport;
