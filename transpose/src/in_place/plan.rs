@@ -241,7 +241,7 @@ fn choose(
     facts: &Facts,
     options: &InPlaceOptions,
 ) -> Result<(InPlace, Recipe)> {
-    let Shape { rows, cols, width, tuple, .. } = *shape;
+    let Shape { rows, cols, .. } = *shape;
     let refuse = |reason| Error::NotServed {
         algorithm: algorithm.name(),
         rows,
@@ -259,6 +259,32 @@ fn choose(
         let algorithm = if algorithm == InPlace::Auto { InPlace::Square } else { algorithm };
         return Ok((algorithm, Recipe::default()));
     }
+    let recipe = |of| recipe(of, shape, facts, options, &refuse);
+    let squares = || launches::square(shape, Squares::ONE, facts).is_some();
+    match algorithm {
+        InPlace::Auto if rows == cols && squares() => {
+            choose(shape, InPlace::Square, facts, options)
+        }
+        InPlace::Auto => {
+            let two_stage = recipe(InPlace::TwoStage).map(|recipe| (InPlace::TwoStage, recipe));
+            two_stage.or_else(|refusal| match recipe(InPlace::Decomposed) {
+                Ok(recipe) => Ok((InPlace::Decomposed, recipe)),
+                Err(_) => Err(refusal),
+            })
+        }
+        _ => Ok((algorithm, recipe(algorithm)?)),
+    }
+}
+
+/// The recipe of an algorithm that is not [`InPlace::Auto`].
+fn recipe(
+    algorithm: InPlace,
+    shape: &Shape,
+    facts: &Facts,
+    options: &InPlaceOptions,
+    refuse: &dyn Fn(&'static str) -> Error,
+) -> Result<Recipe> {
+    let Shape { rows, cols, width, tuple, .. } = *shape;
     let one_word = || match tuple {
         1 => Ok(()),
         _ => Err(refuse("its kernels move elements of 1, 2, 4, 8 and 16 bytes")),
@@ -275,48 +301,33 @@ fn choose(
         }
         Ok(recipe)
     };
-    let two_stage = || {
-        let (panels, _) = panels::choose(shape, facts, options)
-            .ok_or_else(|| refuse("no panel fits on chip and within the scratch memory"))?;
-        panels::recipe(&panels, shape, facts, options)
-    };
-    let decomposed = || {
-        one_word()?;
-        decomposed::recipe(shape, facts, options)
-            .ok_or_else(|| refuse("a strip of columns is longer than fits on chip"))
-    };
     let mut single = Recipe::default();
-    let recipe = match algorithm {
-        InPlace::Auto if rows == cols && launches::square(shape, Squares::ONE, facts).is_some() => {
-            return choose(shape, InPlace::Square, facts, options);
-        }
-        InPlace::Auto => {
-            return two_stage().map(|recipe| (InPlace::TwoStage, recipe)).or_else(|refusal| {
-                match decomposed() {
-                    Ok(recipe) => Ok((InPlace::Decomposed, recipe)),
-                    Err(_) => Err(refusal),
-                }
-            });
-        }
+    match algorithm {
         InPlace::Square if rows != cols => return Err(refuse("it is not square")),
         InPlace::Square => {
             let launch = launches::square(shape, Squares::ONE, facts)
                 .ok_or_else(|| refuse("two elements do not fit on chip"))?;
             single.pass(launch, 0);
-            single
         }
-        InPlace::TwoStage => two_stage()?,
-        InPlace::ThreeStage => staged(Stages::Three)?,
-        InPlace::FourStage => staged(Stages::Four)?,
-        InPlace::FourStageFused => staged(Stages::FourFused)?,
-        InPlace::Decomposed => decomposed()?,
+        InPlace::Auto | InPlace::TwoStage => {
+            let (panels, _) = panels::choose(shape, facts, options)
+                .ok_or_else(|| refuse("no panel fits on chip and within the scratch memory"))?;
+            return panels::recipe(&panels, shape, facts, options);
+        }
+        InPlace::ThreeStage => return staged(Stages::Three),
+        InPlace::FourStage => return staged(Stages::Four),
+        InPlace::FourStageFused => return staged(Stages::FourFused),
+        InPlace::Decomposed => {
+            one_word()?;
+            return decomposed::recipe(shape, facts, options)
+                .ok_or_else(|| refuse("a strip of columns is longer than fits on chip"));
+        }
         InPlace::CycleFollowing => {
             one_word()?;
             single.pass(launches::cycles(rows, cols, width, facts), 0);
-            single
         }
-    };
-    Ok((algorithm, recipe))
+    }
+    Ok(single)
 }
 
 /// The tiles that are worth a try, best first.
