@@ -219,28 +219,19 @@ pub struct TuplesTile {
     pub row_vectors: u32,
     /// Rows of the source that are loaded.
     pub rows: u32,
-    /// Threads of a block.
-    pub threads: u32,
-    /// Bytes that spans are aligned to.
-    pub align: u32,
 }
 
 impl TuplesTile {
-    /// The tile for words of a width.
-    pub const fn of(width: Width) -> Self {
-        let (row_vectors, rows, threads, align) = match width {
-            Width::B1 => (8, 256, 512, VECTOR),
-            Width::B2 => (16, 128, 512, SECTOR),
-            Width::B4 => (16, 128, 512, SECTOR),
-            Width::B8 => (32, 64, 512, SECTOR),
-            Width::B16 => (16, 64, 256, SECTOR),
-        };
-        TuplesTile { row_vectors, rows, threads, align }
-    }
-
     /// Threads of a block.
-    pub const fn block(&self) -> [u32; 3] {
-        [self.threads, 1, 1]
+    pub const THREADS: u32 = 512;
+
+    /// The tile for words of a width; `None` for tuples that the kernels of tensors move faster.
+    pub const fn of(width: Width) -> Option<Self> {
+        match width {
+            Width::B4 => Some(TuplesTile { row_vectors: 16, rows: 128 }),
+            Width::B8 => Some(TuplesTile { row_vectors: 32, rows: 64 }),
+            Width::B1 | Width::B2 | Width::B16 => None,
+        }
     }
 }
 
@@ -285,8 +276,7 @@ fn triples_grid(params: &Plain, width: Width) -> [u64; 2] {
 /// The grid of [`TUPLES`].
 fn tuples_grid(params: &Tuples, width: Width) -> [u64; 2] {
     let Tuples { matrices, tuple, tile_cols, span, .. } = *params;
-    let align = TuplesTile::of(width).align as u64 / width.bytes() as u64;
-    [(matrices.rows * tuple + align - 1).div_ceil(span), matrices.cols.div_ceil(tile_cols * tuple)]
+    [early(matrices.rows * tuple, span, width), matrices.cols.div_ceil(tile_cols * tuple)]
 }
 
 /// The grid of [`TALL`].
@@ -332,20 +322,14 @@ table! { FAST of Fast:
     }
     /// Elements of any number of words.
     TUPLES = "tuples" takes Tuples, in tuples_grid {
-        1: exactly TuplesTile::of(Width::B1).block(),
-        2: exactly TuplesTile::of(Width::B2).block(),
-        4: exactly TuplesTile::of(Width::B4).block(),
-        8: exactly TuplesTile::of(Width::B8).block(),
-        16: exactly TuplesTile::of(Width::B16).block(),
+        4: exactly [TuplesTile::THREADS, 1, 1], 8: exactly [TuplesTile::THREADS, 1, 1]
     }
     /// Few columns: a band of rows is contiguous memory of the source, gathered from the staging buffer.
     TALL = "tall" takes RowBand, in row_bands {
         1: at_most 448, 2: at_most 256, 4: at_most 256, 8: at_most 256, 16: at_most 256
     }
     /// Few rows: a band of columns is contiguous memory of the destination, scattered into the staging buffer.
-    WIDE = "wide" takes ColumnBand, in column_bands {
-        4: at_most 256, 8: at_most 256, 16: at_most 256
-    }
+    WIDE = "wide" takes ColumnBand, in column_bands { 4: at_most 256 }
     /// Few rows: a band of columns is contiguous memory of the destination, gathered from the staging buffer.
     LINES = "lines" takes ColumnBand, in column_bands {
         1: at_most 256, 2: at_most 256, 4: at_most 256, 8: at_most 256

@@ -9,11 +9,11 @@
 //! | `rows` | rows that start anywhere | in registers, in blocks of up to 4 × 16 |
 //! | `pixels` | triples of 1-byte or 2-byte words in rows that start on 16 bytes: RGB pixels | in registers, in packets of 12 bytes |
 //! | `triples` | triples of 1-byte or 2-byte words in rows that start anywhere | in registers, in packets of 12 bytes |
-//! | `tuples` | elements of any other size | reading the staging buffer |
+//! | `tuples` | other elements of words of 4 and 8 bytes | reading the staging buffer |
 //! | `tall` | few columns: many rows are contiguous in the source | reading the staging buffer |
 //! | `tall_bytes` | few columns of 1-byte elements | reading the staging buffer |
 //! | `lines` | few rows: many columns are contiguous in the destination | reading the staging buffer |
-//! | `wide` | few rows of 16-byte elements, and so many of 4 and 8 bytes that `lines` would load in several rounds | writing the staging buffer |
+//! | `wide` | so many rows of 4 bytes that `lines` would load in several rounds | writing the staging buffer |
 //! | `batch` | many small matrices, one after the other | reading the staging buffer |
 //! | `batch_narrow` | many small matrices of 1-byte and 2-byte elements | reading the staging buffer |
 //!

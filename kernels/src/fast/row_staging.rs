@@ -78,14 +78,6 @@ impl ToStaging for u64 {
     }
 }
 
-impl ToStaging for B16 {
-    #[inline(always)]
-    unsafe fn store_to_staging(vector: B16, at: u32, _: u32) {
-        // SAFETY: the caller's obligations.
-        unsafe { vector.store_shared(at) }
-    }
-}
-
 /// A staging buffer for `ROWS` rows of `ROW_VECTORS` vectors.
 ///
 /// One vector of each row is spare: rows that start between two multiples of 16 bytes touch

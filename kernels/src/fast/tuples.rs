@@ -1,4 +1,4 @@
-//! The transpose of matrices of tuples: elements of any size, as `k` words of 1, 2, 4, 8 or 16 bytes.
+//! The transpose of matrices of tuples: elements of `k` words of 4 or 8 bytes.
 //!
 //! The source is [staged as it lies](super::row_staging). A vector of the destination is gathered down a column of
 //! the staging buffer and stored as a whole, in the spans that the [module's page](super) describes. A
@@ -9,8 +9,8 @@
 //! A warp gathers eight vectors down the rows in each of four neighbouring columns, as the staging buffer has it.
 
 use super::gather::store_vector;
-use super::per_vector;
 use super::row_staging::{row_bytes, skew, RowStaging, ToStaging};
+use super::{per_vector, SECTOR};
 use crate::element::B16;
 use crate::matrices::Matrices;
 use crate::multiply;
@@ -69,15 +69,13 @@ impl Tuples {
 ///
 /// # Safety
 /// The obligations of the entry points; `base` is the shared-memory address of a staging buffer.
-/// `cols * k` words fit a row of the buffer, and `span` words, `ALIGN` bytes and three tuples its rows.
+/// `cols * k` words fit a row of the buffer, and `span` words, a sector and three tuples its rows.
 #[inline(always)]
 unsafe fn transpose_tuples<
     E: ToStaging,
     const ROW_VECTORS: u32,
     const ROWS: u32,
-    const THREADS: u32,
     const LOADS: usize,
-    const ALIGN: u32,
 >(
     matrices: Matrices<E>,
     tuples: Tuples,
@@ -85,7 +83,7 @@ unsafe fn transpose_tuples<
 ) {
     let staging = RowStaging::<E, ROW_VECTORS, ROWS> { base, element: core::marker::PhantomData };
     let size = size_of::<E>() as u32;
-    let align = ALIGN / size;
+    let align = SECTOR / size;
     let Tuples { k, cols, span, .. } = tuples;
     // The rows that hold the words that a span may start early with.
     let above = tuples.split(align - 1).0 + 1;
@@ -93,7 +91,14 @@ unsafe fn transpose_tuples<
     let first_row = nominal_row - above as i64;
     let tile_col = thread::block_idx_y() as u64 * cols as u64;
     // SAFETY: the caller's obligations.
-    unsafe { staging.load::<THREADS, LOADS>(&matrices, first_row, tile_col * k as u64, false) };
+    unsafe {
+        staging.load::<{ TuplesTile::THREADS }, LOADS>(
+            &matrices,
+            first_row,
+            tile_col * k as u64,
+            false,
+        )
+    };
     thread::sync_threads();
 
     let stride = matrices.src_ld as u32 * size;
@@ -101,11 +106,11 @@ unsafe fn transpose_tuples<
         .wrapping_add((first_row as u32).wrapping_mul(stride))
         .wrapping_add(tile_col as u32 * k * size);
     let nominal = thread::block_idx_x() as i64 * span as i64;
-    for Lanes { vector, col } in lanes(THREADS / 32, span / per_vector::<E>(), cols) {
+    for Lanes { vector, col } in lanes(TuplesTile::THREADS / 32, span / per_vector::<E>(), cols) {
         let to_col = tile_col + col as u64;
         if to_col * (k as u64) < matrices.cols {
             let start = matrices.dst as u64 + to_col * matrices.dst_ld * size as u64;
-            let early = start as u32 % ALIGN / size;
+            let early = start as u32 % SECTOR / size;
             let below = vector * per_vector::<E>();
             let word = nominal + below as i64 - early as i64;
             let to = start.wrapping_add((word as u64).wrapping_mul(size as u64));
@@ -118,11 +123,7 @@ unsafe fn transpose_tuples<
                 part += 1;
                 if part == k {
                     (row, part) = (row + 1, 0);
-                    start_of_tuple = if size < 4 {
-                        tuple(row)
-                    } else {
-                        start_of_tuple + row_bytes::<E>(ROW_VECTORS) + skew::<E>()
-                    };
+                    start_of_tuple += row_bytes::<E>(ROW_VECTORS) + skew::<E>();
                 }
                 address
             };
@@ -144,7 +145,10 @@ macro_rules! tuples {
             "Transposes matrices of tuples of `k` words; all columns and leading dimensions are \
 given in words.",
             TUPLES: Tuples, $name: $element, |matrices, params| {
-                const TILE: TuplesTile = TuplesTile::of(Width::$width);
+                const TILE: TuplesTile = match TuplesTile::of(Width::$width) {
+                    Some(tile) => tile,
+                    None => panic!("no tile of that width"),
+                };
                 let bytes = cuda_std::shared_array![
                     B16; (super::row_staging::staging_bytes::<$element>(TILE.row_vectors, TILE.rows) / super::VECTOR) as usize
                 ];
@@ -159,17 +163,12 @@ given in words.",
                     $element,
                     { TILE.row_vectors },
                     { TILE.rows },
-                    { TILE.threads },
-                    { (TILE.rows * TILE.row_vectors / TILE.threads) as usize },
-                    { TILE.align },
+                    { (TILE.rows * TILE.row_vectors / TuplesTile::THREADS) as usize },
                 >(matrices, tuples, base)
             }
         }
     };
 }
 
-tuples!(tuples_b1: u8, B1);
-tuples!(tuples_b2: u16, B2);
 tuples!(tuples_b4: u32, B4);
 tuples!(tuples_b8: u64, B8);
-tuples!(tuples_b16: B16, B16);

@@ -6,8 +6,8 @@
 //! stores the band as it lies. A band starts on a sector, so its first and last column may be shared with the blocks
 //! beside it.
 //!
-//! For 16-byte elements, and for those of 4 and 8 bytes where [`lines`](super::lines) would have to load in more than
-//! one round. Scattering elements of 1 or 2 bytes would take too many instructions.
+//! For elements of 4 bytes where [`lines`](super::lines) would have to load in more than one round. Scattering elements of 1 or 2 bytes
+//! would take too many instructions; wider ones are moved as fast by the kernels of tensors.
 //!
 //! ```text
 //! staging[c · rows + r] = src[r][c]
@@ -26,57 +26,28 @@ use crate::global::{load_vector, store_vector};
 use crate::matrices::Matrices;
 use cuda_std::thread;
 
-/// An element that a vector can be taken apart into.
-pub trait Scatter: Gather {
-    /// Stores element `i` of the vector to the staging buffer's address `at(i)`, where that is not `None`.
-    ///
-    /// # Safety
-    /// Each address is in the block's shared memory, aligned to the element, or to 4 bytes if that is
-    /// larger, and accessed by no other thread before the next barrier.
-    unsafe fn scatter(vector: B16, at: impl Fn(u32) -> Option<u32>);
-}
+/// Bytes of an element.
+const ELEMENT: u32 = size_of::<u32>() as u32;
 
-impl Scatter for u32 {
-    #[inline(always)]
-    unsafe fn scatter(vector: B16, at: impl Fn(u32) -> Option<u32>) {
-        let one = |number: u32, element: u32| {
-            if let Some(at) = at(number) {
-                // SAFETY: the caller's obligations.
-                unsafe { element.store_shared(at) };
-            }
-        };
-        one(0, vector.0);
-        one(1, vector.1);
-        one(2, vector.2);
-        one(3, vector.3);
-    }
-}
+/// Elements of a vector.
+const PER_VECTOR: u32 = per_vector::<u32>();
 
-impl Scatter for u64 {
-    #[inline(always)]
-    unsafe fn scatter(vector: B16, at: impl Fn(u32) -> Option<u32>) {
-        let one = |number: u32, low: u32, high: u32| {
-            if let Some(at) = at(number) {
-                // SAFETY: the caller's obligations.
-                unsafe {
-                    low.store_shared(at);
-                    high.store_shared(at + 4);
-                }
-            }
-        };
-        one(0, vector.0, vector.1);
-        one(1, vector.2, vector.3);
-    }
-}
-
-impl Scatter for B16 {
-    #[inline(always)]
-    unsafe fn scatter(vector: B16, at: impl Fn(u32) -> Option<u32>) {
-        if let Some(at) = at(0) {
+/// Stores element `i` of the vector to the staging buffer's address `at(i)`, where that is not `None`.
+///
+/// # Safety
+/// Each address is in the block's shared memory, aligned to the element, and accessed by no other thread before the next barrier.
+#[inline(always)]
+unsafe fn scatter(vector: B16, at: impl Fn(u32) -> Option<u32>) {
+    let one = |number: u32, element: u32| {
+        if let Some(at) = at(number) {
             // SAFETY: the caller's obligations.
-            unsafe { super::shared::store_u32x4(at, vector) };
+            unsafe { element.store_shared(at) };
         }
-    }
+    };
+    one(0, vector.0);
+    one(1, vector.1);
+    one(2, vector.2);
+    one(3, vector.3);
 }
 
 /// Transposes the band of one block: `band_cols` columns, which times the rows are a multiple of a sector's elements.
@@ -86,9 +57,8 @@ impl Scatter for B16 {
 /// `base` is the shared-memory address of enough memory for `band_cols * rows` elements, a
 /// sector, and 4 bytes for every 128 of those.
 #[inline(always)]
-unsafe fn transpose<E: Scatter>(matrices: Matrices<E>, band_cols: u32, base: u32) {
+unsafe fn transpose(matrices: Matrices<u32>, band_cols: u32, base: u32) {
     let Matrices { dst, rows, cols, .. } = matrices;
-    let size = size_of::<E>() as u64;
     let staging = Staging::<true> { base };
     let div_ceil = |early: u32, rows: u64| (early as u64).div_ceil(rows);
     let Some(band) = Band::new(&matrices, band_cols, div_ceil) else { return };
@@ -97,16 +67,16 @@ unsafe fn transpose<E: Scatter>(matrices: Matrices<E>, band_cols: u32, base: u32
     thread::sync_threads();
 
     let mut number = thread::thread_idx_x();
-    while number < band_cols * rows as u32 / per_vector::<E>() {
-        let element = band.start + (number * per_vector::<E>()) as i64;
-        let to = (dst as u64).wrapping_add((element as u64).wrapping_mul(size));
+    while number < band_cols * rows as u32 / PER_VECTOR {
+        let element = band.start + (number * PER_VECTOR) as i64;
+        let to = (dst as u64).wrapping_add((element as u64).wrapping_mul(ELEMENT as u64));
         let at = staging.address(number * VECTOR);
-        if element >= 0 && element as u64 + per_vector::<E>() as u64 <= rows * cols {
+        if element >= 0 && element as u64 + PER_VECTOR as u64 <= rows * cols {
             // SAFETY: the vector is in the destination and aligned; it was scattered to.
             unsafe { store_vector(to, load_u32x4(at)) };
         } else {
             // SAFETY: the vector is aligned; its elements in the destination were scattered to.
-            unsafe { store_each(to, element, rows * cols, |byte| E::pick(at + byte)) };
+            unsafe { store_each(to, element, rows * cols, |byte| u32::pick(at + byte)) };
         }
         number += thread::block_dim_x();
     }
@@ -144,16 +114,16 @@ impl Columns {
 
     /// Where an element is staged.
     #[inline(always)]
-    fn address<E>(&self, element: u32) -> u32 {
-        self.staging.address(element * size_of::<E>() as u32)
+    fn address(&self, element: u32) -> u32 {
+        self.staging.address(element * ELEMENT)
     }
 
     /// Where the element in a row and a column is staged, if it is in the band.
     #[inline(always)]
-    fn place<E>(&self, row: u32, col: i32) -> Option<u32> {
+    fn place(&self, row: u32, col: i32) -> Option<u32> {
         let element = self.element(row, col);
         let inside = (col as u32) < self.count && element < self.elements;
-        inside.then(|| self.address::<E>(element))
+        inside.then(|| self.address(element))
     }
 
     /// The vector at a place, unless bytes of it are outside the source.
@@ -175,16 +145,16 @@ impl Columns {
     /// # Safety
     /// The extent is readable, and no other thread has the vector.
     #[inline(always)]
-    unsafe fn scatter<E: Scatter>(&self, at: Place, vector: B16) {
+    unsafe fn scatter(&self, at: Place, vector: B16) {
         let Place { row, from, col } = at;
         // SAFETY: the caller's obligations; each element has a place of its own.
         unsafe {
-            let place = |i: u32| self.place::<E>(row, col + i as i32);
+            let place = |i: u32| self.place(row, col + i as i32);
             if self.extent.holds_vector(from) {
-                E::scatter(vector, place);
+                scatter(vector, place);
             } else {
-                self.extent.load_each(from, |byte, element: E| {
-                    if let Some(at) = place(byte / size_of::<E>() as u32) {
+                self.extent.load_each(from, |byte, element: u32| {
+                    if let Some(at) = place(byte / ELEMENT) {
                         store_element(element, at);
                     }
                 });
@@ -198,14 +168,8 @@ impl Columns {
 /// # Safety
 /// The obligations of [`transpose`].
 #[inline(always)]
-unsafe fn load<E: Scatter>(
-    matrices: &Matrices<E>,
-    staging: Staging<true>,
-    band: &Band,
-    band_cols: u32,
-) {
+unsafe fn load(matrices: &Matrices<u32>, staging: Staging<true>, band: &Band, band_cols: u32) {
     let Matrices { src, rows, cols, src_ld, .. } = *matrices;
-    let size = size_of::<E>() as u64;
     let columns = Columns {
         staging,
         extent: Extent::of(src, rows, cols, src_ld),
@@ -215,17 +179,17 @@ unsafe fn load<E: Scatter>(
         skipped: (band.start - (band.first_col * rows) as i64) as i32,
     };
     // As many vectors as any row may touch.
-    let per_row = columns.count.div_ceil(per_vector::<E>()) + 1;
+    let per_row = columns.count.div_ceil(PER_VECTOR) + 1;
     let threads = thread::block_dim_x();
     let t = thread::thread_idx_x();
     // One division finds the first vector, another the way to the next.
     let (mut row, mut vector) = (t / per_row, t % per_row);
     let (row_step, vector_step) = (threads / per_row, threads % per_row);
     let mut next = || {
-        let start = src as u64 + (row as u64 * src_ld + band.first_col) * size;
+        let start = src as u64 + (row as u64 * src_ld + band.first_col) * ELEMENT as u64;
         let from = start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
-        let before = (start as u32 % VECTOR / size as u32) as i32;
-        let place = Place { row, from, col: (vector * per_vector::<E>()) as i32 - before };
+        let before = (start as u32 % VECTOR / ELEMENT) as i32;
+        let place = Place { row, from, col: (vector * PER_VECTOR) as i32 - before };
         row += row_step;
         vector += vector_step;
         if vector >= per_row {
@@ -239,13 +203,16 @@ unsafe fn load<E: Scatter>(
         // SAFETY: the caller's obligations.
         unsafe {
             let vector = columns.load(place);
-            columns.scatter::<E>(place, vector);
+            columns.scatter(place, vector);
         }
         place = next();
     }
 }
 
-crate::band_entries! {
+crate::fast_entry! {
     "Transposes matrices of few rows to destinations without gaps, a band of columns a block.",
-    WIDE: ColumnBand.band_cols, transpose => wide_b4: u32, wide_b8: u64, wide_b16: B16
+    WIDE: ColumnBand, wide_b4: u32, |matrices, params| {
+        let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
+        transpose(matrices, params.band_cols as u32, crate::tile::shared_address(memory))
+    }
 }

@@ -65,7 +65,7 @@ impl Fast {
                 })?
             }
             "tall" => auto::<T>(device, (all / few_cols, few_cols), 1, inspection)?,
-            // Of narrow elements it moves more rows than are worth counting: asked for, it takes these.
+            // It is chosen for more rows than are worth counting: asked for, it takes these.
             "wide" => transposed::<T>(device, long(few_rows), 1, inspection, |src, dst| {
                 by("wide_", src, dst)
             })?,

@@ -25,7 +25,10 @@ pub(super) fn best(task: &Task<'_>) -> Option<Vec<Launch>> {
 fn single_words(task: &Task<'_>) -> Option<Vec<Launch>> {
     let columns = || few_cols(task).then(|| tall::launches(task))?;
     let rows = || few_rows(task).then(|| gathered_or_scattered(task))?;
-    columns().or_else(rows).or_else(|| tiled(task))
+    let bands = columns().or_else(rows);
+    // Of wide words there are no other bands: the kernels of tensors have tiles that few rows fill.
+    let is_for_tensors = bands.is_none() && task.word >= Width::B8 && few_rows(task);
+    if is_for_tensors { None } else { bands.or_else(|| tiled(task)) }
 }
 
 /// Whether there are so few columns, or so few more than tiles have, that bands are better than tiles.
@@ -75,11 +78,11 @@ fn fills(cols: usize, across: usize, least: usize) -> bool {
     cols.saturating_mul(32) >= cols.div_ceil(across).saturating_mul(across).saturating_mul(least)
 }
 
-/// Few rows: elements of 1 and 2 bytes are gathered, and others that are loaded in a single round; the rest is scattered.
+/// Few rows: elements of 1 and 2 bytes are gathered, and others that are loaded in a single round; what is left of 4 bytes is scattered.
 fn gathered_or_scattered(task: &Task<'_>) -> Option<Vec<Launch>> {
     match matches!(task.word, Width::B1 | Width::B2) || lines::one_round(task).is_some() {
-        true => lines::launches(task).or_else(|| wide::launches(task)),
-        false => wide::launches(task).or_else(|| lines::launches(task)),
+        true => lines::launches(task),
+        false => wide::launches(task),
     }
 }
 

@@ -100,8 +100,10 @@ mod tests {
         length as usize
     }
 
+    /// The kernel that is chosen, or that none is.
     fn kernel(problem: &Problem) -> &'static str {
-        launches(problem, GRID_LIMIT)[0].entry.name
+        let launches = super::launches(problem, GRID_LIMIT, Tuning::of((9, 0)));
+        launches.map_or("none", |launches| launches[0].entry.name)
     }
 
     #[test]
@@ -133,7 +135,7 @@ mod tests {
         assert_eq!(kernel(&problem(4, 28, 1 << 24)), "micro_b4");
         assert_eq!(kernel(&problem(4, 48, (1 << 24) + 1)), "lines_b4");
         assert_eq!(kernel(&problem(4, 62, (1 << 24) + 1)), "wide_b4");
-        assert_eq!(kernel(&problem(16, 8, 1 << 24)), "wide_b16");
+        assert_eq!(kernel(&problem(16, 8, 1 << 24)), "none");
         assert_eq!(kernel(&problem(1, 3, 1 << 24)), "lines_b1");
         assert_eq!(kernel(&problem(2, 3, 1 << 24)), "lines_b2");
         assert_eq!(kernel(&problem(4, 64, 64)), "micro_b4");
@@ -142,12 +144,13 @@ mod tests {
         assert_eq!(kernel(&problem(6, 500, 500)), "triples_b2");
         assert_eq!(kernel(&problem(3, 512, 496)), "pixels_b1");
         assert_eq!(kernel(&problem(6, 512, 496)), "pixels_b2");
-        assert_eq!(kernel(&problem(5, 500, 500)), "tuples_b1");
+        assert_eq!(kernel(&problem(5, 500, 500)), "none");
+        assert_eq!(kernel(&problem(10, 500, 500)), "none");
         assert_eq!(kernel(&problem(12, 500, 500)), "tuples_b4");
         assert_eq!(kernel(&problem(24, 500, 500)), "tuples_b8");
-        assert_eq!(kernel(&problem(32, 500, 500)), "tuples_b16");
+        assert_eq!(kernel(&problem(32, 500, 500)), "none");
         // A tile's row holds none of these.
-        assert!(super::launches(&problem(300, 50, 50), GRID_LIMIT, Tuning::of((9, 0))).is_none());
+        assert_eq!(kernel(&problem(300, 50, 50)), "none");
         let batch = Batch { count: 1000, src_stride: 35, dst_stride: 35 };
         assert_eq!(kernel(&Problem { batch, ..problem(4, 7, 5) }), "batch_b4");
         let apart = Batch { count: 1000, src_stride: 36, dst_stride: 35 };
@@ -181,7 +184,7 @@ mod tests {
         }
         // More rows than a tile has, but the last tile nearly empty: bands, for elements of 4 and 8 bytes that start anywhere.
         assert_eq!(kernel(&problem(8, 56, (1 << 20) + 1)), "rows_b8");
-        assert_eq!(kernel(&problem(8, 64, (1 << 20) + 1)), "wide_b8");
+        assert_eq!(kernel(&problem(8, 64, (1 << 20) + 1)), "none");
         assert_eq!(kernel(&problem(4, 64, (1 << 20) + 1)), "wide_b4");
         assert_eq!(kernel(&problem(4, 96, (1 << 20) + 1)), "rows_b4");
     }
@@ -364,7 +367,8 @@ mod tests {
         for element in [1, 2, 3, 4, 8, 12, 16, 100] {
             for (rows, cols) in [(1, 1), (5, 70000), (70000, 5), (999, 1001), (512, 512)] {
                 let problem = problem(element, rows, cols);
-                let chosen = launches(&problem, GRID_LIMIT);
+                let chosen = super::launches(&problem, GRID_LIMIT, Tuning::of((9, 0)));
+                let Some(chosen) = chosen else { continue };
                 let candidates = candidates(&problem, GRID_LIMIT);
                 assert!(candidates.iter().any(|(_, launches)| *launches == chosen), "{problem}");
             }
@@ -395,7 +399,7 @@ mod tests {
         let refused = |problem: &Problem, limit| {
             super::launches(problem, limit, Tuning::of((9, 0))).is_none()
         };
-        for element in [1, 2, 3, 4, 5, 8, 16, 100] {
+        for element in [1, 2, 3, 4, 8, 16, 100] {
             for (rows, cols) in [(1 << 20, 1 << 10), (1 << 30, 3), (1 << 32, 1)] {
                 let problem = problem(element, rows, cols);
                 assert!(refused(&problem, [1, 1, 1]), "{problem}");

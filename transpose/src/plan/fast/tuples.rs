@@ -1,28 +1,25 @@
-//! `tuples`: elements of any number of words, as long as some fit a tile's row.
+//! `tuples`: elements of words of 4 and 8 bytes, as long as some fit a tile's row.
 
 use super::task::{Block, Task, VECTOR};
 use crate::divide::gcd;
 use crate::launch::Launch;
-use kernel_abi::Width;
 use kernel_abi::fast::{TUPLES, Tuples, TuplesTile};
 
 /// The launches, if a tile's row holds an element and its rows hold a span.
 pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
-    let tile = TuplesTile::of(task.word);
+    let tile = TuplesTile::of(task.word)?;
     let tuple = task.tuple;
-    let align = tile.align as usize / task.word_bytes();
     // A row that starts between two multiples of 16 bytes touches one vector more.
-    let spare = usize::from(task.word != Width::B16);
-    let tile_cols = (tile.row_vectors as usize - spare) * VECTOR / (tuple * task.word_bytes());
-    // The kernel loads the rows of up to `align` words and one more above a span, and a span
+    let tile_cols = (tile.row_vectors as usize - 1) * VECTOR / (tuple * task.word_bytes());
+    // The kernel loads the rows of up to a sector's words and one more above a span, and a span
     // that starts early ends early inside a tuple.
-    let most = (tile.rows as usize).checked_sub(align.div_ceil(tuple) + 3)? * tuple;
+    let most = (tile.rows as usize).checked_sub(task.sector().div_ceil(tuple) + 3)? * tuple;
     let whole = task.sector() * tuple / gcd(task.sector(), tuple);
     let span = most / whole * whole;
     if tile_cols == 0 || span == 0 {
         return None;
     }
-    let block = Block::of(tile.block());
+    let block = Block { threads: TuplesTile::THREADS, shared: 0 };
     task.in_tiles(&TUPLES, [tile_cols, 1], block, |matrices| Tuples {
         matrices,
         tuple: tuple as u64,

@@ -1,9 +1,10 @@
-//! `wide`: few rows of elements of 4 bytes or more, and a destination without gaps. A band of columns is contiguous memory there.
+//! `wide`: few rows of elements of 4 bytes, and a destination without gaps. A band of columns is contiguous memory there.
 
 use super::rounds::Target;
 use super::task::{Block, CACHE_LINE, SECTOR, Task, staging_bytes};
 use crate::launch::Launch;
 use crate::plan::problem::Problem;
+use kernel_abi::Width;
 use kernel_abi::fast::{ColumnBand, WIDE};
 
 /// What a block aims at for columns of at most [`SHORT_COL`] bytes, and for longer ones.
@@ -13,10 +14,10 @@ const TARGETS: [Target; 2] =
 /// Bytes of a column that is short.
 const SHORT_COL: usize = 64;
 
-/// The launches, if the destination has no gaps and words have four bytes at least.
+/// The launches, if the destination has no gaps and words have four bytes.
 pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     let Problem { src, dst, .. } = task.problem;
-    if dst.ld != src.rows || task.word_bytes() < 4 {
+    if dst.ld != src.rows || task.word != Width::B4 {
         return None;
     }
     let col_bytes = src.rows.checked_mul(task.word_bytes())?;

@@ -367,9 +367,11 @@ impl<'a> Ways<'a> {
         let by_words = words::cost(&self.canonical, self.facts);
         let mut best = self.as_matrix().filter(|way| way.cost < by_words);
         let cost = |best: &Option<Estimated>| best.as_ref().map_or(by_words, |best| best.cost);
-        for other in others {
+        for (number, other) in others.into_iter().enumerate() {
             let limit = cost(&best);
-            if limit <= enough {
+            // Word by word a move is never as fast as tiles of vectors can be.
+            let are_for_vectors = number == 0 && best.is_none();
+            if limit <= enough && !are_for_vectors {
                 break;
             }
             best = other(limit).filter(|way| way.cost < limit).or(best);
@@ -415,28 +417,37 @@ pub(super) fn transposing(problem: &Problem, facts: &Facts) -> Option<Vec<Launch
     ))
 }
 
-/// Launches of the kernels that serve any move, if the model expects them to transpose matrices in clearly less time than these launches do,
-/// whose tiles are nearly empty, or whose kernel is slow for such elements: few rows or columns between gaps, small matrices, elements of several words.
+/// Launches of the kernels that serve any move, if the model expects them to transpose matrices in clearly less time than these launches do. It is asked about
+/// batches, about few rows or columns between gaps, and where tiles are partly empty or a kernel is slow for such elements.
 pub(super) fn better(problem: &Problem, launches: &[Launch], facts: &Facts) -> Option<Vec<Launch>> {
     /// Of fewer bytes gaps take less time than planning.
     const LARGE: usize = 4 << 20;
+    /// Of what such a move costs, what another way must cost at most, for a model errs.
+    const LESS: f64 = 0.95;
+    /// Threads that have less than so much of what they could move are too many, in small moves and in large ones.
+    const FULL: [f64; 2] = [0.5, 0.75];
     let bytes = problem.bytes();
-    let if_poor = model::if_poor(problem, launches);
+    if bytes < model::SMALL {
+        return None;
+    }
+    let is_large = bytes >= LARGE;
+    let if_poor = model::if_poor(problem, launches, FULL[usize::from(is_large)]);
     let has_gaps = problem.dst.ld > problem.dst.cols;
-    if bytes < model::SMALL || if_poor.is_none() && (bytes < LARGE || !has_gaps) {
+    let is_batch = problem.batch.count > 1;
+    if if_poor.is_none() && !(is_large && (has_gaps || is_batch)) {
         return None;
     }
     let problem = move_of(problem)?;
     let ways = Ways::of(&problem, facts, None).ok()?;
-    if if_poor.is_none() && !Gaps::of(&ways.canonical).fetch {
+    if if_poor.is_none() && !is_batch && !Gaps::of(&ways.canonical).fetch {
         return None;
     }
     let cost = model::cost_of_matrix(&ways.canonical, facts, launches);
     // Planning takes longer than a launch's latency.
-    if bytes < LARGE && cost - model::fewest_sectors(&ways.canonical) < model::LATENCY {
+    if !is_large && cost - model::fewest_sectors(&ways.canonical) < model::LATENCY {
         return None;
     }
-    let limit = cost * if_poor.unwrap_or(model::CLEARLY);
+    let limit = cost * if is_large { LESS } else { if_poor.unwrap_or(LESS) };
     let general =
         [ways.in_tiles(1, limit).next(), ways.in_boxes(1, limit).next(), Some(ways.by_words())];
     let best = general.into_iter().flatten().min_by(|a, b| a.cost.total_cmp(&b.cost))?;

@@ -381,20 +381,20 @@ pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[L
     (cost + cost_of_gaps(canonical, false)) * idle(blocks.sum(), facts)
 }
 
-/// Of what these launches of a matrix's plan cost, what others must cost at most to be taken instead, for a model errs: less where a thread has less than half
-/// of what it could move, of which the cost is guessed, than where the kernel was never seen to be fast for such elements. `None` where neither is so.
-pub(super) fn if_poor(problem: &Problem, launches: &[Launch]) -> Option<f64> {
+/// Of what these launches of a matrix's plan cost, what others must cost at most to be taken instead, for a model errs: less where a thread has less than
+/// `full` of what it could move, of which the cost is guessed, than where the kernel was never seen to be fast for such elements. `None` where neither is so.
+pub(super) fn if_poor(problem: &Problem, launches: &[Launch], full: f64) -> Option<f64> {
     /// The fraction of a copy's speed from which on a kernel is fast.
     const FAST: f64 = 0.9;
     let efficiency = Efficiency::of(launches);
     let of_thread = of_thread(problem.bytes() as f64, launches);
     let is_slow =
         efficiency.most_of(problem.element_bytes, [problem.src.rows, problem.src.cols]) < FAST;
-    if of_thread < efficiency.full / 2.0 { Some(CLEARLY) } else { is_slow.then_some(0.9) }
+    if of_thread < efficiency.full * full { Some(CLEARLY) } else { is_slow.then_some(0.9) }
 }
 
-/// The same where nothing is known.
-pub(super) const CLEARLY: f64 = 0.8;
+/// The same where the cost is guessed.
+const CLEARLY: f64 = 0.8;
 
 /// What each thread of these launches moves of so many bytes.
 fn of_thread(bytes: f64, launches: &[Launch]) -> f64 {
@@ -421,16 +421,13 @@ struct Efficiency {
 /// What has not been measured is taken to be good.
 const UNKNOWN: Efficiency = Efficiency { kernel: "", most: 1.0, full: 20.0, power: 1.0 };
 
-const EFFICIENCIES: [Efficiency; 29] = {
+const EFFICIENCIES: [Efficiency; 24] = {
     const fn of(kernel: &'static str, most: f64, full: f64, power: f64) -> Efficiency {
         Efficiency { kernel, most, full, power }
     }
     [
-        of("tuples_b1", 0.50, 44.8, 1.0),
-        of("tuples_b2", 0.70, 48.0, 1.0),
         of("tuples_b4", 0.98, 49.0, 1.0),
         of("tuples_b8", 1.00, 40.0, 1.0),
-        of("tuples_b16", 1.00, 40.0, 1.0),
         of("triples_b1", 0.92, 80.0, 1.0),
         of("triples_b2", 1.00, 40.0, 1.0),
         of("rows_b1", 0.92, 88.0, 1.7),
@@ -449,8 +446,6 @@ const EFFICIENCIES: [Efficiency; 29] = {
         of("lines_b4", 1.05, 45.7, 1.0),
         of("lines_b8", 1.05, 43.8, 1.0),
         of("wide_b4", 1.03, 34.3, 1.0),
-        of("wide_b8", 1.03, 34.3, 1.0),
-        of("wide_b16", 1.03, 22.9, 1.0),
         of("batch_b1", 1.00, 66.7, 1.0),
         of("batch_b2", 1.00, 64.5, 1.0),
         of("batch_b4", 1.05, 52.5, 1.0),
