@@ -11,7 +11,7 @@
 
 use super::launches::{self, Squares};
 use super::shape::Shape;
-use crate::facts::{Facts, GRID_LIMIT};
+use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::layout::Layout;
 use crate::matrix::view::MatrixViewMut;
@@ -132,9 +132,8 @@ fn small_squares<T>(
     let batch = Batch { count, src_stride: stride, dst_stride: stride };
     let (element_bytes, src, dst) = (size_of::<T>(), *layout, *layout);
     let problem = Problem { element_bytes, src, dst, src_align: 16, dst_align: 16, batch };
-    let tuning = fast::Tuning::of(facts.compute_capability);
-    let candidates = fast::candidates(&problem, GRID_LIMIT, tuning);
-    let (_, launches) = candidates.into_iter().find(|(name, _)| *name == "batch")?;
+    let (_, launches) =
+        fast::all(&problem, facts).into_iter().find(|(name, _)| *name == "batch")?;
     let [launch] = <[Launch; 1]>::try_from(launches).ok()?;
     Some(launch)
 }

@@ -173,35 +173,20 @@ impl fmt::Display for MatrixPlan {
 /// # Errors
 /// [`Error::NoGrid`] if no kernel's launches cover the problem.
 pub(crate) fn launches(problem: &Problem, facts: &Facts) -> Result<Vec<Launch>> {
-    let launches = match by_matrices(problem, facts) {
+    let launches = match fast::best(problem, facts) {
         Some(launches) => tensor::better(problem, &launches, facts).or(Some(launches)),
         None => tensor::transposing(problem, facts),
     };
     launches.ok_or_else(|| Error::NoGrid { problem: problem.to_string() })
 }
 
-/// The launches of the best kernel that only knows matrices, if one is for such a problem. Rows that take turns in memory are together what kernels of tensors
-/// know.
-pub(super) fn by_matrices(problem: &Problem, facts: &Facts) -> Option<Vec<Launch>> {
-    let launches = || fast::launches(problem, GRID_LIMIT, tuning(facts));
-    if problem.is_interleaved() { None } else { launches() }
-}
-
 /// The launches of each kernel of matrices that can serve a problem, and those of the kernels that serve any move where they are taken.
 fn all_ways(problem: &Problem, facts: &Facts) -> Vec<(&'static str, Vec<Launch>)> {
-    let mut ways = match problem.is_interleaved() {
-        true => Vec::new(),
-        false => fast::candidates(problem, GRID_LIMIT, tuning(facts)),
-    };
+    let mut ways = fast::all(problem, facts);
     let taken = launches(problem, facts).ok();
     let taken = taken.and_then(|launches| Some((launches.first()?.entry.name, launches)));
     ways.extend(taken.filter(|(_, launches)| ways.iter().all(|(_, way)| way != launches)));
     ways
-}
-
-/// The numbers that plans for such a device are made by.
-fn tuning(facts: &Facts) -> &'static fast::Tuning {
-    fast::Tuning::of(facts.compute_capability)
 }
 
 fn problem<T: Pod>(src: &MatrixView<'_, T>, dst: &MatrixViewMut<'_, T>, batch: Batch) -> Problem {

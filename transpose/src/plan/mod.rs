@@ -2,7 +2,8 @@
 //!
 //! A [`Plan`] that exists has been checked: the shapes fit each other, the elements have a kernel, every grid
 //! is within the limits of every GPU. Running it launches and does nothing else. Inside, plans of matrices ([`matrix`]) and of arrays of
-//! any rank ([`tensor`]) are different ones, and each asks the other where that is faster.
+//! any rank ([`tensor`]) are different ones. Both know the kernels of matrices ([`fast`]); matrices that these are not for, or slower for, go the way of
+//! tensors.
 
 pub(crate) mod classic;
 pub(crate) mod fast;
@@ -25,7 +26,6 @@ use crate::matrix::view::{MatrixView, MatrixViewMut};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use crate::{Facts, Result, Strategy};
 use bytemuck::Pod;
-use matrix::by_matrices;
 pub(crate) use problem::{Problem, require_transposed};
 use std::fmt;
 

@@ -26,6 +26,7 @@ mod tuples;
 mod wide;
 
 use super::problem::Problem;
+use crate::facts::{Facts, GRID_LIMIT};
 use crate::launch::Launch;
 use task::Task;
 pub(crate) use tuning::Tuning;
@@ -48,21 +49,30 @@ const OF_ONE_WORD: [(&str, Planner); 7] = [
 const OF_MANY_WORDS: [(&str, Planner); 3] =
     [("pixels", pixels::launches), ("triples", triples::launches), ("tuples", tuples::launches)];
 
+/// The launches of the best of these kernels on a device like `facts`, if one is for such a problem. Rows that take turns in memory are left to the kernels
+/// of tensors, which know that they lie together.
+pub(crate) fn best(problem: &Problem, facts: &Facts) -> Option<Vec<Launch>> {
+    let tuning = Tuning::of(facts.compute_capability);
+    if problem.is_interleaved() { None } else { launches(problem, GRID_LIMIT, tuning) }
+}
+
+/// The launches of every one that can serve a problem, each by the name of the kernel.
+pub(crate) fn all(problem: &Problem, facts: &Facts) -> Vec<(&'static str, Vec<Launch>)> {
+    let tuning = Tuning::of(facts.compute_capability);
+    if problem.is_interleaved() { Vec::new() } else { candidates(problem, GRID_LIMIT, tuning) }
+}
+
 /// The launches that transpose a problem by the fastest of these kernels; `None` if the problem is for none of them, which leaves it to those that serve
 /// any move. `limit` is what a grid may have along x, y and z.
-pub(crate) fn launches(
-    problem: &Problem,
-    limit: [usize; 3],
-    tuning: &'static Tuning,
-) -> Option<Vec<Launch>> {
+fn launches(problem: &Problem, limit: [usize; 3], tuning: &'static Tuning) -> Option<Vec<Launch>> {
     if problem.is_empty() {
         return Some(Vec::new());
     }
     choice::best(&Task::new(problem, limit, tuning))
 }
 
-/// The launches of every kernel that can serve a problem, each by the name of the kernel.
-pub(crate) fn candidates(
+/// The launches of every kernel that can serve a problem in grids of such limits.
+fn candidates(
     problem: &Problem,
     limit: [usize; 3],
     tuning: &'static Tuning,
@@ -79,7 +89,6 @@ pub(crate) fn candidates(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::GRID_LIMIT;
     use crate::plan::problem::{Batch, tight as problem};
     use kernel_abi::fast::{Batch as BatchParams, ColumnBand, Micro, RowBand};
 

@@ -7,7 +7,10 @@
 //! To `tiles` the two places are one more axis of two indices, the fastest that blocks are counted along. Its strides are the distances of the
 //! addresses, which are known when it is run. To `rows`, for matrices whose rows start anywhere, they are two matrices of a batch.
 
-use super::{Estimated, SHAPES, TensorPlan, Way, Ways, params_of, problem_of_layouts};
+use super::launch::params_of;
+use super::plan::{TensorPlan, Way};
+use super::problem::problem_of_layouts;
+use super::ways::{Estimated, SHAPES, Ways};
 use crate::device::Step;
 use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::launch::{Fields, Launch};
@@ -66,7 +69,7 @@ impl TensorPlan {
             shapes.into_iter().filter(serves).partition(in_lines);
         let in_rows = || ways.as_matrix().filter(|way| way.launches.iter().all(is_one_of_rows));
         let best = lines.into_iter().chain(others).next().or_else(in_rows);
-        Ok(best.map(|way| ways.plan(way)))
+        Ok(best.map(|way| TensorPlan::of_way(&problem, &ways, way)))
     }
 
     /// Like [`steps`](Self::steps), of two moves at once: between the first pair of addresses, and the second, each of a source and a

@@ -1,55 +1,13 @@
 //! A move in canonical form: few axes, in words, whatever it was asked for as.
 
+use super::problem::TensorProblem;
 pub(super) use super::side::Axis;
 use super::side::{Side, Which};
 use crate::divide::packed_divisor;
 use crate::kernels::{Width, width_dividing};
 use crate::plan::measure::Key;
 use crate::plan::problem::alignment;
-use crate::tensor::TensorLayout;
 use kernel_abi::tensor::{Axis as Divided, MOST_AXES};
-use std::fmt;
-
-/// The element, both layouts, and how both memories are aligned: all that a plan depends on beside the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TensorProblem {
-    pub element_bytes: usize,
-    pub src: TensorLayout,
-    pub dst: TensorLayout,
-    /// The largest power of two, up to [`VECTOR`], that divides the address of the source's element `[0, …, 0]`.
-    pub src_align: usize,
-    /// The same of the destination.
-    pub dst_align: usize,
-}
-
-impl TensorProblem {
-    /// Whether a plan made for this problem can be run on the other: whether they are the same but for where their memories start, and
-    /// an alignment that is better than planned for.
-    pub fn serves(&self, other: &Self) -> bool {
-        let same = |a: &TensorLayout, b: &TensorLayout| {
-            (a.shape(), a.strides()) == (b.shape(), b.strides())
-        };
-        self.element_bytes == other.element_bytes
-            && same(&self.src, &other.src)
-            && same(&self.dst, &other.dst)
-            && other.src_align >= self.src_align
-            && other.dst_align >= self.dst_align
-    }
-}
-
-impl fmt::Display for TensorProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TensorProblem { element_bytes, src, dst, src_align, dst_align } = self;
-        write!(
-            f,
-            "{:?} elements of {element_bytes} bytes, {:?} apart, to {:?} apart, \
-             addresses aligned to {src_align} and {dst_align} bytes",
-            src.shape(),
-            src.strides(),
-            dst.strides()
-        )
-    }
-}
 
 impl Axis {
     /// As kernels take it that find an axis's index by division.
@@ -230,6 +188,7 @@ impl Canonical {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor::TensorLayout;
 
     fn canonical(bytes: usize, src: &TensorLayout, dst: &TensorLayout, align: usize) -> Canonical {
         let (src, dst) = (*src, *dst);

@@ -3,10 +3,14 @@
 //! The conjugate is the number with the highest bit flipped, the imaginary part's sign. So it is an exclusive-or of words that the kernels
 //! know nothing else of, and no more work where a word is several numbers: a [`Mask`] has the highest bit of each.
 
-use super::canonical::{Canonical, TensorProblem};
-use super::{PlanCache, TensorPlan, alignment, best, candidates, problem, words};
+use super::canonical::Canonical;
+use super::plan::{TensorPlan, best, candidates};
+use super::problem::{TensorProblem, problem};
+use super::words;
 use crate::Result;
 use crate::complex::Conjugate;
+use crate::plan::measure::PlanCache;
+use crate::plan::problem::alignment;
 use crate::tensor::{TensorView, TensorViewMut};
 use kernel_abi::tensor::Mask;
 

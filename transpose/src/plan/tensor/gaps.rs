@@ -67,7 +67,7 @@ impl Gaps {
 
 #[cfg(test)]
 mod tests {
-    use super::super::canonical::TensorProblem;
+    use super::super::problem::TensorProblem;
     use super::*;
     use crate::tensor::TensorLayout;
 

@@ -3,10 +3,10 @@
 use super::canonical::{Axis, Canonical, divided};
 use super::cuts::{Cut, Placed};
 use super::gaps::Gaps;
+use super::launch::{Block, launch, params_of};
 use super::model::{Tally, cost_of_block, cost_of_gaps, cost_of_part, cost_of_tiles, idle};
 use super::sectors::{SECTOR, sectors_of_one};
 use super::side::starts_on;
-use super::{Block, launch, params_of};
 use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::facts::Facts;
 use crate::launch::Launch;

@@ -1,9 +1,9 @@
 //! The planner of `words`, which serves every move.
 
 use super::canonical::{Axis, Canonical, divided};
+use super::launch::{Block, launch};
 use super::model::{WordTally, cost_of_gaps, cost_of_words, idle};
 use super::sectors::{SECTOR, sectors};
-use super::{Block, launch};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use kernel_abi::tensor::{
@@ -123,7 +123,7 @@ fn one(canonical: &Canonical, flips: Option<Mask>, axes: &[Axis], offsets: [isiz
 
 #[cfg(test)]
 mod tests {
-    use super::super::canonical::TensorProblem;
+    use super::super::problem::TensorProblem;
     use super::*;
     use crate::tensor::TensorLayout;
 

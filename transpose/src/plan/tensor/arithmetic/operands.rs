@@ -1,6 +1,6 @@
 //! A move that computes, in canonical form: the axes of source, destination and second operand, as few as there can be, in elements.
 
-use super::super::alignment;
+use crate::plan::problem::alignment;
 use crate::tensor::TensorLayout;
 use kernel_abi::arithmetic::unit;
 

@@ -4,7 +4,7 @@ use super::operands::{Operand, Operands, Other};
 use crate::Result;
 use crate::arithmetic::Number;
 use crate::plan::problem::alignment;
-use crate::plan::tensor::require_same_shape;
+use crate::plan::tensor::problem::require_same_shape;
 use crate::tensor::{TensorView, TensorViewMut};
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// Whether a plan made for this problem can be run on the other: see [`TensorProblem::serves`](crate::plan::tensor::TensorProblem::serves).
+    /// Whether a plan made for this problem can be run on the other: see [`TensorProblem::serves`](crate::plan::tensor::problem::TensorProblem::serves).
     pub fn serves(&self, actual: &Self) -> bool {
         let serves = |planned: &Operand, actual: &Operand| {
             let strides = |operand: &Operand| {

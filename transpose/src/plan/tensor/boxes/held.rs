@@ -1,10 +1,9 @@
 //! How a box is held in shared memory: how far apart its stretches of the source are, and what lies in which bank.
 
 use super::super::canonical::Canonical;
-use super::MOST_IMAGE;
 use super::pieces::{self, are_pieces};
 use super::share::Share;
-use super::tile::{FewAxes, Stretches, Tile};
+use super::tile::{FewAxes, MOST_IMAGE, Stretches, Tile};
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{BOX_THREADS, MOST_DIGITS};
 use smallvec::SmallVec;

@@ -2,7 +2,7 @@
 
 use super::super::canonical::{Axis, Canonical, divided};
 use super::super::gaps::Gaps;
-use super::super::{Block, launch, params_of};
+use super::super::launch::{Block, launch, params_of};
 use super::held::Held;
 use super::pieces::{are_pieces, describe_pieces, params_of_pieces};
 use super::share::unit;

@@ -2,6 +2,7 @@
 
 mod held;
 mod launch;
+mod piece;
 mod pieces;
 mod share;
 mod tile;
@@ -265,7 +266,7 @@ fn whole(
 
 #[cfg(all(test, feature = "simulator"))]
 mod tests {
-    use super::super::canonical::TensorProblem;
+    use super::super::problem::TensorProblem;
     use super::*;
     use crate::tensor::TensorLayout;
 

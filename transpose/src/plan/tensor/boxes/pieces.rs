@@ -1,43 +1,17 @@
-//! Boxes of narrow words that are stored in pieces: what a piece is, who stores what of them, and what their kernel is told.
+//! Boxes of narrow words that are stored in pieces: who stores what of them, and what their kernel is told.
 
 use super::super::canonical::{Axis, Canonical};
 use super::super::cuts::Gapped;
 use super::super::sectors::SECTOR;
+use super::piece::UNIT;
 use super::share::{LOOKED_UP, Share, UNEVEN};
 use super::tile::{Most, Stretches, Tile};
-use crate::divide::{gcd, packed_divisor};
+use crate::divide::packed_divisor;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{BOX_THREADS, Boxes, Digit, Digits, Pieces};
 
 /// The words that a piece has at most: entries of a table, which all pieces of a box share.
 const MOST: usize = 512;
-
-/// Bytes that a lane stores at a time.
-const UNIT: usize = 4;
-
-/// The slowest axis of a stretch that is in pieces, and how many of its indices a piece has.
-#[derive(Clone, Copy)]
-pub(super) struct Piece {
-    pub axis: usize,
-    pub indices: usize,
-}
-
-/// The indices of an axis of so many, `stride` words apart, that a piece of at most `most` words has: about as many as the other pieces, and
-/// whole sectors or at least units of 4 bytes if that can be. `None` if it would be all or less than one.
-pub(super) fn piece_of(stride: usize, all: usize, most: usize, word: usize) -> Option<usize> {
-    let most = most / stride;
-    if most == 0 || most >= all {
-        return None;
-    }
-    let fair = all.div_ceil(all.div_ceil(most));
-    let bytes = stride * word;
-    let whole = [SECTOR, 8, UNIT].into_iter().find_map(|unit| {
-        let indices = fair.next_multiple_of(unit / gcd(unit, bytes));
-        (indices <= most).then_some(indices)
-    });
-    let indices = whole.unwrap_or(fair);
-    (indices < all).then_some(indices)
-}
 
 /// Whether a box's stretches of the destination are stored as pieces: those of other boxes neither are pieces nor have gaps in them.
 pub(super) fn are_pieces(dst: &Stretches) -> bool {

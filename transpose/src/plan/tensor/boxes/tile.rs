@@ -4,7 +4,7 @@ use super::super::canonical::{Axis, Canonical};
 use super::super::cuts::{Cut, Gapped};
 use super::super::sectors::SECTOR;
 use super::super::side::{Side, starts_on};
-use super::pieces::{Piece, piece_of};
+use super::piece::{Piece, piece_of};
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{MOST_AXES, MOST_DIGITS};
 

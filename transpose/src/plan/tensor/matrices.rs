@@ -1,0 +1,76 @@
+//! Matrices that go the way of tensors: those that no kernel of matrices is for, and those that are expected to be faster so.
+
+use super::canonical::Canonical;
+use super::gaps::Gaps;
+use super::problem::TensorProblem;
+use super::ways::Ways;
+use super::{model, words};
+use crate::Facts;
+use crate::launch::Launch;
+use crate::plan::problem::Problem;
+use crate::tensor::TensorLayout;
+
+/// Launches of the kernels that serve any move, for matrices that are for no kernel of theirs.
+pub(in crate::plan) fn transposing(problem: &Problem, facts: &Facts) -> Option<Vec<Launch>> {
+    let problem = move_of(problem)?;
+    let ways = Ways::of(&problem, facts, None);
+    // What is one stretch of memory is moved by launches, too: a plan of matrices has nothing else.
+    Some(ways.map_or_else(
+        |_| words::launches(&Canonical::of(&problem), None),
+        |ways| ways.best().launches,
+    ))
+}
+
+/// Launches of the kernels that serve any move, if the model expects them to transpose matrices in clearly less time than these launches do. It is asked about
+/// batches, about few rows or columns between gaps, and where tiles are partly empty or a kernel is slow for such elements.
+pub(in crate::plan) fn better(
+    problem: &Problem,
+    launches: &[Launch],
+    facts: &Facts,
+) -> Option<Vec<Launch>> {
+    /// Of fewer bytes gaps take less time than planning.
+    const LARGE: usize = 4 << 20;
+    /// Of what such a move costs, what another way must cost at most, for a model errs.
+    const LESS: f64 = 0.95;
+    /// Threads that have less than so much of what they could move are too many, in small moves and in large ones.
+    const FULL: [f64; 2] = [0.5, 0.75];
+    let bytes = problem.bytes();
+    if bytes < model::SMALL {
+        return None;
+    }
+    let is_large = bytes >= LARGE;
+    let if_poor = model::if_poor(problem, launches, FULL[usize::from(is_large)]);
+    let has_gaps = problem.dst.ld > problem.dst.cols;
+    let is_batch = problem.batch.count > 1;
+    if if_poor.is_none() && !(is_large && (has_gaps || is_batch)) {
+        return None;
+    }
+    let problem = move_of(problem)?;
+    let ways = Ways::of(&problem, facts, None).ok()?;
+    if if_poor.is_none() && !is_batch && !Gaps::of(&ways.canonical).fetch {
+        return None;
+    }
+    let cost = model::cost_of_matrix(&ways.canonical, facts, launches);
+    // Planning takes longer than a launch's latency.
+    if !is_large && cost - model::fewest_sectors(&ways.canonical) < model::LATENCY {
+        return None;
+    }
+    let limit = cost * if is_large { LESS } else { if_poor.unwrap_or(LESS) };
+    let general =
+        [ways.in_tiles(1, limit).next(), ways.in_boxes(1, limit).next(), Some(ways.by_words())];
+    let best = general.into_iter().flatten().min_by(|a, b| a.cost.total_cmp(&b.cost))?;
+    (best.cost < limit).then_some(best.launches)
+}
+
+/// The move that the transpose of these matrices is.
+fn move_of(problem: &Problem) -> Option<TensorProblem> {
+    let Problem { element_bytes, src, dst, src_align, dst_align, batch } = *problem;
+    let shape = [batch.count, src.cols, src.rows];
+    let layout = |strides: [usize; 3]| {
+        let [matrices, down, along] = strides.map(|elements| isize::try_from(elements).ok());
+        TensorLayout::strided(&shape, &[matrices?, down?, along?], 0, element_bytes).ok()
+    };
+    let src = layout([batch.src_stride, 1, src.ld])?;
+    let dst = layout([batch.dst_stride, dst.ld, 1])?;
+    Some(TensorProblem { element_bytes, src, dst, src_align, dst_align })
+}

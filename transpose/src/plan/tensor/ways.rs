@@ -1,0 +1,166 @@
+//! How a move may go, and which way is taken: the one that the [model](super::model) expects to be the fastest.
+
+use super::canonical::{Axis, Canonical};
+use super::problem::TensorProblem;
+use super::tiles::Overlap;
+use super::{boxes, model, tiles, words};
+use crate::Facts;
+use crate::launch::Launch;
+use crate::layout::Layout;
+use crate::plan::fast;
+use crate::plan::problem::{Batch, Problem};
+use kernel_abi::tensor::Mask;
+
+/// A way to go, and what the model says that it costs: bytes that a copy could have moved meanwhile.
+#[derive(Clone)]
+pub(super) struct Estimated {
+    pub cost: f64,
+    pub launches: Vec<Launch>,
+}
+
+impl Estimated {
+    fn of((cost, launch): (f64, Launch)) -> Self {
+        Estimated { cost, launches: vec![launch] }
+    }
+}
+
+/// A move of which nothing is left to choose.
+pub(super) enum Settled {
+    /// Nothing moves.
+    Nothing,
+    /// One stretch of so many bytes, which starts so many behind the elements `[0, …, 0]`.
+    Stretch { starts: [isize; 2], bytes: usize },
+}
+
+/// How many shapes of tile are candidates.
+pub(super) const SHAPES: usize = 6;
+
+/// A move, and how it may go.
+pub(super) struct Ways<'a> {
+    facts: &'a Facts,
+    pub canonical: Canonical,
+    /// The bits that are flipped on the way, if any are.
+    pub flips: Option<Mask>,
+}
+
+impl<'a> Ways<'a> {
+    /// Those of a problem, unless nothing is left to choose.
+    pub fn of(
+        problem: &TensorProblem,
+        facts: &'a Facts,
+        flips: Option<Mask>,
+    ) -> Result<Self, Settled> {
+        if problem.src.is_empty() || problem.element_bytes == 0 {
+            return Err(Settled::Nothing);
+        }
+        let canonical = Canonical::of(problem);
+        if canonical.words() == canonical.run() && flips.is_none() {
+            let bytes = canonical.words() * canonical.word_bytes();
+            return Err(Settled::Stretch { starts: canonical.starts, bytes });
+        }
+        Ok(Ways { facts, canonical, flips })
+    }
+
+    /// As a matrix's, if it is one and arrives as it is.
+    pub fn as_matrix(&self) -> Option<Estimated> {
+        if self.flips.is_some() {
+            return None;
+        }
+        let launches = matrix(&self.canonical, self.facts)?;
+        let cost = model::cost_of_matrix(&self.canonical, self.facts, &launches);
+        Some(Estimated { cost, launches })
+    }
+
+    /// Word by word.
+    pub fn by_words(&self) -> Estimated {
+        let cost = words::cost(&self.canonical, self.facts);
+        Estimated { cost, launches: words::launches(&self.canonical, self.flips) }
+    }
+
+    /// In tiles, the `most` best that cost less than a `limit`.
+    pub fn in_tiles(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
+        let overlap = Overlap::Wanted;
+        let tiles = tiles::best(&self.canonical, self.facts, self.flips, overlap, most, limit);
+        tiles.into_iter().map(Estimated::of)
+    }
+
+    /// In boxes, the `most` best that cost less than a `limit`, if words arrive as they are.
+    pub fn in_boxes(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
+        let serve = self.flips.is_none();
+        let boxes = serve.then(|| boxes::best(&self.canonical, self.facts, most, limit));
+        boxes.into_iter().flatten().map(Estimated::of)
+    }
+
+    /// The best way. What takes longer to plan is not looked at where nothing is left to gain.
+    pub fn best(&self) -> Estimated {
+        let in_tiles = |limit| self.in_tiles(1, limit).next();
+        let in_boxes = |limit| self.in_boxes(1, limit).next();
+        self.choose([&in_tiles, &in_boxes])
+    }
+
+    /// The best way, with others that cost less than a limit, if there are such.
+    fn choose(&self, others: [&dyn Fn(f64) -> Option<Estimated>; 2]) -> Estimated {
+        /// A way that costs so many times what its sectors cost is good enough.
+        const ENOUGH: f64 = 1.08;
+        // Planning is to take no time beside a launch's latency: what is planned at once will do.
+        if model::is_small(&self.canonical) {
+            return self.as_matrix().unwrap_or_else(|| self.by_words());
+        }
+        let enough = model::fewest_sectors(&self.canonical) * ENOUGH;
+        let by_words = words::cost(&self.canonical, self.facts);
+        let mut best = self.as_matrix().filter(|way| way.cost < by_words);
+        let cost = |best: &Option<Estimated>| best.as_ref().map_or(by_words, |best| best.cost);
+        for (number, other) in others.into_iter().enumerate() {
+            let limit = cost(&best);
+            // Word by word a move is never as fast as tiles of vectors can be.
+            let are_for_vectors = number == 0 && best.is_none();
+            if limit <= enough && !are_for_vectors {
+                break;
+            }
+            best = other(limit).filter(|way| way.cost < limit).or(best);
+        }
+        best.unwrap_or_else(|| self.by_words())
+    }
+
+    /// The few best of every kind, the one that a plan takes first: it may have been content with less than the best.
+    pub fn candidates(&self) -> Vec<Estimated> {
+        let tiles: Vec<Estimated> = self.in_tiles(SHAPES, f64::INFINITY).collect();
+        let boxes: Vec<Estimated> = self.in_boxes(SHAPES, f64::INFINITY).collect();
+        let taken = self.choose([&|_| tiles.first().cloned(), &|_| boxes.first().cloned()]);
+        let mut all: Vec<Estimated> = [tiles, boxes].concat();
+        all.extend(self.as_matrix());
+        all.push(self.by_words());
+        all.retain(|way| way.launches != taken.launches);
+        all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        std::iter::once(taken).chain(all).collect()
+    }
+}
+
+/// The launches of a kernel that only knows matrices, if the move is the transpose of matrices and one is for them.
+fn matrix(canonical: &Canonical, facts: &Facts) -> Option<Vec<Launch>> {
+    let tuple = canonical.run();
+    let axes = if tuple > 1 { &canonical.axes()[1..] } else { canonical.axes() };
+    let (rows, cols, apart) = match *axes {
+        [rows, cols] => (rows, cols, Axis { length: 1, src: 0, dst: 0 }),
+        [rows, cols, apart] => (rows, cols, apart),
+        _ => return None,
+    };
+    let elements = |words: isize| {
+        usize::try_from(words).ok().filter(|words| words % tuple == 0).map(|words| words / tuple)
+    };
+    if elements(rows.dst) != Some(1) || elements(cols.src) != Some(1) {
+        return None;
+    }
+    let bytes = tuple * canonical.word_bytes();
+    let src = Layout::new(rows.length, cols.length, elements(rows.src)?, bytes).ok()?;
+    let dst = Layout::new(cols.length, rows.length, elements(cols.dst)?, bytes).ok()?;
+    let batch = Batch {
+        count: apart.length,
+        src_stride: elements(apart.src)?,
+        dst_stride: elements(apart.dst)?,
+    };
+    let [from, to] = canonical.aligned;
+    let problem =
+        Problem::of_layouts(bytes, src.aligned_to(from), dst.aligned_to(to), batch).ok()?;
+    fast::best(&problem, facts)
+}
