@@ -428,7 +428,14 @@ fn what_is_not_finished_is_not_there() {
     fs::write(folder.path().join("in.npy"), header).unwrap();
     let input = File::options().write(true).open(folder.path().join("in.npy")).unwrap();
     input.set_len(length).unwrap();
+    // Whoever started the tests may have had this signal ignored, as shells have for what runs behind them; so has npy then.
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    let interrupts = u64::from_str_radix(ignored, 16).unwrap() >> 1 & 1 == 0;
     for signal in ["INT", "TERM", "KILL"] {
+        if signal == "INT" && !interrupts {
+            continue;
+        }
         let mut child = Command::new(NPY)
             .current_dir(folder.path())
             .args(["in.npy", "out.npy", "--device", "cpu", "--quiet"])
