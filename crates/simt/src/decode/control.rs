@@ -1,7 +1,8 @@
 //! Decodes control flow, barriers and exchanges between the lanes of a warp.
 
+use super::Decoder;
+use super::names::Targets;
 use super::opcode::{Kind, Opcode, Type};
-use super::{Decoder, Targets};
 use crate::Error;
 use crate::isa::*;
 use crate::syntax::Operand;

@@ -1,7 +1,8 @@
 //! Decodes instructions that touch memory.
 
+use super::Decoder;
+use super::names::{RegRef, Symbol};
 use super::opcode::{Kind, Opcode, Type};
-use super::{Decoder, RegRef, Symbol};
 use crate::Error;
 use crate::isa::*;
 use crate::program::Key;
