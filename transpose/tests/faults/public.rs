@@ -36,7 +36,7 @@ const INTERNAL: &[&str] = &[
     "host/stretches.rs",
     "plan/matrix.rs",
     "plan/tensor/conjugating.rs",
-    "plan/tensor/mod.rs",
+    "plan/tensor/plan.rs",
     "sharded/pieces.rs",
     "sharded/processes/mpi",
     "sharded/processes/nccl",
