@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use transpose::interop::half::{bf16, f16};
 use transpose::interop::num_complex::Complex32;
 use transpose::{
-    Arithmetic, ArithmeticPlan, Device, DeviceMatrix, DeviceTensor, E4M3, E5M2, Error, TensorLayout,
+    Arithmetic, ArithmeticPlan, Device, DeviceMatrix, DeviceTensor, E4M3, E5M2, Error,
+    NormalizingPlan, TensorLayout,
 };
 use transpose_tests::{Element, is_ours, offsets, on_both_devices};
 
@@ -451,6 +452,19 @@ fn channels_of_their_own(device: &Device) {
             &expected,
             format!("{src:?} to {dst:?}, axis {axis}"),
         );
+        // A plan's table stays for the next tensors, of its layouts alone.
+        let window = target.window_mut(dst).unwrap();
+        let from = memory.window(src).unwrap();
+        let plan = NormalizingPlan::new(from, axis, &factors, &summands, window).unwrap();
+        target.copy_from_host(&before).unwrap();
+        for _ in 0..2 {
+            plan.run(from, target.window_mut(dst).unwrap()).unwrap();
+        }
+        assert_same(
+            &target.to_host().unwrap(),
+            &expected,
+            format!("{src:?} to {dst:?}, axis {axis}"),
+        );
     }
     fn check_types(device: &Device, src: &TensorLayout, dst: &TensorLayout, axis: usize) {
         check::<u8, f32>(device, src, dst, axis);
@@ -482,6 +496,21 @@ fn channels_of_their_own(device: &Device) {
     assert!(matches!(refused, Err(Error::TensorLength { .. })), "{refused:?}");
     let refused = image.view().normalized::<f32>(2, &[1.0; 3], &[0.0; 3]);
     assert!(matches!(refused, Err(Error::NoSuchAxis { .. })), "{refused:?}");
+    // A plan refuses other shapes, also those without its axis.
+    let mut planes = DeviceTensor::<f32>::zeroed(device, &[4, 3]).unwrap();
+    let plan = NormalizingPlan::new(&image, 1, &[1.0; 3], &[0.0; 3], &mut planes).unwrap();
+    for shape in [&[3, 4][..], &[12], &[4, 3, 1]] {
+        let other = image.view().reshape(shape).unwrap();
+        let refused = plan.run(other, planes.view_mut().reshape(shape).unwrap());
+        assert!(refused.is_err(), "{shape:?}: {refused:?}");
+    }
+    // A table of another queue is waited for, and waits to be freed.
+    let stream = device.new_stream().unwrap();
+    let image = DeviceTensor::from_host(&stream, &[4, 3], &[1u8; 12]).unwrap();
+    let mut planes = DeviceTensor::<f32>::zeroed(&stream, &[4, 3]).unwrap();
+    plan.run(&image, &mut planes).unwrap();
+    drop(plan);
+    assert_eq!(planes.to_host().unwrap(), [1.0; 12]);
 }
 
 /// Complex numbers become wider and narrower ones, conjugated or not.

@@ -127,7 +127,9 @@ pub use in_place::{Carry, InPlace, InPlaceOptions, InPlacePlan, census as in_pla
 pub use layout::{AlignedLayout, Layout};
 pub use matrix::{DeviceMatrix, MatrixView, MatrixViewMut};
 pub use pinned::PinnedBuffer;
-pub use plan::{ArithmeticPlan, Batch, CacheWarning, Destination, Plan, PlanCache, Source};
+pub use plan::{
+    ArithmeticPlan, Batch, CacheWarning, Destination, NormalizingPlan, Plan, PlanCache, Source,
+};
 #[cfg(feature = "mpi")]
 pub use sharded::Mpi;
 #[cfg(feature = "nccl")]

@@ -35,7 +35,7 @@ impl<U: Number> Arithmetic<U> {
 
     /// As kernels are told, for a source of numbers `T`, and a second operand that is multiplied by `beta`, if there is one.
     pub(crate) fn operation<T: ConvertTo<U>>(&self, beta: Option<U::Factor>) -> Operation {
-        let wide = is_wide::<T, U>();
+        let wide = <T as Described>::FORMAT.is_wide() || <U as Described>::FORMAT.is_wide();
         let bits = |value: f64| {
             if wide { value.to_bits() } else { u64::from((value as f32).to_bits()) }
         };
@@ -61,11 +61,6 @@ impl<U: Number> Arithmetic<U> {
             other: 0,
         }
     }
-}
-
-/// Whether it is computed in numbers of 64 bits.
-pub(super) fn is_wide<T: Number, U: Number>() -> bool {
-    <T as Described>::FORMAT.is_wide() || <U as Described>::FORMAT.is_wide()
 }
 
 impl<U: Number<Kind = Complex>> Arithmetic<U> {

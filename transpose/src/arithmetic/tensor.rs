@@ -2,10 +2,10 @@
 
 use super::kind::{Complex, Real};
 use super::number::{ConvertTo, Number};
-use super::operation::{Arithmetic, is_wide};
-use crate::plan::ArithmeticPlan;
+use super::operation::Arithmetic;
+use crate::Result;
+use crate::plan::{ArithmeticPlan, NormalizingPlan};
 use crate::tensor::{DeviceTensor, TensorView, TensorViewMut};
-use crate::{Error, Result};
 
 impl<T: Number> TensorView<'_, T> {
     /// A tensor of its own of these numbers times `alpha`, without gaps.
@@ -171,6 +171,8 @@ impl<T: Number<Kind = Real>> TensorView<'_, T> {
 
     /// Writes these numbers, each times the factor and plus the summand of its index on an axis, to `dst`, which has the same shape: any strides to any.
     ///
+    /// Factors and summands are brought to the device with each call, which waits for what is queued; a [`NormalizingPlan`] keeps them there.
+    ///
     /// # Errors
     /// As [`normalized`](Self::normalized) and [`copy_into`](Self::copy_into).
     pub fn normalize_into<'d, U: Number>(
@@ -184,40 +186,8 @@ impl<T: Number<Kind = Real>> TensorView<'_, T> {
         T: ConvertTo<U>,
     {
         let mut dst = dst.into();
-        let length =
-            *self.shape().get(axis).ok_or(Error::NoSuchAxis { axis, axes: self.shape().len() })?;
-        for actual in [factors.len(), summands.len()] {
-            if actual != length {
-                return Err(Error::TensorLength { shape: vec![length], expected: length, actual });
-            }
-        }
-        let pairs = factors.iter().zip(summands).map(|(factor, summand)| [*factor, *summand]);
-        let arithmetic = Arithmetic::converting();
-        if is_wide::<T, U>() {
-            let table =
-                DeviceTensor::from_host(self.device, &[length], &pairs.collect::<Vec<_>>())?;
-            by_channel(&arithmetic, *self, axis, &table, dst.reborrow())
-        } else {
-            let pairs: Vec<_> = pairs.map(|pair| pair.map(|value| value as f32)).collect();
-            let table = DeviceTensor::from_host(self.device, &[length], &pairs)?;
-            by_channel(&arithmetic, *self, axis, &table, dst.reborrow())
-        }
+        NormalizingPlan::new(*self, axis, factors, summands, dst.reborrow())?.run(*self, dst)
     }
-}
-
-/// Plans and runs what each index of an axis has a pair of a table for.
-fn by_channel<T: ConvertTo<U>, U: Number, P: Number>(
-    arithmetic: &Arithmetic<U>,
-    src: TensorView<'_, T>,
-    axis: usize,
-    table: &DeviceTensor<P>,
-    mut dst: TensorViewMut<'_, U>,
-) -> Result<()> {
-    let mut shape = vec![1; src.shape().len()];
-    shape[axis] = table.shape()[0];
-    let table = table.view().reshape(&shape)?.broadcast(src.shape())?;
-    let plans = ArithmeticPlan::by_channel(arithmetic, src, table, dst.reborrow())?;
-    plans[0].run_by_channel(src, table, dst)
 }
 
 impl<T: Number<Kind = Complex>> TensorView<'_, T> {

@@ -17,7 +17,7 @@ pub(crate) use matrix::{MatrixPlan, launches, require_same_shape};
 pub use measure::{CacheWarning, PlanCache};
 pub use operand::{Destination, Source};
 pub use problem::Batch;
-pub use tensor::ArithmeticPlan;
+pub use tensor::{ArithmeticPlan, NormalizingPlan};
 pub(crate) use tensor::{TensorPlan, conjugate_in_place};
 
 use crate::complex::Conjugate;

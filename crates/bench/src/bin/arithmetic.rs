@@ -21,8 +21,8 @@ use transpose::bytemuck::{self, Pod};
 use transpose::interop::half::{bf16, f16};
 use transpose::simt::Counters;
 use transpose::{
-    Arithmetic, ArithmeticPlan, ConvertTo, Device, DeviceMatrix, DeviceTensor, E4M3, Number,
-    TensorView, TensorViewMut,
+    Arithmetic, ArithmeticPlan, ConvertTo, Device, DeviceMatrix, DeviceTensor, E4M3,
+    NormalizingPlan, Number, TensorView, TensorViewMut,
 };
 
 /// Compare the speed of computing on the way with a copy's.
@@ -413,7 +413,7 @@ where
     raced::<T, U>(device, case, peers, arguments.turns, &mut pairs, ways.collect())
 }
 
-/// Measures a case of factors and summands for each index of an axis, the table's way to the device included.
+/// Measures a case of factors and summands for each index of an axis: by a plan that has the table on the device, and by calls that bring it there.
 fn measure_channels<T, U>(
     device: &Device,
     case: &Case,
@@ -430,22 +430,34 @@ where
     let factors: Vec<f64> = (0..channels).map(|at| alpha * (1.0 + at as f64 / 64.0)).collect();
     let summands: Vec<f64> = (0..channels).map(|at| at as f64 / 32.0 - 1.0).collect();
     let mut pairs = memories::<T, U>(device, case)?;
-    let run = |src: &DeviceMatrix<u8>, dst: &mut DeviceMatrix<u8>| {
+    let (memory, out) = pairs.first();
+    let (src, dst) = (source::<T>(memory, case)?, target::<U>(out, case)?);
+    let plan = NormalizingPlan::new(src, axis, &factors, &summands, dst)?;
+    let planned = |src: &DeviceMatrix<u8>, dst: &mut DeviceMatrix<u8>| {
+        plan.run(source::<T>(src, case)?, target::<U>(dst, case)?)
+    };
+    let called = |src: &DeviceMatrix<u8>, dst: &mut DeviceMatrix<u8>| {
         source::<T>(src, case)?.normalize_into(axis, &factors, &summands, target::<U>(dst, case)?)
     };
-    let (memory, out) = pairs.first();
-    run(memory, out)?;
-    let (src, dst) = (source::<T>(memory, case)?, target::<U>(out, case)?);
-    for row in some_rows(src.shape()[0]) {
-        // In two passes: moved, and computed.
-        let moved = src.index_axis(0, row)?.to_tensor()?;
-        let expected = moved.view().normalized::<U>(axis - 1, &factors, &summands)?.to_host()?;
-        let actual = dst.view().index_axis(0, row)?.to_host()?;
-        let same =
-            bytemuck::cast_slice::<U, u8>(&actual) == bytemuck::cast_slice::<U, u8>(&expected);
-        ensure!(same, "{}: row {row} is wrong", case.name());
+    let ways = vec![
+        Way { kernel: plan.kernel_names().join("+"), run: Box::new(planned) },
+        Way { kernel: "normalize_into".into(), run: Box::new(called) },
+    ];
+    for way in &ways {
+        out.view_mut().fill(0)?;
+        (way.run)(memory, out)?;
+        let (src, dst) = (source::<T>(memory, case)?, target::<U>(out, case)?);
+        for row in some_rows(src.shape()[0]) {
+            // In two passes: moved, and computed.
+            let moved = src.index_axis(0, row)?.to_tensor()?;
+            let expected =
+                moved.view().normalized::<U>(axis - 1, &factors, &summands)?.to_host()?;
+            let actual = dst.view().index_axis(0, row)?.to_host()?;
+            let same =
+                bytemuck::cast_slice::<U, u8>(&actual) == bytemuck::cast_slice::<U, u8>(&expected);
+            ensure!(same, "{}: row {row} is wrong: {}", case.name(), way.kernel);
+        }
     }
-    let ways = vec![Way { kernel: "normalize_into".into(), run: Box::new(run) }];
     raced::<T, U>(device, case, peers, arguments.turns, &mut pairs, ways)
 }
 

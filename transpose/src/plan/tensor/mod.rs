@@ -43,7 +43,7 @@ mod tiles;
 mod ways;
 mod words;
 
-pub use arithmetic::ArithmeticPlan;
+pub use arithmetic::{ArithmeticPlan, NormalizingPlan};
 pub(crate) use conjugating::conjugate_in_place;
 pub(super) use matrices::{better, transposing};
 pub(crate) use plan::TensorPlan;

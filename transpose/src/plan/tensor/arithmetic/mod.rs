@@ -3,6 +3,7 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `plan` | the plan that programs hold, and running it |
+//! | `normalizing` | the plan that holds a table of channels |
 //! | `problem` | what a plan is made for |
 //! | `operands` | the move in canonical form: axes of up to three memories |
 //! | `matrices` | the planner of `compute_micro`, `compute_rows` and `compute_sums`, for matrices that are transposed |
@@ -13,6 +14,7 @@
 //! | `tiles` | the planner of `compute_tiles`, for moves whose fastest axis changes |
 
 mod matrices;
+mod normalizing;
 mod operands;
 mod passes;
 mod pixels;
@@ -22,6 +24,7 @@ mod tiles;
 mod triples;
 mod units;
 
+pub use normalizing::NormalizingPlan;
 pub use plan::ArithmeticPlan;
 
 use super::words;

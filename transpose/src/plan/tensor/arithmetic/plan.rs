@@ -174,7 +174,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
     }
 
     /// Plans for a factor and a summand of each index of an axis, which are in a table of pairs.
-    pub(crate) fn by_channel<'t, P: Number>(
+    pub(super) fn by_channel<'t, P: Number>(
         arithmetic: &Arithmetic<U>,
         src: TensorView<'_, T>,
         table: TensorView<'t, P>,
@@ -184,7 +184,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
     }
 
     /// Computes `dst` of `src`, with the table that [`by_channel`](Self::by_channel) is for.
-    pub(crate) fn run_by_channel<P: Number>(
+    pub(super) fn run_by_channel<P: Number>(
         &self,
         src: TensorView<'_, T>,
         table: TensorView<'_, P>,
@@ -208,6 +208,11 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         let starts = problem.operands().starts;
         let ways = ways_of(&problem, operation, src.device().facts());
         Ok(ways.into_iter().map(|parts| plan(starts, parts)).collect())
+    }
+
+    /// The shape of the tensors that the plan is for.
+    pub(super) fn shape(&self) -> &[usize] {
+        self.problem.src.layout.shape()
     }
 
     /// The names of the kernels that the plan launches, in order.

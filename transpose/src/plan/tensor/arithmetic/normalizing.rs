@@ -1,0 +1,147 @@
+//! The plan for a factor and a summand of each channel: it holds their table on the device, so that running it only launches.
+
+use super::plan::ArithmeticPlan;
+use crate::arithmetic::{Arithmetic, ConvertTo, Number, kind::Real};
+use crate::device::Device;
+use crate::tensor::{DeviceTensor, TensorView, TensorViewMut};
+use crate::{Error, Result};
+use kernel_abi::arithmetic::flags;
+use std::fmt;
+
+/// Numbers `T` times the factor and plus the summand of their index on an axis, as numbers `U`: checked, its table on the device, only waiting to be run.
+///
+/// [`TensorView::normalize_into`] makes one for each call, and waits for what is queued, for the table comes from the host.
+///
+/// ```
+/// use transpose::{Device, DeviceTensor, NormalizingPlan};
+/// # fn main() -> transpose::Result<()> {
+/// let device = Device::simulated();
+/// let image = DeviceTensor::from_host(&device, &[2, 3], &[0u8, 100, 200, 255, 50, 150])?;
+/// let mut planes = DeviceTensor::<f32>::zeroed(&device, &[3, 2])?;
+/// let (factors, summands) = ([1.0, 0.5, 2.0], [0.0, -10.0, 1.0]);
+/// let plan = NormalizingPlan::new(image.view().t(), 0, &factors, &summands, &mut planes)?;
+/// plan.run(image.view().t(), &mut planes)?; // as often as there are images
+/// assert_eq!(planes.to_host()?, [0.0, 255.0, 40.0, 15.0, 401.0, 301.0]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct NormalizingPlan<T, U> {
+    plan: ArithmeticPlan<T, U>,
+    axis: usize,
+    table: Table,
+}
+
+/// The pairs of an axis's indices, in numbers of those that it is computed in.
+#[derive(Debug)]
+enum Table {
+    Narrow(DeviceTensor<[f32; 2]>),
+    Wide(DeviceTensor<[f64; 2]>),
+}
+
+impl Table {
+    /// Brings pairs to the device.
+    fn new(
+        device: &Device,
+        is_wide: bool,
+        length: usize,
+        pairs: impl Iterator<Item = [f64; 2]>,
+    ) -> Result<Self> {
+        if is_wide {
+            let pairs: Vec<_> = pairs.collect();
+            return DeviceTensor::from_host(device, &[length], &pairs).map(Table::Wide);
+        }
+        let pairs: Vec<_> = pairs.map(|pair| pair.map(|value| value as f32)).collect();
+        DeviceTensor::from_host(device, &[length], &pairs).map(Table::Narrow)
+    }
+}
+
+/// A table along an axis of a shape, which has that axis: each index of the others has all of it.
+fn along<'a, P: Number>(
+    table: &'a DeviceTensor<P>,
+    axis: usize,
+    shape: &[usize],
+) -> Result<TensorView<'a, P>> {
+    let mut alone = vec![1; shape.len()];
+    alone[axis] = shape[axis];
+    table.view().reshape(&alone)?.broadcast(shape)
+}
+
+impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
+    /// Plans for tensors laid out like `src` and `dst`, at addresses aligned no worse, and brings the table of `factors` and `summands` of `axis` to their device.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchAxis`], [`Error::TensorLength`] unless there are as many factors and summands as the axis is long,
+    /// [`Error::TensorShapeMismatch`] for different shapes, [`Error::OutOfMemory`], and what the device reports.
+    pub fn new<'s, 'd>(
+        src: impl Into<TensorView<'s, T>>,
+        axis: usize,
+        factors: &[f64],
+        summands: &[f64],
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<Self>
+    where
+        T: 's,
+        U: 'd,
+    {
+        let (src, dst) = (src.into(), dst.into());
+        let shape = src.shape();
+        let length = *shape.get(axis).ok_or(Error::NoSuchAxis { axis, axes: shape.len() })?;
+        for actual in [factors.len(), summands.len()] {
+            if actual != length {
+                return Err(Error::TensorLength { shape: vec![length], expected: length, actual });
+            }
+        }
+        let arithmetic = Arithmetic::converting();
+        let is_wide = arithmetic.by_channel::<T>().flags & flags::WIDE != 0;
+        let pairs = factors.iter().zip(summands).map(|(factor, summand)| [*factor, *summand]);
+        let table = Table::new(src.device(), is_wide, length, pairs)?;
+        let plan = match &table {
+            Table::Narrow(table) => {
+                ArithmeticPlan::by_channel(&arithmetic, src, along(table, axis, shape)?, dst)
+            }
+            Table::Wide(table) => {
+                ArithmeticPlan::by_channel(&arithmetic, src, along(table, axis, shape)?, dst)
+            }
+        };
+        Ok(NormalizingPlan { plan: plan?.swap_remove(0), axis, table })
+    }
+
+    /// Computes `dst` of `src`, both laid out as the plan was made for.
+    ///
+    /// The work is queued on the tensors' device; reading a tensor back waits for it.
+    ///
+    /// # Errors
+    /// As [`ArithmeticPlan::run`].
+    pub fn run<'s, 'd>(
+        &self,
+        src: impl Into<TensorView<'s, T>>,
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<()>
+    where
+        T: 's,
+        U: 'd,
+    {
+        let (src, dst, shape) = (src.into(), dst.into(), self.plan.shape());
+        match &self.table {
+            Table::Narrow(table) => {
+                self.plan.run_by_channel(src, along(table, self.axis, shape)?, dst)
+            }
+            Table::Wide(table) => {
+                self.plan.run_by_channel(src, along(table, self.axis, shape)?, dst)
+            }
+        }
+    }
+
+    /// The names of the kernels that the plan launches, in order.
+    pub fn kernel_names(&self) -> Vec<&'static str> {
+        self.plan.kernel_names()
+    }
+}
+
+/// What the plan will do: the kernels by name, with their grids.
+impl<T, U> fmt::Display for NormalizingPlan<T, U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)
+    }
+}
