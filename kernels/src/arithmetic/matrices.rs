@@ -258,6 +258,7 @@ unsafe fn store_span_units<
     const THREADS: u32,
     const K: usize,
     const SECOND: bool,
+    const AHEAD: usize,
 >(
     params: &ComputeMatrices,
     pieces: &Pieces<E>,
@@ -285,30 +286,44 @@ unsafe fn store_span_units<
     let first_col = tile.col + col as u64;
     let mut start = pieces.dst + first_col * pieces.stride;
     let mut second = if SECOND { pieces.second_of(params, row, first_col) } else { 0 };
-    let second_step = || params.other_cols.wrapping_mul(step as u64);
+    // From a column of the thread to its next: of the destination, and of what belongs to it.
+    let apart = step as u64 * pieces.stride;
+    let second_apart = if SECOND { params.other_cols.wrapping_mul(step as u64) } else { 0 };
     while col < cols {
-        let (early, units) = span.units::<P>(start);
-        // SAFETY: elements of the destination's row, of the second operand's, and of the tile.
-        unsafe {
-            let others = if has_other { span.others::<P>(start, second) } else { [B16::ANY; K] };
+        // What is added to several columns is on its way before any of them is computed.
+        let mut others = [[B16::ANY; K]; AHEAD];
+        unrolled! { C in [0 1 2 3] of AHEAD => {
+            if has_other && col + C as u32 * step < cols {
+                let start = start + C as u64 * apart;
+                let second = second.wrapping_add((C as u64).wrapping_mul(second_apart));
+                // SAFETY: elements of the second operand's row.
+                others[C] = unsafe { span.others::<P>(start, second) };
+            }
+        } }
+        let mut left = AHEAD;
+        while left > 0 && col < cols {
+            let (early, units) = span.units::<P>(start);
             let byte = (on_time - early) * P::SRC as u32;
-            let values = slid::<P, E, K>(|byte| tile.transposed.address(col, byte), byte);
-            let channels = |k: usize| {
-                let step = params.other_rows;
-                Column { units, before: k * P::UNIT, pair: second, early, step }
-            };
-            let results = if P::SRC < 8 {
-                let channels: [Column; K] = core::array::from_fn(channels);
-                P::compute::<true, K>(operation, values, others, &channels)
-            } else {
-                P::compute::<true, K>(operation, values, others, &[NoChannels; K])
-            };
-            units.store::<P, K>(results);
-        }
-        col += step;
-        start += step as u64 * pieces.stride;
-        if SECOND {
-            second = second.wrapping_add(second_step());
+            // SAFETY: elements of the destination's row, and of the tile.
+            unsafe {
+                let values = slid::<P, E, K>(|byte| tile.transposed.address(col, byte), byte);
+                let channels = |k: usize| {
+                    let step = params.other_rows;
+                    Column { units, before: k * P::UNIT, pair: second, early, step }
+                };
+                let results = if P::SRC < 8 {
+                    let channels: [Column; K] = core::array::from_fn(channels);
+                    P::compute::<true, K>(operation, values, others[0], &channels)
+                } else {
+                    P::compute::<true, K>(operation, values, others[0], &[NoChannels; K])
+                };
+                units.store::<P, K>(results);
+            }
+            // The next column's come first, so that the code is there once.
+            unrolled! { C in [1 2 3] of AHEAD => { others[C - 1] = others[C]; } }
+            (left, col) = (left - 1, col + step);
+            start += apart;
+            second = second.wrapping_add(second_apart);
         }
     }
 }
@@ -334,18 +349,29 @@ unsafe fn store_spans<
     // SAFETY: the caller's obligations.
     unsafe {
         macro_rules! store {
-            ($k:literal, $second:literal) => {
-                store_span_units::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP, THREADS, $k, $second>(
-                    params, pieces, tile,
-                )
+            ($k:literal, $second:literal, $ahead:literal) => {
+                store_span_units::<
+                    P,
+                    E,
+                    ROW_VECTORS,
+                    ROWS,
+                    PITCH,
+                    GROUP,
+                    THREADS,
+                    $k,
+                    $second,
+                    $ahead,
+                >(params, pieces, tile)
             };
         }
         match (together::<P>(), has_second(params)) {
-            (2, false) => store!(2, false),
-            // Elements of 8 bytes leave no registers for two.
-            (2, true) if P::SRC < 8 => store!(2, true),
-            (_, false) => store!(1, false),
-            (_, true) => store!(1, true),
+            (2, false) => store!(2, false, 1),
+            (_, false) => store!(1, false, 1),
+            // Elements of 8 bytes leave no registers for two units.
+            (2, true) if P::SRC < 8 => store!(2, true, 1),
+            // Nor do narrow ones, of which a unit is many, for two columns.
+            (_, true) if P::SRC == 4 => store!(1, true, 2),
+            (_, true) => store!(1, true, 1),
         }
     }
 }
