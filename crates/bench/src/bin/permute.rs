@@ -115,6 +115,8 @@ struct Figures {
     element: usize,
     /// Of the plan, one name for launches of the same kernel.
     kernel: String,
+    /// Each way in a few words.
+    ways: Vec<String>,
     /// In GB/s; `None` on a device without a clock.
     speeds: Option<Speeds>,
     /// Of each way, the kernel and what it does; none on a GPU, which does not tell.
@@ -224,8 +226,8 @@ fn measure(
         let cutensor = speeds.get(1 + plans.len()).copied();
         Speeds { copy: speeds[0], ours: speeds[1], cutensor, others: others.collect() }
     });
-    let kernel = kernel_of(&plans[0]);
-    Ok(Figures { permutation: permutation.clone(), element, kernel, speeds, counts })
+    let (kernel, ways) = (kernel_of(&plans[0]), plans.iter().map(sweep::what).collect());
+    Ok(Figures { permutation: permutation.clone(), element, kernel, ways, speeds, counts })
 }
 
 /// Measures a permutation on which numbers are conjugated; the other way is the one that only permutes.
@@ -245,7 +247,8 @@ fn conjugate(
     });
     let (permutation, kernel) = (permutation.clone(), kernel_of(&plan));
     let counts = counted.into_iter().map(|counted| (kernel.clone(), counted)).collect();
-    Ok(Figures { permutation, element, kernel, speeds, counts })
+    let ways = [&plan, &plain].map(sweep::what).to_vec();
+    Ok(Figures { permutation, element, kernel, ways, speeds, counts })
 }
 
 /// The kernels of a plan, one name for launches of the same.
@@ -281,12 +284,13 @@ fn columns(is_gpu: bool) -> Vec<Column> {
         counted("loaded_of_least", "loaded sectors, of least"),
         counted("stored_of_least", "stored sectors, of least"),
         counted("wavefronts_of_least", "wavefronts, of least"),
+        Column::unseen("what"),
     ]
 }
 
 /// A row for each way that the axes can go, the library's own first.
 fn rows(figures: &Figures) -> Vec<Vec<Cell>> {
-    let Figures { permutation, element, kernel, speeds, counts } = figures;
+    let Figures { permutation, element, kernel, ways, speeds, counts } = figures;
     let joined =
         |numbers: &[usize]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let row = |way: usize, kernel: &str, figures: [Cell; 9]| {
@@ -294,6 +298,7 @@ fn rows(figures: &Figures) -> Vec<Vec<Cell>> {
         let mut cells = vec![Cell::from(*element), permutation.name().into()];
         cells.extend([joined(shape).into(), joined(axes).into(), way.into(), kernel.into()]);
         cells.extend(figures);
+        cells.push(ways.get(way).map_or(Cell::Nothing, |what| what.clone().into()));
         cells
     };
     const NONE: Cell = Cell::Nothing;
