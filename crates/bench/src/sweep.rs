@@ -160,6 +160,11 @@ impl Figures {
         self.ways[0].1 / self.copy / self.memory_bound
     }
 
+    /// What memory allows as a fraction of what the sectors allow.
+    fn allowed(&self) -> f64 {
+        (self.memory_bound / self.bound).min(1.0)
+    }
+
     /// The speed of the fastest way as a fraction of what the sectors allow.
     fn best_of_bound(&self) -> f64 {
         self.ways.iter().map(|way| way.1).fold(0.0, f64::max) / self.copy / self.bound
@@ -318,17 +323,18 @@ pub fn run(
         report.show(&figures.rows()[0]);
     }
     let narrow = |figures: &&Figures| figures.drawn.of.word() < 4;
-    for (name, figures) in [
-        ("words of 4 bytes and more", all.iter().filter(|f| !narrow(f)).collect::<Vec<_>>()),
-        ("words of 1 and 2 bytes", all.iter().filter(narrow).collect()),
+    for (name, fast, figures) in [
+        ("words of 4 bytes and more", 0.80, all.iter().filter(|f| !narrow(f)).collect::<Vec<_>>()),
+        ("words of 1 and 2 bytes", 0.65, all.iter().filter(narrow).collect()),
     ] {
-        summary(name, &figures).iter().for_each(|line| report.below(line));
+        summary(name, fast, &figures).iter().for_each(|line| report.below(line));
     }
     report.finish(|| chart(title, &all))
 }
 
-/// The lowest, the 5th percentile and the mean of the fractions of either bound.
-fn summary(name: &str, figures: &[&Figures]) -> Option<String> {
+/// The lowest, the 5th percentile and the mean of the fractions of either bound, and of what memory allows of the sectors' bound; and of how many moves it
+/// allows a fraction that is called `fast`.
+fn summary(name: &str, fast: f64, figures: &[&Figures]) -> Option<String> {
     let count = figures.len();
     let of = |fraction: fn(&Figures) -> f64| {
         let mut fractions: Vec<f64> = figures.iter().map(|figures| fraction(figures)).collect();
@@ -338,7 +344,11 @@ fn summary(name: &str, figures: &[&Figures]) -> Option<String> {
         Some(format!("lowest {lowest:.3}, 5th percentile {fifth:.3}, mean {mean:.3}"))
     };
     let (sectors, memory) = (of(Figures::of_bound)?, of(Figures::of_memory)?);
-    Some(format!("{name}, {count}: {sectors} of the bound; of what memory allows: {memory}"))
+    let allowed = of(Figures::allowed)?;
+    let share = figures.iter().filter(|figures| figures.allowed() >= fast).count();
+    Some(format!(
+        "{name}, {count}: {sectors} of the bound, of which memory allows: {allowed}, {fast:.2} or more for {share} of {count}; of what memory allows: {memory}"
+    ))
 }
 
 /// A bar for each move, the lowest first.
@@ -383,7 +393,9 @@ mod tests {
             assert_eq!([field("of_bound"), field("best_of_bound")], [of_bound, "0.8000"]);
             assert_eq!(field("memcpy_gb_s"), "100.0");
         }
-        assert!(summary("words", &[&figures]).unwrap().contains("lowest 0.600"));
+        let said = summary("words", 0.80, &[&figures]).unwrap();
+        assert!(said.contains("lowest 0.600") && said.contains("allows: lowest 0.800"), "{said}");
+        assert!(said.contains("0.80 or more for 1 of 1"), "{said}");
         assert!(
             chart("random moves from seed 3".to_owned(), &[figures])
                 .to_svg()
