@@ -4,12 +4,16 @@ use super::canonical::{Axis, Canonical, divided};
 use super::launch::{Block, launch};
 use super::model::{WordTally, cost_of_gaps, cost_of_words, idle};
 use super::sectors::{SECTOR, sectors};
+use super::side::{Side, starts_on};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use kernel_abi::tensor::{
     MOST_AXES, Mask, WORDS, WORDS_OF_THREAD, WORDS_THREADS, WORDS_XOR, Words, WordsXor,
 };
 use smallvec::SmallVec;
+
+/// Bytes of a line of the caches.
+const LINE: usize = 128;
 
 /// Words of a block.
 const OF_BLOCK: usize = (WORDS_THREADS * WORDS_OF_THREAD) as usize;
@@ -20,7 +24,8 @@ const MOST_WORDS: usize = (1 << 31) - OF_BLOCK;
 /// What the model says of moving words one by one.
 pub(super) fn cost(canonical: &Canonical, facts: &Facts) -> f64 {
     let word = canonical.word_bytes() as f64;
-    let beside = |stride: fn(&Axis) -> isize| (block_bytes(canonical, stride) - word).max(0.0);
+    let [from, to] = &canonical.sides;
+    let beside = |side: &Side| (block_bytes(canonical, side) - word).max(0.0);
     // Words in steps of less than a sector: a warp's words lie in sectors that follow each other.
     let is_step = canonical.axes().first().is_some_and(|axis| {
         axis.src.unsigned_abs() > 1 && axis.src.unsigned_abs() * canonical.word_bytes() < SECTOR
@@ -28,8 +33,8 @@ pub(super) fn cost(canonical: &Canonical, facts: &Facts) -> f64 {
     let tally = WordTally {
         words: canonical.words() as f64,
         axes: canonical.axes().len() as f64,
-        src: beside(|axis| axis.src),
-        dst: beside(|axis| axis.dst),
+        src: beside(from),
+        dst: beside(to),
         is_step,
     };
     let cost = cost_of_words(canonical.word, &tally) + cost_of_gaps(canonical, false);
@@ -37,12 +42,12 @@ pub(super) fn cost(canonical: &Canonical, facts: &Facts) -> f64 {
 }
 
 /// Bytes of the sectors that a block's words lie in on a side, for each word.
-fn block_bytes(canonical: &Canonical, stride: fn(&Axis) -> isize) -> f64 {
+fn block_bytes(canonical: &Canonical, side: &Side) -> f64 {
     let mut left = OF_BLOCK;
     let mut axes: SmallVec<[(usize, usize); MOST_AXES]> = SmallVec::new();
     for axis in canonical.axes() {
         let indices = axis.length.min(left);
-        axes.push((stride(axis).unsigned_abs(), indices));
+        axes.push((side.stride(axis).unsigned_abs(), indices));
         left /= indices;
         if left <= 1 {
             break;
@@ -59,7 +64,13 @@ fn block_bytes(canonical: &Canonical, stride: fn(&Axis) -> isize) -> f64 {
         // Words apart may share sectors yet.
         return (nearest * word).min(SECTOR) as f64;
     }
-    sectors(together * word, word) / together as f64
+    // Where what lies together on both sides is whole lines, there is nothing beside it: others were seen to be as slow as what starts anywhere.
+    let run = canonical.run();
+    let others = canonical.axes().iter().map(|axis| side.stride(axis));
+    let others = others.filter(|stride| stride.unsigned_abs() >= run);
+    let is_whole =
+        (run * word).is_multiple_of(LINE) && starts_on(side.address, others, word, LINE) == LINE;
+    sectors(together * word, if is_whole { SECTOR } else { word }) / together as f64
 }
 
 /// The launches that move words one by one, and flip these bits.
@@ -126,6 +137,21 @@ mod tests {
     use super::super::problem::TensorProblem;
     use super::*;
     use crate::tensor::TensorLayout;
+
+    /// Whole lines that lie together on both sides have nothing beside them; half ones have.
+    #[test]
+    fn whole_lines_cost_what_they_are() {
+        let beside = |words: usize| {
+            let src = TensorLayout::contiguous(&[30, 40, words], 16).unwrap();
+            let src = src.permute_axes(&[1, 0, 2]).unwrap();
+            let dst = TensorLayout::contiguous(src.shape(), 16).unwrap();
+            let (src_align, dst_align) = (16, 16);
+            let problem = TensorProblem { element_bytes: 16, src, dst, src_align, dst_align };
+            let canonical = Canonical::of(&problem);
+            block_bytes(&canonical, &canonical.sides[0]) - 16.0
+        };
+        assert_eq!([8, 24, 4, 12].map(|words| beside(words) > 0.0), [false, false, true, true]);
+    }
 
     /// Every word is moved by one launch, whatever a launch may have.
     #[test]
