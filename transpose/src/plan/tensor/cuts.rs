@@ -1,7 +1,7 @@
 //! What lies together on one side of a move, and the ways to cut it into parts for tiles and boxes.
 
 use super::canonical::Canonical;
-use super::sectors::{SECTOR, sectors, sectors_of_one};
+use super::sectors::{BURST, SECTOR, bursts, sectors, sectors_of_one};
 use super::side::{Side, starts_on};
 use crate::divide::TOO_LARGE;
 use kernel_abi::tensor::MOST_DIGITS;
@@ -43,6 +43,8 @@ pub(super) struct Placed {
     pub cut: Cut,
     /// Bytes, up to a sector's, that a tile's part of it starts on a multiple of wherever it lies.
     pub aligned: usize,
+    /// The same, up to a burst's.
+    in_bursts: usize,
     /// Words from it to the nearest other one on its side.
     pub nearest: usize,
 }
@@ -57,6 +59,14 @@ impl Placed {
         let whole =
             (self.cut.tiles - 1) as f64 * sectors(self.cut.words * word_bytes, self.aligned);
         whole + sectors(last * word_bytes, self.aligned)
+    }
+
+    /// Bytes of bursts that all tiles' parts of it lie in, beyond their own.
+    pub fn beside_in_bursts(&self, word_bytes: usize) -> f64 {
+        let Cut { words, all, tiles, .. } = self.cut;
+        let last = all - (tiles - 1) * words;
+        let of = |words: usize| bursts(words * word_bytes, self.in_bursts);
+        (tiles - 1) as f64 * of(words) + of(last) - (all * word_bytes) as f64
     }
 }
 
@@ -174,18 +184,19 @@ impl Side {
                 nearest = self.nearest(canonical.axes(), cut.all);
             }
             let step = (cut.words * canonical.word_bytes()).trailing_zeros();
-            let steps = if cut.tiles > 1 { 1 << step.min(SECTOR.trailing_zeros()) } else { SECTOR };
-            placed.push(Placed { cut, aligned: aligned.min(steps), nearest });
+            let steps = if cut.tiles > 1 { 1 << step.min(BURST.trailing_zeros()) } else { BURST };
+            let in_bursts = aligned.min(steps);
+            placed.push(Placed { cut, aligned: in_bursts.min(SECTOR), in_bursts, nearest });
         });
         placed
     }
 
-    /// Bytes, up to a sector's, that a cut's axes start on a multiple of, wherever they lie.
+    /// Bytes, up to a burst's, that a cut's axes start on a multiple of, wherever they lie.
     fn aligned(&self, canonical: &Canonical, cut: &Cut) -> usize {
         let others = canonical.axes().iter().enumerate();
         let others = others.filter(|(number, _)| !cut.axes().contains(number));
         let strides = others.map(|(_, axis)| self.stride(axis));
-        starts_on(self.address, strides, canonical.word_bytes(), SECTOR)
+        starts_on(self.address, strides, canonical.word_bytes(), BURST)
     }
 }
 

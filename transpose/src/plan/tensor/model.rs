@@ -8,12 +8,18 @@ use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::problem::Problem;
 use kernel_abi::Width;
+use kernel_abi::fast::WARP;
+use kernel_abi::tensor::TileShape;
 
 /// What moving in tiles takes.
 #[derive(Default)]
 pub(super) struct Tally {
     /// Bytes of sectors, on both sides.
     pub moved: f64,
+    /// Bytes of the words themselves, once.
+    pub bytes: f64,
+    /// Bytes of bursts that rows of tiles, and columns, lie in, beyond their own; of 4- and 8-byte words.
+    pub beside: [f64; 2],
     /// Tiles.
     pub blocks: f64,
     /// Warps.
@@ -82,6 +88,8 @@ struct Weights {
     /// which few are like that, but by the speeds of seven shapes of tile: of 64 × 64, 128 × 32 and 32 × 64 words of 4 bytes the first is fastest. So
     /// chosen, tiles of the 57 permutations of the literature reach 0.93 of a copy in the mean for 1 byte, where the others choose ones of 0.89.)
     by_vectors: [f64; 3],
+    /// The same of 4- and 8-byte words.
+    four_by_vectors: FourByVectors,
     /// The same where words are vectors, and nothing is transposed in registers. (By 90 random moves, all ways.)
     wide_by_vectors: [f64; 3],
     /// What narrow words take of that. (By four of the permutations of the literature, which boxes would take else.)
@@ -135,8 +143,83 @@ struct Weights {
     entry: [f64; 5],
 }
 
+/// What tiles of 4- and 8-byte words cost where all are loaded and stored by vectors. (By the speeds of 3034 tiles of the permutations of the literature, decision
+/// 062: those that fill a multiprocessor with warps, idle in no lane, are the fastest.)
+struct FourByVectors {
+    /// Of a byte of a sector.
+    moved: f64,
+    /// Of a row and of a column of a tile.
+    line: [f64; 2],
+    /// Of a byte of a burst beside a row, or a column: another tile moves it.
+    beside: [f64; 2],
+    /// Of a warp.
+    warp: f64,
+    /// Of a block, if it has a multiprocessor for itself; of several beside each other each has a part of that.
+    block: f64,
+    /// Of a byte that is moved: what warps and blocks cost at least is in the first of these already.
+    least: f64,
+}
+
+/// Warps of `tiles` that a multiprocessor has registers for.
+const RESIDENT_WARPS: usize = 48;
+
+/// Warps of a block of `tiles`, at most.
+const MOST_WARPS: usize = 16;
+
+impl FourByVectors {
+    /// What a block of so many warps costs.
+    const BLOCKS: [f64; 1 + MOST_WARPS] = {
+        let FourByVectors { warp, block, .. } = WEIGHTS.four_by_vectors;
+        let mut blocks = [0.0; 1 + MOST_WARPS];
+        let mut warps = 1;
+        while warps <= MOST_WARPS {
+            blocks[warps] = warps as f64 * warp + block / (RESIDENT_WARPS / warps) as f64;
+            warps += 1;
+        }
+        blocks
+    };
+
+    fn cost(&self, tally: &Tally) -> f64 {
+        let Tally { moved, bytes, beside, blocks, warps, rows, cols, .. } = tally;
+        let of_block = Self::BLOCKS[(warps / blocks.max(1.0)) as usize];
+        moved * self.moved
+            + rows * self.line[0]
+            + cols * self.line[1]
+            + beside[0] * self.beside[0]
+            + beside[1] * self.beside[1]
+            + blocks * of_block
+            - bytes * self.least
+    }
+}
+
+/// Whether words are of 4 or 8 bytes, whose tiles of vectors cost what [`FourByVectors`] says.
+pub(super) fn are_fours(word: Width) -> bool {
+    matches!(word, Width::B4 | Width::B8)
+}
+
+/// What a tile of such words and so many micro-blocks costs, beside what it moves; `None` if that is too many.
+#[inline]
+pub(super) fn cost_of_block_of_fours(word: Width, micro_blocks: usize) -> Option<f64> {
+    let of_warp = TileShape::of(word).micro_blocks as usize * WARP as usize;
+    let warps = (micro_blocks + of_warp - 1) >> of_warp.trailing_zeros();
+    FourByVectors::BLOCKS.get(warps).copied()
+}
+
+/// What is the same of all tiles of such words.
+pub(super) fn cost_of_fours(bytes: f64) -> f64 {
+    -bytes * WEIGHTS.four_by_vectors.least
+}
+
 const WEIGHTS: Weights = Weights {
     by_vectors: [0.92, 29.4, 942.0],
+    four_by_vectors: FourByVectors {
+        moved: 0.97,
+        line: [5.1, 9.2],
+        beside: [0.096, 0.024],
+        warp: 1250.0,
+        block: 25_000.0,
+        least: 0.864,
+    },
     wide_by_vectors: [0.92, 20.0, 942.0],
     narrow_by_vectors: [0.85, 0.9, 1.0, 1.0, 1.0],
     moved: [0.56, 0.60, 0.95, 0.98, 0.95],
@@ -190,7 +273,15 @@ pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
     let Tally { moved, loaded, stored: [stored, _], in_units, joints, .. } = tally;
     let vectors = loaded + stored + in_units == 0.0;
     let joined = if *stored == 0.0 { joints * WEIGHTS.shared_sector } else { 0.0 };
-    cost_of_part(word, tally, vectors).max(*moved) + joined
+    cost_of_part(word, tally, vectors).max(least_of_sectors(word, *moved, vectors)) + joined
+}
+
+/// What tiles that move so many bytes of sectors cost at least.
+#[inline]
+pub(super) fn least_of_sectors(word: Width, moved: f64, vectors: bool) -> f64 {
+    /// Tiles of 4- and 8-byte words were seen to be that much faster than a copy.
+    const FASTEST: f64 = 0.95;
+    if vectors && are_fours(word) { moved * FASTEST } else { moved }
 }
 
 /// What a part of what moving in tiles takes costs, at least, where all is vectors or not.
@@ -208,7 +299,12 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
         stored: [stored, stored_cols],
         in_units,
         joints: _,
+        bytes: _,
+        beside: _,
     } = tally;
+    if vectors && are_fours(word) {
+        return w.four_by_vectors.cost(tally);
+    }
     if vectors {
         let [byte, line, tile] = by_vectors(word);
         let cost = moved * byte + (rows + cols) * line + blocks * tile;

@@ -3,13 +3,27 @@
 /// Bytes of a sector.
 pub(super) const SECTOR: usize = 32;
 
+/// Bytes that memory moves fastest: two lines of the caches.
+pub(super) const BURST: usize = 256;
+
 /// Bytes of the sectors that `bytes` bytes lie in which start on a multiple of `aligned`, a power of two, in the mean.
 pub(super) fn sectors(bytes: usize, aligned: usize) -> f64 {
-    let aligned = aligned.min(SECTOR);
+    pieces(SECTOR, bytes, aligned)
+}
+
+/// The same of bursts.
+pub(super) fn bursts(bytes: usize, aligned: usize) -> f64 {
+    pieces(BURST, bytes, aligned)
+}
+
+/// The same of pieces of `size` bytes, a power of two.
+#[inline(always)]
+fn pieces(size: usize, bytes: usize, aligned: usize) -> f64 {
+    let aligned = aligned.min(size);
     debug_assert!(aligned.is_power_of_two(), "{aligned}");
     // The next multiple, without a division.
     let bytes = (bytes + aligned - 1) & !(aligned - 1);
-    (bytes + SECTOR - aligned) as f64
+    (bytes + size - aligned) as f64
 }
 
 /// The sectors of which `bytes` bytes that start on a multiple of `aligned` have only a part, in the mean: at most two.
@@ -41,13 +55,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sectors_in_the_mean() {
-        for aligned in [1, 2, 4, 8, 16, 32] {
-            for bytes in (aligned..200).step_by(aligned) {
-                let starts = (0..SECTOR).step_by(aligned);
-                let touched = starts.clone().map(|start| (start + bytes).div_ceil(SECTOR) * SECTOR);
-                let mean = touched.sum::<usize>() as f64 / starts.count() as f64;
-                assert_eq!(sectors(bytes, aligned), mean, "{bytes} at {aligned}");
+    fn sectors_and_bursts_in_the_mean() {
+        for (size, pieces) in [(SECTOR, sectors as fn(usize, usize) -> f64), (BURST, bursts)] {
+            for aligned in (0..9).map(|bits| 1 << bits).filter(|&aligned| aligned <= size) {
+                for bytes in (aligned..200).step_by(aligned) {
+                    let starts = (0..size).step_by(aligned);
+                    let touched = starts.clone().map(|start| (start + bytes).div_ceil(size) * size);
+                    let mean = touched.sum::<usize>() as f64 / starts.count() as f64;
+                    assert_eq!(pieces(bytes, aligned), mean, "{bytes} at {aligned}");
+                }
             }
         }
     }

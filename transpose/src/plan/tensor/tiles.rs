@@ -4,7 +4,10 @@ use super::canonical::{Axis, Canonical, divided};
 use super::cuts::{Cut, Placed};
 use super::gaps::Gaps;
 use super::launch::{Block, launch, params_of};
-use super::model::{Tally, cost_of_block, cost_of_gaps, cost_of_part, cost_of_tiles, idle};
+use super::model::{
+    Tally, are_fours, cost_of_block, cost_of_block_of_fours, cost_of_fours, cost_of_gaps,
+    cost_of_part, cost_of_tiles, idle, least_of_sectors,
+};
 use super::sectors::{SECTOR, sectors_of_one};
 use super::side::starts_on;
 use crate::divide::{TOO_LARGE, packed_divisor};
@@ -155,12 +158,16 @@ struct Moved<'a> {
     costs: [f64; 2],
     /// Tiles for each of its words.
     tiles: f64,
+    /// Vectors of a tile's part of it.
+    vectors: usize,
+    /// Bytes of bursts beside it, for all: of words for which that counts.
+    beside: f64,
 }
 
 impl<'a> Moved<'a> {
     /// Rows, perhaps with others before them so that sectors are stored once.
     fn rows(word: Width, words: f64, placed: &'a Placed, early: usize) -> Self {
-        let Placed { cut, aligned, nearest } = placed;
+        let Placed { cut, aligned, nearest, .. } = placed;
         let each = placed.sectors(word.bytes());
         let once = sectors_of_one(cut.all, *nearest, word.bytes(), *aligned);
         let each_least = if early > 0 { each.min(once) } else { each };
@@ -170,8 +177,10 @@ impl<'a> Moved<'a> {
         let stored = if *aligned < VECTOR && !in_units { [words, cols] } else { [0.0; 2] };
         let in_units = if in_units { words } else { 0.0 };
         let moved = all * each_least;
-        let least = Tally { moved, cols, stored, in_units, ..Tally::default() };
-        Self::of(word, placed, each, least)
+        let beside = beside_in_bursts(word, placed, all);
+        let beside = [0.0, beside];
+        let least = Tally { moved, beside, cols, stored, in_units, ..Tally::default() };
+        Self::of(word, placed, each, &least)
     }
 
     /// Columns.
@@ -181,24 +190,37 @@ impl<'a> Moved<'a> {
         let all = words / cut.all as f64;
         let rows = all * cut.tiles as f64;
         let loaded = if *aligned < VECTOR { words } else { 0.0 };
-        let least = Tally { moved: all * each, rows, loaded, ..Tally::default() };
-        Self::of(word, placed, each, least)
+        let beside = beside_in_bursts(word, placed, all);
+        let beside = [beside, 0.0];
+        let least = Tally { moved: all * each, beside, rows, loaded, ..Tally::default() };
+        Self::of(word, placed, each, &least)
     }
 
-    fn of(word: Width, placed: &'a Placed, each: f64, least: Tally) -> Self {
+    #[inline(always)]
+    fn of(word: Width, placed: &'a Placed, each: f64, least: &Tally) -> Self {
+        let vectors = (placed.cut.words * word.bytes()).div_ceil(VECTOR);
+        let beside = least.beside[0] + least.beside[1];
         let moved = least.moved;
-        let costs = [cost_of_part(word, &least, true), cost_of_part(word, &least, false)];
+        let costs = [cost_of_part(word, least, true), cost_of_part(word, least, false)];
         let tiles = placed.cut.tiles as f64 / placed.cut.all as f64;
-        Moved { placed, bits: placed.cut.bits(), each, moved, costs, tiles }
+        Moved { placed, bits: placed.cut.bits(), each, moved, costs, tiles, vectors, beside }
     }
+}
+
+/// Bytes of bursts beside such parts, of a run that there are so many of.
+fn beside_in_bursts(word: Width, placed: &Placed, all: f64) -> f64 {
+    if are_fours(word) { all * placed.beside_in_bursts(word.bytes()) } else { 0.0 }
 }
 
 /// What tiles cost at least.
 struct Least {
+    word: Width,
     /// What gaps do.
     gaps: f64,
     /// What a block does beside what it moves, for each word of the move: where all are vectors, and where not.
     blocks: [f64; 2],
+    /// Words of the move, if they are such that a block of vectors costs more the more warps it has; and what is the same of all of those.
+    fours: Option<(f64, f64)>,
     /// The most words that a tile may have.
     words: usize,
 }
@@ -210,7 +232,9 @@ impl Least {
         let of_thread = micro_blocks * block_rows * TileShape::vector(word);
         let threads = (TileShape::most_threads(word) * of_thread) as usize;
         let blocks = [true, false].map(|vectors| words * cost_of_block(word, vectors));
-        Least { gaps, blocks, words: threads.min(MOST_SHARED / word.bytes()) }
+        let of_fours = || (words, cost_of_fours(words * word.bytes() as f64));
+        let fours = are_fours(word).then(of_fours);
+        Least { word, gaps, blocks, fours, words: threads.min(MOST_SHARED / word.bytes()) }
     }
 
     /// That of such rows and columns; infinitely much if there can be no such tiles.
@@ -219,10 +243,21 @@ impl Least {
         if rows.bits & cols.bits != 0 || words > self.words {
             return f64::INFINITY;
         }
-        let kind = usize::from(rows.placed.aligned.min(cols.placed.aligned) < VECTOR);
-        let blocks = self.blocks[kind] * rows.tiles * cols.tiles;
-        let cost = rows.costs[kind] + cols.costs[kind] + blocks;
-        self.gaps + cost.max(rows.moved + cols.moved)
+        let vectors = rows.placed.aligned.min(cols.placed.aligned) >= VECTOR;
+        let kind = usize::from(!vectors);
+        let (block, same) = match self.fours {
+            // A micro-block is a vector of as many rows as it has words.
+            Some((words, same)) if vectors => {
+                match cost_of_block_of_fours(self.word, rows.vectors * cols.vectors) {
+                    Some(block) => (words * block, same),
+                    None => return f64::INFINITY,
+                }
+            }
+            _ => (self.blocks[kind], 0.0),
+        };
+        let blocks = block * rows.tiles * cols.tiles;
+        let cost = rows.costs[kind] + cols.costs[kind] + blocks + same;
+        self.gaps + cost.max(least_of_sectors(self.word, rows.moved + cols.moved, vectors))
     }
 }
 
@@ -239,6 +274,7 @@ fn choice<'a>(
     cols: &Moved<'a>,
 ) -> Option<Choice<'a>> {
     let [mut row_sectors, mut col_sectors] = [rows.each, cols.each];
+    let beside = [cols.beside, rows.beside];
     let [rows, cols] = [rows.placed, cols.placed];
     let word = canonical.word_bytes();
     let early = Early::of(early, word, rows, cols);
@@ -265,6 +301,8 @@ fn choice<'a>(
     let in_units = is_in_units(word, rows);
     let tally = Tally {
         moved: each_row * col_sectors + each_col * row_sectors,
+        bytes: words * word as f64,
+        beside,
         blocks,
         warps: blocks * (size.threads as f64 / f64::from(WARP)),
         rows: all_rows,
@@ -507,7 +545,40 @@ fn lanes(words: usize, word_bytes: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::lanes;
+    use super::super::problem::TensorProblem;
+    use super::*;
+    use crate::tensor::TensorLayout;
+
+    /// What an H200 is planned for.
+    #[cfg(feature = "simulator")]
+    fn facts() -> Facts {
+        Facts { multiprocessors: 132, ..Facts::simulated() }
+    }
+
+    /// The best launch for such a move.
+    #[cfg(feature = "simulator")]
+    fn best_for(element_bytes: usize, src: TensorLayout, dst: TensorLayout) -> Launch {
+        let (src_align, dst_align) = (16, 16);
+        let problem = TensorProblem { element_bytes, src, dst, src_align, dst_align };
+        let canonical = Canonical::of(&problem);
+        best(&canonical, &facts(), None, Overlap::Wanted, 1, f64::INFINITY).remove(0).1
+    }
+
+    #[test]
+    #[cfg(feature = "simulator")]
+    fn tiles_fill_a_multiprocessor_with_bursts() {
+        for shape in [[96, 75, 12, 608], [608, 75, 12, 96], [384, 355, 6, 384]] {
+            let src = TensorLayout::contiguous(&shape, 8).unwrap().permute_axes(&[3, 2, 1, 0]);
+            let src = src.unwrap();
+            let dst = TensorLayout::contiguous(src.shape(), 8).unwrap();
+            let launch = best_for(8, src, dst);
+            let tiles = params_of(&TILES, &launch).unwrap();
+            for words in [tiles.rows.tile, tiles.cols.tile] {
+                assert!((words as usize * 8).is_multiple_of(super::super::sectors::BURST));
+            }
+            assert_eq!(48 % (launch.block[0] / WARP), 0, "{launch:?}");
+        }
+    }
 
     #[test]
     fn lanes_are_neither_idle_nor_in_many_sectors() {
