@@ -22,6 +22,8 @@ pub(super) struct Gaps {
     fetching: Fetching,
     /// Whether there are gaps, and what lies between them is short.
     pub has_short_rows: bool,
+    /// Whether memory moves little else than such sectors: then few are to be on their way at a time (decision 062).
+    pub are_all: bool,
 }
 
 /// Bytes of a row below which gaps are most of what it costs.
@@ -33,6 +35,9 @@ const FEW: usize = 4;
 /// Bytes of rows whose ends are fetched alone, if gaps are no more than twice as long: with shorter ones that takes too long to ask for, with longer ones there
 /// is little to fetch. (By rows of 12 to 3100 bytes, words of 4 bytes and more.)
 const ALONE: Range<usize> = 96..SHORT;
+
+/// Bytes of rows of words of 8 bytes and more below which, with gaps of at least so many bytes, memory moves little else than sectors in part.
+const FAR_APART: usize = 128;
 
 impl Gaps {
     /// How a kernel that stores stretches of so many words is to fetch the sectors where they start and end: not if most of those are the next
@@ -51,18 +56,35 @@ impl Gaps {
         let in_part = if pitch == usize::MAX { 0.0 } else { sectors_in_part(bytes, aligned) };
         // One sector may have the end of a row and the start of the next.
         let of_row = if pitch - bytes < SECTOR { in_part.min(1.0) } else { in_part };
-        let is_dense = bytes >= 2 * SECTOR || 2 * bytes >= pitch;
+        let is_dense = 2 * bytes >= pitch || has_whole_sector(bytes, aligned);
         let has_short_rows = in_part > 0.0 && bytes < SHORT;
-        let are_alone = word >= 4 && ALONE.contains(&bytes) && pitch / 3 <= bytes;
+        let fetch = in_part > 0.0 && is_dense;
+        let are_far = bytes < FAR_APART && pitch - bytes >= FAR_APART;
+        let are_all = fetch && word >= 8 && are_far;
+        let are_alone = are_all || word >= 4 && ALONE.contains(&bytes) && pitch / 3 <= bytes;
         let fetching = if are_alone { Fetching::Sectors } else { Fetching::Lines };
         Gaps {
             sectors: canonical.words() as f64 / together as f64 * of_row,
             has_short_rows,
             together,
             fetching,
-            fetch: in_part > 0.0 && is_dense,
+            fetch,
+            are_all,
         }
     }
+}
+
+/// Whether most stretches of so many bytes, which start on a multiple of `aligned`, have a whole sector.
+fn has_whole_sector(bytes: usize, aligned: usize) -> bool {
+    if bytes <= SECTOR || bytes >= 2 * SECTOR {
+        return bytes > SECTOR;
+    }
+    // The first of those that start on a sector has one; of the others those that start behind this.
+    let from = 2 * SECTOR - bytes;
+    let aligned = aligned.min(SECTOR);
+    let starts = SECTOR >> aligned.trailing_zeros();
+    let before = (from + aligned - 1) >> aligned.trailing_zeros();
+    2 * (1 + starts - before) > starts
 }
 
 #[cfg(test)]
@@ -70,6 +92,20 @@ mod tests {
     use super::super::problem::TensorProblem;
     use super::*;
     use crate::tensor::TensorLayout;
+
+    #[test]
+    fn most_stretches_have_a_whole_sector() {
+        for aligned in [1, 2, 4, 8, 16, 32] {
+            for bytes in (aligned..150).step_by(aligned) {
+                let starts = (0..SECTOR).step_by(aligned);
+                let has = |start: &usize| (start + bytes) / SECTOR > start.div_ceil(SECTOR);
+                let (all, some) = (starts.clone().count(), starts.filter(has).count());
+                // A stretch of one sector that starts on it has no part of another.
+                let most = bytes > SECTOR && 2 * some > all;
+                assert_eq!(has_whole_sector(bytes, aligned), most, "{bytes} at {aligned}");
+            }
+        }
+    }
 
     #[test]
     fn ends_are_fetched_where_most_have_gaps_behind_them() {
@@ -91,6 +127,22 @@ mod tests {
         assert_eq!([15, 4, 3].map(|words| frequent.fetch_ends_of(words)), [Lines, Lines, None]);
         let none = gaps([50, 100, 15], [1500, 15, 1]);
         assert!(!none.fetch && none.fetch_ends_of(1500) == None);
+        // Rows of 3 of 20 words of 16 bytes have a whole sector each; of 2 of 21, every other one, which has no part of one; of 9 of 48 there is more to
+        // move than sectors in part.
+        let rows_of = |cols: usize, pitch: isize| {
+            let layout = |strides| TensorLayout::strided(&[5000, cols], strides, 0, 16).unwrap();
+            let (src, dst) = (layout(&[1, 5000]), layout(&[pitch, 1]));
+            let (src_align, dst_align) = (16, 16);
+            Gaps::of(&Canonical::of(&TensorProblem {
+                element_bytes: 16,
+                src,
+                dst,
+                src_align,
+                dst_align,
+            }))
+        };
+        let are = |cols, pitch| [rows_of(cols, pitch).fetch, rows_of(cols, pitch).are_all];
+        assert_eq!([are(3, 20), are(2, 21), are(9, 48)], [[true; 2], [false; 2], [true, false]]);
         // Rows of 32 words: with few gaps beside them what is in their cache lines is not needed.
         assert_eq!(gaps([50, 100, 32], [3600, 36, 1]).fetch_ends_of(32), Sectors);
         assert_eq!(gaps([50, 100, 33], [13_000, 130, 1]).fetch_ends_of(33), Lines);

@@ -64,6 +64,8 @@ pub(super) struct BoxTally {
     pub entries: f64,
     /// Whether rows of the destination are short, and have gaps behind them.
     pub has_short_rows: bool,
+    /// Whether memory moves little else than those sectors.
+    pub gaps_are_all: bool,
 }
 
 /// What moving word by word takes.
@@ -355,6 +357,7 @@ pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces: bool) -> 
         joints,
         entries,
         has_short_rows,
+        gaps_are_all,
     } = tally;
     let above = |most: f64| (shared / most - 1.0).max(0.0);
     let most = if word.bytes() < 4 { CROWDED } else { CROWDED_GAPS };
@@ -366,7 +369,7 @@ pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces: bool) -> 
         + joints * w.joint[k]
         + entries * w.entry[k];
     let cost = moved * (w.box_moved[k] + above(CROWDED) * w.box_crowded[k] + gaps)
-        + in_part * w.in_part[k]
+        + in_part * if *gaps_are_all { FAR_GAPS[1] } else { w.in_part[k] }
         + uneven * w.uneven[k]
         + boxes * of_box;
     cost.max(moved * BEST)
@@ -418,16 +421,23 @@ pub(super) fn fewest_sectors(canonical: &Canonical) -> f64 {
 /// What a sector costs that a gap follows, where it is fetched before it is stored, and where it is not, of words of 4 bytes and more
 /// or of less. (By rows of 36 to 272 bytes with gaps, on an H200.)
 const FETCHED_GAP: f64 = 45.0;
-const GAP: f64 = 80.0;
+const GAP: f64 = 130.0;
 const NARROW_GAP: f64 = 150.0;
 
 /// What it costs tiles where rows are so far apart that nobody fetches it. (Boxes and words count it themselves.)
 const FAR_GAP: f64 = 50.0;
 
+/// What each costs where memory moves little else, if it is fetched by few blocks at a time, by many, and not at all. (By rows of 48 and 80 bytes, 320
+/// and 768 apart, on an H200.)
+const FAR_GAPS: [f64; 3] = [180.0, 285.0, 360.0];
+
 /// What the gaps of a destination cost kernels that fetch what is beside them where that pays, and kernels that do not.
 pub(super) fn cost_of_gaps(canonical: &Canonical, is_fetched: bool) -> f64 {
-    let Gaps { sectors, fetch, .. } = Gaps::of(canonical);
+    let Gaps { sectors, fetch, are_all, .. } = Gaps::of(canonical);
+    let [by_few, _, not_fetched] = FAR_GAPS;
     match (fetch, is_fetched) {
+        (true, true) if are_all => sectors * by_few,
+        (true, false) if are_all => sectors * not_fetched,
         (false, true) => sectors * FAR_GAP,
         (false, false) => 0.0,
         (true, true) => sectors * FETCHED_GAP,

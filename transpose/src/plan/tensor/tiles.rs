@@ -119,7 +119,7 @@ pub(super) fn best(
             best.truncate(most);
         }
     }
-    let launch = |choice: &Choice| Some((choice.cost, launch_of(canonical, choice, flips)?));
+    let launch = |choice: &Choice| Some((choice.cost, launch_of(canonical, facts, choice, flips)?));
     best.iter().filter_map(launch).collect()
 }
 
@@ -230,7 +230,9 @@ impl Least {
         let (word, words) = (canonical.word, canonical.words() as f64);
         let TileShape { block_rows, micro_blocks } = TileShape::of(word);
         let of_thread = micro_blocks * block_rows * TileShape::vector(word);
-        let threads = (TileShape::most_threads(word) * of_thread) as usize;
+        let are_few = Gaps::of(canonical).are_all;
+        let most = if are_few { FEW_THREADS } else { TileShape::most_threads(word) };
+        let threads = (most * of_thread) as usize;
         let blocks = [true, false].map(|vectors| words * cost_of_block(word, vectors));
         let of_fours = || (words, cost_of_fours(words * word.bytes() as f64));
         let fours = are_fours(word).then(of_fours);
@@ -371,6 +373,20 @@ impl Size {
     }
 }
 
+/// Bytes that the blocks of a multiprocessor have on their way where memory moves little else than sectors in part, and threads of such a block, at most.
+const FEW_BYTES: usize = 32 << 10;
+const FEW_THREADS: u32 = 128;
+
+/// Bytes of shared memory with which a block has no more others beside it than have [`FEW_BYTES`] on their way together.
+fn alone(size: &Size, facts: &Facts) -> usize {
+    /// Bytes that a thread loads.
+    const OF_THREAD: usize = 4 * VECTOR;
+    /// What a block takes beside what it asks for.
+    const TAKEN: usize = 1 << 10;
+    let beside = (FEW_BYTES / (size.threads * OF_THREAD)).max(1);
+    (facts.multiprocessor_shared / beside).saturating_sub(TAKEN).min(MOST_SHARED)
+}
+
 /// How many axes blocks are counted along.
 fn count_block_axes(canonical: &Canonical, rows: &Placed, cols: &Placed) -> usize {
     let left = |cut: &Cut| cut.count - usize::from(cut.tiles > 1);
@@ -405,7 +421,12 @@ fn block_axes(
 }
 
 /// The launch of a choice, that flips these bits.
-fn launch_of(canonical: &Canonical, choice: &Choice, flips: Option<Mask>) -> Option<Launch> {
+fn launch_of(
+    canonical: &Canonical,
+    facts: &Facts,
+    choice: &Choice,
+    flips: Option<Mask>,
+) -> Option<Launch> {
     let Choice { rows, cols, early, .. } = choice;
     let (axes, [along_rows, along_cols]) = block_axes(canonical, &rows.cut, &cols.cut);
     let blocks = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
@@ -414,6 +435,7 @@ fn launch_of(canonical: &Canonical, choice: &Choice, flips: Option<Mask>) -> Opt
     }
     let size = Size::of(canonical, *early, &rows.cut, &cols.cut);
     let (lowest, reach) = canonical.source_range();
+    let gaps = Gaps::of(canonical);
     let tiles = Tiles {
         blocks: divided(&axes)?,
         count: axes.len() as u64,
@@ -431,7 +453,7 @@ fn launch_of(canonical: &Canonical, choice: &Choice, flips: Option<Mask>) -> Opt
         } else {
             lanes(rows.cut.words, canonical.word_bytes())
         },
-        fetch: Gaps::of(canonical).fetch_ends_of(rows.cut.words) as u64,
+        fetch: gaps.fetch_ends_of(rows.cut.words) as u64,
         early: early.rows as u64,
         units: match is_in_units(canonical.word_bytes(), rows) {
             true => {
@@ -441,7 +463,8 @@ fn launch_of(canonical: &Canonical, choice: &Choice, flips: Option<Mask>) -> Opt
         },
         early_from: (early.indices as isize * canonical.axes()[rows.cut.slowest()].src) as u64,
     };
-    let block = Block { threads: size.threads as u32, shared: size.shared };
+    let shared = if gaps.are_all { size.shared.max(alone(&size, facts)) } else { size.shared };
+    let block = Block { threads: size.threads as u32, shared };
     Some(match flips {
         None => launch(&TILES, canonical, blocks, block, [0, 0], &tiles),
         Some(mask) => {
@@ -545,18 +568,30 @@ fn lanes(words: usize, word_bytes: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::lanes;
+
+    #[test]
+    fn lanes_are_neither_idle_nor_in_many_sectors() {
+        assert_eq!([504, 512, 36, 48].map(|words| lanes(words, 4)), [5, 5, 3, 4]);
+        // Of narrow words, only idle lanes count.
+        assert_eq!([126, 127].map(|words| lanes(words, 2)), [5, 3]);
+    }
+}
+
+/// Which tiles are chosen.
+#[cfg(all(test, feature = "simulator"))]
+mod choices {
     use super::super::problem::TensorProblem;
     use super::*;
     use crate::tensor::TensorLayout;
+    use kernel_abi::tensor::Fetching;
 
     /// What an H200 is planned for.
-    #[cfg(feature = "simulator")]
     fn facts() -> Facts {
         Facts { multiprocessors: 132, ..Facts::simulated() }
     }
 
     /// The best launch for such a move.
-    #[cfg(feature = "simulator")]
     fn best_for(element_bytes: usize, src: TensorLayout, dst: TensorLayout) -> Launch {
         let (src_align, dst_align) = (16, 16);
         let problem = TensorProblem { element_bytes, src, dst, src_align, dst_align };
@@ -565,7 +600,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "simulator")]
     fn tiles_fill_a_multiprocessor_with_bursts() {
         for shape in [[96, 75, 12, 608], [608, 75, 12, 96], [384, 355, 6, 384]] {
             let src = TensorLayout::contiguous(&shape, 8).unwrap().permute_axes(&[3, 2, 1, 0]);
@@ -581,9 +615,15 @@ mod tests {
     }
 
     #[test]
-    fn lanes_are_neither_idle_nor_in_many_sectors() {
-        assert_eq!([504, 512, 36, 48].map(|words| lanes(words, 4)), [5, 5, 3, 4]);
-        // Of narrow words, only idle lanes count.
-        assert_eq!([126, 127].map(|words| lanes(words, 2)), [5, 3]);
+    fn few_blocks_are_side_by_side_where_memory_moves_sectors_in_part() {
+        for (cols, pitch) in [(3, 20), (5, 20), (3, 48)] {
+            let rows = 1_500_000;
+            let layout = |strides| TensorLayout::strided(&[rows, cols], strides, 0, 16).unwrap();
+            let launch = best_for(16, layout(&[1, rows as isize]), layout(&[pitch, 1]));
+            assert_eq!(params_of(&TILES, &launch).unwrap().fetch, Fetching::Sectors as u64);
+            let beside = facts().multiprocessor_shared / launch.dynamic_shared_bytes as usize;
+            let on_their_way = beside * launch.block[0] as usize * 4 * VECTOR;
+            assert!(on_their_way <= FEW_BYTES, "{on_their_way}");
+        }
     }
 }

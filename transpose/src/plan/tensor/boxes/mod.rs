@@ -237,6 +237,7 @@ fn tally(
         ends: 0.0,
         entries: entries / turns(boxes, shared, facts) as f64,
         has_short_rows: gaps.has_short_rows,
+        gaps_are_all: gaps.are_all,
     }
 }
 
