@@ -79,16 +79,18 @@ impl<'a> Ways<'a> {
 
     /// In tiles, the `most` best that cost less than a `limit`.
     pub fn in_tiles(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
-        let overlap = Overlap::Wanted;
-        let tiles = tiles::best(&self.canonical, self.facts, self.flips, overlap, most, limit);
-        tiles.into_iter().map(Estimated::of)
+        let (overlap, late) = (Overlap::Wanted, model::late(&self.canonical, model::TILES_LATE));
+        let Ways { canonical, facts, flips } = self;
+        let tiles = tiles::best(canonical, facts, *flips, overlap, most, limit - late);
+        tiles.into_iter().map(move |(cost, launch)| Estimated::of((cost + late, launch)))
     }
 
     /// In boxes, the `most` best that cost less than a `limit`, if words arrive as they are.
     pub fn in_boxes(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
-        let serve = self.flips.is_none();
-        let boxes = serve.then(|| boxes::best(&self.canonical, self.facts, most, limit));
-        boxes.into_iter().flatten().map(Estimated::of)
+        let (serve, late) = (self.flips.is_none(), model::late(&self.canonical, model::BOXES_LATE));
+        let boxes = serve.then(|| boxes::best(&self.canonical, self.facts, most, limit - late));
+        let boxes = boxes.into_iter().flatten();
+        boxes.map(move |(cost, launch)| Estimated::of((cost + late, launch)))
     }
 
     /// The best way. What takes longer to plan is not looked at where nothing is left to gain.
