@@ -286,7 +286,7 @@ impl Which {
 /// Bytes of the memory that a random move must fit.
 const CAPACITY: usize = 640 << 20;
 
-/// Measures moves: the lowest of them are printed, and how far below their bounds they stay. Files have a row for each way as soon as it is measured.
+/// Measures moves, those of `words` of so many bytes, or all if none are named: the lowest of them are printed, and how far below their bounds they stay. Files have a row for each way as soon as it is measured.
 ///
 /// # Errors
 /// A wrong result, and what the device reports.
@@ -294,11 +294,14 @@ pub fn run(
     common: &Common,
     device: &Device,
     which: Which,
+    words: &[usize],
     every: bool,
     turns: usize,
 ) -> Result<()> {
     const LISTED: usize = 24;
-    let (title, moves) = which.drawn()?;
+    let (title, mut moves) = which.drawn()?;
+    moves.retain(|drawn| words.is_empty() || words.contains(&drawn.of.word()));
+    ensure!(!moves.is_empty(), "none of these moves has such words");
     let bar = progress::bar(common, moves.len());
     let lowest = format!("{title}, all results verified; the lowest");
     let mut report = Report::new(common, device, lowest, &COLUMNS, &bar);

@@ -1,5 +1,5 @@
 //! The library's speed, beside a copy and beside what else there is:
-//! `cargo run --release --bin compare -- [--group GROUP] [--cpu] [--csv FILE] [--svg FILE]`, or `--sweep SEED --count N`, or `--awkward`
+//! `cargo run --release --bin compare -- [--group GROUP] [--cpu] [--csv FILE] [--svg FILE]`, or `--sweep SEED --count N [--words 1,2]`, or `--awkward`
 //!
 //! On each shape all contestants take turns: the driver's device-to-device copy of as many bytes, this
 //! library's `Auto` on a prepared plan, cuBLAS's `geam` if a libcublas can be opened, and cuTENSOR's permutation if a
@@ -51,6 +51,9 @@ struct Arguments {
     /// Bytes of a random move, about.
     #[arg(long, default_value_t = 96 << 20, requires = "sweep", value_parser = program::count)]
     bytes: usize,
+    /// Only random moves whose strides, starts and elements are multiples of words of so many bytes, and no wider ones.
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', requires = "sweep", value_parser = program::element)]
+    words: Vec<usize>,
     /// Instead, moves that were once slow: few rows or columns, gaps, elements of several words.
     #[arg(long, conflicts_with_all = ["group", "element", "cpu", "sweep"])]
     awkward: bool,
@@ -128,8 +131,8 @@ fn run(arguments: &Arguments) -> Result<()> {
     let moves = arguments.moves()?;
     let device = arguments.open()?;
     if let Some(which) = moves {
-        let Arguments { common, candidates, turns, .. } = arguments;
-        return sweep::run(common, &device, which, *candidates, *turns);
+        let Arguments { common, candidates, turns, words, .. } = arguments;
+        return sweep::run(common, &device, which, words, *candidates, *turns);
     }
     let first = first_transpose(&device)?;
     let peers = Peers::open(&arguments.common, &device, &arguments.peers);
