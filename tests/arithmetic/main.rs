@@ -265,6 +265,10 @@ fn matrices_of_many_tiles(device: &Device) {
     check::<f64, f32>(device, [1, 134, 66], true);
     check::<f64, i16>(device, [2, 66, 70], false);
     check::<i32, f64>(device, [1, 131, 129], true);
+    // Both transposed, of rows that start anywhere.
+    check::<f64, f64>(device, [1, 131, 67], true);
+    check::<i32, f32>(device, [2, 129, 127], true);
+    check::<f16, u16>(device, [3, 7, 5], true);
 }
 
 /// The second operand lies as the destination, as the source, or as neither.
@@ -556,6 +560,21 @@ fn complex_factors(device: &Device) {
         assert_eq!(sum[at], alpha * a + beta * b[at]);
         assert_eq!(adjoint[at], alpha * a.conj());
     }
+    // Both transposed, of rows that start anywhere, the first one conjugated.
+    let (rows, cols) = (rows + 2, cols - 3);
+    let shape = [rows, cols];
+    let [first, second] =
+        [&a, &b].map(|all| DeviceTensor::from_host(device, &shape, &all[..rows * cols]).unwrap());
+    let conjugating = Arithmetic::scaling(alpha).conjugated();
+    let mut sum = DeviceTensor::zeroed(device, &[cols, rows]).unwrap();
+    let (x, y) = (first.view().t(), second.view().t());
+    let plan = ArithmeticPlan::adding(&conjugating, x, beta, y, &mut sum).unwrap();
+    plan.run_adding(x, y, &mut sum).unwrap();
+    for (at, sum) in sum.to_host().unwrap().into_iter().enumerate() {
+        let from = at % rows * cols + at / rows;
+        assert_eq!(sum, alpha * a[from].conj() + beta * b[from]);
+    }
+    let (rows, cols) = source.shape();
     let doubles = source.converted::<[f64; 2]>().unwrap();
     let turned = doubles.transposed_scaled([0.0, 2.0]).unwrap().to_host().unwrap();
     for at in 0..rows * cols {
@@ -635,6 +654,7 @@ fn kernels_are_chosen(device: &Device) {
     let odd = (turned(&[331, 355]), contiguous(&[355, 331]));
     assert_eq!(kernel::<f64, f32>(device, &odd.0, &odd.1, None), "compute_rows_b8");
     assert_eq!(kernel::<f16, f16>(device, &odd.0, &odd.1, Some(&odd.1)), "compute_rows_b2");
+    assert_eq!(kernel::<f32, f32>(device, &odd.0, &odd.1, Some(&odd.0)), "compute_sum_rows_b4");
     // Few columns leave tiles empty.
     let tall = (turned(&[300, 40]), contiguous(&[40, 300]));
     assert_eq!(kernel::<u8, f32>(device, &tall.0, &tall.1, None), "compute_tiles_b1");

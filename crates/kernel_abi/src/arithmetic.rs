@@ -185,7 +185,7 @@ params! {
         dst_plane: u64,
     }
 
-    /// For [`COMPUTE_MICRO`], [`COMPUTE_ROWS`] and [`COMPUTE_SUMS`].
+    /// For [`COMPUTE_MICRO`], [`COMPUTE_ROWS`], [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`].
     ComputeMatrices {
         /// What is computed.
         operation: Operation,
@@ -196,7 +196,7 @@ params! {
         /// Bytes of the second operand, or of the table of channels, from what belongs to a row of the source to what belongs to the next. An operand that is no
         /// source has an element's there.
         other_rows: u64,
-        /// The same from column to column. Both sources of [`COMPUTE_SUMS`] have an element's there.
+        /// The same from column to column. Both sources of [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`] have an element's there.
         other_cols: u64,
         /// The same from matrix to matrix.
         other_batch: u64,
@@ -329,7 +329,7 @@ fn grid_of(tile: &MatrixTile, params: &ComputeMatrices, width: Width) -> [u64; 2
     [matrices.rows.div_ceil(tile.rows as u64), cols.next_multiple_of((2 * apart).max(1))]
 }
 
-/// The grid of [`COMPUTE_ROWS`].
+/// The grid of [`COMPUTE_ROWS`] and [`COMPUTE_SUM_ROWS`].
 fn rows_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
     let (tile, Batched { rows, cols, .. }) = (SpanTile::of(width), params.matrices);
     let [src, dst] = [width.bytes(), params.operation.dst_bytes as usize];
@@ -404,6 +404,10 @@ table! { ARITHMETIC of Arithmetic:
     /// Sums of matrices that both are transposed, whose rows all start and end on vectors, as the destination's do: the tiles of [`COMPUTE_MICRO`].
     COMPUTE_SUMS = "compute_sums" takes ComputeMatrices, in micro_grid {
         2: exactly MatrixTile::of(Width::B2).block(), 4: exactly MatrixTile::of(Width::B4).block(), 8: exactly MatrixTile::of(Width::B8).block(), 16: exactly MatrixTile::of(Width::B16).block()
+    }
+    /// Sums of matrices that both are transposed, whose rows start anywhere, but inside vectors alike: the spans of [`COMPUTE_ROWS`].
+    COMPUTE_SUM_ROWS = "compute_sum_rows" takes ComputeMatrices, in rows_grid {
+        2: exactly SpanTile::of(Width::B2).block(), 4: exactly SpanTile::of(Width::B4).block(), 8: exactly SpanTile::of(Width::B8).block()
     }
     /// Moves that compute, whose fastest axis changes: the tiles of [`TILES`](crate::tensor::TILES).
     COMPUTE_TILES = "compute_tiles" takes ComputeTiles {

@@ -4,7 +4,7 @@
 //! it changes places in registers, is what [`micro`](crate::fast::micro) and [`rows`](crate::fast::rows) do with the source's elements. A thread then takes
 //! units of the transposed tile's columns, computes them, and stores them: by vectors on the side whose elements have more bytes.
 //!
-//! A third one, `compute_sums`, is for sums of matrices that both are transposed: it computes what it has loaded of both before that changes places.
+//! `compute_sums` and `compute_sum_rows` are for sums of matrices that both are transposed: they compute what they have loaded of both before that changes places.
 //!
 //! What belongs to an element beside the source, of a second operand or of a table of channels, may lie in any distances: its address goes along with the
 //! destination's. Where there is nothing of that, the loops have no instruction for it: narrow elements leave time for 20 to 30 each.
@@ -13,11 +13,12 @@
 
 use super::arithmetic_entry;
 use super::column::{aligned, slid, Column, Units};
-use super::memory::arrived;
+use super::memory::{arrived, load_part, load_shared_part};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair, Sizes};
 use crate::element::{Element, B16};
-use crate::fast::{micro, per_vector, rows, SECTOR};
+use crate::fast::rows::OnTheWayIn;
+use crate::fast::{micro, per_vector, rows, SECTOR, VECTOR};
 use crate::global::fetch_sector;
 use crate::launch::at_most_registers;
 use crate::matrices::Matrices;
@@ -505,6 +506,79 @@ macro_rules! compute_sums {
         }
     };
 }
+
+/// A second operand whose rows start inside vectors as the source's do.
+struct Added<'a, P> {
+    params: &'a ComputeMatrices,
+    /// Bytes from an element of the source to the operand's: a multiple of a vector's.
+    beside: u64,
+    pair: core::marker::PhantomData<P>,
+}
+
+impl<P: Pair, E: Element> OnTheWayIn<E> for Added<'_, P> {
+    #[inline(always)]
+    unsafe fn vectors<const R: usize>(
+        &self,
+        vectors: [B16; R],
+        from: impl Fn(usize) -> Option<u64>,
+    ) -> [B16; R] {
+        let mut others = [B16::ANY; R];
+        for (i, other) in others.iter_mut().enumerate() {
+            if let Some(from) = from(i) {
+                // SAFETY: the operand has what the source has.
+                *other = unsafe { load_part(from.wrapping_add(self.beside), 16) };
+            }
+        }
+        sums::<P, R>(self.params, vectors, others)
+    }
+
+    #[inline(always)]
+    unsafe fn keep(&self, element: E, from: u64, at: u32) {
+        // SAFETY: the caller's obligations; the element is this thread's, and the operand has one.
+        unsafe {
+            element.store_shared(at);
+            let a = load_shared_part(at, P::SRC);
+            let b = load_part(from.wrapping_add(self.beside), P::SRC);
+            let [B16(low, high, ..)] =
+                P::compute::<false, 1>(&self.params.operation, [a], [b], &[NoChannels]);
+            match P::SRC {
+                2 => (low as u16).store_shared(at),
+                4 => low.store_shared(at),
+                _ => (low as u64 | (high as u64) << 32).store_shared(at),
+            }
+        }
+    }
+}
+
+/// Defines an entry point for sums of matrices that both are transposed and whose rows start anywhere, but alike.
+macro_rules! compute_sum_rows {
+    ($name:ident: $element:ty, $width:ident, $bytes:tt, $registers:expr) => {
+        arithmetic_entry! {
+            "Adds matrices whose rows start inside vectors alike, and transposes the sums.",
+            COMPUTE_SUM_ROWS: ComputeMatrices, $name: $element, |src, dst, params| {
+                const TILE: SpanTile = SpanTile::of(Width::$width);
+                at_most_registers::<{ $registers }>();
+                const PITCH: u32 = TILE.rows * size_of::<$element>() as u32;
+                const GROUP: u32 = per_vector::<$element>();
+                const R: usize = TILE.block_rows as usize;
+                let bytes = cuda_std::shared_array![B16; ((TILE.row_vectors - 1) * TILE.rows) as usize];
+                let base = crate::tile::shared_address(bytes.cast());
+                let pieces = Pieces::of_block(src, dst, &params);
+                let of_sector = SECTOR / size_of::<$element>() as u32;
+                let tile = SpansOf::<$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP>::new(thread::block_idx_x(), base, of_sector);
+                let beside = pieces.second.wrapping_sub(pieces.matrices.src as u64);
+                let pair = core::marker::PhantomData::<Sizes<$bytes, $bytes>>;
+                tile.load_as::<R>(&pieces.matrices, &Added { params: &params, beside, pair });
+                let matrices = Matrices { dst: pieces.dst as *mut $element, ..pieces.matrices };
+                tile.store::<{ TILE.block()[0] }, { (PITCH - SECTOR) / VECTOR }>(&matrices);
+            }
+        }
+    };
+}
+
+compute_sum_rows!(compute_sum_rows_b2: u16, B2, 2, 80);
+compute_sum_rows!(compute_sum_rows_b4: u32, B4, 4, 80);
+compute_sum_rows!(compute_sum_rows_b8: u64, B8, 8, 64);
 
 compute_sums!(compute_sums_b2: u16, B2, 2);
 compute_sums!(compute_sums_b4: u32, B4, 4);

@@ -44,6 +44,45 @@ unsafe fn next_lanes(vector: B16) -> B16 {
     B16(next(vector.0), next(vector.1), next(vector.2), next(vector.3))
 }
 
+/// What becomes of loaded vectors before they change places.
+pub trait OnTheWayIn<E> {
+    /// What becomes of vectors; `from` is where each was loaded from, if it was.
+    ///
+    /// # Safety
+    /// The vectors were loaded from there.
+    unsafe fn vectors<const R: usize>(
+        &self,
+        vectors: [B16; R],
+        from: impl Fn(usize) -> Option<u64>,
+    ) -> [B16; R];
+
+    /// What becomes of an element loaded from `from`: at `at` in shared memory.
+    ///
+    /// # Safety
+    /// It was loaded from there, and its place is this thread's.
+    unsafe fn keep(&self, element: E, from: u64, at: u32);
+}
+
+/// They stay what they are.
+pub struct AsTheyAre;
+
+impl<E: Element> OnTheWayIn<E> for AsTheyAre {
+    #[inline(always)]
+    unsafe fn vectors<const R: usize>(
+        &self,
+        vectors: [B16; R],
+        _: impl Fn(usize) -> Option<u64>,
+    ) -> [B16; R] {
+        vectors
+    }
+
+    #[inline(always)]
+    unsafe fn keep(&self, element: E, _: u64, at: u32) {
+        // SAFETY: the caller's obligations.
+        unsafe { element.store_shared(at) }
+    }
+}
+
 /// A tile of `ROWS` rows of `ROW_VECTORS - 1` vectors of the source, and where it goes.
 #[derive(Clone, Copy)]
 pub struct Tile<E, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, const GROUP: u32> {
@@ -110,15 +149,28 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
     where
         E: MicroBlock<R>,
     {
+        // SAFETY: the caller's obligations.
+        unsafe { self.load_as::<R>(matrices, &AsTheyAre) }
+    }
+
+    /// The same, of what becomes of the elements on the way in.
+    ///
+    /// # Safety
+    /// Those of [`load`](Self::load).
+    #[inline(always)]
+    pub unsafe fn load_as<const R: usize>(&self, matrices: &Matrices<E>, way: &impl OnTheWayIn<E>)
+    where
+        E: MicroBlock<R>,
+    {
         let extent = Extent::of(matrices.src, matrices.rows, matrices.cols, matrices.src_ld);
         let near = per_vector::<E>() as i64;
         let at_an_end = self.row <= near || self.row + ROWS as i64 + near >= matrices.rows as i64;
         // SAFETY: the caller's obligations; the condition is the same for the whole block.
         unsafe {
-            self.load_vectors(matrices, extent);
+            self.load_vectors(matrices, extent, way);
             thread::sync_threads();
             if at_an_end {
-                self.load_ends(matrices, extent);
+                self.load_ends(matrices, extent, way);
                 thread::sync_threads();
             }
         }
@@ -129,8 +181,12 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
     /// # Safety
     /// Those of [`load`](Self::load).
     #[inline(always)]
-    unsafe fn load_vectors<const R: usize>(&self, matrices: &Matrices<E>, extent: Extent)
-    where
+    unsafe fn load_vectors<const R: usize>(
+        &self,
+        matrices: &Matrices<E>,
+        extent: Extent,
+        way: &impl OnTheWayIn<E>,
+    ) where
         E: MicroBlock<R>,
     {
         let t = thread::thread_idx_x();
@@ -145,6 +201,14 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
             .wrapping_add(self.col * Self::SIZE as u64);
         let offset = |half: usize, i: usize| half as u32 * (ROWS / 2) + i as u32;
         let interior = self.is_interior(matrices, extent);
+        let from = |half: usize, i: usize| {
+            let offset = offset(half, i);
+            let row_start = start.wrapping_add(offset as u64 * stride);
+            let from = row_start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
+            let inside = interior
+                || (((row + offset as i64) as u64) < matrices.rows && extent.holds_vector(from));
+            inside.then_some(from)
+        };
 
         let mut held = [[B16::ANY; R]; 2];
         for (half, block) in held.iter_mut().enumerate() {
@@ -177,8 +241,11 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
                 unsafe { E::store_columns(block, at, PITCH) };
             }
         };
-        store(0, held[0]);
-        store(1, held[1]);
+        let [first, second] = held;
+        // SAFETY: they were loaded from there.
+        store(0, unsafe { way.vectors(first, |i| from(0, i)) });
+        // SAFETY: the same.
+        store(1, unsafe { way.vectors(second, |i| from(1, i)) });
     }
 
     /// Loads, one by one, the elements of the vectors that hold the matrix's first and last byte and
@@ -187,7 +254,7 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
     /// # Safety
     /// Those of [`load`](Self::load), and a barrier after [`load_vectors`](Self::load_vectors).
     #[inline(always)]
-    unsafe fn load_ends(&self, matrices: &Matrices<E>, extent: Extent) {
+    unsafe fn load_ends(&self, matrices: &Matrices<E>, extent: Extent, way: &impl OnTheWayIn<E>) {
         let t = thread::thread_idx_x();
         let vector_of = |byte: u64| byte / VECTOR as u64 * VECTOR as u64;
         let (first, last) = (vector_of(extent.first), vector_of(extent.end - 1));
@@ -208,7 +275,7 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
             // SAFETY: the source is readable; the element's place is this thread's.
             unsafe {
                 if let Some(element) = extent.load::<E>(from) {
-                    element.store_shared(at);
+                    way.keep(element, from, at);
                 }
             }
         }
@@ -219,7 +286,7 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
     /// # Safety
     /// The obligations of the entry points, and a barrier after the loads.
     #[inline(always)]
-    unsafe fn store<const THREADS: u32, const SPAN_VECTORS: u32>(&self, matrices: &Matrices<E>)
+    pub unsafe fn store<const THREADS: u32, const SPAN_VECTORS: u32>(&self, matrices: &Matrices<E>)
     where
         E: Gather,
     {

@@ -1,4 +1,4 @@
-//! The planner of `compute_micro`, `compute_rows` and `compute_sums`: a matrix that is transposed, or a batch of them.
+//! The planner of `compute_micro`, `compute_rows`, `compute_sums` and `compute_sum_rows`: a matrix that is transposed, or a batch of them.
 
 use super::operands::{Axis, DST, OTHER, Operands, Other, SRC};
 use super::{Part, entry};
@@ -8,8 +8,8 @@ use crate::launch::{Fields, Launch};
 use crate::plan::fast::Tuning;
 use crate::plan::problem::VECTOR;
 use kernel_abi::arithmetic::{
-    COMPUTE_MICRO, COMPUTE_NARROW, COMPUTE_ROWS, COMPUTE_SHORT, COMPUTE_SUMS, ComputeMatrices,
-    MatrixTile, Operation, SpanTile, units_together,
+    COMPUTE_MICRO, COMPUTE_NARROW, COMPUTE_ROWS, COMPUTE_SHORT, COMPUTE_SUM_ROWS, COMPUTE_SUMS,
+    ComputeMatrices, MatrixTile, Operation, SpanTile, units_together,
 };
 use kernel_abi::fast::Batched;
 use kernel_abi::{Kernel, Width};
@@ -55,8 +55,8 @@ struct Move<'a> {
 pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) -> Vec<Way> {
     let Some(moved) = Move::of(operands, operation) else { return Vec::new() };
     let in_micro_blocks = moved.in_micro_blocks(facts);
-    let ways = in_micro_blocks.into_iter().chain(moved.in_spans()).chain(moved.sums(facts));
-    ways.collect()
+    let sums = moved.sums(facts).into_iter().chain(moved.sums_in_spans());
+    in_micro_blocks.into_iter().chain(moved.in_spans()).chain(sums).collect()
 }
 
 impl<'a> Move<'a> {
@@ -188,6 +188,21 @@ impl<'a> Move<'a> {
         let params = ComputeMatrices { apart: self.apart(facts), ..self.params() };
         let tile = MatrixTile::of(self.width);
         serves.then(|| self.in_tiles(&COMPUTE_SUMS, &params, tile)).flatten()
+    }
+
+    /// Sums with what is laid out like the source, where rows start anywhere: inside vectors alike.
+    fn sums_in_spans(&self) -> Option<Way> {
+        let bytes = self.operands.bytes;
+        let alike = |axis: &Axis| axis.strides[OTHER] == axis.strides[SRC];
+        let serves = matches!(self.operands.other, Other::Numbers(_))
+            && bytes[SRC] == bytes[DST]
+            && matches!(bytes[SRC], 2 | 4 | 8)
+            && [self.first, self.second].iter().chain(&self.batch).all(alike)
+            && [SRC, OTHER].into_iter().all(|side| self.operands.aligned[side] >= VECTOR);
+        let tile = SpanTile::of(self.width);
+        let launch = || self.launch(&COMPUTE_SUM_ROWS, &self.params(), tile.block());
+        let shape = [tile.span_rows(bytes[SRC], bytes[DST]), tile.cols(self.width).into()];
+        Some(self.way(serves.then(launch).flatten()?, shape))
     }
 
     /// What all kernels are told.

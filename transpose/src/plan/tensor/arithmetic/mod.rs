@@ -6,7 +6,7 @@
 //! | `normalizing` | the plan that holds a table of channels |
 //! | `problem` | what a plan is made for |
 //! | `operands` | the move in canonical form: axes of up to three memories |
-//! | `matrices` | the planner of `compute_micro`, `compute_rows` and `compute_sums`, for matrices that are transposed |
+//! | `matrices` | the planner of `compute_micro`, `compute_rows`, `compute_sums` and `compute_sum_rows`, for matrices that are transposed |
 //! | `passes` | the order of a sum's operands, and sums in two passes |
 //! | `units` | the planner of `compute_units`, which serves every move |
 //! | `triples` | the planner of `compute_triples`, for three channels |
