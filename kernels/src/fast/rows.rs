@@ -49,7 +49,7 @@ pub trait OnTheWayIn<E> {
     /// What becomes of vectors; `from` is where each was loaded from, if it was.
     ///
     /// # Safety
-    /// The vectors were loaded from there.
+    /// The vectors were loaded from there, and what this has beside each of them can be loaded, too.
     unsafe fn vectors<const R: usize>(
         &self,
         vectors: [B16; R],
@@ -59,7 +59,7 @@ pub trait OnTheWayIn<E> {
     /// What becomes of an element loaded from `from`: at `at` in shared memory.
     ///
     /// # Safety
-    /// It was loaded from there, and its place is this thread's.
+    /// It was loaded from there, and what this has beside it can be loaded, too; its place is this thread's.
     unsafe fn keep(&self, element: E, from: u64, at: u32);
 }
 
