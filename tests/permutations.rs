@@ -299,10 +299,14 @@ fn tiles_that_overlap(device: &Device) {
     for slack in [0, 2, 4] {
         check_overlap::<u32>(device, &[301, 37], &[1, 0], slack);
         check_overlap::<u64>(device, &[301, 37], &[1, 0], slack);
+        // Rows that start anywhere too, of several vectors, the last of which reaches behind the source.
+        check_overlap::<u8>(device, &[901, 167], &[1, 0], slack + 1);
+        check_overlap::<u16>(device, &[601, 83], &[1, 0], slack + 1);
     }
     // What lies together has two axes.
     check_overlap::<u32>(device, &[203, 3, 2, 35], &[2, 3, 0, 1], 0);
     check_overlap::<u64>(device, &[203, 3, 2, 21], &[2, 3, 0, 1], 0);
+    check_overlap::<u8>(device, &[303, 3, 2, 67], &[2, 3, 0, 1], 0);
 }
 
 /// Narrow words that lie together in the destination for more than a table has entries: they are stored in pieces, of which the last is shorter, of

@@ -3,6 +3,7 @@
 //! LLVM's intrinsics by their names, which keep them convergent as `asm!` would not; the `cuda_std` on crates.io
 //! has neither votes nor shuffles.
 
+use crate::element::B16;
 use cuda_std::gpu_only;
 
 #[cfg(target_arch = "nvptx64")]
@@ -72,4 +73,15 @@ pub unsafe fn broadcast(value: u32) -> u32 {
 pub unsafe fn next_lanes(value: u32) -> u32 {
     // SAFETY: the caller's obligation.
     unsafe { shfl_sync_down(u32::MAX, value, 1, LAST) }
+}
+
+/// The vector that the next lane holds; the last lane's own.
+///
+/// # Safety
+/// All 32 lanes of the warp call it together.
+#[inline(always)]
+pub unsafe fn next_lanes_vector(vector: B16) -> B16 {
+    // SAFETY: the caller's obligation.
+    let next = |part: u32| unsafe { next_lanes(part) };
+    B16(next(vector.0), next(vector.1), next(vector.2), next(vector.3))
 }

@@ -321,7 +321,7 @@ macro_rules! compute_tiles {
                 let other = for_sizes!($bytes, params, first_other(dst as u64, &params, held));
                 let Held { tile, offsets, place } = held;
                 let source = Source::<$element>::new(src, place, &params.tiles);
-                load::<_, ROWS, BLOCKS>(source, &params.tiles, AsTheyAre, offsets, tile, place);
+                load::<_, ROWS, BLOCKS, true>(source, &params.tiles, AsTheyAre, offsets, tile, place);
                 thread::sync_threads();
                 for_sizes!($bytes, params, store(dst as u64, &params, held, other))
             }

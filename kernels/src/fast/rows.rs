@@ -28,21 +28,10 @@ use crate::matrices::Matrices;
 use crate::micro_block::MicroBlock;
 use crate::opaque::opaque_u64;
 use crate::slide::slide;
-use crate::warp;
+use crate::warp::next_lanes_vector;
 use cuda_std::thread;
 use kernel_abi::fast::RowsTile;
 use kernel_abi::Width;
-
-/// The vector that the next lane holds; the last lane's own.
-///
-/// # Safety
-/// All lanes of the warp call this together.
-#[inline(always)]
-unsafe fn next_lanes(vector: B16) -> B16 {
-    // SAFETY: the caller's obligations.
-    let next = |part: u32| unsafe { warp::next_lanes(part) };
-    B16(next(vector.0), next(vector.1), next(vector.2), next(vector.3))
-}
 
 /// What becomes of loaded vectors before they change places.
 pub trait OnTheWayIn<E> {
@@ -231,7 +220,7 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
             for i in 0..R {
                 let past = (start as u32).wrapping_add(offset(half, i).wrapping_mul(stride as u32));
                 // SAFETY: the block's threads are whole warps, and all come here.
-                let next = unsafe { next_lanes(vectors[i]) };
+                let next = unsafe { next_lanes_vector(vectors[i]) };
                 block[i] = slide::<E>(vectors[i], next, past % VECTOR);
             }
             if vector < ROW_VECTORS - 1 {

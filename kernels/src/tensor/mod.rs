@@ -5,6 +5,8 @@
 //! | `words` | any move: a word a thread at a time, in the destination's order |
 //! | `tiles` | moves whose fastest axis changes: through a transposed tile, as `micro` of `fast` does |
 //! | `tile_units` | stores tiles of narrow words that start on 4 bytes |
+//! | `tile_rows` | loads tiles of narrow words whose rows start anywhere |
+//! | `tile_columns` | stores tiles of narrow words whose columns start anywhere |
 //! | `boxes` | moves of elements of several words, and along short axes: gathered from a box in shared memory |
 //! | `pieces` | moves of narrow words that `boxes` would store in stretches of a few words, or in very long ones |
 //! | `vector` | vectors out of single words |
@@ -17,6 +19,8 @@ pub mod boxes;
 pub mod on_the_way;
 #[cfg(feature = "tensor")]
 pub mod pieces;
+pub mod tile_columns;
+pub mod tile_rows;
 pub mod tile_units;
 pub mod tiles;
 pub mod vector;

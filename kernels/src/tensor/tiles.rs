@@ -13,7 +13,7 @@
 //! # Rows that start anywhere
 //! Where rows do not all start on a vector, the words of a thread's vector are not neighbours but as far apart as a row has vectors:
 //! the threads of a warp then load neighbouring words. Where columns do not, each lane stores a word. Words of less than 4 bytes would be
-//! too many: a thread slides its vector out of two, and a lane stores 4 bytes.
+//! too many: a thread slides its vector out of two, and a lane stores a vector.
 //!
 //! # Whole sectors
 //! Where columns do not all start on a sector, the border between two tiles would lie inside one in most columns, and its two parts would be stored
@@ -24,17 +24,18 @@
 //! The tile's columns are a multiple of 128 bytes apart. Vector `k` of the columns that the `v`-th thread of a row has is kept at `k ^ v mod
 //! 8`: eight neighbouring threads store to eight different groups of banks, and who reads a column meets each of its vectors once.
 
-use super::axes::{divide, elsewhere, steps, unrolled};
+use super::axes::{divide, elsewhere, elsewhere_of_few, steps, unrolled};
 use super::on_the_way::{AsTheyAre, Flipped, OnTheWay};
 use super::tensor_entry;
+use super::tile_columns::store_columns;
+use super::tile_rows::load_slid;
 use super::tile_units::store_units;
 use super::vector::Word;
 use crate::element::{Element, B16};
 use crate::global::{fetch_ends, load_vector, store_vector};
 use crate::launch::{at_most_registers, never_more_registers};
 use crate::micro_block::MicroBlock;
-use crate::shared::load_u32;
-use crate::slide::{slide, slide_u32};
+use crate::slide::slide;
 use core::marker::PhantomData;
 use cuda_std::thread;
 use kernel_abi::fast::{SECTOR, VECTOR};
@@ -103,9 +104,18 @@ impl Place {
         place
     }
 
+    /// The rows that are kept of a column: of narrow words whole vectors, what is behind the last row being anything.
+    #[inline(always)]
+    pub fn kept_rows<E>(&self) -> u32 {
+        match size_of::<E>() {
+            1 | 2 => self.rows.next_multiple_of(per_vector::<E>()),
+            _ => self.rows,
+        }
+    }
+
     /// The rows that the tile stores of a column whose first one goes to `to`, and behind the last of them.
     #[inline(always)]
-    fn stored<E>(&self, to: *mut E, params: &Tiles) -> (u32, u32) {
+    pub fn stored<E>(&self, to: *mut E, params: &Tiles) -> (u32, u32) {
         if params.early == 0 {
             return (0, self.rows);
         }
@@ -133,6 +143,12 @@ impl<E> Tile<E> {
     #[inline(always)]
     pub fn new(base: u32, params: &Tiles) -> Self {
         Tile { base, pitch: params.pitch as u32, element: PhantomData }
+    }
+
+    /// Bytes from one column to the next.
+    #[inline(always)]
+    pub fn pitch(&self) -> u32 {
+        self.pitch
     }
 
     /// Where word `row` of column `col` is kept, which thread `vector` of each row has loaded.
@@ -170,11 +186,12 @@ impl Offsets {
         let cols = params.cols.tile as u32;
         let mut index = thread::thread_idx_x();
         while index < rows + cols {
-            let words = if index < rows {
-                elsewhere(&params.rows, index)
-            } else {
-                elsewhere(&params.cols, index - rows)
+            let of = |run: &Run, index: u32| match size_of::<E>() {
+                1 | 2 => elsewhere_of_few(run, index),
+                _ => elsewhere(run, index),
             };
+            let words =
+                if index < rows { of(&params.rows, index) } else { of(&params.cols, index - rows) };
             // SAFETY: an entry of the tables, which no other thread has.
             unsafe {
                 words.wrapping_mul(size_of::<E>() as u64).store_shared(base + index * Self::BYTES);
@@ -206,11 +223,10 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
     params: &Tiles,
     on_the_way: impl OnTheWay<E>,
 ) {
-    // Left to itself the assembler stops at 48 for vectors, and spills; and takes 54 and more for words of 4 and 8 bytes, which need no more than 40.
+    // Left to itself the assembler stops at 48 for vectors, and spills; and takes 54 and more for other words, which need no more than 40.
     match size_of::<E>() {
         16 => never_more_registers::<56>(),
-        4 | 8 => at_most_registers::<40>(),
-        _ => {}
+        _ => at_most_registers::<40>(),
     }
     let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
     // SAFETY: the caller's obligations, and the barriers between what is stored to shared memory and what is loaded from there.
@@ -225,12 +241,14 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
         if params.fetch != 0 {
             fetch_columns(dst, params, offsets, place);
         }
-        load::<E, R, BLOCKS>(source, params, on_the_way, offsets, tile, place);
+        load::<E, R, BLOCKS, false>(source, params, on_the_way, offsets, tile, place);
         thread::sync_threads();
         if size_of::<E>() == VECTOR as usize || params.lanes == 0 {
             store_vectors(dst, params, offsets, tile, place);
         } else if size_of::<E>() < 4 && params.units != 0 {
             store_units(dst, params, offsets, tile, place);
+        } else if size_of::<E>() < 4 {
+            store_columns(dst, params, offsets, tile, place);
         } else {
             store_words(dst, params, offsets, tile, place);
         }
@@ -259,20 +277,32 @@ impl<E> Source<E> {
         }
     }
 
+    /// Where the word of a column is of a row that starts so many bytes from where the tile does.
+    #[inline(always)]
+    pub fn address(&self, row: u64, col: u32) -> u64 {
+        self.tile.wrapping_byte_add(row as usize).wrapping_add(col as usize) as u64
+    }
+
     /// Whether the `bytes` bytes at `address` lie between the lowest word and the highest.
     #[inline(always)]
-    fn holds(&self, address: u64, bytes: u32) -> bool {
+    pub fn holds(&self, address: u64, bytes: u32) -> bool {
         let past = address.wrapping_sub(self.first);
         past < self.reach && past + bytes as u64 <= self.reach
     }
 }
 
-/// Loads a tile and transposes it into shared memory.
+/// Loads a tile and transposes it into shared memory. Rows of narrow words that start anywhere each thread slides out of two vectors that it loads `ALONE`, which
+/// takes fewer registers, or out of one and the next lane's; and keeps of columns what [`Place::kept_rows`] says.
 ///
 /// # Safety
 /// Those of [`move_tile`]; a barrier separates this from what filled the tables.
 #[inline(always)]
-pub unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>(
+pub unsafe fn load<
+    E: MicroBlock<R> + Word,
+    const R: usize,
+    const BLOCKS: usize,
+    const ALONE: bool,
+>(
     source: Source<E>,
     params: &Tiles,
     on_the_way: impl OnTheWay<E>,
@@ -282,6 +312,10 @@ pub unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>
 ) {
     let loading = params.loading as u32;
     let (by_words, slid) = (loading == Loading::Words as u32, loading == Loading::Slid as u32);
+    if !ALONE && size_of::<E>() < 4 && slid {
+        // SAFETY: the caller's obligations; threads have a micro-block of narrow words, and all of the block come here.
+        return unsafe { load_slid(source, params, on_the_way, offsets, tile, place) };
+    }
     // The first word of a thread's vector of a row, and how far the next is from it.
     let spread = |vector: u32| {
         if by_words {
@@ -313,7 +347,7 @@ pub unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>
                     load_vector(from as u64)
                 } else if !by_words && past == 0 && source.holds(aligned, VECTOR) {
                     load_vector(aligned)
-                } else if size_of::<E>() < 4 && slid && source.holds(aligned, 2 * VECTOR) {
+                } else if ALONE && size_of::<E>() < 4 && slid && source.holds(aligned, 2 * VECTOR) {
                     slide::<E>(load_vector(aligned), load_vector(aligned + VECTOR as u64), past)
                 } else {
                     E::vector(|j| {
@@ -327,10 +361,11 @@ pub unsafe fn load<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize>
             };
         }
     } }
+    let kept_rows = if ALONE { place.rows } else { place.kept_rows::<E>() };
     for k in 0..BLOCKS {
         let (row, vector) = place_of(k);
         let (first, step) = spread(vector);
-        if row < place.rows {
+        if row < kept_rows {
             let at = tile.address(row, first, vector);
             // SAFETY: no two threads have a micro-block in common, and the tile has its columns.
             unsafe {
@@ -407,7 +442,7 @@ unsafe fn store_vectors<E: Element>(
     }
 }
 
-/// Stores a transposed tile word by word: words of less than 4 bytes as many at a time as are 4 bytes of the destination.
+/// Stores a transposed tile word by word.
 ///
 /// # Safety
 /// As [`store_vectors`].
@@ -426,62 +461,15 @@ unsafe fn store_words<E: Element>(
         unsafe {
             let to = dst.wrapping_byte_add(Offsets::of(offsets.cols, col) as usize);
             let vector = loader::<E>(params, col);
-            if size_of::<E>() < 4 {
-                store_column_of_narrow(to, tile, col, vector, place.rows, [lane, 1 << lanes]);
-            } else {
-                let (first, end) = place.stored(to, params);
-                let mut row = first + lane;
-                while row < end {
-                    let word = E::load_shared(tile.address(row, col, vector));
-                    word.store(to.wrapping_add(row as usize));
-                    row += 1 << lanes;
-                }
+            let (first, end) = place.stored(to, params);
+            let mut row = first + lane;
+            while row < end {
+                let word = E::load_shared(tile.address(row, col, vector));
+                word.store(to.wrapping_add(row as usize));
+                row += 1 << lanes;
             }
         }
         col += thread::block_dim_x() >> lanes;
-    }
-}
-
-/// Stores the first `rows` words of a column to `to`, of which each `step`-th 4 bytes, from the `lane`-th on, are this thread's.
-///
-/// # Safety
-/// As [`store_vectors`]; the column is one of the tile's, which thread `vector` of each row has loaded.
-#[inline(always)]
-unsafe fn store_column_of_narrow<E: Element>(
-    to: *mut E,
-    tile: Tile<E>,
-    col: u32,
-    vector: u32,
-    rows: u32,
-    [lane, step]: [u32; 2],
-) {
-    let size = size_of::<E>() as u32;
-    let word = |byte: u32| tile.address(byte / size, col, vector);
-    // The 4 bytes of the destination that the column starts in may have begun before it.
-    let before = to as u64 as u32 % 4;
-    let end = before + rows * size;
-    let mut unit = lane * 4;
-    while unit < end {
-        // SAFETY: the caller's obligations.
-        unsafe {
-            if unit >= before && unit + 4 <= end {
-                let byte = unit - before;
-                let low = load_u32(word(byte - byte % 4));
-                // Bytes that are needed only where there are such.
-                let high =
-                    if byte.is_multiple_of(4) { low } else { load_u32(word(byte - byte % 4 + 4)) };
-                let at = to.wrapping_byte_add(byte as usize) as *mut u32;
-                at.write(slide_u32(low, high, byte));
-            } else {
-                let mut byte = unit.max(before);
-                while byte < end.min(unit + 4) {
-                    let at = to.wrapping_byte_add((byte - before) as usize);
-                    E::load_shared(word(byte - before)).store(at);
-                    byte += size;
-                }
-            }
-        }
-        unit += step * 4;
     }
 }
 

@@ -5,6 +5,7 @@ use super::tables::Tables;
 use crate::element::Element;
 use crate::global::fetch_ends;
 use crate::shared::{load_u16, load_u32, load_u8, permute};
+use crate::slide::slide_u32;
 use crate::tensor::axes::{divide, steps};
 use cuda_std::thread;
 use kernel_abi::fast::SECTOR;
@@ -178,7 +179,8 @@ unsafe fn store_runs<E: Element, const WORDS: u32>(
     }
 }
 
-/// The `WORDS` times 4 bytes from `at` on of a stretch that starts there in shared memory: what is left of a run, and the start of the next.
+/// The `WORDS` times 4 bytes from `at` on of a stretch that starts there in shared memory: what is left of a run, and the start of the next. All lanes do
+/// alike, for in nearly each warp there is one that needs both.
 ///
 /// # Safety
 /// A barrier separates this from what filled the tables and the image; the bytes are inside the stretch, and no more than a run.
@@ -186,40 +188,48 @@ unsafe fn store_runs<E: Element, const WORDS: u32>(
 unsafe fn unit_of_runs<const WORDS: u32>(run: u64, places: u32, at: u32, start: u32) -> u64 {
     let (number, past) = divide(at, run);
     let left = run as u32 - past;
-    let entry = places + number * 2;
     let unit = WORDS * 4;
-    // SAFETY: the caller's obligations; a unit that a run leaves bytes of has them of the next.
+    let entry = places + number * 2;
+    // The first run again if it has all bytes.
+    let next = if left < unit { entry + 2 } else { entry };
+    // SAFETY: the caller's obligations; a unit that a run leaves bytes of has them of the next, whose first byte then is the unit's byte `left`.
     unsafe {
-        let first = load_bytes::<WORDS>(start + load_u16(entry) + past, left.min(unit));
-        if left >= unit {
-            return first;
-        }
-        let second = load_bytes::<WORDS>(start + load_u16(entry + 2), unit - left);
+        let first = start + load_u16(entry) + past;
+        let second = start + load_u16(next);
+        let last = first + left.min(unit) - 1;
+        let (first_low, first_high) = load_bytes::<WORDS>(first, first, last);
+        let begin = second.wrapping_sub(left);
+        let (second_low, second_high) = load_bytes::<WORDS>(begin, second, second + unit - 1);
+        // Of each byte of the unit which of two words it is of: the second ones' from byte `left` on.
+        let of_second = if left < unit { 0x4444_4444 << (left * 4) } else { 0 };
+        let from = 0x3210_3210 + of_second;
+        let low = permute(first_low, second_low, from);
         if WORDS == 1 {
-            ((second as u32) << (left * 8) | first as u32 & ((1 << (left * 8)) - 1)) as u64
-        } else {
-            second << (left * 8) | first & ((1 << (left * 8)) - 1)
+            return low as u64;
         }
+        low as u64 | (permute(first_high, second_high, from >> 16) as u64) << 32
     }
 }
 
-/// The first `count` of `WORDS` times 4 bytes of shared memory, which may start anywhere; the others may be anything.
+/// The `WORDS` times 4 bytes from an address of shared memory on, of which those from `first` to `last` are needed: the others may be anything.
 ///
 /// # Safety
-/// A barrier separates this from what stored the bytes; `count` is at least 1, and no more than that.
+/// A barrier separates this from what stored those bytes.
 #[inline(always)]
-unsafe fn load_bytes<const WORDS: u32>(address: u32, count: u32) -> u64 {
-    let (first, last) = (address & !3, (address + count - 1) & !3);
-    let shifted = 0x3210 + (address & 3) * 0x1111;
-    // SAFETY: words that have bytes of these.
-    unsafe {
-        let (low, high) = (load_u32(first), load_u32(last));
-        if WORDS == 1 {
-            return permute(low, high, shifted) as u64;
-        }
-        let middle = load_u32((first + 4).min(last));
-        permute(low, middle, shifted) as u64 | (permute(middle, high, shifted) as u64) << 32
+unsafe fn load_bytes<const WORDS: u32>(address: u32, first: u32, last: u32) -> (u32, u32) {
+    let (first, last) = (first & !3, last & !3);
+    // Words that have none of the bytes are not loaded.
+    let word = |number: u32| {
+        let at = (address & !3).wrapping_add(number * 4) as i32;
+        // SAFETY: a word that has one.
+        unsafe { load_u32(at.max(first as i32).min(last as i32) as u32) }
+    };
+    let (low, middle) = (word(0), word(1));
+    let slide = |low, high| slide_u32(low, high, address);
+    if WORDS == 1 {
+        return (slide(low, middle), 0);
     }
+    (slide(low, middle), slide(middle, word(2)))
 }
 
 /// Stores whole units. A thread has the same units of some stretches, and looks up once where their words are for all stretches that start
@@ -328,7 +338,7 @@ unsafe fn store_each<E: Element>(
     }
 }
 
-/// Stores what stretches have before their first whole unit and behind their last, word by word: a thread one end of a stretch.
+/// Stores what stretches have before their first whole unit and behind their last: a lane a word, so that those of a sector are stored together.
 ///
 /// # Safety
 /// Those of [`store_units`]; words are smaller than units.
@@ -341,13 +351,20 @@ unsafe fn store_ends<E: Element>(
     stretch: impl Fn(u32) -> (u32, *mut E),
 ) {
     let size = size_of::<E>() as u32;
-    let mut number = thread::thread_idx_x();
-    while number < 2 * targets {
-        let (start, to) = stretch(number / 2);
+    // Lanes for either end: words of a unit.
+    let lanes = unit / size;
+    let lane = thread::thread_idx_x() & (2 * lanes - 1);
+    let mut target = thread::thread_idx_x() / (2 * lanes);
+    while target < targets {
+        let (start, to) = stretch(target);
         let ahead = ((to as u64 as u32).wrapping_neg() % unit).min(bytes);
         let behind = ahead + (bytes - ahead) / unit * unit;
-        let (mut at, end) = if number.is_multiple_of(2) { (0, ahead) } else { (behind, bytes) };
-        while at < end {
+        let (at, end) = if lane < lanes {
+            (lane * size, ahead)
+        } else {
+            (behind + (lane - lanes) * size, bytes)
+        };
+        if at < end {
             let (entry, past) =
                 if params.run == 0 { (at / size, 0) } else { divide(at, params.run) };
             // SAFETY: an entry of the table, a word of the image, and of the destination, which no other thread has.
@@ -355,9 +372,8 @@ unsafe fn store_ends<E: Element>(
                 let place = load_u16(tables.places + entry * 2) + past;
                 E::load_shared(start + place).store(to.wrapping_byte_add(at as usize));
             }
-            at += size;
         }
-        number += BOX_THREADS;
+        target += BOX_THREADS / (2 * lanes);
     }
 }
 

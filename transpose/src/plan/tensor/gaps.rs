@@ -24,6 +24,8 @@ pub(super) struct Gaps {
     pub has_short_rows: bool,
     /// Whether memory moves little else than such sectors: then few are to be on their way at a time (decision 062).
     pub are_all: bool,
+    /// To what degree, from 0 to 1, short rows of narrow words are so far apart that smaller boxes are faster.
+    pub far_rows: f64,
 }
 
 /// Bytes of a row below which gaps are most of what it costs.
@@ -38,6 +40,9 @@ const ALONE: Range<usize> = 96..SHORT;
 
 /// Bytes of rows of words of 8 bytes and more below which, with gaps of at least so many bytes, memory moves little else than sectors in part.
 const FAR_APART: usize = 128;
+/// How many times as far apart as they are long rows of narrow words are from where on larger boxes are slower, and from where on no more so.
+/// (By 35 random moves, boxes of 2 to 32 KiB side by side, on an H200.)
+const FAR: Range<f64> = 1.4..2.4;
 
 impl Gaps {
     /// How a kernel that stores stretches of so many words is to fetch the sectors where they start and end: not if most of those are the next
@@ -56,16 +61,21 @@ impl Gaps {
         let in_part = if pitch == usize::MAX { 0.0 } else { sectors_in_part(bytes, aligned) };
         // One sector may have the end of a row and the start of the next.
         let of_row = if pitch - bytes < SECTOR { in_part.min(1.0) } else { in_part };
-        let is_dense = 2 * bytes >= pitch || has_whole_sector(bytes, aligned);
+        // Narrow words are stored in several parts of a sector, and the cache would read the rest of it for each.
+        let is_near = if word < 4 { pitch <= 7 * bytes / 2 } else { pitch <= 2 * bytes };
+        let is_dense = is_near || has_whole_sector(bytes, aligned);
         let has_short_rows = in_part > 0.0 && bytes < SHORT;
         let fetch = in_part > 0.0 && is_dense;
         let are_far = bytes < FAR_APART && pitch - bytes >= FAR_APART;
         let are_all = fetch && word >= 8 && are_far;
+        let far = (pitch as f64 / bytes as f64 - FAR.start) / (FAR.end - FAR.start);
+        let is_far = word < 4 && has_short_rows;
         let are_alone = are_all || word >= 4 && ALONE.contains(&bytes) && pitch / 3 <= bytes;
         let fetching = if are_alone { Fetching::Sectors } else { Fetching::Lines };
         Gaps {
             sectors: canonical.words() as f64 / together as f64 * of_row,
             has_short_rows,
+            far_rows: if is_far { far.clamp(0.0, 1.0) } else { 0.0 },
             together,
             fetching,
             fetch,

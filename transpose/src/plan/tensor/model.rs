@@ -66,6 +66,8 @@ pub(super) struct BoxTally {
     pub has_short_rows: bool,
     /// Whether memory moves little else than those sectors.
     pub gaps_are_all: bool,
+    /// To what degree, from 0 to 1, these are narrow words and far apart.
+    pub far_rows: f64,
 }
 
 /// What moving word by word takes.
@@ -96,6 +98,8 @@ struct Weights {
     wide_by_vectors: [f64; 3],
     /// What narrow words take of that. (By four of the permutations of the literature, which boxes would take else.)
     narrow_by_vectors: [f64; 5],
+    /// What narrow words take of what follows since their rows are slid between lanes, and their columns stored by vectors. (By 90 tiles of random moves.)
+    narrow_slid: [f64; 5],
     /// Of a byte of a sector, where tiles move it.
     moved: [f64; 5],
     /// Of a warp of `tiles`.
@@ -224,6 +228,7 @@ const WEIGHTS: Weights = Weights {
     },
     wide_by_vectors: [0.92, 20.0, 942.0],
     narrow_by_vectors: [0.85, 0.9, 1.0, 1.0, 1.0],
+    narrow_slid: [0.80, 0.73, 1.0, 1.0, 1.0],
     moved: [0.56, 0.60, 0.95, 0.98, 0.95],
     warp: [1800.0, 1550.0, 200.0, 120.0, 110.0],
     row: [5.7, 5.0, 3.0, 1.0, 5.0],
@@ -312,7 +317,7 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
         let cost = moved * byte + (rows + cols) * line + blocks * tile;
         return cost * w.narrow_by_vectors[k];
     }
-    moved * w.moved[k]
+    let cost = moved * w.moved[k]
         + warps * w.warp[k]
         + rows * w.row[k]
         + cols * w.col[k]
@@ -320,7 +325,8 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
         + asked_again * w.asked_again[k]
         + stored * w.stored[k]
         + stored_cols * w.stored_col[k]
-        + in_units * w.in_units[k]
+        + in_units * w.in_units[k];
+    cost * w.narrow_slid[k]
 }
 
 /// What a tile of a warp costs at least, beside what it moves.
@@ -336,8 +342,11 @@ fn by_vectors(word: Width) -> [f64; 3] {
 /// Bytes of shared memory above which blocks of boxes are slower.
 const CROWDED: f64 = (16 << 10) as f64;
 
-/// The same where short rows have gaps behind them, of words of 4 bytes and more.
+/// The same where short rows have gaps behind them, of words of 4 bytes and more, and of narrow ones far apart.
 const CROWDED_GAPS: f64 = (8 << 10) as f64;
+
+/// What a byte of a sector costs boxes of narrow words more for each 8 KiB of shared memory above the first, where short rows are far apart.
+const FAR_ROWS: f64 = 0.33;
 
 /// What boxes cost at least for each byte of a sector: they were never seen to be much faster.
 const BEST: f64 = 1.08;
@@ -358,10 +367,12 @@ pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces: bool) -> 
         entries,
         has_short_rows,
         gaps_are_all,
+        far_rows,
     } = tally;
     let above = |most: f64| (shared / most - 1.0).max(0.0);
     let most = if word.bytes() < 4 { CROWDED } else { CROWDED_GAPS };
     let gaps = if *has_short_rows { above(most) * w.box_gaps[k] } else { 0.0 };
+    let gaps = gaps + far_rows * above(CROWDED_GAPS) * FAR_ROWS;
     let of_box = w.box_[k]
         + loaded * w.load[k]
         + gathered * w.gather[k]

@@ -56,10 +56,10 @@ struct Early {
 }
 
 impl Early {
-    /// A sector's: one more than may lie in it before another word, so that tiles have whole groups of rows. None of words of less than 4 bytes, as a lane
-    /// stores several, nor where columns start on vectors, which are stored as such.
+    /// A sector's: one more than may lie in it before another word, so that tiles have whole groups of rows. None where columns start on vectors, which are
+    /// stored as such.
     fn least(word: usize, aligned: usize, overlap: Overlap) -> usize {
-        let serves = overlap == Overlap::Wanted && word >= 4 && aligned < VECTOR;
+        let serves = overlap == Overlap::Wanted && aligned < VECTOR;
         if serves { SECTOR / word } else { 0 }
     }
 
@@ -69,10 +69,15 @@ impl Early {
         const ROW: usize = 3 * SECTOR;
         /// How many times as many rows there are at least as early ones.
         const RARE: usize = 7;
+        /// The same of narrow words.
+        const NARROW_ROW: usize = 2 * SECTOR;
+        const NARROW_RARE: usize = 4;
+        let (row, rare) = if word < 4 { (NARROW_ROW, NARROW_RARE) } else { (ROW, RARE) };
         let cut = &rows.cut;
         let indices = least.div_ceil(cut.words / cut.indices);
-        let serves = cut.tiles > 1 && rows.aligned < VECTOR && cols.cut.words * word >= ROW;
-        if least == 0 || !serves || indices * RARE > cut.indices {
+        let are_parts = cut.tiles > 1 && rows.aligned < VECTOR && !is_in_units(word, rows);
+        let serves = are_parts && cols.cut.words * word >= row;
+        if least == 0 || !serves || indices * rare > cut.indices {
             return Early::default();
         }
         Early { rows: indices * (cut.words / cut.indices), indices }
@@ -95,7 +100,7 @@ pub(super) fn best(
     let early = Early::least(word, starts_on(to.address, steps, word, SECTOR), overlap);
     // With early rows, tiles have about as many as are tried.
     let [cols, rows] = [(from, 0), (to, early)].map(|(side, early)| {
-        side.placed_cuts(canonical, &TRIED.map(|words| words - early), MOST_RUN_AXES)
+        side.placed_cuts(canonical, &TRIED.map(|words| words.saturating_sub(early)), MOST_RUN_AXES)
     });
     let gaps = cost_of_gaps(canonical, true);
     let (width, words) = (canonical.word, canonical.words() as f64);
@@ -263,6 +268,10 @@ impl Least {
     }
 }
 
+/// Threads beyond which a multiprocessor has registers for two tiles of narrow words that start anywhere and no third one, and what those cost.
+const NARROW_THREADS: usize = 416;
+const OF_LARGE: f64 = 1.12;
+
 /// What a row costs that another tile loads as well, of what it costs otherwise.
 const LOADED_AGAIN: f64 = 0.3;
 
@@ -320,9 +329,12 @@ fn choice<'a>(
             false => [singly(rows, words), singly(rows, all_cols)],
         },
         in_units: if in_units { words } else { 0.0 },
-        joints: joints(canonical, rows, cols, all_cols),
+        joints: if early.rows > 0 { 0.0 } else { joints(canonical, rows, cols, all_cols) },
     };
-    let cost = (gaps + cost_of_tiles(canonical.word, &tally)) * idle(blocks, facts);
+    let are_large =
+        word < 4 && tally.loaded + tally.stored[0] > 0.0 && size.threads > NARROW_THREADS;
+    let large = if are_large { OF_LARGE } else { 1.0 };
+    let cost = (gaps + cost_of_tiles(canonical.word, &tally) * large) * idle(blocks, facts);
     Some(Choice { rows, cols, early, cost })
 }
 
@@ -356,7 +368,13 @@ impl Size {
         let tile_rows = rows.words + early.rows;
         let (vector, block_rows) =
             (TileShape::vector(canonical.word) as usize, shape.block_rows as usize);
-        let groups = tile_rows.div_ceil(block_rows);
+        // Of narrow words whole vectors of a column are kept.
+        let kept = if canonical.word_bytes() < UNIT {
+            tile_rows.next_multiple_of(vector)
+        } else {
+            tile_rows
+        };
+        let groups = kept.div_ceil(block_rows);
         let row_vectors = cols.words.div_ceil(vector);
         let col_bytes = (groups * block_rows).max(vector) * canonical.word_bytes();
         let pitch = col_bytes.next_multiple_of(128);
@@ -551,16 +569,19 @@ fn joints(canonical: &Canonical, rows: &Placed, cols: &Placed, count: f64) -> f6
     count * (1.0 - ends as f64 / SECTOR as f64)
 }
 
-/// How many lanes store a column of so many words, as a power of two: as many as leave few idle. A lane stores 4 bytes at least, and columns may start
-/// within 4 bytes. Words of 4 bytes and more that lanes store together are in nearly a sector more than they have bytes for, as columns start anywhere:
-/// with 8 lanes that is twice as much to store.
+/// How many lanes store a column of so many words, as a power of two. Of narrow words a lane stores vectors, from a sector's start on, and finding a column
+/// takes about as long as storing one. Of others as many as leave few idle: those that lanes store together are in nearly a sector more than they have bytes
+/// for, as columns start anywhere, which with 8 lanes is twice as much to store.
 fn lanes(words: usize, word_bytes: usize) -> u64 {
-    let pieces = if word_bytes < 4 { (words * word_bytes).div_ceil(4) + 1 } else { words };
-    // In quarters of a lane's store.
-    let of_sector = if word_bytes < 4 { 0 } else { 7 };
     let cost = |lanes: u32| {
-        let together = pieces.div_ceil(1 << lanes);
-        4 * (together << lanes) + of_sector * together
+        if word_bytes < 4 {
+            let vectors = (words * word_bytes + SECTOR).div_ceil(VECTOR);
+            return (1 + vectors.div_ceil(1 << lanes)) << lanes;
+        }
+        // In quarters of a lane's store.
+        const OF_SECTOR: usize = 7;
+        let together = words.div_ceil(1 << lanes);
+        4 * (together << lanes) + OF_SECTOR * together
     };
     // Of equals the first is taken, which has the most lanes.
     [5, 4, 3].into_iter().min_by_key(|&lanes| cost(lanes)).map_or(5, u64::from)
@@ -573,8 +594,7 @@ mod tests {
     #[test]
     fn lanes_are_neither_idle_nor_in_many_sectors() {
         assert_eq!([504, 512, 36, 48].map(|words| lanes(words, 4)), [5, 5, 3, 4]);
-        // Of narrow words, only idle lanes count.
-        assert_eq!([126, 127].map(|words| lanes(words, 2)), [5, 3]);
+        assert_eq!([32, 96, 512].map(|words| lanes(words, 2)), [3, 3, 3]);
     }
 }
 

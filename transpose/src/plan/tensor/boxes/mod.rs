@@ -39,7 +39,8 @@ pub(super) fn best(
     /// Boxes that are looked at for each cut of the destination's side, the largest that fit first; and where short rows have gaps behind them.
     const LARGEST: [usize; 2] = [2, 4];
     let gaps = Gaps::of(canonical);
-    let largest = LARGEST[usize::from(canonical.word_bytes() >= 4 && gaps.has_short_rows)];
+    let are_small = gaps.far_rows > 0.0 || canonical.word_bytes() >= 4 && gaps.has_short_rows;
+    let largest = LARGEST[usize::from(are_small)];
     let tried = TRIED.map(|bytes| bytes / canonical.word_bytes());
     let [from, to] = &canonical.sides;
     let cuttings = |side: &Side, gaps| {
@@ -238,6 +239,7 @@ fn tally(
         entries: entries / turns(boxes, shared, facts) as f64,
         has_short_rows: gaps.has_short_rows,
         gaps_are_all: gaps.are_all,
+        far_rows: gaps.far_rows,
     }
 }
 
