@@ -291,8 +291,8 @@ impl<E> Source<E> {
     }
 }
 
-/// Loads a tile and transposes it into shared memory. Rows of narrow words that start anywhere each thread slides out of two vectors that it loads `ALONE`, which
-/// takes fewer registers, or out of one and the next lane's; and keeps of columns what [`Place::kept_rows`] says.
+/// Loads a tile and transposes it into shared memory. Rows of narrow words that start anywhere each thread slides out of two vectors that it loads `ALONE`, as it does
+/// with words of 2 bytes; those of 1 byte out of one and the next lane's. Unless alone, of columns there is what [`Place::kept_rows`] says.
 ///
 /// # Safety
 /// Those of [`move_tile`]; a barrier separates this from what filled the tables.
@@ -312,8 +312,9 @@ pub unsafe fn load<
 ) {
     let loading = params.loading as u32;
     let (by_words, slid) = (loading == Loading::Words as u32, loading == Loading::Slid as u32);
-    if !ALONE && size_of::<E>() < 4 && slid {
-        // SAFETY: the caller's obligations; threads have a micro-block of narrow words, and all of the block come here.
+    let alone = ALONE || size_of::<E>() > 1;
+    if !alone && slid {
+        // SAFETY: the caller's obligations; threads have a micro-block of bytes, and all of the block come here.
         return unsafe { load_slid(source, params, on_the_way, offsets, tile, place) };
     }
     // The first word of a thread's vector of a row, and how far the next is from it.
@@ -347,7 +348,7 @@ pub unsafe fn load<
                     load_vector(from as u64)
                 } else if !by_words && past == 0 && source.holds(aligned, VECTOR) {
                     load_vector(aligned)
-                } else if ALONE && size_of::<E>() < 4 && slid && source.holds(aligned, 2 * VECTOR) {
+                } else if alone && size_of::<E>() < 4 && slid && source.holds(aligned, 2 * VECTOR) {
                     slide::<E>(load_vector(aligned), load_vector(aligned + VECTOR as u64), past)
                 } else {
                     E::vector(|j| {

@@ -272,6 +272,9 @@ impl Least {
 const NARROW_THREADS: usize = 416;
 const OF_LARGE: f64 = 1.12;
 
+/// What tiles of bytes cost of which half of the lanes, or all, have no next lane in their row: they load one vector after the other.
+const OF_FEW: f64 = 1.25;
+
 /// What a row costs that another tile loads as well, of what it costs otherwise.
 const LOADED_AGAIN: f64 = 0.3;
 
@@ -331,10 +334,10 @@ fn choice<'a>(
         in_units: if in_units { words } else { 0.0 },
         joints: if early.rows > 0 { 0.0 } else { joints(canonical, rows, cols, all_cols) },
     };
-    let are_large =
-        word < 4 && tally.loaded + tally.stored[0] > 0.0 && size.threads > NARROW_THREADS;
-    let large = if are_large { OF_LARGE } else { 1.0 };
-    let cost = (gaps + cost_of_tiles(canonical.word, &tally) * large) * idle(blocks, facts);
+    let are_slid = word < 4 && tally.loaded + tally.stored[0] > 0.0;
+    let large = if are_slid && size.threads > NARROW_THREADS { OF_LARGE } else { 1.0 };
+    let few = if are_slid && word == 1 && size.row_vectors <= 2 { OF_FEW } else { 1.0 };
+    let cost = (gaps + cost_of_tiles(canonical.word, &tally) * large * few) * idle(blocks, facts);
     Some(Choice { rows, cols, early, cost })
 }
 
