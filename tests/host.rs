@@ -20,6 +20,7 @@ on_both_devices! {
     progress_comes_to_its_end,
     a_watch_that_panics_stops_all_threads,
     memory_is_locked_for_a_call,
+    cores_beside_the_device,
     empty_arrays_and_elements,
     what_cannot_be_is_refused,
     in_place_by_every_algorithm,
@@ -99,8 +100,9 @@ fn any_strides(device: &Device) {
     let cases = ProptestConfig::with_cases(48);
     let arrays =
         (proptest::collection::vec(axis, 1..5), any::<u64>(), any::<[bool; 2]>(), 0..4000usize);
-    proptest!(cases, |((axes, salt, pinned, memory) in arrays)| {
-        strides::<u16>(device, &axes, salt, pinned, 600 + memory);
+    proptest!(cases, |((axes, salt, pinned, memory) in arrays, beside in 0..4usize)| {
+        let options = options(600 + memory, 600 + memory, 3, 2).cpu_threads(beside);
+        strides::<u16>(device, &axes, salt, pinned, options);
     });
 }
 
@@ -109,7 +111,7 @@ fn strides<T: Element>(
     axes: &[(usize, usize, bool, bool)],
     salt: u64,
     pinned: [bool; 2],
-    memory: usize,
+    options: HostOptions,
 ) {
     let rank = axes.len();
     let shape: Vec<usize> = axes.iter().map(|axis| axis.0).collect();
@@ -142,7 +144,7 @@ fn strides<T: Element>(
     }
     let src_buffer = PinnedBuffer::from_slice(device, &host).unwrap();
     let mut dst_buffer = PinnedBuffer::from_slice(device, &result).unwrap();
-    let mut workspace = Workspace::new(device, options(memory, memory, 3, 2));
+    let mut workspace = Workspace::new(device, options);
     let from = match pinned[0] {
         true => HostView::pinned(&src_buffer, &src),
         false => HostView::new(&host, &src),
@@ -153,7 +155,7 @@ fn strides<T: Element>(
     };
     workspace.copy_into(from.unwrap(), to.unwrap()).unwrap();
     let result = if pinned[1] { dst_buffer.read().unwrap() } else { &result };
-    assert!(result == expected, "{src:?} to {dst:?}, {pinned:?}, {memory}");
+    assert!(result == expected, "{src:?} to {dst:?}, {pinned:?}, {options:?}");
     let mut by_cpu: Vec<T> = scrambled(dst_len, !salt);
     let to = HostViewMut::new(&mut by_cpu, &dst).unwrap();
     cpu::copy_into(HostView::new(&host, &src).unwrap(), to, 2).unwrap();
@@ -220,23 +222,27 @@ fn more_than_a_cache_holds(device: &Device) {
 fn progress_comes_to_its_end(device: &Device) {
     let host: Vec<u8> = scrambled(90 * 70, 5);
     let mut result = vec![0; host.len()];
-    let seen = Mutex::new(Vec::new());
-    let src = HostView::matrix(&host, 90, 70).unwrap().t();
-    let dst = HostViewMut::matrix(&mut result, 70, 90).unwrap();
-    let mut workspace = Workspace::new(device, options(5_000, 5_000, 3, 2));
-    workspace.copy_into_watched(src, dst, &|progress| seen.lock().unwrap().push(progress)).unwrap();
-    let seen = seen.into_inner().unwrap();
-    assert!(seen.len() > 2 && seen.is_sorted_by(|before, after| before.done < after.done));
-    assert_eq!(seen.last().map(|last| (last.done, last.total)), Some((6300, 6300)));
+    for beside in [0, 2] {
+        let seen = Mutex::new(Vec::new());
+        let src = HostView::matrix(&host, 90, 70).unwrap().t();
+        let dst = HostViewMut::matrix(&mut result, 70, 90).unwrap();
+        let mut workspace = Workspace::new(device, options(5_000, 5_000, 3, 2).cpu_threads(beside));
+        let watch = |progress| seen.lock().unwrap().push(progress);
+        workspace.copy_into_watched(src, dst, &watch).unwrap();
+        let seen = seen.into_inner().unwrap();
+        assert!(seen.len() > 2 && seen.is_sorted_by(|before, after| before.done < after.done));
+        assert_eq!(seen.last().map(|last| (last.done, last.total)), Some((6300, 6300)));
+    }
 }
 
 fn a_watch_that_panics_stops_all_threads(device: &Device) {
     let host: Vec<u8> = scrambled(90 * 70, 5);
-    for threads in [1, 2, 5] {
+    for (threads, beside) in [(1, 0), (2, 0), (5, 0), (1, 1), (2, 3)] {
         let mut result = vec![0; host.len()];
         let src = HostView::matrix(&host, 90, 70).unwrap().t();
         let dst = HostViewMut::matrix(&mut result, 70, 90).unwrap();
-        let mut workspace = Workspace::new(device, options(5_000, 5_000, 3, threads));
+        let options = options(5_000, 5_000, 3, threads).cpu_threads(beside);
+        let mut workspace = Workspace::new(device, options);
         let watch = |progress: Progress| assert!(progress.done < 2_000);
         let moved = std::panic::AssertUnwindSafe(|| {
             workspace.copy_into_watched(src, dst, &watch).map_err(drop)
@@ -270,6 +276,26 @@ fn memory_is_locked_for_a_call(device: &Device) {
     });
     assert!(results[..300 * 200] == transposed(300, 200, left));
     assert!(results[300 * 200..] == transposed(300, 200, right));
+}
+
+/// Cores take from the back what the device takes from the front: whoever comes first, one of them or many, with tiles of one piece and of
+/// several, and more threads than there is to do.
+fn cores_beside_the_device(device: &Device) {
+    for way in WAYS {
+        for threads in [1, 3, usize::MAX] {
+            let beside = |options: HostOptions| options.cpu_threads(threads);
+            by_way::<u32>(device, beside(HostOptions::default()), (67, 530), way);
+            by_way::<u32>(device, beside(options(20_000, 9_000, 3, 2)), (512, 256), way);
+            by_way::<[u8; 3]>(device, beside(options(4_000, 3_000, 2, 3)), (67, 530), way);
+            by_way::<u16>(device, beside(options(20_000, 9_000, 1, 1)), (1, 30_000), way);
+            let locked = options(300_000, 0, 0, 0).register(true);
+            by_way::<u64>(device, beside(locked), (900, 500), way);
+        }
+    }
+    // In place they have nothing to do.
+    let beside = options(9_000, 9_000, 2, 2).cpu_threads(3);
+    in_place::<u32>(device, beside, HostInPlace::Pairs, (130, 130));
+    in_place::<u32>(device, beside, HostInPlace::Panels, (90, 40));
 }
 
 fn empty_arrays_and_elements(device: &Device) {

@@ -53,6 +53,7 @@ fn host(shape: [u8; 2], numbers: [usize; 6], which: u8) -> Result<()> {
         .ring_memory(ring_memory)
         .streams(streams)
         .threads(threads)
+        .cpu_threads([0, 1, 3, threads][which / 32 % 4])
         .tile_bytes(tile_bytes)
         .lean(lean as i32)
         .register(which % 2 == 1)

@@ -7,6 +7,8 @@
 
 #[path = "../../../transpose/src/host/board.rs"]
 mod board;
+#[path = "../../../transpose/src/host/ends.rs"]
+mod ends;
 #[path = "../../simt/src/meeting.rs"]
 mod meeting;
 mod sync;

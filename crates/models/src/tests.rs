@@ -1,6 +1,7 @@
 //! The models, and what they find when a call is spoiled.
 
 use crate::board::{Job, Load, Steps, Turns, Way};
+use crate::ends::{Ends, Taken};
 use crate::meeting::{Cells, Order};
 use crate::sync::{AtomicU64, Fences, Place, put, spoil, take_seen};
 use crate::tickets::Tickets;
@@ -23,6 +24,7 @@ fn board(slots: usize, shared: [bool; 2], fails: &'static str) {
     struct Cargo(usize);
     struct Two {
         fails: &'static str,
+        left: Mutex<std::ops::Range<usize>>,
     }
     impl Load for Cargo {
         fn shares(&self, way: Way) -> usize {
@@ -35,16 +37,14 @@ fn board(slots: usize, shared: [bool; 2], fails: &'static str) {
     impl Steps for Two {
         type Cargo = Cargo;
         type Error = &'static str;
-        fn count(&self) -> usize {
-            2
-        }
-        fn step(&self, number: usize) -> Result<Cargo, &'static str> {
+        fn next(&self) -> Result<Option<Cargo>, &'static str> {
+            let Some(number) = self.left.lock().unwrap().next() else { return Ok(None) };
             let fails = self.fails == format!("step {number}");
-            if fails { Err(self.fails) } else { Ok(Cargo(number)) }
+            if fails { Err(self.fails) } else { Ok(Some(Cargo(number))) }
         }
     }
     // What was done, and the elements that landed: of the test, not of the model.
-    let turns = Arc::new(Turns::new(Two { fails }, slots, shared));
+    let turns = Arc::new(Turns::new(Two { fails, left: Mutex::new(0..2) }, slots, shared));
     let done = std::sync::Arc::new((Mutex::new(Vec::new()), Mutex::new(0)));
     let work = move |turns: &Turns<Two>, done: &(Mutex<Vec<String>>, Mutex<usize>)| {
         let perform = |_slot: usize, job: &Job<Cargo>| {
@@ -90,7 +90,65 @@ fn board(slots: usize, shared: [bool; 2], fails: &'static str) {
     assert_eq!(*done.1.lock().unwrap(), 21);
 }
 
+/// Three steps of two slices, each of two pieces for cores, taken from both ends: by the device, whose steps go through a slot, and by a core. Each is taken once, by one
+/// of them; if a step fails, nobody waits for ever.
+fn both_ends(fails: bool) {
+    #[derive(Clone)]
+    struct Cargo;
+    struct Front {
+        ends: Ends<usize>,
+        fails: bool,
+        taken: Mutex<Vec<usize>>,
+    }
+    impl Load for Cargo {
+        fn shares(&self, _: Way) -> usize {
+            1
+        }
+        fn elements(&self) -> usize {
+            1
+        }
+    }
+    impl Steps for Front {
+        type Cargo = Cargo;
+        type Error = ();
+        fn next(&self) -> Result<Option<Cargo>, ()> {
+            let Some(Taken { step, slices }) = self.ends.front() else { return Ok(None) };
+            self.taken.lock().unwrap().extend(slices.map(|slice| 2 * step + slice));
+            if self.fails { Err(()) } else { Ok(Some(Cargo)) }
+        }
+    }
+    let front = Front { ends: Ends::new(3, 2), fails, taken: Mutex::new(Vec::new()) };
+    let turns = Arc::new(Turns::new(front, 1, [false, false]));
+    let core = {
+        let turns = turns.clone();
+        thread::spawn(move || {
+            let Front { ends, taken, .. } = turns.steps();
+            ends.or_stop::<()>(|| {
+                let cut = |taken: Taken| Ok((2 * taken.step + taken.slices.start, 2));
+                while let Some((slice, piece)) = ends.back(cut)? {
+                    if piece == 0 {
+                        taken.lock().unwrap().push(slice);
+                    }
+                }
+                Ok(())
+            })
+        })
+    };
+    let Front { ends, taken, .. } = turns.steps();
+    let by_device = ends.or_stop(|| turns.work(|_, _| Ok(()), |_| ()));
+    core.join().unwrap().unwrap();
+    assert!(ends.front().is_none(), "nothing is left for anybody");
+    let mut taken = taken.lock().unwrap().clone();
+    taken.sort_unstable();
+    match by_device {
+        Ok(()) => assert_eq!(taken, [0, 1, 2, 3, 4, 5]),
+        Err(()) => assert!(fails && taken.is_sorted_by(|one, next| one < next), "{taken:?}"),
+    }
+}
+
 fn boards() {
+    explore(2, || both_ends(false));
+    explore(2, || both_ends(true));
     explore(2, || board(1, [true, true], ""));
     explore(2, || board(2, [true, true], ""));
     explore(2, || board(1, [false, false], ""));

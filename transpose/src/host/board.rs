@@ -20,11 +20,8 @@ pub(super) trait Steps {
     /// Why there is none.
     type Error;
 
-    /// How many steps there are.
-    fn count(&self) -> usize;
-
-    /// The step of a number, each of which is asked for once.
-    fn step(&self, number: usize) -> Result<Self::Cargo, Self::Error>;
+    /// The next step; once there is none, there is none any more.
+    fn next(&self) -> Result<Option<Self::Cargo>, Self::Error>;
 }
 
 /// What a step moves.
@@ -46,8 +43,6 @@ pub(super) struct Turns<S: Steps> {
 
 /// Where all steps are.
 struct Board<C> {
-    /// The first step that nobody has taken.
-    next: usize,
     /// How many steps were queued.
     queued: usize,
     /// Whether there are shares on the way up and on the way down.
@@ -113,7 +108,7 @@ impl<S: Steps> Turns<S> {
     /// For steps that go through so many slots, with shares on the way up, and on the way down, or without.
     pub fn new(steps: S, slots: usize, shared: [bool; 2]) -> Self {
         let stages = (0..slots).map(|_| Stage::Idle).collect();
-        let board = Mutex::new(Board { next: 0, queued: 0, shared, stages, stop: false });
+        let board = Mutex::new(Board { queued: 0, shared, stages, stop: false });
         Turns { steps, board, news: Condvar::new() }
     }
 
@@ -161,6 +156,11 @@ impl<S: Steps> Turns<S> {
         }
     }
 
+    /// What there is to move.
+    pub fn steps(&self) -> &S {
+        &self.steps
+    }
+
     fn board(&self) -> MutexGuard<'_, Board<S::Cargo>> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -188,12 +188,9 @@ impl<C: Load + Clone> Board<C> {
         if let Some(found) = self.share(Way::Down).or_else(|| self.share(Way::Up)) {
             return Ok(found);
         }
-        let left = steps.count() - self.next;
-        if left > 0
-            && let Some(slot) = self.find(|stage| matches!(stage, Stage::Idle))
+        if let Some(slot) = self.find(|stage| matches!(stage, Stage::Idle))
+            && let Some(cargo) = steps.next()?
         {
-            let cargo = steps.step(self.next)?;
-            self.next += 1;
             if self.shared[Way::Up as usize] {
                 self.stages[slot] = Stage::Filling(cargo, Shared::default());
                 return Ok(self.share(Way::Up).unwrap_or(Found::Nothing));
@@ -209,7 +206,8 @@ impl<C: Load + Clone> Board<C> {
             return Ok(Found::Job(slot, self.hold(slot)));
         }
         let idle = self.stages.iter().all(|stage| matches!(stage, Stage::Idle));
-        Ok(if left == 0 && idle { Found::End } else { Found::Nothing })
+        // An idle slot was offered to the next step: there is none.
+        Ok(if idle { Found::End } else { Found::Nothing })
     }
 
     fn find(&self, wanted: impl Fn(&Stage<C>) -> bool) -> Option<usize> {

@@ -92,7 +92,9 @@ impl Share {
             return budget.share(1, or(options.streams, DEFAULTS.direct_places), wanted, least);
         }
         let wanted = or(options.tile_bytes, DEFAULTS.ring_tile).max(least);
-        let threads = or(options.threads, cores.min(DEFAULTS.most_threads));
+        // Threads that move pieces beside have cores of their own.
+        let left = cores.saturating_sub(options.cpu_threads).max(1);
+        let threads = or(options.threads, left.min(DEFAULTS.most_threads));
         budget.share(threads, or(options.streams, DEFAULTS.ring_slots), wanted, least)
     }
 }

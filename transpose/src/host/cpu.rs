@@ -1,11 +1,12 @@
 //! Moves between host arrays by the CPU alone, for machines without a GPU: in blocks that stay in its caches, by all of its cores.
 
+use super::pieces::Pieces;
 use super::progress::{Progress, Watch};
+use super::schedule::Move;
 use super::stores::Stores;
 use super::stretches::Arrays;
 use super::threads::together;
-use super::tiles::Tiles;
-use super::turn::{self, Scratch};
+use super::turn::Scratch;
 use super::{HostView, HostViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;
@@ -58,13 +59,8 @@ pub fn copy_into_watched<T: Pod>(
     if from.is_empty() || size == 0 {
         return Ok(());
     }
-    // Tiles that follow each other follow each other in the source, too.
-    let mut axes: Vec<usize> = (0..from.rank()).collect();
-    axes.sort_by_key(|&axis| std::cmp::Reverse(from.strides()[axis].unsigned_abs()));
-    let (from, to) = (from.permute_axes(&axes)?, to.permute_axes(&axes)?);
     let total = to.len() * size;
-    let stores = Stores::of(total);
-    let tiles = Tiles::new(&from, &to, (stores.tile() / size).max(1), stores.lean());
+    let pieces = Pieces::new(Move { from, to }, size, Stores::of(total))?;
     let work = Work {
         arrays: Arrays { src: src.start(), dst: dst.start_mut() },
         next: AtomicUsize::new(0),
@@ -74,29 +70,25 @@ pub fn copy_into_watched<T: Pod>(
         let (work, mut scratch) = (&work, Scratch::default());
         loop {
             let number = work.next.fetch_add(1, Ordering::Relaxed);
-            if number >= tiles.count() {
+            if number >= pieces.count() {
                 return Ok(());
             }
-            let tile = tiles.get(number);
-            let (from, to) = (tile.of(&from)?, tile.of(&to)?);
-            // SAFETY: the views borrow the elements of both layouts, those of the destination exclusively; each tile is one thread's.
-            unsafe {
-                turn::turn(work.arrays.src, &from, work.arrays.dst, &to, stores, &mut scratch)
-            };
+            // SAFETY: the views borrow the elements of both layouts, those of the destination exclusively; each piece is one thread's.
+            let elements = unsafe { pieces.turn(number, &work.arrays, &mut scratch) }?;
             let mut done = work.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            *done += (to.len() * size) as u64;
+            *done += (elements * size) as u64;
             watch(Progress { done: *done, total: total as u64 });
         }
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = if threads == 0 { cores } else { threads }.min(tiles.count());
+    let threads = if threads == 0 { cores } else { threads }.min(pieces.count());
     together(threads, by_one)
 }
 
 /// What the threads share.
 struct Work<T> {
     arrays: Arrays<T>,
-    /// The first tile that nobody has taken.
+    /// The first piece that nobody has taken.
     next: AtomicUsize,
     done: Mutex<u64>,
 }

@@ -4,7 +4,8 @@
 //! An array is cut into tiles, which stream through the device: while one comes up, another one is turned, and a third one goes down,
 //! so that both directions of the bus and the kernels are busy at once. The device holds a few tiles and never the array, so arrays may be
 //! larger than its memory. Memory of a [`PinnedBuffer`](crate::PinnedBuffer) is read and written where it is; other memory goes through
-//! a ring of pinned memory, which several threads fill and empty.
+//! a ring of pinned memory, which several threads fill and empty. Cores may move a part of the array themselves meanwhile
+//! ([`HostOptions::cpu_threads`]).
 //!
 //! | file | what it is about |
 //! |---|---|
@@ -12,8 +13,10 @@
 //! | `tiles`, `schedule`, `budget`, `plan` | how an array is cut up, what that takes, and by which way each side goes: pure arithmetic |
 //! | `stretches` | the elements of a move in host memory, and together |
 //! | `turn`, `square`, `stores` | one tile by one core: in registers, and past the caches |
+//! | `pieces` | a move by cores, piece by piece |
 //! | `cargo`, `staging` | what a step moves, and its part of the ring |
 //! | `pipeline`, `kernel`, `look_up` | the way through the device: up, into another order, and down |
+//! | `ends` | what the device takes, and what cores beside it |
 //! | `board`, `crew` | who of several threads does what next, and what that is |
 //! | `progress` | how far a move is |
 //! | `workspace` | the memory and the streams that moves take |
@@ -24,11 +27,13 @@ mod budget;
 mod cargo;
 pub mod cpu;
 mod crew;
+mod ends;
 pub mod files;
 mod in_place;
 mod kernel;
 mod look_up;
 mod options;
+mod pieces;
 mod pipeline;
 mod plan;
 mod progress;

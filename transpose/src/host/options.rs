@@ -32,8 +32,13 @@ pub struct HostOptions {
     /// How much is under way at a time: tiles, one for one after the other; or the parts that
     /// [`HostInPlace::ThreeStage`](super::HostInPlace::ThreeStage) has, each in a stream of its own.
     pub streams: usize,
-    /// Threads that bring elements to the ring and from it.
+    /// Threads that bring elements to the ring and from it; by default as many as there are cores without
+    /// [`cpu_threads`](#structfield.cpu_threads), up to 32.
     pub threads: usize,
+    /// Threads that move parts of an array by the CPU while the device moves others; none by default, when the device moves all, and none in place.
+    /// They take pieces from one end of the array and the device from the other until they meet, so no share need be chosen. They belong to the call,
+    /// run wherever the caller may run (cores, memory nodes), and are fewer where the system gives fewer.
+    pub cpu_threads: usize,
     /// Whether the pages of memory that is not pinned are locked for the time of a call, so that the device reaches them, in place of the
     /// ring. That takes longer than the ring does, and none of its memory. What cannot be locked goes through the ring.
     pub register: bool,
@@ -69,6 +74,12 @@ impl HostOptions {
     /// These, with so many threads for the ring.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
+        self
+    }
+
+    /// These, with so many threads beside the device: see [`cpu_threads`](#structfield.cpu_threads).
+    pub fn cpu_threads(mut self, threads: usize) -> Self {
+        self.cpu_threads = threads;
         self
     }
 

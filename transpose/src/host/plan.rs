@@ -3,7 +3,8 @@
 use super::budget::{DEFAULTS, Share, aligned, or};
 use super::look_up::LOOK_UP;
 use super::options::{Bus, HostOptions};
-use super::schedule::Schedule;
+use super::schedule::{SLICE, Schedule};
+use super::stores::Stores;
 use super::stretches::in_memory_order;
 use super::tiles::Tiles;
 use crate::tensor::TensorLayout;
@@ -11,6 +12,9 @@ use crate::{Error, Result};
 
 /// Shorter stretches go through the ring even if the device could reach them: a copy of rows moves no more than some rows at a time.
 const SHORTEST_ROW: usize = 256;
+
+/// Slices of a step, for cores beside the device: 32 MiB each where a step has 256.
+const SLICES: usize = 8;
 
 /// How one side of a copy gets over the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,10 @@ pub(super) struct HostPlan {
     pub download: Route,
     /// Threads that do all there is to do; one is the caller's.
     pub threads: usize,
+    /// Threads that take pieces of steps from the back, and move them without the device; they are no part of `threads`.
+    pub cores: usize,
+    /// Slices of a step of which cores take one at a time; the device takes several together.
+    pub slices: usize,
     /// Shares of a step that threads bring to the ring and from it side by side.
     pub shares: usize,
     /// Steps that are under way at a time: each has a slot of the ring, where there is one.
@@ -84,7 +92,18 @@ impl HostPlan {
         // Pages that the tile before had too would be looked up in vain: kernels know them still, and the cache does not.
         let apart = rings([upload, download]) < 2;
         let schedule = Schedule::Tiles { src, dst, tiles, apart };
-        Ok(Self::of(share, schedule, [upload, download], element_bytes))
+        let plan = Self::of(share, schedule, [upload, download], element_bytes);
+        // No more than there is work for.
+        let pieces = bytes.div_ceil(plan.stores().tile());
+        let cores = options.cpu_threads.min(pieces);
+        // What is queued, no core can take: so little that the bus is busy still.
+        let queued = plan.places[1] + 1;
+        let direct = rings([upload, download]) == 0;
+        let slots = if cores > 0 && direct { plan.slots.min(queued) } else { plan.slots };
+        let corner = tiles.get(tiles.count() - 1).of(&dst)?;
+        let longest = corner.shape().iter().copied().max().unwrap_or(1);
+        let slices = if cores > 0 { (longest / SLICE).clamp(1, SLICES) } else { 1 };
+        Ok(HostPlan { cores, slots, slices, ..plan })
     }
 
     /// For a square of `side` > 0 rows in its own memory.
@@ -158,12 +177,19 @@ impl HostPlan {
             upload,
             download,
             threads: share.threads.min(steps.saturating_mul(shares)),
+            cores: 0,
+            slices: 1,
             shares,
             slots: share.slots.min(steps),
             places: share.places.map(|places| places.min(steps)),
             slot_bytes,
             looks_up: share.looks_up,
         }
+    }
+
+    /// How cores write what this brings.
+    pub fn stores(&self) -> Stores {
+        Stores::of(self.schedule.elements() * self.element_bytes)
     }
 
     /// Bytes of device memory: the places for steps, and behind them what is read to look up pages.
@@ -222,6 +248,26 @@ mod tests {
             let limited = transposed(rows, cols, [true; 2], &limited);
             assert_eq!(bytes(limited), bytes(free));
             assert_eq!(bytes(free), (256 << 20, (768 << 20) + LOOK_UP));
+        }
+    }
+
+    /// What is queued for the device no core can take; and cores take no work where there is none.
+    #[test]
+    fn cores_leave_the_rest_as_it_is() {
+        for pinned in [[true; 2], [false; 2], [true, false]] {
+            let alone = transposed(32768, 32768, pinned, &HostOptions::default());
+            let beside = HostOptions::default().cpu_threads(12);
+            let both = transposed(32768, 32768, pinned, &beside);
+            assert_eq!((alone.cores, both.cores), (0, 12));
+            assert_eq!((both.places, both.slot_bytes), (alone.places, alone.slot_bytes));
+            if pinned == [true; 2] {
+                assert_eq!((alone.slots, both.slots), (4, 3));
+            } else {
+                assert_eq!((alone.threads, both.threads, both.slots), (32, 20, alone.slots));
+            }
+            let many = HostOptions::default().cpu_threads(usize::MAX);
+            assert_eq!(transposed(30, 20, pinned, &many).cores, 1);
+            assert_eq!(HostPlan::square(100, true, 4, &many, 32).unwrap().cores, 0);
         }
     }
 

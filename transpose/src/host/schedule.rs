@@ -4,12 +4,32 @@ use super::tiles::Tiles;
 use crate::Result;
 use crate::tensor::TensorLayout;
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// Where some elements are, and where they belong: two layouts of one shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Move {
     pub from: TensorLayout,
     pub to: TensorLayout,
+}
+
+/// Elements of which slices along an axis have a multiple, so that they start on cache lines where the whole does.
+pub(super) const SLICE: usize = 64;
+
+impl Move {
+    /// Some of `of` slices along the longest axis, none of which is empty if that has [`SLICE`] times as many elements.
+    pub fn slices(&self, slices: Range<usize>, of: usize) -> Result<Move> {
+        let shape = self.to.shape().iter();
+        let longest = shape.enumerate().max_by_key(|&(_, length)| length);
+        let Some((axis, &length)) = longest.filter(|_| slices != (0..of)) else { return Ok(*self) };
+        let start = |slice: usize| match slice {
+            all if all == of => length,
+            slice => length * slice / of / SLICE * SLICE,
+        };
+        let range = start(slices.start)..start(slices.end);
+        let part = |layout: &TensorLayout| layout.slice(axis, range.clone(), 1);
+        Ok(Move { from: part(&self.from)?, to: part(&self.to)? })
+    }
 }
 
 /// Steps of which none reads what another one writes.
@@ -111,6 +131,30 @@ mod tests {
         let mut expected = (0..200).flat_map(|right| (0..=right).map(move |above| (above, right)));
         for number in 0..200 * 201 / 2 {
             assert_eq!(Some(pair(number)), expected.next());
+        }
+    }
+
+    /// Slices are the move, in any groups that follow each other, and none is empty.
+    #[test]
+    fn slices_are_the_move() {
+        for shape in [[512, 3], [7, 1000], [700, 699], [8 * SLICE, 1]] {
+            let from = TensorLayout::contiguous(&shape, 4).unwrap();
+            let to = TensorLayout::contiguous(&[shape[1], shape[0]], 4).unwrap().t();
+            let whole = Move { from, to };
+            assert_eq!(whole.slices(0..8, 8).unwrap(), whole);
+            for cut in 1..8 {
+                let parts =
+                    [0..cut, cut..cut + 1, cut + 1..8].into_iter().filter(|part| !part.is_empty());
+                let mut moved = Vec::new();
+                for Move { from, to } in parts.map(|part| whole.slices(part, 8).unwrap()) {
+                    assert!(!to.is_empty() && from.shape() == to.shape());
+                    moved.extend(from.offsets().zip(to.offsets()));
+                }
+                let mut expected: Vec<_> = from.offsets().zip(to.offsets()).collect();
+                moved.sort_unstable();
+                expected.sort_unstable();
+                assert_eq!(moved, expected);
+            }
         }
     }
 

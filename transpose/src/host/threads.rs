@@ -7,10 +7,21 @@ use std::thread::{Builder, scope};
 /// Has `threads` threads do the work, of which the caller's is one; fewer, where the system has no more. The first error that is found is the
 /// answer, once all of them have ended.
 pub(super) fn together(threads: usize, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
+    side_by_side(threads, work, 0, || Ok(()))
+}
+
+/// Like [`together`], and has `others` threads do other work beside, or fewer: it must be such that it need not be done.
+pub(super) fn side_by_side(
+    threads: usize,
+    work: impl Fn() -> Result<()> + Sync,
+    others: usize,
+    beside: impl Fn() -> Result<()> + Sync,
+) -> Result<()> {
     scope(|scope| {
         // Whoever is there does the work of those who are not.
-        let others = (1..threads).map_while(|_| Builder::new().spawn_scoped(scope, &work).ok());
-        let others: Vec<_> = others.collect();
+        let same = (1..threads).map_while(|_| Builder::new().spawn_scoped(scope, &work).ok());
+        let other = (0..others).map_while(|_| Builder::new().spawn_scoped(scope, &beside).ok());
+        let others: Vec<_> = same.chain(other).collect();
         let mut ended = work();
         for other in others {
             ended = ended.and(other.join().unwrap_or_else(|panic| resume_unwind(panic)));

@@ -237,3 +237,49 @@ impl Drop for Settled<'_> {
         }
     }
 }
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        /// Cores that come first take some pieces, none or all of them, in the middle of a step too; the device moves the rest.
+        #[test]
+        fn the_device_and_cores_meet_anywhere(
+            rows in 1..700usize,
+            cols in 1..700usize,
+            tile in 1..200_000usize,
+            pinned in any::<[bool; 2]>(),
+            first in prop_oneof![0..4usize, 0..60usize, Just(usize::MAX)],
+            beside in 0..3usize,
+        ) {
+            let src: Vec<u32> = (0..rows as u32 * cols as u32).collect();
+            let mut dst = vec![!0; src.len()];
+            let from = TensorLayout::contiguous(&[rows, cols], 4).unwrap().t();
+            let to = TensorLayout::contiguous(&[cols, rows], 4).unwrap();
+            let options = HostOptions::default().tile_bytes(4 * tile).threads(2).cpu_threads(1);
+            let mut workspace = Workspace::new(&Device::simulated(), options);
+            let [src_side, dst_side] = [(&from, pinned[0]), (&to, pinned[1])]
+                .map(|(layout, pinned)| Side { layout, pinned });
+            let mut plan = HostPlan::between(src_side, dst_side, 4, &options, 4).unwrap();
+            plan.cores = beside;
+            workspace.prepare(&plan, 4).unwrap();
+            let arrays = Arrays { src: src.as_ptr(), dst: dst.as_mut_ptr() };
+            let settled = Settled(&workspace.streams);
+            let (pipeline, slots) = (workspace.pipeline(&plan).unwrap(), workspace.slots(&plan).unwrap());
+            let crew = Crew::new(&plan, arrays, &|_| (), pipeline, slots);
+            // SAFETY: both layouts are of memory that nobody else uses, and what the plan needs is there.
+            unsafe {
+                crew.turn_pieces(first).unwrap();
+                crew.run().unwrap();
+                // The rest of a slice that they have begun.
+                crew.turn_pieces(usize::MAX).unwrap();
+            }
+            drop(settled);
+            let expected = |at: usize| src[at % rows * cols + at / rows];
+            prop_assert!((0..dst.len()).all(|at| dst[at] == expected(at)));
+        }
+    }
+}

@@ -16,9 +16,9 @@ fn options(threads: usize) -> HostOptions {
 }
 
 /// From memory that is pinned to memory that is not, and back.
-fn moved(device: &Device, threads: usize) -> Result<()> {
+fn moved(device: &Device, options: HostOptions) -> Result<()> {
     let square = TensorLayout::contiguous(&[SIDE, SIDE], 4)?;
-    let mut workspace = Workspace::new(device, options(threads));
+    let mut workspace = Workspace::new(device, options);
     let src = PinnedBuffer::<u32>::zeroed(device, SIDE * SIDE)?;
     let mut result = vec![0; SIDE * SIDE];
     let to = HostViewMut::new(&mut result, &square)?;
@@ -36,8 +36,14 @@ fn in_place(device: &Device, threads: usize, algorithm: HostInPlace) -> Result<(
 
 /// Out of place, in place, and from file to file.
 pub const OPERATIONS: &[Operation] = &[
-    ("host arrays are moved by one thread", |device, _| moved(device, 1)),
-    ("host arrays are moved by three threads", |device, _| moved(device, 3)),
+    ("host arrays are moved by one thread", |device, _| moved(device, options(1))),
+    ("host arrays are moved by three threads", |device, _| moved(device, options(3))),
+    ("host arrays are moved by the device and a core", |device, _| {
+        moved(device, options(1).cpu_threads(1))
+    }),
+    ("host arrays are moved by three threads and cores", |device, _| {
+        moved(device, options(3).cpu_threads(2))
+    }),
     ("in place, tile by tile", |device, _| in_place(device, 1, HostInPlace::Pairs)),
     ("in place, by three threads", |device, _| in_place(device, 3, HostInPlace::Pairs)),
     ("in place, along a frontier", |device, _| in_place(device, 1, HostInPlace::Frontier)),

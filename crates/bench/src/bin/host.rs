@@ -53,6 +53,9 @@ struct Arguments {
     /// Numbers of streams for the three stages of Sung et al.
     #[arg(long, value_name = "STREAMS,…", value_delimiter = ',', default_value = "1,2,4,8", value_parser = program::count)]
     queues: Vec<usize>,
+    /// Numbers of threads that move parts by the CPU beside the device: the pinned and the pageable way are measured with each of them too.
+    #[arg(long, value_name = "THREADS,…", value_delimiter = ',', value_parser = program::count)]
+    cpu_threads: Vec<usize>,
     /// Measure other tiles, numbers of streams and of threads too.
     #[arg(long)]
     sweep: bool,
@@ -243,6 +246,14 @@ impl Table<'_> {
             let limited = options(|options| options.device_memory = mib.saturating_mul(MIB));
             one(self, format!("pinned, {mib} MiB of device memory"), limited)?;
         }
+        for &threads in &self.arguments.cpu_threads {
+            let options = HostOptions::default().cpu_threads(threads);
+            one(self, format!("pinned, and {threads} CPU threads"), options)?;
+            if let Some(mib) = self.arguments.limit {
+                let limited = options.device_memory(mib.saturating_mul(MIB));
+                one(self, format!("pinned, {mib} MiB, and {threads} CPU threads"), limited)?;
+            }
+        }
         if self.arguments.sweep {
             for (mib, lean) in
                 [(2, 0), (4, 0), (16, 0), (32, 1), (64, 0), (64, 2), (128, 1), (256, 0)]
@@ -368,6 +379,10 @@ impl Table<'_> {
         };
         one(self, "pageable".into(), HostOptions::default())?;
         one(self, "pageable, locked for the call".into(), HostOptions::default().register(true))?;
+        for &threads in &self.arguments.cpu_threads {
+            let options = HostOptions::default().cpu_threads(threads);
+            one(self, format!("pageable, and {threads} CPU threads"), options)?;
+        }
         if self.arguments.sweep {
             for threads in [8, 16, 24, 32] {
                 for (mib, under_way) in [(4, 16), (8, 6), (8, 8), (16, 4)] {
