@@ -395,6 +395,11 @@ fn pixels_of_few_channels(device: &Device) {
         let turned = |layout: &TensorLayout| layout.permute_axes(&[0, 2, 1]).unwrap();
         check_layouts::<T, U>(device, [0.5, 0.0], &turned(&behind), &planes, None);
         check_layouts::<T, U>(device, [0.5, 0.0], &turned(&planes), &behind, None);
+        // One plane for all channels.
+        let repeated = [pixels as isize, 1, 0];
+        let repeated =
+            TensorLayout::strided(&[2, pixels, channels], &repeated, 0, size_of::<T>()).unwrap();
+        check_layouts::<T, U>(device, [0.5, 0.0], &repeated, &behind, None);
         // A part of each, which starts anywhere.
         let part = |layout: &TensorLayout, axis| layout.slice(axis, 3.., 1).unwrap();
         check_layouts::<T, U>(

@@ -39,7 +39,8 @@ impl Pixels {
         pairs.find_map(|(channels, channel, pixels, pixel)| {
             let together = lies(channel, 1);
             let behind = lies(pixel, channel.length);
-            let planes = lies(pixel, 1);
+            // Planes that are one and the same, of channels that repeat, have no distance to tell them by.
+            let planes = [SRC, DST].map(|side| lies(pixel, 1)[side] && channel.strides[side] != 0);
             let [src, dst] = [SRC, DST].map(|side| together[side] && behind[side]);
             let serves = src && (dst || planes[DST]) || planes[SRC] && dst;
             (serves && pixel.length > channel.length).then_some(Pixels { channels, pixels })
