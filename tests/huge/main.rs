@@ -276,6 +276,7 @@ fn all(device: &Device) -> Tried {
     tried.transposed::<[u8; 3]>(65536, 65552);
     tried.transposed::<[u8; 3]>(65537, 65539);
     tried.transposed::<[u8; 5]>(65537, 65539);
+    tried.transposed::<[u32; 3]>(37841, 37843);
     tried.transposed::<u8>(1_431_655_777, 3);
     tried.transposed::<u8>(3, 1_431_655_777);
     tried.transposed::<u32>(30, 143_165_584);

@@ -37,6 +37,7 @@ host matrices_by_every_way 8
 host in_place_by_every_algorithm 8
 host in_place_beyond_the_devices_memory 2
 permutations gaps_and_odd_starts 12
+permutations every_order_element_and_gap 8
 permutations every_element 6
 permutations every_order_of_up_to_four_axes 6
 permutations steps_and_mirrors 6
