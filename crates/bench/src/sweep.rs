@@ -286,7 +286,7 @@ impl Which {
 /// Bytes of the memory that a random move must fit.
 const CAPACITY: usize = 640 << 20;
 
-/// Measures moves, those of `words` of so many bytes, or all if none are named: the lowest of them are printed, and how far below their bounds they stay. Files have a row for each way as soon as it is measured.
+/// Measures moves: those whose words have as many bytes as one of `words`, or all if `words` is empty. The lowest of them are printed, and how far below their bounds they stay. Files have a row for each way as soon as it is measured.
 ///
 /// # Errors
 /// A wrong result, and what the device reports.

@@ -196,9 +196,9 @@ params! {
         /// Bytes of the second operand, or of the table of channels, from what belongs to a row of the source to what belongs to the next. An operand that is no
         /// source has an element's there.
         other_rows: u64,
-        /// The same from column to column. Both sources of [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`] have an element's there.
+        /// Bytes of the second operand, or of the table, from column to column. Both sources of [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`] have an element's there.
         other_cols: u64,
-        /// The same from matrix to matrix.
+        /// Bytes of the second operand, or of the table, from matrix to matrix.
         other_batch: u64,
     }
 

@@ -67,7 +67,7 @@ interop default_streams_of_two_threads 1
 '
 # Tests whose launches are waited for, under a tool that otherwise reports what is not there (docs/decisions/059). racecheck loses track of launches that
 # several threads queue on one stream, whatever the kernel ("Detected a failure to track a kernel launch", which it counts as a hazard), or never
-# ends. initcheck takes memory to be given back, and taken, when the host says so, not in the order of a stream.
+# ends. initcheck says in some runs of shards that were written that they were not, for a reason that is not known.
 waited='
 racecheck in_place several_at_once
 racecheck lifetimes threads_share_a_device

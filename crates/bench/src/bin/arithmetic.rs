@@ -56,7 +56,7 @@ enum Second {
     None,
     /// What the destination holds is added.
     Destination,
-    /// Numbers are added whose memory has the result's axes in this order, and so many elements behind each row.
+    /// Numbers are added: the order of the result's axes in their memory, and the elements of the gap behind each of their rows.
     Numbers(&'static [usize], usize),
     /// Each index of this axis of the result has a factor and a summand.
     Channels(usize),
@@ -134,7 +134,7 @@ macro_rules! case {
     };
 }
 
-/// The same, of factors and summands for each channel.
+/// Defines a case with a factor and a summand for each channel, along an axis of the result.
 macro_rules! channels {
     ($from:literal as $t:ty, $to:literal as $u:ty, $shape:expr, $axes:expr, $alpha:expr, $axis:expr) => {
         Case {

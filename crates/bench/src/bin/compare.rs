@@ -51,7 +51,7 @@ struct Arguments {
     /// Bytes of a random move, about.
     #[arg(long, default_value_t = 96 << 20, requires = "sweep", value_parser = program::count)]
     bytes: usize,
-    /// Only random moves whose strides, starts and elements are multiples of words of so many bytes, and no wider ones.
+    /// Only random moves whose widest word is one of these: the word that their strides, starts and elements are all multiples of.
     #[arg(long, value_name = "BYTES", value_delimiter = ',', requires = "sweep", value_parser = program::element)]
     words: Vec<usize>,
     /// Instead, moves that were once slow: few rows or columns, gaps, elements of several words.

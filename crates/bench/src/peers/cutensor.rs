@@ -109,7 +109,7 @@ impl Type {
         Some(Type { number, is_wide })
     }
 
-    /// The type of floating-point numbers of so many bytes: halves, singles, doubles, or complex doubles.
+    /// The floating-point type that an element of `bytes` bytes is taken for: halves, singles, doubles, or complex doubles.
     fn of_bytes(bytes: usize) -> Option<Self> {
         Type::named(match bytes {
             2 => "float16",
@@ -160,7 +160,7 @@ impl Cutensor {
         self.permutation_of([Type::of_bytes(element_bytes)?; 2], shape, axes, 1.0)
     }
 
-    /// The same, of numbers of a type, by name, to numbers of another, times a factor.
+    /// Plans the permutation of an array of numbers of the type named first to numbers of the type named second, times a factor.
     pub fn scaled(
         &self,
         types: [&str; 2],
