@@ -63,7 +63,7 @@ impl<'a> Task<'a> {
     pub fn new(problem: &'a Problem, limit: [usize; 3], tuning: &'static Tuning) -> Self {
         let (src_align, dst_align) = problem.row_alignments();
         let word = kernels::width_dividing([problem.element_bytes, src_align.min(dst_align)]);
-        let tuple = problem.element_bytes / word.bytes();
+        let tuple = problem.element_bytes >> word.bytes().trailing_zeros();
         let (aligned, src_aligned) = (src_align.min(dst_align) == VECTOR, src_align == VECTOR);
         Task { problem, word, tuple, aligned, src_aligned, limit, tuning }
     }
@@ -134,6 +134,9 @@ impl<'a> Task<'a> {
             return None;
         }
         let all = self.problem.src.cols;
+        if let Some(slab) = self.single_layer().filter(|_| all <= most) {
+            return Some(vec![self.launch(kernel, block, slab, params)?]);
+        }
         let slabs = self.layers().flat_map(|layer| {
             (0..all).step_by(most).map(move |first_col| Slab {
                 first_col,
@@ -155,7 +158,17 @@ impl<'a> Task<'a> {
         if block.shared > BLOCK_SHARED {
             return None;
         }
+        if let Some(slab) = self.single_layer() {
+            return Some(vec![self.launch(kernel, block, slab, params)?]);
+        }
         self.layers().map(|slab| self.launch(kernel, block, slab, &params)).collect()
+    }
+
+    /// All matrices in one slab, if a grid has as many layers: it nearly always has.
+    fn single_layer(&self) -> Option<Slab> {
+        let matrices = self.problem.batch.count;
+        let slab = Slab { first_matrix: 0, matrices, first_col: 0, cols: self.problem.src.cols };
+        (matrices <= self.limit[2]).then_some(slab)
     }
 
     /// The matrices in slabs of as many as a grid has layers.
