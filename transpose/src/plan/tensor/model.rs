@@ -505,7 +505,8 @@ pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[L
     };
     let most = alike * efficiency.most_of(canonical.run() * canonical.word_bytes(), [rows, cols]);
     let filled = (of_thread(bytes, launches) / full).min(1.0);
-    let cost = (fewest_sectors(canonical) / most).max(2.0 * bytes / (most * filled.powf(*power)));
+    let filled = if *power == 1.0 { filled } else { filled.powf(*power) };
+    let cost = (fewest_sectors(canonical) / most).max(2.0 * bytes / (most * filled));
     let blocks = launches.iter().map(|launch| threads(launch) / f64::from(launch.block[0]));
     (cost + cost_of_gaps(canonical, false)) * idle(blocks.sum(), facts)
 }
