@@ -103,10 +103,12 @@ impl TensorLayout {
         if self.is_empty() {
             return Ok(());
         }
-        let end = self.offset as i128 + self.reach().1 + 1;
-        // Broadcast axes multiply the number of elements too.
-        let most = isize::MAX as i128 / element_bytes.max(1) as i128;
-        if end.max(self.len() as i128) > most {
+        // Of a layout that exists both can be counted. Broadcast axes multiply the number of elements too.
+        let far = |(&length, &stride): (&usize, &isize)| (length as isize - 1) * stride.max(0);
+        let above: isize = self.shape().iter().zip(self.strides()).map(far).sum();
+        let end = self.offset + above as usize + 1;
+        let bytes = end.max(self.len()).checked_mul(element_bytes.max(1));
+        if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
             return Err(Error::TensorSizeOverflow { shape: self.shape().to_vec(), element_bytes });
         }
         Ok(())

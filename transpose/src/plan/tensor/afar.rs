@@ -7,6 +7,7 @@
 //! To `tiles` the two places are one more axis of two indices, the fastest that blocks are counted along. Its strides are the distances of the
 //! addresses, which are known when it is run. To `rows`, for matrices whose rows start anywhere, they are two matrices of a batch.
 
+use super::canonical::Canonical;
 use super::launch::params_of;
 use super::plan::{TensorPlan, Way};
 use super::problem::problem_of_layouts;
@@ -26,7 +27,7 @@ const LINE: usize = 128;
 impl TensorPlan {
     /// The same plan for a destination that is far away: sectors of it that are stored in part are not fetched before.
     pub(crate) fn stored_afar(mut self) -> Self {
-        if let Way::Launches(launches) = &mut self.way {
+        if let Way::Launches(launches) = self.way_mut() {
             for launch in launches {
                 if let Some(tiles) = params_of(&TILES, launch) {
                     launch.params = Fields::of(&Tiles { fetch: 0, ..tiles });
@@ -50,8 +51,12 @@ impl TensorPlan {
         facts: &Facts,
     ) -> Result<Option<Self>> {
         let problem = problem_of_layouts(element_bytes, src, dst)?;
-        let Ok(ways) = Ways::of(&problem, facts, None) else { return Ok(None) };
-        let word = ways.canonical.word_bytes();
+        if problem.is_empty() {
+            return Ok(None);
+        }
+        let canonical = Canonical::of(&problem);
+        let Ok(ways) = Ways::of(&canonical, facts, None) else { return Ok(None) };
+        let word = canonical.word_bytes();
         let shapes: Vec<_> = ways.in_tiles(SHAPES, f64::INFINITY).collect();
         let tiles_of = |way: &Estimated| params_of(&TILES, way.launches.first()?);
         let in_lines = |way: &Estimated| {
@@ -77,7 +82,7 @@ impl TensorPlan {
     pub(crate) fn steps_of_two(&self, first: [u64; 2], second: [u64; 2]) -> Vec<Step> {
         let (start, other) = (self.starts_in(first), self.starts_in(second));
         let distances = [0, 1].map(|side| other[side].wrapping_sub(start[side]) as i64);
-        let Way::Launches(launches) = &self.way else { return Vec::new() };
+        let Way::Launches(launches) = self.way() else { return Vec::new() };
         let twice = |launch: &Launch| Step::Launch(twice(launch, distances), start);
         launches.iter().map(twice).collect()
     }

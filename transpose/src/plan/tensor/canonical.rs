@@ -55,41 +55,46 @@ impl Canonical {
     }
 
     /// That of a problem with elements.
-    pub fn of(problem: &TensorProblem) -> Self {
-        let TensorProblem { element_bytes, src, dst, .. } = problem;
-        let bytes = *element_bytes as isize;
+    #[inline]
+    pub fn of(problem: &TensorProblem<'_>) -> Self {
+        let bytes = problem.element_bytes;
         let mut canonical = Canonical {
             axes: [Axis::default(); MOST_AXES],
-            count: usize::from(*element_bytes > 1),
+            count: usize::from(bytes > 1),
             word: Width::B1,
             starts: [0, 0],
             aligned: [problem.src_align, problem.dst_align],
             sides: [Side::default(); 2],
         };
-        let Canonical { axes, count, starts, aligned, .. } = &mut canonical;
-        axes[0] = Axis { length: *element_bytes, src: 1, dst: 1 };
-        for (axis, &length) in src.shape().iter().enumerate() {
-            if length == 1 {
-                continue;
-            }
-            let (src, dst) = (src.strides()[axis] * bytes, dst.strides()[axis] * bytes);
-            let mut axis = Axis { length, src, dst };
-            if dst < 0 {
-                starts[0] += (length as isize - 1) * src;
-                starts[1] += (length as isize - 1) * dst;
-                axis = Axis { length, src: -src, dst: -dst };
-            }
-            axes[*count] = axis;
-            *count += 1;
+        canonical.axes[0] = Axis { length: bytes, src: 1, dst: 1 };
+        for Axis { length, src, dst } in problem.axes().rev().filter(|axis| axis.length != 1) {
+            canonical.add(Axis { length, src: src * bytes as isize, dst: dst * bytes as isize });
         }
-        for (align, start) in aligned.iter_mut().zip(starts) {
+        for (align, start) in canonical.aligned.iter_mut().zip(canonical.starts) {
             *align = (*align).min(alignment(start.unsigned_abs() as u64));
         }
-        axes[..*count].sort_unstable_by_key(|axis| axis.dst);
         canonical.join();
         canonical.widen();
         canonical.sides = Self::sides(canonical.axes(), canonical.word, canonical.aligned);
         canonical
+    }
+
+    /// Adds an axis of bytes, in its place and in the direction in which the destination is filled.
+    fn add(&mut self, mut axis: Axis) {
+        if axis.dst < 0 {
+            let last = axis.length as isize - 1;
+            self.starts[0] += last * axis.src;
+            self.starts[1] += last * axis.dst;
+            (axis.src, axis.dst) = (-axis.src, -axis.dst);
+        }
+        // Few, and mostly in order.
+        let mut place = self.count;
+        while place > 0 && self.axes[place - 1].dst > axis.dst {
+            self.axes[place] = self.axes[place - 1];
+            place -= 1;
+        }
+        self.axes[place] = axis;
+        self.count += 1;
     }
 
     /// That of words along these axes, the destination's fastest first, which are neither joined nor widened; both sides are aligned to so many bytes.
@@ -166,18 +171,19 @@ impl Canonical {
 
     /// Counts in the widest words that there are.
     fn widen(&mut self) {
-        let run = self.run();
-        let strides = self.axes().iter().filter(|axis| (axis.src, axis.dst) != (1, 1));
-        let strides = strides.flat_map(|axis| [axis.src, axis.dst]).map(isize::unsigned_abs);
-        self.word = width_dividing(strides.chain(self.aligned).chain([run]));
-        let bytes = self.word.bytes() as isize;
-        if bytes == 1 {
+        let [src, dst] = self.aligned;
+        let all = self.axes().iter().filter(|axis| (axis.src, axis.dst) != (1, 1));
+        let all =
+            all.fold(self.run() | src | dst, |all, axis| all | (axis.src | axis.dst) as usize);
+        self.word = width_dividing([all]);
+        let log = self.word.bytes().trailing_zeros();
+        if log == 0 {
             return;
         }
         for axis in &mut self.axes[1..self.count] {
-            (axis.src, axis.dst) = (axis.src / bytes, axis.dst / bytes);
+            (axis.src, axis.dst) = (axis.src >> log, axis.dst >> log);
         }
-        self.axes[0].length /= bytes as usize;
+        self.axes[0].length >>= log;
         if self.axes[0].length == 1 {
             self.axes.copy_within(1.., 0);
             self.count -= 1;
@@ -191,7 +197,6 @@ mod tests {
     use crate::tensor::TensorLayout;
 
     fn canonical(bytes: usize, src: &TensorLayout, dst: &TensorLayout, align: usize) -> Canonical {
-        let (src, dst) = (*src, *dst);
         Canonical::of(&TensorProblem {
             element_bytes: bytes,
             src,

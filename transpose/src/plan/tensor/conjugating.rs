@@ -19,8 +19,8 @@ impl TensorPlan {
         src: impl Into<TensorView<'s, T>>,
         dst: impl Into<TensorViewMut<'d, T>>,
     ) -> Result<Self> {
-        let src = src.into();
-        let problem = problem(&src, &dst.into())?;
+        let (src, dst) = (src.into(), dst.into());
+        let problem = problem(&src, &dst)?;
         Ok(best(&problem, src.device().facts(), Some(signs::<T>())))
     }
 
@@ -28,8 +28,8 @@ impl TensorPlan {
         src: impl Into<TensorView<'s, T>>,
         dst: impl Into<TensorViewMut<'d, T>>,
     ) -> Result<Vec<Self>> {
-        let src = src.into();
-        let problem = problem(&src, &dst.into())?;
+        let (src, dst) = (src.into(), dst.into());
+        let problem = problem(&src, &dst)?;
         Ok(candidates(&problem, src.device().facts(), Some(signs::<T>())))
     }
 
@@ -52,7 +52,7 @@ pub(crate) fn conjugate_in_place<T: Conjugate>(view: &mut TensorViewMut<'_, T>) 
     if view.is_empty() {
         return Ok(());
     }
-    let (layout, align) = (*view.layout(), alignment(view.address()));
+    let (layout, align) = (view.layout(), alignment(view.address()));
     let canonical = Canonical::of(&TensorProblem {
         element_bytes: size_of::<T>(),
         src: layout,

@@ -125,7 +125,8 @@ mod tests {
             let layout = |strides| TensorLayout::strided(&shape, strides, 0, 4).unwrap();
             let (src, dst) = (layout(&src), layout(&dst));
             let (src_align, dst_align) = (16, 16);
-            let problem = TensorProblem { element_bytes: 4, src, dst, src_align, dst_align };
+            let problem =
+                TensorProblem { element_bytes: 4, src: &src, dst: &dst, src_align, dst_align };
             Gaps::of(&Canonical::of(&problem))
         };
         // 100 rows of 15 words, together, and 9 words behind them; 3 words behind each row.
@@ -145,8 +146,8 @@ mod tests {
             let (src_align, dst_align) = (16, 16);
             Gaps::of(&Canonical::of(&TensorProblem {
                 element_bytes: 16,
-                src,
-                dst,
+                src: &src,
+                dst: &dst,
                 src_align,
                 dst_align,
             }))

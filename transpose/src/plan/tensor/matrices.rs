@@ -12,13 +12,12 @@ use crate::tensor::TensorLayout;
 
 /// Launches of the kernels that serve any move, for matrices that are for no kernel of theirs.
 pub(in crate::plan) fn transposing(problem: &Problem, facts: &Facts) -> Option<Vec<Launch>> {
-    let problem = move_of(problem)?;
-    let ways = Ways::of(&problem, facts, None);
+    let layouts = layouts_of(problem)?;
+    let problem = move_of(problem, &layouts);
+    let canonical = Canonical::of(&problem);
+    let ways = Ways::of(&canonical, facts, None);
     // What is one stretch of memory is moved by launches, too: a plan of matrices has nothing else.
-    Some(ways.map_or_else(
-        |_| words::launches(&Canonical::of(&problem), None),
-        |ways| ways.best().launches,
-    ))
+    Some(ways.map_or_else(|_| words::launches(&canonical, None), |ways| ways.best().launches))
 }
 
 /// Launches of the kernels that serve any move, if the model expects them to transpose matrices in clearly less time than these launches do. It is asked about
@@ -45,32 +44,42 @@ pub(in crate::plan) fn better(
     if if_poor.is_none() && !(is_large && (has_gaps || is_batch)) {
         return None;
     }
-    let problem = move_of(problem)?;
-    let ways = Ways::of(&problem, facts, None).ok()?;
-    if if_poor.is_none() && !is_batch && !Gaps::of(&ways.canonical).fetch {
+    let layouts = layouts_of(problem)?;
+    let problem = move_of(problem, &layouts);
+    let canonical = Canonical::of(&problem);
+    let ways = Ways::of(&canonical, facts, None).ok()?;
+    if if_poor.is_none() && !is_batch && !Gaps::of(&canonical).fetch {
         return None;
     }
-    let cost = model::cost_of_matrix(&ways.canonical, facts, launches);
+    let cost = model::cost_of_matrix(&canonical, facts, launches);
     // Planning takes longer than a launch's latency.
-    if !is_large && cost - model::fewest_sectors(&ways.canonical) < model::LATENCY {
+    if !is_large && cost - model::fewest_sectors(&canonical) < model::LATENCY {
         return None;
     }
     let limit = cost * if is_large { LESS } else { if_poor.unwrap_or(LESS) };
-    let general =
-        [ways.in_tiles(1, limit).next(), ways.in_boxes(1, limit).next(), Some(ways.by_words())];
-    let best = general.into_iter().flatten().min_by(|a, b| a.cost.total_cmp(&b.cost))?;
-    (best.cost < limit).then_some(best.launches)
+    let tiles = ways.in_tiles(1, limit).next();
+    let boxes = ways.in_boxes(1, tiles.as_ref().map_or(limit, |tiles| tiles.cost)).next();
+    let best = boxes.or(tiles);
+    let by_words = ways.cost_by_words();
+    if by_words < best.as_ref().map_or(limit, |best| best.cost) {
+        return Some(ways.by_words(by_words).launches);
+    }
+    Some(best?.launches)
 }
 
-/// The move that the transpose of these matrices is.
-fn move_of(problem: &Problem) -> Option<TensorProblem> {
-    let Problem { element_bytes, src, dst, src_align, dst_align, batch } = *problem;
+/// The move that the transpose of matrices is, which lie as these layouts say.
+fn move_of<'a>(problem: &Problem, [src, dst]: &'a [TensorLayout; 2]) -> TensorProblem<'a> {
+    let Problem { element_bytes, src_align, dst_align, .. } = *problem;
+    TensorProblem { element_bytes, src, dst, src_align, dst_align }
+}
+
+/// The matrices as arrays of one shape.
+fn layouts_of(problem: &Problem) -> Option<[TensorLayout; 2]> {
+    let Problem { element_bytes, src, dst, batch, .. } = *problem;
     let shape = [batch.count, src.cols, src.rows];
     let layout = |strides: [usize; 3]| {
         let [matrices, down, along] = strides.map(|elements| isize::try_from(elements).ok());
         TensorLayout::strided(&shape, &[matrices?, down?, along?], 0, element_bytes).ok()
     };
-    let src = layout([batch.src_stride, 1, src.ld])?;
-    let dst = layout([batch.dst_stride, dst.ld, 1])?;
-    Some(TensorProblem { element_bytes, src, dst, src_align, dst_align })
+    Some([layout([batch.src_stride, 1, src.ld])?, layout([batch.dst_stride, dst.ld, 1])?])
 }

@@ -1,8 +1,8 @@
 //! The plan for the move of a tensor: made, measured, run, and printed.
 
 use super::canonical::Canonical;
-use super::problem::{TensorProblem, problem, problem_of_layouts};
-use super::ways::{Estimated, Settled, Ways};
+use super::problem::{Kept, TensorProblem, problem, problem_of_layouts};
+use super::ways::{Estimated, Stretch, Ways};
 use super::{boxes, model, tiles};
 use crate::device::{Step, across, require_one_memory};
 use crate::launch::Launch;
@@ -12,16 +12,20 @@ use crate::{Error, Facts, Result};
 use bytemuck::Pod;
 use kernel_abi::tensor::Mask;
 use std::fmt;
+use std::sync::Arc;
 
 /// The move of one tensor to another, checked, that only waits to be run: a [`Plan`](crate::Plan), whose methods `moving` and so on say what these
 /// do.
 #[derive(Clone, Debug)]
-pub(crate) struct TensorPlan {
-    /// Hundreds of bytes, which are not to be moved with the plan.
-    problem: Box<TensorProblem>,
+pub(crate) struct TensorPlan(Arc<Planned>);
+
+/// What a plan is: hundreds of bytes, which are not to be moved with it.
+#[derive(Clone, Debug)]
+struct Planned {
+    problem: Kept,
     /// Bytes from each side's element `[0, …, 0]` to the address that launches are given.
     starts: [isize; 2],
-    pub(super) way: Way,
+    way: Way,
     /// Whether elements are conjugated on the way.
     conjugates: bool,
     /// The fraction of a copy's speed that the model expects.
@@ -38,22 +42,30 @@ pub(super) enum Way {
 }
 
 /// The best plan for a problem.
-pub(super) fn best(problem: &TensorProblem, facts: &Facts, flips: Option<Mask>) -> TensorPlan {
-    match Ways::of(problem, facts, flips) {
+pub(super) fn best(problem: &TensorProblem<'_>, facts: &Facts, flips: Option<Mask>) -> TensorPlan {
+    if problem.is_empty() {
+        return TensorPlan::of_nothing(problem, flips);
+    }
+    let canonical = Canonical::of(problem);
+    match Ways::of(&canonical, facts, flips) {
         Ok(ref ways) => TensorPlan::of_way(problem, ways, ways.best()),
-        Err(settled) => TensorPlan::of_settled(problem, settled, flips),
+        Err(stretch) => TensorPlan::of_stretch(problem, &canonical, stretch),
     }
 }
 
 /// The plans for a problem, the best first.
 pub(super) fn candidates(
-    problem: &TensorProblem,
+    problem: &TensorProblem<'_>,
     facts: &Facts,
     flips: Option<Mask>,
 ) -> Vec<TensorPlan> {
-    let ways = match Ways::of(problem, facts, flips) {
+    if problem.is_empty() {
+        return vec![TensorPlan::of_nothing(problem, flips)];
+    }
+    let canonical = Canonical::of(problem);
+    let ways = match Ways::of(&canonical, facts, flips) {
         Ok(ways) => ways,
-        Err(settled) => return vec![TensorPlan::of_settled(problem, settled, flips)],
+        Err(stretch) => return vec![TensorPlan::of_stretch(problem, &canonical, stretch)],
     };
     let plan = |way| TensorPlan::of_way(problem, &ways, way);
     ways.candidates().into_iter().map(plan).collect()
@@ -61,30 +73,34 @@ pub(super) fn candidates(
 
 impl TensorPlan {
     /// The plan that goes such a way of a problem.
-    pub(super) fn of_way(problem: &TensorProblem, ways: &Ways<'_>, way: Estimated) -> Self {
+    pub(super) fn of_way(problem: &TensorProblem<'_>, ways: &Ways<'_>, way: Estimated) -> Self {
         let Estimated { cost, launches } = way;
-        let (problem, starts) = (Box::new(*problem), ways.canonical.starts);
-        let expected = model::expected(&ways.canonical, cost, launches.len());
+        let (problem, starts) = (Kept::of(problem), ways.canonical.starts);
+        let expected = model::expected(ways.canonical, cost, launches.len());
         let (way, conjugates) = (Way::Launches(launches), ways.flips.is_some());
-        TensorPlan { problem, starts, way, conjugates, expected }
+        TensorPlan(Arc::new(Planned { problem, starts, way, conjugates, expected }))
     }
 
-    /// The plan for a problem of which nothing is left to choose.
-    fn of_settled(problem: &TensorProblem, settled: Settled, flips: Option<Mask>) -> Self {
-        let (starts, way) = match settled {
-            Settled::Nothing => ([0, 0], Way::Launches(Vec::new())),
-            Settled::Stretch { starts, bytes } => (starts, Way::Copy(bytes)),
-        };
-        let (problem, conjugates) = (Box::new(*problem), flips.is_some());
-        TensorPlan { problem, starts, way, conjugates, expected: 1.0 }
+    /// The plan for a problem in which nothing moves.
+    fn of_nothing(problem: &TensorProblem<'_>, flips: Option<Mask>) -> Self {
+        let (problem, way) = (Kept::of(problem), Way::Launches(Vec::new()));
+        let conjugates = flips.is_some();
+        TensorPlan(Arc::new(Planned { problem, starts: [0, 0], way, conjugates, expected: 1.0 }))
+    }
+
+    /// The plan for a problem that is one stretch of memory.
+    fn of_stretch(problem: &TensorProblem<'_>, canonical: &Canonical, bytes: Stretch) -> Self {
+        let (starts, way) = (canonical.starts, Way::Copy(bytes.0));
+        let (problem, conjugates) = (Kept::of(problem), false);
+        TensorPlan(Arc::new(Planned { problem, starts, way, conjugates, expected: 1.0 }))
     }
 
     pub fn new<'s, 'd, T: Pod>(
         src: impl Into<TensorView<'s, T>>,
         dst: impl Into<TensorViewMut<'d, T>>,
     ) -> Result<Self> {
-        let src = src.into();
-        let problem = problem(&src, &dst.into())?;
+        let (src, dst) = (src.into(), dst.into());
+        let problem = problem(&src, &dst)?;
         Ok(best(&problem, src.device().facts(), None))
     }
 
@@ -112,8 +128,8 @@ impl TensorPlan {
         src: impl Into<TensorView<'s, T>>,
         dst: impl Into<TensorViewMut<'d, T>>,
     ) -> Result<Vec<Self>> {
-        let src = src.into();
-        let problem = problem(&src, &dst.into())?;
+        let (src, dst) = (src.into(), dst.into());
+        let problem = problem(&src, &dst)?;
         Ok(candidates(&problem, src.device().facts(), None))
     }
 
@@ -136,30 +152,38 @@ impl TensorPlan {
     ) -> Result<Self> {
         require_one_memory(src.device(), dst.device())?;
         let estimate = plans[0].clone();
-        let Way::Launches(_) = &estimate.way else { return Ok(estimate) };
-        if estimate.problem.src.is_empty() {
+        let Way::Launches(_) = &estimate.0.way else { return Ok(estimate) };
+        if src.is_empty() {
             return Ok(estimate);
         }
-        let key = Canonical::of(&estimate.problem).key(estimate.conjugates);
-        let ways = plans.into_iter().map(|plan| (plan.way.to_string(), plan)).collect();
+        let key = Canonical::of(&problem(&src, &dst)?).key(estimate.0.conjugates);
+        let ways = plans.into_iter().map(|plan| (plan.0.way.to_string(), plan)).collect();
         let run = |plan: &Self| plan.run(src, dst.reborrow());
         Ok(measured(src.device(), cache, &key, ways, run)?.unwrap_or(estimate))
     }
 
     pub fn expected(&self) -> f64 {
-        self.expected
+        self.0.expected
     }
 
     pub fn kernel_names(&self) -> Vec<&'static str> {
-        match &self.way {
+        match &self.0.way {
             Way::Copy(_) => Vec::new(),
             Way::Launches(launches) => launches.iter().map(|launch| launch.entry.name).collect(),
         }
     }
 
+    pub(super) fn way(&self) -> &Way {
+        &self.0.way
+    }
+
+    pub(super) fn way_mut(&mut self) -> &mut Way {
+        &mut Arc::make_mut(&mut self.0).way
+    }
+
     /// What will be launched.
     pub fn launches_mut(&mut self) -> &mut [Launch] {
-        match &mut self.way {
+        match self.way_mut() {
             Way::Copy(_) => &mut [],
             Way::Launches(launches) => launches,
         }
@@ -172,12 +196,12 @@ impl TensorPlan {
     ) -> Result<()> {
         let (src, dst) = (src.into(), dst.into());
         let actual = problem(&src, &dst)?;
-        if !self.problem.serves(&actual) {
-            let (planned, actual) = (self.problem.to_string(), actual.to_string());
+        if !self.0.problem.serves(&actual) {
+            let (planned, actual) = (self.0.problem.to_string(), Kept::of(&actual).to_string());
             return Err(Error::PlanMismatch { planned, actual });
         }
         let [from, to] = self.starts_in([src.address(), dst.address()]);
-        across(src.device(), dst.device(), |device| match &self.way {
+        across(src.device(), dst.device(), |device| match &self.0.way {
             // SAFETY: all elements of both views, which lie in live memory, of which that of `dst` is borrowed exclusively.
             Way::Copy(bytes) => unsafe { device.copy(from, to, *bytes) },
             Way::Launches(launches) => launches.iter().try_for_each(|launch| {
@@ -191,7 +215,7 @@ impl TensorPlan {
     /// What [`run`](Self::run) queues for elements `[0, …, 0]` at these addresses, which tensors that the plan is for have.
     pub(crate) fn steps(&self, addresses: [u64; 2]) -> Vec<Step> {
         let [src, dst] = self.starts_in(addresses);
-        match &self.way {
+        match &self.0.way {
             Way::Copy(bytes) => vec![Step::Copy { dst, src, bytes: *bytes }],
             Way::Launches(launches) => {
                 launches.iter().map(|launch| Step::Launch(launch.clone(), [src, dst])).collect()
@@ -201,14 +225,14 @@ impl TensorPlan {
 
     /// Where the move starts on both sides, of tensors whose elements `[0, …, 0]` are at these addresses.
     pub(super) fn starts_in(&self, addresses: [u64; 2]) -> [u64; 2] {
-        [0, 1].map(|side| addresses[side].wrapping_add_signed(self.starts[side] as i64))
+        [0, 1].map(|side| addresses[side].wrapping_add_signed(self.0.starts[side] as i64))
     }
 }
 
 impl fmt::Display for TensorPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let conjugated = if self.conjugates { ", conjugated" } else { "" };
-        let TensorPlan { problem, way, expected, .. } = self;
+        let conjugated = if self.0.conjugates { ", conjugated" } else { "" };
+        let Planned { problem, way, expected, .. } = &*self.0;
         write!(f, "{problem}{conjugated}: {way}; about {expected:.2} of a copy")
     }
 }
@@ -237,13 +261,14 @@ mod tests {
     use crate::plan::problem::MOST_BYTES;
     use proptest::prelude::*;
 
-    /// An array of these lengths whose axes come in this order, with gaps of `slack` elements behind the rows of the source or the destination.
-    fn problem(
+    /// The layouts of an array of these lengths whose axes come in this order, with gaps of `slack` elements behind the rows of the source or the
+    /// destination.
+    fn layouts(
         shape: &[usize],
         order: &[usize],
         element: usize,
         slack: [usize; 2],
-    ) -> TensorProblem {
+    ) -> [TensorLayout; 2] {
         let layout = |shape: &[usize], slack: usize| {
             let mut strides = vec![1isize; shape.len()];
             for axis in (1..shape.len()).rev() {
@@ -254,7 +279,11 @@ mod tests {
         };
         let src = layout(shape, slack[0]).permute_axes(order).unwrap();
         let dst = layout(src.shape(), slack[1]);
-        TensorProblem { element_bytes: element, src, dst, src_align: 16, dst_align: 16 }
+        [src, dst]
+    }
+
+    fn problem(element_bytes: usize, [src, dst]: &[TensorLayout; 2]) -> TensorProblem<'_> {
+        TensorProblem { element_bytes, src, dst, src_align: 16, dst_align: 16 }
     }
 
     /// Lengths of axes, ones and long ones among them, of up to 2⁴⁰ elements.
@@ -285,11 +314,12 @@ mod tests {
                 return Ok(());
             }
             let facts = Facts { multiprocessors: 132, ..Facts::simulated() };
-            let problem = problem(&shape, &order, element, slack);
+            let layouts = layouts(&shape, &order, element, slack);
+            let problem = problem(element, &layouts);
             let (best, all) = (best(&problem, &facts, None), candidates(&problem, &facts, None));
-            prop_assert_eq!(&best.way, &all[0].way);
-            prop_assert!(best.expected.is_finite() && best.expected > 0.0);
-            prop_assert!(all.iter().all(|way| best.expected * 2.0 >= way.expected), "{}", best);
+            prop_assert_eq!(&best.0.way, &all[0].0.way);
+            prop_assert!(best.0.expected.is_finite() && best.0.expected > 0.0);
+            prop_assert!(all.iter().all(|way| best.0.expected * 2.0 >= way.0.expected), "{}", best);
         }
     }
 
@@ -308,11 +338,13 @@ mod tests {
                         let mut shape = lengths[..order.len()].to_vec();
                         shape.rotate_left(turn);
                         for slack in [[0, 0], [1, 0], [0, 3], [30, 17]] {
-                            let problem = problem(&shape, order, element, slack);
-                            let Ok(ways) = Ways::of(&problem, &facts, None) else { continue };
+                            let layouts = layouts(&shape, order, element, slack);
+                            let problem = problem(element, &layouts);
+                            let canonical = Canonical::of(&problem);
+                            let Ok(ways) = Ways::of(&canonical, &facts, None) else { continue };
                             let alone = ways.best().launches;
                             let plans = candidates(&problem, &facts, None);
-                            assert!(plans[0].way == Way::Launches(alone), "{}", plans[0]);
+                            assert!(plans[0].0.way == Way::Launches(alone), "{}", plans[0]);
                             let best = plans.iter().map(TensorPlan::expected).fold(0.0, f64::max);
                             let taken = plans[0].expected();
                             assert!(

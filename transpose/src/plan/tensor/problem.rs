@@ -1,86 +1,114 @@
 //! A move as it is asked for: the element, both layouts, and how both memories are aligned.
 
+use super::side::Axis;
 use crate::plan::problem::{MOST_BYTES, alignment};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;
+use smallvec::SmallVec;
 use std::fmt;
 
-/// The element, both layouts, and how both memories are aligned: all that a plan depends on beside the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TensorProblem {
+/// The element, both layouts, and how both memories are aligned: all that a plan depends on beside the device. Layouts are hundreds of bytes, which planning
+/// does not copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TensorProblem<'a> {
     pub element_bytes: usize,
-    pub src: TensorLayout,
-    pub dst: TensorLayout,
+    pub src: &'a TensorLayout,
+    pub dst: &'a TensorLayout,
     /// The largest power of two, up to [`VECTOR`](crate::plan::problem::VECTOR), that divides the address of the source's element `[0, …, 0]`.
     pub src_align: usize,
     /// The same of the destination.
     pub dst_align: usize,
 }
 
-impl TensorProblem {
-    /// Whether a plan made for this problem can be run on the other: whether they are the same but for where their memories start, and
-    /// an alignment that is better than planned for.
-    pub fn serves(&self, other: &Self) -> bool {
-        let same = |a: &TensorLayout, b: &TensorLayout| {
-            (a.shape(), a.strides()) == (b.shape(), b.strides())
-        };
-        self.element_bytes == other.element_bytes
-            && same(&self.src, &other.src)
-            && same(&self.dst, &other.dst)
-            && other.src_align >= self.src_align
-            && other.dst_align >= self.dst_align
+impl TensorProblem<'_> {
+    /// Whether nothing moves.
+    pub fn is_empty(&self) -> bool {
+        self.src.is_empty() || self.element_bytes == 0
+    }
+
+    /// The axes, as they were asked for.
+    pub fn axes(&self) -> impl DoubleEndedIterator<Item = Axis> {
+        let strides = self.src.strides().iter().zip(self.dst.strides());
+        let axes = self.src.shape().iter().zip(strides);
+        axes.map(|(&length, (&src, &dst))| Axis { length, src, dst })
     }
 }
 
-impl fmt::Display for TensorProblem {
+/// What a plan keeps of the problem that it was made for.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    element_bytes: usize,
+    /// The source's alignment and the destination's.
+    aligned: [usize; 2],
+    axes: SmallVec<[Axis; 5]>,
+}
+
+impl Kept {
+    pub fn of(problem: &TensorProblem<'_>) -> Self {
+        let TensorProblem { element_bytes, src_align, dst_align, .. } = *problem;
+        Kept { element_bytes, aligned: [src_align, dst_align], axes: problem.axes().collect() }
+    }
+
+    /// Whether a plan made for this problem can be run on the other: whether they are the same but for where their memories start, and
+    /// an alignment that is better than planned for.
+    pub fn serves(&self, other: &TensorProblem<'_>) -> bool {
+        let [src_align, dst_align] = self.aligned;
+        self.element_bytes == other.element_bytes
+            && self.axes.iter().copied().eq(other.axes())
+            && other.src_align >= src_align
+            && other.dst_align >= dst_align
+    }
+}
+
+impl fmt::Display for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TensorProblem { element_bytes, src, dst, src_align, dst_align } = self;
+        let Kept { element_bytes, aligned: [from, to], axes } = self;
+        let shape: Vec<usize> = axes.iter().map(|axis| axis.length).collect();
+        let src: Vec<isize> = axes.iter().map(|axis| axis.src).collect();
+        let dst: Vec<isize> = axes.iter().map(|axis| axis.dst).collect();
         write!(
             f,
-            "{:?} elements of {element_bytes} bytes, {:?} apart, to {:?} apart, \
-             addresses aligned to {src_align} and {dst_align} bytes",
-            src.shape(),
-            src.strides(),
-            dst.strides()
+            "{shape:?} elements of {element_bytes} bytes, {src:?} apart, to {dst:?} apart, \
+             addresses aligned to {from} and {to} bytes",
         )
     }
 }
 
 /// The problem of a source and a destination of the same shape.
-pub(super) fn problem<T: Pod>(
-    src: &TensorView<'_, T>,
-    dst: &TensorViewMut<'_, T>,
-) -> Result<TensorProblem> {
+pub(super) fn problem<'a, T: Pod>(
+    src: &'a TensorView<'_, T>,
+    dst: &'a TensorViewMut<'_, T>,
+) -> Result<TensorProblem<'a>> {
     require_same_shape(src.layout(), dst.layout())?;
     Ok(TensorProblem {
         element_bytes: size_of::<T>(),
-        src: *src.layout(),
-        dst: *dst.layout(),
+        src: src.layout(),
+        dst: dst.layout(),
         src_align: alignment(src.address()),
         dst_align: alignment(dst.address()),
     })
 }
 
 /// The problem of layouts in memory that a device allocates, of elements of so many bytes.
-pub(super) fn problem_of_layouts(
+pub(super) fn problem_of_layouts<'a>(
     element_bytes: usize,
-    src: &TensorLayout,
-    dst: &TensorLayout,
-) -> Result<TensorProblem> {
+    src: &'a TensorLayout,
+    dst: &'a TensorLayout,
+) -> Result<TensorProblem<'a>> {
     src.require_bytes(element_bytes)?;
     dst.require_bytes(element_bytes)?;
     require_same_shape(src, dst)?;
     dst.require_injective()?;
     // More would be more launches than a list of them can hold.
-    if src.len() > MOST_BYTES / element_bytes.max(1) {
+    if src.len() * element_bytes.max(1) > MOST_BYTES {
         return Err(Error::TensorSizeOverflow { shape: src.shape().to_vec(), element_bytes });
     }
     // Of what is empty the offset may be any.
     let align =
         |layout: &TensorLayout| alignment(layout.offset().wrapping_mul(element_bytes) as u64);
     let (src_align, dst_align) = (align(src), align(dst));
-    Ok(TensorProblem { element_bytes, src: *src, dst: *dst, src_align, dst_align })
+    Ok(TensorProblem { element_bytes, src, dst, src_align, dst_align })
 }
 
 /// Whether one can be copied to the other.

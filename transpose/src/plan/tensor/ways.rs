@@ -1,7 +1,6 @@
 //! How a move may go, and which way is taken: the one that the [model](super::model) expects to be the fastest.
 
 use super::canonical::{Axis, Canonical};
-use super::problem::TensorProblem;
 use super::tiles::Overlap;
 use super::{boxes, model, tiles, words};
 use crate::Facts;
@@ -10,6 +9,7 @@ use crate::layout::Layout;
 use crate::plan::fast;
 use crate::plan::problem::{Batch, Problem};
 use kernel_abi::tensor::Mask;
+use std::cell::LazyCell;
 
 /// A way to go, and what the model says that it costs: bytes that a copy could have moved meanwhile.
 #[derive(Clone)]
@@ -24,13 +24,8 @@ impl Estimated {
     }
 }
 
-/// A move of which nothing is left to choose.
-pub(super) enum Settled {
-    /// Nothing moves.
-    Nothing,
-    /// One stretch of so many bytes, which starts so many behind the elements `[0, …, 0]`.
-    Stretch { starts: [isize; 2], bytes: usize },
-}
+/// A move of one stretch of so many bytes, of which nothing is left to choose.
+pub(super) struct Stretch(pub usize);
 
 /// How many shapes of tile are candidates.
 pub(super) const SHAPES: usize = 6;
@@ -38,59 +33,69 @@ pub(super) const SHAPES: usize = 6;
 /// A move, and how it may go.
 pub(super) struct Ways<'a> {
     facts: &'a Facts,
-    pub canonical: Canonical,
+    pub canonical: &'a Canonical,
     /// The bits that are flipped on the way, if any are.
     pub flips: Option<Mask>,
 }
 
 impl<'a> Ways<'a> {
-    /// Those of a problem, unless nothing is left to choose.
+    /// Those of a move, unless nothing is left to choose.
     pub fn of(
-        problem: &TensorProblem,
+        canonical: &'a Canonical,
         facts: &'a Facts,
         flips: Option<Mask>,
-    ) -> Result<Self, Settled> {
-        if problem.src.is_empty() || problem.element_bytes == 0 {
-            return Err(Settled::Nothing);
-        }
-        let canonical = Canonical::of(problem);
+    ) -> Result<Self, Stretch> {
         if canonical.words() == canonical.run() && flips.is_none() {
-            let bytes = canonical.words() * canonical.word_bytes();
-            return Err(Settled::Stretch { starts: canonical.starts, bytes });
+            return Err(Stretch(canonical.words() * canonical.word_bytes()));
         }
         Ok(Ways { facts, canonical, flips })
     }
 
     /// As a matrix's, if it is one and arrives as it is.
     pub fn as_matrix(&self) -> Option<Estimated> {
-        if self.flips.is_some() {
-            return None;
-        }
-        let launches = matrix(&self.canonical, self.facts)?;
-        let cost = model::cost_of_matrix(&self.canonical, self.facts, &launches);
+        let launches = self.matrix()?;
+        let cost = model::cost_of_matrix(self.canonical, self.facts, &launches);
         Some(Estimated { cost, launches })
     }
 
-    /// Word by word.
-    pub fn by_words(&self) -> Estimated {
-        let cost = words::cost(&self.canonical, self.facts);
-        Estimated { cost, launches: words::launches(&self.canonical, self.flips) }
+    fn matrix(&self) -> Option<Vec<Launch>> {
+        if self.flips.is_some() { None } else { matrix(self.canonical, self.facts) }
+    }
+
+    pub fn cost_by_words(&self) -> f64 {
+        words::cost(self.canonical, self.facts)
+    }
+
+    /// Word by word, which is known to cost so much.
+    pub fn by_words(&self, cost: f64) -> Estimated {
+        Estimated { cost, launches: words::launches(self.canonical, self.flips) }
     }
 
     /// In tiles, the `most` best that cost less than a `limit`.
     pub fn in_tiles(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
-        let (overlap, late) = (Overlap::Wanted, model::late(&self.canonical, model::TILES_LATE));
+        let late = model::late(self.canonical, model::TILES_LATE);
+        let serve = self.is_enough(limit - late);
         let Ways { canonical, facts, flips } = self;
-        let tiles = tiles::best(canonical, facts, *flips, overlap, most, limit - late);
-        tiles.into_iter().map(move |(cost, launch)| Estimated::of((cost + late, launch)))
+        let tiles = serve
+            .then(|| tiles::best(canonical, facts, *flips, Overlap::Wanted, most, limit - late));
+        let tiles = tiles.into_iter().flatten();
+        tiles.map(move |(cost, launch)| Estimated::of((cost + late, launch)))
     }
 
     /// In boxes, the `most` best that cost less than a `limit`, if words arrive as they are.
     pub fn in_boxes(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
-        let (serve, late) = (self.flips.is_none(), model::late(&self.canonical, model::BOXES_LATE));
-        let boxes = serve.then(|| boxes::best(&self.canonical, self.facts, most, limit - late));
+        let late = model::late(self.canonical, model::BOXES_LATE);
+        let serve = self.flips.is_none() && self.is_enough(limit - late);
+        let boxes = serve.then(|| boxes::best(self.canonical, self.facts, most, limit - late));
         let boxes = boxes.into_iter().flatten();
         boxes.map(move |(cost, launch)| Estimated::of((cost + late, launch)))
+    }
+
+    /// Whether tiles or boxes may cost less than a `limit`. Both move every word's sectors on both sides, some a twentieth faster than a copy does; what they are late by is
+    /// more than small moves cost otherwise.
+    fn is_enough(&self, limit: f64) -> bool {
+        const LEAST: f64 = 2.0 * 0.92;
+        limit > (self.canonical.words() * self.canonical.word_bytes()) as f64 * LEAST
     }
 
     /// The best way. What takes longer to plan is not looked at where nothing is left to gain.
@@ -104,14 +109,18 @@ impl<'a> Ways<'a> {
     fn choose(&self, others: [&dyn Fn(f64) -> Option<Estimated>; 2]) -> Estimated {
         /// A way that costs so many times what its sectors cost is good enough.
         const ENOUGH: f64 = 1.08;
-        // Planning is to take no time beside a launch's latency: what is planned at once will do.
-        if model::is_small(&self.canonical) {
-            return self.as_matrix().unwrap_or_else(|| self.by_words());
+        // Planning is to take no time beside a launch's latency: what is planned at once will do, and nobody asks what it costs.
+        if model::is_small(self.canonical) {
+            let launches =
+                self.matrix().unwrap_or_else(|| words::launches(self.canonical, self.flips));
+            return Estimated { cost: 0.0, launches };
         }
-        let enough = model::fewest_sectors(&self.canonical) * ENOUGH;
-        let by_words = words::cost(&self.canonical, self.facts);
-        let mut best = self.as_matrix().filter(|way| way.cost < by_words);
-        let cost = |best: &Option<Estimated>| best.as_ref().map_or(by_words, |best| best.cost);
+        let enough = model::fewest_sectors(self.canonical) * ENOUGH;
+        let by_words = LazyCell::new(|| self.cost_by_words());
+        let is_less = |cost| cost < words::least_cost(self.canonical) || cost < *by_words;
+        let mut best = self.as_matrix().filter(|way| is_less(way.cost));
+        let cost =
+            |best: &Option<Estimated>| best.as_ref().map_or_else(|| *by_words, |best| best.cost);
         for (number, other) in others.into_iter().enumerate() {
             let limit = cost(&best);
             // Word by word a move is never as fast as tiles of vectors can be.
@@ -121,7 +130,7 @@ impl<'a> Ways<'a> {
             }
             best = other(limit).filter(|way| way.cost < limit).or(best);
         }
-        best.unwrap_or_else(|| self.by_words())
+        best.unwrap_or_else(|| self.by_words(*by_words))
     }
 
     /// The few best of every kind, the one that a plan takes first: it may have been content with less than the best.
@@ -131,7 +140,7 @@ impl<'a> Ways<'a> {
         let taken = self.choose([&|_| tiles.first().cloned(), &|_| boxes.first().cloned()]);
         let mut all: Vec<Estimated> = [tiles, boxes].concat();
         all.extend(self.as_matrix());
-        all.push(self.by_words());
+        all.push(self.by_words(self.cost_by_words()));
         all.retain(|way| way.launches != taken.launches);
         all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         std::iter::once(taken).chain(all).collect()
@@ -147,8 +156,10 @@ fn matrix(canonical: &Canonical, facts: &Facts) -> Option<Vec<Launch>> {
         [rows, cols, apart] => (rows, cols, apart),
         _ => return None,
     };
-    let elements = |words: isize| {
-        usize::try_from(words).ok().filter(|words| words % tuple == 0).map(|words| words / tuple)
+    let elements = |words: isize| match usize::try_from(words) {
+        Ok(words) if tuple == 1 => Some(words),
+        Ok(words) if words % tuple == 0 => Some(words / tuple),
+        _ => None,
     };
     if elements(rows.dst) != Some(1) || elements(cols.src) != Some(1) {
         return None;

@@ -41,6 +41,12 @@ pub(super) fn cost(canonical: &Canonical, facts: &Facts) -> f64 {
     cost * idle(tally.words / OF_BLOCK as f64, facts)
 }
 
+/// What it costs at least.
+pub(super) fn least_cost(canonical: &Canonical) -> f64 {
+    let (words, axes) = (canonical.words() as f64, canonical.axes().len() as f64);
+    cost_of_words(canonical.word, &WordTally { words, axes, src: 0.0, dst: 0.0, is_step: false })
+}
+
 /// Bytes of the sectors that a block's words lie in on a side, for each word.
 fn block_bytes(canonical: &Canonical, side: &Side) -> f64 {
     let mut left = OF_BLOCK;
@@ -146,7 +152,8 @@ mod tests {
             let src = src.permute_axes(&[1, 0, 2]).unwrap();
             let dst = TensorLayout::contiguous(src.shape(), 16).unwrap();
             let (src_align, dst_align) = (16, 16);
-            let problem = TensorProblem { element_bytes: 16, src, dst, src_align, dst_align };
+            let problem =
+                TensorProblem { element_bytes: 16, src: &src, dst: &dst, src_align, dst_align };
             let canonical = Canonical::of(&problem);
             block_bytes(&canonical, &canonical.sides[0]) - 16.0
         };
@@ -158,8 +165,13 @@ mod tests {
     fn parts_are_all_of_it() {
         let src = TensorLayout::contiguous(&[3, 4, 5, 7], 4).unwrap();
         let dst = TensorLayout::contiguous(&[7, 5, 4, 3], 4).unwrap();
-        let problem =
-            TensorProblem { element_bytes: 4, src: src.t(), dst, src_align: 16, dst_align: 16 };
+        let problem = TensorProblem {
+            element_bytes: 4,
+            src: &src.t(),
+            dst: &dst,
+            src_align: 16,
+            dst_align: 16,
+        };
         let canonical = Canonical::of(&problem);
         for most in [1, 2, 3, 4, 11, 12, 30, 59, 60, 100, 420, 1000] {
             let mut moved = vec![None; 420];

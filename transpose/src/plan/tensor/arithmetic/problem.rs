@@ -17,7 +17,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// Whether a plan made for this problem can be run on the other: see [`TensorProblem::serves`](crate::plan::tensor::problem::TensorProblem::serves).
+    /// Whether a plan made for this problem can be run on the other: see [`Kept::serves`](crate::plan::tensor::problem::Kept::serves).
     pub fn serves(&self, actual: &Self) -> bool {
         let serves = |planned: &Operand, actual: &Operand| {
             let strides = |operand: &Operand| {

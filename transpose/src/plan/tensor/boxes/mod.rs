@@ -281,7 +281,8 @@ mod tests {
         let layout = |strides| TensorLayout::strided(&shape, strides, 0, 16).unwrap();
         let (src, dst) = (layout(&[1200, 4, 1]), layout(&[4, 12_000, 1]));
         let (src_align, dst_align) = (16, 16);
-        let problem = TensorProblem { element_bytes: 16, src, dst, src_align, dst_align };
+        let problem =
+            TensorProblem { element_bytes: 16, src: &src, dst: &dst, src_align, dst_align };
         let most = |block_shared: usize| {
             let facts = Facts { block_shared, ..Facts::simulated() };
             let launches = best(&Canonical::of(&problem), &facts, 100, f64::INFINITY).into_iter();
