@@ -10,8 +10,10 @@ use kernel_abi::tensor::MOST_DIGITS;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cut {
     /// The axes, by their numbers, the fastest first.
-    pub axes: [usize; MOST_DIGITS],
-    pub count: usize,
+    axes: [u8; MOST_DIGITS],
+    count: u8,
+    /// The axes as bits.
+    pub bits: u32,
     /// Indices of the slowest axis that a tile has.
     pub indices: usize,
     /// Words of a tile, of all tiles together, and how many tiles.
@@ -21,19 +23,24 @@ pub(super) struct Cut {
 }
 
 impl Cut {
+    /// How many axes.
+    pub fn count(&self) -> usize {
+        usize::from(self.count)
+    }
+
     /// Its axes.
-    pub fn axes(&self) -> &[usize] {
-        &self.axes[..self.count]
+    pub fn axes(&self) -> impl DoubleEndedIterator<Item = usize> {
+        self.axes[..self.count()].iter().map(|&axis| usize::from(axis))
     }
 
     /// The slowest of them, which tiles have a part of.
     pub fn slowest(&self) -> usize {
-        self.axes[self.count - 1]
+        usize::from(self.axes[self.count() - 1])
     }
 
-    /// The axes as bits.
-    pub fn bits(&self) -> u32 {
-        self.axes().iter().fold(0, |bits, axis| bits | 1 << axis)
+    /// Whether it has an axis.
+    pub fn has(&self, axis: usize) -> bool {
+        self.bits >> axis & 1 == 1
     }
 }
 
@@ -133,11 +140,15 @@ impl Side {
     ) {
         let axes = canonical.axes();
         let sector = SECTOR / canonical.word_bytes();
-        let mut run = [0; MOST_DIGITS];
+        let (mut run, mut bits) = ([0; MOST_DIGITS], 0);
         let (mut inner, mut extent, mut seen) = (1usize, 1, 0);
         for count in 1..=most.min(MOST_DIGITS) {
+            if tried.last().is_none_or(|&tried| tried < inner) {
+                break;
+            }
             let Some(next) = self.next(canonical, extent, gaps, &mut seen) else { break };
-            run[count - 1] = next;
+            run[count - 1] = next as u8;
+            bits |= 1 << next;
             extent = self.stride(&axes[next]) as usize * axes[next].length;
             let length = axes[next].length;
             let Some(all) = inner.checked_mul(length).filter(|&all| all < TOO_LARGE) else { break };
@@ -159,9 +170,10 @@ impl Side {
                 } else {
                     indices
                 };
-                let (words, tiles) = (inner * indices, parts(length, indices));
+                let words = inner * indices;
                 if std::mem::replace(&mut last, words) != words {
-                    found(Cut { axes: run, count, indices, words, all, tiles });
+                    let (count, tiles) = (count as u8, parts(length, indices));
+                    found(Cut { axes: run, count, bits, indices, words, all, tiles });
                 }
                 // With more it is the same.
                 if most == length {
@@ -172,9 +184,14 @@ impl Side {
         }
     }
 
-    /// The cuts of no more than `most` axes, each with where its parts lie.
-    pub fn placed_cuts(&self, canonical: &Canonical, tried: &[usize], most: usize) -> Vec<Placed> {
-        let mut placed: Vec<Placed> = Vec::with_capacity(2 * tried.len());
+    /// Finds the cuts of no more than `most` axes, each with where its parts lie.
+    pub fn placed_cuts(
+        &self,
+        canonical: &Canonical,
+        tried: &[usize],
+        most: usize,
+        mut found: impl FnMut(Placed),
+    ) {
         // Cuts of the same axes differ in nothing but the steps of their parts.
         let (mut count, mut aligned, mut nearest) = (0, 0, 0);
         self.cuts(canonical, tried, Gapped::No, most, |cut| {
@@ -186,15 +203,14 @@ impl Side {
             let step = (cut.words * canonical.word_bytes()).trailing_zeros();
             let steps = if cut.tiles > 1 { 1 << step.min(BURST.trailing_zeros()) } else { BURST };
             let in_bursts = aligned.min(steps);
-            placed.push(Placed { cut, aligned: in_bursts.min(SECTOR), in_bursts, nearest });
+            found(Placed { cut, aligned: in_bursts.min(SECTOR), in_bursts, nearest });
         });
-        placed
     }
 
     /// Bytes, up to a burst's, that a cut's axes start on a multiple of, wherever they lie.
     fn aligned(&self, canonical: &Canonical, cut: &Cut) -> usize {
         let others = canonical.axes().iter().enumerate();
-        let others = others.filter(|(number, _)| !cut.axes().contains(number));
+        let others = others.filter(|&(number, _)| !cut.has(number));
         let strides = others.map(|(_, axis)| self.stride(axis));
         starts_on(self.address, strides, canonical.word_bytes(), BURST)
     }

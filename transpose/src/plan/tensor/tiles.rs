@@ -98,18 +98,22 @@ pub(super) fn best(
     let word = canonical.word_bytes();
     let steps = canonical.axes().iter().skip(1).map(|axis| axis.dst);
     let early = Early::least(word, starts_on(to.address, steps, word, SECTOR), overlap);
-    // With early rows, tiles have about as many as are tried.
-    let [cols, rows] = [(from, 0), (to, early)].map(|(side, early)| {
-        side.placed_cuts(canonical, &TRIED.map(|words| words.saturating_sub(early)), MOST_RUN_AXES)
-    });
     let gaps = cost_of_gaps(canonical, true);
     let (width, words) = (canonical.word, canonical.words() as f64);
-    let rows: Vec<Moved> = rows.iter().map(|rows| Moved::rows(width, words, rows, early)).collect();
-    let cols: Vec<Moved> = cols.iter().map(|cols| Moved::cols(width, words, cols)).collect();
+    let (mut rows, mut cols) = (Cuts::new(), Cuts::new());
+    // With early rows, tiles have about as many as are tried.
+    let tried = TRIED.map(|words| words.saturating_sub(early));
+    to.placed_cuts(canonical, &tried, MOST_RUN_AXES, |cut| {
+        rows.push(Moved::rows(width, words, cut, early));
+    });
+    from.placed_cuts(canonical, &TRIED, MOST_RUN_AXES, |cut| {
+        cols.push(Moved::cols(width, words, cut));
+    });
     let pairs = pairs(&Least::of(canonical, gaps), &rows, &cols, limit);
     let choice = |rows, cols| choice(canonical, facts, gaps, early, rows, cols);
     // Of the pair that may be the cheapest it is known first what it costs: if one is wanted, nothing need be known of what costs more.
-    let first = pairs.iter().min_by(|a, b| a.0.total_cmp(&b.0)).filter(|_| most == 1);
+    let first = pairs.iter().filter(|_| most == 1);
+    let first = first.reduce(|least, pair| if pair.0 < least.0 { pair } else { least });
     let first = first.and_then(|(_, rows, cols)| choice(rows, cols));
     let first = first.map_or(f64::INFINITY, |choice| choice.cost);
     let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
@@ -131,10 +135,10 @@ pub(super) fn best(
 /// The rows and columns that there can be tiles of at less than a `limit`, with what those cost at least.
 fn pairs<'a>(
     least: &Least,
-    rows: &'a [Moved<'a>],
-    cols: &'a [Moved<'a>],
+    rows: &'a [Moved],
+    cols: &'a [Moved],
     limit: f64,
-) -> Vec<(f64, &'a Moved<'a>, &'a Moved<'a>)> {
+) -> Vec<(f64, &'a Moved, &'a Moved)> {
     let mut pairs = Vec::with_capacity(rows.len() * cols.len());
     for rows in rows {
         for cols in cols {
@@ -150,11 +154,12 @@ fn pairs<'a>(
 /// How many times as much a cost can be by a sum of the same in another order, or more.
 const NEARLY: f64 = 1.0 + 1e-9;
 
+/// The cuts of a side: allocating memory would take a tenth of the time.
+type Cuts = SmallVec<[Moved; 36]>;
+
 /// A cut that is tried, and what of it is the same whatever it is tried with.
-struct Moved<'a> {
-    placed: &'a Placed,
-    /// Its axes.
-    bits: u32,
+struct Moved {
+    placed: Placed,
     /// Bytes of sectors that tiles move for one stretch of it.
     each: f64,
     /// The least that it can be for all.
@@ -169,46 +174,46 @@ struct Moved<'a> {
     beside: f64,
 }
 
-impl<'a> Moved<'a> {
+impl Moved {
     /// Rows, perhaps with others before them so that sectors are stored once.
-    fn rows(word: Width, words: f64, placed: &'a Placed, early: usize) -> Self {
-        let Placed { cut, aligned, nearest, .. } = placed;
+    fn rows(word: Width, words: f64, placed: Placed, early: usize) -> Self {
+        let Placed { cut, aligned, nearest, .. } = &placed;
         let each = placed.sectors(word.bytes());
         let once = sectors_of_one(cut.all, *nearest, word.bytes(), *aligned);
         let each_least = if early > 0 { each.min(once) } else { each };
         let all = words / cut.all as f64;
         let cols = all * cut.tiles as f64;
-        let in_units = is_in_units(word.bytes(), placed);
+        let in_units = is_in_units(word.bytes(), &placed);
         let stored = if *aligned < VECTOR && !in_units { [words, cols] } else { [0.0; 2] };
         let in_units = if in_units { words } else { 0.0 };
         let moved = all * each_least;
-        let beside = beside_in_bursts(word, placed, all);
+        let beside = beside_in_bursts(word, &placed, all);
         let beside = [0.0, beside];
         let least = Tally { moved, beside, cols, stored, in_units, ..Tally::default() };
         Self::of(word, placed, each, &least)
     }
 
     /// Columns.
-    fn cols(word: Width, words: f64, placed: &'a Placed) -> Self {
-        let Placed { cut, aligned, .. } = placed;
+    fn cols(word: Width, words: f64, placed: Placed) -> Self {
+        let Placed { cut, aligned, .. } = &placed;
         let each = placed.sectors(word.bytes());
         let all = words / cut.all as f64;
         let rows = all * cut.tiles as f64;
         let loaded = if *aligned < VECTOR { words } else { 0.0 };
-        let beside = beside_in_bursts(word, placed, all);
+        let beside = beside_in_bursts(word, &placed, all);
         let beside = [beside, 0.0];
         let least = Tally { moved: all * each, beside, rows, loaded, ..Tally::default() };
         Self::of(word, placed, each, &least)
     }
 
     #[inline(always)]
-    fn of(word: Width, placed: &'a Placed, each: f64, least: &Tally) -> Self {
+    fn of(word: Width, placed: Placed, each: f64, least: &Tally) -> Self {
         let vectors = (placed.cut.words * word.bytes()).div_ceil(VECTOR);
         let beside = least.beside[0] + least.beside[1];
         let moved = least.moved;
         let costs = [cost_of_part(word, least, true), cost_of_part(word, least, false)];
         let tiles = placed.cut.tiles as f64 / placed.cut.all as f64;
-        Moved { placed, bits: placed.cut.bits(), each, moved, costs, tiles, vectors, beside }
+        Moved { placed, each, moved, costs, tiles, vectors, beside }
     }
 }
 
@@ -247,7 +252,7 @@ impl Least {
     /// That of such rows and columns; infinitely much if there can be no such tiles.
     fn cost(&self, rows: &Moved, cols: &Moved) -> f64 {
         let words = rows.placed.cut.words * cols.placed.cut.words;
-        if rows.bits & cols.bits != 0 || words > self.words {
+        if rows.placed.cut.bits & cols.placed.cut.bits != 0 || words > self.words {
             return f64::INFINITY;
         }
         let vectors = rows.placed.aligned.min(cols.placed.aligned) >= VECTOR;
@@ -284,12 +289,12 @@ fn choice<'a>(
     facts: &Facts,
     gaps: f64,
     early: usize,
-    rows: &Moved<'a>,
-    cols: &Moved<'a>,
+    rows: &'a Moved,
+    cols: &'a Moved,
 ) -> Option<Choice<'a>> {
     let [mut row_sectors, mut col_sectors] = [rows.each, cols.each];
     let beside = [cols.beside, rows.beside];
-    let [rows, cols] = [rows.placed, cols.placed];
+    let [rows, cols] = [&rows.placed, &cols.placed];
     let word = canonical.word_bytes();
     let early = Early::of(early, word, rows, cols);
     let size = Size::of(canonical, early, &rows.cut, &cols.cut);
@@ -410,7 +415,7 @@ fn alone(size: &Size, facts: &Facts) -> usize {
 
 /// How many axes blocks are counted along.
 fn count_block_axes(canonical: &Canonical, rows: &Placed, cols: &Placed) -> usize {
-    let left = |cut: &Cut| cut.count - usize::from(cut.tiles > 1);
+    let left = |cut: &Cut| cut.count() - usize::from(cut.tiles > 1);
     canonical.axes().len() - left(&rows.cut) - left(&cols.cut)
 }
 
@@ -422,7 +427,7 @@ fn block_axes(
 ) -> (SmallVec<[Axis; MOST_AXES]>, [usize; 2]) {
     let mut axes: SmallVec<[(Axis, Option<usize>); MOST_AXES]> = SmallVec::new();
     for (number, axis) in canonical.axes().iter().enumerate() {
-        let which = [rows, cols].into_iter().position(|cut| cut.axes().contains(&number));
+        let which = [rows, cols].into_iter().position(|cut| cut.has(number));
         let cut = which.map(|which| [rows, cols][which]);
         match cut {
             None => axes.push((*axis, None)),
@@ -520,14 +525,13 @@ pub(super) fn describe(launch: &Launch) -> Option<String> {
 /// A run as the kernel is told of it: `stride` is that of the other side.
 fn run(canonical: &Canonical, cut: &Cut, stride: fn(&Axis) -> isize, axis: usize) -> Run {
     let mut inner = [RunAxis { divisor: packed_divisor(1), stride: 0 }; MOST_RUN_AXES - 1];
-    let (slowest, faster) = cut.axes().split_last().expect("a run has an axis");
-    for (inner, &number) in inner.iter_mut().zip(faster) {
+    for (inner, number) in inner.iter_mut().zip(cut.axes().take(cut.count() - 1)) {
         let axis = &canonical.axes()[number];
         *inner = RunAxis { divisor: packed_divisor(axis.length), stride: stride(axis) as u64 };
     }
     Run {
         inner,
-        outer: stride(&canonical.axes()[*slowest]) as u64,
+        outer: stride(&canonical.axes()[cut.slowest()]) as u64,
         tile: cut.words as u64,
         all: cut.all as u64,
         axis: axis as u64,
@@ -560,10 +564,10 @@ fn joints(canonical: &Canonical, rows: &Placed, cols: &Placed, count: f64) -> f6
         return 0.0;
     }
     // Where what follows a column is most often another of the tile's.
-    let goes_on = |&&axis: &&usize| canonical.axes()[axis].dst == rows.cut.all as isize;
-    let count = match cols.cut.axes().iter().find(goes_on) {
+    let goes_on = |&axis: &usize| canonical.axes()[axis].dst == rows.cut.all as isize;
+    let count = match cols.cut.axes().find(goes_on) {
         Some(_) if rows.cut.tiles > 1 => count,
-        Some(&axis) if axis == cols.cut.slowest() => count / cols.cut.indices as f64,
+        Some(axis) if axis == cols.cut.slowest() => count / cols.cut.indices as f64,
         Some(_) => return 0.0,
         None => count,
     };

@@ -33,13 +33,13 @@ pub(super) struct Cutting {
 impl Cutting {
     pub fn of(canonical: &Canonical, cut: &Cut) -> Self {
         let mut indices = [1; MOST_AXES];
-        for &axis in cut.axes() {
+        for axis in cut.axes() {
             let is_slowest = axis == cut.slowest();
             let has = if is_slowest { cut.indices } else { canonical.axes()[axis].length };
             // No more than a cut has words.
             indices[axis] = has as u32;
         }
-        Cutting { words: cut.words, bits: cut.bits(), indices }
+        Cutting { words: cut.words, bits: cut.bits, indices }
     }
 
     /// Words of the smallest box that has this cut and another.
