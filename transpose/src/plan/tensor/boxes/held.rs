@@ -62,7 +62,7 @@ impl Held {
         }
         let modulo = if self.by_vectors { VECTOR } else { word.max(4) };
         let mut pitch = least + beside;
-        for (&axis, held) in src.apart.axes().iter().zip(&mut self.pitches) {
+        for (axis, held) in src.apart.iter().zip(&mut self.pitches) {
             let step = canonical.axes()[axis].src * word as isize;
             // A power of two.
             let behind = (step - pitch as isize) as usize & (modulo - 1);
@@ -90,7 +90,7 @@ impl Held {
         let hidden = if are_pieces(dst) { WAITED } else { 1.0 };
         let stored =
             |held: &Held| held.share.issued + hidden * (waited(held) - held.share.issued).max(0.0);
-        if least <= self.share.issued || src.apart.count == 0 {
+        if least <= self.share.issued || src.apart.count() == 0 {
             return stored(self);
         }
         let cost = |held: &Held| held.share.issued.max(waited(held)) + held.loaded(word, src);
@@ -117,8 +117,8 @@ impl Held {
     /// Bytes in shared memory from one index of an axis to the next.
     pub fn step(&self, src: &Stretches, axis: usize, word: usize) -> usize {
         let in_words = src.step(axis).map(|words| words * word);
-        let apart = src.apart.axes().iter().position(|&other| other == axis);
-        in_words.or_else(|| apart.map(|place| self.pitches[place])).unwrap_or(0)
+        let apart = || src.apart.position(axis).map(|place| self.pitches[place]);
+        in_words.or_else(apart).unwrap_or(0)
     }
 
     /// Instructions that warps issue to load a box's stretches of the source.
@@ -156,13 +156,13 @@ impl Place {
         mut number: u32,
     ) -> Self {
         let mut place = Place::default();
-        for &axis in axes.axes() {
+        for axis in axes.iter() {
             let (has, each) = has(axis);
             let index = number % has as u32 * each as u32;
             number /= has as u32;
             if let Some(words) = src.step(axis) {
                 place.bytes += index * (words * word) as u32;
-            } else if let Some(digit) = src.apart.axes().iter().position(|&other| other == axis) {
+            } else if let Some(digit) = src.apart.position(axis) {
                 place.apart[digit] = index;
             }
         }
@@ -188,25 +188,30 @@ impl Asked {
             |at: usize| Place::of(src, word, apart, |axis| dst.has_apart(tile, axis), at as u32);
         let (units, stretches) =
             ((0..units).map(unit).collect(), (0..stretches).map(stretch).collect());
-        Asked { units, stretches, apart: src.apart.count }
+        Asked { units, stretches, apart: src.apart.count() }
     }
 
     /// How many words of one bank that is, at most of any, where stretches are so far apart.
     fn of_one_bank(&self, pitches: &[usize; MOST_DIGITS]) -> usize {
+        let pitches = pitches.map(|pitch| pitch as u32);
         let bytes = |Place { bytes, apart }: &Place| {
-            let apart = apart[..self.apart].iter().zip(pitches);
-            bytes + apart.map(|(index, &pitch)| index * pitch as u32).sum::<u32>()
+            let apart = apart[..self.apart].iter().zip(&pitches);
+            bytes + apart.map(|(index, pitch)| index * pitch).sum::<u32>()
         };
-        let units: SmallVec<[u32; BANKS]> = self.units.iter().map(bytes).collect();
+        let mut units = [0; BANKS];
+        for (at, unit) in units.iter_mut().zip(&self.units) {
+            *at = bytes(unit);
+        }
+        let units = &units[..self.units.len()];
         let (mut last, mut asked) = ([u32::MAX; BANKS], [0u8; BANKS]);
         for stretch in self.stretches.iter().map(bytes) {
-            for unit in &units {
+            for unit in units {
                 let at = (stretch + unit) / 4;
                 let bank = at as usize % BANKS;
                 asked[bank] += u8::from(last[bank] != at);
                 last[bank] = at;
             }
         }
-        asked.into_iter().max().map_or(1, usize::from)
+        usize::from(asked.into_iter().fold(0, u8::max)).max(1)
     }
 }

@@ -51,10 +51,11 @@ pub(super) fn launch_of(
     }
     let word = canonical.word_bytes();
     let unit = unit(word, held.run);
-    let digits = |axes: &[usize], outside: fn(&Axis) -> isize| {
+    let digits = |axes: &[u8], outside: fn(&Axis) -> isize| {
         let none = Digit { divisor: packed_divisor(1), outside: 0, inside: 0 };
         let mut digits = [none; MOST_DIGITS];
         for (digit, &number) in digits.iter_mut().zip(axes) {
+            let number = usize::from(number);
             *digit = Digit {
                 divisor: packed_divisor(tile.has(number)),
                 outside: outside(&canonical.axes()[number]) as u64,
@@ -64,9 +65,9 @@ pub(super) fn launch_of(
         digits
     };
     // Numbers made of such digits, so many of which a box has as its indices of these axes say.
-    let counted = |axes: &[usize], of: &[usize], outside| {
+    let counted = |axes: &[u8], of: &[u8], outside| {
         let (mut each, mut in_part) = (1, NONE);
-        for &number in of {
+        for number in of.iter().map(|&number| usize::from(number)) {
             match numbers.iter().position(|&part| part == number) {
                 Some(part) => in_part = part as u64,
                 None => each *= tile.has(number) as u64,
@@ -76,14 +77,14 @@ pub(super) fn launch_of(
         Digits { digits: digits(axes, outside), count, each, of: in_part }
     };
     // A stretch of the source goes on to where its slowest axis would have another index, gaps and all.
-    let mut source_words = counted(src.within.axes(), src.within.axes(), |axis| axis.src);
-    if let Some((slowest, _)) = src.within.axes().split_last() {
+    let mut source_words = counted(src.within.numbers(), src.within.numbers(), |axis| axis.src);
+    if let Some(slowest) = src.within.iter().next_back() {
         let is_in_part = source_words.of != NONE;
-        let indices = if is_in_part { 1 } else { tile.has(*slowest) };
-        source_words.each = (src.step(*slowest).unwrap_or(1) * indices) as u64;
+        let indices = if is_in_part { 1 } else { tile.has(slowest) };
+        source_words.each = (src.step(slowest).unwrap_or(1) * indices) as u64;
     }
-    let all = |axes: &FewAxes, outside| counted(axes.axes(), axes.axes(), outside);
-    let places = &dst.within.axes()[usize::from(held.run > 1)..];
+    let all = |axes: &FewAxes, outside| counted(axes.numbers(), axes.numbers(), outside);
+    let places = &dst.within.numbers()[usize::from(held.run > 1)..];
     let (lowest, reach) = canonical.source_range();
     let params = Boxes {
         blocks: divided(&blocks)?,
@@ -93,7 +94,7 @@ pub(super) fn launch_of(
         sources: all(&src.apart, |axis| axis.src),
         source_words,
         targets: all(&dst.apart, |axis| axis.dst),
-        target_words: counted(places, dst.within.axes(), |axis| axis.dst),
+        target_words: counted(places, dst.within.numbers(), |axis| axis.dst),
         run: if held.run > 1 { packed_divisor(held.run * word) } else { 0 },
         vectors: packed_divisor(src.vectors(word)),
         by_vectors: u64::from(held.by_vectors),

@@ -19,6 +19,7 @@ use held::Held;
 use kernel_abi::tensor::MOST_DIGITS;
 pub(super) use launch::describe;
 use launch::{launch_of, shared_bytes, turns};
+use smallvec::SmallVec;
 use tile::{Cutting, MOST_IMAGE, MOST_STRETCHES, Most, Stretches, Tile};
 
 /// The most words, or runs, of a stretch of the destination: each has an entry in a table. What is longer is several.
@@ -44,7 +45,7 @@ pub(super) fn best(
     let tried = TRIED.map(|bytes| bytes / canonical.word_bytes());
     let [from, to] = &canonical.sides;
     let cuttings = |side: &Side, gaps| {
-        let mut cuttings: Vec<Cutting> = Vec::with_capacity(2 * tried.len());
+        let mut cuttings = SmallVec::<[Cutting; 24]>::new();
         side.cuts(canonical, &tried, gaps, MOST_DIGITS, |cut| {
             cuttings.push(Cutting::of(canonical, &cut));
         });
@@ -53,9 +54,9 @@ pub(super) fn best(
     let sources = cuttings(from, Gapped::Little);
     // Rows that share sectors are stored by one block, if they can be.
     let targets = cuttings(to, Gapped::InSector);
-    let mut all: Vec<Choice> = Vec::with_capacity(largest * targets.len());
+    let mut all = Choices::new();
     // What many pairs of cuts come to is looked at once; whether it fits.
-    let mut seen: Vec<(Tile, bool)> = Vec::with_capacity(4 * targets.len());
+    let mut seen = SmallVec::<[(Tile, bool); 24]>::new();
     let mut fitting = sources.len();
     for target in &targets {
         // Cuts grow: what was too large with one is with the next.
@@ -84,7 +85,7 @@ pub(super) fn best(
 }
 
 /// Adds the choices of box that have this tile.
-fn choices(canonical: &Canonical, facts: &Facts, gaps: &Gaps, tile: Tile, all: &mut Vec<Choice>) {
+fn choices(canonical: &Canonical, facts: &Facts, gaps: &Gaps, tile: Tile, all: &mut Choices) {
     let [from, to] = &canonical.sides;
     let src = tile.stretches(canonical, from, Gapped::Little, Most::Words(usize::MAX));
     let Some(src) = src.filter(|src| src.count <= MOST_STRETCHES) else { return };
@@ -124,6 +125,9 @@ fn cheapest(
     }
     launches
 }
+
+/// As many as there mostly are without allocating memory.
+type Choices = SmallVec<[Choice; 24]>;
 
 /// A choice of box.
 struct Choice {

@@ -9,8 +9,22 @@ pub(super) const UNIT: usize = 4;
 /// The slowest axis of a stretch that is in pieces, and how many of its indices a piece has.
 #[derive(Clone, Copy)]
 pub(super) struct Piece {
-    pub axis: usize,
-    pub indices: usize,
+    axis: u8,
+    indices: u32,
+}
+
+impl Piece {
+    pub fn of(axis: usize, indices: usize) -> Self {
+        Piece { axis: axis as u8, indices: indices as u32 }
+    }
+
+    pub fn axis(self) -> usize {
+        usize::from(self.axis)
+    }
+
+    pub fn indices(self) -> usize {
+        self.indices as usize
+    }
 }
 
 /// The indices of an axis of so many, `stride` words apart, that a piece of at most `most` words has: about as many as the other pieces, and

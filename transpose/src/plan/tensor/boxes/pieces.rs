@@ -46,7 +46,7 @@ pub(super) fn targets(
 
 /// Whether gaps are no more of a piece than words.
 fn is_full(tile: &Tile, dst: &Stretches) -> bool {
-    let words: usize = dst.within.axes().iter().map(|&axis| dst.has_within(tile, axis)).product();
+    let words: usize = dst.within.iter().map(|axis| dst.has_within(tile, axis)).product();
     2 * words >= dst.words
 }
 
@@ -108,9 +108,10 @@ fn issued(
     let each = if unit > word { price.unit } else { price.word };
     let cols = dst.row(tile);
     let rows = dst.count / cols;
-    let step = dst.apart.axes().last().map_or(0, |&axis| {
-        canonical.axes()[axis].dst as usize * dst.has_apart(tile, axis).1 * word
-    });
+    let step =
+        dst.apart.iter().next_back().map_or(0, |axis| {
+            canonical.axes()[axis].dst as usize * dst.has_apart(tile, axis).1 * word
+        });
     let rounds = rounds as f64;
     let shared_out = |along: usize| {
         let down = every / along;
@@ -160,15 +161,15 @@ pub(super) fn params_of_pieces(
     parts: &[usize],
     mut boxes: Boxes,
 ) -> Option<Pieces> {
-    let apart = dst.apart.axes();
+    let apart = dst.apart.iter();
     let axis_of = |number: usize| -> &Axis { &canonical.axes()[number] };
     // What lies together goes on to where its slowest axis would have another index.
-    let slowest = *dst.within.axes().last()?;
+    let slowest = dst.within.iter().next_back()?;
     let is_in_part = parts.contains(&slowest);
     let indices = if is_in_part { 1 } else { tile.has(slowest) };
     let words = &mut boxes.target_words;
     words.each = (dst.step(slowest)? * indices) as u64;
-    for (digit, &number) in words.digits.iter_mut().zip(dst.within.axes()) {
+    for (digit, number) in words.digits.iter_mut().zip(dst.within.iter()) {
         let has = dst.has_within(tile, number);
         *digit = match dst.gap {
             0 => Digit { divisor: packed_divisor(has), ..*digit },
@@ -177,7 +178,7 @@ pub(super) fn params_of_pieces(
             }
         };
     }
-    for (digit, &number) in boxes.targets.digits.iter_mut().zip(apart) {
+    for (digit, number) in boxes.targets.digits.iter_mut().zip(apart.clone()) {
         let (has, each) = dst.has_apart(tile, number);
         *digit = Digit {
             divisor: packed_divisor(has),
@@ -186,14 +187,14 @@ pub(super) fn params_of_pieces(
         };
     }
     // Boxes count the indices of the axis that they have parts of; the others are the kernel's.
-    let others = apart.iter().filter(|number| !parts.contains(number));
-    let each = others.map(|&number| dst.has_apart(tile, number).0 as u64).product();
+    let others = apart.clone().filter(|number| !parts.contains(number));
+    let each = others.map(|number| dst.has_apart(tile, number).0 as u64).product();
     boxes.targets.each = 1;
     let (pieces, per, before) = dst.piece.map_or((1, 1, 1), |piece| {
-        let ahead = apart.iter().take_while(|&&number| number != piece.axis);
-        let before = ahead.map(|&number| tile.has(number)).product();
-        let per = if parts.contains(&piece.axis) { piece.indices } else { 1 };
-        (dst.has_apart(tile, piece.axis).0, per, before)
+        let ahead = apart.take_while(|&number| number != piece.axis());
+        let before = ahead.map(|number| tile.has(number)).product();
+        let per = if parts.contains(&piece.axis()) { piece.indices() } else { 1 };
+        (dst.has_apart(tile, piece.axis()).0, per, before)
     });
     let Digits { digits, count, .. } = &boxes.targets;
     let last = digits[(*count).max(1) as usize - 1];

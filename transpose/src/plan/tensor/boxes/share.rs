@@ -54,7 +54,7 @@ impl Share {
 
     /// That in which each lane stores a word at a time.
     fn singly(dst: &Stretches) -> Self {
-        let each = if dst.apart.count <= 1 { SINGLY } else { SINGLY + UNEVEN };
+        let each = if dst.apart.count() <= 1 { SINGLY } else { SINGLY + UNEVEN };
         let rounds = (dst.count * dst.words).div_ceil(BOX_THREADS as usize) as f64;
         let issued = (rounds * each + BEGUN) * (BOX_THREADS / 32) as f64;
         Share { singly: true, issued, ..Share::default() }
@@ -79,11 +79,10 @@ impl Share {
             _ => 12.0,
         };
         // A thread's stretches are as far apart as each other, and start alike on a unit.
-        let is_even = match *dst.apart.axes() {
+        let is_even = match *dst.apart.numbers() {
             [] => true,
-            [axis] => {
-                (canonical.axes()[axis].dst as usize * word * every).is_multiple_of(word.max(4))
-            }
+            [axis] => (canonical.axes()[usize::from(axis)].dst as usize * word * every)
+                .is_multiple_of(word.max(4)),
             _ => false,
         };
         let of_thread = match (each_run, is_even) {

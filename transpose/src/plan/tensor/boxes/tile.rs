@@ -143,24 +143,28 @@ impl Tile {
         gaps: Gapped,
         most: Most,
     ) -> Option<Stretches> {
-        let stretch = self.together(canonical, side, gaps, most)?;
+        let mut stretch = Stretches { words: 1, together: 1, moved: 1, ..Stretches::default() };
+        self.together(canonical, side, gaps, most, &mut stretch)?;
         let (mut apart, mut count, mut in_part) = (FewAxes::default(), 1, None);
         // All strides between stretches of a box, and between what lies together in boxes, as far as their lowest bits go.
         let (mut between, mut beside) = (0, 0);
         let mut in_piece = None;
+        let within = stretch.within.bits();
         for (number, axis, indices) in self.axes(canonical) {
             let stride = side.stride(axis).unsigned_abs();
-            beside |= match indices > 1 && stride < stretch.together {
+            if indices == 1 {
+                beside |= stride;
+                continue;
+            }
+            beside |= match stride < stretch.together {
                 // Where axes lie together, what follows starts where they end.
                 true if indices < axis.length => stride * indices,
                 true => 0,
                 false => stride,
             };
-            if indices == 1 {
-                continue;
-            }
-            let piece = stretch.piece.filter(|piece| piece.axis == number);
-            if piece.is_none() && stretch.within.axes().contains(&number) {
+            let is_within = within >> number & 1 == 1;
+            let piece = stretch.piece.filter(|piece| is_within && piece.axis() == number);
+            if is_within && piece.is_none() {
                 continue;
             }
             let (count_apart, step) = stretch.has_apart(self, number);
@@ -184,26 +188,30 @@ impl Tile {
         };
         let aligned = starts_on(side.address, beside, SECTOR);
         let starts = starts_on(aligned, between, VECTOR);
-        let within = stretch.within.axes().iter().zip(&stretch.steps);
-        let last: usize =
-            within.map(|(&axis, step)| (stretch.has_within(self, axis) - 1) * step).sum();
-        let gap = stretch.words - (last + 1);
-        Some(Stretches { apart, count, aligned, starts, gap, ..stretch })
+        if gaps != Gapped::No {
+            let within = stretch.within.iter().zip(&stretch.steps);
+            let far = |(axis, &step)| (stretch.has_within(self, axis) - 1) * step as usize;
+            let last: usize = within.map(far).sum();
+            stretch.gap = stretch.words - (last + 1);
+        }
+        (stretch.apart, stretch.count) = (apart, count);
+        (stretch.aligned, stretch.starts) = (aligned, starts);
+        Some(stretch)
     }
 
-    /// The same, as far as one stretch goes.
+    /// Finds what of them one stretch has, which has nothing yet.
     fn together(
         &self,
         canonical: &Canonical,
         side: &Side,
         gaps: Gapped,
         most: Most,
-    ) -> Option<Stretches> {
+        stretch: &mut Stretches,
+    ) -> Option<()> {
         let (most, mut in_pieces) = match most {
             Most::Words(most) => (most, false),
             Most::OfPiece(most) => (most, true),
         };
-        let mut stretch = Stretches { words: 1, together: 1, moved: 1, ..Stretches::default() };
         let mut seen = 0;
         for inside in 0.. {
             let next = side.next(canonical, stretch.together, gaps, &mut seen);
@@ -216,15 +224,15 @@ impl Tile {
             stretch.together = step * indices;
             stretch.moved *= indices;
             if stretch.together <= most {
-                stretch.steps[stretch.within.count] = step;
+                stretch.steps[stretch.within.count()] = step as u32;
                 stretch.within.push(number)?;
                 stretch.words = stretch.together;
             } else if in_pieces && stretch.piece.is_none() {
                 if let Some(indices) = piece_of(step, indices, most, canonical.word_bytes()) {
-                    stretch.steps[stretch.within.count] = step;
+                    stretch.steps[stretch.within.count()] = step as u32;
                     stretch.within.push(number)?;
                     stretch.words = step * indices;
-                    stretch.piece = Some(Piece { axis: number, indices });
+                    stretch.piece = Some(Piece::of(number, indices));
                 }
                 in_pieces = false;
             }
@@ -232,7 +240,7 @@ impl Tile {
                 break;
             }
         }
-        Some(stretch)
+        Some(())
     }
 }
 
@@ -248,17 +256,38 @@ pub(super) enum Most {
 /// Axes by their numbers, at most as many as a number has digits.
 #[derive(Clone, Copy, Default)]
 pub(super) struct FewAxes {
-    pub axes: [usize; MOST_DIGITS],
-    pub count: usize,
+    numbers: [u8; MOST_DIGITS],
+    count: u8,
 }
 
 impl FewAxes {
-    pub fn axes(&self) -> &[usize] {
-        &self.axes[..self.count]
+    /// How many.
+    pub fn count(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    /// Their numbers.
+    pub fn numbers(&self) -> &[u8] {
+        &self.numbers[..self.count()]
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = usize> + Clone {
+        self.numbers().iter().map(|&number| usize::from(number))
+    }
+
+    /// The axes as bits.
+    fn bits(&self) -> u32 {
+        self.iter().fold(0, |bits, number| bits | 1 << number)
+    }
+
+    /// Which of them an axis is, if it is one.
+    pub fn position(&self, axis: usize) -> Option<usize> {
+        self.iter().position(|other| other == axis)
     }
 
     pub fn push(&mut self, axis: usize) -> Option<()> {
-        *self.axes.get_mut(self.count)? = axis;
+        let next = self.count();
+        *self.numbers.get_mut(next)? = axis as u8;
         self.count += 1;
         Some(())
     }
@@ -269,8 +298,8 @@ impl FewAxes {
 pub(super) struct Stretches {
     /// The axes of a stretch, the fastest first.
     pub within: FewAxes,
-    /// Words from one index to the next of each of them.
-    steps: [usize; MOST_DIGITS],
+    /// Words from one index to the next of each of them: what lies together is no longer than a box is large, and a sector's gaps.
+    steps: [u32; MOST_DIGITS],
     /// Words of a stretch, those of gaps as well.
     pub words: usize,
     /// Words that lie together, of stretches that do, those of gaps as well.
@@ -294,21 +323,20 @@ pub(super) struct Stretches {
 impl Stretches {
     /// Words of a stretch from one index of an axis to the next, if the stretch has the axis.
     pub fn step(&self, axis: usize) -> Option<usize> {
-        let place = self.within.axes().iter().position(|&other| other == axis)?;
-        Some(self.steps[place])
+        Some(self.steps[self.within.position(axis)?] as usize)
     }
 
     /// Indices of an axis of the tile that a stretch has.
     pub fn has_within(&self, tile: &Tile, axis: usize) -> usize {
-        let piece = self.piece.filter(|piece| piece.axis == axis);
-        piece.map_or(tile.has(axis), |piece| piece.indices)
+        let piece = self.piece.filter(|piece| piece.axis() == axis);
+        piece.map_or(tile.has(axis), |piece| piece.indices())
     }
 
     /// How many stretches an axis tells apart, and how many of its indices there are from one to the next.
     pub fn has_apart(&self, tile: &Tile, axis: usize) -> (usize, usize) {
         match self.piece {
-            Some(piece) if piece.axis == axis => {
-                (tile.has(axis).div_ceil(piece.indices), piece.indices)
+            Some(piece) if piece.axis() == axis => {
+                (tile.has(axis).div_ceil(piece.indices()), piece.indices())
             }
             _ => (tile.has(axis), 1),
         }
@@ -316,7 +344,7 @@ impl Stretches {
 
     /// How many differ in the last of the axes that tell them apart alone.
     pub fn row(&self, tile: &Tile) -> usize {
-        self.apart.axes().last().map_or(1, |&axis| self.has_apart(tile, axis).0)
+        self.apart.iter().next_back().map_or(1, |axis| self.has_apart(tile, axis).0)
     }
 
     /// Whether one may start or end inside 4 bytes, of words that are less.
