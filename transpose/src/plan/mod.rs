@@ -9,6 +9,7 @@ pub(crate) mod classic;
 pub(crate) mod fast;
 mod matrix;
 mod measure;
+mod memo;
 mod operand;
 mod problem;
 mod tensor;
@@ -35,6 +36,9 @@ use std::fmt;
 /// |---|---|---|
 /// | [`new`](Self::new), [`batched`](Self::batched) | [`DeviceMatrix::transpose_into`](crate::DeviceMatrix::transpose_into), [`transpose_batched_into`](crate::MatrixView::transpose_batched_into) | matrices |
 /// | [`moving`](Self::moving), [`conjugating`](Self::conjugating) | [`TensorView::copy_into`], [`conjugate_into`](TensorView::conjugate_into) | tensors of one shape |
+///
+/// Planning takes 0.1 to 0.5 µs for matrices and images, 2 for most moves of several axes, and up to 20 for large ones of odd strides. The plans of some hundred recent moves are kept for the whole program, in a megabyte or two:
+/// who asks for one again, as calls do that plan each time, has it in 0.2 µs. Nothing else depends on that.
 ///
 /// Those `for_layouts` need no memory. [`measure`](Self::measure), [`measure_batched`](Self::measure_batched), [`measure_moving`](Self::measure_moving) and
 /// [`measure_conjugating`](Self::measure_conjugating) choose by running all that [`candidates`](Self::candidates),

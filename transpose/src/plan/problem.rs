@@ -4,6 +4,7 @@ use super::measure::Key;
 use crate::layout::{AlignedLayout, Layout};
 use crate::{Error, Result};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// The bytes that vectors are aligned to; nothing gains from more.
 pub(crate) const VECTOR: usize = 16;
@@ -63,6 +64,14 @@ pub(crate) fn tight(element_bytes: usize, rows: usize, cols: usize) -> Problem {
         src_align: VECTOR,
         dst_align: VECTOR,
         batch: Batch::ONE,
+    }
+}
+
+impl Hash for Problem {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Problem { element_bytes, src, dst, src_align, dst_align, batch } = self;
+        (element_bytes, src.rows, src.cols, src.ld, dst.ld).hash(state);
+        (src_align, dst_align, batch.count, batch.src_stride, batch.dst_stride).hash(state);
     }
 }
 

@@ -7,11 +7,47 @@ use super::ways::Ways;
 use super::{model, words};
 use crate::Facts;
 use crate::launch::Launch;
+use crate::plan::memo::{Chip, MOST_KEPT, Memo, hash_of};
 use crate::plan::problem::Problem;
 use crate::tensor::TensorLayout;
 
+/// Of fewer bytes gaps take less time than planning.
+const LARGE: usize = 4 << 20;
+
+/// What has been planned lately for matrices that the model was asked about.
+#[derive(Clone)]
+struct Recent {
+    chip: Chip,
+    problem: Problem,
+    launches: Option<Vec<Launch>>,
+}
+
+static RECENT: Memo<Recent> = Memo::new();
+
+/// What was planned lately for such matrices, or what is planned now.
+fn recent_or(
+    problem: &Problem,
+    facts: &Facts,
+    plan: impl FnOnce() -> Option<Vec<Launch>>,
+) -> Option<Vec<Launch>> {
+    let (hash, chip) = (hash_of(problem), Chip::of(facts));
+    let is_it = |recent: &Recent| recent.problem == *problem && recent.chip == chip;
+    if let Some(recent) = RECENT.find(hash, is_it) {
+        return recent.launches;
+    }
+    let launches = plan();
+    if launches.as_ref().is_none_or(|launches| launches.len() <= MOST_KEPT) {
+        RECENT.keep(hash, Recent { chip, problem: *problem, launches: launches.clone() });
+    }
+    launches
+}
+
 /// Launches of the kernels that serve any move, for matrices that are for no kernel of theirs.
 pub(in crate::plan) fn transposing(problem: &Problem, facts: &Facts) -> Option<Vec<Launch>> {
+    recent_or(problem, facts, || general(problem, facts))
+}
+
+fn general(problem: &Problem, facts: &Facts) -> Option<Vec<Launch>> {
     let layouts = layouts_of(problem)?;
     let problem = move_of(problem, &layouts);
     let canonical = Canonical::of(&problem);
@@ -27,10 +63,6 @@ pub(in crate::plan) fn better(
     launches: &[Launch],
     facts: &Facts,
 ) -> Option<Vec<Launch>> {
-    /// Of fewer bytes gaps take less time than planning.
-    const LARGE: usize = 4 << 20;
-    /// Of what such a move costs, what another way must cost at most, for a model errs.
-    const LESS: f64 = 0.95;
     /// Threads that have less than so much of what they could move are too many, in small moves and in large ones.
     const FULL: [f64; 2] = [0.5, 0.75];
     let bytes = problem.bytes();
@@ -44,6 +76,19 @@ pub(in crate::plan) fn better(
     if if_poor.is_none() && !(is_large && (has_gaps || is_batch)) {
         return None;
     }
+    recent_or(problem, facts, || cheaper(problem, launches, facts, if_poor))
+}
+
+/// The same, where the model says so: of a kernel that is slow, or leaves threads idle, what others must cost at most is known.
+fn cheaper(
+    problem: &Problem,
+    launches: &[Launch],
+    facts: &Facts,
+    if_poor: Option<f64>,
+) -> Option<Vec<Launch>> {
+    /// Of what such a move costs, what another way must cost at most, for a model errs.
+    const LESS: f64 = 0.95;
+    let (is_large, is_batch) = (problem.bytes() >= LARGE, problem.batch.count > 1);
     let layouts = layouts_of(problem)?;
     let problem = move_of(problem, &layouts);
     let canonical = Canonical::of(&problem);

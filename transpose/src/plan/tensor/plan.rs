@@ -7,6 +7,7 @@ use super::{boxes, model, tiles};
 use crate::device::{Step, across, require_one_memory};
 use crate::launch::Launch;
 use crate::plan::measure::{PlanCache, measured};
+use crate::plan::memo::{Chip, MOST_KEPT, Memo, hash_of};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use crate::{Error, Facts, Result};
 use bytemuck::Pod;
@@ -41,8 +42,39 @@ pub(super) enum Way {
     Launches(Vec<Launch>),
 }
 
-/// The best plan for a problem.
+/// A plan that was made, and what it was made by beside the problem that it keeps.
+#[derive(Clone)]
+struct Recent {
+    chip: Chip,
+    flips: Option<Mask>,
+    plan: TensorPlan,
+}
+
+/// What has been planned lately.
+static RECENT: Memo<Recent> = Memo::new();
+
+/// The best plan for a problem: a recent one, or a new one.
 pub(super) fn best(problem: &TensorProblem<'_>, facts: &Facts, flips: Option<Mask>) -> TensorPlan {
+    // Of little what is planned at once will do: it takes no longer than finding it.
+    if problem.bytes() < model::SMALL {
+        return planned(problem, facts, flips);
+    }
+    let (hash, chip) = (hash_of(problem), Chip::of(facts));
+    let is_it = |recent: &Recent| {
+        (recent.chip, recent.flips) == (chip, flips) && recent.plan.0.problem.is(problem)
+    };
+    if let Some(Recent { plan, .. }) = RECENT.find(hash, is_it) {
+        return plan;
+    }
+    let plan = planned(problem, facts, flips);
+    if matches!(plan.way(), Way::Launches(launches) if launches.len() <= MOST_KEPT) {
+        RECENT.keep(hash, Recent { chip, flips, plan: plan.clone() });
+    }
+    plan
+}
+
+/// The best plan for a problem.
+fn planned(problem: &TensorProblem<'_>, facts: &Facts, flips: Option<Mask>) -> TensorPlan {
     if problem.is_empty() {
         return TensorPlan::of_nothing(problem, flips);
     }
@@ -321,6 +353,59 @@ mod tests {
             prop_assert!(best.0.expected.is_finite() && best.0.expected > 0.0);
             prop_assert!(all.iter().all(|way| best.0.expected * 2.0 >= way.0.expected), "{}", best);
         }
+    }
+
+    /// Whatever of what a plan depends on differs, from another one's that is kept; and what is done to a plan is not done to what is kept.
+    #[test]
+    fn what_is_kept_is_what_would_be_planned() {
+        let mut chips = Vec::new();
+        for (multiprocessors, block_shared) in [(132, 227 << 10), (4, 227 << 10), (132, 48 << 10)] {
+            chips.push(Facts { multiprocessors, block_shared, ..Facts::simulated() });
+        }
+        let flips =
+            [None, Some(Mask { low: 1 << 63, high: 0 }), Some(Mask { low: 0, high: 1 << 63 })];
+        for (shape, order) in [([300, 70, 41], [2, 1, 0]), ([300, 41, 70], [2, 0, 1])] {
+            for element in [16, 8] {
+                for slack in [[0, 0], [0, 1], [3, 0]] {
+                    let layouts = layouts(&shape, &order, element, slack);
+                    for aligned in [[16, 16], [8, 16], [16, 8]] {
+                        let [src_align, dst_align] = aligned;
+                        let problem = problem(element, &layouts);
+                        let problem = TensorProblem { src_align, dst_align, ..problem };
+                        for (facts, flips) in
+                            chips.iter().flat_map(|facts| flips.map(|flips| (facts, flips)))
+                        {
+                            let worse = Kept::of(&TensorProblem { src_align: 4, ..problem });
+                            assert!(worse.serves(&problem) && !worse.is(&problem));
+                            let expected = format!("{:?}", planned(&problem, facts, flips));
+                            for turn in 0..3 {
+                                let mut plan = best(&problem, facts, flips);
+                                assert_eq!(format!("{plan:?}"), expected, "turn {turn}");
+                                plan.launches_mut()[0].evict_last = false;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn threads_that_plan_the_same_moves_get_the_same_plans() {
+        let shapes: Vec<[usize; 3]> = (0..40).map(|more| [200 + more, 70, 41]).collect();
+        let facts = Facts::simulated();
+        let plans = || {
+            let plan = |shape: &[usize; 3]| {
+                let layouts = layouts(shape, &[2, 1, 0], 4, [0, 0]);
+                format!("{:?}", best(&problem(4, &layouts), &facts, None))
+            };
+            (0..20).flat_map(|_| shapes.iter().map(plan)).collect::<Vec<String>>()
+        };
+        let all = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(plans)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert!(all.iter().all(|plans| *plans == all[0]));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::{Error, Result};
 use bytemuck::Pod;
 use smallvec::SmallVec;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// The element, both layouts, and how both memories are aligned: all that a plan depends on beside the device. Layouts are hundreds of bytes, which planning
 /// does not copy.
@@ -27,11 +28,24 @@ impl TensorProblem<'_> {
         self.src.is_empty() || self.element_bytes == 0
     }
 
+    /// Bytes to move.
+    pub fn bytes(&self) -> usize {
+        self.src.len() * self.element_bytes
+    }
+
     /// The axes, as they were asked for.
     pub fn axes(&self) -> impl DoubleEndedIterator<Item = Axis> {
         let strides = self.src.strides().iter().zip(self.dst.strides());
         let axes = self.src.shape().iter().zip(strides);
         axes.map(|(&length, (&src, &dst))| Axis { length, src, dst })
+    }
+}
+
+impl Hash for TensorProblem<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let TensorProblem { element_bytes, src_align, dst_align, .. } = *self;
+        (element_bytes, src_align, dst_align).hash(state);
+        self.axes().for_each(|axis| axis.hash(state));
     }
 }
 
@@ -48,6 +62,11 @@ impl Kept {
     pub fn of(problem: &TensorProblem<'_>) -> Self {
         let TensorProblem { element_bytes, src_align, dst_align, .. } = *problem;
         Kept { element_bytes, aligned: [src_align, dst_align], axes: problem.axes().collect() }
+    }
+
+    /// Whether a plan made for this problem is what would be planned for the other.
+    pub fn is(&self, other: &TensorProblem<'_>) -> bool {
+        self.aligned == [other.src_align, other.dst_align] && self.serves(other)
     }
 
     /// Whether a plan made for this problem can be run on the other: whether they are the same but for where their memories start, and

@@ -5,7 +5,7 @@ use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::MOST_AXES;
 
 /// An axis: how many indices, and how far they are apart on either side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Axis {
     pub length: usize,
     pub src: isize,
