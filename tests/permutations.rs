@@ -14,6 +14,7 @@ on_both_devices! {
     gaps_and_odd_starts,
     runs_of_several_axes,
     runs_of_narrow_words,
+    pieces_of_memory,
     short_rows_with_gaps,
     tiles_that_overlap,
     pieces_of_narrow_words,
@@ -218,6 +219,21 @@ fn runs_of_narrow_words(device: &Device) {
             check::<u16>(device, &src, &loose(src.shape(), slack, offset));
         }
     }
+}
+
+/// Pieces of 64 bytes, which are counted along the source where its next axis is short, whatever order their axes are in, in gaps that are pieces or not.
+fn pieces_of_memory(device: &Device) {
+    for cols in [2, 10, 32, 33] {
+        for order in [[2, 1, 0, 3], [1, 2, 0, 3], [1, 0, 2, 3]] {
+            check_order::<u32>(device, &[9, 5, cols, 16], &order);
+        }
+        for slack in [16, 3] {
+            let src = loose(&[9, 5, cols, 16], slack, slack).permute_axes(&[2, 0, 1, 3]).unwrap();
+            check::<u32>(device, &src, &loose(src.shape(), 0, 0));
+            check::<u32>(device, &src, &loose(src.shape(), 32, 16));
+        }
+    }
+    check_order::<[u64; 8]>(device, &[70, 6, 10], &[2, 1, 0]);
 }
 
 /// Several tiles along each axis.

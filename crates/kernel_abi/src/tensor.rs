@@ -327,7 +327,7 @@ impl TileShape {
 }
 
 table! { TENSOR of Tensor:
-    /// Any move: a word a thread at a time, in the destination's order.
+    /// Any move: a word a thread at a time, in the order of its axes.
     WORDS = "words" takes Words {
         1: exactly [WORDS_THREADS, 1, 1], 2: exactly [WORDS_THREADS, 1, 1], 4: exactly [WORDS_THREADS, 1, 1], 8: exactly [WORDS_THREADS, 1, 1], 16: exactly [WORDS_THREADS, 1, 1]
     }

@@ -1,4 +1,4 @@
-//! Any move: a word a thread at a time, in the destination's order.
+//! Any move: a word a thread at a time, in the order of the axes that it is given: most often the destination's.
 //!
 //! Neighbouring threads have neighbouring words of the destination. Where the innermost axis lies together on both sides, that is as
 //! fast as a copy if its words are vectors; where it does not, each lane of a warp reads another sector. A thread moves four words
@@ -58,7 +58,7 @@ unsafe fn move_words<E: Element>(
 macro_rules! words {
     ($name:ident: $element:ty) => {
         tensor_entry! {
-            "Moves words one by one, in the destination's order.",
+            "Moves words one by one, in the order of their axes.",
             WORDS: Words, $name: $element, |src, dst, params| move_words(src, dst, &params, AsTheyAre)
         }
     };
@@ -74,7 +74,7 @@ words!(words_b16: B16);
 macro_rules! words_xor {
     ($name:ident: $element:ty) => {
         tensor_entry! {
-            "Moves words one by one, in the destination's order, and flips bits of them: in place too, if every word stays where it is.",
+            "Moves words one by one, in the order of their axes, and flips bits of them: in place too, if every word stays where it is.",
             WORDS_XOR: WordsXor, $name: $element, |src, dst, params| {
                 move_words(src, dst, &params.words, Flipped::by(params.mask))
             }

@@ -15,6 +15,9 @@ use smallvec::SmallVec;
 /// Bytes of a line of the caches.
 const LINE: usize = 128;
 
+/// Bytes that memory moves at a time.
+const PIECE: usize = 64;
+
 /// Words of a block.
 const OF_BLOCK: usize = (WORDS_THREADS * WORDS_OF_THREAD) as usize;
 
@@ -23,9 +26,14 @@ const MOST_WORDS: usize = (1 << 31) - OF_BLOCK;
 
 /// What the model says of moving words one by one.
 pub(super) fn cost(canonical: &Canonical, facts: &Facts) -> f64 {
+    cost_along(canonical, &counted(canonical), facts)
+}
+
+/// The same of words that are counted along these axes.
+pub(super) fn cost_along(canonical: &Canonical, axes: &[Axis], facts: &Facts) -> f64 {
     let word = canonical.word_bytes() as f64;
     let [from, to] = &canonical.sides;
-    let beside = |side: &Side| (block_bytes(canonical, side) - word).max(0.0);
+    let beside = |side: &Side| (block_bytes(canonical, axes, side) - word).max(0.0);
     // Words in steps of less than a sector: a warp's words lie in sectors that follow each other.
     let is_step = canonical.axes().first().is_some_and(|axis| {
         axis.src.unsigned_abs() > 1 && axis.src.unsigned_abs() * canonical.word_bytes() < SECTOR
@@ -47,11 +55,40 @@ pub(super) fn least_cost(canonical: &Canonical) -> f64 {
     cost_of_words(canonical.word, &WordTally { words, axes, src: 0.0, dst: 0.0, is_step: false })
 }
 
-/// Bytes of the sectors that a block's words lie in on a side, for each word.
-fn block_bytes(canonical: &Canonical, side: &Side) -> f64 {
+/// The axes in the order that words are counted in: the destination's, in which neighbouring threads store what lies together. Where that is one piece of
+/// memory, and so it is in the source, the axis along which the source goes on is counted before the one along which the destination does:
+/// a block's words then lie together in several pieces on both sides, where they would be far apart in the source.
+fn counted(canonical: &Canonical) -> SmallVec<[Axis; MOST_AXES]> {
+    let mut axes = SmallVec::from_slice(canonical.axes());
+    if let Some(next) = source_goes_on(canonical) {
+        axes[1..=next].rotate_right(1);
+    }
+    axes
+}
+
+/// The axis along which the source goes on behind a piece that lies together on both sides, if a block has several indices beside all of its.
+fn source_goes_on(canonical: &Canonical) -> Option<usize> {
+    /// How many times as many words as along that axis a block has at least. (By axes of 10 and 32 on an H200.)
+    const BESIDE: usize = 8;
+    let run = canonical.run();
+    if run * canonical.word_bytes() != PIECE {
+        return None;
+    }
+    let axes = canonical.axes();
+    let next = axes.iter().position(|axis| axis.src == run as isize)?;
+    let starts_on_pieces = canonical.sides.iter().all(|side| {
+        let others = axes[1..].iter().map(|axis| side.stride(axis));
+        starts_on(side.address, others, canonical.word_bytes(), PIECE) == PIECE
+    });
+    let has_room = run * axes[next].length * BESIDE <= OF_BLOCK;
+    (starts_on_pieces && has_room).then_some(next)
+}
+
+/// Bytes of the sectors that a block's words lie in on a side, for each word; words are counted along these axes.
+fn block_bytes(canonical: &Canonical, counted: &[Axis], side: &Side) -> f64 {
     let mut left = OF_BLOCK;
     let mut axes: SmallVec<[(usize, usize); MOST_AXES]> = SmallVec::new();
-    for axis in canonical.axes() {
+    for axis in counted {
         let indices = axis.length.min(left);
         axes.push((side.stride(axis).unsigned_abs(), indices));
         left /= indices;
@@ -86,7 +123,7 @@ pub(super) fn launches(canonical: &Canonical, flips: Option<Mask>) -> Vec<Launch
 
 /// The same, of no more than `most` words each.
 fn in_parts(canonical: &Canonical, flips: Option<Mask>, most: usize) -> Vec<Launch> {
-    let axes = canonical.axes();
+    let axes = counted(canonical);
     // The fastest axes that one launch has whole, and how many indices of the next.
     let (mut whole, mut inner) = (0, 1);
     while whole < axes.len() && inner * axes[whole].length <= most {
@@ -155,43 +192,72 @@ mod tests {
             let problem =
                 TensorProblem { element_bytes: 16, src: &src, dst: &dst, src_align, dst_align };
             let canonical = Canonical::of(&problem);
-            block_bytes(&canonical, &canonical.sides[0]) - 16.0
+            block_bytes(&canonical, canonical.axes(), &canonical.sides[0]) - 16.0
         };
         assert_eq!([8, 24, 4, 12].map(|words| beside(words) > 0.0), [false, false, true, true]);
     }
 
-    /// Every word is moved by one launch, whatever a launch may have.
+    /// The move that reverses the axes of such an array of so many bytes an element, all but the last `kept` of them.
+    fn reversed(shape: &[usize], kept: usize, element_bytes: usize) -> (Canonical, TensorLayout) {
+        let turned = shape.len() - kept;
+        let order: Vec<usize> = (0..turned).rev().chain(turned..shape.len()).collect();
+        let src = TensorLayout::contiguous(shape, element_bytes).unwrap();
+        let src = src.permute_axes(&order).unwrap();
+        let dst = TensorLayout::contiguous(src.shape(), element_bytes).unwrap();
+        let (src_align, dst_align) = (16, 16);
+        let problem = TensorProblem { element_bytes, src: &src, dst: &dst, src_align, dst_align };
+        (Canonical::of(&problem), src)
+    }
+
+    /// Every word is moved by one launch, whatever a launch may have, in whatever order.
     #[test]
     fn parts_are_all_of_it() {
-        let src = TensorLayout::contiguous(&[3, 4, 5, 7], 4).unwrap();
-        let dst = TensorLayout::contiguous(&[7, 5, 4, 3], 4).unwrap();
-        let problem = TensorProblem {
-            element_bytes: 4,
-            src: &src.t(),
-            dst: &dst,
-            src_align: 16,
-            dst_align: 16,
-        };
-        let canonical = Canonical::of(&problem);
-        for most in [1, 2, 3, 4, 11, 12, 30, 59, 60, 100, 420, 1000] {
-            let mut moved = vec![None; 420];
-            for launch in in_parts(&canonical, None, most) {
-                let params: Words = launch.params.to().unwrap();
-                assert!(params.words as usize <= most);
-                for number in 0..params.words {
-                    let [mut from, mut to] = launch.offsets.map(|bytes| bytes / 4);
-                    let mut rest = number;
-                    for axis in &params.axes[..params.count as usize] {
-                        let length = u64::from(axis.divisor as u32);
-                        from += rest % length * axis.src;
-                        to += rest % length * axis.dst;
-                        rest /= length;
+        for (shape, kept, bytes) in [(&[3, 4, 5, 7][..], 0, 4), (&[3, 5, 7, 4], 1, 16)] {
+            let (canonical, src) = reversed(shape, kept, bytes);
+            assert_eq!(source_goes_on(&canonical).is_some(), kept == 1);
+            for most in [1, 2, 3, 4, 11, 12, 30, 59, 60, 100, 420, 1000] {
+                let mut moved = vec![None; 420];
+                for launch in in_parts(&canonical, None, most) {
+                    let params: Words = launch.params.to().unwrap();
+                    assert!(params.words as usize <= most);
+                    for number in 0..params.words {
+                        let [mut from, mut to] = launch.offsets.map(|start| start / bytes as u64);
+                        let mut rest = number;
+                        for axis in &params.axes[..params.count as usize] {
+                            let length = u64::from(axis.divisor as u32);
+                            from += rest % length * axis.src;
+                            to += rest % length * axis.dst;
+                            rest /= length;
+                        }
+                        assert_eq!(moved[to as usize].replace(from), None, "moved twice");
                     }
-                    assert_eq!(moved[to as usize].replace(from), None, "moved twice");
                 }
+                let expected = src.offsets().map(|from| Some(from as u64));
+                assert!(moved.into_iter().eq(expected), "{shape:?}, {most} words a launch");
             }
-            let expected = src.t().offsets().map(|from| Some(from as u64));
-            assert!(moved.into_iter().eq(expected), "{most} words a launch");
+        }
+    }
+
+    /// Pieces of memory are counted along the source where a block then has several beside each other on both sides, and nothing else is.
+    #[test]
+    fn pieces_lie_together_on_both_sides() {
+        let beside = |shape: &[usize], element_bytes: usize| {
+            let (canonical, _) = reversed(shape, 1, element_bytes);
+            let bytes = |axes: &[Axis]| {
+                canonical.sides.each_ref().map(|side| block_bytes(&canonical, axes, side))
+            };
+            let [src, dst] = bytes(&counted(&canonical));
+            let [before, _] = bytes(canonical.axes());
+            assert!(src <= before && dst < 1.1 * 16.0, "{shape:?}: {src} of {before}, {dst}");
+            src < before
+        };
+        for cols in [2, 10, 32] {
+            assert!(beside(&[100, 7, cols, 16], 4), "{cols}");
+        }
+        // Too few pieces beside each other in the destination; half a piece, lines, and pieces that start anywhere.
+        assert!(!beside(&[100, 7, 33, 16], 4));
+        for (run, element_bytes) in [(2, 16), (8, 16), (12, 16), (6, 16)] {
+            assert!(!beside(&[100, 7, 10, run], element_bytes), "{run}");
         }
     }
 }

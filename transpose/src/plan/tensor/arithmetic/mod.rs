@@ -66,7 +66,8 @@ fn ways(operands: &Operands, operation: &Operation, facts: &Facts) -> Vec<Vec<Pa
         .chain(pixels::launch(operands, operation))
         .map(|part| vec![part])
         .collect();
-    let cost = words::cost(&tiles::in_words(operands), facts);
+    let in_words = tiles::in_words(operands);
+    let cost = words::cost_along(&in_words, in_words.axes(), facts);
     let (full, empty): (Vec<_>, Vec<_>) = of_matrices.into_iter().partition(matrices::Way::is_full);
     let few = !in_pixels.is_empty() || !full.is_empty();
     let tiles_first = !few
