@@ -11,8 +11,15 @@ use anyhow::Result;
 use std::fs;
 
 /// The tests that run kernels of those families.
-const TESTS: [&str; 6] =
-    ["fast_paths", "in_place", "lifetimes", "memory_order", "permutations", "transposes"];
+const TESTS: [&str; 7] = [
+    "arithmetic",
+    "fast_paths",
+    "in_place",
+    "lifetimes",
+    "memory_order",
+    "permutations",
+    "transposes",
+];
 
 /// Runs the tests on that PTX.
 pub fn simulate() -> Result<()> {

@@ -399,6 +399,10 @@ fn conversions() -> Vec<Case> {
         let body = format!("cvt.{how}.f32 {{d}}, {{a}}, {{b}};");
         cases.push(Case::new(body, &[SINGLE.operand(); 2], &[Class::Word]));
     }
+    for to in ["e4m3x2", "e5m2x2"] {
+        let body = format!("cvt.rn.satfinite.{to}.f32 {{d}}, {{a}}, {{b}};");
+        cases.push(Case::new(body, &[SINGLE.operand(); 2], &[Class::Half]));
+    }
     cases
 }
 

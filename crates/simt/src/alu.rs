@@ -390,6 +390,11 @@ fn doubles(f: impl Fn(usize) -> u64) -> Doubles {
 
 fn pack_unpack(r: &mut Registers, op: &Op, mask: u32) -> bool {
     match *op {
+        Op::ConvertPair(to, d, a, b) => {
+            let number = |bits: u32| u32::from(to.of_f64(f64::from(f32::from_bits(bits))));
+            let out = words(|lane| number(r.w(a)[lane]) << to.bits() | number(r.w(b)[lane]));
+            r.set_w(d, mask, &out);
+        }
         Op::Pack16x2(d, [a, b]) => {
             let out = words(|lane| r.w(a)[lane] | r.w(b)[lane] << 16);
             r.set_w(d, mask, &out);

@@ -5,6 +5,8 @@
 //! before a block starts, so that an operation never asks where its operand
 //! comes from.
 
+use crate::half::Narrow;
+
 /// A 32-bit register; narrower values are kept zero-extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct W(pub u16);
@@ -500,6 +502,8 @@ pub(crate) enum Op {
         bits: u8,
         a: Reg,
     },
+    /// Two numbers of 32 bits made narrow, the second one in the lower bits.
+    ConvertPair(Narrow, W, W, W),
     /// Joins `N` parts into one register, low part first.
     Pack16x2(W, [W; 2]),
     Pack16x4(D, [W; 4]),

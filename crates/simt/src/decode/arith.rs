@@ -3,6 +3,7 @@
 use super::Decoder;
 use super::opcode::{Kind, Opcode, Type};
 use crate::Error;
+use crate::half::Narrow;
 use crate::isa::*;
 use crate::syntax::Operand;
 
@@ -403,6 +404,15 @@ impl<'a> Decoder<'a> {
     }
 
     fn convert(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
+        const PAIRS: [(&str, Narrow); 4] = [
+            ("f16x2", Narrow::F16),
+            ("bf16x2", Narrow::Bf16),
+            ("e4m3x2", Narrow::E4m3),
+            ("e5m2x2", Narrow::E5m2),
+        ];
+        if let Some(to) = op.take_one_of(&PAIRS) {
+            return self.convert_pair(op, to, args);
+        }
         let integral = op.take_one_of(&[
             ("rni", Rounding::Nearest),
             ("rzi", Rounding::Zero),
@@ -437,6 +447,23 @@ impl<'a> Decoder<'a> {
             return Err(self.wrong_width(d, bits, to.bits));
         }
         Ok(Op::Convert { how, d: self.dst(d, bits)?, bits, a })
+    }
+
+    /// Reads `d, a, b`: two numbers of 32 bits that become narrow ones, those of 8 bits the largest where they were larger.
+    fn convert_pair(
+        &mut self,
+        op: &mut Opcode<'a>,
+        to: Narrow,
+        args: &'a [Operand<'a>],
+    ) -> Result<Op, Error> {
+        let saturates = op.take("satfinite");
+        let is_known = op.take("rn") && saturates == (to.bits() == 8);
+        if !is_known || op.take_type()? != (Type { kind: Kind::Float, bits: 32 }) {
+            return Err(op.unsupported());
+        }
+        let [d, a, b] = self.args(args)?;
+        let d = self.dst_w(d, 2 * to.bits() as u8)?;
+        Ok(Op::ConvertPair(to, d, self.src_w(a, 32)?, self.src_w(b, 32)?))
     }
 
     /// A source register at least as wide as `kind`.
