@@ -241,10 +241,13 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     let peers = Peers::open(&arguments.common, &device, &arguments.at);
     let mut cases = cases(device.is_gpu() && !arguments.small && arguments.peers.is_none());
-    cases.retain(|case| {
-        case.name().contains(&arguments.only) && (arguments.peers.is_none() || case.is_told())
-    });
-    let none = || usage(format!("no case has {:?} in its name", arguments.only));
+    cases.retain(|case| arguments.peers.is_none() || case.is_told());
+    let names: Vec<String> = cases.iter().map(Case::name).collect();
+    cases.retain(|case| case.name().contains(&arguments.only));
+    let none = || {
+        let (only, names) = (&arguments.only, names.join("\n  "));
+        usage(format!("no case has {only:?} in its name; there are\n  {names}"))
+    };
     ensure!(!cases.is_empty(), none());
     let longest = cases.iter().map(|case| case.name().chars().count()).max().unwrap_or(0);
     let bar = progress::bar(&arguments.common, cases.len());
