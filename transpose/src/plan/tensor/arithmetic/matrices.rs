@@ -1,7 +1,7 @@
 //! The planner of `compute_micro`, `compute_rows`, `compute_sums` and `compute_sum_rows`: a matrix that is transposed, or a batch of them.
 
 use super::operands::{Axis, DST, OTHER, Operands, Other, SRC};
-use super::{Part, entry};
+use super::part::{Part, entry};
 use crate::facts::{Facts, GRID_LIMIT};
 use crate::far_rows;
 use crate::launch::{Fields, Launch};

@@ -5,8 +5,9 @@
 //! becomes `β·b`, and then what `α·a` is added to. The bits are the same if `β·b` is a number of the destination.
 
 use super::operands::{DST, OTHER, Operands, Other, SRC};
+use super::part::Part;
 use super::problem::Problem;
-use super::{Part, ways};
+use super::ways::ways;
 use crate::Facts;
 use kernel_abi::arithmetic::{COMPUTE_UNITS, Format, Operation, flags};
 

@@ -1,8 +1,8 @@
 //! The planner of `compute_pixels`: moves along a short axis of channels and a long one of pixels, which lie together on either side, or channels on both.
 
 use super::operands::{Axis, DST, OTHER, Operands, Other, SRC};
+use super::part::{Part, entry};
 use super::tiles::in_words;
-use super::{Part, entry};
 use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::launch::{Fields, Launch};
 use crate::plan::problem::VECTOR;

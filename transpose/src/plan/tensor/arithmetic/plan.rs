@@ -1,7 +1,7 @@
 //! The plan that programs hold, and running it.
 
-use super::Part;
 use super::operands::{DST, Other};
+use super::part::Part;
 use super::passes::ways_of;
 use super::problem::{Problem, operand, problem};
 use crate::arithmetic::{Arithmetic, ConvertTo, Number};

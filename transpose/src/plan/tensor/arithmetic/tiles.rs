@@ -3,7 +3,7 @@
 use super::super::canonical;
 use super::super::tiles::{self, Overlap};
 use super::operands::{Axis, DST, Operands, SRC};
-use super::{Part, entry};
+use super::part::{Part, entry};
 use crate::divide::packed_divisor;
 use crate::facts::Facts;
 use crate::launch::{Fields, Launch};

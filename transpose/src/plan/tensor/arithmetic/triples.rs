@@ -1,8 +1,8 @@
 //! The planner of `compute_triples`: pixels of three channels, which lie together on one side, and planes of pixels on the other.
 
 use super::operands::{Axis, DST, Operands, Other, SRC};
+use super::part::{Part, entry};
 use super::pixels::{are_channels, divided};
-use super::{Part, entry};
 use crate::divide::TOO_LARGE;
 use crate::launch::{Fields, Launch};
 use kernel_abi::arithmetic::{COMPUTE_TRIPLES, ComputeTriples, Operation, TRIPLE_THREADS};

@@ -1,7 +1,7 @@
 //! The planner of `compute_units`, which serves every move.
 
 use super::operands::{Axis, DST, OTHER, Operands, SRC};
-use super::{Part, entry};
+use super::part::{Part, entry};
 use crate::divide::packed_divisor;
 use crate::launch::{Fields, Launch};
 use kernel_abi::arithmetic::{
