@@ -478,6 +478,8 @@ fn channels_of_their_own(device: &Device) {
     fn check_types(device: &Device, src: &TensorLayout, dst: &TensorLayout, axis: usize) {
         check::<u8, f32>(device, src, dst, axis);
         check::<u8, f16>(device, src, dst, axis);
+        check::<i8, u8>(device, src, dst, axis);
+        check::<u8, i32>(device, src, dst, axis);
         check::<f32, u8>(device, src, dst, axis);
         check::<i32, f64>(device, src, dst, axis);
         check::<f64, f32>(device, src, dst, axis);
@@ -492,7 +494,18 @@ fn channels_of_their_own(device: &Device) {
         check_types(device, &last, &last, 0);
     }
     // Matrices: rows that start on vectors and anywhere, and an axis that is mirrored.
-    for shape @ [images, rows, cols] in [[3, 40, 36], [1, 128, 272], [2, 121, 131], [1, 64, 530]] {
+    let shapes = [
+        [3, 40, 36],
+        [1, 128, 272],
+        [2, 121, 131],
+        [1, 64, 530],
+        // Few rows, few columns, and tiles that are not full.
+        [2, 64, 544],
+        [1, 56, 272],
+        [1, 544, 64],
+        [1, 200, 304],
+    ];
+    for shape @ [images, rows, cols] in shapes {
         let src = contiguous(&shape).permute_axes(&[0, 2, 1]).unwrap();
         let dst = contiguous(&[images, cols, rows]);
         for axis in 0..3 {

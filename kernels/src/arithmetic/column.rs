@@ -4,8 +4,9 @@
 //! and looks at the formats once for both.
 
 use super::memory::{get, load_part, load_shared_part, put, store_part};
-use super::operation::Channels;
+use super::operation::{Channels, HeldPairs};
 use super::pair::Pair;
+use super::real::Real;
 use crate::element::{Element, B16};
 use crate::opaque::opaque;
 use crate::slide::{slide, slide_u32};
@@ -123,6 +124,72 @@ impl Channels for Column {
     fn are_one(&self) -> bool {
         self.step == 0
     }
+}
+
+/// Pairs of a unit's elements, as a thread holds them from column to column.
+pub trait ColumnPairs: HeldPairs {
+    /// Those of a unit, whose first element has its pair at an address and the next one's `step` bytes behind. From `end` on there are no elements.
+    ///
+    /// # Safety
+    /// The pairs are readable, and nothing writes them.
+    unsafe fn load<P: Pair>(at: u64, step: u64, end: i32) -> Self;
+
+    /// Takes what the next column's elements have, if that is another pair.
+    fn next(&mut self, pair: B16);
+}
+
+/// A pair that all elements of a column have.
+pub struct OnePair(B16);
+
+/// A pair for each element, the same in all columns.
+pub struct PairOfEach {
+    factors: [u32; 8],
+    summands: [u32; 8],
+}
+
+impl HeldPairs for OnePair {
+    #[inline(always)]
+    fn of(&self, _: usize) -> [f32; 2] {
+        f32::pair(self.0)
+    }
+}
+
+impl ColumnPairs for OnePair {
+    #[inline(always)]
+    unsafe fn load<P: Pair>(at: u64, _: u64, _: i32) -> Self {
+        // SAFETY: the caller's obligations.
+        OnePair(unsafe { load_part(at, 8) })
+    }
+
+    #[inline(always)]
+    fn next(&mut self, pair: B16) {
+        self.0 = pair;
+    }
+}
+
+impl HeldPairs for PairOfEach {
+    #[inline(always)]
+    fn of(&self, j: usize) -> [f32; 2] {
+        f32::pair(B16(self.factors[j], self.summands[j], 0, 0))
+    }
+}
+
+impl ColumnPairs for PairOfEach {
+    #[inline(always)]
+    unsafe fn load<P: Pair>(at: u64, step: u64, end: i32) -> Self {
+        let (mut factors, mut summands) = ([0; 8], [0; 8]);
+        unrolled! { J in [0 1 2 3 4 5 6 7] of P::UNIT => {
+            // Of an element that there is not, the pair of the last that there is: the table ends there.
+            let element = (J as i32).min(end - 1) as u64;
+            // SAFETY: the caller's obligations.
+            let pair = unsafe { load_part(at.wrapping_add(step.wrapping_mul(element)), 8) };
+            (factors[J], summands[J]) = (pair.0, pair.1);
+        } }
+        PairOfEach { factors, summands }
+    }
+
+    #[inline(always)]
+    fn next(&mut self, _: B16) {}
 }
 
 /// The source's elements of units that start on their bytes in a column; `address` says where a byte of it is kept, of which vectors are whole.

@@ -9,10 +9,13 @@
 //! What belongs to an element beside the source, of a second operand or of a table of channels, may lie in any distances: its address goes along with the
 //! destination's. Where there is nothing of that, the loops have no instruction for it: narrow elements leave time for 20 to 30 each.
 //!
+//! Rows of a table of channels that have their own pair, a factor and a summand, are the same for all columns of a thread: `compute_short` and `compute_narrow`
+//! hold the pairs of bytes in registers. So do they hold the one pair of a column, which is on its way while the column before is computed.
+//!
 //! What a block of `compute_rows` adds to is fetched into the cache while it loads: it costs no registers, which would be blocks.
 
 use super::arithmetic_entry;
-use super::column::{aligned, slid, Column, Units};
+use super::column::{aligned, slid, Column, ColumnPairs, OnePair, PairOfEach, Units};
 use super::memory::{arrived, load_part, load_shared_part};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair, Sizes};
@@ -183,25 +186,101 @@ unsafe fn store_units<
     }
 }
 
-/// [`store_units`], as many of them together as is best.
+/// Computes a transposed tile whose columns start on units, of channels whose pairs are numbers of 32 bits: each row is a channel, or each column.
 ///
 /// # Safety
-/// Its obligations.
+/// Those of [`store_units`].
 #[inline(always)]
-unsafe fn store<P: Pair, E: Element, const ROWS: u32, const COLS: u32, const THREADS: u32>(
+unsafe fn store_units_by_pairs<
+    P: Pair,
+    E: Element,
+    H: ColumnPairs,
+    const ROWS: u32,
+    const COLS: u32,
+    const THREADS: u32,
+>(
     params: &ComputeMatrices,
     pieces: &Pieces<E>,
     tile: micro::Tile<E, ROWS>,
     place: micro::Place,
 ) {
+    let operation = &params.operation;
+    let units = ROWS / P::UNIT as u32;
+    let step = THREADS / units;
+    let t = thread::thread_idx_x();
+    let (row, mut col) = (t % units * P::UNIT as u32, t / units);
+    let cols = place.cols.min(COLS);
+    let end = place.rows as i32 - row as i32;
+    if end <= 0 || col >= cols {
+        return;
+    }
+    let (first_row, first_col) = (place.row + row as u64, place.col + col as u64);
+    let mut at = pieces.dst + first_col * pieces.stride + first_row * P::DST as u64;
+    let mut second = pieces.second_of(params, first_row as i64, first_col);
+    // SAFETY: pairs of the table.
+    let mut pairs = unsafe { H::load::<P>(second, params.other_rows, end) };
+    while col < cols {
+        let mut next = B16::ANY;
+        if col + step < cols {
+            second = second.wrapping_add(params.other_cols.wrapping_mul(step as u64));
+            // SAFETY: a pair of the table.
+            next = unsafe { load_part(second, 8) };
+        }
+        // SAFETY: elements of the destination's row and of the tile.
+        unsafe {
+            let address = |byte: u32| tile.address(byte / P::SRC as u32, col);
+            let values = aligned::<P, 1>(address, row * P::SRC as u32);
+            let results = P::by_pairs(operation, values, &pairs);
+            Units { at, first: 0, end }.store::<P, 1>(results);
+        }
+        pairs.next(next);
+        col += step;
+        at += step as u64 * pieces.stride;
+    }
+}
+
+/// [`store_units`], as many of them together as is best, or [`store_units_by_pairs`] in a kernel that holds pairs.
+///
+/// # Safety
+/// Its obligations.
+#[inline(always)]
+unsafe fn store<
+    P: Pair,
+    E: Element,
+    const ROWS: u32,
+    const COLS: u32,
+    const THREADS: u32,
+    const HOLDS_PAIRS: bool,
+>(
+    params: &ComputeMatrices,
+    pieces: &Pieces<E>,
+    tile: micro::Tile<E, ROWS>,
+    place: micro::Place,
+) {
+    macro_rules! by_pairs {
+        ($held:ident) => {
+            store_units_by_pairs::<P, E, $held, ROWS, COLS, THREADS>(params, pieces, tile, place)
+        };
+    }
+    macro_rules! by_units {
+        ($k:literal, $second:literal) => {
+            store_units::<P, E, ROWS, COLS, THREADS, $k, $second>(params, pieces, tile, place)
+        };
+    }
+    let of_pairs = params.operation.flags & (flags::CHANNELS | flags::WIDE);
+    let by_narrow_pairs = HOLDS_PAIRS && of_pairs == flags::CHANNELS;
     // SAFETY: the caller's obligations.
     unsafe {
-        if has_second(params) {
-            store_units::<P, E, ROWS, COLS, THREADS, 1, true>(params, pieces, tile, place);
+        if by_narrow_pairs && params.other_cols == 0 {
+            by_pairs!(PairOfEach);
+        } else if by_narrow_pairs {
+            by_pairs!(OnePair);
+        } else if has_second(params) {
+            by_units!(1, true);
         } else if units_together(P::SRC, P::DST) == 2 {
-            store_units::<P, E, ROWS, COLS, THREADS, 2, false>(params, pieces, tile, place);
+            by_units!(2, false);
         } else {
-            store_units::<P, E, ROWS, COLS, THREADS, 1, false>(params, pieces, tile, place);
+            by_units!(1, false);
         }
     }
 }
@@ -379,7 +458,7 @@ unsafe fn store_spans<
 
 /// Defines an entry point for matrices whose rows start on vectors.
 macro_rules! compute_micro {
-    ($row:ident $name:ident: $element:ty, $tile:expr, $bytes:tt, $registers:expr) => {
+    ($row:ident $name:ident: $element:ty, $tile:expr, $bytes:tt, $registers:expr, $holds_pairs:literal) => {
         arithmetic_entry! {
             "Transposes and computes matrices whose rows all start on vectors.",
             $row: ComputeMatrices, $name: $element, |src, dst, params| {
@@ -396,20 +475,20 @@ macro_rules! compute_micro {
                 let Some(place) = micro::Place::of_block(&pieces.matrices, params.apart as u32, shape) else { return };
                 micro::load::<$element, { TILE.row_vectors }, { TILE.rows }, BLOCKS, R>(&pieces.matrices, tile, place);
                 thread::sync_threads();
-                for_sizes!($bytes matrices, params, store(&params, &pieces, tile, place), [$element, { TILE.rows }, COLS, THREADS])
+                for_sizes!($bytes matrices, params, store(&params, &pieces, tile, place), [$element, { TILE.rows }, COLS, THREADS, $holds_pairs])
             }
         }
     };
 }
 
-compute_micro!(COMPUTE_MICRO compute_micro_b1: u8, MatrixTile::of(Width::B1), 1, 40);
-compute_micro!(COMPUTE_MICRO compute_micro_b2: u16, MatrixTile::of(Width::B2), 2, 40);
-compute_micro!(COMPUTE_MICRO compute_micro_b4: u32, MatrixTile::of(Width::B4), 4, 40);
-compute_micro!(COMPUTE_MICRO compute_micro_b8: u64, MatrixTile::of(Width::B8), 8, 32);
-compute_micro!(COMPUTE_MICRO compute_micro_b16: B16, MatrixTile::of(Width::B16), 16, 32);
-compute_micro!(COMPUTE_NARROW compute_narrow_b1: u8, MatrixTile::narrow(), 1, 40);
-compute_micro!(COMPUTE_SHORT compute_short_b1: u8, MatrixTile::short(), 1, 40);
-compute_micro!(COMPUTE_SHORT compute_short_b2: u16, MatrixTile::short(), 2, 40);
+compute_micro!(COMPUTE_MICRO compute_micro_b1: u8, MatrixTile::of(Width::B1), 1, 40, false);
+compute_micro!(COMPUTE_MICRO compute_micro_b2: u16, MatrixTile::of(Width::B2), 2, 40, false);
+compute_micro!(COMPUTE_MICRO compute_micro_b4: u32, MatrixTile::of(Width::B4), 4, 40, false);
+compute_micro!(COMPUTE_MICRO compute_micro_b8: u64, MatrixTile::of(Width::B8), 8, 32, false);
+compute_micro!(COMPUTE_MICRO compute_micro_b16: B16, MatrixTile::of(Width::B16), 16, 32, false);
+compute_micro!(COMPUTE_NARROW compute_narrow_b1: u8, MatrixTile::narrow(), 1, 40, true);
+compute_micro!(COMPUTE_SHORT compute_short_b1: u8, MatrixTile::short(), 1, 64, true);
+compute_micro!(COMPUTE_SHORT compute_short_b2: u16, MatrixTile::short(), 2, 40, false);
 
 /// Defines an entry point for matrices whose rows start anywhere.
 macro_rules! compute_rows {

@@ -175,6 +175,27 @@ fn in_numbers<
     encode::<F, DST, N, K>(operation.dst as u32, values)
 }
 
+/// Pairs of a factor and a summand that are in registers, as numbers of 32 bits.
+pub trait HeldPairs {
+    /// That of the `j`-th number.
+    fn of(&self, j: usize) -> [f32; 2];
+}
+
+/// The results for the `N` numbers that each vector begins with, each by its pair.
+#[inline(always)]
+pub fn by_pairs<const SRC: usize, const DST: usize, const N: usize, const K: usize>(
+    operation: &Operation,
+    src: [B16; K],
+    pairs: &impl HeldPairs,
+) -> [B16; K] {
+    let mut values = decode::<f32, SRC, N, K>(operation.src as u32, src);
+    for_numbers! { V of K, J of N => {
+        let [factor, summand] = pairs.of(J);
+        values[V][J] = values[V][J].times(factor).plus(summand);
+    } }
+    encode::<f32, DST, N, K>(operation.dst as u32, values)
+}
+
 /// Whether each channel has its own factor.
 #[inline(always)]
 fn has_channels<C: Channels, const K: usize>(operation: &Operation, _: &[C; K]) -> bool {

@@ -1,6 +1,6 @@
 //! The sizes of elements of source and destination, and what is computed of as many of them as are a unit.
 
-use super::operation::{compute, Channels};
+use super::operation::{by_pairs, compute, Channels, HeldPairs};
 use crate::element::B16;
 use kernel_abi::arithmetic::{flags, unit, Operation};
 
@@ -24,6 +24,13 @@ pub trait Pair {
         src: [B16; K],
         other: [B16; K],
         channels: &[impl Channels; K],
+    ) -> [B16; K];
+
+    /// The results for units of real elements whose pairs are in registers, of sizes that are computed in numbers of 32 bits.
+    fn by_pairs<const K: usize>(
+        operation: &Operation,
+        src: [B16; K],
+        pairs: &impl HeldPairs,
     ) -> [B16; K];
 }
 
@@ -57,6 +64,19 @@ macro_rules! pairs {
                     }
                 })?
                 pairs!(@real [$src $dst $($unit)?] WHOLE K (operation, src, other, channels))
+            }
+
+            #[inline(always)]
+            fn by_pairs<const K: usize>(
+                operation: &Operation,
+                src: [B16; K],
+                pairs: &impl HeldPairs,
+            ) -> [B16; K] {
+                $(if $src < 8 && $dst < 8 {
+                    return by_pairs::<$src, $dst, $unit, K>(operation, src, pairs);
+                })?
+                let _ = (operation, pairs);
+                src
             }
         }
     )+ };
