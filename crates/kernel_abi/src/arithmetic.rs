@@ -302,7 +302,7 @@ impl SpanTile {
 pub const fn span_align(src_bytes: usize, dst_bytes: usize) -> usize {
     match (src_bytes, dst_bytes) {
         (4, 1) => 8,
-        (4, 2) => 16,
+        (4, 2) | (8, 4) => 16,
         _ => SECTOR as usize,
     }
 }
