@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `words` | any move: a word a thread at a time, in the destination's order |
 //! | `tiles` | moves whose fastest axis changes: through a transposed tile, as `micro` of `fast` does |
+//! | `tile` | what is known of a tile: its place, where rows and columns lie, how shared memory holds it |
 //! | `tile_units` | stores tiles of narrow words that start on 4 bytes |
 //! | `tile_rows` | loads tiles of narrow words whose rows start anywhere |
 //! | `tile_columns` | stores tiles of narrow words whose columns start anywhere |
@@ -19,6 +20,7 @@ pub mod boxes;
 pub mod on_the_way;
 #[cfg(feature = "tensor")]
 pub mod pieces;
+pub mod tile;
 pub mod tile_columns;
 pub mod tile_rows;
 pub mod tile_units;

@@ -1,7 +1,7 @@
 //! Stores a transposed tile of narrow words whose columns start anywhere in the destination: by vectors, each slid out of two
 //! of shared memory.
 
-use super::tiles::{loader, Offsets, Place, Tile};
+use super::tile::{loader, Offsets, Place, Tile};
 use crate::element::{Element, B16};
 use crate::global::store_vector;
 use crate::opaque::opaque;

@@ -3,7 +3,7 @@
 
 use super::axes::divide;
 use super::on_the_way::OnTheWay;
-use super::tiles::{Offsets, Place, Source, Tile};
+use super::tile::{Offsets, Place, Source, Tile};
 use crate::element::{Element, B16};
 use crate::global::load_vector;
 use crate::micro_block::MicroBlock;

@@ -1,7 +1,7 @@
 //! Stores a transposed tile of narrow words whose columns all start and end on 4 bytes of the destination, though not on vectors: 4 bytes at a time,
 //! neighbours by neighbouring lanes, whatever columns they are of. Where columns lie together, a warp's stores do.
 
-use super::tiles::{Offsets, Place, Tile};
+use super::tile::{Offsets, Place, Tile};
 use crate::element::Element;
 use crate::shared::load_u32;
 use crate::tensor::axes::divide;

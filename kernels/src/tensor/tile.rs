@@ -1,0 +1,222 @@
+//! What kernels know of their tile: where it starts and how much of it there is ([`Place`]), where its rows and columns lie ([`Offsets`]), what may be loaded
+//! of the source ([`Source`]), and where shared memory holds its words ([`Tile`]).
+
+use super::axes::{divide, elsewhere, elsewhere_of_few, steps, unrolled};
+use crate::element::Element;
+use core::marker::PhantomData;
+use cuda_std::thread;
+use kernel_abi::fast::{SECTOR, VECTOR};
+use kernel_abi::tensor::{Loading, Run, Tiles, MOST_BLOCK_AXES};
+
+/// Words of a vector.
+pub const fn per_vector<E>() -> u32 {
+    VECTOR / size_of::<E>() as u32
+}
+
+/// Where a block's tile starts, and how much of it there is.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// Words of the source before it.
+    from: u64,
+    /// Words of the destination before it.
+    pub to: u64,
+    /// Its rows: words of a column, early ones as well.
+    pub rows: u32,
+    /// Its columns: words of a row.
+    pub cols: u32,
+    /// How many of its rows are early.
+    early: u32,
+    /// Whether another tile goes on behind its last row, which has early rows.
+    goes_on: bool,
+}
+
+impl Place {
+    /// That of this block, of tiles that overlap or have no early rows.
+    #[inline(always)]
+    pub fn of_block<const OVERLAP: bool>(params: &Tiles) -> Self {
+        let (mut from, mut to) = (0u64, 0u64);
+        // Which of the tiles of its runs it is.
+        let (mut row_tile, mut col_tile) = (0, 0);
+        let mut rest = thread::block_idx_x();
+        unrolled! { AXIS in [0 1 2 3 4 5 6 7 8 9] of params.count => {
+            const { assert!(MOST_BLOCK_AXES == 10) };
+            let axis = &params.blocks[AXIS];
+            let (quotient, index) = divide(rest, axis.divisor);
+            from = from.wrapping_add(steps(index, axis.src));
+            to = to.wrapping_add(steps(index, axis.dst));
+            if AXIS as u32 == params.rows.axis as u32 {
+                row_tile = index;
+            }
+            if AXIS as u32 == params.cols.axis as u32 {
+                col_tile = index;
+            }
+            rest = quotient;
+        } }
+        let _ = rest;
+        let left = |run: &Run, tile: u32| run.all as u32 - tile * run.tile as u32;
+        let (rows_left, cols_left) = (left(&params.rows, row_tile), left(&params.cols, col_tile));
+        let (rows, cols) = (params.rows.tile as u32, params.cols.tile as u32);
+        let (goes_on, cols) = (rows_left > rows, cols.min(cols_left));
+        let mut place = Place { from, to, rows: rows.min(rows_left), cols, early: 0, goes_on };
+        if OVERLAP && params.early != 0 && row_tile > 0 {
+            place.early = params.early as u32;
+            place.rows += place.early;
+            place.from = from.wrapping_sub(params.early_from);
+            place.to = to.wrapping_sub(place.early as u64);
+        }
+        place
+    }
+
+    /// The rows that are kept of a column: of narrow words whole vectors, what is behind the last row being anything.
+    #[inline(always)]
+    pub fn kept_rows<E>(&self) -> u32 {
+        match size_of::<E>() {
+            1 | 2 => self.rows.next_multiple_of(per_vector::<E>()),
+            _ => self.rows,
+        }
+    }
+
+    /// The rows that the tile stores of a column whose first one goes to `to`, and behind the last of them.
+    #[inline(always)]
+    pub fn stored<E>(&self, to: *mut E, params: &Tiles) -> (u32, u32) {
+        if params.early == 0 {
+            return (0, self.rows);
+        }
+        // Words of the sector that a row lies in, before it.
+        let before = |row: u32| {
+            let size = size_of::<E>() as u32;
+            (to as u64 as u32).wrapping_add(row * size) % SECTOR / size
+        };
+        let first = if self.early > 0 { self.early - before(self.early) } else { 0 };
+        (first, if self.goes_on { self.rows - before(self.rows) } else { self.rows })
+    }
+}
+
+/// Where the rows of a tile start in the source, and its columns in the destination: two tables in shared memory, in bytes from where
+/// the tile starts.
+///
+/// An offset takes a division for each axis of a run, and is needed by many threads.
+#[derive(Clone, Copy)]
+pub struct Offsets {
+    /// The table of rows.
+    pub rows: u32,
+    /// The table of columns.
+    pub cols: u32,
+}
+
+impl Offsets {
+    /// Bytes of an offset.
+    const BYTES: u32 = size_of::<u64>() as u32;
+
+    /// The tables at `base`, for rows and columns of a whole tile.
+    ///
+    /// # Safety
+    /// There is shared memory for them, which nothing else uses; a barrier separates this from [`Self::of`].
+    #[inline(always)]
+    pub unsafe fn fill<E>(params: &Tiles, base: u32) -> Self {
+        let rows = params.rows.tile as u32 + params.early as u32;
+        let cols = params.cols.tile as u32;
+        let mut index = thread::thread_idx_x();
+        while index < rows + cols {
+            let of = |run: &Run, index: u32| match size_of::<E>() {
+                1 | 2 => elsewhere_of_few(run, index),
+                _ => elsewhere(run, index),
+            };
+            let words =
+                if index < rows { of(&params.rows, index) } else { of(&params.cols, index - rows) };
+            // SAFETY: an entry of the tables, which no other thread has.
+            unsafe {
+                words.wrapping_mul(size_of::<E>() as u64).store_shared(base + index * Self::BYTES);
+            }
+            index += thread::block_dim_x();
+        }
+        Offsets { rows: base, cols: base + rows * Self::BYTES }
+    }
+
+    /// An entry of one of the tables.
+    ///
+    /// # Safety
+    /// There is such an entry, and a barrier has separated its store from this.
+    #[inline(always)]
+    pub unsafe fn of(table: u32, index: u32) -> u64 {
+        // SAFETY: the caller's obligations.
+        unsafe { u64::load_shared(table + index * Self::BYTES) }
+    }
+}
+
+/// The source: what may be loaded of it.
+#[derive(Clone, Copy)]
+pub struct Source<E> {
+    /// Where the tile starts.
+    pub tile: *const E,
+    /// The lowest word's address.
+    first: u64,
+    /// Bytes from there to behind the highest word.
+    reach: u64,
+}
+
+impl<E> Source<E> {
+    /// That of a block's place.
+    #[inline(always)]
+    pub fn new(src: *const E, place: Place, params: &Tiles) -> Self {
+        Source {
+            tile: src.wrapping_add(place.from as usize),
+            first: (src as u64).wrapping_add(params.lowest),
+            reach: params.reach,
+        }
+    }
+
+    /// Where the word of a column is of a row that starts so many bytes from where the tile does.
+    #[inline(always)]
+    pub fn address(&self, row: u64, col: u32) -> u64 {
+        self.tile.wrapping_byte_add(row as usize).wrapping_add(col as usize) as u64
+    }
+
+    /// Whether the `bytes` bytes at `address` lie between the lowest word and the highest.
+    #[inline(always)]
+    pub fn holds(&self, address: u64, bytes: u32) -> bool {
+        let past = address.wrapping_sub(self.first);
+        past < self.reach && past + bytes as u64 <= self.reach
+    }
+}
+
+/// A tile in shared memory, transposed.
+#[derive(Clone, Copy)]
+pub struct Tile<E> {
+    base: u32,
+    /// Bytes from one column to the next.
+    pitch: u32,
+    element: PhantomData<E>,
+}
+
+impl<E> Tile<E> {
+    /// The tile at `base`.
+    #[inline(always)]
+    pub fn new(base: u32, params: &Tiles) -> Self {
+        Tile { base, pitch: params.pitch as u32, element: PhantomData }
+    }
+
+    /// Bytes from one column to the next.
+    #[inline(always)]
+    pub fn pitch(&self) -> u32 {
+        self.pitch
+    }
+
+    /// Where word `row` of column `col` is kept, which thread `vector` of each row has loaded.
+    #[inline(always)]
+    pub fn address(&self, row: u32, col: u32, vector: u32) -> u32 {
+        let byte = row * size_of::<E>() as u32;
+        let kept = (byte / VECTOR) ^ (vector % 8);
+        self.base + col * self.pitch + kept * VECTOR + byte % VECTOR
+    }
+}
+
+/// The thread of each row that has loaded a column.
+#[inline(always)]
+pub fn loader<E>(params: &Tiles, col: u32) -> u32 {
+    if params.loading as u32 == Loading::Words as u32 {
+        divide(col, params.row_vectors).1
+    } else {
+        col / per_vector::<E>()
+    }
+}
