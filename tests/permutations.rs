@@ -18,7 +18,7 @@ on_both_devices! {
     short_rows_with_gaps,
     tiles_that_overlap,
     pieces_of_narrow_words,
-    tiles_stored_by_four_bytes,
+    tiles_by_units,
     long_axes,
     blocks_of_several_boxes,
     steps_and_mirrors,
@@ -350,20 +350,36 @@ fn pieces_of_narrow_words(device: &Device) {
     assert!(loose.contains(" with gaps"), "{loose}");
 }
 
-/// Narrow words whose columns start on 4 bytes in the destination, and not on 16: tiles are stored by 4 bytes. The last tile has fewer rows, or fewer
-/// columns.
-fn tiles_stored_by_four_bytes(device: &Device) {
-    fn check_units<T: Element>(device: &Device, of_four: usize) {
-        for (rows, cols, slack, offset) in [(49, 131, 0, 0), (25, 259, 3, 1), (181, 35, 1, 0)] {
-            let src = loose(&[2, rows * of_four, cols], 5, 1).permute_axes(&[0, 2, 1]).unwrap();
-            let dst = loose(src.shape(), slack * of_four, offset * of_four);
-            check::<T>(device, &src, &dst);
-            let ways = ways_of(device, size_of::<T>(), &src, &dst);
-            assert!(ways.contains("stored by units"), "{ways}");
+/// Narrow words that start and end on 4 or 8 bytes on a side, and not on 16: tiles are loaded and stored by as many. The last tile has fewer rows, or fewer
+/// columns. (Of 16 bytes all are vectors.)
+fn tiles_by_units(device: &Device) {
+    fn check_units<T: Element>(device: &Device, unit: usize) {
+        let of_unit = unit / size_of::<T>();
+        for (units, others, slack, offset) in [(49, 131, 0, 0), (25, 259, 2, 1), (181, 35, 4, 0)] {
+            // Matrices that lie by units on one side, and anywhere on the other.
+            let by_units = |shape: &[usize]| loose(shape, slack * of_unit, offset * of_unit);
+            let (long, short) = (units * of_unit, others);
+            let anywhere = loose(&[2, long, short], 5, 1).permute_axes(&[0, 2, 1]).unwrap();
+            let aligned = by_units(&[2, short, long]).permute_axes(&[0, 2, 1]).unwrap();
+            for (src, dst, what) in [
+                (&anywhere, &by_units(anywhere.shape()), "stored by "),
+                (&aligned, &loose(aligned.shape(), 5, 1), "loaded by "),
+                (&aligned.slice(2, .., -1).unwrap(), &loose(aligned.shape(), 0, 0), "loaded by "),
+            ] {
+                check::<T>(device, src, dst);
+                let ways = ways_of(device, size_of::<T>(), src, dst);
+                let expected = match unit {
+                    16 => format!("{what}vectors"),
+                    _ => format!("{what}units of {unit} bytes"),
+                };
+                assert!(ways.contains(&expected), "{expected}: {ways}");
+            }
         }
     }
-    check_units::<u8>(device, 4);
-    check_units::<u16>(device, 2);
+    for unit in [4, 8, 16] {
+        check_units::<u8>(device, unit);
+        check_units::<u16>(device, unit);
+    }
 }
 
 /// All plans for such a move of bytes, in words.

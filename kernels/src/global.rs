@@ -20,25 +20,29 @@ use kernel_abi::fast::SECTOR;
 use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::Fetching;
 
-/// The instruction of [`load_vector`].
+/// The instruction that loads some registers, as [`load_vector`] does.
 #[cfg(all(target_arch = "nvptx64", not(feature = "evict_last")))]
 macro_rules! load {
-    () => {
-        "ld.global.v4.u32 {{{x}, {y}, {z}, {w}}}, [{address}];"
+    ($kind:literal, $registers:literal) => {
+        concat!("ld.global.", $kind, " ", $registers, ", [{address}];")
     };
 }
 
-/// The instruction of [`load_vector`], and that the L2 cache gives the vector up last.
+/// The instruction that loads some registers, as [`load_vector`] does, and that the L2 cache gives what is loaded up last.
 ///
 /// The number is the policy that `createpolicy.fractional.L2::evict_last` with a fraction of 1 makes on compute
 /// capability 9.0. As a number it is part of the load; made by that instruction, the assembler keeps it in
 /// registers, up to 16 more of them.
 #[cfg(all(target_arch = "nvptx64", feature = "evict_last"))]
 macro_rules! load {
-    () => {
+    ($kind:literal, $registers:literal) => {
         concat!(
             "{{ .reg .b64 policy; mov.b64 policy, 0x14F0000000000000;\n",
-            "ld.global.L2::cache_hint.v4.u32 {{{x}, {y}, {z}, {w}}}, [{address}], policy; }}"
+            "ld.global.L2::cache_hint.",
+            $kind,
+            " ",
+            $registers,
+            ", [{address}], policy; }}"
         )
     };
 }
@@ -73,11 +77,43 @@ pub unsafe fn load_vector(address: u64) -> B16 {
     let (x, y, z, w);
     // SAFETY: the caller's obligations; a policy changes no value.
     unsafe {
-        asm!(load!(),
+        asm!(load!("v4.u32", "{{{x}, {y}, {z}, {w}}}"),
             x = out(reg32) x, y = out(reg32) y, z = out(reg32) z, w = out(reg32) w,
             address = in(reg64) address, options(nostack, preserves_flags));
     }
     B16(x, y, z, w)
+}
+
+/// Loads 4 bytes.
+///
+/// # Safety
+/// Those of [`load_vector`], of 4 bytes at a multiple of 4.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn load_four(address: u64) -> u32 {
+    let x;
+    // SAFETY: the caller's obligations; a policy changes no value.
+    unsafe {
+        asm!(load!("u32", "{x}"), x = out(reg32) x, address = in(reg64) address,
+            options(nostack, preserves_flags));
+    }
+    x
+}
+
+/// Loads 8 bytes.
+///
+/// # Safety
+/// Those of [`load_vector`], of 8 bytes at a multiple of 8.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn load_eight(address: u64) -> [u32; 2] {
+    let (x, y);
+    // SAFETY: the caller's obligations; a policy changes no value.
+    unsafe {
+        asm!(load!("v2.u32", "{{{x}, {y}}}"), x = out(reg32) x, y = out(reg32) y,
+            address = in(reg64) address, options(nostack, preserves_flags));
+    }
+    [x, y]
 }
 
 /// Whether the chip that the code is built for has [`copy_vector`].
@@ -166,6 +202,34 @@ pub unsafe fn fetch_ends(start: u64, bytes: u32, how: u64) {
     }
     if !end.is_multiple_of(SECTOR as u64) {
         fetch(end - 1);
+    }
+}
+
+/// Stores 4 bytes.
+///
+/// # Safety
+/// Those of [`store_vector`], of 4 bytes at a multiple of 4.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn store_four(address: u64, x: u32) {
+    // SAFETY: the caller's obligations.
+    unsafe {
+        asm!("st.global.u32 [{address}], {x};", x = in(reg32) x, address = in(reg64) address,
+            options(nostack, preserves_flags));
+    }
+}
+
+/// Stores 8 bytes.
+///
+/// # Safety
+/// Those of [`store_vector`], of 8 bytes at a multiple of 8.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn store_eight(address: u64, [x, y]: [u32; 2]) {
+    // SAFETY: the caller's obligations.
+    unsafe {
+        asm!("st.global.v2.u32 [{address}], {{{x}, {y}}};", x = in(reg32) x, y = in(reg32) y,
+            address = in(reg64) address, options(nostack, preserves_flags));
     }
 }
 

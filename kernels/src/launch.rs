@@ -64,12 +64,19 @@ pub fn runs_in<const X: u32, const Y: u32, const Z: u32, const EXACTLY: bool>() 
     }
 }
 
+/// Whether the code is built for compute capability 9.0.
+#[gpu_only]
+#[inline(always)]
+pub fn is_hopper() -> bool {
+    ComputeCapability::from_cuda_arch_env() == ComputeCapability::Compute90
+}
+
 /// Has the assembler give each thread of the kernel that calls this no more than `REGISTERS`, where the code is built for
 /// compute capability 9.0: other chips were not measured.
 #[gpu_only]
 #[inline(always)]
 pub fn at_most_registers<const REGISTERS: u32>() {
-    if ComputeCapability::from_cuda_arch_env() == ComputeCapability::Compute90 {
+    if is_hopper() {
         never_more_registers::<REGISTERS>()
     }
 }

@@ -51,35 +51,70 @@ impl MicroBlock<4> for u16 {
     #[inline(always)]
     unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
         // SAFETY: the caller's obligations.
-        let two_columns = |at: u32, a: u32, b: u32, c: u32, d: u32| unsafe {
-            store_u32x2(at, permute(a, b, 0x5410), permute(c, d, 0x5410));
-            store_u32x2(at + pitch, permute(a, b, 0x7632), permute(c, d, 0x7632));
-        };
-        two_columns(at, a.0, b.0, c.0, d.0);
-        two_columns(at + 2 * pitch, a.1, b.1, c.1, d.1);
-        two_columns(at + 4 * pitch, a.2, b.2, c.2, d.2);
-        two_columns(at + 6 * pitch, a.3, b.3, c.3, d.3);
+        unsafe {
+            store_two_columns([a.0, b.0, c.0, d.0], at, pitch);
+            store_two_columns([a.1, b.1, c.1, d.1], at + 2 * pitch, pitch);
+            store_two_columns([a.2, b.2, c.2, d.2], at + 4 * pitch, pitch);
+            store_two_columns([a.3, b.3, c.3, d.3], at + 6 * pitch, pitch);
+        }
     }
 }
 
 impl MicroBlock<4> for u8 {
     #[inline(always)]
     unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
-        // Two rounds of interleaving: bytes to pairs, pairs to columns of four.
-        let four_columns = |at: u32, a: u32, b: u32, c: u32, d: u32| {
-            let (ab_low, ab_high) = (permute(a, b, 0x5140), permute(a, b, 0x7362));
-            let (cd_low, cd_high) = (permute(c, d, 0x5140), permute(c, d, 0x7362));
-            // SAFETY: the caller's obligations.
-            unsafe {
-                store_u32(at, permute(ab_low, cd_low, 0x5410));
-                store_u32(at + pitch, permute(ab_low, cd_low, 0x7632));
-                store_u32(at + 2 * pitch, permute(ab_high, cd_high, 0x5410));
-                store_u32(at + 3 * pitch, permute(ab_high, cd_high, 0x7632));
-            }
-        };
-        four_columns(at, a.0, b.0, c.0, d.0);
-        four_columns(at + 4 * pitch, a.1, b.1, c.1, d.1);
-        four_columns(at + 8 * pitch, a.2, b.2, c.2, d.2);
-        four_columns(at + 12 * pitch, a.3, b.3, c.3, d.3);
+        // SAFETY: the caller's obligations.
+        unsafe {
+            store_four_columns([a.0, b.0, c.0, d.0], at, pitch);
+            store_four_columns([a.1, b.1, c.1, d.1], at + 4 * pitch, pitch);
+            store_four_columns([a.2, b.2, c.2, d.2], at + 8 * pitch, pitch);
+            store_four_columns([a.3, b.3, c.3, d.3], at + 12 * pitch, pitch);
+        }
+    }
+}
+
+/// Stores the columns of narrow elements that 4 bytes of each of four rows have.
+///
+/// # Safety
+/// Those of [`MicroBlock::store_columns`].
+#[inline(always)]
+pub unsafe fn store_columns_of_unit<E>(rows: [u32; 4], at: u32, pitch: u32) {
+    // SAFETY: the caller's obligations.
+    unsafe {
+        match size_of::<E>() {
+            1 => store_four_columns(rows, at, pitch),
+            _ => store_two_columns(rows, at, pitch),
+        }
+    }
+}
+
+/// Those of elements of 2 bytes.
+///
+/// # Safety
+/// Those of [`MicroBlock::store_columns`].
+#[inline(always)]
+unsafe fn store_two_columns([a, b, c, d]: [u32; 4], at: u32, pitch: u32) {
+    // SAFETY: the caller's obligations.
+    unsafe {
+        store_u32x2(at, permute(a, b, 0x5410), permute(c, d, 0x5410));
+        store_u32x2(at + pitch, permute(a, b, 0x7632), permute(c, d, 0x7632));
+    }
+}
+
+/// Those of bytes.
+///
+/// # Safety
+/// Those of [`MicroBlock::store_columns`].
+#[inline(always)]
+unsafe fn store_four_columns([a, b, c, d]: [u32; 4], at: u32, pitch: u32) {
+    // Two rounds of interleaving: bytes to pairs, pairs to columns of four.
+    let (ab_low, ab_high) = (permute(a, b, 0x5140), permute(a, b, 0x7362));
+    let (cd_low, cd_high) = (permute(c, d, 0x5140), permute(c, d, 0x7362));
+    // SAFETY: the caller's obligations.
+    unsafe {
+        store_u32(at, permute(ab_low, cd_low, 0x5410));
+        store_u32(at + pitch, permute(ab_low, cd_low, 0x7632));
+        store_u32(at + 2 * pitch, permute(ab_high, cd_high, 0x5410));
+        store_u32(at + 3 * pitch, permute(ab_high, cd_high, 0x7632));
     }
 }

@@ -31,6 +31,22 @@ load!(load_u8, "Loads a byte.", "ld.shared.u8");
 load!(load_u16, "Loads two bytes.", "ld.shared.u16");
 load!(load_u32, "Loads four bytes.", "ld.shared.u32");
 
+/// Loads eight bytes.
+///
+/// # Safety
+/// `address` is a multiple of eight, and the eight bytes there are inside the block's shared memory and were written before the last barrier.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn load_u32x2(address: u32) -> [u32; 2] {
+    let (low, high);
+    // SAFETY: the caller's obligations.
+    unsafe {
+        asm!("ld.shared.v2.u32 {{{low}, {high}}}, [{address}];", low = out(reg32) low,
+            high = out(reg32) high, address = in(reg32) address, options(nostack, preserves_flags));
+    }
+    [low, high]
+}
+
 /// Stores four bytes.
 ///
 /// # Safety

@@ -17,6 +17,9 @@ pub const MOST_AXES: usize = 17;
 /// The most axes that blocks of [`TILES`] are counted along.
 pub const MOST_BLOCK_AXES: usize = 10;
 
+/// Bytes of shared memory in which the warps of a block of [`TILES`] of narrow words are told which tile is theirs.
+pub const PLACE_BYTES: u32 = 32;
+
 /// The most axes that a run is made of.
 pub const MOST_RUN_AXES: usize = 4;
 
@@ -95,8 +98,8 @@ params! {
         col_vectors: u64,
         /// Bytes from one column of the transposed tile to the next: a multiple of 128.
         pitch: u64,
-        /// Bytes of the transposed tile. Two tables follow it in shared memory: for each row, early ones as well, where it starts in the source, and for each
-        /// column where it starts in the destination, 64 bits each.
+        /// Bytes of the transposed tile. Two tables follow it in shared memory, behind [`PLACE_BYTES`] bytes if words are narrow: for each row, early ones as
+        /// well, where it starts in the source, and for each column where it starts in the destination, 64 bits each.
         tile: u64,
         /// How rows are loaded: a [`Loading`].
         loading: u64,
@@ -115,7 +118,8 @@ params! {
         early: u64,
         /// Words of the source from the first of those rows to the first of the tile's own.
         early_from: u64,
-        /// How many lanes store a column 4 bytes at a time, as a packed divisor, if words are narrow and all columns start and end on 4 bytes; else 0.
+        /// How many lanes store a column a unit at a time, as a packed divisor, if words are narrow and all columns start and end on units, of
+        /// `1 << lanes` bytes; else 0.
         units: u64,
     }
 }
@@ -284,6 +288,10 @@ pub enum Loading {
     Vectors,
     /// As vectors out of two vectors each: rows start anywhere.
     Slid,
+    /// Words of less than 4 bytes by 4 bytes, neighbours by neighbouring threads: all rows start and end on 4.
+    Fours,
+    /// The same by 8 bytes.
+    Eights,
 }
 
 /// How [`TILES`] shares out a tile.

@@ -5,7 +5,7 @@
 //! | `words` | any move: a word a thread at a time, in the destination's order |
 //! | `tiles` | moves whose fastest axis changes: through a transposed tile, as `micro` of `fast` does |
 //! | `tile` | what is known of a tile: its place, where rows and columns lie, how shared memory holds it |
-//! | `tile_units` | stores tiles of narrow words that start on 4 bytes |
+//! | `tile_units` | loads and stores tiles of narrow words that start on 4 or 8 bytes, and stores those of whole vectors |
 //! | `tile_rows` | loads tiles of narrow words whose rows start anywhere |
 //! | `tile_columns` | stores tiles of narrow words whose columns start anywhere |
 //! | `boxes` | moves of elements of several words, and along short axes: gathered from a box in shared memory |

@@ -2,10 +2,10 @@
 //! of the source ([`Source`]), and where shared memory holds its words ([`Tile`]).
 
 use super::axes::{divide, elsewhere, elsewhere_of_few, steps, unrolled};
-use crate::element::Element;
+use crate::element::{Element, B16};
 use core::marker::PhantomData;
 use cuda_std::thread;
-use kernel_abi::fast::{SECTOR, VECTOR};
+use kernel_abi::fast::{SECTOR, VECTOR, WARP};
 use kernel_abi::tensor::{Loading, Run, Tiles, MOST_BLOCK_AXES};
 
 /// Words of a vector.
@@ -65,6 +65,50 @@ impl Place {
             place.to = to.wrapping_sub(place.early as u64);
         }
         place
+    }
+
+    /// Has the block's last warp find its place and store it at `at`, for the others to be [told](Self::told): finding it takes a division for each axis.
+    ///
+    /// # Safety
+    /// `at` is a multiple of 16, and [`PLACE_BYTES`](kernel_abi::tensor::PLACE_BYTES) bytes of shared memory there are used by nothing else; a barrier separates this from [`Self::told`].
+    #[inline(always)]
+    pub unsafe fn tell<const OVERLAP: bool>(params: &Tiles, at: u32) {
+        if thread::thread_idx_x() / WARP + 1 != thread::block_dim_x() / WARP {
+            return;
+        }
+        let Place { from, to, rows, cols, early, goes_on } = Self::of_block::<OVERLAP>(params);
+        if thread::thread_idx_x().is_multiple_of(WARP) {
+            // SAFETY: the caller's obligations; no other thread stores it.
+            unsafe {
+                B16(from as u32, (from >> 32) as u32, rows, cols).store_shared(at);
+                B16(to as u32, (to >> 32) as u32, early, goes_on as u32).store_shared(at + VECTOR);
+            }
+        }
+    }
+
+    /// Of what [`Self::tell`] stored at `at`, what loading the tile takes.
+    ///
+    /// # Safety
+    /// A barrier has separated that from this.
+    #[inline(always)]
+    pub unsafe fn told_to_load(at: u32) -> Self {
+        // SAFETY: the caller's obligations.
+        let B16(low, high, rows, cols) = unsafe { B16::load_shared(at) };
+        let from = low as u64 | (high as u64) << 32;
+        Place { from, to: 0, rows, cols, early: 0, goes_on: false }
+    }
+
+    /// What [`Self::tell`] stored at `at`. (Asked for behind the second barrier, it takes no registers while the tile is loaded.)
+    ///
+    /// # Safety
+    /// That of [`Self::told_to_load`].
+    #[inline(always)]
+    pub unsafe fn told(at: u32) -> Self {
+        // SAFETY: the caller's obligations.
+        let (place, B16(low, high, early, goes_on)) =
+            unsafe { (Self::told_to_load(at), B16::load_shared(at + VECTOR)) };
+        let to = low as u64 | (high as u64) << 32;
+        Place { to, early, goes_on: goes_on != 0, ..place }
     }
 
     /// The rows that are kept of a column: of narrow words whole vectors, what is behind the last row being anything.
@@ -219,4 +263,23 @@ pub fn loader<E>(params: &Tiles, col: u32) -> u32 {
     } else {
         col / per_vector::<E>()
     }
+}
+
+/// What the words of a column are [kept by](Tile::address), where nothing is computed on the way: of narrow words, which vector or unit of a row has the
+/// column; of others its [`loader`].
+#[inline(always)]
+pub fn turn<E>(params: &Tiles, col: u32) -> u32 {
+    if size_of::<E>() >= 4 {
+        return loader::<E>(params, col);
+    }
+    let loading = params.loading as u32;
+    let bytes = if loading == Loading::Fours as u32 {
+        4
+    } else if loading == Loading::Eights as u32 {
+        8
+    } else {
+        VECTOR
+    };
+    let of_unit = bytes / size_of::<E>() as u32;
+    col >> of_unit.trailing_zeros()
 }

@@ -1,7 +1,7 @@
 //! Stores a transposed tile of narrow words whose columns start anywhere in the destination: by vectors, each slid out of two
 //! of shared memory.
 
-use super::tile::{loader, Offsets, Place, Tile};
+use super::tile::{turn, Offsets, Place, Tile};
 use crate::element::{Element, B16};
 use crate::global::store_vector;
 use crate::opaque::opaque;
@@ -32,7 +32,7 @@ pub unsafe fn store_columns<E: Element>(
             let (first, end) = place.stored(to, params);
             let column = Column {
                 start: tile.address(0, col, 0),
-                turned: loader::<E>(params, col) % 8 * 16,
+                turned: turn::<E>(params, col) % 8 * 16,
                 to: to as u64,
                 first: (first * size) as i32,
                 end: (end * size) as i32,

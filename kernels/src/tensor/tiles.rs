@@ -13,7 +13,7 @@
 //! # Rows that start anywhere
 //! Where rows do not all start on a vector, the words of a thread's vector are not neighbours but as far apart as a row has vectors:
 //! the threads of a warp then load neighbouring words. Where columns do not, each lane stores a word. Words of less than 4 bytes would be
-//! too many: a thread slides its vector out of two, and a lane stores a vector.
+//! too many: a thread slides its vector out of two, and a lane stores a vector; or both move 4 or 8 bytes, if all rows, or columns, start and end on those.
 //!
 //! # Whole sectors
 //! Where columns do not all start on a sector, the border between two tiles would lie inside one in most columns, and its two parts would be stored
@@ -21,25 +21,25 @@
 //! the sector that its own first row lies in, and the next one's ([`Place::stored`]).
 //!
 //! # Banks
-//! The tile's columns are a multiple of 128 bytes apart. Vector `k` of the columns that the `v`-th thread of a row has is kept at `k ^ v mod
+//! The tile's columns are a multiple of 128 bytes apart. Vector `k` of the columns that the `v`-th thread of a row has, or that are the row's `v`-th unit, is kept at `k ^ v mod
 //! 8`: eight neighbouring threads store to eight different groups of banks, and who reads a column meets each of its vectors once.
 
 use super::axes::{divide, unrolled};
 use super::on_the_way::{AsTheyAre, Flipped, OnTheWay};
 use super::tensor_entry;
-use super::tile::{loader, per_vector, Offsets, Place, Source, Tile};
+use super::tile::{loader, per_vector, turn, Offsets, Place, Source, Tile};
 use super::tile_columns::store_columns;
 use super::tile_rows::load_slid;
-use super::tile_units::store_units;
+use super::tile_units::{load_units, store_units};
 use super::vector::Word;
 use crate::element::{Element, B16};
 use crate::global::{fetch_ends, load_vector, store_vector};
-use crate::launch::{at_most_registers, never_more_registers};
+use crate::launch::{at_most_registers, is_hopper, never_more_registers};
 use crate::micro_block::MicroBlock;
 use crate::slide::slide;
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
-use kernel_abi::tensor::{Loading, TileShape, Tiles};
+use kernel_abi::tensor::{Loading, TileShape, Tiles, PLACE_BYTES};
 use kernel_abi::Width;
 
 /// Vectors that a thread loads: all of its micro-blocks.
@@ -56,9 +56,11 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
     params: &Tiles,
     on_the_way: impl OnTheWay<E>,
 ) {
-    // Left to itself the assembler stops at 48 for vectors, and spills; and takes 54 and more for other words, which need no more than 40.
+    // Left to itself the assembler stops at 48 for vectors, and at 40 for bytes on some chips, and spills; and takes 54 and more for other words, which need no
+    // more than 40.
     match size_of::<E>() {
         16 => never_more_registers::<56>(),
+        1 if !is_hopper() => never_more_registers::<56>(),
         _ => at_most_registers::<40>(),
     }
     let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
@@ -66,20 +68,41 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
     unsafe {
         let base = crate::tile::shared_address(memory);
         let tile = Tile::<E>::new(base, params);
-        let offsets = Offsets::fill::<E>(params, base + params.tile as u32);
-        let place = Place::of_block::<true>(params);
+        let behind = base + params.tile as u32;
+        // Of the instructions in front of the first barrier most find the tile's place. Narrow words, which take the most to transpose, have one warp find it.
+        let is_told = size_of::<E>() < 4;
+        let tables = if is_told { behind + PLACE_BYTES } else { behind };
+        let offsets = Offsets::fill::<E>(params, tables);
+        let found = if is_told {
+            Place::tell::<true>(params, behind);
+            None
+        } else {
+            Some(Place::of_block::<true>(params))
+        };
         thread::sync_threads();
+        let place = found.unwrap_or_else(|| Place::told_to_load(behind));
         let source = Source::new(src, place, params);
-        let dst = dst.wrapping_add(place.to as usize);
+        let all = || found.unwrap_or_else(|| Place::told(behind));
+        let found_dst = dst.wrapping_add(place.to as usize);
+        // What is told to load says nothing of the destination.
+        let to =
+            |place: Place| if is_told { dst.wrapping_add(place.to as usize) } else { found_dst };
         if params.fetch != 0 {
-            fetch_columns(dst, params, offsets, place);
+            let place = all();
+            fetch_columns(to(place), params, offsets, place);
         }
         load::<E, R, BLOCKS, false>(source, params, on_the_way, offsets, tile, place);
         thread::sync_threads();
+        let place = all();
+        let dst = to(place);
         if size_of::<E>() == VECTOR as usize || params.lanes == 0 {
             store_vectors(dst, params, offsets, tile, place);
         } else if size_of::<E>() < 4 && params.units != 0 {
-            store_units(dst, params, offsets, tile, place);
+            match params.lanes as u32 {
+                4 => store_units::<E, 16>(dst, params, offsets, tile, place),
+                3 => store_units::<E, 8>(dst, params, offsets, tile, place),
+                _ => store_units::<E, 4>(dst, params, offsets, tile, place),
+            }
         } else if size_of::<E>() < 4 {
             store_columns(dst, params, offsets, tile, place);
         } else {
@@ -110,6 +133,14 @@ pub unsafe fn load<
     let loading = params.loading as u32;
     let (by_words, slid) = (loading == Loading::Words as u32, loading == Loading::Slid as u32);
     let alone = ALONE || size_of::<E>() > 1;
+    if !ALONE && size_of::<E>() < 4 && loading == Loading::Fours as u32 {
+        // SAFETY: the caller's obligations; threads have a micro-block of narrow words, and rows start and end on units.
+        return unsafe { load_units::<E, 4>(source, params, offsets, tile, place) };
+    }
+    if !ALONE && size_of::<E>() < 4 && loading == Loading::Eights as u32 {
+        // SAFETY: the same.
+        return unsafe { load_units::<E, 8>(source, params, offsets, tile, place) };
+    }
     if !alone && slid {
         // SAFETY: the caller's obligations; threads have a micro-block of bytes, and all of the block come here.
         return unsafe { load_slid(source, params, on_the_way, offsets, tile, place) };
@@ -212,7 +243,7 @@ unsafe fn store_vectors<E: Element>(
             break;
         }
         let row = vector * per_vector::<E>();
-        let from = tile.address(row, col, loader::<E>(params, col));
+        let from = tile.address(row, col, turn::<E>(params, col));
         // SAFETY: a column that there is, words of the destination, and a whole vector where there is one.
         unsafe {
             let to = dst.wrapping_byte_add(Offsets::of(offsets.cols, col) as usize);

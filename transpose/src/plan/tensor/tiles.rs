@@ -17,8 +17,8 @@ use crate::plan::problem::VECTOR;
 use kernel_abi::Width;
 use kernel_abi::fast::WARP;
 use kernel_abi::tensor::{
-    Loading, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Mask, Run, RunAxis, TILES, TILES_XOR,
-    TileShape, Tiles, TilesXor,
+    Loading, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Mask, PLACE_BYTES, Run, RunAxis, TILES,
+    TILES_XOR, TileShape, Tiles, TilesXor,
 };
 use smallvec::SmallVec;
 
@@ -128,7 +128,11 @@ pub(super) fn best(
             best.truncate(most);
         }
     }
-    let launch = |choice: &Choice| Some((choice.cost, launch_of(canonical, facts, choice, flips)?));
+    // Kernels that compute, of which none overlap, load no units.
+    let by_units = overlap == Overlap::Wanted;
+    let launch = |choice: &Choice| {
+        Some((choice.cost, launch_of(canonical, facts, choice, flips, by_units)?))
+    };
     best.iter().filter_map(launch).collect()
 }
 
@@ -377,7 +381,7 @@ impl Size {
         let (vector, block_rows) =
             (TileShape::vector(canonical.word) as usize, shape.block_rows as usize);
         // Of narrow words whole vectors of a column are kept.
-        let kept = if canonical.word_bytes() < UNIT {
+        let kept = if canonical.word_bytes() < NARROW {
             tile_rows.next_multiple_of(vector)
         } else {
             tile_rows
@@ -387,7 +391,8 @@ impl Size {
         let col_bytes = (groups * block_rows).max(vector) * canonical.word_bytes();
         let pitch = col_bytes.next_multiple_of(128);
         let tile = row_vectors * vector * pitch;
-        let tables = (tile_rows + cols.words) * size_of::<u64>();
+        let place = if canonical.word_bytes() < NARROW { PLACE_BYTES as usize } else { 0 };
+        let tables = place + (tile_rows + cols.words) * size_of::<u64>();
         Size {
             row_vectors,
             col_vectors: tile_rows.div_ceil(vector),
@@ -446,12 +451,13 @@ fn block_axes(
     (axes.into_iter().map(|(axis, _)| axis).collect(), steps)
 }
 
-/// The launch of a choice, that flips these bits.
+/// The launch of a choice, that flips these bits, and may load narrow words by units.
 fn launch_of(
     canonical: &Canonical,
     facts: &Facts,
     choice: &Choice,
     flips: Option<Mask>,
+    by_units: bool,
 ) -> Option<Launch> {
     let Choice { rows, cols, early, .. } = choice;
     let (axes, [along_rows, along_cols]) = block_axes(canonical, &rows.cut, &cols.cut);
@@ -462,6 +468,7 @@ fn launch_of(
     let size = Size::of(canonical, *early, &rows.cut, &cols.cut);
     let (lowest, reach) = canonical.source_range();
     let gaps = Gaps::of(canonical);
+    let word = canonical.word_bytes();
     let tiles = Tiles {
         blocks: divided(&axes)?,
         count: axes.len() as u64,
@@ -471,21 +478,19 @@ fn launch_of(
         col_vectors: packed_divisor(size.col_vectors),
         pitch: size.pitch as u64,
         tile: size.tile as u64,
-        loading: loading(canonical.word, cols.aligned) as u64,
+        loading: loading(word, cols, by_units) as u64,
         lowest: lowest as u64,
         reach: reach as u64,
-        lanes: if rows.aligned >= VECTOR {
-            0
-        } else {
-            lanes(rows.cut.words, canonical.word_bytes())
+        lanes: match units(word, rows) {
+            Some(unit) => u64::from(unit.trailing_zeros()),
+            None if rows.aligned >= VECTOR => 0,
+            None => lanes(rows.cut.words, word),
         },
         fetch: gaps.fetch_ends_of(rows.cut.words) as u64,
         early: early.rows as u64,
-        units: match is_in_units(canonical.word_bytes(), rows) {
-            true => {
-                packed_divisor((rows.cut.words * canonical.word_bytes() / UNIT).min(size.threads))
-            }
-            false => 0,
+        units: match units(word, rows) {
+            Some(unit) => packed_divisor((rows.cut.words * word / unit).min(size.threads)),
+            None => 0,
         },
         early_from: (early.indices as isize * canonical.axes()[rows.cut.slowest()].src) as u64,
     };
@@ -507,11 +512,15 @@ pub(super) fn describe(launch: &Launch) -> Option<String> {
     let loaded = match loading {
         loading if loading == Loading::Vectors as u64 => "vectors",
         loading if loading == Loading::Slid as u64 => "slid vectors",
+        loading if loading == Loading::Fours as u64 => "units of 4 bytes",
+        loading if loading == Loading::Eights as u64 => "units of 8 bytes",
         _ => "words",
     };
     let stored = match (lanes, units) {
         (0, _) => "vectors",
         (_, 0) => "words",
+        (4, _) => "vectors",
+        (3, _) => "units of 8 bytes",
         _ => "units of 4 bytes",
     };
     let (rows, cols) = (rows.tile, cols.tile);
@@ -538,29 +547,39 @@ fn run(canonical: &Canonical, cut: &Cut, stride: fn(&Axis) -> isize, axis: usize
     }
 }
 
-/// How rows are loaded that start on a multiple of so many bytes.
-fn loading(word: Width, aligned: usize) -> Loading {
-    match word {
-        _ if aligned >= VECTOR => Loading::Vectors,
-        Width::B1 | Width::B2 => Loading::Slid,
-        _ => Loading::Words,
+/// How rows are loaded, perhaps by units.
+fn loading(word: usize, cols: &Placed, by_units: bool) -> Loading {
+    match units(word, cols) {
+        _ if cols.aligned >= VECTOR => Loading::Vectors,
+        _ if word >= NARROW => Loading::Words,
+        Some(8) if by_units => Loading::Eights,
+        Some(_) if by_units => Loading::Fours,
+        _ => Loading::Slid,
     }
 }
 
-/// Bytes of narrow words that a lane stores at a time.
-const UNIT: usize = 4;
+/// Bytes of narrow words that a lane loads or stores at a time, the largest first: a vector, if the destination's columns are whole ones, or a part.
+const UNITS: [usize; 3] = [VECTOR, 8, 4];
 
-/// Whether columns are of narrow words and all start and end on units, though not on vectors.
-fn is_in_units(word: usize, rows: &Placed) -> bool {
-    let [tile, all] = [rows.cut.words, rows.cut.all].map(|words| words * word);
-    let starts = word < UNIT && rows.aligned < VECTOR && rows.aligned.is_multiple_of(UNIT);
-    starts && tile.is_multiple_of(UNIT) && all.is_multiple_of(UNIT)
+/// Narrow words have less bytes.
+const NARROW: usize = 4;
+
+/// The largest units that rows or columns of narrow words all start and end on.
+fn units(word: usize, placed: &Placed) -> Option<usize> {
+    let [tile, all] = [placed.cut.words, placed.cut.all].map(|words| words * word);
+    let are_whole = |unit: &usize| (placed.aligned | tile | all).is_multiple_of(*unit);
+    UNITS.into_iter().filter(|_| word < NARROW).find(are_whole)
+}
+
+/// Whether there are such units.
+fn is_in_units(word: usize, placed: &Placed) -> bool {
+    placed.aligned < VECTOR && units(word, placed).is_some()
 }
 
 /// How many of `count` columns of narrow words end inside a sector that another tile goes on in.
 fn joints(canonical: &Canonical, rows: &Placed, cols: &Placed, count: f64) -> f64 {
     let word = canonical.word_bytes();
-    if word >= UNIT {
+    if word >= NARROW {
         return 0.0;
     }
     // Where what follows a column is most often another of the tile's.
