@@ -472,8 +472,19 @@ pub(super) fn cost_of_gaps(canonical: &Canonical, is_fetched: bool) -> f64 {
 /// Bytes of an element beyond which `tuples` is slower.
 const TUPLE: f64 = 24.0;
 
-/// Rows beyond which `lines_b1` is slower.
-const LINES: f64 = 64.0;
+/// Rows beyond which `lines_b1` is slower, of a matrix and of each of a batch, and by which power of how many times as many they are. (By 22 random
+/// moves and layouts of images on an H200.)
+const LINES: [(f64, f64); 2] = [(80.0, 0.8), (64.0, 1.0)];
+
+/// Rows below which kernels are slower whose rows start anywhere, and by which power of how many times fewer they are: a row of the destination starts and ends
+/// inside sectors, and so does what each tile stores of it. (By 92 random moves on an H200, decision 071.)
+const ROWS_B1: (f64, f64) = (1700.0, 0.34);
+const ROWS_B2: (f64, f64) = (800.0, 0.22);
+const TRIPLES_B1: (f64, f64) = (1000.0, 0.27);
+
+/// The part that `tall_b16` reads of gaps behind rows of the source. (By 48 random moves on an H200, decision 071. Where words have less, its threads are as many
+/// as if gaps were moved, and that says it.)
+const TALL_GAPS: f64 = 0.75;
 
 /// What kernels of few columns or rows of bytes reach where the matrices of a batch start anywhere, of what they reach where all start alike. (By eight
 /// random moves on an H200.)
@@ -496,17 +507,20 @@ pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[L
     let efficiency = Efficiency::of(launches);
     let Efficiency { full, power, .. } = efficiency;
     let bytes = (canonical.words() * canonical.word_bytes()) as f64;
-    // A single row or column has no axis.
-    let length = |axis: usize| canonical.axes().get(axis).map_or(1, |axis| axis.length);
-    let [rows, cols] = [0, 1].map(length);
+    // A single row or column has no axis, and elements of several words have one of their own.
+    let first = usize::from(canonical.run() > 1);
+    let length = |axis: usize| canonical.axes().get(first + axis).map_or(1, |axis| axis.length);
+    let shape = [0, 1, 2].map(length);
     let alike = match efficiency.kernel {
         "lines_b1" => of_odd_batches(canonical),
         _ => 1.0,
     };
-    let most = alike * efficiency.most_of(canonical.run() * canonical.word_bytes(), [rows, cols]);
+    let element_bytes = canonical.run() * canonical.word_bytes();
+    let most = alike * efficiency.most_of(element_bytes, shape);
     let filled = (of_thread(bytes, launches) / full).min(1.0);
     let filled = if *power == 1.0 { filled } else { filled.powf(*power) };
-    let cost = (fewest_sectors(canonical) / most).max(2.0 * bytes / (most * filled));
+    let read = fewest_sectors(canonical) + efficiency.gaps_read(canonical);
+    let cost = (read / most).max(2.0 * bytes / (most * filled));
     let blocks = launches.iter().map(|launch| threads(launch) / f64::from(launch.block[0]));
     (cost + cost_of_gaps(canonical, false)) * idle(blocks.sum(), facts)
 }
@@ -518,8 +532,8 @@ pub(super) fn if_poor(problem: &Problem, launches: &[Launch], full: f64) -> Opti
     const FAST: f64 = 0.9;
     let efficiency = Efficiency::of(launches);
     let of_thread = of_thread(problem.bytes() as f64, launches);
-    let is_slow =
-        efficiency.most_of(problem.element_bytes, [problem.src.rows, problem.src.cols]) < FAST;
+    let shape = [problem.src.rows, problem.src.cols, problem.batch.count];
+    let is_slow = efficiency.most_of(problem.element_bytes, shape) < FAST;
     if of_thread < efficiency.full * full { Some(CLEARLY) } else { is_slow.then_some(0.9) }
 }
 
@@ -558,10 +572,10 @@ const EFFICIENCIES: [Efficiency; 24] = {
     [
         of("tuples_b4", 0.98, 49.0, 1.0),
         of("tuples_b8", 1.00, 40.0, 1.0),
-        of("triples_b1", 0.92, 80.0, 1.0),
+        of("triples_b1", 0.91, 80.0, 0.8),
         of("triples_b2", 1.00, 40.0, 1.0),
-        of("rows_b1", 0.92, 88.0, 1.7),
-        of("rows_b2", 0.92, 78.0, 1.6),
+        of("rows_b1", 0.92, 88.0, 0.6),
+        of("rows_b2", 0.965, 78.0, 0.5),
         of("rows_b4", 1.00, 87.0, 1.0),
         of("rows_b8", 1.03, 36.8, 1.0),
         of("rows_b16", 1.03, 36.8, 1.0),
@@ -584,18 +598,36 @@ const EFFICIENCIES: [Efficiency; 24] = {
 };
 
 impl Efficiency {
-    /// The fraction of a copy's speed that it reaches at most of elements of so many bytes and so many rows and columns. Of what a kernel is good for up to some
-    /// number, more is slower by a power of how many times as much it is.
-    fn most_of(&self, element_bytes: usize, [rows, cols]: [usize; 2]) -> f64 {
-        let slower =
+    /// The fraction of a copy's speed that it reaches at most of elements of so many bytes, and of so many rows and columns of so many matrices. Of what a kernel
+    /// is good for up to some number, or from some number on, more, or less, is slower by a power of how many times as much, or as little, it is.
+    fn most_of(&self, element_bytes: usize, [rows, cols, count]: [usize; 3]) -> f64 {
+        let up_to =
             |good: f64, number: usize, power: f64| (good / number as f64).min(1.0).powf(power);
+        let from = |(good, power): (f64, f64)| (rows as f64 / good).min(1.0).powf(power);
         self.most
             * match self.kernel {
-                kernel if kernel.starts_with("tuples") => slower(TUPLE, element_bytes, 0.3),
-                "lines_b1" => slower(LINES, rows, 1.0),
-                "tall_b1" => slower(TALL, cols, 0.3),
+                kernel if kernel.starts_with("tuples") => up_to(TUPLE, element_bytes, 0.3),
+                "lines_b1" => {
+                    let (good, power) = LINES[usize::from(count > 1)];
+                    up_to(good, rows, power)
+                }
+                "tall_b1" => up_to(TALL, cols, 0.3),
+                "rows_b1" => from(ROWS_B1),
+                "rows_b2" => from(ROWS_B2),
+                "triples_b1" => from(TRIPLES_B1),
                 _ => 1.0,
             }
+    }
+
+    /// Bytes of gaps behind rows of the source that it reads.
+    fn gaps_read(&self, canonical: &Canonical) -> f64 {
+        if self.kernel != "tall_b16" {
+            return 0.0;
+        }
+        let [Side { together, pitch, .. }, _] = canonical.sides;
+        let rows = canonical.words() as f64 / together as f64;
+        let gap = if pitch == usize::MAX { 0 } else { pitch - together };
+        rows * (gap * canonical.word_bytes()) as f64 * TALL_GAPS
     }
 
     /// That of the kernel that these launches start with.
