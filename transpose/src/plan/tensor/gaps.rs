@@ -22,6 +22,8 @@ pub(super) struct Gaps {
     fetching: Fetching,
     /// Whether there are gaps, and what lies between them is short.
     pub has_short_rows: bool,
+    /// Whether they are not fetched, and rows have whole sectors beside them now and then, which wait for memory as long.
+    pub beside_whole: bool,
     /// Whether memory moves little else than such sectors: then few are to be on their way at a time (decision 062).
     pub are_all: bool,
     /// To what degree, from 0 to 1, short rows of narrow words are so far apart that smaller boxes are faster.
@@ -79,6 +81,7 @@ impl Gaps {
             together,
             fetching,
             fetch,
+            beside_whole: in_part > 0.0 && !fetch && word >= 4 && bytes >= SECTOR,
             are_all,
         }
     }

@@ -64,8 +64,8 @@ pub(super) struct BoxTally {
     pub entries: f64,
     /// Whether rows of the destination are short, and have gaps behind them.
     pub has_short_rows: bool,
-    /// Whether memory moves little else than those sectors.
-    pub gaps_are_all: bool,
+    /// What each of the sectors stored in part costs, if gaps make that more.
+    pub of_gap: Option<f64>,
     /// To what degree, from 0 to 1, these are narrow words and far apart.
     pub far_rows: f64,
 }
@@ -94,7 +94,8 @@ struct Weights {
     by_vectors: [f64; 3],
     /// The same of 4- and 8-byte words.
     four_by_vectors: FourByVectors,
-    /// The same where words are vectors, and nothing is transposed in registers. (By 90 random moves, all ways.)
+    /// The same where words are vectors, and nothing is transposed in registers. (By 475 tiles of random moves, all ways; of 134 others they tell the time to 0.099,
+    /// the root of the mean of the squares of its logarithm, where weights by 90 moves told it to 0.122, decision 071.)
     wide_by_vectors: [f64; 3],
     /// What narrow words take of that. (By four of the permutations of the literature, which boxes would take else.)
     narrow_by_vectors: [f64; 5],
@@ -226,7 +227,7 @@ const WEIGHTS: Weights = Weights {
         block: 25_000.0,
         least: 0.864,
     },
-    wide_by_vectors: [0.92, 20.0, 942.0],
+    wide_by_vectors: [0.94, 10.0, 200.0],
     narrow_by_vectors: [0.85, 0.9, 1.0, 1.0, 1.0],
     narrow_slid: [0.80, 0.90, 1.0, 1.0, 1.0],
     moved: [0.56, 0.60, 0.95, 0.98, 0.95],
@@ -286,9 +287,9 @@ pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
 /// What tiles that move so many bytes of sectors cost at least.
 #[inline]
 pub(super) fn least_of_sectors(word: Width, moved: f64, vectors: bool) -> f64 {
-    /// Tiles of 4- and 8-byte words were seen to be that much faster than a copy.
+    /// Tiles of words of 4 bytes and more were seen to be that much faster than a copy.
     const FASTEST: f64 = 0.95;
-    if vectors && are_fours(word) { moved * FASTEST } else { moved }
+    if vectors && word.bytes() >= 4 { moved * FASTEST } else { moved }
 }
 
 /// What a part of what moving in tiles takes costs, at least, where all is vectors or not.
@@ -366,7 +367,7 @@ pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces: bool) -> 
         joints,
         entries,
         has_short_rows,
-        gaps_are_all,
+        of_gap,
         far_rows,
     } = tally;
     let above = |most: f64| (shared / most - 1.0).max(0.0);
@@ -380,7 +381,7 @@ pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces: bool) -> 
         + joints * w.joint[k]
         + entries * w.entry[k];
     let cost = moved * (w.box_moved[k] + above(CROWDED) * w.box_crowded[k] + gaps)
-        + in_part * if *gaps_are_all { FAR_GAPS[1] } else { w.in_part[k] }
+        + in_part * of_gap.unwrap_or(w.in_part[k])
         + uneven * w.uneven[k]
         + boxes * of_box;
     cost.max(moved * BEST)
@@ -443,12 +444,16 @@ pub(super) fn fewest_sectors(canonical: &Canonical) -> f64 {
 
 /// What a sector costs that a gap follows, where it is fetched before it is stored, and where it is not, of words of 4 bytes and more
 /// or of less. (By rows of 36 to 272 bytes with gaps, on an H200.)
-const FETCHED_GAP: f64 = 45.0;
+const FETCHED_GAP: f64 = 60.0;
 const GAP: f64 = 130.0;
 const NARROW_GAP: f64 = 150.0;
 
 /// What it costs tiles where rows are so far apart that nobody fetches it. (Boxes and words count it themselves.)
 const FAR_GAP: f64 = 50.0;
+
+/// What it costs tiles and words of 4 bytes and more where some of those rows have a whole sector beside it. (By rows of 32 and 40 bytes, 176 and 84 apart, of
+/// which their other costs leave 98 to 147, and those of boxes 91 to 144; of rows of 20 and 28 bytes they leave 8 to 27.)
+const GAP_BESIDE: f64 = 100.0;
 
 /// What each costs where memory moves little else, if it is fetched by few blocks at a time, by many, and not at all. (By rows of 48 and 80 bytes, 320
 /// and 768 apart, on an H200.)
@@ -456,9 +461,10 @@ const FAR_GAPS: [f64; 3] = [180.0, 285.0, 360.0];
 
 /// What the gaps of a destination cost kernels that fetch what is beside them where that pays, and kernels that do not.
 pub(super) fn cost_of_gaps(canonical: &Canonical, is_fetched: bool) -> f64 {
-    let Gaps { sectors, fetch, are_all, .. } = Gaps::of(canonical);
+    let Gaps { sectors, fetch, beside_whole, are_all, .. } = Gaps::of(canonical);
     let [by_few, _, not_fetched] = FAR_GAPS;
     match (fetch, is_fetched) {
+        (false, _) if beside_whole => sectors * GAP_BESIDE,
         (true, true) if are_all => sectors * by_few,
         (true, false) if are_all => sectors * not_fetched,
         (false, true) => sectors * FAR_GAP,
@@ -469,15 +475,26 @@ pub(super) fn cost_of_gaps(canonical: &Canonical, is_fetched: bool) -> f64 {
     }
 }
 
+/// What a sector costs boxes that they store a part of and a gap follows, where that is more than what others do.
+pub(super) fn of_gap_in_boxes(word: Width, gaps: &Gaps) -> Option<f64> {
+    match gaps {
+        Gaps { are_all: true, .. } => Some(FAR_GAPS[1]),
+        Gaps { beside_whole: true, .. } => Some(GAP),
+        Gaps { fetch, has_short_rows, .. } => {
+            (word.bytes() >= 4 && *fetch && *has_short_rows).then_some(FETCHED_GAP)
+        }
+    }
+}
+
 /// Bytes of an element beyond which `tuples` is slower.
 const TUPLE: f64 = 24.0;
 
-/// Rows beyond which `lines_b1` is slower, of a matrix and of each of a batch, and by which power of how many times as many they are. (By 22 random
-/// moves and layouts of images on an H200.)
+/// Rows beyond which `lines_b1` is slower, of a matrix and of each of a batch, and by which power of how many times as many they are. (By nine moves of 88 to 196
+/// rows on an H200.)
 const LINES: [(f64, f64); 2] = [(80.0, 0.8), (64.0, 1.0)];
 
 /// Rows below which kernels are slower whose rows start anywhere, and by which power of how many times fewer they are: a row of the destination starts and ends
-/// inside sectors, and so does what each tile stores of it. (By 92 random moves on an H200, decision 071.)
+/// inside sectors, and so does what each tile stores of it. (By 101 random moves on an H200, decision 071.)
 const ROWS_B1: (f64, f64) = (1700.0, 0.34);
 const ROWS_B2: (f64, f64) = (800.0, 0.22);
 const TRIPLES_B1: (f64, f64) = (1000.0, 0.27);

@@ -10,7 +10,7 @@ mod tile;
 use super::canonical::Canonical;
 use super::cuts::Gapped;
 use super::gaps::Gaps;
-use super::model::{BoxTally, cost_of_boxes, idle};
+use super::model::{BoxTally, cost_of_boxes, idle, of_gap_in_boxes};
 use super::sectors::{SECTOR, sectors, sectors_in_part, sectors_of_one};
 use super::side::Side;
 use crate::facts::Facts;
@@ -242,7 +242,7 @@ fn tally(
         ends: 0.0,
         entries: entries / turns(boxes, shared, facts) as f64,
         has_short_rows: gaps.has_short_rows,
-        gaps_are_all: gaps.are_all,
+        of_gap: of_gap_in_boxes(canonical.word, gaps),
         far_rows: gaps.far_rows,
     }
 }
