@@ -106,8 +106,8 @@ pub(super) fn unit(word: usize, run: usize) -> usize {
 }
 
 /// Instructions that store a unit of 4 bytes, or of 8, of runs.
-const BY_RUNS: f64 = 36.0;
-const BY_LONG_RUNS: f64 = 50.0;
+const BY_RUNS: f64 = 40.0;
+const BY_LONG_RUNS: f64 = 58.0;
 
 /// Instructions that take as long as what a warp waits because a unit of it is of two runs of so many bytes, for each that it stores: most likely if they
 /// are shorter than what it stores at a time.
@@ -124,7 +124,7 @@ pub(super) const LOOKED_UP: f64 = 18.0;
 pub(super) const UNEVEN: f64 = 14.0;
 
 /// Instructions that store a word by itself, and that begin doing so.
-const SINGLY: f64 = 15.0;
+const SINGLY: f64 = 17.0;
 const BEGUN: f64 = 60.0;
 
 /// Instructions that take as long as storing where a stretch starts and ends inside a unit.
