@@ -157,6 +157,11 @@ mod tests {
         };
         let are = |cols, pitch| [rows_of(cols, pitch).fetch, rows_of(cols, pitch).are_all];
         assert_eq!([are(3, 20), are(2, 21), are(9, 48)], [[true; 2], [false; 2], [true, false]]);
+        // Every other row of two words is a whole sector, beside parts of others that are not fetched; rows of one word have none.
+        assert_eq!(
+            [(2, 21), (3, 20), (1, 21)].map(|(cols, pitch)| rows_of(cols, pitch).beside_whole),
+            [true, false, false]
+        );
         // Rows of 32 words: with few gaps beside them what is in their cache lines is not needed.
         assert_eq!(gaps([50, 100, 32], [3600, 36, 1]).fetch_ends_of(32), Sectors);
         assert_eq!(gaps([50, 100, 33], [13_000, 130, 1]).fetch_ends_of(33), Lines);

@@ -408,6 +408,21 @@ mod tests {
         assert!(all.iter().all(|plans| *plans == all[0]));
     }
 
+    /// As an H200 was fastest (decision 071): by the kernel of few rows, in boxes, by that of rows that start anywhere.
+    #[test]
+    fn rows_of_bytes_that_start_anywhere_go_by_how_many_they_are() {
+        let facts = Facts { multiprocessors: 132, ..Facts::simulated() };
+        for (rows, cols, slack, kernel) in [
+            (103, 734_029, [15, 0], "lines_b1"),
+            (577, 207_775, [18, 3], "boxes_b1"),
+            (5249, 23_691, [0, 0], "rows_b1"),
+        ] {
+            let layouts = layouts(&[rows, cols], &[1, 0], 1, slack);
+            let plan = best(&problem(1, &layouts), &facts, None);
+            assert_eq!(plan.kernel_names(), [kernel], "{plan}");
+        }
+    }
+
     #[test]
     fn no_way_is_half_as_fast_as_another() {
         let facts = Facts { multiprocessors: 132, ..Facts::simulated() };
