@@ -23,12 +23,10 @@ use crate::element::{Element, B16};
 use crate::fast::rows::OnTheWayIn;
 use crate::fast::{micro, per_vector, rows, SECTOR, VECTOR};
 use crate::global::fetch_sector;
-use crate::launch::at_most_registers;
+use crate::launch::{at_most_registers, is_hopper};
 use crate::matrices::Matrices;
 use crate::tensor::axes::unrolled;
-#[cfg(target_arch = "nvptx64")]
-use cuda_std::cfg::ComputeCapability;
-use cuda_std::{gpu_only, thread};
+use cuda_std::thread;
 use kernel_abi::arithmetic::{
     flags, span_align, units_together, ComputeMatrices, MatrixTile, Operation, SpanTile,
 };
@@ -410,13 +408,6 @@ unsafe fn store_span_units<
     }
 }
 
-/// Whether a thread has registers for what is added to four columns: where this is built for compute capability 9.0.
-#[gpu_only]
-#[inline(always)]
-fn has_registers_for_four() -> bool {
-    ComputeCapability::from_cuda_arch_env() == ComputeCapability::Compute90
-}
-
 /// [`store_span_units`], as many of them together as is best.
 ///
 /// # Safety
@@ -458,8 +449,8 @@ unsafe fn store_spans<
             (_, false) => store!(1, false, 1),
             // Elements of 8 bytes leave no registers for two units.
             (2, true) if P::SRC < 8 => store!(2, true, 1),
-            // Nor do narrow ones, of which a unit is many, for two columns.
-            (_, true) if P::SRC == 4 && has_registers_for_four() => store!(1, true, 4),
+            // On 9.0 a thread has registers for what is added to four columns, elsewhere for two; of narrow elements, of which a unit is many, for one.
+            (_, true) if P::SRC == 4 && is_hopper() => store!(1, true, 4),
             (_, true) if P::SRC == 4 => store!(1, true, 2),
             (_, true) => store!(1, true, 1),
         }

@@ -138,7 +138,7 @@ pub unsafe fn load<
         return unsafe { load_units::<E, 4>(source, params, offsets, tile, place) };
     }
     if !ALONE && size_of::<E>() < 4 && loading == Loading::Eights as u32 {
-        // SAFETY: the same.
+        // SAFETY: what holds for units of 4 bytes holds for those of 8, on which rows start and end here.
         return unsafe { load_units::<E, 8>(source, params, offsets, tile, place) };
     }
     if !alone && slid {
