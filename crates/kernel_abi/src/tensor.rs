@@ -290,7 +290,7 @@ pub enum Loading {
     Slid,
     /// Words of less than 4 bytes by 4 bytes, neighbours by neighbouring threads: all rows start and end on 4.
     Fours,
-    /// The same by 8 bytes.
+    /// Words of less than 4 bytes by 8 bytes, neighbours by neighbouring threads: all rows start and end on 8.
     Eights,
 }
 

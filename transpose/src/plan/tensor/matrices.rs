@@ -79,7 +79,7 @@ pub(in crate::plan) fn better(
     recent_or(problem, facts, || cheaper(problem, launches, facts, if_poor))
 }
 
-/// The same, where the model says so: of a kernel that is slow, or leaves threads idle, what others must cost at most is known.
+/// The launches of [`better`], where the model says that there are some: of a kernel that is slow, or leaves threads idle, what others must cost at most is known.
 fn cheaper(
     problem: &Problem,
     launches: &[Launch],

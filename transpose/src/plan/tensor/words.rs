@@ -29,7 +29,7 @@ pub(super) fn cost(canonical: &Canonical, facts: &Facts) -> f64 {
     cost_along(canonical, &counted(canonical), facts)
 }
 
-/// The same of words that are counted along these axes.
+/// What the model says of moving words one by one that are counted along these axes.
 pub(super) fn cost_along(canonical: &Canonical, axes: &[Axis], facts: &Facts) -> f64 {
     let word = canonical.word_bytes() as f64;
     let [from, to] = &canonical.sides;
