@@ -284,11 +284,20 @@ pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
     cost_of_part(word, tally, vectors).max(least_of_sectors(word, *moved, vectors)) + joined
 }
 
+/// Tiles of words of 4 bytes and more were seen to be that much faster than a copy.
+const FASTEST: f64 = 0.95;
+
+/// What tiles and boxes cost at least, whatever their shape: both move every word's sectors on both sides.
+pub(super) fn least_of_words(canonical: &Canonical) -> f64 {
+    /// Less than what either is priced at for each byte, by more than rounding.
+    const LEAST: f64 = 0.92;
+    const { assert!(LEAST < FASTEST && LEAST < BEST) };
+    (canonical.words() * canonical.word_bytes()) as f64 * 2.0 * LEAST
+}
+
 /// What tiles that move so many bytes of sectors cost at least.
 #[inline]
 pub(super) fn least_of_sectors(word: Width, moved: f64, vectors: bool) -> f64 {
-    /// Tiles of words of 4 bytes and more were seen to be that much faster than a copy.
-    const FASTEST: f64 = 0.95;
     if vectors && word.bytes() >= 4 { moved * FASTEST } else { moved }
 }
 

@@ -74,7 +74,7 @@ impl<'a> Ways<'a> {
     /// In tiles, the `most` best that cost less than a `limit`.
     pub fn in_tiles(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
         let late = model::late(self.canonical, model::TILES_LATE);
-        let serve = self.is_enough(limit - late);
+        let serve = self.may_cost_less_than(limit - late);
         let Ways { canonical, facts, flips } = self;
         let tiles = serve
             .then(|| tiles::best(canonical, facts, *flips, Overlap::Wanted, most, limit - late));
@@ -85,17 +85,15 @@ impl<'a> Ways<'a> {
     /// In boxes, the `most` best that cost less than a `limit`, if words arrive as they are.
     pub fn in_boxes(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
         let late = model::late(self.canonical, model::BOXES_LATE);
-        let serve = self.flips.is_none() && self.is_enough(limit - late);
+        let serve = self.flips.is_none() && self.may_cost_less_than(limit - late);
         let boxes = serve.then(|| boxes::best(self.canonical, self.facts, most, limit - late));
         let boxes = boxes.into_iter().flatten();
         boxes.map(move |(cost, launch)| Estimated::of((cost + late, launch)))
     }
 
-    /// Whether tiles or boxes may cost less than a `limit`. Both move every word's sectors on both sides, some a twentieth faster than a copy does; what they are late by is
-    /// more than small moves cost otherwise.
-    fn is_enough(&self, limit: f64) -> bool {
-        const LEAST: f64 = 2.0 * 0.92;
-        limit > (self.canonical.words() * self.canonical.word_bytes()) as f64 * LEAST
+    /// Whether tiles or boxes may cost less than a `limit`: what they are late by is more than small moves cost otherwise.
+    fn may_cost_less_than(&self, limit: f64) -> bool {
+        limit > model::least_of_words(self.canonical)
     }
 
     /// The best way. What takes longer to plan is not looked at where nothing is left to gain.
