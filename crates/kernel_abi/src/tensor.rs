@@ -96,7 +96,8 @@ params! {
         row_vectors: u64,
         /// A tile's vectors of a column, as a packed divisor.
         col_vectors: u64,
-        /// Bytes from one column of the transposed tile to the next: a multiple of 128.
+        /// Bytes from one column of the transposed tile to the next: of narrow words, and where words are computed with, a multiple of 128. In the upper half, of others,
+        /// bytes of padding behind the columns of each vector of a row.
         pitch: u64,
         /// Bytes of the transposed tile. Two tables follow it in shared memory, behind [`PLACE_BYTES`] bytes if words are narrow: for each row, early ones as
         /// well, where it starts in the source, and for each column where it starts in the destination, 64 bits each.

@@ -224,12 +224,20 @@ impl<E> Source<E> {
     }
 }
 
+/// Whether columns of the [tile](Tile) of a kernel that only moves have padding between them: of words of 4 and 8 bytes. (Of narrow words their vectors are turned; with
+/// padding, the assembler would spill words of 16 bytes on some chips.)
+pub const fn is_padded<E>() -> bool {
+    matches!(size_of::<E>(), 4 | 8)
+}
+
 /// A tile in shared memory, transposed.
 #[derive(Clone, Copy)]
 pub struct Tile<E> {
     base: u32,
     /// Bytes from one column to the next.
     pitch: u32,
+    /// Bytes behind the columns of each vector of a row.
+    padding: u32,
     element: PhantomData<E>,
 }
 
@@ -237,21 +245,30 @@ impl<E> Tile<E> {
     /// The tile at `base`.
     #[inline(always)]
     pub fn new(base: u32, params: &Tiles) -> Self {
-        Tile { base, pitch: params.pitch as u32, element: PhantomData }
+        let (pitch, padding) = (params.pitch as u32, (params.pitch >> 32) as u32);
+        Tile { base, pitch, padding, element: PhantomData }
     }
 
-    /// Bytes from one column to the next.
+    /// Bytes from one column to the next, of those of a vector of a row.
     #[inline(always)]
     pub fn pitch(&self) -> u32 {
         self.pitch
     }
 
-    /// Where word `row` of column `col` is kept, which thread `vector` of each row has loaded.
+    /// Where word `row` of column `col` is kept, which thread `vector` of each row has loaded: in a tile whose vectors are turned.
     #[inline(always)]
     pub fn address(&self, row: u32, col: u32, vector: u32) -> u32 {
         let byte = row * size_of::<E>() as u32;
         let kept = (byte / VECTOR) ^ (vector % 8);
         self.base + col * self.pitch + kept * VECTOR + byte % VECTOR
+    }
+
+    /// The same in any tile, of a kernel that computes `ALONE` or of one that only moves. (A branch would order the instructions of words of 16 bytes anew.)
+    #[inline(always)]
+    pub fn kept<const ALONE: bool>(&self, row: u32, col: u32, vector: u32) -> u32 {
+        let is_padded = const { (is_padded::<E>() && !ALONE) as u32 };
+        let padding = col / per_vector::<E>() * (self.padding * is_padded);
+        self.address(row, col, vector * (1 - is_padded)) + padding
     }
 }
 

@@ -27,7 +27,7 @@
 use super::axes::{divide, unrolled};
 use super::on_the_way::{AsTheyAre, Flipped, OnTheWay};
 use super::tensor_entry;
-use super::tile::{loader, per_vector, turn, Offsets, Place, Source, Tile};
+use super::tile::{is_padded, per_vector, turn, Offsets, Place, Source, Tile};
 use super::tile_columns::store_columns;
 use super::tile_rows::load_slid;
 use super::tile_units::{load_units, store_units};
@@ -195,7 +195,7 @@ pub unsafe fn load<
         let (row, vector) = place_of(k);
         let (first, step) = spread(vector);
         if row < kept_rows {
-            let at = tile.address(row, first, vector);
+            let at = tile.kept::<ALONE>(row, first, vector);
             // SAFETY: no two threads have a micro-block in common, and the tile has its columns.
             unsafe {
                 let block = core::array::from_fn(|i| on_the_way.vector(held[k * R + i]));
@@ -243,7 +243,11 @@ unsafe fn store_vectors<E: Element>(
             break;
         }
         let row = vector * per_vector::<E>();
-        let from = tile.address(row, col, turn::<E>(params, col));
+        let from = if is_padded::<E>() {
+            tile.kept::<false>(row, col, 0)
+        } else {
+            tile.address(row, col, turn::<E>(params, col))
+        };
         // SAFETY: a column that there is, words of the destination, and a whole vector where there is one.
         unsafe {
             let to = dst.wrapping_byte_add(Offsets::of(offsets.cols, col) as usize);
@@ -279,11 +283,10 @@ unsafe fn store_words<E: Element>(
         // SAFETY: a column that there is, and its place in the destination, which no other threads have.
         unsafe {
             let to = dst.wrapping_byte_add(Offsets::of(offsets.cols, col) as usize);
-            let vector = loader::<E>(params, col);
             let (first, end) = place.stored(to, params);
             let mut row = first + lane;
             while row < end {
-                let word = E::load_shared(tile.address(row, col, vector));
+                let word = E::load_shared(tile.kept::<false>(row, col, 0));
                 word.store(to.wrapping_add(row as usize));
                 row += 1 << lanes;
             }

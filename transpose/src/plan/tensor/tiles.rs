@@ -110,7 +110,7 @@ pub(super) fn best(
         cols.push(Moved::cols(width, words, cut));
     });
     let pairs = pairs(&Least::of(canonical, gaps), &rows, &cols, limit);
-    let choice = |rows, cols| choice(canonical, facts, gaps, early, rows, cols);
+    let choice = |rows, cols| choice(canonical, facts, gaps, early, overlap, rows, cols);
     // Of the pair that may be the cheapest it is known first what it costs: if one is wanted, nothing need be known of what costs more.
     let first = pairs.iter().filter(|_| most == 1);
     let first = first.reduce(|least, pair| if pair.0 < least.0 { pair } else { least });
@@ -128,10 +128,8 @@ pub(super) fn best(
             best.truncate(most);
         }
     }
-    // Kernels that compute, of which none overlap, load no units.
-    let by_units = overlap == Overlap::Wanted;
     let launch = |choice: &Choice| {
-        Some((choice.cost, launch_of(canonical, facts, choice, flips, by_units)?))
+        Some((choice.cost, launch_of(canonical, facts, choice, flips, overlap)?))
     };
     best.iter().filter_map(launch).collect()
 }
@@ -293,6 +291,7 @@ fn choice<'a>(
     facts: &Facts,
     gaps: f64,
     early: usize,
+    overlap: Overlap,
     rows: &'a Moved,
     cols: &'a Moved,
 ) -> Option<Choice<'a>> {
@@ -301,7 +300,7 @@ fn choice<'a>(
     let [rows, cols] = [&rows.placed, &cols.placed];
     let word = canonical.word_bytes();
     let early = Early::of(early, word, rows, cols);
-    let size = Size::of(canonical, early, &rows.cut, &cols.cut);
+    let size = Size::of(canonical, early, rows, cols, overlap);
     if size.threads > TileShape::most_threads(canonical.word) as usize || size.shared > MOST_SHARED
     {
         return None;
@@ -367,17 +366,24 @@ struct Size {
     /// Vectors of a column, the last perhaps in part.
     col_vectors: usize,
     threads: usize,
-    /// Bytes from a column to the next.
+    /// Bytes from a column to the next, and between the columns of a vector of a row and the next.
     pitch: usize,
+    padding: usize,
     /// Bytes of the transposed tile, and of shared memory, the tables included.
     tile: usize,
     shared: usize,
 }
 
 impl Size {
-    fn of(canonical: &Canonical, early: Early, rows: &Cut, cols: &Cut) -> Self {
+    fn of(
+        canonical: &Canonical,
+        early: Early,
+        rows: &Placed,
+        cols: &Placed,
+        overlap: Overlap,
+    ) -> Self {
         let shape = TileShape::of(canonical.word);
-        let tile_rows = rows.words + early.rows;
+        let tile_rows = rows.cut.words + early.rows;
         let (vector, block_rows) =
             (TileShape::vector(canonical.word) as usize, shape.block_rows as usize);
         // Of narrow words whole vectors of a column are kept.
@@ -387,21 +393,43 @@ impl Size {
             tile_rows
         };
         let groups = kept.div_ceil(block_rows);
-        let row_vectors = cols.words.div_ceil(vector);
+        let row_vectors = cols.cut.words.div_ceil(vector);
         let col_bytes = (groups * block_rows).max(vector) * canonical.word_bytes();
-        let pitch = col_bytes.next_multiple_of(128);
-        let tile = row_vectors * vector * pitch;
+        let is_turned = overlap == Overlap::No || !are_fours(canonical.word);
+        let (pitch, padding) = if is_turned {
+            (col_bytes.next_multiple_of(128), 0)
+        } else if cols.aligned >= VECTOR {
+            (col_bytes, padding(vector * col_bytes, row_vectors))
+        } else {
+            (col_bytes + padding(col_bytes, row_vectors), 0)
+        };
+        let tile = row_vectors * (vector * pitch + padding);
         let place = if canonical.word_bytes() < NARROW { PLACE_BYTES as usize } else { 0 };
-        let tables = place + (tile_rows + cols.words) * size_of::<u64>();
+        let tables = place + (tile_rows + cols.cut.words) * size_of::<u64>();
         Size {
             row_vectors,
             col_vectors: tile_rows.div_ceil(vector),
             threads: shape.threads(groups * row_vectors),
             pitch,
+            padding,
             tile,
             shared: tile + tables,
         }
     }
+}
+
+/// Bytes behind so many whole vectors that the threads of a row step by in shared memory, so that eight neighbouring threads store to eight different groups of banks: the
+/// step is an odd number of vectors, or of eighths of all banks where a row has no more than that many vectors.
+fn padding(step: usize, row_vectors: usize) -> usize {
+    /// Vectors that are all banks.
+    const BANKS: usize = 8;
+    let least = match row_vectors {
+        1 => return 0,
+        2 | 4 => BANKS / row_vectors * VECTOR,
+        _ => VECTOR,
+    };
+    // To an odd multiple of the least.
+    (step + least).next_multiple_of(2 * least) - least - step
 }
 
 /// Bytes that the blocks of a multiprocessor have on their way where memory moves little else than sectors in part, and threads of such a block, at most.
@@ -457,7 +485,7 @@ fn launch_of(
     facts: &Facts,
     choice: &Choice,
     flips: Option<Mask>,
-    by_units: bool,
+    overlap: Overlap,
 ) -> Option<Launch> {
     let Choice { rows, cols, early, .. } = choice;
     let (axes, [along_rows, along_cols]) = block_axes(canonical, &rows.cut, &cols.cut);
@@ -465,7 +493,7 @@ fn launch_of(
     if blocks >= TOO_LARGE {
         return None;
     }
-    let size = Size::of(canonical, *early, &rows.cut, &cols.cut);
+    let size = Size::of(canonical, *early, rows, cols, overlap);
     let (lowest, reach) = canonical.source_range();
     let gaps = Gaps::of(canonical);
     let word = canonical.word_bytes();
@@ -476,9 +504,9 @@ fn launch_of(
         cols: run(canonical, &cols.cut, |axis| axis.dst, along_cols),
         row_vectors: packed_divisor(size.row_vectors),
         col_vectors: packed_divisor(size.col_vectors),
-        pitch: size.pitch as u64,
+        pitch: size.pitch as u64 | (size.padding as u64) << 32,
         tile: size.tile as u64,
-        loading: loading(word, cols, by_units) as u64,
+        loading: loading(word, cols, overlap) as u64,
         lowest: lowest as u64,
         reach: reach as u64,
         lanes: match units(word, rows) {
@@ -548,7 +576,9 @@ fn run(canonical: &Canonical, cut: &Cut, stride: fn(&Axis) -> isize, axis: usize
 }
 
 /// How rows are loaded, perhaps by units.
-fn loading(word: usize, cols: &Placed, by_units: bool) -> Loading {
+fn loading(word: usize, cols: &Placed, overlap: Overlap) -> Loading {
+    // Kernels that compute, of which none overlap, load no units.
+    let by_units = overlap == Overlap::Wanted;
     match units(word, cols) {
         _ if cols.aligned >= VECTOR => Loading::Vectors,
         _ if word >= NARROW => Loading::Words,
