@@ -17,7 +17,7 @@ pub const MOST_AXES: usize = 17;
 /// The most axes that blocks of [`TILES`] are counted along.
 pub const MOST_BLOCK_AXES: usize = 10;
 
-/// Bytes of shared memory in which the warps of a block of [`TILES`] of narrow words are told which tile is theirs.
+/// Bytes of shared memory in which the warps of a block of [`TILES`] of words of less than 16 bytes are told which tile is theirs.
 pub const PLACE_BYTES: u32 = 32;
 
 /// The most axes that a run is made of.
@@ -99,7 +99,7 @@ params! {
         /// Bytes from one column of the transposed tile to the next: of narrow words, and where words are computed with, a multiple of 128. In the upper half, of others,
         /// bytes of padding behind the columns of each vector of a row.
         pitch: u64,
-        /// Bytes of the transposed tile. Two tables follow it in shared memory, behind [`PLACE_BYTES`] bytes if words are narrow: for each row, early ones as
+        /// Bytes of the transposed tile. Two tables follow it in shared memory, behind [`PLACE_BYTES`] bytes if words have less than 16 bytes and are only moved: for each row, early ones as
         /// well, where it starts in the source, and for each column where it starts in the destination, 64 bits each.
         tile: u64,
         /// How rows are loaded: a [`Loading`].

@@ -69,8 +69,8 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
         let base = crate::tile::shared_address(memory);
         let tile = Tile::<E>::new(base, params);
         let behind = base + params.tile as u32;
-        // Of the instructions in front of the first barrier most find the tile's place. Narrow words, which take the most to transpose, have one warp find it.
-        let is_told = size_of::<E>() < 4;
+        // Of the instructions in front of the first barrier most find the tile's place: one warp does, but of words of 16 bytes, of which nothing is transposed in registers.
+        let is_told = size_of::<E>() < VECTOR as usize;
         let tables = if is_told { behind + PLACE_BYTES } else { behind };
         let offsets = Offsets::fill::<E>(params, tables);
         let found = if is_told {

@@ -395,8 +395,9 @@ impl Size {
         let groups = kept.div_ceil(block_rows);
         let row_vectors = cols.cut.words.div_ceil(vector);
         let col_bytes = (groups * block_rows).max(vector) * canonical.word_bytes();
-        let is_turned = overlap == Overlap::No || !are_fours(canonical.word);
-        let (pitch, padding) = if is_turned {
+        // Kernels that compute, of which none overlap, turn the vectors of columns, and each warp of theirs finds the tile's place.
+        let moves = overlap == Overlap::Wanted;
+        let (pitch, padding) = if !moves || !are_fours(canonical.word) {
             (col_bytes.next_multiple_of(128), 0)
         } else if cols.aligned >= VECTOR {
             (col_bytes, padding(vector * col_bytes, row_vectors))
@@ -404,7 +405,7 @@ impl Size {
             (col_bytes + padding(col_bytes, row_vectors), 0)
         };
         let tile = row_vectors * (vector * pitch + padding);
-        let place = if canonical.word_bytes() < NARROW { PLACE_BYTES as usize } else { 0 };
+        let place = if moves && canonical.word_bytes() < VECTOR { PLACE_BYTES as usize } else { 0 };
         let tables = place + (tile_rows + cols.cut.words) * size_of::<u64>();
         Size {
             row_vectors,
