@@ -614,6 +614,33 @@ fn tiles_move_each_sector_once() {
     }
 }
 
+/// Padding between the columns of tiles of words of 4 and 8 bytes leaves no conflicts where all are vectors, however many rows a tile has, and few where words
+/// are loaded, or stored, one by one.
+#[test]
+fn padded_columns_meet_few_banks() {
+    fn conflicts<T: Element>(shape: &[usize]) -> f64 {
+        let device = Device::simulated();
+        let src = DeviceTensor::<T>::zeroed(&device, shape).unwrap();
+        let order: Vec<usize> = (0..shape.len()).rev().collect();
+        let src = src.view().permute_axes(&order).unwrap();
+        let mut dst = DeviceTensor::<T>::zeroed(&device, src.shape()).unwrap();
+        let plan = Plan::moving(src, &mut dst).unwrap();
+        assert!(plan.kernel_names()[0].starts_with("tiles"), "{plan}");
+        let counts = count(&device, || plan.run(src, &mut dst)).unwrap().unwrap();
+        let (load, store) = (counts.shared_load, counts.shared_store);
+        let ideal = load.ideal_wavefronts + store.ideal_wavefronts;
+        (load.wavefronts + store.wavefronts) as f64 / ideal as f64
+    }
+    for shape in [[48, 8, 8, 48], [24, 8, 6, 192], [64, 6, 5, 64]] {
+        let all = [conflicts::<u32>(&shape), conflicts::<u64>(&shape)];
+        assert!(all.iter().all(|&times| times < 1.01), "{shape:?}: {all:?}");
+    }
+    for shape in [[192, 8, 6, 24], [47, 9, 7, 49], [33, 9, 7, 65], [50, 8, 7, 54]] {
+        let all = [conflicts::<u32>(&shape), conflicts::<u64>(&shape)];
+        assert!(all.iter().all(|&times| times < 1.35), "{shape:?}: {all:?}");
+    }
+}
+
 fn what_does_not_fit_is_refused(device: &Device) {
     let src = DeviceTensor::<u32>::zeroed(device, &[4, 6]).unwrap();
     let mut dst = DeviceTensor::<u32>::zeroed(device, &[4, 6]).unwrap();
