@@ -128,9 +128,8 @@ pub(super) fn best(
             best.truncate(most);
         }
     }
-    let launch = |choice: &Choice| {
-        Some((choice.cost, launch_of(canonical, facts, choice, flips, overlap)?))
-    };
+    let launch =
+        |choice: &Choice| Some((choice.cost, launch_of(canonical, facts, choice, flips, overlap)?));
     best.iter().filter_map(launch).collect()
 }
 
