@@ -224,8 +224,7 @@ impl<E> Source<E> {
     }
 }
 
-/// Whether columns of the [tile](Tile) of a kernel that only moves have padding between them: of words of 4 and 8 bytes. (Of narrow words their vectors are turned; with
-/// padding, the assembler would spill words of 16 bytes on some chips.)
+/// Whether columns of the [tile](Tile) of a kernel that only moves have padding between them. (With it the assembler would spill words of 16 bytes on some chips.)
 pub const fn is_padded<E>() -> bool {
     matches!(size_of::<E>(), 4 | 8)
 }

@@ -21,8 +21,15 @@
 //! the sector that its own first row lies in, and the next one's ([`Place::stored`]).
 //!
 //! # Banks
-//! The tile's columns are a multiple of 128 bytes apart. Vector `k` of the columns that the `v`-th thread of a row has, or that are the row's `v`-th unit, is kept at `k ^ v mod
-//! 8`: eight neighbouring threads store to eight different groups of banks, and who reads a column meets each of its vectors once.
+//! Neighbouring threads store vectors of columns that a row's neighbouring vectors have, and load neighbouring vectors of a column. All banks are eight vectors wide, so eight
+//! threads meet in none if the places of what they store are, modulo eight vectors, all different.
+//!
+//! - *Padding*, in tiles of words of 4 and 8 bytes: a column follows the one before, and behind the columns of each vector of a row there is a vector of padding, so that threads
+//!   store an odd number of vectors apart; what they load lies together but for the padding. Where rows are loaded word by word, neighbouring threads have neighbouring
+//!   columns, and each column is an odd number of vectors. (Of rows of two vectors the step is an odd number of halves of all banks, of four an odd number of quarters.)
+//!   So a tile takes little more shared memory than it has words, and the more is left to the cache for what is on its way.
+//! - *Turned vectors*, in tiles of other words and of kernels that compute: columns are a multiple of 128 bytes apart, and vector `k` of the columns that the `v`-th thread of
+//!   a row has, or that are the row's `v`-th unit, is kept at `k ^ v mod 8`. Who reads a column meets each of its vectors once.
 
 use super::axes::{divide, unrolled};
 use super::on_the_way::{AsTheyAre, Flipped, OnTheWay};

@@ -702,6 +702,51 @@ mod choices {
         }
     }
 
+    /// The launch for this permutation of a contiguous array of elements of 4 bytes.
+    fn best_of(shape: &[usize], order: &[usize]) -> Tiles {
+        let src = TensorLayout::contiguous(shape, 4).unwrap().permute_axes(order).unwrap();
+        let dst = TensorLayout::contiguous(src.shape(), 4).unwrap();
+        params_of(&TILES, &best_for(4, src, dst)).unwrap()
+    }
+
+    #[test]
+    fn blocks_go_along_the_source_where_that_is_near_in_the_destination() {
+        let second = |tiles: Tiles| [tiles.blocks[1].src, tiles.blocks[1].dst];
+        // 96 words further in the source, 75264 in the destination.
+        let near = best_of(&[48, 28, 28, 28, 48], &[4, 3, 2, 1, 0]);
+        assert_eq!((near.cols.tile, second(near)), (96, [96, 75264]));
+        // What follows in the source is 5.5 MB away in the destination.
+        let far = best_of(&[75, 96, 75, 96], &[2, 0, 3, 1]);
+        assert_eq!(second(far), [75 * 96 * 96, 96 * 96]);
+        for tiles in [near, far] {
+            let steps = |run: Run, side: fn(&kernel_abi::tensor::Axis) -> u64, stride: u64| {
+                let axis = tiles.blocks.get(run.axis as usize);
+                axis.is_none_or(|axis| side(axis) == stride)
+            };
+            assert!(steps(tiles.rows, |axis| axis.dst, tiles.rows.tile));
+            assert!(steps(tiles.cols, |axis| axis.src, tiles.cols.tile));
+        }
+    }
+
+    #[test]
+    fn padding_keeps_neighbours_out_of_each_others_banks() {
+        for (step, vectors) in (1..64).flat_map(|step| (1..40).map(move |vectors| (step, vectors)))
+        {
+            let padded = step + padding(step * VECTOR, vectors) / VECTOR;
+            assert!(padded < step + 8, "{step} {vectors}");
+            // Eight neighbours from any on, if they are of one row, or rows are a power of two of vectors.
+            for first in 0..2 * vectors {
+                let eight = first..first + 8;
+                let is_one_row = first / vectors == (first + 7) / vectors;
+                if is_one_row || vectors.is_power_of_two() && first.is_multiple_of(8) {
+                    let banks = eight.map(|at| (at % vectors * padded + at / vectors) % 8);
+                    let banks: std::collections::HashSet<usize> = banks.collect();
+                    assert_eq!(banks.len(), 8, "{step} {vectors} {first}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn few_blocks_are_side_by_side_where_memory_moves_sectors_in_part() {
         for (cols, pitch) in [(3, 20), (5, 20), (3, 48)] {
