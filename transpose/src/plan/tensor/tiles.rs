@@ -452,17 +452,19 @@ fn count_block_axes(canonical: &Canonical, rows: &Placed, cols: &Placed) -> usiz
     canonical.axes().len() - left(&rows.cut) - left(&cols.cut)
 }
 
-/// The axes that blocks are counted along, the destination's fastest first; of words of 4 and 8 bytes that are only moved, the source's fastest second, if it is
-/// near; and which of them steps along the rows and the columns.
+/// The axes that blocks are counted along, the destination's fastest first; of words of 4 and 8 bytes that are only moved, second the one along which the
+/// source goes on behind a tile's columns, if it is of few steps and near; and which of them steps along the rows and the columns.
 fn block_axes(
     canonical: &Canonical,
     rows: &Cut,
     cols: &Cut,
     overlap: Overlap,
 ) -> (SmallVec<[Axis; MOST_AXES]>, [usize; 2]) {
-    /// Bytes of the destination that a step is near within. Blocks beside each other store to few pages of 2 MiB then, and load what lies together in the source; with
-    /// steps of several MiB they are up to 0.09 of a copy slower. (By 1456 tiles of the permutations of the literature in either order on an H200, decision 072.)
+    /// Bytes of the destination that a step of few is near within. Blocks beside each other store to few pages of 2 MiB then, and load what lies together in the
+    /// source; with steps of several MiB they are up to 0.09 of a copy slower. (By 1456 tiles of the permutations of the literature in either order on an H200,
+    /// decision 072.)
     const NEAR: usize = 512 << 10;
+    const FEW: usize = 16;
     let mut axes: SmallVec<[(Axis, Option<usize>); MOST_AXES]> = SmallVec::new();
     for (number, axis) in canonical.axes().iter().enumerate() {
         let which = [rows, cols].into_iter().position(|cut| cut.has(number));
@@ -479,9 +481,12 @@ fn block_axes(
     }
     axes.sort_by_key(|(axis, _)| axis.dst);
     if overlap == Overlap::Wanted && are_fours(canonical.word) {
-        let nearest = (1..axes.len()).min_by_key(|&number| axes[number].0.src.unsigned_abs());
-        let near = NEAR / canonical.word_bytes();
-        if let Some(number) = nearest.filter(|&number| axes[number].0.dst < near as isize) {
+        let near = (NEAR / canonical.word_bytes()) as isize;
+        let goes_on = |&number: &usize| {
+            let axis = axes[number].0;
+            axis.src.unsigned_abs() <= cols.words && axis.length <= FEW && axis.dst < near
+        };
+        if let Some(number) = (1..axes.len()).find(goes_on) {
             axes[1..=number].rotate_right(1);
         }
     }
@@ -715,10 +720,12 @@ mod choices {
         // 96 words further in the source, 75264 in the destination.
         let near = best_of(&[48, 28, 28, 28, 48], &[4, 3, 2, 1, 0]);
         assert_eq!((near.cols.tile, second(near)), (96, [96, 75264]));
-        // What follows in the source is 5.5 MB away in the destination.
+        // What follows in the source is 5.5 MB away in the destination; or near, but of 38 steps.
         let far = best_of(&[75, 96, 75, 96], &[2, 0, 3, 1]);
         assert_eq!(second(far), [75 * 96 * 96, 96 * 96]);
-        for tiles in [near, far] {
+        let many = best_of(&[96, 75, 75, 96], &[3, 2, 1, 0]);
+        assert_eq!(second(many), [75 * 96, 96]);
+        for tiles in [near, far, many] {
             let steps = |run: Run, side: fn(&kernel_abi::tensor::Axis) -> u64, stride: u64| {
                 let axis = tiles.blocks.get(run.axis as usize);
                 axis.is_none_or(|axis| side(axis) == stride)
