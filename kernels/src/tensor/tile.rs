@@ -262,7 +262,7 @@ impl<E> Tile<E> {
         self.base + col * self.pitch + kept * VECTOR + byte % VECTOR
     }
 
-    /// The same in any tile, of a kernel that computes `ALONE` or of one that only moves. (A branch would order the instructions of words of 16 bytes anew.)
+    /// Where that word is kept in a tile of a kernel that computes, `ALONE`, or of one that only moves. (A branch would order the instructions of words of 16 bytes anew.)
     #[inline(always)]
     pub fn kept<const ALONE: bool>(&self, row: u32, col: u32, vector: u32) -> u32 {
         let is_padded = const { (is_padded::<E>() && !ALONE) as u32 };
