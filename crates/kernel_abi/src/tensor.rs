@@ -185,7 +185,7 @@ params! {
     /// For [`BOXES`].
     Boxes {
         /// The axes that boxes are counted along: first those that boxes have parts of, two even if there are fewer; the first changes
-        /// fastest.
+        /// fastest. If boxes have parts of one, another may come before it, of which each has a single index.
         blocks: [Axis; MOST_BLOCK_AXES],
         /// How many there are.
         count,

@@ -11,6 +11,10 @@ use cuda_std::thread;
 use kernel_abi::fast::SECTOR;
 use kernel_abi::tensor::{Boxes, BOX_THREADS};
 
+/// More lanes than 2 to the power of it store two units each of a stretch of narrow words at a time, half as many of them: what whole warps still have is
+/// whole sectors.
+const PAIRED: u32 = 5;
+
 /// The bytes that a lane stores at a time.
 const fn unit<E>() -> u32 {
     if size_of::<E>() < 4 {
@@ -267,10 +271,27 @@ unsafe fn store_units<E: Element>(
             unsafe { store_evenly(tables, [first, every, targets], at, to, step, inside) }
             at += next;
         }
+    } else if size_of::<E>() < 4 && lanes > PAIRED {
+        // Half as many lanes for each stretch.
+        let half = lanes - 1;
+        let (first, every) = (thread::thread_idx_x() >> half, BOX_THREADS >> half);
+        let mut at = (thread::thread_idx_x() & ((1 << half) - 1)) * unit::<E>();
+        while at + unit::<E>() <= bytes {
+            let two = [at, unit::<E>() << half, bytes];
+            // SAFETY: entries of the tables, words of the image, and of the destination, which no other thread has.
+            unsafe { store_pairs(tables, [first, every, targets], two, &stretch) }
+            at += next;
+        }
     } else {
         while at + unit::<E>() <= bytes {
             // SAFETY: entries of the tables, words of the image, and of the destination, which no other thread has.
-            unsafe { store_each(tables, [first, every, targets], [at, bytes], &stretch) }
+            unsafe {
+                if size_of::<E>() < 4 {
+                    store_each_narrow(tables, [first, every, targets], [at, bytes], &stretch)
+                } else {
+                    store_each(tables, [first, every, targets], [at, bytes], &stretch)
+                }
+            }
             at += next;
         }
     }
@@ -338,6 +359,77 @@ unsafe fn store_each<E: Element>(
     }
 }
 
+/// As [`store_each`], of narrow words.
+///
+/// # Safety
+/// Those of [`store_units`]; the unit that starts there is inside a stretch.
+#[inline(always)]
+unsafe fn store_each_narrow<E: Element>(
+    tables: Tables,
+    [first, every, targets]: [u32; 3],
+    [at, bytes]: [u32; 2],
+    stretch: &impl Fn(u32) -> (u32, *mut E),
+) {
+    // SAFETY: the caller's obligations.
+    let around = unsafe { Around::of::<E>(tables, at, bytes) };
+    let (mut places, mut known) = (around.places::<E>(0), 0);
+    let mut target = first;
+    while target < targets {
+        let (start, to) = stretch(target);
+        let ahead = ahead(to);
+        let from = at + ahead;
+        if from + unit::<E>() <= bytes {
+            if ahead != known {
+                (places, known) = (around.places::<E>(ahead), ahead);
+            }
+            // SAFETY: the caller's obligations.
+            unsafe { places.store_unit(to.wrapping_byte_add(from as usize), start) }
+        }
+        target += every;
+    }
+}
+
+/// As [`store_each`], of narrow words in long stretches: two units of a stretch at a time, `apart` bytes from each other, so that where the stretch is is
+/// looked up once for both.
+///
+/// # Safety
+/// Those of [`store_units`].
+#[inline(always)]
+unsafe fn store_pairs<E: Element>(
+    tables: Tables,
+    [first, every, targets]: [u32; 3],
+    [at, apart, bytes]: [u32; 3],
+    stretch: &impl Fn(u32) -> (u32, *mut E),
+) {
+    let (mut places, mut known) = ([Places([0; 4]); 2], u32::MAX);
+    let mut target = first;
+    while target < targets {
+        let (start, to) = stretch(target);
+        let ahead = ahead(to);
+        let from = at + ahead;
+        let are = [0, 1].map(|unit| from + unit * apart + self::unit::<E>() <= bytes);
+        // SAFETY: the caller's obligations.
+        unsafe {
+            if ahead != known {
+                for unit in 0..2 {
+                    if are[unit] {
+                        places[unit] = Places::of::<E>(tables, from + unit as u32 * apart);
+                    }
+                }
+                known = ahead;
+            }
+            let to = to.wrapping_byte_add(from as usize);
+            if are[0] {
+                places[0].store_unit(to, start);
+            }
+            if are[1] {
+                places[1].store_unit(to.wrapping_byte_add(apart as usize), start);
+            }
+        }
+        target += every;
+    }
+}
+
 /// Stores what stretches have before their first whole unit and behind their last: a lane a word, so that those of a sector are stored together.
 ///
 /// # Safety
@@ -385,6 +477,44 @@ fn ahead<E>(to: *mut E) -> u32 {
         0
     } else {
         (to as u64 as u32).wrapping_neg() % unit::<E>()
+    }
+}
+
+/// Where the words of narrow units are in shared memory, from a stretch's start on, and of those behind them, two to a number: looked up once for units that
+/// start anywhere beside each other.
+#[derive(Clone, Copy)]
+struct Around([u32; 4]);
+
+impl Around {
+    /// Those from `at` bytes behind a stretch's start on, of the stretch's `bytes` bytes.
+    ///
+    /// # Safety
+    /// A barrier separates this from what filled the tables; there is a word.
+    #[inline(always)]
+    unsafe fn of<E>(tables: Tables, at: u32, bytes: u32) -> Self {
+        let size = size_of::<E>() as u32;
+        let entries = tables.places + at / size * 2;
+        let of = |i: u32| {
+            // A unit starts less than a unit later.
+            if (i + 1) * size < 2 * unit::<E>() && at + i * size < bytes {
+                // SAFETY: an entry of the table.
+                unsafe { load_u16(entries + i * 2) }
+            } else {
+                0
+            }
+        };
+        let two = |i: u32| of(i) | of(i + 1) << 16;
+        Around([two(0), two(2), two(4), two(6)])
+    }
+
+    /// Those of the unit that starts `ahead` bytes later.
+    #[inline(always)]
+    fn places<E>(self, ahead: u32) -> Places {
+        let Around([a, b, c, d]) = self;
+        let (a, b, c) = if size_of::<E>() > 1 || ahead & 2 == 0 { (a, b, c) } else { (b, c, d) };
+        let past = ahead / size_of::<E>() as u32 * 2;
+        let (low, high) = (slide_u32(a, b, past), slide_u32(b, c, past));
+        Places([low & 0xffff, low >> 16, high & 0xffff, high >> 16])
     }
 }
 

@@ -1,9 +1,10 @@
 //! Loads a box's stretches of the source, by whole vectors, into the image: through registers, or past them.
 
 use super::place::Place;
-use super::tables::{Stretch, Tables};
+use super::tables::{first_of, Stretch, Tables};
 use crate::element::{Element, B16};
-use crate::global::{await_copies, can_copy, copy_vector, load_vector};
+use crate::global::{await_copies, can_copy, copy_four, copy_vector, load_vector};
+use crate::opaque::opaque;
 use crate::tensor::axes::{divide, unrolled};
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
@@ -57,29 +58,44 @@ pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
     }
 }
 
-/// Whether images that are held by vectors are [copied](copy). (Boxes of wider words were as often slower by that as faster; of narrower ones it was not
-/// measured.)
+/// Whether images are [copied](copy): those of narrow words all, those of 4-byte words that are held by vectors. (Boxes of wider words were as often slower by
+/// that as faster.)
 #[inline(always)]
 pub fn copies<E>() -> bool {
-    can_copy() && size_of::<E>() == 4
+    can_copy() && size_of::<E>() <= 4
 }
 
-/// As [`load`], by copies, which take no registers, so that more blocks run side by side. The image is held by vectors.
+/// As [`load`], by copies, which take no registers, so that more blocks run side by side.
 ///
 /// # Safety
-/// Those of [`load`].
+/// Those of [`load`]; the image is held by vectors, or words are narrow.
 #[inline(always)]
 pub unsafe fn copy<E: Element>(src: u64, params: &Boxes, tables: Tables, place: &Place) {
+    // SAFETY: the caller's obligations.
+    unsafe { begin_copies::<E>(src, params, tables, place) }
+    await_copies();
+}
+
+/// Begins to copy the stretches of the source into the image. They are there when the thread has [awaited](await_copies) them.
+///
+/// # Safety
+/// Those of [`copy`]; nothing is loaded from the image before all threads have awaited theirs.
+#[inline(always)]
+pub unsafe fn begin_copies<E: Element>(src: u64, params: &Boxes, tables: Tables, place: &Place) {
     let all = place.sources * params.vectors as u32;
     let mut all_inside = true;
-    let mut number = thread::thread_idx_x();
+    let mut number = first_of::<E>();
     while number < all {
         // SAFETY: an entry of the table; a vector between the source's words; the image has the stretch's vectors, and this is this thread's.
         unsafe {
             let (stretch, at) = vector(params, tables, number);
             all_inside &= stretch.is_inside;
             if at < stretch.end && stretch.is_inside {
-                copy_vector(stretch.hold + at, stretch.from + at as u64);
+                if size_of::<E>() == 4 || params.by_vectors != 0 {
+                    copy_vector(stretch.hold + at, stretch.from + at as u64);
+                } else {
+                    copy_by_fours(stretch.hold + at, stretch.from + at as u64);
+                }
             }
         }
         number += BOX_THREADS;
@@ -88,7 +104,20 @@ pub unsafe fn copy<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
         // SAFETY: the caller's obligations.
         unsafe { load_outside::<E>(src, params, tables, all) }
     }
-    await_copies();
+}
+
+/// Begins to copy a vector by 4 bytes, in an order in which lanes meet no bank twice.
+///
+/// # Safety
+/// Those of [`copy_vector`], but that `to` need be a multiple of 4 alone.
+#[inline(always)]
+unsafe fn copy_by_fours(to: u32, from: u64) {
+    let turn = opaque(thread::thread_idx_x()) >> 3;
+    unrolled! { J in [0 1 2 3] of 4 => {
+        let at = (J as u32 + turn) % 4 * 4;
+        // SAFETY: the caller's obligations.
+        unsafe { copy_four(to + at, from + at as u64) }
+    } }
 }
 
 /// The stretch of one of a box's vectors, and how many bytes from the first of the stretch it is.
@@ -118,8 +147,10 @@ unsafe fn load_outside<E: Element>(src: u64, params: &Boxes, tables: Tables, all
             if !stretch.is_inside && at < stretch.end {
                 let to = stretch.hold + at;
                 if size_of::<E>() < 4 {
-                    // Words of it are loaded with others from shared memory, 4 bytes at a time.
-                    hold(B16::ANY, to, params.by_vectors);
+                    // Words of it are loaded with others from shared memory, 4 bytes at a time. (Rarely: in whatever order.)
+                    for word in 0..4 {
+                        0u32.store_shared(to + word * 4);
+                    }
                 }
                 load_singly::<E>(stretch.from + at as u64, words, to)
             }

@@ -29,10 +29,12 @@
 //! | `tables` | the tables in shared memory |
 //! | `load` | a box's stretches of the source, into the image |
 //! | `gather` | its stretches of the destination, out of the image |
+//! | `turns` | the boxes of a block one after the other, of narrow words |
 //!
 //! # Past registers
-//! Vectors of 4-byte words are copied to shared memory on chips that can: what is on its way takes no registers then, and more blocks run side by side, so
-//! that some store while others load.
+//! Vectors of words of 4 bytes and less are copied to shared memory on chips that can: what is on its way takes no registers then, and more blocks run side by
+//! side, so that some store while others load. Images of narrow words that are not held by vectors are copied by 4 bytes. While the first box of a block is on
+//! its way, the tables of the destination are filled.
 //!
 //! # Banks
 //! The lanes of a warp take `1 << lanes` neighbouring units of each of some neighbouring stretches. How far apart an axis holds stretches of the source
@@ -42,10 +44,12 @@ mod gather;
 pub mod load;
 pub mod place;
 pub mod tables;
+pub mod turns;
 
 use super::tensor_entry;
 use crate::element::{Element, B16};
 use crate::launch::never_more_registers;
+use crate::opaque::opaque;
 use cuda_std::thread;
 use gather::{fetch, gather};
 use kernel_abi::fast::VECTOR;
@@ -53,6 +57,7 @@ use kernel_abi::tensor::Boxes;
 use load::{copies, copy, load};
 use place::Place;
 use tables::Tables;
+use turns::move_in_turn;
 
 /// Moves a block's boxes: as many further on each as there are blocks, so that neighbours are moved at about the same time.
 ///
@@ -103,6 +108,29 @@ unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Boxes, bas
     }
 }
 
+/// As [`move_boxes`], of narrow words.
+///
+/// # Safety
+/// Those of [`move_boxes`].
+#[inline(always)]
+unsafe fn move_narrow<E: Element>(src: *const E, dst: *mut E, params: &Boxes, base: u32) {
+    let of_box = |place: &Place| dst.wrapping_add(place.to as usize);
+    // SAFETY: the caller's obligations.
+    unsafe {
+        move_in_turn::<E, true>(
+            src,
+            params,
+            base,
+            |tables| tables.fill_targets::<E>(params, opaque(base)),
+            |tables, place| fetch(of_box(place), params.fetch, tables, place),
+            |tables, place| {
+                let skew = src.wrapping_add(place.from as usize) as u64 as u32 % VECTOR;
+                gather(of_box(place), skew, params, tables, place)
+            },
+        )
+    }
+}
+
 /// Defines one entry point.
 macro_rules! boxes {
     ($name:ident: $element:ty) => {
@@ -116,7 +144,11 @@ macro_rules! boxes {
                 } else {
                     never_more_registers::<56>();
                 }
-                move_boxes::<$element>(src, dst, &params, base)
+                if size_of::<$element>() < 4 {
+                    move_narrow::<$element>(src, dst, &params, base)
+                } else {
+                    move_boxes::<$element>(src, dst, &params, base)
+                }
             }
         }
     };

@@ -1,7 +1,8 @@
 //! The tables in shared memory that say where the words of a box are.
 
-use super::place::{sum, Place};
+use super::place::{outside_and_inside, sum, Place};
 use crate::element::{Element, B16};
+use crate::opaque::opaque;
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::{Boxes, BOX_THREADS, MOST_TURNS};
@@ -73,9 +74,7 @@ impl Tables {
         // Each table in its own turn, so that the lanes of a warp do alike.
         let mut number = thread::thread_idx_x();
         while number < params.rows as u32 {
-            let outside = sum(&params.sources, number, |digit| digit.outside);
-            let outside = outside.wrapping_mul(size_of::<E>() as u64);
-            let inside = sum(&params.sources, number, |digit| digit.inside) as u32;
+            let (outside, inside) = outside_and_inside::<E>(&params.sources, number);
             // SAFETY: entries that no other thread has.
             unsafe {
                 outside.store_shared(self.sources + number * Self::WIDE);
@@ -90,13 +89,11 @@ impl Tables {
     /// # Safety
     /// Those of [`fill`](Self::fill).
     #[inline(always)]
-    unsafe fn fill_targets<E>(self, params: &Boxes, base: u32) {
+    pub unsafe fn fill_targets<E>(self, params: &Boxes, base: u32) {
         // The warps that had the fewest of the sources begin.
         let mut number = (BOX_THREADS - 1) - thread::thread_idx_x();
         while number < params.cols as u32 {
-            let outside = sum(&params.targets, number, |digit| digit.outside);
-            let outside = outside.wrapping_mul(size_of::<E>() as u64);
-            let inside = sum(&params.targets, number, |digit| digit.inside) as u32;
+            let (outside, inside) = outside_and_inside::<E>(&params.targets, number);
             // SAFETY: entries that no other thread has.
             unsafe {
                 outside.store_shared(self.targets + number * Self::WIDE);
@@ -140,7 +137,7 @@ impl Tables {
         let lowest = src.wrapping_add(params.lowest);
         // The image's first word lies behind a vector as the box's does.
         let first = base + box_from as u32 % VECTOR;
-        let mut number = thread::thread_idx_x();
+        let mut number = first_of::<E>();
         while number < place.sources {
             // SAFETY: entries of the tables, and one that no other thread has.
             unsafe {
@@ -164,6 +161,17 @@ impl Tables {
     #[inline(always)]
     pub fn stretch(self, number: u32) -> u32 {
         self.stretches + number * Stretch::BYTES
+    }
+}
+
+/// The number of a thread, of which it is not kept in registers what is computed of it if words are narrow: their kernels have few.
+#[inline(always)]
+pub fn first_of<E>() -> u32 {
+    let number = thread::thread_idx_x();
+    if size_of::<E>() < 4 {
+        opaque(number)
+    } else {
+        number
     }
 }
 

@@ -20,62 +20,32 @@
 mod store;
 mod targets;
 
-use super::boxes::load::load;
-use super::boxes::place::Place;
-use super::boxes::tables::Tables;
+use super::boxes::load::copies;
+use super::boxes::turns::move_in_turn;
 use super::tensor_entry;
 use crate::element::Element;
 use crate::launch::never_more_registers;
 use crate::opaque::opaque;
-use cuda_std::thread;
 use kernel_abi::tensor::Pieces;
 use store::store;
 use targets::Targets;
 
-/// Moves a block's boxes: as many further on each as there are blocks, so that neighbours are moved at about the same time.
+/// Moves a block's boxes.
 ///
 /// # Safety
 /// The obligations of the entry points; `base` is the shared-memory address of the image and the tables behind it.
 #[inline(always)]
 unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Pieces, base: u32) {
-    let boxes = &params.boxes;
-    let from = |place: &Place| src.wrapping_add(place.from as usize) as u64;
-    // What is worked out again from the address need not be kept in registers meanwhile.
-    let tables = || Tables::of(boxes, opaque(base));
-    // SAFETY: the caller's obligations, and the barriers between what is stored to shared memory and what is loaded from there, and between
-    // that and what is stored next: the stretches of the next box are told after all have loaded those of this one.
+    // SAFETY: the caller's obligations.
     unsafe {
-        tables().fill_sources::<E>(boxes);
-        targets::fill::<E>(tables(), params, base);
-        thread::sync_threads();
-        let tell = |turn: u32| {
-            let place = tables().place(turn);
-            tables().tell_stretches::<E>(src as u64, from(&place), boxes, opaque(base), &place)
-        };
-        tell(0);
-        let mut turn = 0;
-        loop {
-            thread::sync_threads();
-            {
-                let (tables, place) = (tables(), tables().place(turn));
-                if boxes.fetch != 0 {
-                    Targets::of(src, dst, params, tables, &place).fetch();
-                }
-                load::<E>(src as u64, boxes, tables, &place);
-            }
-            thread::sync_threads();
-            let number = thread::block_idx_x() + (turn + 1) * thread::grid_dim_x();
-            let is_last = number >= boxes.boxes as u32;
-            if !is_last {
-                tell(turn + 1);
-            }
-            let (tables, place) = (tables(), tables().place(turn));
-            store(params, &Targets::of(src, dst, params, tables, &place));
-            if is_last {
-                return;
-            }
-            turn += 1;
-        }
+        move_in_turn::<E, false>(
+            src,
+            &params.boxes,
+            base,
+            |tables| targets::fill::<E>(tables, params, opaque(base)),
+            |tables, place| Targets::of(src, dst, params, tables, place).fetch(),
+            |tables, place| store(params, &Targets::of(src, dst, params, tables, place)),
+        )
     }
 }
 
@@ -85,7 +55,11 @@ macro_rules! pieces {
         tensor_entry! {
             "Moves boxes, held as they lie in the source and gathered piece by piece.",
             PIECES: Pieces, $name: $element, |src, dst, params| {
-                never_more_registers::<64>();
+                if copies::<$element>() {
+                    never_more_registers::<48>();
+                } else {
+                    never_more_registers::<64>();
+                }
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let base = crate::tile::shared_address(memory);
                 move_boxes::<$element>(src, dst, &params, base)

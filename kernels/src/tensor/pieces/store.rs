@@ -61,13 +61,13 @@ unsafe fn store_rows<E: Element, const SINGLY: bool>(params: &Pieces, targets: &
         let inside = along * params.inside as u32;
         let mut row = if first < cols { first_row } else { rows };
         while row < rows {
-            // SAFETY: targets that there are.
-            let (this, last) = unsafe {
-                (targets.target(first * rows + row), targets.target((cols - 1) * rows + row))
-            };
+            // SAFETY: a target.
+            let this = unsafe { targets.target(first * rows + row) };
             let mut at = from + ahead::<E, SINGLY>(this.to);
             while at + unit <= this.bytes {
-                // Of pieces the last one may be shorter.
+                // Of pieces the last one may be shorter. It is looked up for each unit, of which a thread has few, so that it takes no register meanwhile.
+                // SAFETY: a target.
+                let last = unsafe { targets.target((opaque(cols) - 1) * rows + row) };
                 let cols = if at + unit <= last.bytes { cols } else { cols - 1 };
                 let to = (this.start, this.to.wrapping_byte_add(at as usize));
                 // SAFETY: entries of the table, words of the image, and of the destination, which no other thread has.

@@ -4,7 +4,7 @@ use crate::element::Element;
 use crate::global::fetch_sector;
 use crate::opaque::opaque;
 use crate::tensor::axes::{divide, unrolled};
-use crate::tensor::boxes::place::{sum, Place};
+use crate::tensor::boxes::place::{outside_and_inside, sum, Place};
 use crate::tensor::boxes::tables::Tables;
 use cuda_std::thread;
 use kernel_abi::fast::{SECTOR, VECTOR};
@@ -21,9 +21,7 @@ pub unsafe fn fill<E>(tables: Tables, params: &Pieces, base: u32) {
     // The warps that had the fewest of the sources begin.
     let mut number = (BOX_THREADS - 1) - thread::thread_idx_x();
     while number < boxes.cols as u32 {
-        let outside = sum(&boxes.targets, number, |digit| digit.outside);
-        let outside = outside.wrapping_mul(size_of::<E>() as u64);
-        let inside = sum(&boxes.targets, number, |digit| digit.inside) as u32;
+        let (outside, inside) = outside_and_inside::<E>(&boxes.targets, number);
         let (of_stretches, _) = divide(number, params.before);
         let (_, piece) = divide(of_stretches, params.pieces);
         // SAFETY: entries that no other thread has.

@@ -86,7 +86,7 @@ pub(super) struct WordTally {
 
 /// The weights of what is counted, in bytes that a copy could have moved meanwhile: of words of 1, 2, 4, 8 and 16 bytes. They are
 /// near the least squares of the relative errors over the ways of random moves, as an H200 timed them (`compare --sweep 1 --candidates`, to 4), rounded
-/// between two fits: of seeds 1 and 2, and of seeds 3 and 4; those of boxes are of seeds 22 and 24, and those of single words of 20 to 24.
+/// between two fits: of seeds 1 and 2, and of seeds 3 and 4; those of boxes are of seeds 22 and 24, of narrow words by 1280 boxes of 295 random moves (decision 073), and those of single words of 20 to 24.
 struct Weights {
     /// Of a byte of a sector, of a row or a column of a tile, and of a tile, where all are loaded and stored by vectors. (Not by the random moves, of
     /// which few are like that, but by the speeds of seven shapes of tile: of 64 × 64, 128 × 32 and 32 × 64 words of 4 bytes the first is fastest. So
@@ -115,7 +115,7 @@ struct Weights {
     stored: [f64; 5],
     /// Of a column of such.
     stored_col: [f64; 5],
-    /// Of a narrow word that is stored with others, by 4 bytes. (By seven layouts of images.)
+    /// Of a narrow word that is stored with others, by 4 bytes. (By seven layouts of images; of 2 bytes by units of 8 bytes too, decision 067.)
     in_units: [f64; 5],
     /// Of a column of narrow words that shares a sector with another tile's. (By four of the permutations of the literature.)
     shared_sector: f64,
@@ -127,7 +127,7 @@ struct Weights {
     beside: [f64; 5],
     /// The same, where neighbours are within a sector.
     beside_steps: [f64; 5],
-    /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first.
+    /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first, or 24 of narrow words.
     box_moved: [f64; 5],
     box_crowded: [f64; 5],
     /// Of the same byte, for each 8 KiB of shared memory above the first, or 16 of narrow words, where short rows have gaps behind them: the more a block moves, the longer it
@@ -238,36 +238,36 @@ const WEIGHTS: Weights = Weights {
     asked_again: [0.0, 0.0, 0.8, 1.0, 0.0],
     stored: [0.9, 1.8, 0.6, 0.6, 0.0],
     stored_col: [128.0, 100.0, 42.0, 24.0, 0.0],
-    in_units: [0.5, 1.0, 0.0, 0.0, 0.0],
+    in_units: [0.5, 0.8, 0.0, 0.0, 0.0],
     shared_sector: 70.0,
     word: [2.7, 3.7, 6.8, 15.0, 30.0],
     axis: [1.75, 1.25, 0.7, 0.1, 0.3],
     beside: [0.4, 1.2, 1.6, 2.0, 2.4],
     beside_steps: [0.4, 0.9, 1.0, 1.0, 2.4],
-    box_moved: [0.75, 0.60, 0.75, 0.59, 0.57],
-    box_crowded: [0.11, 0.11, 0.11, 0.10, 0.12],
-    box_gaps: [0.25, 0.25, 0.12, 0.15, 0.2],
-    in_part: [25.0, 42.0, 32.0, 44.0, 15.0],
+    box_moved: [0.60, 0.69, 0.75, 0.59, 0.57],
+    box_crowded: [0.125, 0.13, 0.11, 0.10, 0.12],
+    box_gaps: [0.35, 0.39, 0.12, 0.15, 0.2],
+    in_part: [25.0, 37.0, 32.0, 44.0, 15.0],
     uneven: [0.0, 0.0, 10.0, 10.0, 10.0],
-    box_: [7500.0, 7400.0, 5600.0, 5200.0, 6200.0],
+    box_: [6200.0, 6200.0, 5600.0, 5200.0, 6200.0],
     load: [0.0, 0.0, 0.0, 5.6, 6.9],
-    gather: [2.5, 2.8, 2.0, 2.0, 1.0],
-    end: [39.0, 23.0, 0.0, 0.0, 0.0],
-    joint: [47.0, 47.0, 43.0, 0.0, 20.0],
-    entry: [0.75, 2.9, 1.75, 0.7, 0.0],
+    gather: [3.2, 2.65, 2.0, 2.0, 1.0],
+    end: [53.0, 23.0, 0.0, 0.0, 0.0],
+    joint: [26.0, 28.0, 43.0, 0.0, 20.0],
+    entry: [0.6, 0.6, 1.75, 0.7, 0.0],
 };
 
-/// Those of boxes that are stored in pieces. (By 1216 boxes of 238 random moves, seeds 60 and 61.)
+/// Those of boxes that are stored in pieces. (By 420 of 295 random moves, decision 073.)
 const PIECES: Weights = Weights {
-    box_moved: [0.80, 0.75, 0.0, 0.0, 0.0],
-    box_crowded: [0.09, 0.12, 0.0, 0.0, 0.0],
-    box_gaps: [0.15, 0.25, 0.0, 0.0, 0.0],
+    box_moved: [0.70, 0.73, 0.0, 0.0, 0.0],
+    box_crowded: [0.10, 0.12, 0.0, 0.0, 0.0],
+    box_gaps: [0.24, 0.46, 0.0, 0.0, 0.0],
     in_part: [3.0, 0.0, 0.0, 0.0, 0.0],
-    box_: [8300.0, 7600.0, 0.0, 0.0, 0.0],
-    gather: [2.9, 3.2, 0.0, 0.0, 0.0],
-    end: [51.0, 45.0, 0.0, 0.0, 0.0],
-    joint: [29.0, 59.0, 0.0, 0.0, 0.0],
-    entry: [3.1, 1.8, 0.0, 0.0, 0.0],
+    box_: [5000.0, 5000.0, 0.0, 0.0, 0.0],
+    gather: [4.3, 3.85, 0.0, 0.0, 0.0],
+    end: [38.0, 39.0, 0.0, 0.0, 0.0],
+    joint: [30.0, 26.0, 0.0, 0.0, 0.0],
+    entry: [3.0, 2.0, 0.0, 0.0, 0.0],
     ..WEIGHTS
 };
 
@@ -349,8 +349,9 @@ fn by_vectors(word: Width) -> [f64; 3] {
     if word == Width::B16 { WEIGHTS.wide_by_vectors } else { WEIGHTS.by_vectors }
 }
 
-/// Bytes of shared memory above which blocks of boxes are slower.
+/// Bytes of shared memory above which blocks of boxes are slower, and of narrow words, of which five blocks run beside each other.
 const CROWDED: f64 = (16 << 10) as f64;
+const CROWDED_NARROW: f64 = (24 << 10) as f64;
 
 /// The same where short rows have gaps behind them, of words of 4 bytes and more, and of narrow ones far apart.
 const CROWDED_GAPS: f64 = (8 << 10) as f64;
@@ -380,7 +381,10 @@ pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces: bool) -> 
         far_rows,
     } = tally;
     let above = |most: f64| (shared / most - 1.0).max(0.0);
-    let most = if word.bytes() < 4 { CROWDED } else { CROWDED_GAPS };
+    let (crowded, most) = match word.bytes() < 4 {
+        true => (CROWDED_NARROW, CROWDED),
+        false => (CROWDED, CROWDED_GAPS),
+    };
     let gaps = if *has_short_rows { above(most) * w.box_gaps[k] } else { 0.0 };
     let gaps = gaps + far_rows * above(CROWDED_GAPS) * FAR_ROWS;
     let of_box = w.box_[k]
@@ -389,7 +393,7 @@ pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces: bool) -> 
         + ends * w.end[k]
         + joints * w.joint[k]
         + entries * w.entry[k];
-    let cost = moved * (w.box_moved[k] + above(CROWDED) * w.box_crowded[k] + gaps)
+    let cost = moved * (w.box_moved[k] + above(crowded) * w.box_crowded[k] + gaps)
         + in_part * of_gap.unwrap_or(w.in_part[k])
         + uneven * w.uneven[k]
         + boxes * of_box;

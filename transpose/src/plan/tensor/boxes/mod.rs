@@ -240,7 +240,7 @@ fn tally(
         gathered: 0.0,
         joints: 0.0,
         ends: 0.0,
-        entries: entries / turns(boxes, shared, facts) as f64,
+        entries: entries / turns(boxes, shared, facts, gaps.far_rows) as f64,
         has_short_rows: gaps.has_short_rows,
         of_gap: of_gap_in_boxes(canonical.word, gaps),
         far_rows: gaps.far_rows,
@@ -273,9 +273,30 @@ fn whole(
 
 #[cfg(all(test, feature = "simulator"))]
 mod tests {
+    use super::super::launch::params_of;
     use super::super::problem::TensorProblem;
     use super::*;
     use crate::tensor::TensorLayout;
+    use kernel_abi::tensor::{BOXES, Boxes};
+
+    #[test]
+    fn neighbours_in_the_destination_are_moved_one_after_the_other() {
+        // Boxes have parts of the first axis, and rows of 23 elements end inside sectors where the next index of the second axis goes on.
+        let shape = [36_727, 11, 23, 18];
+        let layout = |strides: &[isize]| TensorLayout::strided(&shape, strides, 0, 1).unwrap();
+        let src = layout(&[18, 661_284, 7_274_124, 1]);
+        let dst = layout(&[4554, 414, 18, 1]);
+        let problem =
+            TensorProblem { element_bytes: 1, src: &src, dst: &dst, src_align: 16, dst_align: 16 };
+        let canonical = Canonical::of(&problem);
+        let launches = best(&canonical, &Facts::simulated(), 100, f64::INFINITY).into_iter();
+        let boxes = launches.filter_map(|(_, launch)| params_of::<Boxes>(&BOXES, &launch));
+        let first = |boxes: &Boxes| (boxes.blocks[0].dst as usize * 2, boxes.parts[0].part);
+        let beside: Vec<_> =
+            boxes.filter(|boxes| boxes.targets.count == 1).map(|boxes| first(&boxes)).collect();
+        assert!(beside.contains(&(414, 1)), "{beside:?}");
+        assert!(beside.iter().all(|&(bytes, _)| bytes < 2 * 4554), "{beside:?}");
+    }
 
     #[test]
     fn no_more_shared_memory_than_a_block_may_have() {

@@ -1,0 +1,85 @@
+//! Moves a block's boxes of narrow words, one after the other.
+
+use super::load::{begin_copies, copies, load};
+use super::place::Place;
+use super::tables::Tables;
+use crate::element::Element;
+use crate::global::await_copies;
+use crate::opaque::opaque;
+use cuda_std::thread;
+use kernel_abi::tensor::Boxes;
+
+/// Moves a block's boxes: as many further on each as there are blocks, so that neighbours are moved at about the same time. What fills the tables of the
+/// destination, fetches sectors of it and stores a box is the kernel's. If `LATE`, those tables are filled while the first box is on its way, where that can be.
+///
+/// # Safety
+/// The obligations of the entry points; `base` is the shared-memory address of the image and the tables behind it.
+#[inline(always)]
+pub unsafe fn move_in_turn<E: Element, const LATE: bool>(
+    src: *const E,
+    params: &Boxes,
+    base: u32,
+    fill_targets: impl Fn(Tables),
+    fetch: impl Fn(Tables, &Place),
+    store: impl Fn(Tables, &Place),
+) {
+    let from = |place: &Place| src.wrapping_add(place.from as usize) as u64;
+    // What is worked out again from the address need not be kept in registers meanwhile.
+    let tables = || Tables::of(params, opaque(base));
+    // Only copies are on their way while threads do something else; and what is fetched is found by the tables of the destination.
+    let can_be_late = LATE && copies::<E>();
+    let is_late = can_be_late && params.fetch == 0;
+    // SAFETY: the caller's obligations, and the barriers between what is stored to shared memory and what is loaded from there, and between
+    // that and what is stored next: the stretches of the next box are told after all have loaded those of this one.
+    unsafe {
+        tables().fill_sources::<E>(params);
+        if !is_late {
+            fill_targets(tables());
+        }
+        thread::sync_threads();
+        let tell = |turn: u32| {
+            let place = tables().place(turn);
+            tables().tell_stretches::<E>(src as u64, from(&place), params, opaque(base), &place)
+        };
+        let begin_loading = |turn: u32| {
+            let (tables, place) = (tables(), tables().place(turn));
+            if params.fetch != 0 {
+                fetch(tables, &place);
+            }
+            if copies::<E>() {
+                begin_copies::<E>(src as u64, params, tables, &place);
+            } else {
+                load::<E>(src as u64, params, tables, &place);
+            }
+        };
+        tell(0);
+        let mut turn = 0;
+        if can_be_late {
+            thread::sync_threads();
+            begin_loading(0);
+            if is_late {
+                fill_targets(tables());
+            }
+        }
+        loop {
+            if !can_be_late || turn > 0 {
+                thread::sync_threads();
+                begin_loading(turn);
+            }
+            if copies::<E>() {
+                await_copies();
+            }
+            thread::sync_threads();
+            let number = thread::block_idx_x() + (turn + 1) * thread::grid_dim_x();
+            let is_last = number >= params.boxes as u32;
+            if !is_last {
+                tell(turn + 1);
+            }
+            store(tables(), &tables().place(turn));
+            if is_last {
+                return;
+            }
+            turn += 1;
+        }
+    }
+}
