@@ -504,6 +504,11 @@ fn channels_of_their_own(device: &Device) {
         [1, 56, 272],
         [1, 544, 64],
         [1, 200, 304],
+        // More channels than a tile has, and fewer than half of them.
+        [1, 144, 272],
+        [1, 272, 144],
+        [2, 32, 272],
+        [2, 272, 32],
     ];
     for shape @ [images, rows, cols] in shapes {
         let src = contiguous(&shape).permute_axes(&[0, 2, 1]).unwrap();
@@ -680,6 +685,24 @@ fn kernels_are_chosen(device: &Device) {
         let image = contiguous(&[64, channels]).t();
         let planes = contiguous(&[channels, 64]);
         assert_eq!(kernel::<u8, f16>(device, &image, &planes, None), expected);
+    }
+    // Channels of their own, of which threads hold the pairs, however many there are.
+    let expected = [
+        (16, "compute_pixels_b1", "compute_narrow_b1"),
+        (24, "compute_short_b1", "compute_pixels_b1"),
+        (32, "compute_short_b1", "compute_narrow_b1"),
+        (128, "compute_short_b1", "compute_narrow_b1"),
+        (1024, "compute_short_b1", "compute_short_b1"),
+    ];
+    for (channels, to_last, to_first) in expected {
+        let shapes = [([channels, 1024], 1, to_last), ([1024, channels], 0, to_first)];
+        for (shape, axis, expected) in shapes {
+            let pixels = DeviceTensor::<u8>::zeroed(device, &shape).unwrap();
+            let mut dst = DeviceTensor::<f32>::zeroed(device, &[shape[1], shape[0]]).unwrap();
+            let (pixels, table) = (pixels.view().t(), vec![1.0; channels]);
+            let plan = NormalizingPlan::new(pixels, axis, &table, &table, &mut dst).unwrap();
+            assert_eq!(plan.kernel_names(), [expected], "{channels} channels, axis {axis}");
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::plan::fast::Tuning;
 use crate::plan::problem::VECTOR;
 use kernel_abi::arithmetic::{
     COMPUTE_MICRO, COMPUTE_NARROW, COMPUTE_ROWS, COMPUTE_SHORT, COMPUTE_SUM_ROWS, COMPUTE_SUMS,
-    ComputeMatrices, MatrixTile, Operation, SpanTile, units_together,
+    ComputeMatrices, MatrixTile, Operation, SpanTile, flags, units_together,
 };
 use kernel_abi::fast::Batched;
 use kernel_abi::{Kernel, Width};
@@ -20,6 +20,15 @@ const FULL: f64 = 0.625;
 /// The same of tiles of [`COMPUTE_SHORT`], of which more run together.
 const SHORT_FULL: f64 = 0.5;
 
+/// How full tiles of [`COMPUTE_ROWS`] are preferred whose columns each have a channel's pair: what else serves computes element by element.
+const COLUMN_PAIRS_FULL: f64 = 0.25;
+
+/// How full tiles are preferred whose threads hold channels' pairs.
+const HELD_PAIRS_FULL: f64 = 0.125;
+
+/// How full tiles whose threads hold a pair for each row are preferred to `compute_pixels`.
+const ROW_PAIRS_FULL: f64 = 0.3;
+
 /// Blocks of `compute_rows` that a multiprocessor should run together.
 const ROWS_BLOCKS: u32 = 4;
 
@@ -27,6 +36,8 @@ const ROWS_BLOCKS: u32 = 4;
 pub(super) struct Way {
     full: f64,
     enough: f64,
+    /// What is enough to be preferred to `compute_pixels`, which loads a pair of channels for each number, where this way does not.
+    ahead: f64,
     pub part: Part,
 }
 
@@ -34,6 +45,11 @@ impl Way {
     /// Whether the tiles are full enough.
     pub fn is_full(&self) -> bool {
         self.full >= self.enough
+    }
+
+    /// Whether they are so for `compute_pixels` to be worse.
+    pub fn is_ahead(&self) -> bool {
+        self.full >= self.ahead
     }
 }
 
@@ -145,9 +161,27 @@ impl<'a> Move<'a> {
         let narrow = few(&COMPUTE_NARROW, self.width == Width::B1, MatrixTile::narrow());
         let short = few(&COMPUTE_SHORT, self.width.bytes() <= 2, MatrixTile::short());
         let short = short.map(|way| Way { enough: SHORT_FULL, ..way });
-        let mut ways: Vec<Way> = wide.into_iter().chain(narrow).chain(short).collect();
+        let mut ways: Vec<Way> = if self.holds_pairs() {
+            // `compute_micro` would load a pair for each number.
+            let ahead = if self.columns_have_pairs() { HELD_PAIRS_FULL } else { ROW_PAIRS_FULL };
+            let held = |way: Way| Way { enough: HELD_PAIRS_FULL, ahead, ..way };
+            short.into_iter().chain(narrow).map(held).collect()
+        } else {
+            wide.into_iter().chain(narrow).chain(short).collect()
+        };
         ways.sort_by(|a, b| b.full.total_cmp(&a.full));
         ways
+    }
+
+    /// Whether there are channels whose pairs the threads of [`COMPUTE_NARROW`] and [`COMPUTE_SHORT`] hold.
+    fn holds_pairs(&self) -> bool {
+        let is_wide = self.operation.flags & flags::WIDE != 0;
+        self.width == Width::B1 && self.operands.has_channels() && !is_wide
+    }
+
+    /// Whether there are channels, a pair for each column.
+    fn columns_have_pairs(&self) -> bool {
+        self.operands.has_channels() && self.second.strides[OTHER] != 0
     }
 
     /// By such tiles.
@@ -170,7 +204,8 @@ impl<'a> Move<'a> {
         let launch = || self.launch(&COMPUTE_ROWS, &self.params(), tile.block());
         let mut launch = serves.then(launch).flatten()?;
         launch.blocks_per_multiprocessor = ROWS_BLOCKS;
-        Some(self.way(launch, shape))
+        let enough = if self.columns_have_pairs() { COLUMN_PAIRS_FULL } else { FULL };
+        Some(Way { enough, ..self.way(launch, shape) })
     }
 
     /// Sums with what is laid out like the source.
@@ -248,6 +283,6 @@ impl<'a> Move<'a> {
     fn way(&self, launch: Launch, [rows, cols]: [u64; 2]) -> Way {
         let full = |all: u64, tile: u64| all as f64 / all.next_multiple_of(tile) as f64;
         let full = full(self.matrices.rows, rows) * full(self.matrices.cols, cols);
-        Way { full, enough: FULL, part: Part::of(launch) }
+        Way { full, enough: FULL, ahead: f64::INFINITY, part: Part::of(launch) }
     }
 }

@@ -23,15 +23,16 @@ pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) ->
     let in_words = tiles::in_words(operands);
     let cost = words::cost_along(&in_words, in_words.axes(), facts);
     let (full, empty): (Vec<_>, Vec<_>) = of_matrices.into_iter().partition(matrices::Way::is_full);
-    let few = !in_pixels.is_empty() || !full.is_empty();
+    let (first, full): (Vec<_>, Vec<_>) = full.into_iter().partition(matrices::Way::is_ahead);
+    let few = !(first.is_empty() && in_pixels.is_empty() && full.is_empty());
     let tiles_first = !few
         && !operands.are_in_units()
         && in_tiles.first().is_some_and(|(of_tiles, _)| *of_tiles < cost);
     let rest = in_tiles.split_off(usize::from(tiles_first).min(in_tiles.len()));
     let one = |(_, part): (f64, Part)| vec![part];
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
-    let ways = in_pixels
-        .into_iter()
+    let ways = of_matrices(first)
+        .chain(in_pixels)
         .chain(of_matrices(full))
         .chain(in_tiles.into_iter().map(one))
         .chain([by_units]);
