@@ -19,6 +19,7 @@ use super::column::{aligned, slid, Column, ColumnPairs, OnePair, PairOfEach, Uni
 use super::memory::{arrived, load_part, load_shared_part};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair, Sizes};
+use super::twos::{self, PerhapsByTwos, Twos};
 use crate::element::{Element, B16};
 use crate::fast::rows::OnTheWayIn;
 use crate::fast::{micro, per_vector, rows, SECTOR, VECTOR};
@@ -349,10 +350,13 @@ unsafe fn store_span_units<
     let of_sector = (span_align(P::SRC, P::DST) / P::DST) as u32;
     let elements = (K * P::UNIT) as u32;
     let units = (ROWS - of_sector) / elements;
-    let step = THREADS / units;
+    let by_twos = K == 2 && twos::are_taken(P::SRC, P::DST, SECOND);
+    // A column starts on a quarter of a warp where that takes no more than one thread that has nothing.
+    let threads = if by_twos && (units + 1).is_power_of_two() { units + 1 } else { units };
+    let step = THREADS / threads;
     let t = thread::thread_idx_x();
-    let (number, mut col) = (t % units, t / units);
-    if col >= step {
+    let (number, mut col) = (t % threads, t / threads);
+    if col >= step || number >= units {
         return;
     }
     let cols = tile.cols(&pieces.matrices);
@@ -369,6 +373,10 @@ unsafe fn store_span_units<
     // From a column of the thread to its next: of the destination, and of what belongs to it.
     let apart = step as u64 * pieces.stride;
     let second_apart = if SECOND { params.other_cols.wrapping_mul(step as u64) } else { 0 };
+    // Units begin in one of two vectors if spans are early by less than those have. If columns of the thread are kept alike, too, vectors are found once.
+    let are_found = of_sector <= elements && step.is_multiple_of(8 * GROUP);
+    let earliest = number * elements * P::SRC as u32;
+    let kept = Twos::new(tile.transposed, col, earliest, are_found);
     while col < cols {
         // What is added to several columns is on its way before any of them is computed.
         let mut others = [[B16::ANY; K]; AHEAD];
@@ -386,7 +394,11 @@ unsafe fn store_span_units<
             let byte = (on_time - early) * P::SRC as u32;
             // SAFETY: elements of the destination's row, and of the tile.
             unsafe {
-                let values = slid::<P, E, K>(|byte| tile.transposed.address(col, byte), byte);
+                let values = if by_twos {
+                    kept.units::<P, E, K>(col, byte)
+                } else {
+                    slid::<P, E, K>(|byte| tile.transposed.address(col, byte), byte)
+                };
                 let channels = |k: usize| {
                     let step = params.other_rows;
                     Column { units, before: k * P::UNIT, pair: second, early, step }
@@ -519,7 +531,11 @@ macro_rules! compute_rows {
                     let end = near((pieces.matrices.rows * bytes) as i64 - first);
                     fetch(start, params.other_cols, tile.cols(&pieces.matrices), log_sectors, [near(-first), end]);
                 }
-                tile.load::<R>(&pieces.matrices);
+                if size_of::<$element>() < 4 {
+                    tile.load::<R>(&pieces.matrices);
+                } else {
+                    tile.load_as::<R>(&pieces.matrices, &PerhapsByTwos { params: &params });
+                }
                 for_sizes!($bytes matrices, params, store_spans(&params, &pieces, tile),
                     [$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP, THREADS])
             }

@@ -9,6 +9,10 @@
 //! | `memory` | parts of vectors of global and shared memory |
 //! | `units` | any move: units of elements, in the destination's order |
 //! | `pixels` | pixels of few channels: gathered from what lies together in the source |
+//! | `matrices` | matrices that are transposed: through the tiles of `fast` |
+//! | `column` | units of a column of their tiles |
+//! | `twos` | tiles of whose columns each thread takes two units |
+//! | `triples` | pixels of three channels, and planes |
 //! | `tiles` | moves whose fastest axis changes: through the transposed tile of `tensor` |
 //!
 //! An entry point is for one size of source elements. Formats, and the size of destination elements, are parameters that all threads of a launch have in
@@ -24,6 +28,7 @@ pub mod pixels;
 pub mod real;
 pub mod tiles;
 pub mod triples;
+pub mod twos;
 pub mod units;
 
 /// Defines an entry point: its row of the table and its parameters, and a body.

@@ -50,6 +50,12 @@ pub trait OnTheWayIn<E> {
     /// # Safety
     /// It was loaded from there, and what this has beside it can be loaded, too; its place is this thread's.
     unsafe fn keep(&self, element: E, from: u64, at: u32);
+
+    /// In which place of a row of the transposed tile a byte is kept; bytes of a vector stay together.
+    #[inline(always)]
+    fn place(&self, byte: u32) -> u32 {
+        byte
+    }
 }
 
 /// They stay what they are.
@@ -224,7 +230,7 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
                 block[i] = slide::<E>(vectors[i], next, past % VECTOR);
             }
             if vector < ROW_VECTORS - 1 {
-                let byte = (top + offset(half, 0)) * Self::SIZE;
+                let byte = way.place((top + offset(half, 0)) * Self::SIZE);
                 let at = self.transposed.address(vector * per_vector::<E>(), byte);
                 // SAFETY: no two threads have a micro-block in common.
                 unsafe { E::store_columns(block, at, PITCH) };
@@ -260,7 +266,8 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
         let row = (offset / matrices.src_ld) as i64 - self.row;
         let col = (offset % matrices.src_ld).wrapping_sub(self.col);
         if (row as u64) < ROWS as u64 && col < Self::COLS as u64 {
-            let at = self.transposed.address(col as u32, row as u32 * Self::SIZE);
+            let byte = way.place(row as u32 * Self::SIZE);
+            let at = self.transposed.address(col as u32, byte);
             // SAFETY: the source is readable; the element's place is this thread's.
             unsafe {
                 if let Some(element) = extent.load::<E>(from) {
