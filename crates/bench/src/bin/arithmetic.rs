@@ -28,9 +28,9 @@ use transpose::{
 /// Compare the speed of computing on the way with a copy's.
 #[derive(Parser)]
 struct Arguments {
-    /// Only cases whose name has this in it.
-    #[arg(long, default_value = "")]
-    only: String,
+    /// Only cases whose name has this in it, or another text that is given so.
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
     /// Turns that each contestant gets.
     #[arg(long, default_value_t = 9, value_parser = program::count)]
     turns: usize,
@@ -40,6 +40,12 @@ struct Arguments {
     /// Small cases, as on the simulator.
     #[arg(long)]
     small: bool,
+    /// Counts of channels of the cases in which each has a factor and a summand.
+    #[arg(long, value_delimiter = ',', value_name = "COUNTS", default_values_t = [64, 128, 256], value_parser = program::count)]
+    channels: Vec<usize>,
+    /// Rows, and columns, of their images.
+    #[arg(long, value_parser = program::count)]
+    side: Option<usize>,
     /// Write the cases to this folder, for others: a table, and the bytes of each small case's source and result.
     #[arg(long, value_name = "FOLDER")]
     peers: Option<PathBuf>,
@@ -104,6 +110,36 @@ impl Case {
         }
     }
 
+    /// What the page's tables say of it: its group, the types, the shape, and what is computed.
+    fn in_words(&self) -> [String; 4] {
+        let of = |lengths: &[usize], between: &str| {
+            lengths.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
+        };
+        let mut shape = of(&self.shape, " × ");
+        if self.shape.len() > 2 {
+            shape = format!("{shape} to {}", of(&self.axes, " "));
+        }
+        let group = match (self.second, self.shape.len()) {
+            (Second::Channels(_), _) => "channels",
+            (Second::Numbers(..), _) => "operands",
+            (_, 2) if self.axes.is_sorted() => "in order",
+            (_, 2) => "transposed",
+            _ => "images",
+        };
+        let [from, to] = self.types;
+        let computed = match self.second {
+            Second::Channels(_) => "each channel".to_owned(),
+            Second::Numbers([1, 0], 0) => "added where both are transposed".to_owned(),
+            Second::Numbers(_, 0) => "added in a third order".to_owned(),
+            Second::Numbers(_, gap) => format!("added with gaps of {gap} numbers"),
+            Second::Destination => "added".to_owned(),
+            Second::None if self.alpha.is_none() => "converted".to_owned(),
+            Second::None if from == to => "scaled".to_owned(),
+            Second::None => "scaled and converted".to_owned(),
+        };
+        [group.to_owned(), format!("{from} to {to}"), shape, computed]
+    }
+
     /// Whether peers are told of it: their table has no other operands.
     fn is_told(&self) -> bool {
         matches!(self.second, Second::None | Second::Destination)
@@ -144,16 +180,9 @@ macro_rules! channels {
     };
 }
 
-/// Sums with other operands than the destination, and a factor and a summand for each channel.
-fn with_seconds(
-    square: [usize; 2],
-    odd: [usize; 2],
-    images @ [count, side, _, channels]: [usize; 4],
-    is_gpu: bool,
-) -> Vec<Case> {
+/// Sums with other operands than the destination.
+fn with_operands(square: [usize; 2], odd: [usize; 2], is_gpu: bool) -> Vec<Case> {
     let cube = if is_gpu { [768, 512, 640] } else { [24, 32, 40] };
-    let planes = [count, channels, side, side];
-    let (last, first, scale) = ([0, 3, 1, 2], [0, 2, 3, 1], Some(1.0 / 255.0));
     let (turned, gaps) = (Second::Numbers(&[1, 0], 0), Second::Numbers(&[0, 1], 5));
     let third = Second::Numbers(&[2, 0, 1], 0);
     vec![
@@ -165,15 +194,27 @@ fn with_seconds(
         case!("float32" as f32, "float32" as f32, square, [1, 0], Some(0.5), gaps),
         case!("float32" as f32, "float32" as f32, odd, [1, 0], Some(0.5), gaps),
         case!("float32" as f32, "float32" as f32, cube, [2, 1, 0], Some(0.5), third),
-        channels!("uint8" as u8, "float16" as f16, images, last, scale, 1),
-        channels!("uint8" as u8, "float32" as f32, images, last, scale, 1),
-        channels!("uint8" as u8, "float16" as f16, planes, first, scale, 3),
-        channels!("uint8" as u8, "float32" as f32, planes, first, scale, 3),
     ]
 }
 
+/// A factor and a summand for each channel of images, of about so many bytes of pixels whatever the count of channels.
+fn with_channels(counts: &[usize], side: usize, bytes: usize) -> Vec<Case> {
+    let (last, first, scale) = ([0, 3, 1, 2], [0, 2, 3, 1], Some(1.0 / 255.0));
+    let of = |&channels: &usize| {
+        let count = bytes.div_ceil(side * side * channels);
+        let (images, planes) = ([count, side, side, channels], [count, channels, side, side]);
+        [
+            channels!("uint8" as u8, "float16" as f16, images, last, scale, 1),
+            channels!("uint8" as u8, "float32" as f32, images, last, scale, 1),
+            channels!("uint8" as u8, "float16" as f16, planes, first, scale, 3),
+            channels!("uint8" as u8, "float32" as f32, planes, first, scale, 3),
+        ]
+    };
+    counts.iter().flat_map(of).collect()
+}
+
 /// The cases: of a size for a GPU, or small ones.
-fn cases(is_gpu: bool) -> Vec<Case> {
+fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
     let mut all = Vec::new();
     let [square, odd] = if is_gpu { [[16384; 2], [10007, 9973]] } else { [[256; 2], [507, 493]] };
     let images = if is_gpu { 128 } else { 1 };
@@ -225,7 +266,10 @@ fn cases(is_gpu: bool) -> Vec<Case> {
             ]);
         }
     }
-    all.extend(with_seconds(square, odd, [images / 8 + 1, side, side, 64], is_gpu));
+    all.extend(with_operands(square, odd, is_gpu));
+    let side = arguments.side.unwrap_or(side);
+    let bytes = if is_gpu { 17 * 224 * 224 * 64 } else { 1 << 20 };
+    all.extend(with_channels(&arguments.channels, side, bytes));
     all
 }
 
@@ -236,23 +280,31 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<()> {
     let device = arguments.common.open()?;
     if let Some(folder) = &arguments.peers {
-        write_table(&cases(true), &folder.join("cases.csv"))?;
-        write_table(&cases(false), &folder.join("small.csv"))?;
+        write_table(&cases(true, arguments), &folder.join("cases.csv"))?;
+        write_table(&cases(false, arguments), &folder.join("small.csv"))?;
     }
     let peers = Peers::open(&arguments.common, &device, &arguments.at);
-    let mut cases = cases(device.is_gpu() && !arguments.small && arguments.peers.is_none());
+    let is_large = device.is_gpu() && !arguments.small && arguments.peers.is_none();
+    let mut cases = cases(is_large, arguments);
     cases.retain(|case| arguments.peers.is_none() || case.is_told());
     let names: Vec<String> = cases.iter().map(Case::name).collect();
-    cases.retain(|case| case.name().contains(&arguments.only));
+    let is_named = |name: &str| arguments.only.iter().any(|only| name.contains(only));
+    cases.retain(|case| arguments.only.is_empty() || is_named(&case.name()));
     let none = || {
         let (only, names) = (&arguments.only, names.join("\n  "));
-        usage(format!("no case has {only:?} in its name; there are\n  {names}"))
+        usage(format!("no case has any of {only:?} in its name; there are\n  {names}"))
     };
     ensure!(!cases.is_empty(), none());
-    let longest = cases.iter().map(|case| case.name().chars().count()).max().unwrap_or(0);
+    let longest = |word: usize| {
+        let lengths = cases.iter().map(|case| case.in_words()[word].chars().count());
+        lengths.max().unwrap_or(0) as u16
+    };
     let bar = progress::bar(&arguments.common, cases.len());
     let columns = [
-        Column::text("case", "case", longest as u16),
+        Column::text("group", "group", longest(0)),
+        Column::text("types", "types", longest(1)),
+        Column::text("shape", "shape", longest(2)),
+        Column::text("computed", "computed", longest(3)),
         Column::number("way", "way", 3),
         Column::text("kernel", "kernel", 18),
         Column::number("bytes", "bytes read and written", 11),
@@ -274,8 +326,8 @@ fn run(arguments: &Arguments) -> Result<()> {
             let Figures { kernel, bytes, speeds, cutensor, instructions } = figures;
             let [copy, ours] = speeds.map_or([None; 2], |speeds| speeds.map(Some));
             let fraction = speeds.map(|[copy, ours]| ours / copy);
-            report.row(vec![
-                case.name().into(),
+            let mut row: Vec<Cell> = case.in_words().into_iter().map(Cell::from).collect();
+            row.extend([
                 way.into(),
                 kernel.as_str().into(),
                 (*bytes).into(),
@@ -285,6 +337,7 @@ fn run(arguments: &Arguments) -> Result<()> {
                 Cell::speed(*cutensor),
                 Cell::speed(*instructions),
             ]);
+            report.row(row);
             if way == 0 {
                 // Without a clock the chart is of what is counted.
                 let value = fraction.or(*instructions);
