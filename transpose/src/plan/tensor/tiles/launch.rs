@@ -1,0 +1,170 @@
+//! The launch of tiles, and the axes that its blocks are counted along.
+
+use super::super::canonical::{Axis, Canonical, divided};
+use super::super::cuts::{Cut, Placed};
+use super::super::gaps::Gaps;
+use super::super::launch::{Block, launch, params_of};
+use super::super::model::are_fours;
+use super::size::{Size, alone};
+use super::units::{lanes, loading, units};
+use super::{Choice, Overlap};
+use crate::divide::{TOO_LARGE, packed_divisor};
+use crate::facts::Facts;
+use crate::launch::Launch;
+use crate::plan::problem::VECTOR;
+use kernel_abi::tensor::{
+    Loading, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Mask, Run, RunAxis, TILES, TILES_XOR,
+    Tiles, TilesXor,
+};
+use smallvec::SmallVec;
+
+/// How many axes blocks are counted along.
+pub(super) fn count_block_axes(canonical: &Canonical, rows: &Placed, cols: &Placed) -> usize {
+    let left = |cut: &Cut| cut.count() - usize::from(cut.tiles > 1);
+    canonical.axes().len() - left(&rows.cut) - left(&cols.cut)
+}
+
+/// The axes that blocks are counted along, the destination's fastest first; of words of 4 and 8 bytes that are only moved, second the one along which the
+/// source goes on behind a tile's columns, if it is of few steps and near; and which of them steps along the rows and the columns.
+pub(super) fn block_axes(
+    canonical: &Canonical,
+    rows: &Cut,
+    cols: &Cut,
+    overlap: Overlap,
+) -> (SmallVec<[Axis; MOST_AXES]>, [usize; 2]) {
+    /// Bytes of the destination that a step of few is near within. Blocks beside each other store to few pages of 2 MiB then, and load what lies together in the
+    /// source; with steps of several MiB they are up to 0.09 of a copy slower. (By 1456 tiles of the permutations of the literature in either order on an H200,
+    /// decision 072.)
+    const NEAR: usize = 512 << 10;
+    const FEW: usize = 16;
+    let mut axes: SmallVec<[(Axis, Option<usize>); MOST_AXES]> = SmallVec::new();
+    for (number, axis) in canonical.axes().iter().enumerate() {
+        let which = [rows, cols].into_iter().position(|cut| cut.has(number));
+        let cut = which.map(|which| [rows, cols][which]);
+        match cut {
+            None => axes.push((*axis, None)),
+            Some(cut) if cut.slowest() == number && cut.tiles > 1 => {
+                let by = cut.indices as isize;
+                let steps = Axis { length: cut.tiles, src: axis.src * by, dst: axis.dst * by };
+                axes.push((steps, which));
+            }
+            Some(_) => {}
+        }
+    }
+    axes.sort_by_key(|(axis, _)| axis.dst);
+    if overlap == Overlap::Wanted && are_fours(canonical.word) {
+        let near = (NEAR / canonical.word_bytes()) as isize;
+        let goes_on = |&number: &usize| {
+            let axis = axes[number].0;
+            axis.src.unsigned_abs() <= cols.words && axis.length <= FEW && axis.dst < near
+        };
+        if let Some(number) = (1..axes.len()).find(goes_on) {
+            axes[1..=number].rotate_right(1);
+        }
+    }
+    let number =
+        |which| axes.iter().position(|&(_, w)| w == Some(which)).unwrap_or(MOST_BLOCK_AXES);
+    let steps = [number(0), number(1)];
+    (axes.into_iter().map(|(axis, _)| axis).collect(), steps)
+}
+
+/// The launch of a choice, that flips these bits, and may load narrow words by units.
+pub(super) fn launch_of(
+    canonical: &Canonical,
+    facts: &Facts,
+    choice: &Choice,
+    flips: Option<Mask>,
+    overlap: Overlap,
+) -> Option<Launch> {
+    let Choice { rows, cols, early, .. } = choice;
+    let (axes, [along_rows, along_cols]) = block_axes(canonical, &rows.cut, &cols.cut, overlap);
+    let blocks = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
+    if blocks >= TOO_LARGE {
+        return None;
+    }
+    let size = Size::of(canonical, *early, rows, cols, overlap);
+    let (lowest, reach) = canonical.source_range();
+    let gaps = Gaps::of(canonical);
+    let word = canonical.word_bytes();
+    let tiles = Tiles {
+        blocks: divided(&axes)?,
+        count: axes.len() as u64,
+        rows: run(canonical, &rows.cut, |axis| axis.src, along_rows),
+        cols: run(canonical, &cols.cut, |axis| axis.dst, along_cols),
+        row_vectors: packed_divisor(size.row_vectors),
+        col_vectors: packed_divisor(size.col_vectors),
+        pitch: size.pitch as u64 | (size.padding as u64) << 32,
+        tile: size.tile as u64,
+        loading: loading(word, cols, overlap) as u64,
+        lowest: lowest as u64,
+        reach: reach as u64,
+        lanes: match units(word, rows) {
+            Some(unit) => u64::from(unit.trailing_zeros()),
+            None if rows.aligned >= VECTOR => 0,
+            None => lanes(rows.cut.words, word),
+        },
+        fetch: gaps.fetch_ends_of(rows.cut.words) as u64,
+        early: early.rows as u64,
+        units: match units(word, rows) {
+            Some(unit) => packed_divisor((rows.cut.words * word / unit).min(size.threads)),
+            None => 0,
+        },
+        early_from: (early.indices as isize * canonical.axes()[rows.cut.slowest()].src) as u64,
+    };
+    let shared = if gaps.are_all { size.shared.max(alone(&size, facts)) } else { size.shared };
+    let block = Block { threads: size.threads as u32, shared };
+    Some(match flips {
+        None => launch(&TILES, canonical, blocks, block, [0, 0], &tiles),
+        Some(mask) => {
+            launch(&TILES_XOR, canonical, blocks, block, [0, 0], &TilesXor { tiles, mask })
+        }
+    })
+}
+
+/// What a launch of the kernel moves at a time; `None` for one of another kernel.
+pub(in super::super) fn describe(launch: &Launch) -> Option<String> {
+    let flipping = || params_of(&TILES_XOR, launch).map(|TilesXor { tiles, .. }| tiles);
+    let tiles = params_of(&TILES, launch).or_else(flipping)?;
+    let Tiles { rows, cols, loading, lanes, fetch, early, units, .. } = tiles;
+    let loaded = match loading {
+        loading if loading == Loading::Vectors as u64 => "vectors",
+        loading if loading == Loading::Slid as u64 => "slid vectors",
+        loading if loading == Loading::Fours as u64 => "units of 4 bytes",
+        loading if loading == Loading::Eights as u64 => "units of 8 bytes",
+        _ => "words",
+    };
+    let stored = match (lanes, units) {
+        (0, _) => "vectors",
+        (_, 0) => "words",
+        (4, _) => "vectors",
+        (3, _) => "units of 8 bytes",
+        _ => "units of 4 bytes",
+    };
+    let (rows, cols) = (rows.tile, cols.tile);
+    let fetched = if fetch == 0 { "" } else { ", ends fetched" };
+    let early = if early == 0 { String::new() } else { format!(", {early} early") };
+    Some(format!(
+        "tiles of {rows} rows{early} of {cols} words, loaded by {loaded}, stored by {stored}{fetched}"
+    ))
+}
+
+/// A run as the kernel is told of it: `stride` is that of the other side.
+pub(super) fn run(
+    canonical: &Canonical,
+    cut: &Cut,
+    stride: fn(&Axis) -> isize,
+    axis: usize,
+) -> Run {
+    let mut inner = [RunAxis { divisor: packed_divisor(1), stride: 0 }; MOST_RUN_AXES - 1];
+    for (inner, number) in inner.iter_mut().zip(cut.axes().take(cut.count() - 1)) {
+        let axis = &canonical.axes()[number];
+        *inner = RunAxis { divisor: packed_divisor(axis.length), stride: stride(axis) as u64 };
+    }
+    Run {
+        inner,
+        outer: stride(&canonical.axes()[cut.slowest()]) as u64,
+        tile: cut.words as u64,
+        all: cut.all as u64,
+        axis: axis as u64,
+    }
+}

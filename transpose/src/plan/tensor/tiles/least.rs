@@ -1,0 +1,132 @@
+//! What is known of rows and columns by themselves, and what tiles of both cost at least.
+
+use super::super::canonical::Canonical;
+use super::super::cuts::Placed;
+use super::super::gaps::Gaps;
+use super::super::model::{
+    Tally, are_fours, cost_of_block, cost_of_block_of_fours, cost_of_fours, cost_of_part,
+    least_of_sectors,
+};
+use super::super::sectors::sectors_of_one;
+use super::MOST_SHARED;
+use super::size::FEW_THREADS;
+use super::units::is_in_units;
+use crate::plan::problem::VECTOR;
+use kernel_abi::Width;
+use kernel_abi::tensor::TileShape;
+
+/// A cut that is tried, and what of it is the same whatever it is tried with.
+pub(super) struct Moved {
+    pub(super) placed: Placed,
+    /// Bytes of sectors that tiles move for one stretch of it.
+    pub(super) each: f64,
+    /// The least that it can be for all.
+    pub(super) moved: f64,
+    /// What that costs, and what else there is of it: where all are vectors, and where not.
+    pub(super) costs: [f64; 2],
+    /// Tiles for each of its words.
+    pub(super) tiles: f64,
+    /// Vectors of a tile's part of it.
+    pub(super) vectors: usize,
+    /// Bytes of bursts beside it, for all: of words for which that counts.
+    pub(super) beside: f64,
+}
+
+impl Moved {
+    /// Rows, perhaps with others before them so that sectors are stored once.
+    pub(super) fn rows(word: Width, words: f64, placed: Placed, early: usize) -> Self {
+        let Placed { cut, aligned, nearest, .. } = &placed;
+        let each = placed.sectors(word.bytes());
+        let once = sectors_of_one(cut.all, *nearest, word.bytes(), *aligned);
+        let each_least = if early > 0 { each.min(once) } else { each };
+        let all = words / cut.all as f64;
+        let cols = all * cut.tiles as f64;
+        let in_units = is_in_units(word.bytes(), &placed);
+        let stored = if *aligned < VECTOR && !in_units { [words, cols] } else { [0.0; 2] };
+        let in_units = if in_units { words } else { 0.0 };
+        let moved = all * each_least;
+        let beside = beside_in_bursts(word, &placed, all);
+        let beside = [0.0, beside];
+        let least = Tally { moved, beside, cols, stored, in_units, ..Tally::default() };
+        Self::of(word, placed, each, &least)
+    }
+
+    /// Columns.
+    pub(super) fn cols(word: Width, words: f64, placed: Placed) -> Self {
+        let Placed { cut, aligned, .. } = &placed;
+        let each = placed.sectors(word.bytes());
+        let all = words / cut.all as f64;
+        let rows = all * cut.tiles as f64;
+        let loaded = if *aligned < VECTOR { words } else { 0.0 };
+        let beside = beside_in_bursts(word, &placed, all);
+        let beside = [beside, 0.0];
+        let least = Tally { moved: all * each, beside, rows, loaded, ..Tally::default() };
+        Self::of(word, placed, each, &least)
+    }
+
+    #[inline(always)]
+    pub(super) fn of(word: Width, placed: Placed, each: f64, least: &Tally) -> Self {
+        let vectors = (placed.cut.words * word.bytes()).div_ceil(VECTOR);
+        let beside = least.beside[0] + least.beside[1];
+        let moved = least.moved;
+        let costs = [cost_of_part(word, least, true), cost_of_part(word, least, false)];
+        let tiles = placed.cut.tiles as f64 / placed.cut.all as f64;
+        Moved { placed, each, moved, costs, tiles, vectors, beside }
+    }
+}
+
+/// Bytes of bursts beside such parts, of a run that there are so many of.
+pub(super) fn beside_in_bursts(word: Width, placed: &Placed, all: f64) -> f64 {
+    if are_fours(word) { all * placed.beside_in_bursts(word.bytes()) } else { 0.0 }
+}
+
+/// What tiles cost at least.
+pub(super) struct Least {
+    word: Width,
+    /// What gaps do.
+    gaps: f64,
+    /// What a block does beside what it moves, for each word of the move: where all are vectors, and where not.
+    blocks: [f64; 2],
+    /// Words of the move, if they are such that a block of vectors costs more the more warps it has; and what is the same of all of those.
+    fours: Option<(f64, f64)>,
+    /// The most words that a tile may have.
+    words: usize,
+}
+
+impl Least {
+    pub(super) fn of(canonical: &Canonical, gaps: f64) -> Self {
+        let (word, words) = (canonical.word, canonical.words() as f64);
+        let TileShape { block_rows, micro_blocks } = TileShape::of(word);
+        let of_thread = micro_blocks * block_rows * TileShape::vector(word);
+        let are_few = Gaps::of(canonical).are_all;
+        let most = if are_few { FEW_THREADS } else { TileShape::most_threads(word) };
+        let threads = (most * of_thread) as usize;
+        let blocks = [true, false].map(|vectors| words * cost_of_block(word, vectors));
+        let of_fours = || (words, cost_of_fours(words * word.bytes() as f64));
+        let fours = are_fours(word).then(of_fours);
+        Least { word, gaps, blocks, fours, words: threads.min(MOST_SHARED / word.bytes()) }
+    }
+
+    /// That of such rows and columns; infinitely much if there can be no such tiles.
+    pub(super) fn cost(&self, rows: &Moved, cols: &Moved) -> f64 {
+        let words = rows.placed.cut.words * cols.placed.cut.words;
+        if rows.placed.cut.bits & cols.placed.cut.bits != 0 || words > self.words {
+            return f64::INFINITY;
+        }
+        let vectors = rows.placed.aligned.min(cols.placed.aligned) >= VECTOR;
+        let kind = usize::from(!vectors);
+        let (block, same) = match self.fours {
+            // A micro-block is a vector of as many rows as it has words.
+            Some((words, same)) if vectors => {
+                match cost_of_block_of_fours(self.word, rows.vectors * cols.vectors) {
+                    Some(block) => (words * block, same),
+                    None => return f64::INFINITY,
+                }
+            }
+            _ => (self.blocks[kind], 0.0),
+        };
+        let blocks = block * rows.tiles * cols.tiles;
+        let cost = rows.costs[kind] + cols.costs[kind] + blocks + same;
+        self.gaps + cost.max(least_of_sectors(self.word, rows.moved + cols.moved, vectors))
+    }
+}

@@ -1,0 +1,316 @@
+//! The planner of `tiles`: how much of what lies together on either side a tile has.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `least` | what is known of rows and columns by themselves, and what tiles of both cost at least |
+//! | `early` | rows that tiles load once more, so that they meet on sectors |
+//! | `size` | threads and shared memory of a tile |
+//! | `units` | by what rows are loaded, and columns stored |
+//! | `launch` | the launch, and the order of its blocks |
+
+mod early;
+mod launch;
+mod least;
+mod size;
+mod units;
+
+use super::canonical::Canonical;
+use super::cuts::Placed;
+use super::model::{Tally, cost_of_gaps, cost_of_tiles, idle};
+use super::sectors::{SECTOR, sectors_of_one};
+use super::side::starts_on;
+use crate::divide::TOO_LARGE;
+use crate::facts::Facts;
+use crate::launch::Launch;
+use crate::plan::problem::VECTOR;
+use early::Early;
+use kernel_abi::fast::WARP;
+use kernel_abi::tensor::{MOST_BLOCK_AXES, MOST_RUN_AXES, Mask, TileShape};
+pub(super) use launch::describe;
+use launch::{count_block_axes, launch_of};
+use least::{Least, Moved};
+use size::Size;
+use smallvec::SmallVec;
+use units::{NARROW, is_in_units};
+
+/// Bytes of shared memory that a tile may take.
+const MOST_SHARED: usize = 48 << 10;
+
+/// The words that rows and columns of a tile are tried with, about.
+const TRIED: [usize; 13] = [16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 512, 1024];
+
+/// A choice of what a tile has, and what it costs.
+#[derive(Clone, Copy)]
+struct Choice<'a> {
+    /// What lies together in the destination: rows of a tile.
+    rows: &'a Placed,
+    /// What lies together in the source: columns of a tile.
+    cols: &'a Placed,
+    early: Early,
+    cost: f64,
+}
+
+/// Whether tiles may load rows that others load as well.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overlap {
+    No,
+    /// Where that makes them meet on sectors of the destination.
+    Wanted,
+}
+
+/// The `most` cheapest launches that move tiles at less than a `limit`, and their costs, cheapest first. There are none where the fastest axis is the
+/// same on both sides or has no neighbours on one, or where there are more axes than the kernel takes. On the way they flip these bits.
+pub(super) fn best(
+    canonical: &Canonical,
+    facts: &Facts,
+    flips: Option<Mask>,
+    overlap: Overlap,
+    most: usize,
+    limit: f64,
+) -> Vec<(f64, Launch)> {
+    let [from, to] = canonical.sides;
+    let word = canonical.word_bytes();
+    let steps = canonical.axes().iter().skip(1).map(|axis| axis.dst);
+    let early = Early::least(word, starts_on(to.address, steps, word, SECTOR), overlap);
+    let gaps = cost_of_gaps(canonical, true);
+    let (width, words) = (canonical.word, canonical.words() as f64);
+    let (mut rows, mut cols) = (Cuts::new(), Cuts::new());
+    // With early rows, tiles have about as many as are tried.
+    let tried = TRIED.map(|words| words.saturating_sub(early));
+    to.placed_cuts(canonical, &tried, MOST_RUN_AXES, |cut| {
+        rows.push(Moved::rows(width, words, cut, early));
+    });
+    from.placed_cuts(canonical, &TRIED, MOST_RUN_AXES, |cut| {
+        cols.push(Moved::cols(width, words, cut));
+    });
+    let pairs = pairs(&Least::of(canonical, gaps), &rows, &cols, limit);
+    let choice = |rows, cols| choice(canonical, facts, gaps, early, overlap, rows, cols);
+    // Of the pair that may be the cheapest it is known first what it costs: if one is wanted, nothing need be known of what costs more.
+    let first = pairs.iter().filter(|_| most == 1);
+    let first = first.reduce(|least, pair| if pair.0 < least.0 { pair } else { least });
+    let first = first.and_then(|(_, rows, cols)| choice(rows, cols));
+    let first = first.map_or(f64::INFINITY, |choice| choice.cost);
+    let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
+    for (least, rows, cols) in pairs {
+        let limit = if best.len() < most { limit } else { best[most - 1].cost };
+        if least > limit.min(first) * NEARLY {
+            continue;
+        }
+        if let Some(choice) = choice(rows, cols).filter(|choice| choice.cost < limit) {
+            let at = best.partition_point(|better| better.cost <= choice.cost);
+            best.insert(at, choice);
+            best.truncate(most);
+        }
+    }
+    let launch =
+        |choice: &Choice| Some((choice.cost, launch_of(canonical, facts, choice, flips, overlap)?));
+    best.iter().filter_map(launch).collect()
+}
+
+/// The rows and columns that there can be tiles of at less than a `limit`, with what those cost at least.
+fn pairs<'a>(
+    least: &Least,
+    rows: &'a [Moved],
+    cols: &'a [Moved],
+    limit: f64,
+) -> Vec<(f64, &'a Moved, &'a Moved)> {
+    let mut pairs = Vec::with_capacity(rows.len() * cols.len());
+    for rows in rows {
+        for cols in cols {
+            let least = least.cost(rows, cols);
+            if least <= limit * NEARLY && least < f64::INFINITY {
+                pairs.push((least, rows, cols));
+            }
+        }
+    }
+    pairs
+}
+
+/// How many times as much a cost can be by a sum of the same in another order, or more.
+const NEARLY: f64 = 1.0 + 1e-9;
+
+/// The cuts of a side: allocating memory would take a tenth of the time.
+type Cuts = SmallVec<[Moved; 36]>;
+
+/// Threads beyond which a multiprocessor has registers for two tiles of narrow words that start anywhere and no third one, and what those cost.
+const NARROW_THREADS: usize = 416;
+const OF_LARGE: f64 = 1.12;
+
+/// What tiles of bytes cost of which half of the lanes, or all, have no next lane in their row: they load one vector after the other.
+const OF_FEW: f64 = 1.25;
+
+/// What a row costs that another tile loads as well, of what it costs otherwise.
+const LOADED_AGAIN: f64 = 0.3;
+
+/// What a tile of these would cost, if there can be one, with at least so many early rows if any.
+fn choice<'a>(
+    canonical: &Canonical,
+    facts: &Facts,
+    gaps: f64,
+    early: usize,
+    overlap: Overlap,
+    rows: &'a Moved,
+    cols: &'a Moved,
+) -> Option<Choice<'a>> {
+    let [mut row_sectors, mut col_sectors] = [rows.each, cols.each];
+    let beside = [cols.beside, rows.beside];
+    let [rows, cols] = [&rows.placed, &cols.placed];
+    let word = canonical.word_bytes();
+    let early = Early::of(early, word, rows, cols);
+    let size = Size::of(canonical, early, rows, cols, overlap);
+    if size.threads > TileShape::most_threads(canonical.word) as usize || size.shared > MOST_SHARED
+    {
+        return None;
+    }
+    let words = canonical.words() as f64;
+    let others = words / (rows.cut.all as f64 * cols.cut.all as f64);
+    let each_row = others * rows.cut.all as f64;
+    let each_col = others * cols.cut.all as f64;
+    let singly = |placed: &Placed, count: f64| if placed.aligned < VECTOR { count } else { 0.0 };
+    let (all_rows, all_cols) = (each_row * cols.cut.tiles as f64, each_col * rows.cut.tiles as f64);
+    let blocks = others * rows.cut.tiles as f64 * cols.cut.tiles as f64;
+    if blocks >= TOO_LARGE as f64 || count_block_axes(canonical, rows, cols) > MOST_BLOCK_AXES {
+        return None;
+    }
+    if early.rows > 0 {
+        // Each sector is stored once, and what others load as well is found in the cache.
+        row_sectors = sectors_of_one(rows.cut.all, rows.nearest, word, rows.aligned);
+        col_sectors *= 1.0 + early.rows as f64 / rows.cut.words as f64 * LOADED_AGAIN;
+    }
+    let in_units = is_in_units(word, rows);
+    let tally = Tally {
+        moved: each_row * col_sectors + each_col * row_sectors,
+        bytes: words * word as f64,
+        beside,
+        blocks,
+        warps: blocks * (size.threads as f64 / f64::from(WARP)),
+        rows: all_rows,
+        cols: all_cols,
+        loaded: singly(cols, words),
+        asked_again: if cols.aligned < VECTOR {
+            all_rows * asked_again(canonical, cols)
+        } else {
+            0.0
+        },
+        stored: match in_units {
+            true => [0.0; 2],
+            false => [singly(rows, words), singly(rows, all_cols)],
+        },
+        in_units: if in_units { words } else { 0.0 },
+        joints: if early.rows > 0 { 0.0 } else { joints(canonical, rows, cols, all_cols) },
+    };
+    let are_slid = word < 4 && tally.loaded + tally.stored[0] > 0.0;
+    let large = if are_slid && size.threads > NARROW_THREADS { OF_LARGE } else { 1.0 };
+    let few = if are_slid && word == 1 && size.row_vectors <= 2 { OF_FEW } else { 1.0 };
+    let cost = (gaps + cost_of_tiles(canonical.word, &tally) * large * few) * idle(blocks, facts);
+    Some(Choice { rows, cols, early, cost })
+}
+
+/// Sectors of a row that warps ask for beyond those that it lies in, where the words of a thread's vector are as far apart as a row has vectors.
+fn asked_again(canonical: &Canonical, cols: &Placed) -> f64 {
+    let (word, words) = (canonical.word_bytes(), cols.cut.words);
+    let vector = TileShape::vector(canonical.word) as usize;
+    let beside = words.div_ceil(vector);
+    let times = words.div_ceil(beside).min(vector);
+    let of = |words: usize| (words * word + SECTOR - word) as f64 / SECTOR as f64;
+    (times as f64 * of(beside) - of(words)).max(0.0)
+}
+
+/// How many of `count` columns of narrow words end inside a sector that another tile goes on in.
+fn joints(canonical: &Canonical, rows: &Placed, cols: &Placed, count: f64) -> f64 {
+    let word = canonical.word_bytes();
+    if word >= NARROW {
+        return 0.0;
+    }
+    // Where what follows a column is most often another of the tile's.
+    let goes_on = |&axis: &usize| canonical.axes()[axis].dst == rows.cut.all as isize;
+    let count = match cols.cut.axes().find(goes_on) {
+        Some(_) if rows.cut.tiles > 1 => count,
+        Some(axis) if axis == cols.cut.slowest() => count / cols.cut.indices as f64,
+        Some(_) => return 0.0,
+        None => count,
+    };
+    let bytes = rows.cut.words * word;
+    let ends = rows.aligned.min(1 << bytes.trailing_zeros()).min(SECTOR);
+    count * (1.0 - ends as f64 / SECTOR as f64)
+}
+
+/// Which tiles are chosen.
+#[cfg(all(test, feature = "simulator"))]
+mod choices {
+    use super::super::launch::params_of;
+    use super::super::problem::TensorProblem;
+    use super::size::FEW_BYTES;
+    use super::*;
+    use crate::tensor::TensorLayout;
+    use kernel_abi::tensor::{Fetching, Run, TILES, Tiles};
+
+    /// What an H200 is planned for.
+    fn facts() -> Facts {
+        Facts { multiprocessors: 132, ..Facts::simulated() }
+    }
+
+    /// The best launch for such a move.
+    fn best_for(element_bytes: usize, src: TensorLayout, dst: TensorLayout) -> Launch {
+        let (src_align, dst_align) = (16, 16);
+        let problem = TensorProblem { element_bytes, src: &src, dst: &dst, src_align, dst_align };
+        let canonical = Canonical::of(&problem);
+        best(&canonical, &facts(), None, Overlap::Wanted, 1, f64::INFINITY).remove(0).1
+    }
+
+    #[test]
+    fn tiles_fill_a_multiprocessor_with_bursts() {
+        for shape in [[96, 75, 12, 608], [608, 75, 12, 96], [384, 355, 6, 384]] {
+            let src = TensorLayout::contiguous(&shape, 8).unwrap().permute_axes(&[3, 2, 1, 0]);
+            let src = src.unwrap();
+            let dst = TensorLayout::contiguous(src.shape(), 8).unwrap();
+            let launch = best_for(8, src, dst);
+            let tiles = params_of(&TILES, &launch).unwrap();
+            for words in [tiles.rows.tile, tiles.cols.tile] {
+                assert!((words as usize * 8).is_multiple_of(super::super::sectors::BURST));
+            }
+            assert_eq!(48 % (launch.block[0] / WARP), 0, "{launch:?}");
+        }
+    }
+
+    /// The launch for this permutation of a contiguous array of elements of 4 bytes.
+    fn best_of(shape: &[usize], order: &[usize]) -> Tiles {
+        let src = TensorLayout::contiguous(shape, 4).unwrap().permute_axes(order).unwrap();
+        let dst = TensorLayout::contiguous(src.shape(), 4).unwrap();
+        params_of(&TILES, &best_for(4, src, dst)).unwrap()
+    }
+
+    #[test]
+    fn blocks_go_along_the_source_where_that_is_near_in_the_destination() {
+        let second = |tiles: Tiles| [tiles.blocks[1].src, tiles.blocks[1].dst];
+        // 96 words further in the source, 75264 in the destination.
+        let near = best_of(&[48, 28, 28, 28, 48], &[4, 3, 2, 1, 0]);
+        assert_eq!((near.cols.tile, second(near)), (96, [96, 75264]));
+        // What follows in the source is 5.5 MB away in the destination; or near, but of 38 steps.
+        let far = best_of(&[75, 96, 75, 96], &[2, 0, 3, 1]);
+        assert_eq!(second(far), [75 * 96 * 96, 96 * 96]);
+        let many = best_of(&[96, 75, 75, 96], &[3, 2, 1, 0]);
+        assert_eq!(second(many), [75 * 96, 96]);
+        for tiles in [near, far, many] {
+            let steps = |run: Run, side: fn(&kernel_abi::tensor::Axis) -> u64, stride: u64| {
+                let axis = tiles.blocks.get(run.axis as usize);
+                axis.is_none_or(|axis| side(axis) == stride)
+            };
+            assert!(steps(tiles.rows, |axis| axis.dst, tiles.rows.tile));
+            assert!(steps(tiles.cols, |axis| axis.src, tiles.cols.tile));
+        }
+    }
+
+    #[test]
+    fn few_blocks_are_side_by_side_where_memory_moves_sectors_in_part() {
+        for (cols, pitch) in [(3, 20), (5, 20), (3, 48)] {
+            let rows = 1_500_000;
+            let layout = |strides| TensorLayout::strided(&[rows, cols], strides, 0, 16).unwrap();
+            let launch = best_for(16, layout(&[1, rows as isize]), layout(&[pitch, 1]));
+            assert_eq!(params_of(&TILES, &launch).unwrap().fetch, Fetching::Sectors as u64);
+            let beside = facts().multiprocessor_shared / launch.dynamic_shared_bytes as usize;
+            let on_their_way = beside * launch.block[0] as usize * 4 * VECTOR;
+            assert!(on_their_way <= FEW_BYTES, "{on_their_way}");
+        }
+    }
+}
