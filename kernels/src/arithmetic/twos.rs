@@ -8,15 +8,15 @@
 use super::column::slid;
 use super::pair::Pair;
 use crate::element::{Element, B16};
-use crate::fast::rows::{AsTheyAre, OnTheWayIn};
+use crate::fast::rows::OnTheWayIn;
 use crate::fast::spans::Transposed;
 use crate::fast::VECTOR;
 use crate::launch::is_hopper;
 use crate::opaque::opaque;
 use kernel_abi::arithmetic::{flags, ComputeMatrices};
 
-/// Whether vectors are kept so, of a source and for a destination of elements of so many bytes: where results are narrower, and with something beside the source
-/// where registers are left, for 4 bytes on compute capability 9.0.
+/// Whether vectors change places where elements of the source have `src` bytes and results `dst`: if results are narrower; with something beside the source only
+/// if registers are left, for sources of 4 bytes on compute capability 9.0.
 #[inline(always)]
 pub fn are_taken(src: usize, dst: usize, has_second: bool) -> bool {
     src >= 4 && dst < src && (!has_second || src == 4 && is_hopper())
@@ -35,22 +35,6 @@ pub struct PerhapsByTwos<'a> {
 }
 
 impl<E: Element> OnTheWayIn<E> for PerhapsByTwos<'_> {
-    #[inline(always)]
-    unsafe fn vectors<const R: usize>(
-        &self,
-        vectors: [B16; R],
-        from: impl Fn(usize) -> Option<u64>,
-    ) -> [B16; R] {
-        // SAFETY: the caller's obligations.
-        unsafe { OnTheWayIn::<E>::vectors(&AsTheyAre, vectors, from) }
-    }
-
-    #[inline(always)]
-    unsafe fn keep(&self, element: E, from: u64, at: u32) {
-        // SAFETY: the caller's obligations.
-        unsafe { AsTheyAre.keep(element, from, at) }
-    }
-
     #[inline(always)]
     fn place(&self, byte: u32) -> u32 {
         let operation = &self.params.operation;

@@ -33,23 +33,30 @@ use cuda_std::thread;
 use kernel_abi::fast::RowsTile;
 use kernel_abi::Width;
 
-/// What becomes of loaded vectors before they change places.
-pub trait OnTheWayIn<E> {
+/// What becomes of loaded vectors before they change places: they stay what they are, if nothing else is said.
+pub trait OnTheWayIn<E: Element> {
     /// What becomes of vectors; `from` is where each was loaded from, if it was.
     ///
     /// # Safety
     /// The vectors were loaded from there, and what this has beside each of them can be loaded, too.
+    #[inline(always)]
     unsafe fn vectors<const R: usize>(
         &self,
         vectors: [B16; R],
-        from: impl Fn(usize) -> Option<u64>,
-    ) -> [B16; R];
+        _from: impl Fn(usize) -> Option<u64>,
+    ) -> [B16; R] {
+        vectors
+    }
 
     /// What becomes of an element loaded from `from`: at `at` in shared memory.
     ///
     /// # Safety
     /// It was loaded from there, and what this has beside it can be loaded, too; its place is this thread's.
-    unsafe fn keep(&self, element: E, from: u64, at: u32);
+    #[inline(always)]
+    unsafe fn keep(&self, element: E, _from: u64, at: u32) {
+        // SAFETY: the caller's obligations.
+        unsafe { element.store_shared(at) }
+    }
 
     /// In which place of a row of the transposed tile a byte is kept; bytes of a vector stay together.
     #[inline(always)]
@@ -61,22 +68,7 @@ pub trait OnTheWayIn<E> {
 /// They stay what they are.
 pub struct AsTheyAre;
 
-impl<E: Element> OnTheWayIn<E> for AsTheyAre {
-    #[inline(always)]
-    unsafe fn vectors<const R: usize>(
-        &self,
-        vectors: [B16; R],
-        _: impl Fn(usize) -> Option<u64>,
-    ) -> [B16; R] {
-        vectors
-    }
-
-    #[inline(always)]
-    unsafe fn keep(&self, element: E, _: u64, at: u32) {
-        // SAFETY: the caller's obligations.
-        unsafe { element.store_shared(at) }
-    }
-}
+impl<E: Element> OnTheWayIn<E> for AsTheyAre {}
 
 /// A tile of `ROWS` rows of `ROW_VECTORS - 1` vectors of the source, and where it goes.
 #[derive(Clone, Copy)]
