@@ -197,7 +197,7 @@ fn with_operands(square: [usize; 2], odd: [usize; 2], is_gpu: bool) -> Vec<Case>
     ]
 }
 
-/// A factor and a summand for each channel of images, of about so many bytes of pixels whatever the count of channels.
+/// A factor and a summand for each channel of images: `bytes` of pixels in all, or a little more, for each of the counts of channels.
 fn with_channels(counts: &[usize], side: usize, bytes: usize) -> Vec<Case> {
     let (last, first, scale) = ([0, 3, 1, 2], [0, 2, 3, 1], Some(1.0 / 255.0));
     let of = |&channels: &usize| {

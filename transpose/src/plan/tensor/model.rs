@@ -381,10 +381,8 @@ pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces: bool) -> 
         far_rows,
     } = tally;
     let above = |most: f64| (shared / most - 1.0).max(0.0);
-    let (crowded, most) = match word.bytes() < 4 {
-        true => (CROWDED_NARROW, CROWDED),
-        false => (CROWDED, CROWDED_GAPS),
-    };
+    let (crowded, most) =
+        if word.bytes() < 4 { (CROWDED_NARROW, CROWDED) } else { (CROWDED, CROWDED_GAPS) };
     let gaps = if *has_short_rows { above(most) * w.box_gaps[k] } else { 0.0 };
     let gaps = gaps + far_rows * above(CROWDED_GAPS) * FAR_ROWS;
     let of_box = w.box_[k]

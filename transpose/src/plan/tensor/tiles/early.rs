@@ -22,13 +22,13 @@ impl Early {
         if serves { SECTOR / word } else { 0 }
     }
 
-    /// At least so many rows; none where tiles have all of their run, or little of what lies together in the source: those are faster without.
+    /// At least `least` rows; none where tiles have all of their run, or little of what lies together in the source: those are faster without.
     pub(super) fn of(least: usize, word: usize, rows: &Placed, cols: &Placed) -> Self {
         /// Bytes of a row, at least.
         const ROW: usize = 3 * SECTOR;
         /// How many times as many rows there are at least as early ones.
         const RARE: usize = 7;
-        /// The same of narrow words.
+        /// Bytes of a row of narrow words, and how many times as many rows there are, at least.
         const NARROW_ROW: usize = 2 * SECTOR;
         const NARROW_RARE: usize = 4;
         let (row, rare) = if word < 4 { (NARROW_ROW, NARROW_RARE) } else { (ROW, RARE) };

@@ -75,7 +75,7 @@ impl Moved {
     }
 }
 
-/// Bytes of bursts beside such parts, of a run that there are so many of.
+/// Bytes of bursts beside the parts of a cut, for `all` of the runs that are cut.
 pub(super) fn beside_in_bursts(word: Width, placed: &Placed, all: f64) -> f64 {
     if are_fours(word) { all * placed.beside_in_bursts(word.bytes()) } else { 0.0 }
 }

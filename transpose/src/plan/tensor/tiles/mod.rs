@@ -142,7 +142,7 @@ const OF_FEW: f64 = 1.25;
 /// What a row costs that another tile loads as well, of what it costs otherwise.
 const LOADED_AGAIN: f64 = 0.3;
 
-/// What a tile of these would cost, if there can be one, with at least so many early rows if any.
+/// What tiles of these rows and columns would cost, if there can be any, with at least `early` early rows or none.
 fn choice<'a>(
     canonical: &Canonical,
     facts: &Facts,
