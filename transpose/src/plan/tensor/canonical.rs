@@ -8,6 +8,7 @@ use crate::kernels::{Width, width_dividing};
 use crate::plan::measure::Key;
 use crate::plan::problem::alignment;
 use kernel_abi::tensor::{Axis as Divided, MOST_AXES};
+use std::cell::OnceCell;
 
 impl Axis {
     /// As kernels take it that find an axis's index by division.
@@ -29,7 +30,7 @@ pub(super) fn divided<const N: usize>(axes: &[Axis]) -> Option<[Divided; N]> {
 /// - Elements are an axis of bytes like any other. What lies together on both sides is one axis; an axis of one index is none.
 /// - The destination's strides are positive and the axes in their order, the fastest first.
 /// - Lengths and strides count words, the widest that all of them and both addresses are multiples of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Canonical {
     axes: [Axis; MOST_AXES],
     count: usize,
@@ -39,8 +40,8 @@ pub(super) struct Canonical {
     pub starts: [isize; 2],
     /// Bytes, up to [`VECTOR`](crate::plan::problem::VECTOR), that divide the addresses there.
     pub aligned: [usize; 2],
-    /// The source's side and the destination's.
-    pub sides: [Side; 2],
+    /// Found once, if anything asks for them.
+    sides: OnceCell<[Side; 2]>,
 }
 
 impl Canonical {
@@ -64,7 +65,7 @@ impl Canonical {
             word: Width::B1,
             starts: [0, 0],
             aligned: [problem.src_align, problem.dst_align],
-            sides: [Side::default(); 2],
+            sides: OnceCell::new(),
         };
         canonical.axes[0] = Axis { length: bytes, src: 1, dst: 1 };
         for Axis { length, src, dst } in problem.axes().rev().filter(|axis| axis.length != 1) {
@@ -75,7 +76,6 @@ impl Canonical {
         }
         canonical.join();
         canonical.widen();
-        canonical.sides = Self::sides(canonical.axes(), canonical.word, canonical.aligned);
         canonical
     }
 
@@ -109,13 +109,16 @@ impl Canonical {
             *place = axis;
             count += 1;
         }
-        let sides = Self::sides(&axes[..count], word, aligned);
-        Canonical { axes, count, word, starts: [0, 0], aligned, sides }
+        Canonical { axes, count, word, starts: [0, 0], aligned, sides: OnceCell::new() }
     }
 
-    fn sides(axes: &[Axis], word: Width, [src, dst]: [usize; 2]) -> [Side; 2] {
-        [(Which::Source, src), (Which::Destination, dst)]
-            .map(|(which, address)| Side::of(which, axes, address, word.bytes()))
+    /// The source's side and the destination's.
+    pub fn sides(&self) -> &[Side; 2] {
+        self.sides.get_or_init(|| {
+            let [src, dst] = self.aligned;
+            [(Which::Source, src), (Which::Destination, dst)]
+                .map(|(which, address)| Side::of(which, self.axes(), address, self.word_bytes()))
+        })
     }
 
     /// The axes, the destination's fastest first.

@@ -56,7 +56,7 @@ impl Gaps {
 
     /// Those of a move.
     pub fn of(canonical: &Canonical) -> Self {
-        let [_, Side { together, aligned, pitch, .. }] = canonical.sides;
+        let [_, Side { together, aligned, pitch, .. }] = *canonical.sides();
         let word = canonical.word_bytes();
         let pitch = pitch.saturating_mul(word);
         let bytes = together * word;

@@ -431,9 +431,16 @@ pub(super) const BOXES_LATE: f64 = 12e6;
 
 /// What such latency costs a move: the less the larger it is, and nothing where it is part of what all of its blocks cost.
 pub(super) fn late(canonical: &Canonical, latency: f64) -> f64 {
-    const LARGE: f64 = (16 << 20) as f64;
     let bytes = (canonical.words() * canonical.word_bytes()) as f64;
-    latency * (1.0 - bytes / LARGE).max(0.0)
+    latency * (1.0 - bytes / LARGE as f64).max(0.0)
+}
+
+/// Bytes of a move from which on no way is late.
+const LARGE: usize = 16 << 20;
+
+/// Whether a move is so large that no way of it is late.
+pub(super) fn is_large(canonical: &Canonical) -> bool {
+    canonical.words() * canonical.word_bytes() >= LARGE
 }
 
 /// The fraction of a copy's speed at such a cost, with the latency of the launches and the copy's own.
@@ -450,7 +457,7 @@ pub(super) fn fewest_sectors(canonical: &Canonical) -> f64 {
         let Side { together, aligned, pitch, .. } = *side;
         words / together as f64 * sectors_of_one(together, pitch, canonical.word_bytes(), aligned)
     };
-    canonical.sides.iter().map(side).sum()
+    canonical.sides().iter().map(side).sum()
 }
 
 /// What a sector costs that a gap follows, where it is fetched before it is stored, and where it is not, of words of 4 bytes and more
@@ -471,8 +478,8 @@ const GAP_BESIDE: f64 = 100.0;
 const FAR_GAPS: [f64; 3] = [180.0, 285.0, 360.0];
 
 /// What the gaps of a destination cost kernels that fetch what is beside them where that pays, and kernels that do not.
-pub(super) fn cost_of_gaps(canonical: &Canonical, is_fetched: bool) -> f64 {
-    let Gaps { sectors, fetch, beside_whole, are_all, .. } = Gaps::of(canonical);
+pub(super) fn cost_of_gaps(canonical: &Canonical, gaps: &Gaps, is_fetched: bool) -> f64 {
+    let Gaps { sectors, fetch, beside_whole, are_all, .. } = *gaps;
     let [by_few, _, not_fetched] = FAR_GAPS;
     match (fetch, is_fetched) {
         (false, _) if beside_whole => sectors * GAP_BESIDE,
@@ -550,7 +557,7 @@ pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[L
     let read = fewest_sectors(canonical) + efficiency.gaps_read(canonical);
     let cost = (read / most).max(2.0 * bytes / (most * filled));
     let blocks = launches.iter().map(|launch| threads(launch) / f64::from(launch.block[0]));
-    (cost + cost_of_gaps(canonical, false)) * idle(blocks.sum(), facts)
+    (cost + cost_of_gaps(canonical, &Gaps::of(canonical), false)) * idle(blocks.sum(), facts)
 }
 
 /// Of what these launches of a matrix's plan cost, what others must cost at most to be taken instead, for a model errs: less where a thread has less than
@@ -652,7 +659,7 @@ impl Efficiency {
         if self.kernel != "tall_b16" {
             return 0.0;
         }
-        let [Side { together, pitch, .. }, _] = canonical.sides;
+        let [Side { together, pitch, .. }, _] = *canonical.sides();
         let rows = canonical.words() as f64 / together as f64;
         let gap = if pitch == usize::MAX { 0 } else { pitch - together };
         rows * (gap * canonical.word_bytes()) as f64 * TALL_GAPS

@@ -117,16 +117,18 @@ impl<'a> Ways<'a> {
         let by_words = LazyCell::new(|| self.cost_by_words());
         let is_less = |cost| cost < words::least_cost(self.canonical) || cost < *by_words;
         let mut best = self.as_matrix().filter(|way| is_less(way.cost));
-        let cost =
-            |best: &Option<Estimated>| best.as_ref().map_or_else(|| *by_words, |best| best.cost);
         for (number, other) in others.into_iter().enumerate() {
-            let limit = cost(&best);
-            // Word by word a move is never as fast as tiles of vectors can be.
+            let limit = match &best {
+                Some(best) => best.cost,
+                // Word by word a move is never as fast as tiles of vectors can be: those of large ones are looked at first.
+                None if number == 0 && model::is_large(self.canonical) => f64::INFINITY,
+                None => *by_words,
+            };
             let are_for_vectors = number == 0 && best.is_none();
             if limit <= enough && !are_for_vectors {
                 break;
             }
-            best = other(limit).filter(|way| way.cost < limit).or(best);
+            best = other(limit).filter(|way| way.cost < limit && is_less(way.cost)).or(best);
         }
         best.unwrap_or_else(|| self.by_words(*by_words))
     }

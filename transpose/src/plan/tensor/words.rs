@@ -1,6 +1,7 @@
 //! The planner of `words`, which serves every move.
 
 use super::canonical::{Axis, Canonical, divided};
+use super::gaps::Gaps;
 use super::launch::{Block, launch};
 use super::model::{WordTally, cost_of_gaps, cost_of_words, idle};
 use super::sectors::{SECTOR, sectors};
@@ -32,7 +33,7 @@ pub(super) fn cost(canonical: &Canonical, facts: &Facts) -> f64 {
 /// What the model says of moving words one by one that are counted along these axes.
 pub(super) fn cost_along(canonical: &Canonical, axes: &[Axis], facts: &Facts) -> f64 {
     let word = canonical.word_bytes() as f64;
-    let [from, to] = &canonical.sides;
+    let [from, to] = canonical.sides();
     let beside = |side: &Side| (block_bytes(canonical, axes, side) - word).max(0.0);
     // Words in steps of less than a sector: a warp's words lie in sectors that follow each other.
     let is_step = canonical.axes().first().is_some_and(|axis| {
@@ -45,7 +46,8 @@ pub(super) fn cost_along(canonical: &Canonical, axes: &[Axis], facts: &Facts) ->
         dst: beside(to),
         is_step,
     };
-    let cost = cost_of_words(canonical.word, &tally) + cost_of_gaps(canonical, false);
+    let cost = cost_of_words(canonical.word, &tally)
+        + cost_of_gaps(canonical, &Gaps::of(canonical), false);
     cost * idle(tally.words / OF_BLOCK as f64, facts)
 }
 
@@ -76,7 +78,7 @@ fn source_goes_on(canonical: &Canonical) -> Option<usize> {
     }
     let axes = canonical.axes();
     let next = axes.iter().position(|axis| axis.src == run as isize)?;
-    let starts_on_pieces = canonical.sides.iter().all(|side| {
+    let starts_on_pieces = canonical.sides().iter().all(|side| {
         let others = axes[1..].iter().map(|axis| side.stride(axis));
         starts_on(side.address, others, canonical.word_bytes(), PIECE) == PIECE
     });
@@ -192,7 +194,7 @@ mod tests {
             let problem =
                 TensorProblem { element_bytes: 16, src: &src, dst: &dst, src_align, dst_align };
             let canonical = Canonical::of(&problem);
-            block_bytes(&canonical, canonical.axes(), &canonical.sides[0]) - 16.0
+            block_bytes(&canonical, canonical.axes(), &canonical.sides()[0]) - 16.0
         };
         assert_eq!([8, 24, 4, 12].map(|words| beside(words) > 0.0), [false, false, true, true]);
     }
@@ -244,7 +246,7 @@ mod tests {
         let beside = |shape: &[usize], element_bytes: usize| {
             let (canonical, _) = reversed(shape, 1, element_bytes);
             let bytes = |axes: &[Axis]| {
-                canonical.sides.each_ref().map(|side| block_bytes(&canonical, axes, side))
+                canonical.sides().each_ref().map(|side| block_bytes(&canonical, axes, side))
             };
             let [src, dst] = bytes(&counted(&canonical));
             let [before, _] = bytes(canonical.axes());

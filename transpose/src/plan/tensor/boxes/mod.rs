@@ -43,7 +43,7 @@ pub(super) fn best(
     let are_small = gaps.far_rows > 0.0 || canonical.word_bytes() >= 4 && gaps.has_short_rows;
     let largest = LARGEST[usize::from(are_small)];
     let tried = TRIED.map(|bytes| bytes / canonical.word_bytes());
-    let [from, to] = &canonical.sides;
+    let [from, to] = canonical.sides();
     let cuttings = |side: &Side, gaps| {
         let mut cuttings = SmallVec::<[Cutting; 24]>::new();
         side.cuts(canonical, &tried, gaps, MOST_DIGITS, |cut| {
@@ -86,7 +86,7 @@ pub(super) fn best(
 
 /// Adds the choices of box that have this tile.
 fn choices(canonical: &Canonical, facts: &Facts, gaps: &Gaps, tile: Tile, all: &mut Choices) {
-    let [from, to] = &canonical.sides;
+    let [from, to] = canonical.sides();
     let src = tile.stretches(canonical, from, Gapped::Little, Most::Words(usize::MAX));
     let Some(src) = src.filter(|src| src.count <= MOST_STRETCHES) else { return };
     let by_words = tile.stretches(canonical, to, Gapped::No, Most::Words(MOST_PLACES));
@@ -214,7 +214,7 @@ fn tally(
     [src, dst]: [&Stretches; 2],
     held: &Held,
 ) -> BoxTally {
-    let [from, to] = &canonical.sides;
+    let [from, to] = canonical.sides();
     let word = canonical.word_bytes();
     let all = canonical.words() as f64;
     let boxes = tile.count(canonical);
@@ -256,7 +256,7 @@ fn whole(
     /// Bytes of a stretch with which gathering it word by word takes fewer instructions.
     const LONG: usize = 256;
     let word = canonical.word_bytes();
-    let [_, to] = &canonical.sides;
+    let [_, to] = canonical.sides();
     let run = if canonical.run() > 1 { tile.has(0) } else { 1 };
     let is_long = by_words.is_some_and(|stretches| stretches.words * word >= LONG);
     // Units of 4 bytes have no more than two runs.

@@ -28,7 +28,7 @@ pub(super) fn targets(
     if canonical.word_bytes() >= UNIT {
         return None;
     }
-    let [_, to] = &canonical.sides;
+    let [_, to] = canonical.sides();
     let is_long = by_words.is_none_or(|dst| dst.together > MOST);
     let kinds =
         [(Gapped::No, is_long), (Gapped::Little, to.has_little_gaps(canonical.word_bytes()))];

@@ -72,6 +72,7 @@ pub(super) fn block_axes(
 pub(super) fn launch_of(
     canonical: &Canonical,
     facts: &Facts,
+    gaps: &Gaps,
     choice: &Choice,
     flips: Option<Mask>,
     overlap: Overlap,
@@ -84,7 +85,6 @@ pub(super) fn launch_of(
     }
     let size = Size::of(canonical, *early, rows, cols, overlap);
     let (lowest, reach) = canonical.source_range();
-    let gaps = Gaps::of(canonical);
     let word = canonical.word_bytes();
     let tiles = Tiles {
         blocks: divided(&axes)?,

@@ -13,6 +13,7 @@ use super::size::FEW_THREADS;
 use super::units::is_in_units;
 use crate::plan::problem::VECTOR;
 use kernel_abi::Width;
+use kernel_abi::fast::WARP;
 use kernel_abi::tensor::TileShape;
 
 /// A cut that is tried, and what of it is the same whatever it is tried with.
@@ -83,50 +84,66 @@ pub(super) fn beside_in_bursts(word: Width, placed: &Placed, all: f64) -> f64 {
 /// What tiles cost at least.
 pub(super) struct Least {
     word: Width,
-    /// What gaps do.
-    gaps: f64,
+    /// What gaps cost.
+    of_gaps: f64,
     /// What a block does beside what it moves, for each word of the move: where all are vectors, and where not.
     blocks: [f64; 2],
-    /// Words of the move, if they are such that a block of vectors costs more the more warps it has; and what is the same of all of those.
-    fours: Option<(f64, f64)>,
+    /// Words of the move, if they are such that a block of vectors costs more the more warps it has.
+    fours: Option<f64>,
+    /// What all tiles cost alike: where all are vectors, and where not.
+    same: [f64; 2],
+    /// What tiles cost at least beside their rows and columns.
+    beside: [f64; 2],
     /// The most words that a tile may have.
     words: usize,
 }
 
 impl Least {
-    pub(super) fn of(canonical: &Canonical, gaps: f64) -> Self {
+    pub(super) fn of(canonical: &Canonical, gaps: &Gaps, of_gaps: f64) -> Self {
         let (word, words) = (canonical.word, canonical.words() as f64);
         let TileShape { block_rows, micro_blocks } = TileShape::of(word);
         let of_thread = micro_blocks * block_rows * TileShape::vector(word);
-        let are_few = Gaps::of(canonical).are_all;
-        let most = if are_few { FEW_THREADS } else { TileShape::most_threads(word) };
-        let threads = (most * of_thread) as usize;
+        let threads = if gaps.are_all { FEW_THREADS } else { TileShape::most_threads(word) };
+        let threads = (threads * of_thread) as usize;
         let blocks = [true, false].map(|vectors| words * cost_of_block(word, vectors));
-        let of_fours = || (words, cost_of_fours(words * word.bytes() as f64));
-        let fours = are_fours(word).then(of_fours);
-        Least { word, gaps, blocks, fours, words: threads.min(MOST_SHARED / word.bytes()) }
+        let fours = are_fours(word).then_some(words);
+        let same = [fours.map_or(0.0, |words| cost_of_fours(words * word.bytes() as f64)), 0.0];
+        let most = threads.min(MOST_SHARED / word.bytes());
+        // All words are in tiles, which have no more than they can have.
+        let least = |kind: usize| match (fours, cost_of_block_of_fours(word, 1), kind) {
+            (Some(words), Some(warp), 0) => words * warp / f64::from(of_thread * WARP),
+            _ => blocks[kind] / most as f64,
+        };
+        let beside = [0, 1].map(|kind| same[kind] + least(kind));
+        Least { word, of_gaps, blocks, fours, same, beside, words: most }
     }
 
-    /// That of such rows and columns; infinitely much if there can be no such tiles.
-    pub(super) fn cost(&self, rows: &Moved, cols: &Moved) -> f64 {
-        let words = rows.placed.cut.words * cols.placed.cut.words;
-        if rows.placed.cut.bits & cols.placed.cut.bits != 0 || words > self.words {
-            return f64::INFINITY;
-        }
+    /// Whether there can be tiles of such rows and columns.
+    #[inline]
+    pub(super) fn have_room(&self, rows: &Moved, cols: &Moved) -> bool {
+        let [rows, cols] = [&rows.placed.cut, &cols.placed.cut];
+        rows.bits & cols.bits == 0 && rows.words * cols.words <= self.words
+    }
+
+    /// That of such rows and columns, if it is less than a `limit` and there can be such tiles.
+    #[inline]
+    pub(super) fn below(&self, rows: &Moved, cols: &Moved, limit: f64) -> Option<f64> {
         let vectors = rows.placed.aligned.min(cols.placed.aligned) >= VECTOR;
         let kind = usize::from(!vectors);
-        let (block, same) = match self.fours {
+        let parts = rows.costs[kind] + cols.costs[kind];
+        // Of most nothing else need be known, not even whether they have room.
+        if self.of_gaps + (parts + self.beside[kind]) >= limit || !self.have_room(rows, cols) {
+            return None;
+        }
+        let block = match self.fours {
             // A micro-block is a vector of as many rows as it has words.
-            Some((words, same)) if vectors => {
-                match cost_of_block_of_fours(self.word, rows.vectors * cols.vectors) {
-                    Some(block) => (words * block, same),
-                    None => return f64::INFINITY,
-                }
+            Some(words) if vectors => {
+                words * cost_of_block_of_fours(self.word, rows.vectors * cols.vectors)?
             }
-            _ => (self.blocks[kind], 0.0),
+            _ => self.blocks[kind],
         };
-        let blocks = block * rows.tiles * cols.tiles;
-        let cost = rows.costs[kind] + cols.costs[kind] + blocks + same;
-        self.gaps + cost.max(least_of_sectors(self.word, rows.moved + cols.moved, vectors))
+        let cost = parts + block * rows.tiles * cols.tiles + self.same[kind];
+        let sectors = least_of_sectors(self.word, rows.moved + cols.moved, vectors);
+        Some(self.of_gaps + cost.max(sectors)).filter(|&cost| cost < limit)
     }
 }

@@ -16,6 +16,7 @@ mod units;
 
 use super::canonical::Canonical;
 use super::cuts::Placed;
+use super::gaps::Gaps;
 use super::model::{Tally, cost_of_gaps, cost_of_tiles, idle};
 use super::sectors::{SECTOR, sectors_of_one};
 use super::side::starts_on;
@@ -50,6 +51,13 @@ struct Choice<'a> {
     cost: f64,
 }
 
+impl Choice<'_> {
+    /// Whether it has these rows and columns.
+    fn is_of(&self, rows: &Moved, cols: &Moved) -> bool {
+        std::ptr::eq(self.rows, &rows.placed) && std::ptr::eq(self.cols, &cols.placed)
+    }
+}
+
 /// Whether tiles may load rows that others load as well.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overlap {
@@ -68,11 +76,12 @@ pub(super) fn best(
     most: usize,
     limit: f64,
 ) -> Vec<(f64, Launch)> {
-    let [from, to] = canonical.sides;
+    let [from, to] = *canonical.sides();
     let word = canonical.word_bytes();
     let steps = canonical.axes().iter().skip(1).map(|axis| axis.dst);
     let early = Early::least(word, starts_on(to.address, steps, word, SECTOR), overlap);
-    let gaps = cost_of_gaps(canonical, true);
+    let gaps = Gaps::of(canonical);
+    let of_gaps = cost_of_gaps(canonical, &gaps, true);
     let (width, words) = (canonical.word, canonical.words() as f64);
     let (mut rows, mut cols) = (Cuts::new(), Cuts::new());
     // With early rows, tiles have about as many as are tried.
@@ -83,47 +92,67 @@ pub(super) fn best(
     from.placed_cuts(canonical, &TRIED, MOST_RUN_AXES, |cut| {
         cols.push(Moved::cols(width, words, cut));
     });
-    let pairs = pairs(&Least::of(canonical, gaps), &rows, &cols, limit);
-    let choice = |rows, cols| choice(canonical, facts, gaps, early, overlap, rows, cols);
+    let least = Least::of(canonical, &gaps, of_gaps);
+    let choice = |rows, cols| choice(canonical, facts, of_gaps, early, overlap, rows, cols);
     // Of the pair that may be the cheapest it is known first what it costs: if one is wanted, nothing need be known of what costs more.
-    let first = pairs.iter().filter(|_| most == 1);
-    let first = first.reduce(|least, pair| if pair.0 < least.0 { pair } else { least });
-    let first = first.and_then(|(_, rows, cols)| choice(rows, cols));
-    let first = first.map_or(f64::INFINITY, |choice| choice.cost);
+    let first = if most == 1 { cheapest(&least, &rows, &cols, limit) } else { None };
+    let first = first.and_then(|(rows, cols)| choice(rows, cols));
+    let of_first = first.as_ref().map_or(f64::INFINITY, |choice| choice.cost);
     let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
-    for (least, rows, cols) in pairs {
-        let limit = if best.len() < most { limit } else { best[most - 1].cost };
-        if least > limit.min(first) * NEARLY {
-            continue;
-        }
-        if let Some(choice) = choice(rows, cols).filter(|choice| choice.cost < limit) {
-            let at = best.partition_point(|better| better.cost <= choice.cost);
-            best.insert(at, choice);
-            best.truncate(most);
+    for (rows, cols) in with_room(&least, &rows, &cols) {
+        for cols in cols {
+            let limit = if best.len() < most { limit } else { best[most - 1].cost };
+            if least.below(rows, cols, limit.min(of_first) * NEARLY).is_none() {
+                continue;
+            }
+            let choice = match &first {
+                Some(first) if first.is_of(rows, cols) => Some(*first),
+                _ => choice(rows, cols),
+            };
+            if let Some(choice) = choice.filter(|choice| choice.cost < limit) {
+                let at = best.partition_point(|better| better.cost <= choice.cost);
+                best.insert(at, choice);
+                best.truncate(most);
+            }
         }
     }
-    let launch =
-        |choice: &Choice| Some((choice.cost, launch_of(canonical, facts, choice, flips, overlap)?));
+    let launch = |choice: &Choice| {
+        Some((choice.cost, launch_of(canonical, facts, &gaps, choice, flips, overlap)?))
+    };
     best.iter().filter_map(launch).collect()
 }
 
-/// The rows and columns that there can be tiles of at less than a `limit`, with what those cost at least.
-fn pairs<'a>(
+/// All rows, each with the columns that there may be tiles of with them: both ascend, so these are ever fewer.
+fn with_room<'a>(
+    least: &Least,
+    rows: &'a [Moved],
+    mut cols: &'a [Moved],
+) -> impl Iterator<Item = (&'a Moved, &'a [Moved])> {
+    rows.iter().map(move |rows| {
+        while let [fewer @ .., last] = cols
+            && !least.have_room(rows, last)
+        {
+            cols = fewer;
+        }
+        (rows, cols)
+    })
+}
+
+/// Of tiles that have as many columns as go with their rows, those that may cost the least, if that is less than a `limit`.
+fn cheapest<'a>(
     least: &Least,
     rows: &'a [Moved],
     cols: &'a [Moved],
     limit: f64,
-) -> Vec<(f64, &'a Moved, &'a Moved)> {
-    let mut pairs = Vec::with_capacity(rows.len() * cols.len());
-    for rows in rows {
-        for cols in cols {
-            let least = least.cost(rows, cols);
-            if least <= limit * NEARLY && least < f64::INFINITY {
-                pairs.push((least, rows, cols));
-            }
+) -> Option<(&'a Moved, &'a Moved)> {
+    let (mut lowest, mut cheapest) = (limit, None);
+    for (rows, cols) in with_room(least, rows, cols) {
+        let Some(cols) = cols.last() else { break };
+        if let Some(cost) = least.below(rows, cols, lowest) {
+            (lowest, cheapest) = (cost, Some((rows, cols)));
         }
     }
-    pairs
+    cheapest
 }
 
 /// How many times as much a cost can be by a sum of the same in another order, or more.
@@ -146,7 +175,7 @@ const LOADED_AGAIN: f64 = 0.3;
 fn choice<'a>(
     canonical: &Canonical,
     facts: &Facts,
-    gaps: f64,
+    of_gaps: f64,
     early: usize,
     overlap: Overlap,
     rows: &'a Moved,
@@ -202,7 +231,8 @@ fn choice<'a>(
     let are_slid = word < 4 && tally.loaded + tally.stored[0] > 0.0;
     let large = if are_slid && size.threads > NARROW_THREADS { OF_LARGE } else { 1.0 };
     let few = if are_slid && word == 1 && size.row_vectors <= 2 { OF_FEW } else { 1.0 };
-    let cost = (gaps + cost_of_tiles(canonical.word, &tally) * large * few) * idle(blocks, facts);
+    let cost =
+        (of_gaps + cost_of_tiles(canonical.word, &tally) * large * few) * idle(blocks, facts);
     Some(Choice { rows, cols, early, cost })
 }
 
