@@ -241,6 +241,7 @@ fn tally(
         joints: 0.0,
         ends: 0.0,
         entries: entries / turns(boxes, shared, facts, gaps.far_rows) as f64,
+        stretches: (src.count + dst.count) as f64,
         has_short_rows: gaps.has_short_rows,
         of_gap: of_gap_in_boxes(canonical.word, gaps),
         far_rows: gaps.far_rows,
