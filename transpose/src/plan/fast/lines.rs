@@ -1,6 +1,6 @@
 //! `lines`: few rows of elements of up to 8 bytes, gathered, and a destination without gaps.
 
-use super::rounds::{OneRound, Rounds, full_round, three_quarters};
+use super::rounds::{OneRound, Rounds, full_round, shared_out, three_quarters};
 use super::task::{Block, CACHE_LINE, SECTOR, Task, VECTOR};
 use crate::launch::Launch;
 use crate::plan::problem::Problem;
@@ -23,6 +23,7 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     if src.rows > threads as usize {
         return None;
     }
+    let band = shared_out(task, threads, band);
     let shared = shared_bytes(src.rows, band * task.word_bytes(), gap(task));
     let block = Block { threads, shared };
     task.in_layers(&LINES, block, |matrices| ColumnBand { matrices, band_cols: band as u64 })

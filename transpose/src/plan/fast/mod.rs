@@ -52,52 +52,54 @@ const OF_MANY_WORDS: [(&str, Planner); 3] =
 /// The launches of the best of these kernels on a device like `facts`, if one is for such a problem. Rows that take turns in memory are left to the kernels
 /// of tensors, which know that they lie together.
 pub(crate) fn best(problem: &Problem, facts: &Facts) -> Option<Vec<Launch>> {
-    let tuning = Tuning::of(facts.compute_capability);
-    if problem.is_interleaved() { None } else { launches(problem, GRID_LIMIT, tuning) }
+    if problem.is_interleaved() { None } else { launches(problem, GRID_LIMIT, facts) }
 }
 
 /// The launches of every one that can serve a problem, each by the name of the kernel.
 pub(crate) fn all(problem: &Problem, facts: &Facts) -> Vec<(&'static str, Vec<Launch>)> {
-    let tuning = Tuning::of(facts.compute_capability);
-    if problem.is_interleaved() { Vec::new() } else { candidates(problem, GRID_LIMIT, tuning) }
+    if problem.is_interleaved() { Vec::new() } else { candidates(problem, GRID_LIMIT, facts) }
 }
 
 /// The launches that transpose a problem by the fastest of these kernels; `None` if the problem is for none of them, which leaves it to those that serve
 /// any move. `limit` is what a grid may have along x, y and z.
-fn launches(problem: &Problem, limit: [usize; 3], tuning: &'static Tuning) -> Option<Vec<Launch>> {
+fn launches(problem: &Problem, limit: [usize; 3], facts: &Facts) -> Option<Vec<Launch>> {
     if problem.is_empty() {
         return Some(Vec::new());
     }
-    choice::best(&Task::new(problem, limit, tuning))
+    choice::best(&Task::new(problem, limit, facts))
 }
 
 /// The launches of every kernel that can serve a problem in grids of such limits.
 fn candidates(
     problem: &Problem,
     limit: [usize; 3],
-    tuning: &'static Tuning,
+    facts: &Facts,
 ) -> Vec<(&'static str, Vec<Launch>)> {
     if problem.is_empty() {
         return Vec::new();
     }
-    let task = Task::new(problem, limit, tuning);
+    let task = Task::new(problem, limit, facts);
     let planners: &[(&'static str, Planner)] =
         if task.tuple > 1 { &OF_MANY_WORDS } else { &OF_ONE_WORD };
     planners.iter().filter_map(|&(name, planner)| Some((name, planner(&task)?))).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::*;
     use crate::plan::problem::{Batch, tight as problem};
     use kernel_abi::fast::{Batch as BatchParams, ColumnBand, Micro, RowBand};
 
+    fn hopper() -> Facts {
+        Facts { multiprocessors: 132, ..Facts::simulated() }
+    }
+
     fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
-        super::launches(problem, limit, Tuning::of((9, 0))).expect("a grid covers it")
+        super::launches(problem, limit, &hopper()).expect("a grid covers it")
     }
 
     fn candidates(problem: &Problem, limit: [usize; 3]) -> Vec<(&'static str, Vec<Launch>)> {
-        super::candidates(problem, limit, Tuning::of((9, 0)))
+        super::candidates(problem, limit, &hopper())
     }
 
     /// The rows, or columns, of the bands of `tall`, or of `wide` and `lines`.
@@ -111,7 +113,7 @@ mod tests {
 
     /// The kernel that is chosen, or that none is.
     fn kernel(problem: &Problem) -> &'static str {
-        let launches = super::launches(problem, GRID_LIMIT, Tuning::of((9, 0)));
+        let launches = super::launches(problem, GRID_LIMIT, &hopper());
         launches.map_or("none", |launches| launches[0].entry.name)
     }
 
@@ -323,12 +325,12 @@ mod tests {
             (2, "lines_b2", &[2, 3, 5, 8, 12, 20, 24, 32, 40, 48]),
         ] {
             for &rows in lengths {
-                let problem = problem(element, rows, 1 << 20);
+                let problem = problem(element, rows, 1 << 24);
                 let (kernel, threads, cols) = band_of(&problem);
                 assert_eq!((kernel, cols * element % 128), (name, 0), "{problem}");
                 assert_eq!(rows * cols * element, threads * 64, "{problem}");
                 let batch =
-                    Batch { count: 2, src_stride: rows << 20, dst_stride: (rows << 20) + 1 };
+                    Batch { count: 2, src_stride: rows << 24, dst_stride: (rows << 24) + 1 };
                 for other in [Problem { dst_align: 8, ..problem }, Problem { batch, ..problem }] {
                     assert_ne!(band_of(&other), (kernel, threads, cols), "{other}");
                 }
@@ -340,6 +342,32 @@ mod tests {
             assert_eq!((kernel, rows * 2 % 128), ("tall_b2", 0), "{problem}");
             assert_eq!(rows * cols * 2, threads * 64, "{problem}");
         }
+    }
+
+    /// Few blocks of `lines` are twice as many, or four times, as long as threads have more than a vector each.
+    #[test]
+    fn bands_of_small_moves_are_shared_out() {
+        let band_of = |problem: &Problem, facts: &Facts| {
+            let launches = super::launches(problem, GRID_LIMIT, facts).unwrap();
+            assert!(launches[0].entry.name.starts_with("lines"), "{problem}");
+            let Launch { grid, block, .. } = launches[0];
+            let of_thread = problem.src.rows * band(&launches[0]) * problem.element_bytes;
+            assert!(of_thread >= 24 * block[0] as usize, "{problem}");
+            (grid[0] * grid[2], band(&launches[0]))
+        };
+        let large = Facts { multiprocessors: 1, ..hopper() };
+        for (element, rows, cols) in
+            [(1, 3, 50_176), (1, 40, 100_000), (2, 5, 400_000), (4, 6, 40_960)]
+        {
+            let problem = problem(element, rows, cols);
+            let (many, short) = band_of(&problem, &hopper());
+            let (few, long) = band_of(&problem, &large);
+            let sector = 32 / element;
+            assert!(few < 1056 && many > few && long / short >= 2, "{problem}: {few}, {many}");
+            assert_eq!(short % sector, 0, "{problem}");
+        }
+        let many = problem(1, 3, 1 << 24);
+        assert_eq!(band_of(&many, &hopper()), band_of(&many, &large));
     }
 
     #[test]
@@ -376,7 +404,7 @@ mod tests {
         for element in [1, 2, 3, 4, 8, 12, 16, 100] {
             for (rows, cols) in [(1, 1), (5, 70000), (70000, 5), (999, 1001), (512, 512)] {
                 let problem = problem(element, rows, cols);
-                let chosen = super::launches(&problem, GRID_LIMIT, Tuning::of((9, 0)));
+                let chosen = super::launches(&problem, GRID_LIMIT, &hopper());
                 let Some(chosen) = chosen else { continue };
                 let candidates = candidates(&problem, GRID_LIMIT);
                 assert!(candidates.iter().any(|(_, launches)| *launches == chosen), "{problem}");
@@ -405,9 +433,8 @@ mod tests {
     /// Nothing is planned that moves less than all of a problem that no kernel has a grid for.
     #[test]
     fn what_no_grid_covers_is_left_to_others() {
-        let refused = |problem: &Problem, limit| {
-            super::launches(problem, limit, Tuning::of((9, 0))).is_none()
-        };
+        let refused =
+            |problem: &Problem, limit| super::launches(problem, limit, &hopper()).is_none();
         for element in [1, 2, 3, 4, 8, 16, 100] {
             for (rows, cols) in [(1 << 20, 1 << 10), (1 << 30, 3), (1 << 32, 1)] {
                 let problem = problem(element, rows, cols);

@@ -3,7 +3,8 @@
 //! A thread has four loads in flight. Where a band takes one vector more than the threads load in their
 //! rounds, all wait for another round. The numbers were measured: `docs/decisions`.
 
-use super::task::{CACHE_LINE, VECTOR};
+use super::task::{CACHE_LINE, Task, VECTOR};
+use crate::plan::problem::Problem;
 use kernel_abi::fast::WARP as WARP_THREADS;
 
 pub(super) const WARP: usize = WARP_THREADS as usize;
@@ -67,4 +68,22 @@ pub(super) fn three_quarters(few: usize, extra: usize) -> Option<OneRound> {
             .min_by_key(|&bytes| load(bytes).abs_diff(15))
             .map(|bytes| OneRound { threads: threads as u32, bytes })
     })
+}
+
+/// Of bands of `cols` columns, the bands that a small move is shared out in: halves of them, of whole sectors, as long as a multiprocessor has few blocks and
+/// threads are left more than a vector each. No multiprocessor then waits for another that has a band more to move. (8 · 49 × 2048 of 1 byte: 1.13 of a
+/// copy in bands of 256 columns, 1.34 in bands of 64; decision 078.)
+pub(super) fn shared_out(task: &Task<'_>, threads: u32, mut cols: usize) -> usize {
+    let Problem { src, batch, .. } = task.problem;
+    let few = task.multiprocessors * task.tuning.few_blocks;
+    // Vectors in halves.
+    let least = 3 * threads as usize * VECTOR;
+    loop {
+        let half = cols / 2 / task.sector() * task.sector();
+        let blocks = src.cols.div_ceil(cols) * batch.count;
+        if half == 0 || blocks >= few || 2 * src.rows * half * task.word_bytes() < least {
+            return cols;
+        }
+        cols = half;
+    }
 }

@@ -1,6 +1,7 @@
 //! A problem in words, and what the launches of all kernels have in common.
 
 use super::tuning::Tuning;
+use crate::facts::Facts;
 use crate::kernels;
 use crate::launch::{Fields, Launch};
 use crate::plan::problem::{Batch, Problem};
@@ -33,6 +34,8 @@ pub(super) struct Task<'a> {
     /// The blocks that a grid may have along x, y and z.
     pub limit: [usize; 3],
     pub tuning: &'static Tuning,
+    /// Multiprocessors of the device.
+    pub multiprocessors: usize,
 }
 
 /// Some matrices of a batch, and some columns of each: what one launch moves.
@@ -60,12 +63,14 @@ impl Block {
 }
 
 impl<'a> Task<'a> {
-    pub fn new(problem: &'a Problem, limit: [usize; 3], tuning: &'static Tuning) -> Self {
+    pub fn new(problem: &'a Problem, limit: [usize; 3], facts: &Facts) -> Self {
+        let &Facts { compute_capability, multiprocessors, .. } = facts;
+        let tuning = Tuning::of(compute_capability);
         let (src_align, dst_align) = problem.row_alignments();
         let word = kernels::width_dividing([problem.element_bytes, src_align.min(dst_align)]);
         let tuple = problem.element_bytes >> word.bytes().trailing_zeros();
         let (aligned, src_aligned) = (src_align.min(dst_align) == VECTOR, src_align == VECTOR);
-        Task { problem, word, tuple, aligned, src_aligned, limit, tuning }
+        Task { problem, word, tuple, aligned, src_aligned, limit, tuning, multiprocessors }
     }
 
     pub fn word_bytes(&self) -> usize {

@@ -13,6 +13,8 @@ pub(crate) struct Tuning {
     /// From this many bytes on no cache holds the source and the destination: the memory gains if what is written leaves the cache
     /// before what is read.
     pub beyond_cache: usize,
+    /// Blocks that a multiprocessor should be given: with fewer, each of them moves less where it can.
+    pub few_blocks: usize,
     /// From this many bytes on matrices are far larger than any cache: the memory gains from fewer blocks to a multiprocessor.
     pub large: usize,
     /// Blocks of `micro` that a multiprocessor should then run together, by the word; 0 for as many as fit.
@@ -42,6 +44,7 @@ pub(crate) struct Tuning {
 /// Compute capability 9.0, measured on an H200.
 const HOPPER: Tuning = Tuning {
     beyond_cache: 32 << 20,
+    few_blocks: 8,
     large: 256 << 20,
     micro_blocks_per_multiprocessor: [2, 2, 4, 0, 5],
     far_rows: 128 << 10,

@@ -70,7 +70,7 @@ pub(in crate::plan) fn better(
         return None;
     }
     let is_large = bytes >= LARGE;
-    let if_poor = model::if_poor(problem, launches, FULL[usize::from(is_large)]);
+    let if_poor = model::if_poor(problem, facts, launches, FULL[usize::from(is_large)]);
     let has_gaps = problem.dst.ld > problem.dst.cols;
     let is_batch = problem.batch.count > 1;
     if if_poor.is_none() && !(is_large && (has_gaps || is_batch)) {

@@ -6,6 +6,7 @@ use super::sectors::sectors_of_one;
 use super::side::Side;
 use crate::facts::Facts;
 use crate::launch::Launch;
+use crate::plan::fast::Tuning;
 use crate::plan::problem::Problem;
 use kernel_abi::Width;
 use kernel_abi::fast::WARP;
@@ -547,7 +548,7 @@ const TALL: f64 = 96.0;
 /// What the launches of a matrix's plan cost: as many threads as they have take their time, whether there is much for each to move or little.
 pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[Launch]) -> f64 {
     let efficiency = Efficiency::of(launches);
-    let Efficiency { full, power, .. } = efficiency;
+    let power = efficiency.power;
     let bytes = (canonical.words() * canonical.word_bytes()) as f64;
     // A single row or column has no axis, and elements of several words have one of their own.
     let first = usize::from(canonical.run() > 1);
@@ -559,38 +560,45 @@ pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[L
     };
     let element_bytes = canonical.run() * canonical.word_bytes();
     let most = alike * efficiency.most_of(element_bytes, shape);
-    let filled = (of_thread(bytes, launches) / full).min(1.0);
-    let filled = if *power == 1.0 { filled } else { filled.powf(*power) };
+    let filled = efficiency.filled(bytes, facts, launches);
+    let filled = if power == 1.0 { filled } else { filled.powf(power) };
     let read = fewest_sectors(canonical) + efficiency.gaps_read(canonical);
     let cost = (read / most).max(2.0 * bytes / (most * filled));
-    let blocks = launches.iter().map(|launch| threads(launch) / f64::from(launch.block[0]));
-    (cost + cost_of_gaps(canonical, &Gaps::of(canonical), false)) * idle(blocks.sum(), facts)
+    (cost + cost_of_gaps(canonical, &Gaps::of(canonical), false)) * idle(blocks(launches), facts)
 }
 
 /// Of what these launches of a matrix's plan cost, what others must cost at most to be taken instead, for a model errs: less where a thread has less than
 /// `full` of what it could move, of which the cost is guessed, than where the kernel was never seen to be fast for such elements. `None` where neither is so.
-pub(super) fn if_poor(problem: &Problem, launches: &[Launch], full: f64) -> Option<f64> {
+pub(super) fn if_poor(
+    problem: &Problem,
+    facts: &Facts,
+    launches: &[Launch],
+    full: f64,
+) -> Option<f64> {
     /// The fraction of a copy's speed from which on a kernel is fast.
     const FAST: f64 = 0.9;
     let efficiency = Efficiency::of(launches);
-    let of_thread = of_thread(problem.bytes() as f64, launches);
+    let filled = efficiency.filled(problem.bytes() as f64, facts, launches);
     let shape = [problem.src.rows, problem.src.cols, problem.batch.count];
     let is_slow = efficiency.most_of(problem.element_bytes, shape) < FAST;
-    if of_thread < efficiency.full * full { Some(CLEARLY) } else { is_slow.then_some(0.9) }
+    if filled < full { Some(CLEARLY) } else { is_slow.then_some(0.9) }
 }
 
 /// The same where the cost is guessed.
 const CLEARLY: f64 = 0.8;
 
-/// What each thread of these launches moves of so many bytes.
-fn of_thread(bytes: f64, launches: &[Launch]) -> f64 {
-    bytes / launches.iter().map(threads).sum::<f64>()
+/// Blocks of launches.
+fn blocks(launches: &[Launch]) -> f64 {
+    launches.iter().map(|launch| product(launch.grid)).sum()
 }
 
-/// The threads of a launch.
-fn threads(launch: &Launch) -> f64 {
-    let product = |sizes: [u32; 3]| sizes.iter().map(|&size| f64::from(size)).product::<f64>();
-    product(launch.grid) * product(launch.block)
+/// Threads of launches.
+fn threads(launches: &[Launch]) -> f64 {
+    launches.iter().map(|launch| product(launch.grid) * product(launch.block)).sum()
+}
+
+fn product(sizes: [u32; 3]) -> f64 {
+    sizes.iter().map(|&size| f64::from(size)).product()
 }
 
 /// How fast a kernel of the other planners is, measured on 400 random moves on an H200.
@@ -659,6 +667,16 @@ impl Efficiency {
                 "triples_b1" => from(TRIPLES_B1),
                 _ => 1.0,
             }
+    }
+
+    /// Of what the threads of launches could move, the part that so many bytes are, 1 at most: what [few](Tuning::few_blocks) blocks of `lines` move was shared out among more
+    /// of them on purpose.
+    fn filled(&self, bytes: f64, facts: &Facts, launches: &[Launch]) -> f64 {
+        let few = facts.multiprocessors * Tuning::of(facts.compute_capability).few_blocks;
+        if self.kernel.starts_with("lines") && blocks(launches) < 2.0 * few as f64 {
+            return 1.0;
+        }
+        (bytes / threads(launches) / self.full).min(1.0)
     }
 
     /// Bytes of gaps behind rows of the source that it reads.
