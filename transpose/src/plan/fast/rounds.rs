@@ -79,9 +79,9 @@ pub(super) fn shared_out(task: &Task<'_>, threads: u32, mut cols: usize) -> usiz
     // Vectors in halves.
     let least = 3 * threads as usize * VECTOR;
     loop {
-        let half = cols / 2 / task.sector() * task.sector();
+        let half = (cols / 2).next_multiple_of(task.sector());
         let blocks = src.cols.div_ceil(cols) * batch.count;
-        if half == 0 || blocks >= few || 2 * src.rows * half * task.word_bytes() < least {
+        if half == cols || blocks >= few || 2 * src.rows * half * task.word_bytes() < least {
             return cols;
         }
         cols = half;

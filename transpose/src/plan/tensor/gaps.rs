@@ -61,8 +61,9 @@ impl Gaps {
         let pitch = pitch.saturating_mul(word);
         let bytes = together * word;
         let in_part = if pitch == usize::MAX { 0.0 } else { sectors_in_part(bytes, aligned) };
-        // One sector may have the end of a row and the start of the next.
+        // One sector may have the end of a row and the start of the next, or several rows.
         let of_row = if pitch - bytes < SECTOR { in_part.min(1.0) } else { in_part };
+        let of_row = of_row.min(pitch as f64 / SECTOR as f64);
         // Narrow words are stored in several parts of a sector, and the cache would read the rest of it for each.
         let is_near = if word < 4 { pitch <= 7 * bytes / 2 } else { pitch <= 2 * bytes };
         let is_dense = is_near || has_whole_sector(bytes, aligned);

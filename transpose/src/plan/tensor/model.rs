@@ -29,8 +29,10 @@ pub(super) struct Tally {
     pub rows: f64,
     /// Columns of all tiles.
     pub cols: f64,
-    /// Words that are loaded one by one.
+    /// Words that are loaded one by one, or in units.
     pub loaded: f64,
+    /// Whether rows of narrow words are loaded by vectors or in units, and none is slid between lanes.
+    pub rows_in_units: bool,
     /// Sectors that warps ask for more than once to do so: the rows of short ones have few words beside each other.
     pub asked_again: f64,
     /// Words that are stored one by one, and columns of them.
@@ -106,12 +108,14 @@ struct Weights {
     narrow_slid: [f64; 5],
     /// Of a byte of a sector, where tiles move it.
     moved: [f64; 5],
-    /// Of a warp of `tiles`.
+    /// Of a warp of `tiles`, and of one that loads rows of narrow words in units or by vectors, for which loading takes nothing else.
     warp: [f64; 5],
+    warp_of_units: f64,
     /// Of a row of a tile.
     row: [f64; 5],
-    /// Of a column of a tile.
+    /// Of a column of a tile, and more of one that is stored in units or by vectors, where not all is vectors.
     col: [f64; 5],
+    col_of_units: [f64; 5],
     /// Of a word that `tiles` loads by itself, or stores so; and of a sector that is asked for again.
     loaded: [f64; 5],
     asked_again: [f64; 5],
@@ -230,13 +234,15 @@ const WEIGHTS: Weights = Weights {
         block: 25_000.0,
         least: 0.864,
     },
-    wide_by_vectors: [0.94, 10.0, 200.0],
+    wide_by_vectors: [0.94, 6.0, 200.0],
     narrow_by_vectors: [0.85, 0.9, 1.0, 1.0, 1.0],
     narrow_slid: [0.80, 0.90, 1.0, 1.0, 1.0],
     moved: [0.56, 0.60, 0.95, 0.98, 0.95],
     warp: [1800.0, 1550.0, 200.0, 120.0, 110.0],
+    warp_of_units: 200.0,
     row: [5.7, 5.0, 3.0, 1.0, 5.0],
     col: [26.0, 5.0, 5.0, 10.0, 3.0],
+    col_of_units: [40.0, 20.0, 0.0, 0.0, 0.0],
     loaded: [0.17, 0.25, 0.1, 0.0, 0.0],
     asked_again: [0.0, 0.0, 0.8, 1.0, 0.0],
     stored: [0.9, 1.8, 0.6, 0.6, 0.0],
@@ -315,6 +321,7 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
         rows,
         cols,
         loaded,
+        rows_in_units,
         asked_again,
         stored: [stored, stored_cols],
         in_units,
@@ -330,11 +337,14 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
         let cost = moved * byte + (rows + cols) * line + blocks * tile;
         return cost * w.narrow_by_vectors[k];
     }
+    let (warp, of_loaded) =
+        if *rows_in_units { (w.warp_of_units, 0.0) } else { (w.warp[k], w.loaded[k]) };
+    let col = w.col[k] + if *stored == 0.0 { w.col_of_units[k] } else { 0.0 };
     let cost = moved * w.moved[k]
-        + warps * w.warp[k]
+        + warps * warp
         + rows * w.row[k]
-        + cols * w.col[k]
-        + loaded * w.loaded[k]
+        + cols * col
+        + loaded * of_loaded
         + asked_again * w.asked_again[k]
         + stored * w.stored[k]
         + stored_cols * w.stored_col[k]
@@ -343,8 +353,9 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
 }
 
 /// What a tile of a warp costs at least, beside what it moves.
-pub(super) fn cost_of_block(word: Width, vectors: bool) -> f64 {
-    cost_of_part(word, &Tally { blocks: 1.0, warps: 1.0, ..Tally::default() }, vectors)
+pub(super) fn cost_of_block(word: Width, vectors: bool, rows_in_units: bool) -> f64 {
+    let block = Tally { blocks: 1.0, warps: 1.0, rows_in_units, ..Tally::default() };
+    cost_of_part(word, &block, vectors)
 }
 
 /// Of a byte of a sector, of a row or a column of a tile, and of a tile, where all are loaded and stored by vectors.
@@ -529,6 +540,13 @@ const TRIPLES_B1: (f64, f64) = (1000.0, 0.27);
 /// as if gaps were moved, and that says it.)
 const TALL_GAPS: f64 = 0.75;
 
+/// What a sector of the destination that a gap follows costs `tall` of narrow words, where no other sector waits for it, and where one does. (By four random batches on an
+/// H200, whose rows of 11 to 312 words are 12 to 76 bytes apart.)
+const TALL_GAP: [f64; 2] = [220.0, 375.0];
+
+/// What batches of matrices cost `tall_b2` beside one. (By eleven of random moves on an H200.)
+const OF_BATCHES: f64 = 0.88;
+
 /// What kernels of few columns or rows of bytes reach where the matrices of a batch start anywhere, of what they reach where all start alike. (By eight
 /// random moves on an H200.)
 const OF_ODD_BATCHES: f64 = 0.6;
@@ -556,6 +574,7 @@ pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[L
     let shape = [0, 1, 2].map(length);
     let alike = match efficiency.kernel {
         "lines_b1" => of_odd_batches(canonical),
+        "tall_b2" if shape[2] > 1 => OF_BATCHES,
         _ => 1.0,
     };
     let element_bytes = canonical.run() * canonical.word_bytes();
@@ -564,7 +583,12 @@ pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[L
     let filled = if power == 1.0 { filled } else { filled.powf(power) };
     let read = fewest_sectors(canonical) + efficiency.gaps_read(canonical);
     let cost = (read / most).max(2.0 * bytes / (most * filled));
-    (cost + cost_of_gaps(canonical, &Gaps::of(canonical), false)) * idle(blocks(launches), facts)
+    let gaps = Gaps::of(canonical);
+    let of_gaps = match efficiency.kernel {
+        "tall_b1" | "tall_b2" => gaps.sectors * TALL_GAP[usize::from(gaps.fetch)],
+        _ => cost_of_gaps(canonical, &gaps, false),
+    };
+    (cost + of_gaps) * idle(blocks(launches), facts)
 }
 
 /// Of what these launches of a matrix's plan cost, what others must cost at most to be taken instead, for a model errs: less where a thread has less than
@@ -611,6 +635,9 @@ struct Efficiency {
     full: f64,
     power: f64,
 }
+
+/// Bytes of a thread, at least, where small moves are shared out.
+const SHARED_OUT: f64 = 24.0;
 
 /// What has not been measured is taken to be good.
 const UNKNOWN: Efficiency = Efficiency { kernel: "", most: 1.0, full: 20.0, power: 1.0 };
@@ -669,14 +696,13 @@ impl Efficiency {
             }
     }
 
-    /// Of what the threads of launches could move, the part that so many bytes are, 1 at most: what [few](Tuning::few_blocks) blocks of `lines` move was shared out among more
-    /// of them on purpose.
+    /// Of what the threads of launches could move, the part that so many bytes are, 1 at most: what [few](Tuning::few_blocks) blocks of `lines` move is shared out among more
+    /// of them on purpose, until their threads have little more than a vector each.
     fn filled(&self, bytes: f64, facts: &Facts, launches: &[Launch]) -> f64 {
         let few = facts.multiprocessors * Tuning::of(facts.compute_capability).few_blocks;
-        if self.kernel.starts_with("lines") && blocks(launches) < 2.0 * few as f64 {
-            return 1.0;
-        }
-        (bytes / threads(launches) / self.full).min(1.0)
+        let are_few = self.kernel.starts_with("lines") && blocks(launches) < 2.0 * few as f64;
+        let of_thread = bytes / threads(launches);
+        if are_few && of_thread >= SHARED_OUT { 1.0 } else { (of_thread / self.full).min(1.0) }
     }
 
     /// Bytes of gaps behind rows of the source that it reads.

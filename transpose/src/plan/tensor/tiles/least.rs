@@ -9,8 +9,9 @@ use super::super::model::{
 };
 use super::super::sectors::sectors_of_one;
 use super::MOST_SHARED;
+use super::Overlap;
 use super::size::FEW_THREADS;
-use super::units::is_in_units;
+use super::units::{are_rows_in_units, is_in_units};
 use crate::plan::problem::VECTOR;
 use kernel_abi::Width;
 use kernel_abi::fast::WARP;
@@ -29,6 +30,8 @@ pub(super) struct Moved {
     pub(super) tiles: f64,
     /// Vectors of a tile's part of it.
     pub(super) vectors: usize,
+    /// Whether it is loaded in units of narrow words, or by vectors.
+    pub(super) in_units: bool,
     /// Bytes of bursts beside it, for all: of words for which that counts.
     pub(super) beside: f64,
 }
@@ -53,15 +56,17 @@ impl Moved {
     }
 
     /// Columns.
-    pub(super) fn cols(word: Width, words: f64, placed: Placed) -> Self {
+    pub(super) fn cols(word: Width, words: f64, placed: Placed, overlap: Overlap) -> Self {
         let Placed { cut, aligned, .. } = &placed;
+        let rows_in_units = are_rows_in_units(word.bytes(), &placed, overlap);
         let each = placed.sectors(word.bytes());
         let all = words / cut.all as f64;
         let rows = all * cut.tiles as f64;
         let loaded = if *aligned < VECTOR { words } else { 0.0 };
         let beside = beside_in_bursts(word, &placed, all);
         let beside = [beside, 0.0];
-        let least = Tally { moved: all * each, beside, rows, loaded, ..Tally::default() };
+        let moved = all * each;
+        let least = Tally { moved, beside, rows, loaded, rows_in_units, ..Tally::default() };
         Self::of(word, placed, each, &least)
     }
 
@@ -72,7 +77,8 @@ impl Moved {
         let moved = least.moved;
         let costs = [cost_of_part(word, least, true), cost_of_part(word, least, false)];
         let tiles = placed.cut.tiles as f64 / placed.cut.all as f64;
-        Moved { placed, each, moved, costs, tiles, vectors, beside }
+        let in_units = least.rows_in_units;
+        Moved { placed, each, moved, costs, tiles, vectors, in_units, beside }
     }
 }
 
@@ -86,8 +92,8 @@ pub(super) struct Least {
     word: Width,
     /// What gaps cost.
     of_gaps: f64,
-    /// What a block does beside what it moves, for each word of the move: where all are vectors, and where not.
-    blocks: [f64; 2],
+    /// What a block does beside what it moves, for each word of the move: where all are vectors, where not, and where rows are loaded in units.
+    blocks: [f64; 3],
     /// Words of the move, if they are such that a block of vectors costs more the more warps it has.
     fours: Option<f64>,
     /// What all tiles cost alike: where all are vectors, and where not.
@@ -105,14 +111,17 @@ impl Least {
         let of_thread = micro_blocks * block_rows * TileShape::vector(word);
         let threads = if gaps.are_all { FEW_THREADS } else { TileShape::most_threads(word) };
         let threads = (threads * of_thread) as usize;
-        let blocks = [true, false].map(|vectors| words * cost_of_block(word, vectors));
+        let blocks = [(true, true), (false, false), (false, true)];
+        let blocks = blocks
+            .map(|(vectors, rows_in_units)| words * cost_of_block(word, vectors, rows_in_units));
         let fours = are_fours(word).then_some(words);
         let same = [fours.map_or(0.0, |words| cost_of_fours(words * word.bytes() as f64)), 0.0];
         let most = threads.min(MOST_SHARED / word.bytes());
         // All words are in tiles, which have no more than they can have.
         let least = |kind: usize| match (fours, cost_of_block_of_fours(word, 1), kind) {
             (Some(words), Some(warp), 0) => words * warp / f64::from(of_thread * WARP),
-            _ => blocks[kind] / most as f64,
+            (_, _, 0) => blocks[0] / most as f64,
+            _ => blocks[1].min(blocks[2]) / most as f64,
         };
         let beside = [0, 1].map(|kind| same[kind] + least(kind));
         Least { word, of_gaps, blocks, fours, same, beside, words: most }
@@ -140,7 +149,7 @@ impl Least {
             Some(words) if vectors => {
                 words * cost_of_block_of_fours(self.word, rows.vectors * cols.vectors)?
             }
-            _ => self.blocks[kind],
+            _ => self.blocks[kind + usize::from(kind == 1 && cols.in_units)],
         };
         let cost = parts + block * rows.tiles * cols.tiles + self.same[kind];
         let sectors = least_of_sectors(self.word, rows.moved + cols.moved, vectors);

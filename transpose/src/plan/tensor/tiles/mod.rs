@@ -32,7 +32,7 @@ use launch::{count_block_axes, launch_of};
 use least::{Least, Moved};
 use size::Size;
 use smallvec::SmallVec;
-use units::{NARROW, is_in_units};
+use units::{NARROW, are_rows_in_units, is_in_units};
 
 /// Bytes of shared memory that a tile may take.
 const MOST_SHARED: usize = 48 << 10;
@@ -90,7 +90,7 @@ pub(super) fn best(
         rows.push(Moved::rows(width, words, cut, early));
     });
     from.placed_cuts(canonical, &TRIED, MOST_RUN_AXES, |cut| {
-        cols.push(Moved::cols(width, words, cut));
+        cols.push(Moved::cols(width, words, cut, overlap));
     });
     let least = Least::of(canonical, &gaps, of_gaps);
     let choice = |rows, cols| choice(canonical, facts, of_gaps, early, overlap, rows, cols);
@@ -168,6 +168,13 @@ const OF_LARGE: f64 = 1.12;
 /// What tiles of bytes cost of which half of the lanes, or all, have no next lane in their row: they load one vector after the other.
 const OF_FEW: f64 = 1.25;
 
+/// What tiles of narrow words cost whose rows are so few vectors in units, for a warp then loads from many rows. (By 60 tiles of random moves, and more than those say, for the few that
+/// were chosen by less were up to 1.4 times as slow as others.)
+const OF_FEW_IN_UNITS: [f64; 3] = [1.5, 1.3, 1.1];
+
+/// What tiles of two rows or columns of 16-byte words cost. (By two matrices of two rows, at 0.91 to 0.94 of a copy.)
+const OF_PAIRS: f64 = 1.06;
+
 /// What a row costs that another tile loads as well, of what it costs otherwise.
 const LOADED_AGAIN: f64 = 0.3;
 
@@ -216,6 +223,7 @@ fn choice<'a>(
         rows: all_rows,
         cols: all_cols,
         loaded: singly(cols, words),
+        rows_in_units: are_rows_in_units(word, cols, overlap),
         asked_again: if cols.aligned < VECTOR {
             all_rows * asked_again(canonical, cols)
         } else {
@@ -229,10 +237,17 @@ fn choice<'a>(
         joints: if early.rows > 0 { 0.0 } else { joints(canonical, rows, cols, all_cols) },
     };
     let are_slid = word < 4 && tally.loaded + tally.stored[0] > 0.0;
+    let start_anywhere = are_slid || tally.in_units > 0.0;
     let large = if are_slid && size.threads > NARROW_THREADS { OF_LARGE } else { 1.0 };
-    let few = if are_slid && word == 1 && size.row_vectors <= 2 { OF_FEW } else { 1.0 };
-    let cost =
-        (of_gaps + cost_of_tiles(canonical.word, &tally) * large * few) * idle(blocks, facts);
+    let few = match size.row_vectors {
+        vectors @ 1..=3 if tally.rows_in_units && start_anywhere => OF_FEW_IN_UNITS[vectors - 1],
+        1 | 2 if are_slid && word == 1 => OF_FEW,
+        _ => 1.0,
+    };
+    let is_pair = word == VECTOR && rows.cut.words.min(cols.cut.words) == 2;
+    let pairs = if is_pair { OF_PAIRS } else { 1.0 };
+    let of_tiles = cost_of_tiles(canonical.word, &tally) * large * few * pairs;
+    let cost = (of_gaps + of_tiles) * idle(blocks, facts);
     Some(Choice { rows, cols, early, cost })
 }
 

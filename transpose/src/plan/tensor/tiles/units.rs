@@ -37,6 +37,11 @@ pub(super) fn loading(word: usize, cols: &Placed, overlap: Overlap) -> Loading {
     }
 }
 
+/// Whether rows of narrow words are loaded by vectors or in units.
+pub(super) fn are_rows_in_units(word: usize, cols: &Placed, overlap: Overlap) -> bool {
+    word < NARROW && loading(word, cols, overlap) != Loading::Slid
+}
+
 /// How many lanes store a column of so many words, as a power of two. Of narrow words a lane stores vectors, from a sector's start on, and finding a column
 /// takes about as long as storing one. Of others as many as leave few idle: those that lanes store together are in nearly a sector more than they have bytes
 /// for, as columns start anywhere, which with 8 lanes is twice as much to store.
