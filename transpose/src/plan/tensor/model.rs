@@ -113,9 +113,9 @@ struct Weights {
     warp_of_units: f64,
     /// Of a row of a tile.
     row: [f64; 5],
-    /// Of a column of a tile, and more of one that is stored in units or by vectors, where not all is vectors.
+    /// Of a column of a tile, and of a narrow one that is stored in units or by vectors, whatever else costs, where not all is vectors.
     col: [f64; 5],
-    col_of_units: [f64; 5],
+    col_in_units: [f64; 5],
     /// Of a word that `tiles` loads by itself, or stores so; and of a sector that is asked for again.
     loaded: [f64; 5],
     asked_again: [f64; 5],
@@ -234,7 +234,7 @@ const WEIGHTS: Weights = Weights {
         block: 25_000.0,
         least: 0.864,
     },
-    wide_by_vectors: [0.94, 6.0, 200.0],
+    wide_by_vectors: [0.94, 10.0, 200.0],
     narrow_by_vectors: [0.85, 0.9, 1.0, 1.0, 1.0],
     narrow_slid: [0.80, 0.90, 1.0, 1.0, 1.0],
     moved: [0.56, 0.60, 0.95, 0.98, 0.95],
@@ -242,7 +242,7 @@ const WEIGHTS: Weights = Weights {
     warp_of_units: 200.0,
     row: [5.7, 5.0, 3.0, 1.0, 5.0],
     col: [26.0, 5.0, 5.0, 10.0, 3.0],
-    col_of_units: [40.0, 20.0, 0.0, 0.0, 0.0],
+    col_in_units: [10.0, 10.0, 0.0, 0.0, 0.0],
     loaded: [0.17, 0.25, 0.1, 0.0, 0.0],
     asked_again: [0.0, 0.0, 0.8, 1.0, 0.0],
     stored: [0.9, 1.8, 0.6, 0.6, 0.0],
@@ -287,10 +287,13 @@ fn of_width(word: Width) -> usize {
 
 /// What moving in tiles costs.
 pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
-    let Tally { moved, loaded, stored: [stored, _], in_units, joints, .. } = tally;
+    let Tally { moved, cols, loaded, stored: [stored, _], in_units, joints, .. } = tally;
     let vectors = loaded + stored + in_units == 0.0;
     let joined = if *stored == 0.0 { joints * WEIGHTS.shared_sector } else { 0.0 };
-    cost_of_part(word, tally, vectors).max(least_of_sectors(word, *moved, vectors)) + joined
+    let in_units =
+        if vectors || *stored > 0.0 { 0.0 } else { cols * WEIGHTS.col_in_units[of_width(word)] };
+    let part = cost_of_part(word, tally, vectors);
+    part.max(least_of_sectors(word, *moved, vectors)) + joined + in_units
 }
 
 /// Tiles of words of 4 bytes and more were seen to be that much faster than a copy.
@@ -339,11 +342,10 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
     }
     let (warp, of_loaded) =
         if *rows_in_units { (w.warp_of_units, 0.0) } else { (w.warp[k], w.loaded[k]) };
-    let col = w.col[k] + if *stored == 0.0 { w.col_of_units[k] } else { 0.0 };
     let cost = moved * w.moved[k]
         + warps * warp
         + rows * w.row[k]
-        + cols * col
+        + cols * w.col[k]
         + loaded * of_loaded
         + asked_again * w.asked_again[k]
         + stored * w.stored[k]
@@ -356,6 +358,13 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
 pub(super) fn cost_of_block(word: Width, vectors: bool, rows_in_units: bool) -> f64 {
     let block = Tally { blocks: 1.0, warps: 1.0, rows_in_units, ..Tally::default() };
     cost_of_part(word, &block, vectors)
+}
+
+/// Rows of all tiles, or columns, of so many words altogether, as they are counted: those of 4 to 6 words of 16 bytes cost a word as much as somewhat longer ones do. (By matrices of 4 to 7
+/// rows, which tiles move as fast as longer ones, and of two and three rows, which most tiles do not.)
+pub(super) fn lines(word: Width, count: f64, words: f64) -> f64 {
+    const SHORT: f64 = 6.25;
+    if word == Width::B16 && words >= 4.0 * count { count.min(words / SHORT) } else { count }
 }
 
 /// Of a byte of a sector, of a row or a column of a tile, and of a tile, where all are loaded and stored by vectors.
@@ -636,8 +645,8 @@ struct Efficiency {
     power: f64,
 }
 
-/// Bytes of a thread, at least, where small moves are shared out.
-const SHARED_OUT: f64 = 24.0;
+/// Bytes of a thread, at least, where small moves are shared out: a vector, for the last bands have less than others.
+const SHARED_OUT: f64 = 16.0;
 
 /// What has not been measured is taken to be good.
 const UNKNOWN: Efficiency = Efficiency { kernel: "", most: 1.0, full: 20.0, power: 1.0 };

@@ -5,7 +5,7 @@ use super::super::cuts::Placed;
 use super::super::gaps::Gaps;
 use super::super::model::{
     Tally, are_fours, cost_of_block, cost_of_block_of_fours, cost_of_fours, cost_of_part,
-    least_of_sectors,
+    least_of_sectors, lines,
 };
 use super::super::sectors::sectors_of_one;
 use super::MOST_SHARED;
@@ -44,7 +44,7 @@ impl Moved {
         let once = sectors_of_one(cut.all, *nearest, word.bytes(), *aligned);
         let each_least = if early > 0 { each.min(once) } else { each };
         let all = words / cut.all as f64;
-        let cols = all * cut.tiles as f64;
+        let cols = lines(word, all * cut.tiles as f64, words);
         let in_units = is_in_units(word.bytes(), &placed);
         let stored = if *aligned < VECTOR && !in_units { [words, cols] } else { [0.0; 2] };
         let in_units = if in_units { words } else { 0.0 };
@@ -61,7 +61,7 @@ impl Moved {
         let rows_in_units = are_rows_in_units(word.bytes(), &placed, overlap);
         let each = placed.sectors(word.bytes());
         let all = words / cut.all as f64;
-        let rows = all * cut.tiles as f64;
+        let rows = lines(word, all * cut.tiles as f64, words);
         let loaded = if *aligned < VECTOR { words } else { 0.0 };
         let beside = beside_in_bursts(word, &placed, all);
         let beside = [beside, 0.0];

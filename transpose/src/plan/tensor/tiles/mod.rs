@@ -17,7 +17,7 @@ mod units;
 use super::canonical::Canonical;
 use super::cuts::Placed;
 use super::gaps::Gaps;
-use super::model::{Tally, cost_of_gaps, cost_of_tiles, idle};
+use super::model::{Tally, cost_of_gaps, cost_of_tiles, idle, lines};
 use super::sectors::{SECTOR, sectors_of_one};
 use super::side::starts_on;
 use crate::divide::TOO_LARGE;
@@ -172,9 +172,6 @@ const OF_FEW: f64 = 1.25;
 /// were chosen by less were up to 1.4 times as slow as others.)
 const OF_FEW_IN_UNITS: [f64; 3] = [1.5, 1.3, 1.1];
 
-/// What tiles of two rows or columns of 16-byte words cost. (By two matrices of two rows, at 0.91 to 0.94 of a copy.)
-const OF_PAIRS: f64 = 1.06;
-
 /// What a row costs that another tile loads as well, of what it costs otherwise.
 const LOADED_AGAIN: f64 = 0.3;
 
@@ -220,8 +217,8 @@ fn choice<'a>(
         beside,
         blocks,
         warps: blocks * (size.threads as f64 / f64::from(WARP)),
-        rows: all_rows,
-        cols: all_cols,
+        rows: lines(canonical.word, all_rows, words),
+        cols: lines(canonical.word, all_cols, words),
         loaded: singly(cols, words),
         rows_in_units: are_rows_in_units(word, cols, overlap),
         asked_again: if cols.aligned < VECTOR {
@@ -244,9 +241,7 @@ fn choice<'a>(
         1 | 2 if are_slid && word == 1 => OF_FEW,
         _ => 1.0,
     };
-    let is_pair = word == VECTOR && rows.cut.words.min(cols.cut.words) == 2;
-    let pairs = if is_pair { OF_PAIRS } else { 1.0 };
-    let of_tiles = cost_of_tiles(canonical.word, &tally) * large * few * pairs;
+    let of_tiles = cost_of_tiles(canonical.word, &tally) * large * few;
     let cost = (of_gaps + of_tiles) * idle(blocks, facts);
     Some(Choice { rows, cols, early, cost })
 }
