@@ -72,7 +72,7 @@ pub(super) fn three_quarters(few: usize, extra: usize) -> Option<OneRound> {
 
 /// Of bands of `cols` columns, the bands that a small move is shared out in: halves of them, of whole sectors, as long as a multiprocessor has few blocks and
 /// threads are left more than a vector each. No multiprocessor then waits for another that has a band more to move. (8 · 49 × 2048 of 1 byte: 1.13 of a
-/// copy in bands of 256 columns, 1.34 in bands of 64; decision 078.)
+/// copy in bands of 256 columns, 1.34 in bands of 64, decision 078.)
 pub(super) fn shared_out(task: &Task<'_>, threads: u32, mut cols: usize) -> usize {
     let Problem { src, batch, .. } = task.problem;
     let few = task.multiprocessors * task.tuning.few_blocks;
