@@ -287,9 +287,9 @@ fn short_rows_with_gaps(device: &Device) {
         check_rows::<[u8; 5]>(device, cols, slack);
         check_rows::<[u32; 3]>(device, cols, slack);
     }
-    let src = TensorLayout::contiguous(&[3, 100_000], 1).unwrap().t();
+    let src = TensorLayout::contiguous(&[3, 1_000_000], 1).unwrap().t();
     let plan =
-        Plan::moving_for_layouts(1, &src, &loose(src.shape(), 1, 0), device.facts()).unwrap();
+        Plan::moving_for_layouts(1, &src, &loose(src.shape(), 4, 0), device.facts()).unwrap();
     let plan = plan.to_string();
     assert!(plan.contains("word by word") && plan.contains("ends fetched"), "{plan}");
 }
