@@ -1,0 +1,216 @@
+//! What is measured: types, shapes, and what is computed of them.
+
+use crate::Arguments;
+use crate::measuring::{Figures, measure, measure_channels};
+use crate::told::write;
+use anyhow::Result;
+use bench::peers::Peers;
+use std::fmt::Write as _;
+use std::path::Path;
+use transpose::interop::half::{bf16, f16};
+use transpose::{Device, E4M3};
+
+/// Something to compute.
+pub struct Case {
+    /// The types of numbers, of the source and of the destination, as PyTorch names them.
+    pub types: [&'static str; 2],
+    /// The source's shape, the last axis the fastest.
+    pub shape: Vec<usize>,
+    /// For each axis of the result, which axis of the source it is.
+    pub axes: Vec<usize>,
+    /// What it is multiplied by, if that is not 1.
+    pub alpha: Option<f32>,
+    pub second: Second,
+    pub measure: fn(&Device, &Case, &Peers, &Arguments) -> Result<Vec<Figures>>,
+    pub write: fn(&Device, &Case, &Path, usize) -> Result<()>,
+}
+
+/// What is computed with beside the source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Second {
+    /// Nothing.
+    None,
+    /// What the destination holds is added.
+    Destination,
+    /// Numbers are added: the order of the result's axes in their memory, and the elements of the gap behind each of their rows.
+    Numbers(&'static [usize], usize),
+    /// Each index of this axis of the result has a factor and a summand.
+    Channels(usize),
+}
+
+impl Case {
+    pub fn name(&self) -> String {
+        let [from, to] = self.types;
+        let mut name = format!("{from} to {to}, {:?} to {:?}", self.shape, self.axes);
+        let _ = self.alpha.map(|alpha| write!(name, ", times {alpha}"));
+        match self.second {
+            Second::None => name,
+            Second::Destination => name + ", added",
+            Second::Numbers(order, 0) => format!("{name}, added to {order:?}"),
+            Second::Numbers(order, _) => format!("{name}, added to {order:?} with gaps"),
+            Second::Channels(axis) => format!("{name}, each of axis {axis}"),
+        }
+    }
+
+    /// What the page's tables say of it: its group, the types, the shape, and what is computed.
+    pub fn in_words(&self) -> [String; 4] {
+        let of = |lengths: &[usize], between: &str| {
+            lengths.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
+        };
+        let mut shape = of(&self.shape, " × ");
+        if self.shape.len() > 2 {
+            shape = format!("{shape} to {}", of(&self.axes, " "));
+        }
+        let group = match (self.second, self.shape.len()) {
+            (Second::Channels(_), _) => "channels",
+            (Second::Numbers(..), _) => "operands",
+            (_, 2) if self.axes.is_sorted() => "in order",
+            (_, 2) => "transposed",
+            _ => "images",
+        };
+        let [from, to] = self.types;
+        let computed = match self.second {
+            Second::Channels(_) => "each channel".to_owned(),
+            Second::Numbers([1, 0], 0) => "added where both are transposed".to_owned(),
+            Second::Numbers(_, 0) => "added in a third order".to_owned(),
+            Second::Numbers(_, gap) => format!("added with gaps of {gap} numbers"),
+            Second::Destination => "added".to_owned(),
+            Second::None if self.alpha.is_none() => "converted".to_owned(),
+            Second::None if from == to => "scaled".to_owned(),
+            Second::None => "scaled and converted".to_owned(),
+        };
+        [group.to_owned(), format!("{from} to {to}"), shape, computed]
+    }
+
+    /// Whether peers are told of it: their table has no other operands.
+    pub fn is_told(&self) -> bool {
+        matches!(self.second, Second::None | Second::Destination)
+    }
+
+    /// Whether numbers are added.
+    pub fn adds(&self) -> bool {
+        matches!(self.second, Second::Destination | Second::Numbers(..))
+    }
+
+    pub fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+}
+
+/// Defines a case.
+macro_rules! case {
+    ($from:literal as $t:ty, $to:literal as $u:ty, $shape:expr, $axes:expr, $alpha:expr, $second:expr) => {
+        Case {
+            types: [$from, $to],
+            shape: $shape.to_vec(),
+            axes: $axes.to_vec(),
+            alpha: $alpha,
+            second: $second,
+            measure: measure::<$t, $u>,
+            write: write::<$t, $u>,
+        }
+    };
+}
+
+/// Defines a case with a factor and a summand for each channel, along an axis of the result.
+macro_rules! channels {
+    ($from:literal as $t:ty, $to:literal as $u:ty, $shape:expr, $axes:expr, $alpha:expr, $axis:expr) => {
+        Case {
+            measure: measure_channels::<$t, $u>,
+            ..case!($from as $t, $to as $u, $shape, $axes, $alpha, Second::Channels($axis))
+        }
+    };
+}
+
+/// Sums with other operands than the destination.
+fn with_operands(square: [usize; 2], odd: [usize; 2], is_gpu: bool) -> Vec<Case> {
+    let cube = if is_gpu { [768, 512, 640] } else { [24, 32, 40] };
+    let (turned, gaps) = (Second::Numbers(&[1, 0], 0), Second::Numbers(&[0, 1], 5));
+    let third = Second::Numbers(&[2, 0, 1], 0);
+    vec![
+        case!("float32" as f32, "float32" as f32, square, [1, 0], Some(0.5), turned),
+        case!("float16" as f16, "float16" as f16, square, [1, 0], Some(0.5), turned),
+        case!("float64" as f64, "float64" as f64, square, [1, 0], Some(0.5), turned),
+        case!("complex64" as [f32; 2], "complex64" as [f32; 2], square, [1, 0], Some(0.5), turned),
+        case!("float32" as f32, "float32" as f32, odd, [1, 0], Some(0.5), turned),
+        case!("float32" as f32, "float32" as f32, square, [1, 0], Some(0.5), gaps),
+        case!("float32" as f32, "float32" as f32, odd, [1, 0], Some(0.5), gaps),
+        case!("float32" as f32, "float32" as f32, cube, [2, 1, 0], Some(0.5), third),
+    ]
+}
+
+/// A factor and a summand for each channel of images: `bytes` of pixels in all, or a little more, for each of the counts of channels.
+fn with_channels(counts: &[usize], side: usize, bytes: usize) -> Vec<Case> {
+    let (last, first, scale) = ([0, 3, 1, 2], [0, 2, 3, 1], Some(1.0 / 255.0));
+    let of = |&channels: &usize| {
+        let count = bytes.div_ceil(side * side * channels);
+        let (images, planes) = ([count, side, side, channels], [count, channels, side, side]);
+        [
+            channels!("uint8" as u8, "float16" as f16, images, last, scale, 1),
+            channels!("uint8" as u8, "float32" as f32, images, last, scale, 1),
+            channels!("uint8" as u8, "float16" as f16, planes, first, scale, 3),
+            channels!("uint8" as u8, "float32" as f32, planes, first, scale, 3),
+        ]
+    };
+    counts.iter().flat_map(of).collect()
+}
+
+/// The cases: of a size for a GPU, or small ones.
+pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
+    let mut all = Vec::new();
+    let [square, odd] = if is_gpu { [[16384; 2], [10007, 9973]] } else { [[256; 2], [507, 493]] };
+    let images = if is_gpu { 128 } else { 1 };
+    let side = if is_gpu { 224 } else { 128 };
+    for (shape, axes) in [(square, [1, 0]), (odd, [1, 0]), (square, [0, 1])] {
+        all.extend([
+            case!("float32" as f32, "float32" as f32, shape, axes, Some(0.5), Second::None),
+            case!("float32" as f32, "float32" as f32, shape, axes, Some(0.5), Second::Destination),
+            case!("float32" as f32, "float16" as f16, shape, axes, None, Second::None),
+            case!("float16" as f16, "float32" as f32, shape, axes, None, Second::None),
+            case!("float32" as f32, "bfloat16" as bf16, shape, axes, None, Second::None),
+            case!("bfloat16" as bf16, "bfloat16" as bf16, shape, axes, Some(0.5), Second::None),
+            case!("float64" as f64, "float64" as f64, shape, axes, Some(0.5), Second::None),
+            case!("float64" as f64, "float32" as f32, shape, axes, None, Second::None),
+            case!(
+                "complex64" as [f32; 2],
+                "complex64" as [f32; 2],
+                shape,
+                axes,
+                Some(0.5),
+                Second::None
+            ),
+            case!("int32" as i32, "float32" as f32, shape, axes, None, Second::None),
+            case!("float32" as f32, "float8_e4m3fn" as E4M3, shape, axes, None, Second::None),
+            case!("uint8" as u8, "float16" as f16, shape, axes, None, Second::None),
+        ]);
+    }
+    for (channels, images) in [(3, images), (64, images / 8 + 1)] {
+        let (last, first) = ([images, side, side, channels], [images, channels, side, side]);
+        for (shape, axes) in [(last, [0, 3, 1, 2]), (first, [0, 2, 3, 1])] {
+            all.extend([
+                case!(
+                    "uint8" as u8,
+                    "float16" as f16,
+                    shape,
+                    axes,
+                    Some(1.0 / 255.0),
+                    Second::None
+                ),
+                case!(
+                    "uint8" as u8,
+                    "float32" as f32,
+                    shape,
+                    axes,
+                    Some(1.0 / 255.0),
+                    Second::None
+                ),
+                case!("float16" as f16, "float32" as f32, shape, axes, None, Second::None),
+            ]);
+        }
+    }
+    all.extend(with_operands(square, odd, is_gpu));
+    let side = arguments.side.unwrap_or(side);
+    let bytes = if is_gpu { 17 * 224 * 224 * 64 } else { 1 << 20 };
+    all.extend(with_channels(&arguments.channels, side, bytes));
+    all
+}

@@ -1,0 +1,140 @@
+//! The speed of computing on the way, beside a copy: `cargo run --release --bin arithmetic`
+//!
+//! For each case a copy of as many bytes, the library's plan, cuTENSOR where it computes the same and can be opened, and with `--candidates` every other way that the library has, take turns. GB/s count what is read and what is
+//! written: each number of the source, of the destination, and of the destination before if it is added to. Every result is compared, on some of its rows,
+//! with what two passes give, of which one moves and one computes. `--peers FOLDER` writes the cases for `arithmetic.py`, which times PyTorch on them and
+//! compares its results.
+//!
+//! `cases` says what is computed, `measuring` times it, `verifying` compares results, `told` writes what others are told.
+
+mod cases;
+mod factor;
+mod measuring;
+mod memory;
+mod told;
+mod verifying;
+
+use anyhow::{Result, ensure};
+use bench::peers::{Peers, Where};
+use bench::program::{self, Common, usage};
+use bench::progress;
+use bench::svg::{Bar, Chart};
+use bench::table::{Cell, Column, Report};
+use cases::{Case, cases};
+use clap::Parser;
+use measuring::Figures;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use told::write_table;
+
+/// Compare the speed of computing on the way with a copy's.
+#[derive(Parser)]
+struct Arguments {
+    /// Only cases whose name has this in it, or another text that is given so.
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+    /// Turns that each contestant gets.
+    #[arg(long, default_value_t = 9, value_parser = program::count)]
+    turns: usize,
+    /// Also time every other way that the library has.
+    #[arg(long)]
+    candidates: bool,
+    /// Small cases, as on the simulator.
+    #[arg(long)]
+    small: bool,
+    /// Counts of channels of the cases in which each has a factor and a summand.
+    #[arg(long, value_delimiter = ',', value_name = "COUNTS", default_values_t = [64, 128, 256], value_parser = program::count)]
+    channels: Vec<usize>,
+    /// Rows, and columns, of their images.
+    #[arg(long, value_parser = program::count)]
+    side: Option<usize>,
+    /// Write the cases to this folder, for others: a table, and the bytes of each small case's source and result.
+    #[arg(long, value_name = "FOLDER")]
+    peers: Option<PathBuf>,
+    #[command(flatten)]
+    at: Where,
+    #[command(flatten)]
+    common: Common,
+}
+
+fn main() -> ExitCode {
+    program::main(|arguments: &Arguments| &arguments.common, run)
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let device = arguments.common.open()?;
+    if let Some(folder) = &arguments.peers {
+        write_table(&cases(true, arguments), &folder.join("cases.csv"))?;
+        write_table(&cases(false, arguments), &folder.join("small.csv"))?;
+    }
+    let peers = Peers::open(&arguments.common, &device, &arguments.at);
+    let is_large = device.is_gpu() && !arguments.small && arguments.peers.is_none();
+    let mut cases = cases(is_large, arguments);
+    cases.retain(|case| arguments.peers.is_none() || case.is_told());
+    let names: Vec<String> = cases.iter().map(Case::name).collect();
+    let is_named = |name: &str| arguments.only.iter().any(|only| name.contains(only));
+    cases.retain(|case| arguments.only.is_empty() || is_named(&case.name()));
+    let none = || {
+        let (only, names) = (&arguments.only, names.join("\n  "));
+        usage(format!("no case has any of {only:?} in its name; there are\n  {names}"))
+    };
+    ensure!(!cases.is_empty(), none());
+    let longest = |word: usize| {
+        let lengths = cases.iter().map(|case| case.in_words()[word].chars().count());
+        lengths.max().unwrap_or(0) as u16
+    };
+    let bar = progress::bar(&arguments.common, cases.len());
+    let columns = [
+        Column::text("group", "group", longest(0)),
+        Column::text("types", "types", longest(1)),
+        Column::text("shape", "shape", longest(2)),
+        Column::text("computed", "computed", longest(3)),
+        Column::number("way", "way", 3),
+        Column::text("kernel", "kernel", 18),
+        Column::number("bytes", "bytes read and written", 11),
+        Column::number("memcpy_gb_s", "memcpy, GB/s", 7),
+        Column::number("gb_s", "GB/s", 7),
+        Column::number("of_copy", "of copy", 7),
+        Column::number("cutensor_gb_s", "cuTENSOR, GB/s", 7),
+        Column::number("instructions", "instructions for a number", 7),
+    ];
+    let title = "Computed on the way, all results verified";
+    let mut report = Report::new(&arguments.common, &device, title, &columns, &bar);
+    let mut bars = Vec::new();
+    for (number, case) in cases.iter().enumerate() {
+        if let Some(folder) = &arguments.peers {
+            (case.write)(&device, case, folder, number)?;
+            continue;
+        }
+        for (way, figures) in (case.measure)(&device, case, &peers, arguments)?.iter().enumerate() {
+            let Figures { kernel, bytes, speeds, cutensor, instructions } = figures;
+            let [copy, ours] = speeds.map_or([None; 2], |speeds| speeds.map(Some));
+            let fraction = speeds.map(|[copy, ours]| ours / copy);
+            let mut row: Vec<Cell> = case.in_words().into_iter().map(Cell::from).collect();
+            row.extend([
+                way.into(),
+                kernel.as_str().into(),
+                (*bytes).into(),
+                Cell::speed(copy),
+                Cell::speed(ours),
+                Cell::fraction(fraction),
+                Cell::speed(*cutensor),
+                Cell::speed(*instructions),
+            ]);
+            report.row(row);
+            if way == 0 {
+                // Without a clock the chart is of what is counted.
+                let value = fraction.or(*instructions);
+                // A colour for each kernel, whatever its words.
+                let family = kernel.rsplit_once("_b").map_or(kernel.as_str(), |(family, _)| family);
+                bars.extend(value.map(|value| Bar::plain(case.name(), family, value)));
+            }
+        }
+        bar.inc(1);
+    }
+    if arguments.peers.is_some() {
+        return Ok(());
+    }
+    let unit = if device.is_gpu() { "of a copy's speed" } else { "instructions for a number" };
+    report.finish(|| Chart::new("Computed on the way", unit, bars))
+}
