@@ -155,35 +155,43 @@ fn with_channels(counts: &[usize], side: usize, bytes: usize) -> Vec<Case> {
     counts.iter().flat_map(of).collect()
 }
 
+/// Matrices of a shape, of all types, whose axes take this order.
+fn matrices(shape: [usize; 2], axes: [usize; 2]) -> Vec<Case> {
+    vec![
+        case!("float32" as f32, "float32" as f32, shape, axes, Some(0.5), Second::None),
+        case!("float32" as f32, "float32" as f32, shape, axes, Some(0.5), Second::Destination),
+        case!("float32" as f32, "float16" as f16, shape, axes, None, Second::None),
+        case!("float16" as f16, "float32" as f32, shape, axes, None, Second::None),
+        case!("float32" as f32, "bfloat16" as bf16, shape, axes, None, Second::None),
+        case!("bfloat16" as bf16, "bfloat16" as bf16, shape, axes, Some(0.5), Second::None),
+        case!("float64" as f64, "float64" as f64, shape, axes, Some(0.5), Second::None),
+        case!("float64" as f64, "float32" as f32, shape, axes, None, Second::None),
+        case!(
+            "complex64" as [f32; 2],
+            "complex64" as [f32; 2],
+            shape,
+            axes,
+            Some(0.5),
+            Second::None
+        ),
+        case!("int32" as i32, "float32" as f32, shape, axes, None, Second::None),
+        case!("float32" as f32, "float8_e4m3fn" as E4M3, shape, axes, None, Second::None),
+        case!("uint8" as u8, "float16" as f16, shape, axes, None, Second::None),
+    ]
+}
+
 /// The cases: of a size for a GPU, or small ones.
 pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
-    let mut all = Vec::new();
+    if !arguments.shape.is_empty() {
+        let both = |&shape: &[usize; 2]| [matrices(shape, [1, 0]), matrices(shape, [0, 1])];
+        return arguments.shape.iter().flat_map(both).flatten().collect();
+    }
     let [square, odd] = if is_gpu { [[16384; 2], [10007, 9973]] } else { [[256; 2], [507, 493]] };
     let images = if is_gpu { 128 } else { 1 };
     let side = if is_gpu { 224 } else { 128 };
-    for (shape, axes) in [(square, [1, 0]), (odd, [1, 0]), (square, [0, 1])] {
-        all.extend([
-            case!("float32" as f32, "float32" as f32, shape, axes, Some(0.5), Second::None),
-            case!("float32" as f32, "float32" as f32, shape, axes, Some(0.5), Second::Destination),
-            case!("float32" as f32, "float16" as f16, shape, axes, None, Second::None),
-            case!("float16" as f16, "float32" as f32, shape, axes, None, Second::None),
-            case!("float32" as f32, "bfloat16" as bf16, shape, axes, None, Second::None),
-            case!("bfloat16" as bf16, "bfloat16" as bf16, shape, axes, Some(0.5), Second::None),
-            case!("float64" as f64, "float64" as f64, shape, axes, Some(0.5), Second::None),
-            case!("float64" as f64, "float32" as f32, shape, axes, None, Second::None),
-            case!(
-                "complex64" as [f32; 2],
-                "complex64" as [f32; 2],
-                shape,
-                axes,
-                Some(0.5),
-                Second::None
-            ),
-            case!("int32" as i32, "float32" as f32, shape, axes, None, Second::None),
-            case!("float32" as f32, "float8_e4m3fn" as E4M3, shape, axes, None, Second::None),
-            case!("uint8" as u8, "float16" as f16, shape, axes, None, Second::None),
-        ]);
-    }
+    let all_matrices = [(square, [1, 0]), (odd, [1, 0]), (square, [0, 1])];
+    let mut all: Vec<Case> =
+        all_matrices.into_iter().flat_map(|(shape, axes)| matrices(shape, axes)).collect();
     for (channels, images) in [(3, images), (64, images / 8 + 1)] {
         let (last, first) = ([images, side, side, channels], [images, channels, side, side]);
         for (shape, axes) in [(last, [0, 3, 1, 2]), (first, [0, 2, 3, 1])] {

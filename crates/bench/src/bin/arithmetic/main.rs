@@ -14,7 +14,7 @@ mod memory;
 mod told;
 mod verifying;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use bench::peers::{Peers, Where};
 use bench::program::{self, Common, usage};
 use bench::progress;
@@ -42,6 +42,9 @@ struct Arguments {
     /// Small cases, as on the simulator.
     #[arg(long)]
     small: bool,
+    /// Only matrices of this shape, such as 1000x777, transposed and in order.
+    #[arg(long, value_parser = shape, value_name = "ROWSxCOLS")]
+    shape: Vec<[usize; 2]>,
     /// Counts of channels of the cases in which each has a factor and a summand.
     #[arg(long, value_delimiter = ',', value_name = "COUNTS", default_values_t = [64, 128, 256], value_parser = program::count)]
     channels: Vec<usize>,
@@ -55,6 +58,15 @@ struct Arguments {
     at: Where,
     #[command(flatten)]
     common: Common,
+}
+
+/// Two numbers with an x between them.
+fn shape(text: &str) -> Result<[usize; 2]> {
+    let of = || {
+        let (rows, cols) = text.split_once(['x', '×'])?;
+        Some([rows.parse().ok()?, cols.parse().ok()?])
+    };
+    of().with_context(|| format!("{text:?} is not two numbers with an x between them"))
 }
 
 fn main() -> ExitCode {
