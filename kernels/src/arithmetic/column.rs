@@ -13,9 +13,9 @@ use crate::slide::{slide, slide_u32};
 use crate::tensor::axes::unrolled;
 use kernel_abi::fast::VECTOR;
 
-/// Units of which there are the elements from `first` to before `end`.
+/// Units of which there are the elements from `first` to before `end`; `IN_SPAN` says whether those are the units of a span, of which the first may not be there.
 #[derive(Clone, Copy)]
-pub struct Units {
+pub struct Units<const IN_SPAN: bool> {
     /// The destination's address of the first element, which is a multiple of the bytes of all.
     pub at: u64,
     /// The first element that there is.
@@ -24,7 +24,7 @@ pub struct Units {
     pub end: i32,
 }
 
-impl Units {
+impl<const IN_SPAN: bool> Units<IN_SPAN> {
     /// Elements of `K` units.
     const fn elements<P: Pair, const K: usize>() -> usize {
         K * P::UNIT
@@ -34,6 +34,16 @@ impl Units {
     #[inline(always)]
     fn are_whole<P: Pair, const K: usize>(&self) -> bool {
         self.first <= 0 && self.end >= Self::elements::<P, K>() as i32
+    }
+
+    /// The same units; what is found out about each element of a span's is found out where these are, and not before a loop around.
+    #[inline(always)]
+    fn here(&self) -> Self {
+        if !IN_SPAN {
+            return *self;
+        }
+        let here = |element: i32| opaque(element as u32) as i32;
+        Units { at: self.at, first: here(self.first), end: here(self.end) }
     }
 
     /// Whether there is the `j`-th element.
@@ -54,9 +64,9 @@ impl Units {
             if self.are_whole::<P, K>() && (at as usize).is_multiple_of(bytes) {
                 load_part(at, bytes)
             } else {
-                let mut words = [0u32; 4];
+                let (mut words, here) = ([0u32; 4], self.here());
                 unrolled! { J in [0 1 2 3 4 5 6 7] of Self::elements::<P, K>() => {
-                    if self.has(J) {
+                    if here.has(J) {
                         let element = load_part(at.wrapping_add((J * P::DST) as u64), P::DST);
                         put(&mut words, J, P::DST, element);
                     }
@@ -83,8 +93,9 @@ impl Units {
             if self.are_whole::<P, K>() {
                 store_part(at, Self::elements::<P, K>() * P::DST, all);
             } else {
+                let here = self.here();
                 unrolled! { J in [0 1 2 3 4 5 6 7] of Self::elements::<P, K>() => {
-                    if self.has(J) {
+                    if here.has(J) {
                         let element = get(all, J, P::DST);
                         store_part(at.wrapping_add((J * P::DST) as u64), P::DST, element);
                     }
@@ -95,9 +106,9 @@ impl Units {
 }
 
 /// The channels of a unit's elements.
-pub struct Column {
+pub struct Column<const IN_SPAN: bool> {
     /// The unit, or it and others beside it.
-    pub units: Units,
+    pub units: Units<IN_SPAN>,
     /// Elements of those before the unit's first.
     pub before: usize,
     /// The address of an element's pair.
@@ -108,7 +119,7 @@ pub struct Column {
     pub step: u64,
 }
 
-impl Channels for Column {
+impl<const IN_SPAN: bool> Channels for Column<IN_SPAN> {
     const ARE_THERE: bool = true;
 
     #[inline(always)]

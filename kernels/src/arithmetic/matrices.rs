@@ -159,7 +159,7 @@ unsafe fn store_units<
         0
     };
     while col < cols {
-        let units = Units { at, first: 0, end };
+        let units = Units::<false> { at, first: 0, end };
         let other = if is_beside { at.wrapping_add(pieces.beside) } else { second };
         // SAFETY: elements of the destination's row, of the second operand's, and of the tile.
         unsafe {
@@ -172,7 +172,7 @@ unsafe fn store_units<
             };
             // Two bytes make units of so many numbers that no registers are left for channels.
             let results = if matches!(P::SRC, 1 | 4) {
-                let channels: [Column; K] = core::array::from_fn(channels);
+                let channels: [Column<false>; K] = core::array::from_fn(channels);
                 P::compute::<true, K>(operation, values, others, &channels)
             } else {
                 P::compute::<true, K>(operation, values, others, &[NoChannels; K])
@@ -232,7 +232,7 @@ unsafe fn store_units_by_pairs<
             let address = |byte: u32| tile.address(byte / P::SRC as u32, col);
             let values = aligned::<P, 1>(address, row * P::SRC as u32);
             let results = P::by_pairs(operation, values, &pairs);
-            Units { at, first: 0, end }.store::<P, 1>(results);
+            Units::<false> { at, first: 0, end }.store::<P, 1>(results);
         }
         pairs.next(next);
         col += step;
@@ -301,15 +301,32 @@ struct Span<const K: usize> {
 }
 
 impl<const K: usize> Span<K> {
-    /// How many elements early the span is where a column of the destination has its row 0 at `start`, and the units.
+    /// The units in a column whose row 0 is at `start` of the destination.
     #[inline(always)]
-    fn units<P: Pair>(&self, start: u64) -> (u32, Units) {
+    fn in_column<P: Pair>(&self, start: u64) -> InColumn {
         let align = span_align(P::SRC, P::DST) as u32;
         let early = (start as u32 % align) / P::DST as u32;
         let row = self.row - early as i64;
         let at = start.wrapping_add(row.wrapping_mul(P::DST as i64) as u64);
         let (first, end) = (self.first + early as i32, self.end + early as i32);
-        (early, Units { at, first, end })
+        InColumn { early, units: Units { at, first, end } }
+    }
+}
+
+/// The units of a thread in one column.
+#[derive(Clone, Copy)]
+struct InColumn {
+    /// How many elements early the span is.
+    early: u32,
+    units: Units<true>,
+}
+
+impl InColumn {
+    /// Those in a column `apart` bytes of the destination further, whose span is as early.
+    #[inline(always)]
+    fn further(self, apart: u64) -> Self {
+        let Units { at, first, end } = self.units;
+        InColumn { units: Units { at: at.wrapping_add(apart), first, end }, ..self }
     }
 
     /// The elements of the second operand; `second` is the address of what belongs to a span that starts on time.
@@ -317,10 +334,9 @@ impl<const K: usize> Span<K> {
     /// # Safety
     /// The operand has them.
     #[inline(always)]
-    unsafe fn others<P: Pair>(&self, start: u64, second: u64) -> [B16; K] {
-        let (early, units) = self.units::<P>(start);
+    unsafe fn others<P: Pair, const K: usize>(self, second: u64) -> [B16; K] {
         // SAFETY: the caller's obligations.
-        unsafe { units.others::<P, K>(second.wrapping_sub(early as u64 * P::DST as u64)) }
+        unsafe { self.units.others::<P, K>(second.wrapping_sub(self.early as u64 * P::DST as u64)) }
     }
 }
 
@@ -353,7 +369,11 @@ unsafe fn store_span_units<
     let by_twos = K == 2 && twos::are_taken(P::SRC, P::DST, SECOND);
     // A column starts on a quarter of a warp where that takes no more than one thread that has nothing.
     let threads = if by_twos && (units + 1).is_power_of_two() { units + 1 } else { units };
-    let step = THREADS / threads;
+    // Columns of a thread that lie a multiple of a span's alignment apart start alike: then where units are is found once for all. With the second operand's of
+    // several columns there are no registers for what is found.
+    let most = THREADS / threads;
+    let are_alike = most >= of_sector && AHEAD == 1;
+    let step = if are_alike { most / of_sector * of_sector } else { most };
     let t = thread::thread_idx_x();
     let (number, mut col) = (t % threads, t / threads);
     if col >= step || number >= units {
@@ -363,12 +383,13 @@ unsafe fn store_span_units<
     // Of a span that starts on time: its row of the tile, and of the source.
     let on_time = of_sector - 1 + number * elements;
     let row = tile.row + on_time as i64;
-    // How many rows there are from there on and before, as far as it matters: a tile's.
-    let near = |rows: i64| rows.clamp(-256, 256) as i32;
-    let (first, end) = (near(-row), near(pieces.matrices.rows as i64 - row));
+    // How many rows there are before and from there on, as far as it matters: what is clamped is the same in all threads.
+    let near = |rows: i64| rows.clamp(-1 << 16, 1 << 16) as i32 - on_time as i32;
+    let (first, end) = (near(-tile.row), near(pieces.matrices.rows as i64 - tile.row));
     let span = Span::<K> { row, first, end };
     let first_col = tile.col + col as u64;
     let mut start = pieces.dst + first_col * pieces.stride;
+    let mut here = span.in_column::<P>(start);
     let mut second = if SECOND { pieces.second_of(params, row, first_col) } else { 0 };
     // From a column of the thread to its next: of the destination, and of what belongs to it.
     let apart = step as u64 * pieces.stride;
@@ -378,19 +399,20 @@ unsafe fn store_span_units<
     let earliest = number * elements * P::SRC as u32;
     let kept = Twos::new(tile.transposed, col, earliest, are_found);
     while col < cols {
-        // What is added to several columns is on its way before any of them is computed.
+        // What is added to several columns is on its way before any of them is computed: reads and writes that take turns more often are slower.
         let mut others = [[B16::ANY; K]; AHEAD];
         unrolled! { C in [0 1 2 3] of AHEAD => {
             if has_other && col + C as u32 * step < cols {
-                let start = start + C as u64 * apart;
+                let there =
+                    if C == 0 { here } else { span.in_column::<P>(start + C as u64 * apart) };
                 let second = second.wrapping_add((C as u64).wrapping_mul(second_apart));
                 // SAFETY: elements of the second operand's row.
-                others[C] = unsafe { span.others::<P>(start, second) };
+                others[C] = unsafe { there.others::<P, K>(second) };
             }
         } }
         let mut left = AHEAD;
-        while left > 0 && col < cols {
-            let (early, units) = span.units::<P>(start);
+        loop {
+            let InColumn { early, units } = here;
             let byte = (on_time - early) * P::SRC as u32;
             // SAFETY: elements of the destination's row, and of the tile.
             unsafe {
@@ -404,7 +426,7 @@ unsafe fn store_span_units<
                     Column { units, before: k * P::UNIT, pair: second, early, step }
                 };
                 let results = if P::SRC < 8 {
-                    let channels: [Column; K] = core::array::from_fn(channels);
+                    let channels: [Column<true>; K] = core::array::from_fn(channels);
                     P::compute::<true, K>(operation, values, others[0], &channels)
                 } else {
                     P::compute::<true, K>(operation, values, others[0], &[NoChannels; K])
@@ -415,7 +437,11 @@ unsafe fn store_span_units<
             unrolled! { C in [1 2 3] of AHEAD => { others[C - 1] = others[C]; } }
             (left, col) = (left - 1, col + step);
             start += apart;
+            here = if are_alike { here.further(apart) } else { span.in_column::<P>(start) };
             second = second.wrapping_add(second_apart);
+            if left == 0 || col >= cols {
+                break;
+            }
         }
     }
 }
@@ -459,9 +485,8 @@ unsafe fn store_spans<
         match (together::<P>(), has_second(params)) {
             (2, false) => store!(2, false, 1),
             (_, false) => store!(1, false, 1),
-            // Elements of 8 bytes leave no registers for two units.
-            (2, true) if P::SRC < 8 => store!(2, true, 1),
-            // On 9.0 a thread has registers for what is added to four columns, elsewhere for two; of narrow elements, of which a unit is many, for one.
+            // With something beside the source there are no registers for two units. On 9.0 a thread has registers for what is added to four columns, elsewhere for
+            // two; of narrow elements, of which a unit is many, for one.
             (_, true) if P::SRC == 4 && is_hopper() => store!(1, true, 4),
             (_, true) if P::SRC == 4 => store!(1, true, 2),
             (_, true) => store!(1, true, 1),
@@ -503,6 +528,16 @@ compute_micro!(COMPUTE_NARROW compute_narrow_b1: u8, MatrixTile::narrow(), 1, 40
 compute_micro!(COMPUTE_SHORT compute_short_b1: u8, MatrixTile::short(), 1, 64, true);
 compute_micro!(COMPUTE_SHORT compute_short_b2: u16, MatrixTile::short(), 2, 40, false);
 
+/// Elements that spans start on multiples of, for source elements of `src` bytes: for destination elements of `n` bytes the seven bits from `7 * n` on.
+const fn of_sector(src: usize) -> u64 {
+    let (mut all, mut dst) = (0, 1);
+    while dst <= 8 {
+        all |= ((span_align(src, dst) / dst) as u64) << (7 * dst);
+        dst *= 2;
+    }
+    all
+}
+
 /// Defines an entry point for matrices whose rows start anywhere.
 macro_rules! compute_rows {
     ($row:ident $name:ident: $element:ty, $width:ident, $bytes:tt, $registers:expr) => {
@@ -518,8 +553,9 @@ macro_rules! compute_rows {
                 let bytes = cuda_std::shared_array![B16; ((TILE.row_vectors - 1) * TILE.rows) as usize];
                 let base = crate::tile::shared_address(bytes.cast());
                 let pieces = Pieces::of_block(src, dst, &params);
-                let dst_bytes = params.operation.dst_bytes as usize;
-                let of_sector = (span_align(size_of::<$element>(), dst_bytes) / dst_bytes) as u32;
+                // Constants to choose from by a shift: a division, or a table in memory, would be what each block waits for first.
+                const OF_SECTOR: u64 = of_sector(size_of::<$element>());
+                let of_sector = (OF_SECTOR >> (7 * params.operation.dst_bytes)) as u32 % 128;
                 let tile = SpansOf::<$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP>::new(thread::block_idx_x(), base, of_sector);
                 if params.operation.flags & flags::OTHER != 0 {
                     let bytes = params.operation.dst_bytes;
@@ -531,11 +567,7 @@ macro_rules! compute_rows {
                     let end = near((pieces.matrices.rows * bytes) as i64 - first);
                     fetch(start, params.other_cols, tile.cols(&pieces.matrices), log_sectors, [near(-first), end]);
                 }
-                if size_of::<$element>() < 4 {
-                    tile.load::<R>(&pieces.matrices);
-                } else {
-                    tile.load_as::<R>(&pieces.matrices, &PerhapsByTwos { params: &params });
-                }
+                tile.load_as::<R>(&pieces.matrices, &PerhapsByTwos { params: &params });
                 for_sizes!($bytes matrices, params, store_spans(&params, &pieces, tile),
                     [$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP, THREADS])
             }

@@ -11,15 +11,14 @@ use crate::element::{Element, B16};
 use crate::fast::rows::OnTheWayIn;
 use crate::fast::spans::Transposed;
 use crate::fast::VECTOR;
-use crate::launch::is_hopper;
 use crate::opaque::opaque;
 use kernel_abi::arithmetic::{flags, ComputeMatrices};
 
-/// Whether vectors change places where elements of the source have `src` bytes and results `dst`: if results are narrower; with something beside the source only
-/// if registers are left, for sources of 4 bytes on compute capability 9.0.
+/// Whether vectors change places where elements of the source have `src` bytes and results `dst`: if results are narrower; with something beside the source
+/// threads have no registers for two units.
 #[inline(always)]
-pub fn are_taken(src: usize, dst: usize, has_second: bool) -> bool {
-    src >= 4 && dst < src && (!has_second || src == 4 && is_hopper())
+pub const fn are_taken(src: usize, dst: usize, has_second: bool) -> bool {
+    src >= 4 && dst < src && !has_second
 }
 
 /// In which place of a column a byte is kept.
@@ -35,6 +34,8 @@ pub struct PerhapsByTwos<'a> {
 }
 
 impl<E: Element> OnTheWayIn<E> for PerhapsByTwos<'_> {
+    const LOOKS_ONCE: bool = true;
+
     #[inline(always)]
     fn place(&self, byte: u32) -> u32 {
         let operation = &self.params.operation;

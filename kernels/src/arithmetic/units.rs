@@ -6,10 +6,10 @@
 
 use super::arithmetic_entry;
 use super::memory::{arrived, load_part, store_part};
-use super::operation::Stepping;
+use super::operation::{NoChannels, Stepping};
 use super::pair::{for_sizes, Pair};
 use crate::element::{Element, B16};
-use crate::launch::never_more_registers;
+use crate::launch::{is_hopper, never_more_registers};
 use crate::opaque::opaque;
 use crate::tensor::axes::{divide, steps, unrolled};
 use cuda_std::thread;
@@ -106,10 +106,36 @@ unsafe fn by_vectors<P: Pair>(places: [Place; EACH], params: &ComputeUnits) {
     // SAFETY: the caller's obligations.
     let load = |k: usize| unsafe { Held::load::<P>(places[k], params, P::UNIT) };
     let held = [load(0), load(1), load(2), load(3)];
+    const NOT_TOGETHER: u64 = flags::OTHER | flags::CHANNELS | flags::WIDE;
+    let are_bytes = P::SRC == 4 && P::DST == 1 && is_hopper();
+    if are_bytes && params.operation.flags & NOT_TOGETHER == 0 {
+        // SAFETY: the caller's obligations.
+        unsafe { store_together::<P>(held, params) };
+        return;
+    }
     // One after the other: what all of them need together would leave registers for half as many blocks.
     unrolled! { K in [0 1 2 3] of EACH => {
         // SAFETY: the caller's obligations.
         unsafe { held[K].store::<P, true>(params) };
+    } }
+}
+
+/// Computes the units together, and stores them: formats are looked at once for all. There are registers for that where there is nothing beside the source, and it is
+/// computed in 32 bits. It is for results of a byte: of others as many bytes move that there is time to look at the formats of each unit; and for compute
+/// capability 9.0, which makes two such numbers by one instruction.
+///
+/// # Safety
+/// Those of [`compute_units`].
+#[inline(always)]
+unsafe fn store_together<P: Pair>(held: [Held; EACH], params: &ComputeUnits) {
+    let sources = held.map(|held| arrived(held.source));
+    let others = [B16::ANY; EACH];
+    let results = P::compute::<true, EACH>(&params.operation, sources, others, &[NoChannels; EACH]);
+    unrolled! { K in [0 1 2 3] of EACH => {
+        if held[K].is_there {
+            // SAFETY: the caller's obligations; no other thread has the unit.
+            unsafe { store_part(held[K].dst, P::DST * P::UNIT, results[K]) };
+        }
     } }
 }
 
@@ -138,6 +164,9 @@ fn places<E>(src: *const E, dst: *mut u8, params: &ComputeUnits) -> [Place; EACH
     const { assert!(EACH == 4) };
     let first = thread::block_idx_x() * (UNIT_THREADS * UNITS_OF_THREAD) + thread::thread_idx_x();
     let number = |k: usize| first + k as u32 * UNIT_THREADS;
+    if params.count == 1 {
+        return places_along_one_axis(src, dst, first, params);
+    }
     let mut rest = [number(0), number(1), number(2), number(3)];
     // Elements from where each side starts.
     let mut at = [[0u64; 3]; EACH];
@@ -159,6 +188,31 @@ fn places<E>(src: *const E, dst: *mut u8, params: &ComputeUnits) -> [Place; EACH
         other: params.operation.other.wrapping_add(at[k][2].wrapping_mul(bytes)),
         channel: at[k][2] as u32,
         is_there: number(k) < params.units as u32,
+    };
+    [place(0), place(1), place(2), place(3)]
+}
+
+/// The same where units lie along one axis: nothing is divided, and units are as far apart in all threads.
+#[inline(always)]
+fn places_along_one_axis<E>(
+    src: *const E,
+    dst: *mut u8,
+    first: u32,
+    params: &ComputeUnits,
+) -> [Place; EACH] {
+    let (axis, bytes) = (&params.axes[0], params.operation.dst_bytes);
+    let place = |k: u32| {
+        let along = |start: u64, stride: u64| {
+            let behind = steps(k * UNIT_THREADS, stride);
+            start.wrapping_add(steps(first, stride)).wrapping_add(behind)
+        };
+        Place {
+            src: along(src as u64, axis.src.wrapping_mul(size_of::<E>() as u64)),
+            dst: along(dst as u64, axis.dst.wrapping_mul(bytes)),
+            other: along(params.operation.other, axis.other.wrapping_mul(bytes)),
+            channel: along(0, axis.other) as u32,
+            is_there: first + k * UNIT_THREADS < params.units as u32,
+        }
     };
     [place(0), place(1), place(2), place(3)]
 }

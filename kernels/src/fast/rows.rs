@@ -35,6 +35,9 @@ use kernel_abi::Width;
 
 /// What becomes of loaded vectors before they change places: they stay what they are, if nothing else is said.
 pub trait OnTheWayIn<E: Element> {
+    /// Whether it is looked at once whether all vectors of a tile are inside the source, and not for each: fewer instructions of a thread, and more code.
+    const LOOKS_ONCE: bool = false;
+
     /// What becomes of vectors; `from` is where each was loaded from, if it was.
     ///
     /// # Safety
@@ -168,11 +171,11 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
     /// # Safety
     /// Those of [`load`](Self::load).
     #[inline(always)]
-    unsafe fn load_vectors<const R: usize>(
+    unsafe fn load_vectors<const R: usize, W: OnTheWayIn<E>>(
         &self,
         matrices: &Matrices<E>,
         extent: Extent,
-        way: &impl OnTheWayIn<E>,
+        way: &W,
     ) where
         E: MicroBlock<R>,
     {
@@ -197,8 +200,20 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
             inside.then_some(from)
         };
 
+        // Rows of both halves start inside vectors alike.
+        const { assert!((ROWS / 2 * Self::SIZE).is_multiple_of(VECTOR)) };
         let mut held = [[B16::ANY; R]; 2];
         for (half, block) in held.iter_mut().enumerate() {
+            if W::LOOKS_ONCE && interior {
+                let between = (half as u32 * (ROWS / 2)) as u64 * stride;
+                for (i, held) in block.iter_mut().enumerate() {
+                    let row_start = start.wrapping_add(i as u64 * stride);
+                    let from = row_start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
+                    // SAFETY: the vector is inside the source and aligned.
+                    *held = unsafe { load_vector(from.wrapping_add(between)) };
+                }
+                continue;
+            }
             for (i, held) in block.iter_mut().enumerate() {
                 let offset = offset(half, i);
                 let row_start = start.wrapping_add(offset as u64 * stride);
@@ -216,7 +231,8 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
         let store = |half: usize, vectors: [B16; R]| {
             let mut block = [B16::ANY; R];
             for i in 0..R {
-                let past = (start as u32).wrapping_add(offset(half, i).wrapping_mul(stride as u32));
+                let row = if W::LOOKS_ONCE { i as u32 } else { offset(half, i) };
+                let past = (start as u32).wrapping_add(row.wrapping_mul(stride as u32));
                 // SAFETY: the block's threads are whole warps, and all come here.
                 let next = unsafe { next_lanes_vector(vectors[i]) };
                 block[i] = slide::<E>(vectors[i], next, past % VECTOR);
