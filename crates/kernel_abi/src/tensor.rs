@@ -58,7 +58,7 @@ params! {
     }
 
     /// What lies together on one side, and is found on the other by dividing an index. A tile takes some indices of the slowest
-    /// axis, so that what is left of a tile at the end is a prefix of it.
+    /// axis, so that what is left of a tile at the end is a prefix of it; or it goes *across* axes, and takes any words that follow each other.
     Run {
         /// The axes but for the slowest, the fastest first.
         inner: [RunAxis; MOST_RUN_AXES - 1],
@@ -68,7 +68,8 @@ params! {
         tile,
         /// Words of all tiles together.
         all,
-        /// Which of the axes of blocks steps from tile to tile; none if it is [`MOST_BLOCK_AXES`].
+        /// Which of the axes of blocks steps from tile to tile; none if it is [`MOST_BLOCK_AXES`]. In the upper half, of tiles that go across axes, a tile's words: such a step is none on
+        /// the other side, where a word's place is found by its index in the run.
         axis,
     }
 

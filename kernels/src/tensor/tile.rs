@@ -136,10 +136,35 @@ impl Place {
     }
 }
 
+/// Words of the runs, of rows and of columns, before this block's tile, where tiles go across axes, as those of 2, 4 and 8 bytes may; else 0.
+#[inline(always)]
+fn words_before<E>(params: &Tiles) -> (u32, u32) {
+    let each = |run: &Run| (run.axis >> 32) as u32;
+    let (mut rows, mut cols) = (0, 0);
+    if !matches!(size_of::<E>(), 2 | 4 | 8) || each(&params.rows) | each(&params.cols) == 0 {
+        return (rows, cols);
+    }
+    let mut rest = thread::block_idx_x();
+    unrolled! { AXIS in [0 1 2 3 4 5 6 7 8 9] of params.count => {
+        const { assert!(MOST_BLOCK_AXES == 10) };
+        let (quotient, index) = divide(rest, params.blocks[AXIS].divisor);
+        if AXIS as u32 == params.rows.axis as u32 {
+            rows = index * each(&params.rows);
+        }
+        if AXIS as u32 == params.cols.axis as u32 {
+            cols = index * each(&params.cols);
+        }
+        rest = quotient;
+    } }
+    let _ = rest;
+    (rows, cols)
+}
+
 /// Where the rows of a tile start in the source, and its columns in the destination: two tables in shared memory, in bytes from where
 /// the tile starts.
 ///
-/// An offset takes a division for each axis of a run, and is needed by many threads.
+/// An offset takes a division for each axis of a run, and is needed by many threads. A tile that goes across axes starts inside an index of its run's slower ones,
+/// so each has offsets of its own, and its place says nothing of that run's other side.
 #[derive(Clone, Copy)]
 pub struct Offsets {
     /// The table of rows.
@@ -160,14 +185,18 @@ impl Offsets {
     pub unsafe fn fill<E>(params: &Tiles, base: u32) -> Self {
         let rows = params.rows.tile as u32 + params.early as u32;
         let cols = params.cols.tile as u32;
+        let (rows_before, cols_before) = words_before::<E>(params);
         let mut index = thread::thread_idx_x();
         while index < rows + cols {
             let of = |run: &Run, index: u32| match size_of::<E>() {
                 1 | 2 => elsewhere_of_few(run, index),
                 _ => elsewhere(run, index),
             };
-            let words =
-                if index < rows { of(&params.rows, index) } else { of(&params.cols, index - rows) };
+            let words = if index < rows {
+                of(&params.rows, rows_before + index)
+            } else {
+                of(&params.cols, cols_before + index - rows)
+            };
             // SAFETY: an entry of the tables, which no other thread has.
             unsafe {
                 words.wrapping_mul(size_of::<E>() as u64).store_shared(base + index * Self::BYTES);
