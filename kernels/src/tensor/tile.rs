@@ -139,11 +139,12 @@ impl Place {
 /// Words of the runs, of rows and of columns, before this block's tile, where tiles go across axes, as those of 2, 4 and 8 bytes may; else 0.
 #[inline(always)]
 fn words_before<E>(params: &Tiles) -> (u32, u32) {
+    let are_across = (params.rows.axis | params.cols.axis) >> 32 != 0;
+    if !matches!(size_of::<E>(), 2 | 4 | 8) || !are_across {
+        return (0, 0);
+    }
     let each = |run: &Run| (run.axis >> 32) as u32;
     let (mut rows, mut cols) = (0, 0);
-    if !matches!(size_of::<E>(), 2 | 4 | 8) || each(&params.rows) | each(&params.cols) == 0 {
-        return (rows, cols);
-    }
     let mut rest = thread::block_idx_x();
     unrolled! { AXIS in [0 1 2 3 4 5 6 7 8 9] of params.count => {
         const { assert!(MOST_BLOCK_AXES == 10) };
