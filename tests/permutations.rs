@@ -17,6 +17,7 @@ on_both_devices! {
     pieces_of_memory,
     short_rows_with_gaps,
     tiles_that_overlap,
+    tiles_across_axes,
     pieces_of_narrow_words,
     tiles_by_units,
     long_axes,
@@ -323,6 +324,31 @@ fn tiles_that_overlap(device: &Device) {
     check_overlap::<u32>(device, &[203, 3, 2, 35], &[2, 3, 0, 1], 0);
     check_overlap::<u64>(device, &[203, 3, 2, 21], &[2, 3, 0, 1], 0);
     check_overlap::<u8>(device, &[303, 3, 2, 67], &[2, 3, 0, 1], 0);
+}
+
+/// What lies together has a short axis and starts on bursts: tiles of rows, columns, or both start inside an index of the next axis. The last is shorter, and where the array is part of
+/// another it ends anywhere.
+fn tiles_across_axes(device: &Device) {
+    fn check_across<T: Element>(device: &Device, [row, col]: [usize; 2], expected: &[&str]) {
+        let bytes = size_of::<T>();
+        let whole = TensorLayout::contiguous(&[row, 4, 3, 8, col], bytes).unwrap();
+        let src = whole.permute_axes(&[4, 3, 2, 1, 0]).unwrap();
+        let dst = TensorLayout::contiguous(src.shape(), bytes).unwrap();
+        let ways = ways_of(device, bytes, &src, &dst);
+        assert!(expected.iter().all(|what| ways.contains(what)), "{ways}");
+        let part = |layout: &TensorLayout| {
+            let rows = layout.slice(3, ..3, 1).unwrap();
+            rows.slice(1, ..7, 1).unwrap()
+        };
+        check::<T>(device, &src, &dst);
+        check::<T>(device, &part(&src), &part(&dst));
+    }
+    let [rows, cols] = ["rows across axes", "words across axes"];
+    check_across::<u32>(device, [48, 40], &[rows, cols]);
+    check_across::<u32>(device, [48, 64], &[rows]);
+    check_across::<u32>(device, [64, 24], &[cols]);
+    check_across::<u64>(device, [24, 40], &[rows, cols]);
+    check_across::<u16>(device, [96, 80], &[rows, cols]);
 }
 
 /// Narrow words that lie together in the destination for more than a table has entries: they are stored in pieces, of which the last is shorter, of

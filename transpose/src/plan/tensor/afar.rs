@@ -119,8 +119,9 @@ fn tiles_twice(launch: &Launch, tiles: Tiles, distances: [i64; 2]) -> Launch {
     let mut blocks = tiles.blocks;
     blocks.copy_within(..MOST_BLOCK_AXES - 1, 1);
     blocks[0] = Axis { divisor: packed_divisor(2), src, dst };
-    // The axes that step along a tile's rows and columns are one further.
-    let further = |axis: u64| if axis < MOST_BLOCK_AXES as u64 { axis + 1 } else { axis };
+    // The axes that step along a tile's rows and columns are one further. (Of a run's axis, the upper half says something else.)
+    let further =
+        |axis: u64| if (axis as u32 as usize) < MOST_BLOCK_AXES { axis + 1 } else { axis };
     let (mut rows, mut cols) = (tiles.rows, tiles.cols);
     (rows.axis, cols.axis) = (further(rows.axis), further(cols.axis));
     let [distance, _] = distances;

@@ -14,7 +14,7 @@ pub(super) struct Cut {
     count: u8,
     /// The axes as bits.
     pub bits: u32,
-    /// Indices of the slowest axis that a tile has.
+    /// Indices of the slowest axis that a tile has; 0 if tiles go across axes, and start anywhere in what lies together.
     pub indices: usize,
     /// Words of a tile, of all tiles together, and how many tiles.
     pub words: usize,
@@ -38,6 +38,19 @@ impl Cut {
         usize::from(self.axes[self.count() - 1])
     }
 
+    /// One of the same axes whose tiles have so many words and go across axes, if such do not have whole indices.
+    fn across(&self, words: usize) -> Option<Self> {
+        let index = self.words / self.indices;
+        let tiles = parts(self.all, words);
+        let is_needed = !words.is_multiple_of(index) && !index.is_multiple_of(words);
+        is_needed.then_some(Cut { indices: 0, words, tiles, ..*self })
+    }
+
+    /// Whether tiles go across axes.
+    pub fn is_across(&self) -> bool {
+        self.indices == 0
+    }
+
     /// Whether it has an axis.
     pub fn has(&self, axis: usize) -> bool {
         self.bits >> axis & 1 == 1
@@ -57,6 +70,14 @@ pub(super) struct Placed {
 }
 
 impl Placed {
+    /// Where the parts of a cut lie, of what starts on so many bytes.
+    fn of(cut: Cut, starts: usize, nearest: usize, word_bytes: usize) -> Self {
+        let step = (cut.words * word_bytes).trailing_zeros();
+        let steps = if cut.tiles > 1 { 1 << step.min(BURST.trailing_zeros()) } else { BURST };
+        let in_bursts = starts.min(steps);
+        Placed { cut, aligned: in_bursts.min(SECTOR), in_bursts, nearest }
+    }
+
     /// Bytes of sectors that all tiles' parts of it lie in.
     pub fn sectors(&self, word_bytes: usize) -> f64 {
         if self.cut.tiles == 1 {
@@ -184,14 +205,20 @@ impl Side {
         }
     }
 
-    /// Finds the cuts of no more than `most` axes, each with where its parts lie.
+    /// Finds the cuts of no more than `most` axes, each with where its parts lie; and if parts may go across axes, one whose parts are a burst each: of the fewest axes that start on
+    /// bursts and have some, unless whole indices of these have as many words.
     pub fn placed_cuts(
         &self,
         canonical: &Canonical,
         tried: &[usize],
         most: usize,
+        may_cross: bool,
         mut found: impl FnMut(Placed),
     ) {
+        /// Bursts that the axes have at least.
+        const SOME: usize = 3;
+        let word = canonical.word_bytes();
+        let mut crossing = may_cross.then_some(BURST / word);
         // Cuts of the same axes differ in nothing but the steps of their parts.
         let (mut count, mut aligned, mut nearest) = (0, 0, 0);
         self.cuts(canonical, tried, Gapped::No, most, |cut| {
@@ -199,11 +226,13 @@ impl Side {
                 count = cut.count;
                 aligned = self.aligned(canonical, &cut);
                 nearest = self.nearest(canonical.axes(), cut.all);
+                let burst =
+                    crossing.take_if(|&mut words| aligned == BURST && cut.all >= SOME * words);
+                if let Some(across) = burst.and_then(|words| cut.across(words)) {
+                    found(Placed::of(across, aligned, nearest, word));
+                }
             }
-            let step = (cut.words * canonical.word_bytes()).trailing_zeros();
-            let steps = if cut.tiles > 1 { 1 << step.min(BURST.trailing_zeros()) } else { BURST };
-            let in_bursts = aligned.min(steps);
-            found(Placed { cut, aligned: in_bursts.min(SECTOR), in_bursts, nearest });
+            found(Placed::of(cut, aligned, nearest, word));
         });
     }
 

@@ -19,7 +19,7 @@ pub(super) struct Tally {
     pub moved: f64,
     /// Bytes of the words themselves, once.
     pub bytes: f64,
-    /// Bytes of bursts that rows of tiles, and columns, lie in, beyond their own; of 4- and 8-byte words.
+    /// Bytes of bursts that rows of tiles, and columns, lie in, beyond their own; of words of 2, 4 and 8 bytes.
     pub beside: [f64; 2],
     /// Tiles.
     pub blocks: f64,
@@ -93,7 +93,7 @@ pub(super) struct WordTally {
 /// near the least squares of the relative errors over the ways of random moves, as an H200 timed them (`compare --sweep 1 --candidates`, to 4), rounded
 /// between two fits: of seeds 1 and 2, and of seeds 3 and 4; those of boxes are of seeds 22 and 24, of narrow words by 1280 boxes of 295 random moves (decision 073), and those of single words of 20 to 24.
 struct Weights {
-    /// Of a byte of a sector, of a row or a column of a tile, and of a tile, where all are loaded and stored by vectors. (Not by the random moves, of
+    /// Of a byte of a sector, of a row or a column of a tile, and of a tile, where all words are of 1 byte, loaded and stored by vectors. (Not by random moves, of
     /// which few are like that, but by the speeds of seven shapes of tile: of 64 × 64, 128 × 32 and 32 × 64 words of 4 bytes the first is fastest. So
     /// chosen, tiles of the 57 permutations of the literature reach 0.93 of a copy in the mean for 1 byte, where the others choose ones of 0.89.)
     by_vectors: [f64; 3],
@@ -102,8 +102,8 @@ struct Weights {
     /// The same where words are vectors, and nothing is transposed in registers. (By 475 tiles of random moves, all ways; of 134 others they tell the time to 0.099,
     /// the root of the mean of the squares of its logarithm, where weights by 90 moves told it to 0.122, decision 071.)
     wide_by_vectors: [f64; 3],
-    /// What narrow words take of that. (By four of the permutations of the literature, which boxes would take else.)
-    narrow_by_vectors: [f64; 5],
+    /// The same of 2-byte words.
+    two_by_vectors: TwoByVectors,
     /// What narrow words take of what follows since their rows are slid between lanes, and their columns stored by vectors. (By 90 tiles of random moves.)
     narrow_slid: [f64; 5],
     /// Of a byte of a sector, where tiles move it.
@@ -158,7 +158,7 @@ struct Weights {
 }
 
 /// What tiles of 4- and 8-byte words cost where all are loaded and stored by vectors. (By the speeds of 3034 tiles of the permutations of the literature, decision
-/// 062: those that fill a multiprocessor with warps, idle in no lane, are the fastest.)
+/// 062: those that fill a multiprocessor with warps, idle in no lane, are the fastest. What is beside rows and columns is by 6600 tiles more, some across axes, decision 076.)
 struct FourByVectors {
     /// Of a byte of a sector.
     moved: f64,
@@ -206,9 +206,39 @@ impl FourByVectors {
     }
 }
 
+/// What tiles of 2-byte words cost where all are loaded and stored by vectors. (By 4700 tiles, decision 076.)
+struct TwoByVectors {
+    /// Of a byte of a sector.
+    moved: f64,
+    /// Of a row or a column of a tile, and of a tile.
+    line: f64,
+    tile: f64,
+    /// Of a byte of a burst beside a row, or a column.
+    beside: [f64; 2],
+    /// Of a byte that is moved: what is beside at least as a rule.
+    least: f64,
+}
+
+impl TwoByVectors {
+    fn cost(&self, tally: &Tally) -> f64 {
+        let Tally { moved, bytes, beside, blocks, rows, cols, .. } = tally;
+        moved * self.moved
+            + (rows + cols) * self.line
+            + blocks * self.tile
+            + beside[0] * self.beside[0]
+            + beside[1] * self.beside[1]
+            - bytes * self.least
+    }
+}
+
 /// Whether words are of 4 or 8 bytes, whose tiles of vectors cost what [`FourByVectors`] says.
 pub(super) fn are_fours(word: Width) -> bool {
     matches!(word, Width::B4 | Width::B8)
+}
+
+/// Whether it counts how much of bursts tiles have, and whether they go across axes: what was measured.
+pub(super) fn have_bursts(word: Width) -> bool {
+    matches!(word, Width::B2 | Width::B4 | Width::B8)
 }
 
 /// What a tile of such words and so many micro-blocks costs, beside what it moves; `None` if that is too many.
@@ -219,23 +249,34 @@ pub(super) fn cost_of_block_of_fours(word: Width, micro_blocks: usize) -> Option
     FourByVectors::BLOCKS.get(warps).copied()
 }
 
-/// What is the same of all tiles of such words.
-pub(super) fn cost_of_fours(bytes: f64) -> f64 {
-    -bytes * WEIGHTS.four_by_vectors.least
+/// What is the same of all tiles of vectors.
+pub(super) fn same_of_tiles(word: Width, bytes: f64) -> f64 {
+    let least = match word {
+        Width::B2 => WEIGHTS.two_by_vectors.least,
+        Width::B4 | Width::B8 => WEIGHTS.four_by_vectors.least,
+        Width::B1 | Width::B16 => 0.0,
+    };
+    -bytes * least
 }
 
 const WEIGHTS: Weights = Weights {
-    by_vectors: [0.92, 29.4, 942.0],
+    by_vectors: [0.782, 24.99, 800.7],
     four_by_vectors: FourByVectors {
         moved: 0.97,
         line: [5.1, 9.2],
-        beside: [0.096, 0.024],
+        beside: [0.12, 0.06],
         warp: 1250.0,
         block: 25_000.0,
-        least: 0.864,
+        least: 0.96,
     },
     wide_by_vectors: [0.94, 10.0, 200.0],
-    narrow_by_vectors: [0.85, 0.9, 1.0, 1.0, 1.0],
+    two_by_vectors: TwoByVectors {
+        moved: 0.828,
+        line: 18.0,
+        tile: 848.0,
+        beside: [0.09, 0.036],
+        least: 0.135,
+    },
     narrow_slid: [0.80, 0.90, 1.0, 1.0, 1.0],
     moved: [0.56, 0.60, 0.95, 0.98, 0.95],
     warp: [1800.0, 1550.0, 200.0, 120.0, 110.0],
@@ -292,8 +333,7 @@ pub(super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
     let joined = if *stored == 0.0 { joints * WEIGHTS.shared_sector } else { 0.0 };
     let in_units =
         if vectors || *stored > 0.0 { 0.0 } else { cols * WEIGHTS.col_in_units[of_width(word)] };
-    let part = cost_of_part(word, tally, vectors);
-    part.max(least_of_sectors(word, *moved, vectors)) + joined + in_units
+    at_least(word, cost_of_part(word, tally, vectors), *moved, vectors) + joined + in_units
 }
 
 /// Tiles of words of 4 bytes and more were seen to be that much faster than a copy.
@@ -307,10 +347,16 @@ pub(super) fn least_of_words(canonical: &Canonical) -> f64 {
     (canonical.words() * canonical.word_bytes()) as f64 * 2.0 * LEAST
 }
 
-/// What tiles that move so many bytes of sectors cost at least.
+/// The part that counts of what tiles would cost less than they cost at least, so that of those which cost alike the one is taken that has the most room for what is not counted.
+/// (By 2976 tiles of 2-byte words, decision 076.)
+const OF_ROOM: f64 = 0.02;
+
+/// What tiles cost that move so many bytes of sectors: at least what these do.
 #[inline]
-pub(super) fn least_of_sectors(word: Width, moved: f64, vectors: bool) -> f64 {
-    if vectors && word.bytes() >= 4 { moved * FASTEST } else { moved }
+pub(super) fn at_least(word: Width, cost: f64, moved: f64, vectors: bool) -> f64 {
+    let least = if vectors && word.bytes() >= 4 { moved * FASTEST } else { moved };
+    let room = if vectors && have_bursts(word) { (least - cost).max(0.0) } else { 0.0 };
+    cost.max(least) - room * OF_ROOM
 }
 
 /// What a part of what moving in tiles takes costs, at least, where all is vectors or not.
@@ -336,9 +382,11 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
         return w.four_by_vectors.cost(tally);
     }
     if vectors {
+        if word == Width::B2 {
+            return w.two_by_vectors.cost(tally);
+        }
         let [byte, line, tile] = by_vectors(word);
-        let cost = moved * byte + (rows + cols) * line + blocks * tile;
-        return cost * w.narrow_by_vectors[k];
+        return moved * byte + (rows + cols) * line + blocks * tile;
     }
     let (warp, of_loaded) =
         if *rows_in_units { (w.warp_of_units, 0.0) } else { (w.warp[k], w.loaded[k]) };

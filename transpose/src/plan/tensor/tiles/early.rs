@@ -33,10 +33,14 @@ impl Early {
         const NARROW_RARE: usize = 4;
         let (row, rare) = if word < 4 { (NARROW_ROW, NARROW_RARE) } else { (ROW, RARE) };
         let cut = &rows.cut;
-        let indices = least.div_ceil(cut.words / cut.indices);
         let are_parts = cut.tiles > 1 && rows.aligned < VECTOR && !is_in_units(word, rows);
         let serves = are_parts && cols.cut.words * word >= row;
-        if least == 0 || !serves || indices * rare > cut.indices {
+        // Tiles across axes start on bursts.
+        if least == 0 || !serves || cut.is_across() {
+            return Early::default();
+        }
+        let indices = least.div_ceil(cut.words / cut.indices);
+        if indices * rare > cut.indices {
             return Early::default();
         }
         Early { rows: indices * (cut.words / cut.indices), indices }

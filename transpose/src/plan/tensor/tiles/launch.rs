@@ -44,9 +44,7 @@ pub(super) fn block_axes(
         match cut {
             None => axes.push((*axis, None)),
             Some(cut) if cut.slowest() == number && cut.tiles > 1 => {
-                let by = cut.indices as isize;
-                let steps = Axis { length: cut.tiles, src: axis.src * by, dst: axis.dst * by };
-                axes.push((steps, which));
+                axes.push((steps(cut, axis), which));
             }
             Some(_) => {}
         }
@@ -65,7 +63,22 @@ pub(super) fn block_axes(
     let number =
         |which| axes.iter().position(|&(_, w)| w == Some(which)).unwrap_or(MOST_BLOCK_AXES);
     let steps = [number(0), number(1)];
+    if rows.is_across() {
+        axes[steps[0]].0.src = 0;
+    }
+    if cols.is_across() {
+        axes[steps[1]].0.dst = 0;
+    }
     (axes.into_iter().map(|(axis, _)| axis).collect(), steps)
+}
+
+/// The steps from tile to tile of a cut along its slowest axis: of one across axes, about as far on the other side as they take a tile there.
+fn steps(cut: &Cut, axis: &Axis) -> Axis {
+    let step = |stride: isize| match cut.indices {
+        0 => stride.saturating_mul(cut.words as isize) / (cut.all / axis.length) as isize,
+        indices => stride * indices as isize,
+    };
+    Axis { length: cut.tiles, src: step(axis.src), dst: step(axis.dst) }
 }
 
 /// The launch of a choice, that flips these bits, and may load narrow words by units.
@@ -140,11 +153,13 @@ pub(in super::super) fn describe(launch: &Launch) -> Option<String> {
         (3, _) => "units of 8 bytes",
         _ => "units of 4 bytes",
     };
+    let across = |run: Run| if run.axis >> 32 == 0 { "" } else { " across axes" };
+    let (rows_across, cols_across) = (across(rows), across(cols));
     let (rows, cols) = (rows.tile, cols.tile);
     let fetched = if fetch == 0 { "" } else { ", ends fetched" };
     let early = if early == 0 { String::new() } else { format!(", {early} early") };
     Some(format!(
-        "tiles of {rows} rows{early} of {cols} words, loaded by {loaded}, stored by {stored}{fetched}"
+        "tiles of {rows} rows{rows_across}{early} of {cols} words{cols_across}, loaded by {loaded}, stored by {stored}{fetched}"
     ))
 }
 
@@ -160,11 +175,12 @@ pub(super) fn run(
         let axis = &canonical.axes()[number];
         *inner = RunAxis { divisor: packed_divisor(axis.length), stride: stride(axis) as u64 };
     }
+    let across = if cut.is_across() { cut.words as u64 } else { 0 };
     Run {
         inner,
         outer: stride(&canonical.axes()[cut.slowest()]) as u64,
         tile: cut.words as u64,
         all: cut.all as u64,
-        axis: axis as u64,
+        axis: axis as u64 | across << 32,
     }
 }

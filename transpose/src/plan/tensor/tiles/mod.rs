@@ -17,7 +17,7 @@ mod units;
 use super::canonical::Canonical;
 use super::cuts::Placed;
 use super::gaps::Gaps;
-use super::model::{Tally, cost_of_gaps, cost_of_tiles, idle, lines};
+use super::model::{Tally, cost_of_gaps, cost_of_tiles, have_bursts, idle, lines};
 use super::sectors::{SECTOR, sectors_of_one};
 use super::side::starts_on;
 use crate::divide::TOO_LARGE;
@@ -86,11 +86,14 @@ pub(super) fn best(
     let (mut rows, mut cols) = (Cuts::new(), Cuts::new());
     // With early rows, tiles have about as many as are tried.
     let tried = TRIED.map(|words| words.saturating_sub(early));
-    to.placed_cuts(canonical, &tried, MOST_RUN_AXES, |cut| {
-        rows.push(Moved::rows(width, words, cut, early));
+    // Kernels that compute, of which none overlap, have none across axes.
+    let may_cross = overlap == Overlap::Wanted && have_bursts(width);
+    to.placed_cuts(canonical, &tried, MOST_RUN_AXES, may_cross, |cut| {
+        add(&mut rows, Moved::rows(width, words, cut, early));
     });
-    from.placed_cuts(canonical, &TRIED, MOST_RUN_AXES, |cut| {
-        cols.push(Moved::cols(width, words, cut, overlap));
+    from.placed_cuts(canonical, &TRIED, MOST_RUN_AXES, may_cross, |cut| {
+        let near = canonical.axes()[cut.cut.slowest()].dst;
+        add(&mut cols, Moved::cols(width, words, cut, overlap, near));
     });
     let least = Least::of(canonical, &gaps, of_gaps);
     let choice = |rows, cols| choice(canonical, facts, of_gaps, early, overlap, rows, cols);
@@ -122,7 +125,7 @@ pub(super) fn best(
     best.iter().filter_map(launch).collect()
 }
 
-/// All rows, each with the columns that there may be tiles of with them: both ascend, so these are ever fewer.
+/// All rows, each with the columns that are not too long for them: both ascend, so these are ever fewer.
 fn with_room<'a>(
     least: &Least,
     rows: &'a [Moved],
@@ -130,7 +133,7 @@ fn with_room<'a>(
 ) -> impl Iterator<Item = (&'a Moved, &'a [Moved])> {
     rows.iter().map(move |rows| {
         while let [fewer @ .., last] = cols
-            && !least.have_room(rows, last)
+            && !least.fit(rows, last)
         {
             cols = fewer;
         }
@@ -160,6 +163,18 @@ const NEARLY: f64 = 1.0 + 1e-9;
 
 /// The cuts of a side: allocating memory would take a tenth of the time.
 type Cuts = SmallVec<[Moved; 36]>;
+
+/// Adds a cut to those of its side, which ascend: of all but those across axes it is the largest.
+fn add(cuts: &mut Cuts, cut: Moved) {
+    let words = |cut: &Moved| cut.placed.cut.words;
+    match cuts.last() {
+        Some(last) if words(last) > words(&cut) => {
+            let at = cuts.partition_point(|other| words(other) <= words(&cut));
+            cuts.insert(at, cut);
+        }
+        _ => cuts.push(cut),
+    }
+}
 
 /// Threads beyond which a multiprocessor has registers for two tiles of narrow words that start anywhere and no third one, and what those cost.
 const NARROW_THREADS: usize = 416;
@@ -266,7 +281,7 @@ fn joints(canonical: &Canonical, rows: &Placed, cols: &Placed, count: f64) -> f6
     let goes_on = |&axis: &usize| canonical.axes()[axis].dst == rows.cut.all as isize;
     let count = match cols.cut.axes().find(goes_on) {
         Some(_) if rows.cut.tiles > 1 => count,
-        Some(axis) if axis == cols.cut.slowest() => count / cols.cut.indices as f64,
+        Some(axis) if axis == cols.cut.slowest() => count / cols.cut.indices.max(1) as f64,
         Some(_) => return 0.0,
         None => count,
     };
@@ -321,10 +336,25 @@ mod choices {
     }
 
     #[test]
+    fn tiles_go_across_axes_where_that_makes_them_bursts() {
+        let across = |tiles: &Tiles| [tiles.rows, tiles.cols].map(|run| run.axis >> 32);
+        // Both runs are 48 * 28 words, 21 bursts; 96 * 75 are 112 and a half; 64 are one.
+        let both = best_of(&[48, 28, 28, 28, 48], &[4, 3, 2, 1, 0]);
+        assert_eq!(across(&both), [both.rows.tile, both.cols.tile]);
+        assert!(across(&both).iter().all(|words| words % 64 == 0), "{:?}", across(&both));
+        for shape in [[96, 75, 75, 96], [64, 75, 75, 64]] {
+            assert_eq!(across(&best_of(&shape, &[3, 2, 1, 0])), [0, 0]);
+        }
+        // The next of 680 is 896 bytes away in the destination: columns go across with rows that are bursts, or not at all.
+        let near = best_of(&[224, 680, 352], &[2, 1, 0]);
+        assert!(across(&near)[1] == 0 || near.rows.tile.is_multiple_of(64), "{near:?}");
+    }
+
+    #[test]
     fn blocks_go_along_the_source_where_that_is_near_in_the_destination() {
         let second = |tiles: Tiles| [tiles.blocks[1].src, tiles.blocks[1].dst];
         // 96 words further in the source, 75264 in the destination.
-        let near = best_of(&[48, 28, 28, 28, 48], &[4, 3, 2, 1, 0]);
+        let near = best_of(&[48, 28, 28, 27, 48], &[4, 3, 2, 1, 0]);
         assert_eq!((near.cols.tile, second(near)), (96, [96, 75264]));
         // What follows in the source is 5.5 MB away in the destination; or near, but of 38 steps.
         let far = best_of(&[75, 96, 75, 96], &[2, 0, 3, 1]);
@@ -333,7 +363,7 @@ mod choices {
         assert_eq!(second(many), [75 * 96, 96]);
         for tiles in [near, far, many] {
             let steps = |run: Run, side: fn(&kernel_abi::tensor::Axis) -> u64, stride: u64| {
-                let axis = tiles.blocks.get(run.axis as usize);
+                let axis = tiles.blocks.get(run.axis as u32 as usize);
                 axis.is_none_or(|axis| side(axis) == stride)
             };
             assert!(steps(tiles.rows, |axis| axis.dst, tiles.rows.tile));
