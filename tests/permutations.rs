@@ -295,12 +295,16 @@ fn short_rows_with_gaps(device: &Device) {
     assert!(plan.contains("word by word") && plan.contains("ends fetched"), "{plan}");
 }
 
-/// Long rows of the destination that do not all start on a sector: tiles meet where sectors do.
-fn tiles_that_overlap(device: &Device) {
-    // What few multiprocessors do with few elements is what many do with many.
+/// A device that is planned for as if it had few multiprocessors: what they do with few elements is what many do with many.
+fn of_few_multiprocessors(device: &Device) -> Device {
     let mut facts = device.facts().clone();
     facts.multiprocessors = facts.multiprocessors.min(4);
-    let device = &device.with_facts(facts).expect("a device may be planned for as a smaller one");
+    device.with_facts(facts).expect("a device may be planned for as a smaller one")
+}
+
+/// Long rows of the destination that do not all start on a sector: tiles meet where sectors do.
+fn tiles_that_overlap(device: &Device) {
+    let device = &of_few_multiprocessors(device);
     fn check_overlap<T: Element>(device: &Device, shape: &[usize], order: &[usize], slack: usize) {
         for (start, step) in [(0, 1), (3, -1)] {
             let src = loose(shape, slack, start).permute_axes(order).unwrap();
@@ -329,10 +333,7 @@ fn tiles_that_overlap(device: &Device) {
 /// What lies together has a short axis and starts on bursts: tiles of rows, columns, or both start inside an index of the next axis. The last is shorter, and where the array is part of
 /// another it ends anywhere.
 fn tiles_across_axes(device: &Device) {
-    // What few multiprocessors do with few elements is what many do with many.
-    let mut facts = device.facts().clone();
-    facts.multiprocessors = facts.multiprocessors.min(4);
-    let device = &device.with_facts(facts).expect("a device may be planned for as a smaller one");
+    let device = &of_few_multiprocessors(device);
     fn check_across<T: Element>(device: &Device, [row, col]: [usize; 2], expected: &[&str]) {
         let bytes = size_of::<T>();
         let whole = TensorLayout::contiguous(&[row, 4, 3, 8, col], bytes).unwrap();

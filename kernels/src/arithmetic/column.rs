@@ -36,7 +36,7 @@ impl<const IN_SPAN: bool> Units<IN_SPAN> {
         self.first <= 0 && self.end >= Self::elements::<P, K>() as i32
     }
 
-    /// The same units; what is found out about each element of a span's is found out where these are, and not before a loop around.
+    /// A copy of the units, so that what is found out about each element of a span's is found out where the copy is made, and not before a loop around that.
     #[inline(always)]
     fn here(&self) -> Self {
         if !IN_SPAN {

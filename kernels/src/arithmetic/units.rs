@@ -192,7 +192,7 @@ fn places<E>(src: *const E, dst: *mut u8, params: &ComputeUnits) -> [Place; EACH
     [place(0), place(1), place(2), place(3)]
 }
 
-/// The same where units lie along one axis: nothing is divided, and units are as far apart in all threads.
+/// Where a thread's units are if all lie along one axis: nothing is divided, and units are as far apart in all threads.
 #[inline(always)]
 fn places_along_one_axis<E>(
     src: *const E,

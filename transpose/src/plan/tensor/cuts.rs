@@ -38,7 +38,7 @@ impl Cut {
         usize::from(self.axes[self.count() - 1])
     }
 
-    /// One of the same axes whose tiles have so many words and go across axes, if such do not have whole indices.
+    /// A cut of this cut's axes whose tiles have so many words and go across axes, unless so many words are whole indices.
     fn across(&self, words: usize) -> Option<Self> {
         let index = self.words / self.indices;
         let tiles = parts(self.all, words);
@@ -70,7 +70,7 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    /// Where the parts of a cut lie, of what starts on so many bytes.
+    /// Where the parts of a cut lie, if all that is cut starts on a multiple of `starts` bytes.
     fn of(cut: Cut, starts: usize, nearest: usize, word_bytes: usize) -> Self {
         let step = (cut.words * word_bytes).trailing_zeros();
         let steps = if cut.tiles > 1 { 1 << step.min(BURST.trailing_zeros()) } else { BURST };

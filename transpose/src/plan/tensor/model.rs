@@ -102,7 +102,7 @@ struct Weights {
     /// The same where words are vectors, and nothing is transposed in registers. (By 475 tiles of random moves, all ways; of 134 others they tell the time to 0.099,
     /// the root of the mean of the squares of its logarithm, where weights by 90 moves told it to 0.122, decision 071.)
     wide_by_vectors: [f64; 3],
-    /// The same of 2-byte words.
+    /// What tiles of 2-byte words cost where all are loaded and stored by vectors.
     two_by_vectors: TwoByVectors,
     /// What narrow words take of what follows since their rows are slid between lanes, and their columns stored by vectors. (By 90 tiles of random moves.)
     narrow_slid: [f64; 5],
@@ -351,7 +351,7 @@ pub(super) fn least_of_words(canonical: &Canonical) -> f64 {
 /// (By 2976 tiles of 2-byte words, decision 076.)
 const OF_ROOM: f64 = 0.02;
 
-/// What tiles cost that move so many bytes of sectors: at least what these do.
+/// What tiles cost that are priced at `cost` and move `moved` bytes of sectors: the price of the sectors at least, less the part `OF_ROOM` of what the price stays below them.
 #[inline]
 pub(super) fn at_least(word: Width, cost: f64, moved: f64, vectors: bool) -> f64 {
     let least = if vectors && word.bytes() >= 4 { moved * FASTEST } else { moved };
@@ -408,7 +408,7 @@ pub(super) fn cost_of_block(word: Width, vectors: bool, rows_in_units: bool) -> 
     cost_of_part(word, &block, vectors)
 }
 
-/// Rows of all tiles, or columns, of so many words altogether, as they are counted: those of 4 to 6 words of 16 bytes cost a word as much as somewhat longer ones do. (By matrices of 4 to 7
+/// How many rows, or columns, of all tiles are paid for, of `count` that have `words` words altogether: rows of 4 to 6 words of 16 bytes are no dearer for each word than rows of 6.25. (By matrices of 4 to 7
 /// rows, which tiles move as fast as longer ones, and of two and three rows, which most tiles do not.)
 pub(super) fn lines(word: Width, count: f64, words: f64) -> f64 {
     const SHORT: f64 = 6.25;

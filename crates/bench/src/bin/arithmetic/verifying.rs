@@ -94,7 +94,7 @@ fn close<U: Pod>(actual: &[U], expected: &[U]) -> bool {
     pairs.filter(|(a, b)| a != b).all(|(a, b)| a == 0 && b == 0x80)
 }
 
-/// Some of so many rows: the first, the last, and a few between them.
+/// Numbers of rows to look at, where there are `rows`: the first, the last, and a few between them.
 pub fn some_rows(rows: usize) -> Vec<usize> {
     let mut some: Vec<usize> = (0..7).map(|at| at * (rows - 1) / 6).collect();
     some.dedup();
