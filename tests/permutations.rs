@@ -14,6 +14,7 @@ on_both_devices! {
     gaps_and_odd_starts,
     runs_of_several_axes,
     runs_of_narrow_words,
+    runs_by_vectors,
     pieces_of_memory,
     short_rows_with_gaps,
     tiles_that_overlap,
@@ -220,6 +221,35 @@ fn runs_of_narrow_words(device: &Device) {
             check::<u16>(device, &src, &loose(src.shape(), slack, offset));
         }
     }
+}
+
+/// What lies together on both sides, from 64 bytes on, by vectors: from every byte of a vector to every other, with whole vectors and without, and gaps on either side.
+fn runs_by_vectors(device: &Device) {
+    fn check_runs<T: Element>(device: &Device) {
+        let size = size_of::<T>();
+        let least = 64usize.div_ceil(size);
+        for run in [least, least + 1, least + 7, 3 * least + 5, 40 * least + 3] {
+            for start in [0, 1, 3, 8, 15].into_iter().filter(|start| start * size < 16) {
+                for (src_slack, dst_slack) in [(0, 0), (1, 0), (0, 3), (2, 5), (40, 40)] {
+                    let src = loose(&[3, 5, run], src_slack, start).permute_axes(&[1, 0, 2]);
+                    let (src, dst) = (src.unwrap(), loose(&[5, 3, run], dst_slack, 16 - start));
+                    // Not where everything lies on 8 bytes: those are words.
+                    let is_way = ways_of(device, size, &src, &dst).contains("runs_b");
+                    assert!(is_way || (run * size).is_multiple_of(8), "{run} of {size} bytes");
+                    check::<T>(device, &src, &dst);
+                }
+            }
+        }
+    }
+    check_runs::<u8>(device);
+    check_runs::<u16>(device);
+    check_runs::<u32>(device);
+    check_runs::<[u8; 3]>(device);
+    check_runs::<[u16; 3]>(device);
+    // Many short axes beside the run.
+    let src = TensorLayout::contiguous(&[2, 3, 2, 2, 3, 2, 37], 4).unwrap();
+    let src = src.permute_axes(&[5, 3, 1, 4, 0, 2, 6]).unwrap();
+    check::<u32>(device, &src, &loose(src.shape(), 1, 3));
 }
 
 /// Pieces of 64 bytes, which are counted along the source where its next axis is short, whatever order their axes are in, in gaps that are pieces or not.

@@ -237,6 +237,34 @@ pub unsafe fn fetch_ends(start: u64, bytes: u32, how: u64) {
     }
 }
 
+/// Stores a byte.
+///
+/// # Safety
+/// Those of [`store_vector`], of one byte.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn store_one(address: u64, x: u32) {
+    // SAFETY: the caller's obligations.
+    unsafe {
+        asm!("st.global.u8 [{address}], {x};", x = in(reg32) x, address = in(reg64) address,
+            options(nostack, preserves_flags));
+    }
+}
+
+/// Stores 2 bytes.
+///
+/// # Safety
+/// Those of [`store_vector`], of 2 bytes at a multiple of 2.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn store_two(address: u64, x: u32) {
+    // SAFETY: the caller's obligations.
+    unsafe {
+        asm!("{{ .reg .u16 low; cvt.u16.u32 low, {x}; st.global.u16 [{address}], low; }}",
+            x = in(reg32) x, address = in(reg64) address, options(nostack, preserves_flags));
+    }
+}
+
 /// Stores 4 bytes.
 ///
 /// # Safety

@@ -25,16 +25,24 @@ enum Kind {
     Batch,
     /// An array of three to six axes, in another order.
     Axes,
+    /// One of two to five axes, of which the fastest stays the fastest: windows that are copied, rows in another order.
+    Runs,
 }
 
-/// Each kind, its name, and how often it is drawn.
-const KINDS: [(Kind, &str, usize); 5] = [
+/// Each kind, its name, and how often it is drawn where none is asked for.
+const KINDS: [(Kind, &str, usize); 6] = [
     (Kind::Few, "few", 6),
     (Kind::Matrix, "matrix", 4),
     (Kind::Odd, "odd", 2),
     (Kind::Batch, "batch", 3),
     (Kind::Axes, "axes", 5),
+    (Kind::Runs, "runs", 0),
 ];
+
+/// The names of the kinds.
+pub fn kinds() -> impl Iterator<Item = &'static str> {
+    KINDS.into_iter().map(|(_, name, _)| name)
+}
 
 /// Elements of [`Kind::Odd`], in bytes.
 const ODD: [usize; 12] = [3, 5, 6, 7, 9, 10, 11, 12, 20, 36, 48, 100];
@@ -44,10 +52,23 @@ const ODD: [usize; 12] = [3, 5, 6, 7, 9, 10, 11, 12, 20, 36, 48, 100];
 /// # Errors
 /// None that is known of.
 pub fn drawn(seed: u64, count: usize, bytes: usize, capacity: usize) -> Result<Vec<Drawn>> {
+    drawn_of(None, seed, count, bytes, capacity)
+}
+
+/// The same, of moves of one kind only, if a name of [`kinds`] is given.
+fn drawn_of(
+    only: Option<&str>,
+    seed: u64,
+    count: usize,
+    bytes: usize,
+    capacity: usize,
+) -> Result<Vec<Drawn>> {
+    let only = KINDS.iter().find(|(_, name, _)| only == Some(name));
     let mut rng = Rng::with_seed(seed);
     let mut all = Vec::with_capacity(count);
     while all.len() < count {
-        let drawn = draw(&mut rng, bytes)?;
+        let &(kind, name, _) = only.unwrap_or_else(|| any_kind(&mut rng));
+        let drawn = draw(&mut rng, kind, name, bytes)?;
         if drawn.of.src.range().end.max(drawn.of.dst.range().end) <= capacity {
             all.push(drawn);
         }
@@ -66,17 +87,21 @@ fn slack(rng: &mut Rng) -> usize {
     if rng.bool() { 0 } else { log_uniform(rng, 1, 40) }
 }
 
-fn draw(rng: &mut Rng, bytes: usize) -> Result<Drawn> {
+/// A kind, each as often as it is to be drawn.
+fn any_kind(rng: &mut Rng) -> &'static (Kind, &'static str, usize) {
     let total: usize = KINDS.iter().map(|&(_, _, often)| often).sum();
     let mut number = rng.usize(..total);
-    let &(kind, name, _) = KINDS
+    KINDS
         .iter()
         .find(|&&(_, _, often)| {
             let found = number < often;
             number = number.wrapping_sub(often);
             found
         })
-        .expect("the number is below the sum");
+        .expect("the number is below the sum")
+}
+
+fn draw(rng: &mut Rng, kind: Kind, name: &'static str, bytes: usize) -> Result<Drawn> {
     let element = match kind {
         Kind::Odd => ODD[rng.usize(..ODD.len())],
         _ if rng.bool() => 1 << rng.usize(..5),
@@ -113,6 +138,21 @@ fn draw(rng: &mut Rng, bytes: usize) -> Result<Drawn> {
             while axes.is_sorted() {
                 rng.shuffle(&mut axes);
             }
+            (shape, axes)
+        }
+        Kind::Runs => {
+            let run = log_uniform(rng, 64usize.div_ceil(element), elements / 8);
+            let rows = elements / run;
+            let (planes, cols) = (log_uniform(rng, 1, rows), log_uniform(rng, 1, rows));
+            let shape = vec![
+                planes.min(rows),
+                (rows / planes / cols).max(1),
+                cols.min(rows / planes).max(1),
+                run,
+            ];
+            let mut axes = vec![0, 1, 2];
+            rng.shuffle(&mut axes);
+            axes.push(3);
             (shape, axes)
         }
     };
@@ -227,18 +267,21 @@ impl Figures {
     }
 }
 
-/// Measures a move: the library's choice, or all ways if `every`.
+/// Measures a move: the library's choice, and all other ways if that stays below a fraction of what memory allows.
 ///
 /// # Errors
 /// A wrong result, and what the device reports.
-pub fn measure(arena: &mut Arena, drawn: Drawn, every: bool, turns: usize) -> Result<Figures> {
-    let mut plans = arena.candidates(&drawn.of)?;
-    if !every {
-        plans.truncate(1);
-    }
+pub fn measure(arena: &mut Arena, drawn: Drawn, below: f64, turns: usize) -> Result<Figures> {
+    let plans = arena.candidates(&drawn.of)?;
     arena.verify(&drawn.of, &plans[0], |_, run| run())?;
+    let figures = raced(arena, drawn.clone(), &plans[..1], turns)?;
+    if figures.of_memory() >= below { Ok(figures) } else { raced(arena, drawn, &plans, turns) }
+}
+
+/// Times plans for a move in turns, and a copy.
+fn raced(arena: &mut Arena, drawn: Drawn, plans: &[Plan], turns: usize) -> Result<Figures> {
     let others = Vec::<Contestant<DeviceTensor<u8>>>::new();
-    let timings = arena.race(&drawn.of, &plans, others, turns)?;
+    let timings = arena.race(&drawn.of, plans, others, turns)?;
     let timings = timings.ok_or_else(|| anyhow::anyhow!("this device has no clock"))?;
     let speeds: Vec<f64> = timings.iter().map(|timing| timing.gb_per_s(drawn.of.bytes())).collect();
     let ways = plans.iter().map(what).zip(speeds[1..].iter().copied()).collect();
@@ -255,7 +298,7 @@ pub fn what(plan: &Plan) -> String {
 
 /// The moves that are measured.
 #[derive(Clone, Copy, Debug)]
-pub enum Which {
+pub enum Which<'a> {
     /// Random ones, drawn from a seed.
     Random {
         /// The seed.
@@ -264,19 +307,21 @@ pub enum Which {
         count: usize,
         /// Bytes of each move, about.
         bytes: usize,
+        /// The kind, if it is but one.
+        kind: Option<&'a str>,
     },
     /// Those of [`awkward`].
     Awkward,
 }
 
-impl Which {
+impl Which<'_> {
     /// The moves, and what they are.
     fn drawn(self) -> Result<(String, Vec<Drawn>)> {
         match self {
-            Which::Random { seed, count, bytes } => {
+            Which::Random { seed, count, bytes, kind } => {
                 ensure!(count > 0, "a sweep of no problems measures nothing");
                 let title = format!("{count} random moves from seed {seed}");
-                Ok((title, drawn(seed, count, bytes, CAPACITY)?))
+                Ok((title, drawn_of(kind, seed, count, bytes, CAPACITY)?))
             }
             Which::Awkward => Ok(("Moves that were once slow".to_owned(), awkward()?)),
         }
@@ -286,16 +331,17 @@ impl Which {
 /// Bytes of the memory that a random move must fit.
 const CAPACITY: usize = 640 << 20;
 
-/// Measures moves: those whose words have as many bytes as one of `words`, or all if `words` is empty. The lowest of them are printed, and how far below their bounds they stay. Files have a row for each way as soon as it is measured.
+/// Measures moves: those whose words have as many bytes as one of `words`, or all if `words` is empty; of those that stay `below` a fraction of what memory
+/// allows, all ways. The lowest of them are printed, and how far below their bounds they stay. Files have a row for each way as soon as it is measured.
 ///
 /// # Errors
 /// A wrong result, and what the device reports.
 pub fn run(
     common: &Common,
     device: &Device,
-    which: Which,
+    which: Which<'_>,
     words: &[usize],
-    every: bool,
+    below: f64,
     turns: usize,
 ) -> Result<()> {
     const LISTED: usize = 24;
@@ -315,7 +361,7 @@ pub fn run(
         let least = moves.iter().map(|drawn| drawn.of.bytes()).min().unwrap_or(0);
         let mut arena = Arena::new(device, capacity, least)?;
         for drawn in moves {
-            let figures = measure(&mut arena, drawn, every, turns)?;
+            let figures = measure(&mut arena, drawn, below, turns)?;
             figures.rows().into_iter().for_each(|cells| report.keep(cells));
             all.push(figures);
             bar.inc(1);
@@ -375,7 +421,7 @@ mod tests {
         let (first, again, other) = (draw(7), draw(7), draw(8));
         let moves = |all: &[Drawn]| all.iter().map(|drawn| drawn.of.clone()).collect::<Vec<_>>();
         assert!(moves(&first) == moves(&again) && moves(&first) != moves(&other));
-        for (_, name, _) in KINDS {
+        for (_, name, _) in KINDS.into_iter().filter(|&(_, _, often)| often > 0) {
             assert!(first.iter().any(|drawn| drawn.kind == name), "no {name}");
         }
     }

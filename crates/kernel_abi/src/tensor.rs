@@ -38,6 +38,12 @@ pub const MOST_TURNS: u32 = 8;
 /// Words that a thread of [`WORDS`] moves.
 pub const WORDS_OF_THREAD: u32 = 4;
 
+/// Threads of a block of [`RUNS`].
+pub const RUNS_THREADS: u32 = 256;
+
+/// Vectors that a thread of [`RUNS`] moves.
+pub const VECTORS_OF_THREAD: u32 = 2;
+
 params! {
     /// An axis whose index is the remainder of a division.
     Axis {
@@ -81,6 +87,27 @@ params! {
         count,
         /// Words to move.
         words,
+    }
+
+    /// For [`RUNS`].
+    Runs {
+        /// The axes but the one that lies together on both sides, the destination's fastest first.
+        axes: [Axis; MOST_AXES - 1],
+        /// How many there are.
+        count,
+        /// Bytes of a run: of what lies together on both sides wherever one byte does.
+        bytes,
+        /// How many vectors of the destination a run has bytes of at most, as a packed divisor.
+        vectors,
+        /// Those of all runs.
+        all,
+        /// Bytes from the address that the kernel is given to the lowest word of the source: what lies between it and the highest may be
+        /// loaded with the words.
+        lowest,
+        /// Bytes from the lowest word to behind the highest.
+        reach,
+        /// How the sectors of the destination that a run has only a part of are fetched before it is stored: a [`Fetching`].
+        fetch,
     }
 
     /// For [`TILES`].
@@ -340,6 +367,10 @@ table! { TENSOR of Tensor:
     /// Any move: a word a thread at a time, in the order of its axes.
     WORDS = "words" takes Words {
         1: exactly [WORDS_THREADS, 1, 1], 2: exactly [WORDS_THREADS, 1, 1], 4: exactly [WORDS_THREADS, 1, 1], 8: exactly [WORDS_THREADS, 1, 1], 16: exactly [WORDS_THREADS, 1, 1]
+    }
+    /// Moves of long stretches that lie together on both sides, and start anywhere: a vector of the destination a thread at a time.
+    RUNS = "runs" takes Runs {
+        1: exactly [RUNS_THREADS, 1, 1], 2: exactly [RUNS_THREADS, 1, 1], 4: exactly [RUNS_THREADS, 1, 1]
     }
     /// Moves whose fastest axis changes: tiles of what lies together in the source by what lies together in the destination.
     TILES = "tiles" takes Tiles {

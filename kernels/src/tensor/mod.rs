@@ -3,6 +3,7 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `words` | any move: a word a thread at a time, in the destination's order |
+//! | `runs` | moves of long stretches that lie together on both sides, and start anywhere |
 //! | `tiles` | moves whose fastest axis changes: through a transposed tile, as `micro` of `fast` does |
 //! | `tile` | what is known of a tile: its place, where rows and columns lie, how shared memory holds it |
 //! | `tile_units` | loads and stores tiles of narrow words that start on 4 or 8 bytes, and stores those of whole vectors |
@@ -20,6 +21,8 @@ pub mod boxes;
 pub mod on_the_way;
 #[cfg(feature = "tensor")]
 pub mod pieces;
+#[cfg(feature = "tensor")]
+pub mod runs;
 pub mod tile;
 pub mod tile_columns;
 pub mod tile_rows;

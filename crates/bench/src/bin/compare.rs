@@ -1,5 +1,5 @@
 //! The library's speed, beside a copy and beside what else there is:
-//! `cargo run --release --bin compare -- [--group GROUP] [--cpu] [--csv FILE] [--svg FILE]`, or `--sweep SEED --count N [--words 1,2]`, or `--awkward`
+//! `cargo run --release --bin compare -- [--group GROUP] [--cpu] [--csv FILE] [--svg FILE]`, or `--sweep SEED --count N [--words 1,2] [--kind runs]`, or `--awkward`
 //!
 //! On each shape all contestants take turns: the driver's device-to-device copy of as many bytes, this
 //! library's `Auto` on a prepared plan, cuBLAS's `geam` if a libcublas can be opened, and cuTENSOR's permutation if a
@@ -54,12 +54,18 @@ struct Arguments {
     /// Only random moves whose widest word is one of these: the word that their strides, starts and elements are all multiples of.
     #[arg(long, value_name = "BYTES", value_delimiter = ',', requires = "sweep", value_parser = program::element)]
     words: Vec<usize>,
+    /// Only random moves of this kind.
+    #[arg(long, requires = "sweep", value_parser = clap::builder::PossibleValuesParser::new(sweep::kinds()))]
+    kind: Option<String>,
     /// Instead, moves that were once slow: few rows or columns, gaps, elements of several words.
     #[arg(long, conflicts_with_all = ["group", "element", "cpu", "sweep"])]
     awkward: bool,
     /// Also time every other way that random or awkward moves can go.
     #[arg(long)]
     candidates: bool,
+    /// The same of those moves alone whose speed is below this fraction of what memory allows.
+    #[arg(long, value_name = "FRACTION", conflicts_with = "candidates")]
+    below: Option<f64>,
     #[command(flatten)]
     peers: peers::Where,
     #[command(flatten)]
@@ -78,13 +84,19 @@ impl Arguments {
     }
 
     /// The moves that are asked for instead of cases, if any are.
-    fn moves(&self) -> Result<Option<Which>> {
+    fn moves(&self) -> Result<Option<Which<'_>>> {
         let &Arguments { count, bytes, .. } = self;
-        let random = self.sweep.map(|seed| Which::Random { seed, count, bytes });
+        let kind = self.kind.as_deref();
+        let random = self.sweep.map(|seed| Which::Random { seed, count, bytes, kind });
         let which = random.or(self.awkward.then_some(Which::Awkward));
-        let instead = "`--candidates` are the ways of `--sweep` or `--awkward`";
-        ensure!(which.is_some() || !self.candidates, usage(instead));
+        let instead = "`--candidates` and `--below` are about the ways of `--sweep` or `--awkward`";
+        ensure!(which.is_some() || self.below() == 0.0, usage(instead));
         Ok(which)
+    }
+
+    /// Below which fraction of what memory allows all ways of a move are timed.
+    fn below(&self) -> f64 {
+        if self.candidates { f64::INFINITY } else { self.below.unwrap_or(0.0) }
     }
 
     /// Opens the GPU.
@@ -131,8 +143,8 @@ fn run(arguments: &Arguments) -> Result<()> {
     let moves = arguments.moves()?;
     let device = arguments.open()?;
     if let Some(which) = moves {
-        let Arguments { common, candidates, turns, words, .. } = arguments;
-        return sweep::run(common, &device, which, words, *candidates, *turns);
+        let Arguments { common, turns, words, .. } = arguments;
+        return sweep::run(common, &device, which, words, arguments.below(), *turns);
     }
     let first = first_transpose(&device)?;
     let peers = Peers::open(&arguments.common, &device, &arguments.peers);

@@ -15,6 +15,8 @@ pub enum Tensor {
     Boxes,
     /// Gathered from boxes, piece by piece.
     Pieces,
+    /// Stretches that lie together on both sides, by vectors.
+    Runs,
     /// Word by word.
     Words,
     /// Through transposed tiles, complex numbers conjugated.
@@ -28,10 +30,11 @@ const MIDDLE: usize = 12;
 
 impl Tensor {
     /// All of them.
-    pub const ALL: [Tensor; 6] = [
+    pub const ALL: [Tensor; 7] = [
         Tensor::Tiles,
         Tensor::Boxes,
         Tensor::Pieces,
+        Tensor::Runs,
         Tensor::Words,
         Tensor::TilesXor,
         Tensor::WordsXor,
@@ -43,6 +46,7 @@ impl Tensor {
             Tensor::Tiles => "tiles",
             Tensor::Boxes => "boxes",
             Tensor::Pieces => "pieces",
+            Tensor::Runs => "runs",
             Tensor::Words => "words",
             Tensor::TilesXor => "tiles_xor",
             Tensor::WordsXor => "words_xor",
@@ -54,11 +58,13 @@ impl Tensor {
         match self {
             Tensor::Tiles | Tensor::Boxes | Tensor::Words => &[1, 2, 4, 8, 16],
             Tensor::Pieces => &[1, 2],
+            Tensor::Runs => &[1, 2, 4],
             Tensor::TilesXor | Tensor::WordsXor => &[4, 8, 16],
         }
     }
 
-    /// Brings the axes of an array with as many elements as a `rows × cols` matrix into the reverse order, whatever the library would take.
+    /// Brings the axes of an array with as many elements as a `rows × cols` matrix into the reverse order, or copies a window of it, whatever the library would
+    /// take.
     pub(super) fn run<T: Pod>(
         self,
         device: &Device,
@@ -66,14 +72,21 @@ impl Tensor {
         inspection: Inspection,
     ) -> Result<Option<Vec<LaunchReport>>> {
         match (self, size_of::<T>()) {
-            (Tensor::Tiles | Tensor::Boxes | Tensor::Pieces | Tensor::Words, _) => self
-                .run_one_of::<T>(device, shape, inspection, |src, dst| {
-                    Plan::moving_candidates(src, dst)
-                }),
-            (_, 4) => self.conjugate::<Half>(device, shape, inspection),
-            (_, 8) => self.conjugate::<[f32; 2]>(device, shape, inspection),
-            (_, 16) => self.conjugate::<[f64; 2]>(device, shape, inspection),
-            (_, bytes) => Err(transpose::Error::ElementSize { bytes }.into()),
+            (Tensor::TilesXor | Tensor::WordsXor, 4) => {
+                self.conjugate::<Half>(device, shape, inspection)
+            }
+            (Tensor::TilesXor | Tensor::WordsXor, 8) => {
+                self.conjugate::<[f32; 2]>(device, shape, inspection)
+            }
+            (Tensor::TilesXor | Tensor::WordsXor, 16) => {
+                self.conjugate::<[f64; 2]>(device, shape, inspection)
+            }
+            (Tensor::TilesXor | Tensor::WordsXor, bytes) => {
+                Err(transpose::Error::ElementSize { bytes }.into())
+            }
+            _ => self.run_one_of::<T>(device, shape, inspection, |src, dst| {
+                Plan::moving_candidates(src, dst)
+            }),
         }
     }
 
@@ -100,10 +113,15 @@ impl Tensor {
         let shape = match self {
             // Of few columns: all of it lies together in the destination.
             Tensor::Pieces => vec![MIDDLE, rows.div_ceil(MIDDLE) * cols],
+            // All columns but the first: no row of that starts on a vector, or on the same byte of one as the row it goes to.
+            Tensor::Runs => vec![rows, cols + 1],
             _ => vec![rows.div_ceil(MIDDLE), MIDDLE, cols],
         };
         let src = DeviceTensor::<T>::zeroed(device, &shape)?;
-        let turned = src.view().t();
+        let turned = match self {
+            Tensor::Runs => src.view().slice(1, 1.., 1)?,
+            _ => src.view().t(),
+        };
         let mut dst = DeviceTensor::zeroed(device, turned.shape())?;
         let plans = candidates(turned, dst.view_mut())?;
         let ours = format!("{}_b{}", self.name(), size_of::<T>());

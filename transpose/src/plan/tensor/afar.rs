@@ -19,7 +19,9 @@ use crate::tensor::TensorLayout;
 use crate::{Facts, Result};
 use kernel_abi::Kernel;
 use kernel_abi::fast::{Batched, InTurns, ROWS};
-use kernel_abi::tensor::{Axis, BOXES, Boxes, MOST_BLOCK_AXES, PIECES, Pieces, TILES, Tiles};
+use kernel_abi::tensor::{
+    Axis, BOXES, Boxes, MOST_BLOCK_AXES, PIECES, Pieces, RUNS, Runs, TILES, Tiles,
+};
 
 /// Bytes that stores to another device are whole lines of.
 const LINE: usize = 128;
@@ -36,6 +38,8 @@ impl TensorPlan {
                 } else if let Some(pieces) = params_of(&PIECES, launch) {
                     let boxes = Boxes { fetch: 0, ..pieces.boxes };
                     launch.params = Fields::of(&Pieces { boxes, ..pieces });
+                } else if let Some(runs) = params_of(&RUNS, launch) {
+                    launch.params = Fields::of(&Runs { fetch: 0, ..runs });
                 }
             }
         }

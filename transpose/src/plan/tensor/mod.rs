@@ -8,6 +8,7 @@
 //! | the transpose of a matrix, or of a batch of them | by a kernel of [matrices](super::fast) |
 //! | the fastest axis changes | `tiles`, through a transposed tile |
 //! | words lie together on either side | `boxes`, gathered from shared memory |
+//! | long stretches lie together on both sides | `runs`, a vector a thread at a time |
 //! | anything | `words`, a word a thread at a time |
 //!
 //! Moves that [compute](arithmetic) have kernels and planners of their own.
@@ -19,7 +20,7 @@
 //! | `matrices` | matrices that go the way of tensors |
 //! | `conjugating`, `afar` | moves that conjugate; to another device's memory |
 //! | `ways` | how a move may go, and which way is taken |
-//! | `tiles`, `boxes`, `words` | the planners of the kernels |
+//! | `tiles`, `boxes`, `runs`, `words` | the planners of the kernels |
 //! | `model`, `gaps`, `sectors` | what a move costs |
 //! | `cuts`, `side` | what lies together on a side, and the parts of it |
 //! | `canonical`, `problem` | the move in canonical form, and as it was asked for |
@@ -37,6 +38,7 @@ mod matrices;
 mod model;
 mod plan;
 mod problem;
+mod runs;
 mod sectors;
 mod side;
 mod tiles;

@@ -89,6 +89,16 @@ pub(super) struct WordTally {
     pub is_step: bool,
 }
 
+/// What moving runs takes that lie together on both sides.
+pub(super) struct RunTally {
+    /// Bytes of the sectors that blocks' words lie in, on both sides.
+    pub moved: f64,
+    /// Runs.
+    pub runs: f64,
+    /// What gaps cost that are fetched.
+    pub gaps: f64,
+}
+
 /// The weights of what is counted, in bytes that a copy could have moved meanwhile: of words of 1, 2, 4, 8 and 16 bytes. They are
 /// near the least squares of the relative errors over the ways of random moves, as an H200 timed them (`compare --sweep 1 --candidates`, to 4), rounded
 /// between two fits: of seeds 1 and 2, and of seeds 3 and 4; those of boxes are of seeds 22 and 24, of narrow words by 1280 boxes of 295 random moves (decision 073), and those of single words of 20 to 24.
@@ -130,6 +140,10 @@ struct Weights {
     word: [f64; 5],
     /// Of a word of `words`, for each axis.
     axis: [f64; 5],
+    /// Of a byte of a sector that `runs` moves, of a run, and of what gaps cost. (By 263 random moves of runs of 69 bytes to 10 MB, decision 079; of wider words there are none.)
+    run_moved: [f64; 3],
+    run: [f64; 3],
+    run_gaps: [f64; 3],
     /// Of a byte of a sector that `words` loads for a word beside it.
     beside: [f64; 5],
     /// The same, where neighbours are within a sector.
@@ -292,6 +306,9 @@ const WEIGHTS: Weights = Weights {
     shared_sector: 70.0,
     word: [2.7, 3.7, 6.8, 15.0, 30.0],
     axis: [1.75, 1.25, 0.7, 0.1, 0.3],
+    run_moved: [1.04, 1.035, 1.025],
+    run: [76.0, 80.0, 59.0],
+    run_gaps: [0.4, 1.5, 1.8],
     beside: [0.4, 1.2, 1.6, 2.0, 2.4],
     beside_steps: [0.4, 0.9, 1.0, 1.0, 2.4],
     box_moved: [0.60, 0.69, 0.75, 0.59, 0.57],
@@ -482,6 +499,13 @@ pub(super) fn cost_of_words(word: Width, tally: &WordTally) -> f64 {
     let issued = w.word[k] + w.axis[k] * axes;
     let beside = if *is_step { w.beside_steps[k] } else { w.beside[k] };
     words * (issued.max(own) + src * beside + 2.0 * dst)
+}
+
+/// What moving runs costs: of words of up to 4 bytes.
+pub(super) fn cost_of_runs(word: Width, tally: &RunTally) -> f64 {
+    let (w, k) = (&WEIGHTS, of_width(word));
+    let RunTally { moved, runs, gaps } = tally;
+    moved * w.run_moved[k] + runs * w.run[k] + gaps * w.run_gaps[k]
 }
 
 /// How many times as long it takes where so many blocks leave multiprocessors idle.

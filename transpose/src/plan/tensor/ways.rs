@@ -2,7 +2,7 @@
 
 use super::canonical::{Axis, Canonical};
 use super::tiles::Overlap;
-use super::{boxes, model, tiles, words};
+use super::{boxes, model, runs, tiles, words};
 use crate::Facts;
 use crate::launch::Launch;
 use crate::layout::Layout;
@@ -71,6 +71,12 @@ impl<'a> Ways<'a> {
         Estimated { cost, launches: words::launches(self.canonical, self.flips) }
     }
 
+    /// By vectors of what lies together on both sides, if that is long enough, and words arrive as they are.
+    pub fn by_runs(&self) -> Option<Estimated> {
+        let runs = if self.flips.is_some() { None } else { runs::Of::new(self.canonical) }?;
+        Some(Estimated { cost: runs.cost(self.facts), launches: runs.launches() })
+    }
+
     /// In tiles, the `most` best that cost less than a `limit`.
     pub fn in_tiles(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
         let late = model::late(self.canonical, model::TILES_LATE);
@@ -116,7 +122,11 @@ impl<'a> Ways<'a> {
         let enough = model::fewest_sectors(self.canonical) * ENOUGH;
         let by_words = LazyCell::new(|| self.cost_by_words());
         let is_less = |cost| cost < words::least_cost(self.canonical) || cost < *by_words;
-        let mut best = self.as_matrix().filter(|way| is_less(way.cost));
+        let cheaper = |a: Option<Estimated>, b: Option<Estimated>| match (a, b) {
+            (Some(a), Some(b)) => Some(if b.cost < a.cost { b } else { a }),
+            (a, b) => a.or(b),
+        };
+        let mut best = cheaper(self.as_matrix(), self.by_runs()).filter(|way| is_less(way.cost));
         for (number, other) in others.into_iter().enumerate() {
             let limit = match &best {
                 Some(best) => best.cost,
@@ -140,6 +150,7 @@ impl<'a> Ways<'a> {
         let taken = self.choose([&|_| tiles.first().cloned(), &|_| boxes.first().cloned()]);
         let mut all: Vec<Estimated> = [tiles, boxes].concat();
         all.extend(self.as_matrix());
+        all.extend(self.by_runs());
         all.push(self.by_words(self.cost_by_words()));
         all.retain(|way| way.launches != taken.launches);
         all.sort_by(|a, b| a.cost.total_cmp(&b.cost));

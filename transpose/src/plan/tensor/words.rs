@@ -34,7 +34,7 @@ pub(super) fn cost(canonical: &Canonical, facts: &Facts) -> f64 {
 pub(super) fn cost_along(canonical: &Canonical, axes: &[Axis], facts: &Facts) -> f64 {
     let word = canonical.word_bytes() as f64;
     let [from, to] = canonical.sides();
-    let beside = |side: &Side| (block_bytes(canonical, axes, side) - word).max(0.0);
+    let beside = |side: &Side| (block_bytes(canonical, axes, side, OF_BLOCK) - word).max(0.0);
     // Words in steps of less than a sector: a warp's words lie in sectors that follow each other.
     let is_step = canonical.axes().first().is_some_and(|axis| {
         axis.src.unsigned_abs() > 1 && axis.src.unsigned_abs() * canonical.word_bytes() < SECTOR
@@ -86,9 +86,14 @@ fn source_goes_on(canonical: &Canonical) -> Option<usize> {
     (starts_on_pieces && has_room).then_some(next)
 }
 
-/// Bytes of the sectors that a block's words lie in on a side, for each word; words are counted along these axes.
-fn block_bytes(canonical: &Canonical, counted: &[Axis], side: &Side) -> f64 {
-    let mut left = OF_BLOCK;
+/// Bytes of the sectors that a block's words lie in on a side, for each word, of a block of so many; words are counted along these axes.
+pub(super) fn block_bytes(
+    canonical: &Canonical,
+    counted: &[Axis],
+    side: &Side,
+    of_block: usize,
+) -> f64 {
+    let mut left = of_block;
     let mut axes: SmallVec<[(usize, usize); MOST_AXES]> = SmallVec::new();
     for axis in counted {
         let indices = axis.length.min(left);
@@ -120,12 +125,16 @@ fn block_bytes(canonical: &Canonical, counted: &[Axis], side: &Side) -> f64 {
 
 /// The launches that move words one by one, and flip these bits.
 pub(super) fn launches(canonical: &Canonical, flips: Option<Mask>) -> Vec<Launch> {
-    in_parts(canonical, flips, MOST_WORDS)
+    let one = |part: &[Axis], offsets| one(canonical, flips, part, offsets);
+    in_parts(&counted(canonical), MOST_WORDS, one)
 }
 
-/// The same, of no more than `most` words each.
-fn in_parts(canonical: &Canonical, flips: Option<Mask>, most: usize) -> Vec<Launch> {
-    let axes = counted(canonical);
+/// The launches for all that is counted along these axes, no more than `most` in each; `one` makes that of some axes, so many words further on either side.
+pub(super) fn in_parts(
+    axes: &[Axis],
+    most: usize,
+    one: impl Fn(&[Axis], [isize; 2]) -> Launch,
+) -> Vec<Launch> {
     // The fastest axes that one launch has whole, and how many indices of the next.
     let (mut whole, mut inner) = (0, 1);
     while whole < axes.len() && inner * axes[whole].length <= most {
@@ -146,7 +155,7 @@ fn in_parts(canonical: &Canonical, flips: Option<Mask>, most: usize) -> Vec<Laun
         if let (Some(axis), Some(at)) = (axes.get(whole), index.first()) {
             part.push(Axis { length: cut.min(axis.length - at), ..*axis });
         }
-        launches.push(one(canonical, flips, &part, offsets));
+        launches.push(one(&part, offsets));
         let mut step = cut;
         let next = index.iter_mut().zip(&axes[whole..]).any(|(at, axis)| {
             *at += std::mem::replace(&mut step, 1);
@@ -194,7 +203,7 @@ mod tests {
             let problem =
                 TensorProblem { element_bytes: 16, src: &src, dst: &dst, src_align, dst_align };
             let canonical = Canonical::of(&problem);
-            block_bytes(&canonical, canonical.axes(), &canonical.sides()[0]) - 16.0
+            block_bytes(&canonical, canonical.axes(), &canonical.sides()[0], OF_BLOCK) - 16.0
         };
         assert_eq!([8, 24, 4, 12].map(|words| beside(words) > 0.0), [false, false, true, true]);
     }
@@ -219,7 +228,8 @@ mod tests {
             assert_eq!(source_goes_on(&canonical).is_some(), kept == 1);
             for most in [1, 2, 3, 4, 11, 12, 30, 59, 60, 100, 420, 1000] {
                 let mut moved = vec![None; 420];
-                for launch in in_parts(&canonical, None, most) {
+                let one = |part: &[Axis], offsets| one(&canonical, None, part, offsets);
+                for launch in in_parts(&counted(&canonical), most, one) {
                     let params: Words = launch.params.to().unwrap();
                     assert!(params.words as usize <= most);
                     for number in 0..params.words {
@@ -246,7 +256,10 @@ mod tests {
         let beside = |shape: &[usize], element_bytes: usize| {
             let (canonical, _) = reversed(shape, 1, element_bytes);
             let bytes = |axes: &[Axis]| {
-                canonical.sides().each_ref().map(|side| block_bytes(&canonical, axes, side))
+                canonical
+                    .sides()
+                    .each_ref()
+                    .map(|side| block_bytes(&canonical, axes, side, OF_BLOCK))
             };
             let [src, dst] = bytes(&counted(&canonical));
             let [before, _] = bytes(canonical.axes());
