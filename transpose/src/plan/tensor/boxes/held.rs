@@ -6,7 +6,6 @@ use super::share::Share;
 use super::tile::{FewAxes, MOST_IMAGE, Stretches, Tile};
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{BOX_THREADS, MOST_DIGITS};
-use smallvec::SmallVec;
 
 /// Banks of shared memory, of 4 bytes each.
 const BANKS: usize = 32;
@@ -82,36 +81,62 @@ impl Held {
         [src, dst]: [&Stretches; 2],
     ) -> f64 {
         let word = canonical.word_bytes();
+        let issued = self.share.issued;
         let asked = Asked::of(tile, [src, dst], word, &self.share);
         let loads = (dst.count * dst.words).div_ceil(BANKS) * (word / 4).max(1);
-        let waited = |held: &Held| (loads * asked.of_one_bank(&held.pitches)) as f64 * MEANWHILE;
-        let least = waited(self);
+        let waited = |of_one_bank: usize| (loads * of_one_bank) as f64 * MEANWHILE;
+        // As near each other as they can be.
+        let mut least = asked.of_one_bank(&self.pitches, BANKS).unwrap_or(BANKS);
+        if waited(least) > issued && src.apart.count() > 0 {
+            least = self.space_for(canonical, tile, src, &asked, least, waited);
+        }
         // Of pieces a warp has enough else to do meanwhile, nearly always.
         let hidden = if are_pieces(dst) { WAITED } else { 1.0 };
-        let stored =
-            |held: &Held| held.share.issued + hidden * (waited(held) - held.share.issued).max(0.0);
-        if least <= self.share.issued || src.apart.count() == 0 {
-            return stored(self);
-        }
-        let cost = |held: &Held| held.share.issued.max(waited(held)) + held.loaded(word, src);
-        let (mut best, mut chosen) = (cost(self), (true, 0));
-        'all: for (by_vectors, unit) in [(true, VECTOR), (false, word.max(4))] {
+        issued + hidden * (waited(least) - issued).max(0.0)
+    }
+
+    /// Spaces the stretches, of which `nearest` words of one bank are asked for where they are as near each other as they can be, so that storing and loading the box takes least
+    /// if it is `waited` so long for words of one bank; and returns how many those are then.
+    fn space_for(
+        &mut self,
+        canonical: &Canonical,
+        tile: &Tile,
+        src: &Stretches,
+        asked: &Asked,
+        nearest: usize,
+        waited: impl Fn(usize) -> f64,
+    ) -> usize {
+        let word = canonical.word_bytes();
+        let issued = self.share.issued;
+        let (mut chosen, mut least) = ((true, 0), nearest);
+        let mut best = issued.max(waited(nearest)) + self.loaded(word, src);
+        // As many words of one bank as may be asked for: with none left nothing is better.
+        let mut most = nearest;
+        for (by_vectors, unit) in [(true, VECTOR), (false, word.max(4))] {
             self.by_vectors = by_vectors;
-            for number in 0..TRIED {
-                self.space(canonical, src, tile, number * unit);
-                let cost = cost(self);
-                if cost < best && self.image <= MOST_IMAGE {
-                    (best, chosen) = (cost, (by_vectors, number * unit));
+            let loaded = self.loaded(word, src);
+            let cost = |of_one_bank| issued.max(waited(of_one_bank)) + loaded;
+            // Vectors as near as they can be are known.
+            for number in usize::from(by_vectors)..TRIED {
+                while most > 0 && cost(most) >= best {
+                    most -= 1;
                 }
-                // Nothing waits: what else there is takes no fewer instructions.
-                if best <= self.share.issued + self.loaded(word, src) {
-                    break 'all;
+                if most == 0 {
+                    break;
+                }
+                self.space(canonical, src, tile, number * unit);
+                if self.image > MOST_IMAGE {
+                    continue;
+                }
+                if let Some(of_one_bank) = asked.of_one_bank(&self.pitches, most) {
+                    (chosen, least) = ((by_vectors, number * unit), of_one_bank);
+                    best = cost(of_one_bank);
                 }
             }
         }
         self.by_vectors = chosen.0;
         self.space(canonical, src, tile, chosen.1);
-        stored(self)
+        least
     }
 
     /// Bytes in shared memory from one index of an axis to the next.
@@ -133,40 +158,83 @@ impl Held {
 
 /// What the first warp asks of shared memory when it begins to store a box: some units of some stretches.
 struct Asked {
-    units: SmallVec<[Place; BANKS]>,
-    stretches: SmallVec<[Place; BANKS]>,
-    /// How many axes tell stretches of the source apart.
-    apart: usize,
+    units: Places,
+    stretches: Places,
 }
 
-/// So many bytes into a stretch of the source, which has such an index of each axis that tells stretches apart.
+/// So many first places of those that some axes of a box number.
+#[derive(Default)]
+struct Places {
+    count: usize,
+    /// How many numbers it is from one place to the next.
+    each: u32,
+    /// The axes, the fastest first.
+    axes: [Digit; MOST_DIGITS],
+    digits: usize,
+}
+
+/// A digit of the numbers of places.
 #[derive(Clone, Copy, Default)]
-struct Place {
-    bytes: u32,
-    apart: [u32; MOST_DIGITS],
+struct Digit {
+    /// How many there are of it.
+    has: u32,
+    /// Bytes in shared memory from one to the next, or how many times as many as from one stretch of the source to the next along `apart`.
+    step: u32,
+    /// Of the axes that tell stretches of the source apart the one that it is of.
+    apart: Option<u8>,
 }
 
-impl Place {
-    /// That of the number that these axes of a box make, each of which has so many numbers, and so many indices from one to the next.
+impl Places {
+    /// Those of these axes of a box, each of which has so many numbers, and so many indices from one to the next.
     fn of(
+        count: usize,
+        each: usize,
         src: &Stretches,
         word: usize,
         axes: &FewAxes,
         has: impl Fn(usize) -> (usize, usize),
-        mut number: u32,
     ) -> Self {
-        let mut place = Place::default();
-        for axis in axes.iter() {
+        let mut places =
+            Places { count, each: each as u32, digits: axes.count(), ..Places::default() };
+        for (digit, axis) in places.axes.iter_mut().zip(axes.iter()) {
             let (has, each) = has(axis);
-            let index = number % has as u32 * each as u32;
-            number /= has as u32;
-            if let Some(words) = src.step(axis) {
-                place.bytes += index * (words * word) as u32;
-            } else if let Some(digit) = src.apart.position(axis) {
-                place.apart[digit] = index;
+            let apart = src.apart.position(axis).map(|place| place as u8);
+            let step = match (src.step(axis), apart) {
+                (Some(words), _) => words * word * each,
+                (None, Some(_)) => each,
+                (None, None) => 0,
+            };
+            let apart = if src.step(axis).is_some() { None } else { apart };
+            *digit = Digit { has: has as u32, step: step as u32, apart };
+        }
+        places
+    }
+
+    /// The bytes to each of them from the first, where stretches of the source are so far apart, for as many as there is room for.
+    fn bytes(&self, pitches: &[usize; MOST_DIGITS]) -> [u32; BANKS] {
+        let mut all = [0; BANKS];
+        let mut steps = [0; MOST_DIGITS];
+        for (step, digit) in steps.iter_mut().zip(&self.axes[..self.digits]) {
+            *step = digit.apart.map_or(1, |place| pitches[usize::from(place)] as u32) * digit.step;
+        }
+        let (mut index, mut at) = ([0; MOST_DIGITS], 0u32);
+        for place in &mut all[..self.count] {
+            *place = at;
+            // To the next one: counted up from digit to digit, the fastest in larger steps.
+            let mut more = self.each;
+            for digit in 0..self.digits {
+                let Digit { has, .. } = self.axes[digit];
+                index[digit] += more;
+                at = at.wrapping_add(more * steps[digit]);
+                if index[digit] < has {
+                    break;
+                }
+                more = index[digit] / has;
+                index[digit] -= more * has;
+                at = at.wrapping_sub(more * has * steps[digit]);
             }
         }
-        place
+        all
     }
 }
 
@@ -179,39 +247,31 @@ impl Asked {
         let asking = BANKS / (word / 4).max(1);
         let units = dst.words.div_ceil(of_unit).min(asking).min(1 << lanes);
         let stretches = (asking >> lanes).max(1).min(dst.count);
-        let (within, apart) = (&dst.within, &dst.apart);
-        let unit = |at: usize| {
-            let has = |axis| (dst.has_within(tile, axis), 1);
-            Place::of(src, word, within, has, (at * of_unit) as u32)
-        };
-        let stretch =
-            |at: usize| Place::of(src, word, apart, |axis| dst.has_apart(tile, axis), at as u32);
-        let (units, stretches) =
-            ((0..units).map(unit).collect(), (0..stretches).map(stretch).collect());
-        Asked { units, stretches, apart: src.apart.count() }
+        let units = Places::of(units, of_unit, src, word, &dst.within, |axis| {
+            (dst.has_within(tile, axis), 1)
+        });
+        let stretches =
+            Places::of(stretches, 1, src, word, &dst.apart, |axis| dst.has_apart(tile, axis));
+        Asked { units, stretches }
     }
 
-    /// How many words of one bank that is, at most of any, where stretches are so far apart.
-    fn of_one_bank(&self, pitches: &[usize; MOST_DIGITS]) -> usize {
-        let pitches = pitches.map(|pitch| pitch as u32);
-        let bytes = |Place { bytes, apart }: &Place| {
-            let apart = apart[..self.apart].iter().zip(&pitches);
-            bytes + apart.map(|(index, pitch)| index * pitch).sum::<u32>()
-        };
-        let mut units = [0; BANKS];
-        for (at, unit) in units.iter_mut().zip(&self.units) {
-            *at = bytes(unit);
-        }
-        let units = &units[..self.units.len()];
+    /// How many words of one bank that is, at most of any, where stretches are so far apart; `None` if it is more than `most`.
+    fn of_one_bank(&self, pitches: &[usize; MOST_DIGITS], most: usize) -> Option<usize> {
+        let (units, stretches) = (self.units.bytes(pitches), self.stretches.bytes(pitches));
         let (mut last, mut asked) = ([u32::MAX; BANKS], [0u8; BANKS]);
-        for stretch in self.stretches.iter().map(bytes) {
-            for unit in units {
+        let mut of_one = 1;
+        for stretch in &stretches[..self.stretches.count] {
+            for unit in &units[..self.units.count] {
                 let at = (stretch + unit) / 4;
                 let bank = at as usize % BANKS;
                 asked[bank] += u8::from(last[bank] != at);
                 last[bank] = at;
+                of_one = of_one.max(usize::from(asked[bank]));
+            }
+            if of_one > most {
+                return None;
             }
         }
-        usize::from(asked.into_iter().fold(0, u8::max)).max(1)
+        Some(of_one)
     }
 }
