@@ -16,7 +16,7 @@ use super::side::Side;
 use crate::facts::Facts;
 use crate::launch::Launch;
 use held::Held;
-use kernel_abi::tensor::MOST_DIGITS;
+use kernel_abi::tensor::{MOST_DIGITS, MOST_TURNS};
 pub(super) use launch::describe;
 use launch::{launch_of, shared_bytes, turns};
 use smallvec::SmallVec;
@@ -54,9 +54,8 @@ pub(super) fn best(
     let sources = cuttings(from, Gapped::Little);
     // Rows that share sectors are stored by one block, if they can be.
     let targets = cuttings(to, Gapped::InSector);
-    let mut all = Choices::new();
-    // What many pairs of cuts come to is looked at once; whether it fits.
-    let mut seen = SmallVec::<[(Tile, bool); 24]>::new();
+    let (tiles, choices) = (SmallVec::new(), SmallVec::new());
+    let mut search = Search { canonical, facts, gaps, tiles, choices };
     let mut fitting = sources.len();
     for target in &targets {
         // Cuts grow: what was too large with one is with the next.
@@ -70,69 +69,244 @@ pub(super) fn best(
             if looked == largest {
                 break;
             }
-            if let Some((_, fits)) = seen.iter().find(|(other, _)| *other == tile) {
-                looked += usize::from(*fits);
+            looked += usize::from(search.look(tile));
+        }
+    }
+    search.cheapest(most, limit)
+}
+
+/// The boxes that are looked at, and what is known of them.
+struct Search<'a> {
+    canonical: &'a Canonical,
+    facts: &'a Facts,
+    gaps: Gaps,
+    /// The tiles, each once, whatever pairs of cuts come to it.
+    tiles: SmallVec<[Looked; 24]>,
+    choices: SmallVec<[Choice; 12]>,
+}
+
+impl Search<'_> {
+    /// Looks at a tile, and says whether there are boxes of it.
+    fn look(&mut self, tile: Tile) -> bool {
+        if let Some(looked) = self.tiles.iter().find(|looked| looked.tile == tile) {
+            return looked.fits;
+        }
+        let number = self.tiles.len();
+        self.tiles.push(Looked::of(self.canonical, self.facts, &self.gaps, tile));
+        // Where that is not known it is tried.
+        if !self.tiles[number].fits {
+            let before = self.choices.len();
+            self.choose(number);
+            self.tiles[number].fits = self.choices.len() > before;
+        }
+        self.tiles[number].fits
+    }
+
+    /// Adds the choices of box that have a tile.
+    fn choose(&mut self, number: usize) {
+        let Search { canonical, facts, gaps, tiles, choices } = self;
+        let looked = &mut tiles[number];
+        looked.least = f64::INFINITY;
+        let Some(src) = &looked.src else { return };
+        let whole = whole(canonical, &looked.tile, looked.by_words);
+        let pieces = pieces::targets(canonical, &looked.tile, looked.by_words);
+        for (dst, run) in whole.into_iter().chain(pieces) {
+            let held = Held::of(canonical, src, &looked.tile, run);
+            let shared = shared_bytes(&held, src, &dst);
+            if dst.count <= MOST_STRETCHES && shared <= facts.block_shared {
+                let tally = looked.sectors.tally(canonical, facts, gaps, [src, &dst], &held);
+                choices.push(Choice::of(canonical, facts, number, dst, held, tally));
+            }
+        }
+    }
+
+    /// The launches of the `most` cheapest choices that cost less than a `limit`, and their costs, the cheapest first, of equals the first.
+    fn cheapest(&mut self, most: usize, limit: f64) -> Vec<(f64, Launch)> {
+        let (canonical, facts) = (self.canonical, self.facts);
+        let mut launches = Vec::new();
+        while launches.len() < most {
+            // More is found out of what may be cheapest, until it is known that it is: of most others nothing need be known.
+            let Some((number, place)) = self.lowest(limit) else { break };
+            let Some(place) = place else {
+                self.choose(number);
                 continue;
-            }
-            let before = all.len();
-            choices(canonical, facts, &gaps, tile, &mut all);
-            let fits = all.len() > before;
-            seen.push((tile, fits));
-            looked += usize::from(fits);
-        }
-    }
-    cheapest(canonical, facts, &mut all, most, limit)
-}
-
-/// Adds the choices of box that have this tile.
-fn choices(canonical: &Canonical, facts: &Facts, gaps: &Gaps, tile: Tile, all: &mut Choices) {
-    let [from, to] = canonical.sides();
-    let src = tile.stretches(canonical, from, Gapped::Little, Most::Words(usize::MAX));
-    let Some(src) = src.filter(|src| src.count <= MOST_STRETCHES) else { return };
-    let by_words = tile.stretches(canonical, to, Gapped::No, Most::Words(MOST_PLACES));
-    let whole = whole(canonical, &tile, by_words);
-    let pieces = pieces::targets(canonical, &tile, by_words);
-    for (dst, run) in whole.into_iter().chain(pieces) {
-        if let Some(choice) = Choice::of(canonical, facts, gaps, tile, src, dst, run) {
-            all.push(choice);
-        }
-    }
-}
-
-/// The launches of the `most` cheapest of these choices that cost less than a `limit`, and their costs, the cheapest first, of equals the first.
-fn cheapest(
-    canonical: &Canonical,
-    facts: &Facts,
-    all: &mut [Choice],
-    most: usize,
-    limit: f64,
-) -> Vec<(f64, Launch)> {
-    let mut launches = Vec::with_capacity(most.min(all.len()));
-    while launches.len() < most {
-        // More is found out of the one that may be cheapest, until it is known that it is: of most others nothing need be known.
-        let able = all.iter_mut().filter(|choice| choice.cost < limit);
-        let Some(choice) = able.min_by(|a, b| a.cost.total_cmp(&b.cost)) else { break };
-        match choice.known {
-            Known::Sectors => choice.share_out(canonical, facts),
-            Known::Shares => choice.spread(canonical, facts),
-            Known::All => {
-                let Choice { tile, src, dst, held, cost, .. } = choice;
-                let launch = launch_of(canonical, facts, tile, [src, dst], held);
-                launches.extend(launch.map(|launch| (*cost, launch)));
-                *cost = f64::INFINITY;
+            };
+            let (choice, Looked { tile, src, .. }) =
+                (&mut self.choices[place], &self.tiles[number]);
+            let Some(src) = src else { break };
+            match choice.known {
+                Known::Sectors => choice.share_out(canonical, facts, tile),
+                Known::Shares => choice.spread(canonical, facts, tile, src),
+                Known::All => {
+                    let Choice { dst, held, cost, .. } = choice;
+                    let launch = launch_of(canonical, facts, tile, [src, dst], held);
+                    launches.extend(launch.map(|launch| (*cost, launch)));
+                    *cost = f64::INFINITY;
+                }
             }
         }
+        launches
     }
-    launches
+
+    /// What costs least by what is known, if that is less than a `limit`, and of equals is the first: a tile whose choices are not known by its number, or a choice by its tile's and its
+    /// place.
+    fn lowest(&self, limit: f64) -> Option<(usize, Option<usize>)> {
+        let (mut lowest, mut found) = ((limit, 0), None);
+        for (number, looked) in self.tiles.iter().enumerate() {
+            if looked.least < lowest.0 {
+                (lowest, found) = ((looked.least, number), Some((number, None)));
+            }
+        }
+        for (place, choice) in self.choices.iter().enumerate() {
+            if (choice.cost, choice.tile) < lowest {
+                (lowest, found) = ((choice.cost, choice.tile), Some((choice.tile, Some(place))));
+            }
+        }
+        found
+    }
 }
 
-/// As many as there mostly are without allocating memory.
-type Choices = SmallVec<[Choice; 24]>;
+/// A tile that was looked at.
+struct Looked {
+    tile: Tile,
+    /// Stretches of the source, if boxes can have them.
+    src: Option<Stretches>,
+    /// Those of the destination by words, if there are such.
+    by_words: Option<Stretches>,
+    sectors: Sectors,
+    /// Whether there are boxes of it.
+    fits: bool,
+    /// What they cost at least, until they are choices.
+    least: f64,
+}
+
+impl Looked {
+    /// What is known of a tile without its choices: whether it fits, if that can be told, and what they cost at least.
+    fn of(canonical: &Canonical, facts: &Facts, gaps: &Gaps, tile: Tile) -> Self {
+        let [from, to] = canonical.sides();
+        let (sectors, least) = (Sectors::default(), f64::INFINITY);
+        let mut looked = Looked { tile, src: None, by_words: None, sectors, fits: false, least };
+        let src = tile.stretches(canonical, from, Gapped::Little, Most::Words(usize::MAX));
+        let Some(src) = src.filter(|src| src.count <= MOST_STRETCHES) else { return looked };
+        let held = Held::of(canonical, &src, &tile, 1);
+        if held.image > MOST_IMAGE {
+            return looked;
+        }
+        looked.src = Some(src);
+        looked.sectors = Sectors::of(canonical, &tile, &src);
+        looked.by_words = tile.stretches(canonical, to, Gapped::No, Most::Words(MOST_PLACES));
+        if let Some(dst) = &looked.by_words {
+            // By runs there are no more stretches, and no more places than there may be.
+            let mut dst = *dst;
+            dst.words = MOST_PLACES;
+            let shared = shared_bytes(&held, &src, &dst);
+            looked.fits = dst.count <= MOST_STRETCHES && shared <= facts.block_shared;
+        }
+        if looked.fits {
+            looked.least = looked.least(canonical, facts, gaps, &held);
+        }
+        looked
+    }
+
+    /// What its choices cost at least, which are held like this but for runs.
+    fn least(&self, canonical: &Canonical, facts: &Facts, gaps: &Gaps, held: &Held) -> f64 {
+        let (Some(src), Some(by_words)) = (&self.src, &self.by_words) else { return 0.0 };
+        let word = canonical.word_bytes();
+        let [_, to] = canonical.sides();
+        // Where a stretch of a destination with gaps starts is not known.
+        let has_gaps = word < pieces::UNIT && to.has_little_gaps(word);
+        let mut dst = *by_words;
+        (dst.count, dst.words) = (0, 0);
+        if has_gaps {
+            (dst.together, dst.aligned) = (self.sectors.extent, SECTOR);
+        }
+        let mut tally = self.sectors.tally(canonical, facts, gaps, [src, &dst], held);
+        if has_gaps {
+            tally.in_part = 0.0;
+        }
+        tally.entries = src.count as f64 / MOST_TURNS as f64;
+        let idle = idle(tally.boxes, facts);
+        let mut cost = |of_word: f64, are_pieces| {
+            tally.gathered = self.tile.words as f64 * of_word / 32.0;
+            cost_of_boxes(canonical.word, &tally, are_pieces) * idle
+        };
+        let whole = cost(share::least_of_word(word), false);
+        if !has_gaps && !pieces::may_be(canonical, Some(by_words)) {
+            return whole;
+        }
+        whole.min(cost(pieces::least_of_word(word), true))
+    }
+}
+
+/// What boxes of a tile move, whatever their stretches of the destination are.
+#[derive(Default)]
+struct Sectors {
+    boxes: f64,
+    /// Stretches of the source that lie together, of all boxes, and bytes of the sectors of each.
+    sources: f64,
+    of_source: f64,
+    /// Words of what follows each other in the destination by sectors, gaps and all, and how many of those there are.
+    extent: usize,
+    targets: f64,
+}
+
+impl Sectors {
+    fn of(canonical: &Canonical, tile: &Tile, src: &Stretches) -> Self {
+        let [from, to] = canonical.sides();
+        let all = canonical.words() as f64;
+        let (extent, of_cluster) = tile.cluster(canonical, to);
+        // Stretches share sectors with others of their box: those of other boxes are moved at another time.
+        let inside = tile.axes(canonical).filter(|&(_, _, indices)| indices > 1);
+        let strides = inside.map(|(_, axis, _)| from.stride(axis).unsigned_abs());
+        let nearest = strides.filter(|&stride| stride >= src.together).min().unwrap_or(usize::MAX);
+        let word = canonical.word_bytes();
+        Sectors {
+            boxes: tile.count(canonical) as f64,
+            sources: all / src.moved as f64,
+            of_source: sectors_of_one(src.together, nearest, word, src.aligned),
+            extent,
+            targets: all / of_cluster as f64,
+        }
+    }
+
+    /// What boxes take of such stretches, as if nothing were gathered.
+    fn tally(
+        &self,
+        canonical: &Canonical,
+        facts: &Facts,
+        gaps: &Gaps,
+        [src, dst]: [&Stretches; 2],
+        held: &Held,
+    ) -> BoxTally {
+        let Sectors { boxes, sources, of_source, extent, targets } = *self;
+        let word = canonical.word_bytes();
+        let aligned = if extent == dst.together { dst.aligned } else { word };
+        let is_even = src.aligned >= SECTOR && (src.together * word).is_multiple_of(2 * SECTOR);
+        let shared = shared_bytes(held, src, dst);
+        let entries = (src.count + dst.count + dst.words / held.run) as f64;
+        BoxTally {
+            moved: sources * of_source + targets * sectors(extent * word, aligned),
+            in_part: targets * sectors_in_part(extent * word, aligned),
+            uneven: if is_even { 0.0 } else { sources },
+            boxes,
+            shared: shared as f64,
+            loaded: held.loaded(word, src),
+            gathered: 0.0,
+            joints: 0.0,
+            ends: 0.0,
+            entries: entries / turns(boxes as usize, shared, facts, gaps.far_rows) as f64,
+            stretches: (src.count + dst.count) as f64,
+            has_short_rows: gaps.has_short_rows,
+            of_gap: of_gap_in_boxes(canonical.word, gaps),
+            far_rows: gaps.far_rows,
+        }
+    }
+}
 
 /// A choice of box.
 struct Choice {
-    tile: Tile,
-    src: Stretches,
+    /// The number of its tile.
+    tile: usize,
     dst: Stretches,
     held: Held,
     tally: BoxTally,
@@ -153,27 +327,18 @@ enum Known {
 }
 
 impl Choice {
-    /// That of this tile and such stretches, gathered by runs of so many words, if there can be one.
+    /// That of a tile and such stretches, of which is known what it moves.
     fn of(
         canonical: &Canonical,
         facts: &Facts,
-        gaps: &Gaps,
-        tile: Tile,
-        src: Stretches,
+        tile: usize,
         dst: Stretches,
-        run: usize,
-    ) -> Option<Self> {
-        if dst.count > MOST_STRETCHES {
-            return None;
-        }
-        let held = Held::of(canonical, &src, &tile, run);
-        if held.image > MOST_IMAGE || shared_bytes(&held, &src, &dst) > facts.block_shared {
-            return None;
-        }
-        let tally = tally(canonical, facts, gaps, &tile, [&src, &dst], &held);
-        let mut choice = Choice { tile, src, dst, held, tally, known: Known::Sectors, cost: 0.0 };
+        held: Held,
+        tally: BoxTally,
+    ) -> Self {
+        let mut choice = Choice { tile, dst, held, tally, known: Known::Sectors, cost: 0.0 };
         choice.cost = choice.cost_of_tally(canonical, facts);
-        Some(choice)
+        choice
     }
 
     /// What its tally comes to.
@@ -183,8 +348,8 @@ impl Choice {
     }
 
     /// Shares its stretches out.
-    fn share_out(&mut self, canonical: &Canonical, facts: &Facts) {
-        let Choice { tile, dst, held, tally, .. } = self;
+    fn share_out(&mut self, canonical: &Canonical, facts: &Facts, tile: &Tile) {
+        let Choice { dst, held, tally, .. } = self;
         held.share_out(canonical, tile, dst);
         tally.gathered = held.share.issued + held.share.shared;
         tally.joints = held.share.joints;
@@ -193,8 +358,8 @@ impl Choice {
     }
 
     /// Spreads its stretches over the banks.
-    fn spread(&mut self, canonical: &Canonical, facts: &Facts) {
-        let Choice { tile, src, dst, held, tally, .. } = self;
+    fn spread(&mut self, canonical: &Canonical, facts: &Facts, tile: &Tile, src: &Stretches) {
+        let Choice { dst, held, tally, .. } = self;
         tally.gathered = held.spread(canonical, tile, [src, dst]) + held.share.shared;
         tally.loaded = held.loaded(canonical.word_bytes(), src);
         let shared = shared_bytes(held, src, dst);
@@ -202,49 +367,6 @@ impl Choice {
         let fits = shared <= facts.block_shared;
         let cost = if fits { self.cost_of_tally(canonical, facts) } else { f64::INFINITY };
         (self.known, self.cost) = (Known::All, cost);
-    }
-}
-
-/// What boxes take, as if nothing were gathered.
-fn tally(
-    canonical: &Canonical,
-    facts: &Facts,
-    gaps: &Gaps,
-    tile: &Tile,
-    [src, dst]: [&Stretches; 2],
-    held: &Held,
-) -> BoxTally {
-    let [from, to] = canonical.sides();
-    let word = canonical.word_bytes();
-    let all = canonical.words() as f64;
-    let boxes = tile.count(canonical);
-    let sources = all / src.moved as f64;
-    let (extent, of_cluster) = tile.cluster(canonical, to);
-    let targets = all / of_cluster as f64;
-    let aligned = if extent == dst.together { dst.aligned } else { word };
-    // Stretches share sectors with others of their box: those of other boxes are moved at another time.
-    let inside = tile.axes(canonical).filter(|&(_, _, indices)| indices > 1);
-    let strides = inside.map(|(_, axis, _)| from.stride(axis).unsigned_abs());
-    let nearest = strides.filter(|&stride| stride >= src.together).min();
-    let of_source = sectors_of_one(src.together, nearest.unwrap_or(usize::MAX), word, src.aligned);
-    let is_even = src.aligned >= SECTOR && (src.together * word).is_multiple_of(2 * SECTOR);
-    let shared = shared_bytes(held, src, dst);
-    let entries = (src.count + dst.count + dst.words / held.run) as f64;
-    BoxTally {
-        moved: sources * of_source + targets * sectors(extent * word, aligned),
-        in_part: targets * sectors_in_part(extent * word, aligned),
-        uneven: if is_even { 0.0 } else { sources },
-        boxes: boxes as f64,
-        shared: shared as f64,
-        loaded: held.loaded(word, src),
-        gathered: 0.0,
-        joints: 0.0,
-        ends: 0.0,
-        entries: entries / turns(boxes, shared, facts, gaps.far_rows) as f64,
-        stretches: (src.count + dst.count) as f64,
-        has_short_rows: gaps.has_short_rows,
-        of_gap: of_gap_in_boxes(canonical.word, gaps),
-        far_rows: gaps.far_rows,
     }
 }
 

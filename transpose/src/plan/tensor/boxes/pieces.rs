@@ -3,7 +3,7 @@
 use super::super::canonical::{Axis, Canonical};
 use super::super::cuts::Gapped;
 use super::super::sectors::SECTOR;
-use super::piece::UNIT;
+pub(super) use super::piece::UNIT;
 use super::share::{LOOKED_UP, Share, UNEVEN};
 use super::tile::{Most, Stretches, Tile};
 use crate::divide::packed_divisor;
@@ -29,7 +29,7 @@ pub(super) fn targets(
         return None;
     }
     let [_, to] = canonical.sides();
-    let is_long = by_words.is_none_or(|dst| dst.together > MOST);
+    let is_long = may_be(canonical, by_words.as_ref());
     let kinds =
         [(Gapped::No, is_long), (Gapped::Little, to.has_little_gaps(canonical.word_bytes()))];
     let kinds = kinds.into_iter().filter(|(_, are_any)| *are_any);
@@ -42,6 +42,17 @@ pub(super) fn targets(
         issued + joints * price.joint + ends * price.end + (dst.count + dst.words) as f64
     };
     all.min_by(|a, b| cost(a).total_cmp(&cost(b))).map(|dst| (dst, 1))
+}
+
+/// Whether a box's stretches of the destination, known by words, may be in pieces though there are no gaps.
+pub(super) fn may_be(canonical: &Canonical, by_words: Option<&Stretches>) -> bool {
+    canonical.word_bytes() < UNIT && by_words.is_none_or(|dst| dst.together > MOST)
+}
+
+/// Instructions of a thread that store a word of a piece, at least.
+pub(super) fn least_of_word(word: usize) -> f64 {
+    let price = Price::of(word);
+    price.word.min(price.unit / (UNIT / word).max(1) as f64)
 }
 
 /// Whether gaps are no more of a piece than words.

@@ -73,11 +73,7 @@ impl Share {
         let every = BOX_THREADS as usize >> lanes;
         let stretches = rounds(dst.count, BOX_THREADS.trailing_zeros() - lanes) as f64;
         let rounds = rounds(units, lanes) as f64;
-        let each = match word {
-            1 => 20.0,
-            2 => 16.0,
-            _ => 12.0,
-        };
+        let each = of_unit(word);
         // A thread's stretches are as far apart as each other, and start alike on a unit.
         let is_even = match *dst.apart.numbers() {
             [] => true,
@@ -93,6 +89,20 @@ impl Share {
         };
         of_thread * (BOX_THREADS / 32) as f64
     }
+}
+
+/// Instructions that store a unit of words.
+fn of_unit(word: usize) -> f64 {
+    match word {
+        1 => 20.0,
+        2 => 16.0,
+        _ => 12.0,
+    }
+}
+
+/// Instructions of a thread that store a word, at least: units have up to 4 bytes of words of less, runs and words by themselves take more.
+pub(super) fn least_of_word(word: usize) -> f64 {
+    of_unit(word) / (4 / word).max(1) as f64
 }
 
 /// How many times 2 to the power of `lanes` things are done until all are.
