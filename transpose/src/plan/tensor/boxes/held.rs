@@ -6,6 +6,7 @@ use super::share::Share;
 use super::tile::{FewAxes, MOST_IMAGE, Stretches, Tile};
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{BOX_THREADS, MOST_DIGITS};
+use smallvec::SmallVec;
 
 /// Banks of shared memory, of 4 bytes each.
 const BANKS: usize = 32;
@@ -162,77 +163,57 @@ struct Asked {
     stretches: Places,
 }
 
-/// So many first places of those that some axes of a box number.
-#[derive(Default)]
+/// So many first places of those that some axes of a box number: where they are in shared memory.
 struct Places {
     count: usize,
-    /// How many numbers it is from one place to the next.
-    each: u32,
-    /// The axes, the fastest first.
-    axes: [Digit; MOST_DIGITS],
-    digits: usize,
-}
-
-/// A digit of the numbers of places.
-#[derive(Clone, Copy, Default)]
-struct Digit {
-    /// How many there are of it.
-    has: u32,
-    /// Bytes in shared memory from one to the next, or how many times as many as from one stretch of the source to the next along `apart`.
-    step: u32,
-    /// Of the axes that tell stretches of the source apart the one that it is of.
-    apart: Option<u8>,
+    /// Bytes to each place, but for what axes add that tell stretches of the source apart.
+    bytes: [u32; BANKS],
+    /// Those of these axes that do so, each with the index that each place has of it.
+    apart: SmallVec<[(u8, [u32; BANKS]); 2]>,
 }
 
 impl Places {
-    /// Those of these axes of a box, each of which has so many numbers, and so many indices from one to the next.
+    /// Those of these axes of a box, each of which has so many numbers, and so many indices from one to the next. From one place to the next it is `each` numbers.
     fn of(
         count: usize,
-        each: usize,
+        each: u32,
         src: &Stretches,
         word: usize,
         axes: &FewAxes,
         has: impl Fn(usize) -> (usize, usize),
     ) -> Self {
-        let mut places =
-            Places { count, each: each as u32, digits: axes.count(), ..Places::default() };
-        for (digit, axis) in places.axes.iter_mut().zip(axes.iter()) {
-            let (has, each) = has(axis);
-            let apart = src.apart.position(axis).map(|place| place as u8);
-            let step = match (src.step(axis), apart) {
-                (Some(words), _) => words * word * each,
-                (None, Some(_)) => each,
-                (None, None) => 0,
-            };
-            let apart = if src.step(axis).is_some() { None } else { apart };
-            *digit = Digit { has: has as u32, step: step as u32, apart };
+        let mut places = Places { count, bytes: [0; BANKS], apart: SmallVec::new() };
+        // Numbers before the digit changes: from the last place's number on the digits are 0.
+        let mut below = 1;
+        for axis in axes.iter() {
+            let (has, indices) = has(axis);
+            let (has, indices) = (has as u32, indices as u32);
+            if below > (count as u32 - 1) * each {
+                break;
+            }
+            let index = |place: usize| place as u32 * each / below % has * indices;
+            if let Some(words) = src.step(axis) {
+                let step = (words * word) as u32;
+                let places = places.bytes[..count].iter_mut().enumerate();
+                places.for_each(|(place, bytes)| *bytes += index(place) * step);
+            } else if let Some(digit) = src.apart.position(axis) {
+                let mut all = [0; BANKS];
+                let places_of = all[..count].iter_mut().enumerate();
+                places_of.for_each(|(place, all)| *all = index(place));
+                places.apart.push((digit as u8, all));
+            }
+            below *= has;
         }
         places
     }
 
-    /// The bytes to each of them from the first, where stretches of the source are so far apart, for as many as there is room for.
-    fn bytes(&self, pitches: &[usize; MOST_DIGITS]) -> [u32; BANKS] {
-        let mut all = [0; BANKS];
-        let mut steps = [0; MOST_DIGITS];
-        for (step, digit) in steps.iter_mut().zip(&self.axes[..self.digits]) {
-            *step = digit.apart.map_or(1, |place| pitches[usize::from(place)] as u32) * digit.step;
-        }
-        let (mut index, mut at) = ([0; MOST_DIGITS], 0u32);
-        for place in &mut all[..self.count] {
-            *place = at;
-            // To the next one: counted up from digit to digit, the fastest in larger steps.
-            let mut more = self.each;
-            for digit in 0..self.digits {
-                let Digit { has, .. } = self.axes[digit];
-                index[digit] += more;
-                at = at.wrapping_add(more * steps[digit]);
-                if index[digit] < has {
-                    break;
-                }
-                more = index[digit] / has;
-                index[digit] -= more * has;
-                at = at.wrapping_sub(more * has * steps[digit]);
-            }
+    /// The bytes to each, where stretches of the source are so far apart.
+    fn at(&self, pitches: &[usize; MOST_DIGITS]) -> [u32; BANKS] {
+        let mut all = self.bytes;
+        for (digit, indices) in &self.apart {
+            let pitch = pitches[usize::from(*digit)] as u32;
+            let all = all[..self.count].iter_mut().zip(indices);
+            all.for_each(|(bytes, index)| *bytes += index * pitch);
         }
         all
     }
@@ -247,7 +228,7 @@ impl Asked {
         let asking = BANKS / (word / 4).max(1);
         let units = dst.words.div_ceil(of_unit).min(asking).min(1 << lanes);
         let stretches = (asking >> lanes).max(1).min(dst.count);
-        let units = Places::of(units, of_unit, src, word, &dst.within, |axis| {
+        let units = Places::of(units, of_unit as u32, src, word, &dst.within, |axis| {
             (dst.has_within(tile, axis), 1)
         });
         let stretches =
@@ -257,7 +238,7 @@ impl Asked {
 
     /// How many words of one bank that is, at most of any, where stretches are so far apart; `None` if it is more than `most`.
     fn of_one_bank(&self, pitches: &[usize; MOST_DIGITS], most: usize) -> Option<usize> {
-        let (units, stretches) = (self.units.bytes(pitches), self.stretches.bytes(pitches));
+        let (units, stretches) = (self.units.at(pitches), self.stretches.at(pitches));
         let (mut last, mut asked) = ([u32::MAX; BANKS], [0u8; BANKS]);
         let mut of_one = 1;
         for stretch in &stretches[..self.stretches.count] {
