@@ -128,6 +128,7 @@ impl Side {
 
     /// The axis along which memory goes on behind `extent` words that lie together: at once, or behind a gap that is part of a sector if there may be
     /// `gaps`. Of the axes in the order of their strides, those up to `seen` are not looked at any more.
+    #[inline]
     pub fn next(
         &self,
         canonical: &Canonical,

@@ -149,9 +149,9 @@ impl Tile {
         // All strides between stretches of a box, and between what lies together in boxes, as far as their lowest bits go.
         let (mut between, mut beside) = (0, 0);
         let mut in_piece = None;
-        let within = stretch.within.bits();
-        for (number, axis, indices) in self.axes(canonical) {
-            let stride = side.stride(axis).unsigned_abs();
+        let (within, piece) = (stretch.within.bits(), stretch.piece);
+        for (number, axis) in canonical.axes().iter().enumerate() {
+            let (stride, indices) = (side.stride(axis).unsigned_abs(), self.has(number));
             if indices == 1 {
                 beside |= stride;
                 continue;
@@ -162,21 +162,22 @@ impl Tile {
                 true => 0,
                 false => stride,
             };
-            let is_within = within >> number & 1 == 1;
-            let piece = stretch.piece.filter(|piece| is_within && piece.axis() == number);
-            if is_within && piece.is_none() {
+            let piece = piece.filter(|piece| piece.axis() == number);
+            if within >> number & 1 == 1 && piece.is_none() {
                 continue;
             }
             let (count_apart, step) = stretch.has_apart(self, number);
             between |= stride * step;
             count *= count_apart;
-            if piece.is_some() && indices == axis.length {
-                in_piece = Some(number);
-            } else if indices == axis.length {
-                apart.push(number)?;
-            } else if in_part.replace(number).is_some() {
+            if indices < axis.length {
                 // The last digit of a number may have fewer indices in a part at the end, the others not.
-                return None;
+                if in_part.replace(number).is_some() {
+                    return None;
+                }
+            } else if piece.is_some() {
+                in_piece = Some(number);
+            } else {
+                apart.push(number)?;
             }
         }
         // Pieces of a stretch are neighbours, unless boxes have parts of another axis.
