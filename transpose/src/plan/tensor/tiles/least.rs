@@ -24,7 +24,9 @@ pub(super) struct Moved {
     pub(super) each: f64,
     /// The least that it can be for all.
     pub(super) moved: f64,
-    /// What that costs, and what else there is of it: where all are vectors, and where not.
+    /// Of tiles that are cut so the rows' columns that are paid for, or the columns' rows.
+    lines: f64,
+    /// What that costs, and what else there is of it: where all are vectors, and where not; infinite where that cannot be.
     pub(super) costs: [f64; 2],
     /// Tiles for each of its words.
     pub(super) tiles: f64,
@@ -38,23 +40,21 @@ pub(super) struct Moved {
     pub(super) are_near: bool,
 }
 
+/// What of a tile a cut is.
+#[derive(Clone, Copy)]
+pub(super) enum Part {
+    Rows,
+    Cols,
+}
+
 impl Moved {
     /// Rows, perhaps with others before them so that sectors are stored once.
     pub(super) fn rows(word: Width, words: f64, placed: Placed, early: usize) -> Self {
         let Placed { cut, aligned, nearest, .. } = &placed;
         let each = placed.sectors(word.bytes());
-        let once = sectors_of_one(cut.all, *nearest, word.bytes(), *aligned);
-        let each_least = if early > 0 { each.min(once) } else { each };
-        let all = words / cut.all as f64;
-        let cols = lines(word, all * cut.tiles as f64, words);
-        let in_units = is_in_units(word.bytes(), &placed);
-        let stored = if *aligned < VECTOR && !in_units { [words, cols] } else { [0.0; 2] };
-        let in_units = if in_units { words } else { 0.0 };
-        let moved = all * each_least;
-        let beside = beside_in_bursts(word, &placed, all);
-        let beside = [0.0, beside];
-        let least = Tally { moved, beside, cols, stored, in_units, ..Tally::default() };
-        Self::of(word, placed, each, &least)
+        let once = || sectors_of_one(cut.all, *nearest, word.bytes(), *aligned);
+        let each_least = if early > 0 { each.min(once()) } else { each };
+        Self::of(word, words, placed, each, each_least)
     }
 
     /// Columns. Those across axes of which the slowest has its indices `near` each other in the destination go with no rows but whole bursts: a burst that two rows of tiles have
@@ -68,29 +68,56 @@ impl Moved {
     ) -> Self {
         /// Bytes.
         const NEAR: usize = 32 << 10;
-        let Placed { cut, aligned, .. } = &placed;
-        let rows_in_units = are_rows_in_units(word.bytes(), &placed, overlap);
+        let in_units = are_rows_in_units(word.bytes(), &placed, overlap);
+        let are_near = placed.cut.is_across() && near.unsigned_abs() * word.bytes() < NEAR;
         let each = placed.sectors(word.bytes());
-        let all = words / cut.all as f64;
-        let rows = lines(word, all * cut.tiles as f64, words);
-        let loaded = if *aligned < VECTOR { words } else { 0.0 };
-        let beside = beside_in_bursts(word, &placed, all);
-        let beside = [beside, 0.0];
-        let moved = all * each;
-        let least = Tally { moved, beside, rows, loaded, rows_in_units, ..Tally::default() };
-        let are_near = cut.is_across() && near.unsigned_abs() * word.bytes() < NEAR;
-        Moved { are_near, ..Self::of(word, placed, each, &least) }
+        Moved { in_units, are_near, ..Self::of(word, words, placed, each, each) }
     }
 
     #[inline(always)]
-    pub(super) fn of(word: Width, placed: Placed, each: f64, least: &Tally) -> Self {
-        let vectors = (placed.cut.words * word.bytes()).div_ceil(VECTOR);
-        let beside = least.beside[0] + least.beside[1];
-        let moved = least.moved;
-        let costs = [cost_of_part(word, least, true), cost_of_part(word, least, false)];
-        let tiles = placed.cut.tiles as f64 / placed.cut.all as f64;
-        let in_units = least.rows_in_units;
-        Moved { placed, each, moved, costs, tiles, vectors, in_units, beside, are_near: false }
+    fn of(word: Width, words: f64, placed: Placed, each: f64, each_least: f64) -> Self {
+        let cut = &placed.cut;
+        let all = words / cut.all as f64;
+        let lines = lines(word, all * cut.tiles as f64, words);
+        let beside = beside_in_bursts(word, &placed, all);
+        let vectors = (cut.words * word.bytes()).div_ceil(VECTOR);
+        let (moved, tiles) = (all * each_least, cut.tiles as f64 / cut.all as f64);
+        let (costs, in_units, are_near) = ([f64::INFINITY; 2], false, false);
+        Moved { placed, each, moved, lines, costs, tiles, vectors, in_units, beside, are_near }
+    }
+
+    /// Says what all of these cost: as vectors those that are, and all by words unless none of a move needs that.
+    pub(super) fn price(all: &mut [Self], part: Part, word: Width, words: f64, by_words: bool) {
+        for moved in all {
+            let least = moved.tally(part, word, words);
+            if moved.placed.aligned >= VECTOR {
+                moved.costs[0] = cost_of_part(word, &least, true);
+            }
+            if by_words {
+                moved.costs[1] = cost_of_part(word, &least, false);
+            }
+        }
+    }
+
+    /// What is counted of it.
+    #[inline(always)]
+    fn tally(&self, part: Part, word: Width, words: f64) -> Tally {
+        let Moved { ref placed, moved, lines, beside, in_units, .. } = *self;
+        let by_words = placed.aligned < VECTOR;
+        match part {
+            Part::Rows => {
+                let in_units = is_in_units(word.bytes(), placed);
+                let stored = if by_words && !in_units { [words, lines] } else { [0.0; 2] };
+                let in_units = if in_units { words } else { 0.0 };
+                let beside = [0.0, beside];
+                Tally { moved, beside, cols: lines, stored, in_units, ..Tally::default() }
+            }
+            Part::Cols => {
+                let loaded = if by_words { words } else { 0.0 };
+                let (beside, rows_in_units) = ([beside, 0.0], in_units);
+                Tally { moved, beside, rows: lines, loaded, rows_in_units, ..Tally::default() }
+            }
+        }
     }
 }
 
@@ -150,6 +177,14 @@ impl Least {
     fn have_room(&self, rows: &Moved, cols: &Moved) -> bool {
         let are_apart = rows.placed.cut.bits & cols.placed.cut.bits == 0;
         are_apart && self.fit(rows, cols) && !(cols.are_near && rows.beside > 0.0)
+    }
+
+    /// Whether tiles of such rows, and of columns that cost no less than these, may cost less than a `limit`.
+    #[inline]
+    pub(super) fn may_be_below(&self, rows: &Moved, of_cols: [f64; 2], limit: f64) -> bool {
+        let cost =
+            |kind: usize| self.of_gaps + (rows.costs[kind] + of_cols[kind] + self.beside[kind]);
+        cost(0).min(cost(1)) < limit
     }
 
     /// That of such rows and columns, if it is less than a `limit` and there can be such tiles.

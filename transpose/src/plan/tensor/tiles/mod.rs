@@ -29,7 +29,7 @@ use kernel_abi::fast::WARP;
 use kernel_abi::tensor::{MOST_BLOCK_AXES, MOST_RUN_AXES, Mask, TileShape};
 pub(super) use launch::describe;
 use launch::{count_block_axes, launch_of};
-use least::{Least, Moved};
+use least::{Least, Moved, Part};
 use size::Size;
 use smallvec::SmallVec;
 use units::{NARROW, are_rows_in_units, is_in_units};
@@ -95,6 +95,11 @@ pub(super) fn best(
         let near = canonical.axes()[cut.cut.slowest()].dst;
         add(&mut cols, Moved::cols(width, words, cut, overlap, near));
     });
+    let by_words = rows.iter().chain(&cols).any(|moved| moved.placed.aligned < VECTOR);
+    Moved::price(&mut rows, Part::Rows, width, words, by_words);
+    Moved::price(&mut cols, Part::Cols, width, words, by_words);
+    let of_cols =
+        [0, 1].map(|kind| cols.iter().map(|cols| cols.costs[kind]).fold(f64::INFINITY, f64::min));
     let least = Least::of(canonical, &gaps, of_gaps);
     let choice = |rows, cols| choice(canonical, facts, of_gaps, early, overlap, rows, cols);
     // Of the pair that may be the cheapest it is known first what it costs: if one is wanted, nothing need be known of what costs more.
@@ -103,6 +108,9 @@ pub(super) fn best(
     let of_first = first.as_ref().map_or(f64::INFINITY, |choice| choice.cost);
     let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
     for (rows, cols) in with_room(&least, &rows, &cols) {
+        if !least.may_be_below(rows, of_cols, limit.min(of_first) * NEARLY) {
+            continue;
+        }
         for cols in cols {
             let limit = if best.len() < most { limit } else { best[most - 1].cost };
             if least.below(rows, cols, limit.min(of_first) * NEARLY).is_none() {
