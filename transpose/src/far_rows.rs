@@ -16,8 +16,11 @@ pub(crate) fn tiles_apart(
     tiles: usize,
     pitch: Option<usize>,
 ) -> usize {
+    // Hardly any are: nothing else is divided.
+    if !pitch.is_some_and(|pitch| pitch.is_multiple_of(far_rows)) {
+        return 0;
+    }
     let apart = distance / tile_row_bytes;
-    let far = pitch.is_some_and(|pitch| pitch.is_multiple_of(far_rows));
     let fits = distance.is_multiple_of(tile_row_bytes) && tiles >= 2 * apart;
-    if far && fits { apart } else { 0 }
+    if fits { apart } else { 0 }
 }

@@ -104,10 +104,13 @@ impl TensorLayout {
             return Ok(());
         }
         // Of a layout that exists both can be counted. Broadcast axes multiply the number of elements too.
-        let far = |(&length, &stride): (&usize, &isize)| (length as isize - 1) * stride.max(0);
-        let above: isize = self.shape().iter().zip(self.strides()).map(far).sum();
+        let (mut above, mut len) = (0, 1);
+        for (&length, &stride) in self.shape().iter().zip(self.strides()) {
+            above += (length as isize - 1) * stride.max(0);
+            len *= length;
+        }
         let end = self.offset + above as usize + 1;
-        let bytes = end.max(self.len()).checked_mul(element_bytes.max(1));
+        let bytes = end.max(len).checked_mul(element_bytes.max(1));
         if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
             return Err(Error::TensorSizeOverflow { shape: self.shape().to_vec(), element_bytes });
         }
@@ -198,6 +201,20 @@ impl TensorLayout {
     /// That holds for every part of a contiguous array and every order of its axes. Strides that avoid each other in a more
     /// intricate way (2 and 3, say, for two indices each) are taken to overlap.
     pub fn is_injective(&self) -> bool {
+        // Mostly the axes are in order, the fastest last.
+        let mut last = 0usize;
+        let in_order = self.shape().iter().zip(self.strides()).rev().all(|(&length, &stride)| {
+            let stride = stride.unsigned_abs();
+            let apart = length <= 1 || stride > last;
+            // Where there are no elements strides may be any.
+            last = last.wrapping_add(length.saturating_sub(1).wrapping_mul(stride));
+            apart
+        });
+        in_order || self.is_injective_in_order()
+    }
+
+    /// The same, whatever order the axes are in.
+    fn is_injective_in_order(&self) -> bool {
         let mut axes = [(0usize, 0usize); MOST_AXES];
         let mut count = 0;
         for (&length, &stride) in self.shape().iter().zip(self.strides()) {

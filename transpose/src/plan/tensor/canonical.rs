@@ -188,7 +188,7 @@ impl Canonical {
         }
         self.axes[0].length >>= log;
         if self.axes[0].length == 1 {
-            self.axes.copy_within(1.., 0);
+            self.axes.copy_within(1..self.count, 0);
             self.count -= 1;
         }
     }

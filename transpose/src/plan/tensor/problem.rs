@@ -61,7 +61,10 @@ pub(super) struct Kept {
 impl Kept {
     pub fn of(problem: &TensorProblem<'_>) -> Self {
         let TensorProblem { element_bytes, src_align, dst_align, .. } = *problem;
-        Kept { element_bytes, aligned: [src_align, dst_align], axes: problem.axes().collect() }
+        // Few, and counted one by one: collecting them would take longer.
+        let mut axes = SmallVec::new();
+        problem.axes().for_each(|axis| axes.push(axis));
+        Kept { element_bytes, aligned: [src_align, dst_align], axes }
     }
 
     /// Whether a plan made for this problem is what would be planned for the other.
