@@ -130,13 +130,21 @@ pub(super) fn launch_of(
 
 /// Bytes of a block's shared memory: of the image, and of the tables behind it.
 pub(super) fn shared_bytes(held: &Held, src: &Stretches, dst: &Stretches) -> usize {
+    shared_bytes_of(held.image, src.count, [dst.count, dst.words / held.run])
+}
+
+/// The same of an image, so many stretches of the source, and so many of the destination, each of so many places.
+pub(super) fn shared_bytes_of(
+    image: usize,
+    sources: usize,
+    [targets, places]: [usize; 2],
+) -> usize {
     /// Of a box that a block moves: where it starts.
     const BOX: usize = 32;
     /// Of a stretch of the source, and of the destination.
     const STRETCHES: [usize; 2] = [28, 12];
     let boxes = MOST_TURNS as usize * BOX;
-    let stretches = src.count * STRETCHES[0] + dst.count * STRETCHES[1];
-    held.image + boxes + stretches + dst.words / held.run * 2
+    image + boxes + sources * STRETCHES[0] + targets * STRETCHES[1] + places * 2
 }
 
 /// The boxes that a block moves. What tables say is the same for all boxes: a block fills them for several, as long as there are many more

@@ -18,7 +18,7 @@ use crate::launch::Launch;
 use held::Held;
 use kernel_abi::tensor::{MOST_DIGITS, MOST_TURNS};
 pub(super) use launch::describe;
-use launch::{launch_of, shared_bytes, turns};
+use launch::{launch_of, shared_bytes, shared_bytes_of, turns};
 use smallvec::SmallVec;
 use tile::{Cutting, MOST_IMAGE, MOST_STRETCHES, Most, Stretches, Tile};
 
@@ -92,7 +92,9 @@ impl Search<'_> {
             return looked.fits;
         }
         let number = self.tiles.len();
-        self.tiles.push(Looked::of(self.canonical, self.facts, &self.gaps, tile));
+        // What is large is filled where it stays.
+        self.tiles.push(Looked::unknown(tile));
+        self.tiles[number].find_out(self.canonical, self.facts, &self.gaps);
         // Where that is not known it is tried.
         if !self.tiles[number].fits {
             let before = self.choices.len();
@@ -181,31 +183,35 @@ struct Looked {
 }
 
 impl Looked {
-    /// What is known of a tile without its choices: whether it fits, if that can be told, and what they cost at least.
-    fn of(canonical: &Canonical, facts: &Facts, gaps: &Gaps, tile: Tile) -> Self {
-        let [from, to] = canonical.sides();
+    /// A tile of which nothing is known.
+    fn unknown(tile: Tile) -> Self {
         let (sectors, least) = (Sectors::default(), f64::INFINITY);
-        let mut looked = Looked { tile, src: None, by_words: None, sectors, fits: false, least };
-        let src = tile.stretches(canonical, from, Gapped::Little, Most::Words(usize::MAX));
-        let Some(src) = src.filter(|src| src.count <= MOST_STRETCHES) else { return looked };
-        let held = Held::of(canonical, &src, &tile, 1);
+        Looked { tile, src: None, by_words: None, sectors, fits: false, least }
+    }
+
+    /// Finds out what is known of it without its choices: whether it fits, if that can be told, and what they cost at least.
+    fn find_out(&mut self, canonical: &Canonical, facts: &Facts, gaps: &Gaps) {
+        let [from, to] = canonical.sides();
+        let Looked { tile, src, by_words, sectors, .. } = self;
+        *src = tile.stretches(canonical, from, Gapped::Little, Most::Words(usize::MAX));
+        let Some(stretches) = src.as_ref().filter(|src| src.count <= MOST_STRETCHES) else {
+            *src = None;
+            return;
+        };
+        let held = Held::of(canonical, stretches, tile, 1);
         if held.image > MOST_IMAGE {
-            return looked;
+            *src = None;
+            return;
         }
-        looked.src = Some(src);
-        looked.sectors = Sectors::of(canonical, &tile, &src);
-        looked.by_words = tile.stretches(canonical, to, Gapped::No, Most::Words(MOST_PLACES));
-        if let Some(dst) = &looked.by_words {
-            // By runs there are no more stretches, and no more places than there may be.
-            let mut dst = *dst;
-            dst.words = MOST_PLACES;
-            let shared = shared_bytes(&held, &src, &dst);
-            looked.fits = dst.count <= MOST_STRETCHES && shared <= facts.block_shared;
+        *sectors = Sectors::of(canonical, tile, stretches);
+        *by_words = tile.stretches(canonical, to, Gapped::No, Most::Words(MOST_PLACES));
+        let Some(dst) = by_words.as_ref().filter(|dst| dst.count <= MOST_STRETCHES) else { return };
+        // By runs there are no more stretches, and no more places than there may be.
+        let places = [dst.count, MOST_PLACES];
+        self.fits = shared_bytes_of(held.image, stretches.count, places) <= facts.block_shared;
+        if self.fits {
+            self.least = self.least(canonical, facts, gaps, &held);
         }
-        if looked.fits {
-            looked.least = looked.least(canonical, facts, gaps, &held);
-        }
-        looked
     }
 
     /// What its choices cost at least, which are held like this but for runs.
