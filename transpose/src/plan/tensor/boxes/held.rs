@@ -174,6 +174,7 @@ struct Places {
 
 impl Places {
     /// Those of these axes of a box, each of which has so many numbers, and so many indices from one to the next. From one place to the next it is `each` numbers.
+    #[inline(always)]
     fn of(
         count: usize,
         each: u32,

@@ -334,6 +334,7 @@ enum Known {
 
 impl Choice {
     /// That of a tile and such stretches, of which is known what it moves.
+    #[inline(always)]
     fn of(
         canonical: &Canonical,
         facts: &Facts,

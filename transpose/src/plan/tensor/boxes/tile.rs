@@ -31,6 +31,7 @@ pub(super) struct Cutting {
 }
 
 impl Cutting {
+    #[inline(always)]
     pub fn of(canonical: &Canonical, cut: &Cut) -> Self {
         let mut indices = [1; MOST_AXES];
         for axis in cut.axes() {
@@ -59,6 +60,7 @@ impl Cutting {
 
 impl Tile {
     /// The smallest that has both cuts, and as much of another axis as there is room for; `None` if it is too large.
+    #[inline]
     pub fn of(canonical: &Canonical, a: &Cutting, b: &Cutting) -> Option<Self> {
         // Stretches are no shorter than the cuts.
         let most = (MOST_IMAGE / canonical.word_bytes()).min(MOST_STRETCHES * a.words.min(b.words));
@@ -74,6 +76,7 @@ impl Tile {
     }
 
     /// With some indices of one more axis, for up to `most` words, if it has every index of each axis of which it has more than one.
+    #[inline]
     fn filled(mut self, canonical: &Canonical, most: usize) -> Self {
         let is_in_part =
             |(_, axis, indices): (usize, &Axis, usize)| indices > 1 && indices < axis.length;
