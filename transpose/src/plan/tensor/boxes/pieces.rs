@@ -81,9 +81,7 @@ pub(super) fn share(canonical: &Canonical, tile: &Tile, dst: &Stretches) -> Shar
         Share { lanes, issued, joints, ends, at_a_time, ..Share::default() }
     });
     let cost = |share: &Share| share.issued + share.joints * price.joint + share.ends * price.end;
-    all.chain([singly(canonical, tile, dst)])
-        .min_by(|a, b| cost(a).total_cmp(&cost(b)))
-        .expect("there is one at least")
+    Share::cheapest(all.chain([singly(canonical, tile, dst)]), cost)
 }
 
 /// That in which each lane stores a word at a time.
@@ -124,18 +122,27 @@ fn issued(
             canonical.axes()[axis].dst as usize * dst.has_apart(tile, axis).1 * word
         });
     let rounds = rounds as f64;
-    let shared_out = |along: usize| {
+    let (mut least, mut at_a_time) = (f64::INFINITY, [every, 1]);
+    for log in 0..=every.ilog2() {
+        let along = every >> log;
         let down = every / along;
-        let (of_row, rows) = (cols.div_ceil(along) as f64, rows.div_ceil(down) as f64);
-        // A thread's pieces start alike on a unit: it looks up places once for all of them.
-        let issued = match (step * along).is_multiple_of(unit) {
-            true => rows * (2.0 * UNEVEN + rounds * (LOOKED_UP + of_row * each)),
-            false => rows * of_row * rounds * (LOOKED_UP + each + UNEVEN),
+        let (of_row, rows) = (parts(cols, along) as f64, parts(rows, down) as f64);
+        // A thread's pieces start alike on a unit, which is a power of two: it looks up places once for all of them.
+        let issued = match (step * along) & (unit - 1) {
+            0 => rows * (2.0 * UNEVEN + rounds * (LOOKED_UP + of_row * each)),
+            _ => rows * of_row * rounds * (LOOKED_UP + each + UNEVEN),
         };
-        (issued * (BOX_THREADS / 32) as f64, [along, down])
-    };
-    let all = (0..=every.ilog2()).map(|log| shared_out(every >> log));
-    all.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_else(|| shared_out(every))
+        let issued = issued * (BOX_THREADS / 32) as f64;
+        if issued < least {
+            (least, at_a_time) = (issued, [along, down]);
+        }
+    }
+    (least, at_a_time)
+}
+
+/// Parts of so many that such a number of stretches has.
+fn parts(number: usize, of: usize) -> u32 {
+    (number as u32).div_ceil(of as u32)
 }
 
 /// Instructions that take as long as what is stored, near the least squares of the relative errors over boxes of random moves that an H200 timed.

@@ -49,7 +49,20 @@ impl Share {
         });
         let singly = (word < 4 && run == 1).then(|| Self::singly(dst));
         let cost = |share: &Share| share.issued + share.joints * JOINT + share.ends * END;
-        all.chain(singly).min_by(|a, b| cost(a).total_cmp(&cost(b))).expect("there is one at least")
+        Self::cheapest(all.chain(singly), cost)
+    }
+
+    /// The one of some that costs least, of equals the first.
+    #[inline(always)]
+    pub fn cheapest(all: impl Iterator<Item = Self>, cost: impl Fn(&Self) -> f64) -> Self {
+        let (mut least, mut cheapest) = (f64::INFINITY, Share::default());
+        all.for_each(|share| {
+            let cost = cost(&share);
+            if cost < least {
+                (least, cheapest) = (cost, share);
+            }
+        });
+        cheapest
     }
 
     /// That in which each lane stores a word at a time.
