@@ -28,10 +28,11 @@ fn pieces(size: usize, bytes: usize, aligned: usize) -> f64 {
 
 /// The sectors of which `bytes` bytes that start on a multiple of `aligned` have only a part, in the mean: at most two.
 pub(super) fn sectors_in_part(bytes: usize, aligned: usize) -> f64 {
+    // A power of two.
     let aligned = aligned.min(SECTOR);
     let inside = 1.0 - aligned as f64 / SECTOR as f64;
     // The end is where a start can be if the bytes are a multiple of that too; if starts are on sectors and they are not, it is inside one.
-    let ends_inside = if bytes.is_multiple_of(aligned) && aligned < SECTOR {
+    let ends_inside = if bytes & (aligned - 1) == 0 && aligned < SECTOR {
         inside
     } else {
         f64::from(u8::from(!bytes.is_multiple_of(SECTOR)))

@@ -55,8 +55,8 @@ impl Held {
     fn space(&mut self, canonical: &Canonical, src: &Stretches, tile: &Tile, beside: usize) {
         let word = canonical.word_bytes();
         let bytes = src.words * word;
-        // To where a vector starts that has nothing of the stretch, wherever that starts.
-        let mut least = bytes - 1 + VECTOR - (bytes - 1) % src.starts;
+        // To where a vector starts that has nothing of the stretch, wherever that starts: on a multiple of a power of two.
+        let mut least = bytes - 1 + VECTOR - ((bytes - 1) & (src.starts - 1));
         if !self.by_vectors {
             least += VECTOR - src.starts;
         }
@@ -192,7 +192,12 @@ impl Places {
             if below > (count as u32 - 1) * each {
                 break;
             }
-            let index = |place: usize| place as u32 * each / below % has * indices;
+            // Most numbers are below what they would be divided by.
+            let index = |place: usize| {
+                let number = place as u32 * each;
+                let above = if below == 1 { number } else { number / below };
+                (if above < has { above } else { above % has }) * indices
+            };
             if let Some(words) = src.step(axis) {
                 let step = (words * word) as u32;
                 let places = places.bytes[..count].iter_mut().enumerate();

@@ -35,7 +35,7 @@ impl Share {
             _ => 5,
         };
         let unit = unit(word, run);
-        let units = (dst.words * word).div_ceil(unit);
+        let units = rounds(dst.words * word, unit.trailing_zeros());
         let most = units.next_power_of_two().trailing_zeros().min(BOX_THREADS.trailing_zeros());
         let all = (least.min(most)..=most).map(|lanes| {
             let each_run = (run > 1).then_some(if unit == 4 { BY_RUNS } else { BY_LONG_RUNS });
@@ -90,8 +90,10 @@ impl Share {
         // A thread's stretches are as far apart as each other, and start alike on a unit.
         let is_even = match *dst.apart.numbers() {
             [] => true,
-            [axis] => (canonical.axes()[usize::from(axis)].dst as usize * word * every)
-                .is_multiple_of(word.max(4)),
+            [axis] => {
+                let step = canonical.axes()[usize::from(axis)].dst as usize * word * every;
+                step & (word.max(4) - 1) == 0
+            }
             _ => false,
         };
         let of_thread = match (each_run, is_even) {
