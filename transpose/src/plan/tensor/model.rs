@@ -615,7 +615,14 @@ const LINES: [(f64, f64); 2] = [(80.0, 0.8), (64.0, 1.0)];
 /// inside sectors, and so does what each tile stores of it. (By 101 random moves on an H200, decision 071.)
 const ROWS_B1: (f64, f64) = (1700.0, 0.34);
 const ROWS_B2: (f64, f64) = (800.0, 0.22);
+/// Those of wider words by 22 random moves of less than 250 and 100 rows.
+const ROWS_B4: (f64, f64) = (250.0, 0.11);
+const ROWS_B8: (f64, f64) = (100.0, 0.17);
 const TRIPLES_B1: (f64, f64) = (1000.0, 0.27);
+
+/// What `lines` reaches in batches of matrices that have one, two and three bands each: the last band is short, and so are all that start and end inside
+/// vectors. (By 14 random moves on an H200, of words of 1 to 8 bytes; with two bands they had 0.75 to 0.82, whatever there was to move in them.)
+const FEW_BANDS: [f64; 3] = [0.74, 0.80, 0.95];
 
 /// The part that `tall_b16` reads of gaps behind rows of the source. (By 48 random moves on an H200, decision 071. Where words have less, its threads are as many
 /// as if gaps were moved, and that says it.)
@@ -663,7 +670,8 @@ pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[L
     let filled = efficiency.filled(bytes, facts, launches);
     let filled = if power == 1.0 { filled } else { filled.powf(power) };
     let read = fewest_sectors(canonical) + efficiency.gaps_read(canonical);
-    let cost = (read / most).max(2.0 * bytes / (most * filled));
+    let reached = (most * filled).min(efficiency.of_bands(launches));
+    let cost = (read / most).max(2.0 * bytes / reached);
     let gaps = Gaps::of(canonical);
     let of_gaps = match efficiency.kernel {
         "tall_b1" | "tall_b2" => gaps.sectors * TALL_GAP[usize::from(gaps.fetch)],
@@ -772,6 +780,8 @@ impl Efficiency {
                 "tall_b1" => up_to(TALL, cols, 0.3),
                 "rows_b1" => from(ROWS_B1),
                 "rows_b2" => from(ROWS_B2),
+                "rows_b4" => from(ROWS_B4),
+                "rows_b8" => from(ROWS_B8),
                 "triples_b1" => from(TRIPLES_B1),
                 _ => 1.0,
             }
@@ -784,6 +794,16 @@ impl Efficiency {
         let are_few = self.kernel.starts_with("lines") && blocks(launches) < 2.0 * few as f64;
         let of_thread = bytes / threads(launches);
         if are_few && of_thread >= SHARED_OUT { 1.0 } else { (of_thread / self.full).min(1.0) }
+    }
+
+    /// The fraction of a copy's speed that it reaches at most in so few bands of each matrix of a batch.
+    fn of_bands(&self, launches: &[Launch]) -> f64 {
+        let few = |launch: &Launch| {
+            let [bands, _, matrices] = launch.grid;
+            let is_batch = self.kernel.starts_with("lines") && matrices > 1;
+            is_batch.then(|| FEW_BANDS.get((bands as usize).wrapping_sub(1)).copied()).flatten()
+        };
+        launches.first().and_then(few).unwrap_or(f64::INFINITY)
     }
 
     /// Bytes of gaps behind rows of the source that it reads.
