@@ -30,6 +30,7 @@ on_both_devices! {
     random_moves,
     matrices_and_copies,
     measured_plans,
+    plans_of_other_starts,
     what_does_not_fit_is_refused,
     all_or_none,
 }
@@ -584,6 +585,33 @@ fn measured_plans(device: &Device) {
         plan.run(src, &mut dst).unwrap();
         let expected: Vec<u16> = offsets(src.layout()).into_iter().map(|at| host[at]).collect();
         assert_eq!(dst.to_host().unwrap(), expected);
+    }
+}
+
+/// A plan for tensors that start on sectors runs on those that start on vectors, and the other way round, though others may be made for each.
+fn plans_of_other_starts(device: &Device) {
+    let shape = [175, 6, 9, 4];
+    let order = [1, 0, 3, 2];
+    let elements = shape.iter().product::<usize>();
+    let host: Vec<u128> = (0..elements + 1).map(|index| u128::scrambled(index, 1)).collect();
+    let memory = DeviceTensor::from_host(device, &[elements + 1], &host).unwrap();
+    let layouts = [0, 1].map(|start| {
+        let src = loose(&shape, 0, start).permute_axes(&order).unwrap();
+        let dst = loose(src.shape(), 0, start);
+        (src, dst)
+    });
+    for (src, dst) in &layouts {
+        let mut target = DeviceTensor::<u128>::zeroed(device, &[elements + 1]).unwrap();
+        let source = memory.window(src).unwrap();
+        let plan = Plan::moving(source, target.window_mut(dst).unwrap()).unwrap();
+        for (src, dst) in &layouts {
+            target.fill(0).unwrap();
+            plan.run(memory.window(src).unwrap(), target.window_mut(dst).unwrap()).unwrap();
+            let actual = target.to_host().unwrap();
+            for (from, to) in offsets(src).into_iter().zip(offsets(dst)) {
+                assert_eq!(actual[to], host[from], "{plan}");
+            }
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! A move in canonical form: few axes, in words, whatever it was asked for as.
 
-use super::problem::TensorProblem;
+use super::problem::{TensorProblem, aligned};
+use super::sectors::SECTOR;
 pub(super) use super::side::Axis;
 use super::side::{Side, Which};
 use crate::divide::packed_divisor;
 use crate::kernels::{Width, width_dividing};
 use crate::plan::measure::Key;
-use crate::plan::problem::alignment;
+use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{Axis as Divided, MOST_AXES};
 use std::cell::OnceCell;
 
@@ -38,7 +39,7 @@ pub(super) struct Canonical {
     pub word: Width,
     /// Bytes from the source's element `[0, …, 0]`, and from the destination's, to where the move starts.
     pub starts: [isize; 2],
-    /// Bytes, up to [`VECTOR`](crate::plan::problem::VECTOR), that divide the addresses there.
+    /// Bytes, up to a sector's, that divide the addresses there.
     pub aligned: [usize; 2],
     /// Found once, if anything asks for them.
     sides: OnceCell<[Side; 2]>,
@@ -49,7 +50,7 @@ impl Canonical {
     pub fn key(&self, conjugates: bool) -> Key {
         let axis = |axis: &Axis| format!("{}:{}:{}", axis.length, axis.src, axis.dst);
         let axes: Vec<String> = self.axes().iter().map(axis).collect();
-        let [from, to] = self.aligned;
+        let [from, to] = self.aligned.map(|bytes| bytes.min(VECTOR));
         let bytes = self.word_bytes();
         let what = if conjugates { "conjugated tensor" } else { "tensor" };
         Key(format!("{bytes} bytes\t{}\taligned {from} {to}\t{what}", axes.join(" ")))
@@ -72,7 +73,7 @@ impl Canonical {
             canonical.add(Axis { length, src: src * bytes as isize, dst: dst * bytes as isize });
         }
         for (align, start) in canonical.aligned.iter_mut().zip(canonical.starts) {
-            *align = (*align).min(alignment(start.unsigned_abs() as u64));
+            *align = (*align).min(aligned(start.unsigned_abs() as u64));
         }
         canonical.join();
         canonical.widen();
@@ -97,7 +98,8 @@ impl Canonical {
         self.count += 1;
     }
 
-    /// That of words along these axes, the destination's fastest first, which are neither joined nor widened; both sides are aligned to so many bytes.
+    /// That of words along these axes, the destination's fastest first, which are neither joined nor widened; both sides are aligned to so many bytes, up to
+    /// [`VECTOR`], and what starts on a vector is taken to start on a sector.
     pub fn of_elements(
         given: impl Iterator<Item = Axis>,
         word: Width,
@@ -109,6 +111,7 @@ impl Canonical {
             *place = axis;
             count += 1;
         }
+        let aligned = aligned.map(|bytes| if bytes >= VECTOR { SECTOR } else { bytes });
         Canonical { axes, count, word, starts: [0, 0], aligned, sides: OnceCell::new() }
     }
 

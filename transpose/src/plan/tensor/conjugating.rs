@@ -5,12 +5,11 @@
 
 use super::canonical::Canonical;
 use super::plan::{TensorPlan, best, candidates};
-use super::problem::{TensorProblem, problem};
+use super::problem::{TensorProblem, aligned, problem};
 use super::words;
 use crate::Result;
 use crate::complex::Conjugate;
 use crate::plan::measure::PlanCache;
-use crate::plan::problem::alignment;
 use crate::tensor::{TensorView, TensorViewMut};
 use kernel_abi::tensor::Mask;
 
@@ -52,7 +51,7 @@ pub(crate) fn conjugate_in_place<T: Conjugate>(view: &mut TensorViewMut<'_, T>) 
     if view.is_empty() {
         return Ok(());
     }
-    let (layout, align) = (view.layout(), alignment(view.address()));
+    let (layout, align) = (view.layout(), aligned(view.address()));
     let canonical = Canonical::of(&TensorProblem {
         element_bytes: size_of::<T>(),
         src: layout,

@@ -128,7 +128,7 @@ mod tests {
             let src = [(rows * cols) as isize, 1, rows as isize];
             let layout = |strides| TensorLayout::strided(&shape, strides, 0, 4).unwrap();
             let (src, dst) = (layout(&src), layout(&dst));
-            let (src_align, dst_align) = (16, 16);
+            let (src_align, dst_align) = (32, 32);
             let problem =
                 TensorProblem { element_bytes: 4, src: &src, dst: &dst, src_align, dst_align };
             Gaps::of(&Canonical::of(&problem))
@@ -147,7 +147,7 @@ mod tests {
         let rows_of = |cols: usize, pitch: isize| {
             let layout = |strides| TensorLayout::strided(&[5000, cols], strides, 0, 16).unwrap();
             let (src, dst) = (layout(&[1, 5000]), layout(&[pitch, 1]));
-            let (src_align, dst_align) = (16, 16);
+            let (src_align, dst_align) = (32, 32);
             Gaps::of(&Canonical::of(&TensorProblem {
                 element_bytes: 16,
                 src: &src,

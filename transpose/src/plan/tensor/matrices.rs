@@ -3,12 +3,13 @@
 use super::canonical::Canonical;
 use super::gaps::Gaps;
 use super::problem::TensorProblem;
+use super::sectors::SECTOR;
 use super::ways::Ways;
 use super::{model, words};
 use crate::Facts;
 use crate::launch::Launch;
 use crate::plan::memo::{Chip, MOST_KEPT, Memo, hash_of};
-use crate::plan::problem::Problem;
+use crate::plan::problem::{Problem, VECTOR};
 use crate::tensor::TensorLayout;
 
 /// Of fewer bytes gaps take less time than planning.
@@ -114,7 +115,10 @@ fn cheaper(
 
 /// The move that the transpose of matrices is, which lie as these layouts say.
 fn move_of<'a>(problem: &Problem, [src, dst]: &'a [TensorLayout; 2]) -> TensorProblem<'a> {
+    // What starts on a vector, as far as it was looked at, is taken to start on a sector.
+    let on_sector = |align| if align >= VECTOR { SECTOR } else { align };
     let Problem { element_bytes, src_align, dst_align, .. } = *problem;
+    let [src_align, dst_align] = [src_align, dst_align].map(on_sector);
     TensorProblem { element_bytes, src, dst, src_align, dst_align }
 }
 

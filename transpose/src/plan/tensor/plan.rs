@@ -315,7 +315,7 @@ mod tests {
     }
 
     fn problem(element_bytes: usize, [src, dst]: &[TensorLayout; 2]) -> TensorProblem<'_> {
-        TensorProblem { element_bytes, src, dst, src_align: 16, dst_align: 16 }
+        TensorProblem { element_bytes, src, dst, src_align: 32, dst_align: 32 }
     }
 
     /// Lengths of axes, ones and long ones among them, of up to 2⁴⁰ elements.

@@ -1,7 +1,8 @@
 //! A move as it is asked for: the element, both layouts, and how both memories are aligned.
 
+use super::sectors::SECTOR;
 use super::side::Axis;
-use crate::plan::problem::{MOST_BYTES, alignment};
+use crate::plan::problem::{MOST_BYTES, VECTOR};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;
@@ -16,7 +17,7 @@ pub(crate) struct TensorProblem<'a> {
     pub element_bytes: usize,
     pub src: &'a TensorLayout,
     pub dst: &'a TensorLayout,
-    /// The largest power of two, up to [`VECTOR`](crate::plan::problem::VECTOR), that divides the address of the source's element `[0, …, 0]`.
+    /// The [alignment](fn@aligned) of the address of the source's element `[0, …, 0]`.
     pub src_align: usize,
     /// The same of the destination.
     pub dst_align: usize,
@@ -49,6 +50,12 @@ impl Hash for TensorProblem<'_> {
     }
 }
 
+/// The largest power of two, up to a sector's bytes, that divides an address. Kernels go by vectors at most; what starts on one and on no sector costs more, and
+/// is moved all the same.
+pub(super) fn aligned(address: u64) -> usize {
+    1 << address.trailing_zeros().min(SECTOR.trailing_zeros())
+}
+
 /// What a plan keeps of the problem that it was made for.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
@@ -78,14 +85,15 @@ impl Kept {
         let [src_align, dst_align] = self.aligned;
         self.element_bytes == other.element_bytes
             && self.axes.iter().copied().eq(other.axes())
-            && other.src_align >= src_align
-            && other.dst_align >= dst_align
+            && other.src_align >= src_align.min(VECTOR)
+            && other.dst_align >= dst_align.min(VECTOR)
     }
 }
 
 impl fmt::Display for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Kept { element_bytes, aligned: [from, to], axes } = self;
+        let Kept { element_bytes, aligned, axes } = self;
+        let [from, to] = aligned.map(|bytes| bytes.min(VECTOR));
         let shape: Vec<usize> = axes.iter().map(|axis| axis.length).collect();
         let src: Vec<isize> = axes.iter().map(|axis| axis.src).collect();
         let dst: Vec<isize> = axes.iter().map(|axis| axis.dst).collect();
@@ -107,8 +115,8 @@ pub(super) fn problem<'a, T: Pod>(
         element_bytes: size_of::<T>(),
         src: src.layout(),
         dst: dst.layout(),
-        src_align: alignment(src.address()),
-        dst_align: alignment(dst.address()),
+        src_align: aligned(src.address()),
+        dst_align: aligned(dst.address()),
     })
 }
 
@@ -127,8 +135,7 @@ pub(super) fn problem_of_layouts<'a>(
         return Err(Error::TensorSizeOverflow { shape: src.shape().to_vec(), element_bytes });
     }
     // Of what is empty the offset may be any.
-    let align =
-        |layout: &TensorLayout| alignment(layout.offset().wrapping_mul(element_bytes) as u64);
+    let align = |layout: &TensorLayout| aligned(layout.offset().wrapping_mul(element_bytes) as u64);
     let (src_align, dst_align) = (align(src), align(dst));
     Ok(TensorProblem { element_bytes, src, dst, src_align, dst_align })
 }

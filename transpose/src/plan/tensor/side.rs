@@ -1,7 +1,6 @@
 //! One side of a move: the axes as memory has them there, and what lies together.
 
 use super::sectors::SECTOR;
-use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::MOST_AXES;
 
 /// An axis: how many indices, and how far they are apart on either side.
@@ -84,7 +83,7 @@ impl Side {
     }
 }
 
-/// Bytes that divide the distance between what starts along any of these axes, on one side, and its address: up to [`VECTOR`] of the
+/// Bytes that divide the distance between what starts along any of these axes, on one side, and its address: up to [`SECTOR`] of the
 /// address, more of the strides.
 pub(super) fn starts_on(
     address: usize,
@@ -95,6 +94,6 @@ pub(super) fn starts_on(
     let all = strides.fold(0, |all, stride| all | (stride.unsigned_abs() * word_bytes));
     let strides = if all == 0 { most } else { 1 << all.trailing_zeros().min(usize::BITS - 2) };
     // What is as well aligned as is ever asked for most likely is better aligned than that.
-    let address = if address >= VECTOR { most } else { address };
+    let address = if address >= SECTOR { most } else { address };
     strides.min(address).min(most)
 }

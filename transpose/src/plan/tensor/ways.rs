@@ -7,7 +7,7 @@ use crate::Facts;
 use crate::launch::Launch;
 use crate::layout::Layout;
 use crate::plan::fast;
-use crate::plan::problem::{Batch, Problem};
+use crate::plan::problem::{Batch, Problem, VECTOR};
 use kernel_abi::tensor::Mask;
 use std::cell::LazyCell;
 
@@ -183,7 +183,7 @@ fn matrix(canonical: &Canonical, facts: &Facts) -> Option<Vec<Launch>> {
         src_stride: elements(apart.src)?,
         dst_stride: elements(apart.dst)?,
     };
-    let [from, to] = canonical.aligned;
+    let [from, to] = canonical.aligned.map(|bytes| bytes.min(VECTOR));
     let problem =
         Problem::of_layouts(bytes, src.aligned_to(from), dst.aligned_to(to), batch).ok()?;
     fast::best(&problem, facts)

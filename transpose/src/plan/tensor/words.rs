@@ -199,7 +199,7 @@ mod tests {
             let src = TensorLayout::contiguous(&[30, 40, words], 16).unwrap();
             let src = src.permute_axes(&[1, 0, 2]).unwrap();
             let dst = TensorLayout::contiguous(src.shape(), 16).unwrap();
-            let (src_align, dst_align) = (16, 16);
+            let (src_align, dst_align) = (32, 32);
             let problem =
                 TensorProblem { element_bytes: 16, src: &src, dst: &dst, src_align, dst_align };
             let canonical = Canonical::of(&problem);
@@ -215,7 +215,7 @@ mod tests {
         let src = TensorLayout::contiguous(shape, element_bytes).unwrap();
         let src = src.permute_axes(&order).unwrap();
         let dst = TensorLayout::contiguous(src.shape(), element_bytes).unwrap();
-        let (src_align, dst_align) = (16, 16);
+        let (src_align, dst_align) = (32, 32);
         let problem = TensorProblem { element_bytes, src: &src, dst: &dst, src_align, dst_align };
         (Canonical::of(&problem), src)
     }

@@ -417,7 +417,7 @@ mod tests {
         let src = layout(&[18, 661_284, 7_274_124, 1]);
         let dst = layout(&[4554, 414, 18, 1]);
         let problem =
-            TensorProblem { element_bytes: 1, src: &src, dst: &dst, src_align: 16, dst_align: 16 };
+            TensorProblem { element_bytes: 1, src: &src, dst: &dst, src_align: 32, dst_align: 32 };
         let canonical = Canonical::of(&problem);
         let launches = best(&canonical, &Facts::simulated(), 100, f64::INFINITY).into_iter();
         let boxes = launches.filter_map(|(_, launch)| params_of::<Boxes>(&BOXES, &launch));
@@ -435,7 +435,7 @@ mod tests {
         let shape = [3000, 300, 2];
         let layout = |strides| TensorLayout::strided(&shape, strides, 0, 16).unwrap();
         let (src, dst) = (layout(&[1200, 4, 1]), layout(&[4, 12_000, 1]));
-        let (src_align, dst_align) = (16, 16);
+        let (src_align, dst_align) = (32, 32);
         let problem =
             TensorProblem { element_bytes: 16, src: &src, dst: &dst, src_align, dst_align };
         let most = |block_shared: usize| {

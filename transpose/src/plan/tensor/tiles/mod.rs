@@ -317,7 +317,7 @@ mod choices {
 
     /// The best launch for such a move.
     fn best_for(element_bytes: usize, src: TensorLayout, dst: TensorLayout) -> Launch {
-        let (src_align, dst_align) = (16, 16);
+        let (src_align, dst_align) = (32, 32);
         let problem = TensorProblem { element_bytes, src: &src, dst: &dst, src_align, dst_align };
         let canonical = Canonical::of(&problem);
         best(&canonical, &facts(), None, Overlap::Wanted, 1, f64::INFINITY).remove(0).1
