@@ -35,8 +35,11 @@ const TENSORS: &str = "the kernels of tensors";
 
 /// Whether a plan launches the kernel of that name, or one of [`TENSORS`].
 fn is_by(plan: &Plan, kernel: &str) -> bool {
-    let names =
-        if kernel == TENSORS { &["tiles", "boxes", "pieces", "words"][..] } else { &[kernel] };
+    let names = if kernel == TENSORS {
+        &["tiles", "boxes", "pieces", "runs", "words"][..]
+    } else {
+        &[kernel]
+    };
     names.iter().any(|name| plan.to_string().contains(&format!(" {name}_b")))
 }
 
