@@ -91,7 +91,7 @@ params! {
 
     /// For [`RUNS`].
     Runs {
-        /// The axes but the one that lies together on both sides, the destination's fastest first.
+        /// The axes but the one that lies together on both sides, the destination's fastest first, in bytes: words are bytes here, whatever they are otherwise.
         axes: [Axis; MOST_AXES - 1],
         /// How many there are.
         count,
@@ -370,7 +370,7 @@ table! { TENSOR of Tensor:
     }
     /// Moves of long stretches that lie together on both sides, and start anywhere: a vector of the destination a thread at a time.
     RUNS = "runs" takes Runs {
-        1: exactly [RUNS_THREADS, 1, 1], 2: exactly [RUNS_THREADS, 1, 1], 4: exactly [RUNS_THREADS, 1, 1]
+        1: exactly [RUNS_THREADS, 1, 1]
     }
     /// Moves whose fastest axis changes: tiles of what lies together in the source by what lies together in the destination.
     TILES = "tiles" takes Tiles {

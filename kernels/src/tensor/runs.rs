@@ -10,7 +10,7 @@
 //!
 //! The lane that has a run's last vector, and the last one of a warp, load the second vector themselves: a warp's vectors follow each other, also those of its lanes'
 //! second turn. Where a run starts or ends inside a vector of the destination, what it has of that is stored in pieces of 8, 4, 2 and 1 bytes, one of each at
-//! most.
+//! most. One kernel serves words of every width: it knows of bytes alone.
 //!
 //! Threads are counted along vectors, then along the other axes, the destination's fastest first, as words are by [`words`](super::words).
 
@@ -93,13 +93,13 @@ impl Unit {
     /// # Safety
     /// Those of the entry points.
     #[inline(always)]
-    unsafe fn store<E: Element>(&self, vector: B16) {
-        // SAFETY: the caller's obligations: these are words of the run.
+    unsafe fn store(&self, vector: B16) {
+        // SAFETY: the caller's obligations: these are bytes of the run.
         unsafe {
             if self.is_whole() {
                 store_vector(self.to, vector);
             } else {
-                self.store_part::<E>(vector);
+                self.store_part(vector);
             }
         }
     }
@@ -111,7 +111,7 @@ impl Unit {
     /// # Safety
     /// Those of the entry points.
     #[inline(always)]
-    unsafe fn store_part<E: Element>(&self, vector: B16) {
+    unsafe fn store_part(&self, vector: B16) {
         let first = (-self.begin).max(0) as u32;
         let end = ((self.bytes - self.begin) as u32).min(VECTOR);
         let count = end - first;
@@ -132,7 +132,7 @@ impl Unit {
             }
         };
         let to = |byte: u32| self.to + byte as u64;
-        // SAFETY: the caller's obligations: these are words of the run.
+        // SAFETY: the caller's obligations: these are bytes of the run.
         unsafe {
             if count & 8 != 0 {
                 let at = place(8);
@@ -141,32 +141,33 @@ impl Unit {
             if count & 4 != 0 {
                 store_four(to(place(4)), four(place(4)));
             }
-            if size_of::<E>() <= 2 && count & 2 != 0 {
+            if count & 2 != 0 {
                 let at = place(2);
                 store_two(to(at), four(at) >> (at % 4 * 8));
             }
-            if size_of::<E>() == 1 && count & 1 != 0 {
+            if count & 1 != 0 {
                 let at = place(1);
                 store_one(to(at), four(at) >> (at % 4 * 8));
             }
         }
     }
 
-    /// Moves the run's words one by one.
+    /// Moves the run's bytes one by one.
     ///
     /// # Safety
     /// Those of the entry points.
     #[inline(always)]
-    unsafe fn move_words<E: Element>(&self) {
+    unsafe fn move_bytes(&self) {
         let mut byte = opaque(0);
         while byte < VECTOR {
             if self.has(byte) {
                 let from = self.from + (self.past + byte) as u64;
-                // SAFETY: the caller's obligations: a word of the run.
-                unsafe { E::load(from as *const E).store((self.to + byte as u64) as *mut E) };
+                let to = self.to + byte as u64;
+                // SAFETY: the caller's obligations: a byte of the run.
+                unsafe { (to as *mut u8).write((from as *const u8).read()) };
             }
-            // Not written out for each of the words: no more than two vectors of a move are moved so.
-            byte = opaque(byte + size_of::<E>() as u32);
+            // Not written out for each of the bytes: no more than two vectors of a move are moved so.
+            byte = opaque(byte + 1);
         }
     }
 }
@@ -176,7 +177,7 @@ impl Unit {
 /// # Safety
 /// Those of the entry points.
 #[inline(always)]
-unsafe fn move_runs<E: Element>(src: *const E, dst: *mut E, params: &Runs) {
+unsafe fn move_runs(src: *const u8, dst: *mut u8, params: &Runs) {
     // With fewer, as the assembler would have it for some chips, it spills.
     never_more_registers::<56>();
     let t = thread::thread_idx_x();
@@ -247,12 +248,12 @@ unsafe fn move_runs<E: Element>(src: *const E, dst: *mut E, params: &Runs) {
         let is_loaded = is_inside(unit.from)
             && (!unit.has_second() || is_inside(unit.from + VECTOR as u64));
         if unit.begin < unit.bytes {
-            // SAFETY: words of the run, which no other thread has.
+            // SAFETY: bytes of the run, which no other thread has.
             unsafe {
                 if is_loaded {
-                    unit.store::<E>(slide::<E>(held[K], second, unit.past));
+                    unit.store(slide::<u8>(held[K], second, unit.past));
                 } else {
-                    unit.move_words::<E>();
+                    unit.move_bytes();
                 }
             }
         }
@@ -270,16 +271,7 @@ unsafe fn of_lane(vector: B16, lane: u32) -> B16 {
     B16(part(vector.0), part(vector.1), part(vector.2), part(vector.3))
 }
 
-/// Defines an entry point.
-macro_rules! runs {
-    ($name:ident: $element:ty) => {
-        tensor_entry! {
-            "Moves what lies together on both sides, wherever it starts, by vectors.",
-            RUNS: Runs, $name: $element, |src, dst, params| move_runs(src, dst, &params)
-        }
-    };
+tensor_entry! {
+    "Moves what lies together on both sides, wherever it starts, by vectors.",
+    RUNS: Runs, runs_b1: u8, |src, dst, params| move_runs(src, dst, &params)
 }
-
-runs!(runs_b1: u8);
-runs!(runs_b2: u16);
-runs!(runs_b4: u32);

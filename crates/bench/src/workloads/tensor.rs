@@ -58,7 +58,7 @@ impl Tensor {
         match self {
             Tensor::Tiles | Tensor::Boxes | Tensor::Words => &[1, 2, 4, 8, 16],
             Tensor::Pieces => &[1, 2],
-            Tensor::Runs => &[1, 2, 4],
+            Tensor::Runs => &[1],
             Tensor::TilesXor | Tensor::WordsXor => &[4, 8, 16],
         }
     }

@@ -3,7 +3,7 @@
 use super::canonical::Canonical;
 use crate::kernels;
 use crate::launch::{Fields, Launch};
-use kernel_abi::{Kernel, Params};
+use kernel_abi::{Kernel, Params, Width};
 
 /// The parameters of a launch, if it is one of this kernel.
 pub(super) fn params_of<P: Params>(kernel: &Kernel<P>, launch: &Launch) -> Option<P> {
@@ -27,8 +27,21 @@ pub(super) fn launch<P: Params>(
     offsets: [isize; 2],
     params: &P,
 ) -> Launch {
+    launch_for(canonical.word, kernel, canonical, blocks, block, offsets, params)
+}
+
+/// The same, of the entry point for words of another width, in which the parameters are: offsets are in the move's.
+pub(super) fn launch_for<P: Params>(
+    word: Width,
+    kernel: &Kernel<P>,
+    canonical: &Canonical,
+    blocks: usize,
+    block: Block,
+    offsets: [isize; 2],
+    params: &P,
+) -> Launch {
     Launch {
-        entry: kernels::entry(kernel, canonical.word)
+        entry: kernels::entry(kernel, word)
             .expect("the kernels exist for every word that they are asked to move"),
         grid: [blocks as u32, 1, 1],
         block: [block.threads, 1, 1],

@@ -2,7 +2,7 @@
 
 use super::canonical::{Axis, Canonical, divided};
 use super::gaps::Gaps;
-use super::launch::{Block, launch};
+use super::launch::{Block, launch_for};
 use super::model::{RunTally, cost_of_gaps, cost_of_runs, idle};
 use super::side::starts_on;
 use super::words::{block_bytes, in_parts};
@@ -10,6 +10,7 @@ use crate::divide::packed_divisor;
 use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
+use kernel_abi::Width;
 use kernel_abi::tensor::{RUNS, RUNS_THREADS, Runs, VECTORS_OF_THREAD};
 
 /// Bytes of a word at most: words of 8 are moved one by one at a copy's speed.
@@ -71,15 +72,18 @@ impl<'a> Of<'a> {
         let &Of { canonical, bytes, vectors } = self;
         let (below, reach) = canonical.source_range();
         let fetch = Gaps::of(canonical).fetch_ends_of(canonical.run());
+        let each = canonical.word_bytes() as isize;
+        let in_bytes =
+            |&Axis { length, src, dst }: &Axis| Axis { length, src: src * each, dst: dst * each };
         let along = Axis { length: vectors, src: 0, dst: 0 };
         let axes: Vec<Axis> = [along].iter().chain(&canonical.axes()[1..]).copied().collect();
-        in_parts(&axes, MOST_VECTORS, |part, offsets| {
+        in_parts(&axes, MOST_VECTORS, &|part, offsets| {
             let vectors = part.first().map_or(1, |axis| axis.length);
-            let others = part.get(1..).unwrap_or_default();
+            let others: Vec<Axis> = part.iter().skip(1).map(in_bytes).collect();
             let all = part.iter().map(|axis| axis.length).product::<usize>();
             let before = offsets[0] * canonical.word_bytes() as isize;
             let params = Runs {
-                axes: divided(others).expect("a move has one axis more at most"),
+                axes: divided(&others).expect("a move has one axis more at most"),
                 count: others.len() as u64,
                 bytes: bytes as u64,
                 vectors: packed_divisor(vectors),
@@ -89,7 +93,8 @@ impl<'a> Of<'a> {
                 fetch: fetch as u64,
             };
             let block = Block { threads: RUNS_THREADS, shared: 0 };
-            launch(&RUNS, canonical, all.div_ceil(OF_BLOCK), block, offsets, &params)
+            let blocks = all.div_ceil(OF_BLOCK);
+            launch_for(Width::B1, &RUNS, canonical, blocks, block, offsets, &params)
         })
     }
 }

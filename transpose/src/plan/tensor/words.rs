@@ -126,14 +126,14 @@ pub(super) fn block_bytes(
 /// The launches that move words one by one, and flip these bits.
 pub(super) fn launches(canonical: &Canonical, flips: Option<Mask>) -> Vec<Launch> {
     let one = |part: &[Axis], offsets| one(canonical, flips, part, offsets);
-    in_parts(&counted(canonical), MOST_WORDS, one)
+    in_parts(&counted(canonical), MOST_WORDS, &one)
 }
 
 /// The launches for all that is counted along these axes, no more than `most` in each; `one` makes that of some axes, so many words further on either side.
 pub(super) fn in_parts(
     axes: &[Axis],
     most: usize,
-    one: impl Fn(&[Axis], [isize; 2]) -> Launch,
+    one: &dyn Fn(&[Axis], [isize; 2]) -> Launch,
 ) -> Vec<Launch> {
     // The fastest axes that one launch has whole, and how many indices of the next.
     let (mut whole, mut inner) = (0, 1);
@@ -229,7 +229,7 @@ mod tests {
             for most in [1, 2, 3, 4, 11, 12, 30, 59, 60, 100, 420, 1000] {
                 let mut moved = vec![None; 420];
                 let one = |part: &[Axis], offsets| one(&canonical, None, part, offsets);
-                for launch in in_parts(&counted(&canonical), most, one) {
+                for launch in in_parts(&counted(&canonical), most, &one) {
                     let params: Words = launch.params.to().unwrap();
                     assert!(params.words as usize <= most);
                     for number in 0..params.words {
