@@ -3,7 +3,7 @@
 use super::canonical::Canonical;
 use super::problem::{Kept, TensorProblem, problem, problem_of_layouts};
 use super::ways::{Estimated, Stretch, Ways};
-use super::{boxes, model, tiles};
+use super::{boxes, model, runs, tiles};
 use crate::device::{Step, across, require_one_memory};
 use crate::launch::Launch;
 use crate::plan::measure::{PlanCache, measured};
@@ -279,8 +279,9 @@ impl fmt::Display for Way {
             let Launch { entry, grid, block, .. } = launch;
             let and = if number > 0 { " " } else { "" };
             write!(f, "{and}{} on {grid:?} blocks of {block:?} threads", entry.name)?;
-            if let Some(tiles) = tiles::describe(launch).or_else(|| boxes::describe(launch)) {
-                write!(f, ", {tiles}")?;
+            let tiles = tiles::describe(launch).or_else(|| boxes::describe(launch));
+            if let Some(what) = tiles.or_else(|| runs::describe(launch)) {
+                write!(f, ", {what}")?;
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::canonical::{Axis, Canonical, divided};
 use super::gaps::Gaps;
-use super::launch::{Block, launch_for};
+use super::launch::{Block, launch_for, params_of};
 use super::model::{RunTally, cost_of_gaps, cost_of_runs, idle};
 use super::side::starts_on;
 use super::words::{block_bytes, in_parts};
@@ -97,4 +97,12 @@ impl<'a> Of<'a> {
             launch_for(Width::B1, &RUNS, canonical, blocks, block, offsets, &params)
         })
     }
+}
+
+/// What a launch of the kernel moves at a time; `None` for one of another kernel.
+pub(super) fn describe(launch: &Launch) -> Option<String> {
+    let Runs { bytes, vectors, fetch, .. } = params_of(&RUNS, launch)?;
+    let fetched = if fetch == 0 { "" } else { ", ends fetched" };
+    // A packed divisor has the number in its lower half.
+    Some(format!("runs of {bytes} bytes in {} vectors{fetched}", vectors as u32))
 }
