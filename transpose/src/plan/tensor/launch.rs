@@ -1,6 +1,5 @@
 //! What the launches of all kernels that move arrays of any rank have in common.
 
-use super::canonical::Canonical;
 use crate::kernels;
 use crate::launch::{Fields, Launch};
 use kernel_abi::{Kernel, Params, Width};
@@ -18,23 +17,10 @@ pub(super) struct Block {
     pub shared: usize,
 }
 
-/// A launch of a kernel that moves arrays of any rank, so many words further on either side.
+/// A launch of a kernel that moves arrays of any rank, for words of this width, and so many of these further on either side.
 pub(super) fn launch<P: Params>(
     kernel: &Kernel<P>,
-    canonical: &Canonical,
-    blocks: usize,
-    block: Block,
-    offsets: [isize; 2],
-    params: &P,
-) -> Launch {
-    launch_for(canonical.word, kernel, canonical, blocks, block, offsets, params)
-}
-
-/// The same, of the entry point for words of another width, in which the parameters are: offsets are in the move's.
-pub(super) fn launch_for<P: Params>(
     word: Width,
-    kernel: &Kernel<P>,
-    canonical: &Canonical,
     blocks: usize,
     block: Block,
     offsets: [isize; 2],
@@ -49,7 +35,7 @@ pub(super) fn launch_for<P: Params>(
         blocks_per_multiprocessor: 0,
         evict_last: true,
         cooperative: false,
-        offsets: offsets.map(|words| (words * canonical.word_bytes() as isize) as u64),
+        offsets: offsets.map(|words| (words * word.bytes() as isize) as u64),
         params: Fields::of(params),
     }
 }

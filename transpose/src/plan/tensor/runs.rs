@@ -2,7 +2,7 @@
 
 use super::canonical::{Axis, Canonical, divided};
 use super::gaps::Gaps;
-use super::launch::{Block, launch_for, params_of};
+use super::launch::{Block, launch, params_of};
 use super::model::{RunTally, cost_of_gaps, cost_of_runs, idle};
 use super::side::starts_on;
 use super::words::{block_bytes, in_parts};
@@ -81,20 +81,20 @@ impl<'a> Of<'a> {
             let vectors = part.first().map_or(1, |axis| axis.length);
             let others: Vec<Axis> = part.iter().skip(1).map(in_bytes).collect();
             let all = part.iter().map(|axis| axis.length).product::<usize>();
-            let before = offsets[0] * canonical.word_bytes() as isize;
+            let offsets = offsets.map(|words| words * each);
             let params = Runs {
                 axes: divided(&others).expect("a move has one axis more at most"),
                 count: others.len() as u64,
                 bytes: bytes as u64,
                 vectors: packed_divisor(vectors),
                 all: all as u64,
-                lowest: (below - before) as u64,
+                lowest: (below - offsets[0]) as u64,
                 reach: reach as u64,
                 fetch: fetch as u64,
             };
             let block = Block { threads: RUNS_THREADS, shared: 0 };
             let blocks = all.div_ceil(OF_BLOCK);
-            launch_for(Width::B1, &RUNS, canonical, blocks, block, offsets, &params)
+            launch(&RUNS, Width::B1, blocks, block, offsets, &params)
         })
     }
 }

@@ -179,9 +179,9 @@ fn one(canonical: &Canonical, flips: Option<Mask>, axes: &[Axis], offsets: [isiz
     let words = Words { axes: divided, count: axes.len() as u64, words: words as u64 };
     let block = Block { threads: WORDS_THREADS, shared: 0 };
     match flips {
-        None => launch(&WORDS, canonical, blocks, block, offsets, &words),
+        None => launch(&WORDS, canonical.word, blocks, block, offsets, &words),
         Some(mask) => {
-            launch(&WORDS_XOR, canonical, blocks, block, offsets, &WordsXor { words, mask })
+            launch(&WORDS_XOR, canonical.word, blocks, block, offsets, &WordsXor { words, mask })
         }
     }
 }

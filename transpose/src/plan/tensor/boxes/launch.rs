@@ -123,9 +123,9 @@ pub(super) fn launch_of(
     let grid = boxes.div_ceil(turns(boxes, block.shared, facts, Gaps::of(canonical).far_rows));
     if are_pieces(dst) {
         let params = params_of_pieces(canonical, tile, dst, &held.share, &numbers, params)?;
-        return Some(launch(&PIECES, canonical, grid, block, [0, 0], &params));
+        return Some(launch(&PIECES, canonical.word, grid, block, [0, 0], &params));
     }
-    Some(launch(&BOXES, canonical, grid, block, [0, 0], &params))
+    Some(launch(&BOXES, canonical.word, grid, block, [0, 0], &params))
 }
 
 /// Bytes of a block's shared memory: of the image, and of the tables behind it.
@@ -133,7 +133,8 @@ pub(super) fn shared_bytes(held: &Held, src: &Stretches, dst: &Stretches) -> usi
     shared_bytes_of(held.image, src.count, [dst.count, dst.words / held.run])
 }
 
-/// The same of an image, so many stretches of the source, and so many of the destination, each of so many places.
+/// Bytes of a block's shared memory: of an image of so many, and of the tables of so many stretches of the source, and of so many of the destination, each of so many
+/// places.
 pub(super) fn shared_bytes_of(
     image: usize,
     sources: usize,

@@ -127,9 +127,9 @@ pub(super) fn launch_of(
     let shared = if gaps.are_all { size.shared.max(alone(&size, facts)) } else { size.shared };
     let block = Block { threads: size.threads as u32, shared };
     Some(match flips {
-        None => launch(&TILES, canonical, blocks, block, [0, 0], &tiles),
+        None => launch(&TILES, canonical.word, blocks, block, [0, 0], &tiles),
         Some(mask) => {
-            launch(&TILES_XOR, canonical, blocks, block, [0, 0], &TilesXor { tiles, mask })
+            launch(&TILES_XOR, canonical.word, blocks, block, [0, 0], &TilesXor { tiles, mask })
         }
     })
 }
