@@ -1,13 +1,11 @@
 //! A move in canonical form: few axes, in words, whatever it was asked for as.
 
-use super::problem::{TensorProblem, aligned};
-use super::sectors::SECTOR;
+use super::problem::{TensorProblem, aligned, to_sector, to_vectors};
 pub(super) use super::side::Axis;
 use super::side::{Side, Which};
 use crate::divide::packed_divisor;
 use crate::kernels::{Width, width_dividing};
 use crate::plan::measure::Key;
-use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{Axis as Divided, MOST_AXES};
 use std::cell::OnceCell;
 
@@ -50,7 +48,7 @@ impl Canonical {
     pub fn key(&self, conjugates: bool) -> Key {
         let axis = |axis: &Axis| format!("{}:{}:{}", axis.length, axis.src, axis.dst);
         let axes: Vec<String> = self.axes().iter().map(axis).collect();
-        let [from, to] = self.aligned.map(|bytes| bytes.min(VECTOR));
+        let [from, to] = to_vectors(self.aligned);
         let bytes = self.word_bytes();
         let what = if conjugates { "conjugated tensor" } else { "tensor" };
         Key(format!("{bytes} bytes\t{}\taligned {from} {to}\t{what}", axes.join(" ")))
@@ -111,7 +109,7 @@ impl Canonical {
             *place = axis;
             count += 1;
         }
-        let aligned = aligned.map(|bytes| if bytes >= VECTOR { SECTOR } else { bytes });
+        let aligned = aligned.map(to_sector);
         Canonical { axes, count, word, starts: [0, 0], aligned, sides: OnceCell::new() }
     }
 

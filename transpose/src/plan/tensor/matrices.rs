@@ -2,14 +2,13 @@
 
 use super::canonical::Canonical;
 use super::gaps::Gaps;
-use super::problem::TensorProblem;
-use super::sectors::SECTOR;
+use super::problem::{TensorProblem, to_sector};
 use super::ways::Ways;
 use super::{model, words};
 use crate::Facts;
 use crate::launch::Launch;
 use crate::plan::memo::{Chip, MOST_KEPT, Memo, hash_of};
-use crate::plan::problem::{Problem, VECTOR};
+use crate::plan::problem::Problem;
 use crate::tensor::TensorLayout;
 
 /// Of fewer bytes gaps take less time than planning.
@@ -115,10 +114,8 @@ fn cheaper(
 
 /// The move that the transpose of matrices is, which lie as these layouts say.
 fn move_of<'a>(problem: &Problem, [src, dst]: &'a [TensorLayout; 2]) -> TensorProblem<'a> {
-    // What starts on a vector, as far as it was looked at, is taken to start on a sector.
-    let on_sector = |align| if align >= VECTOR { SECTOR } else { align };
     let Problem { element_bytes, src_align, dst_align, .. } = *problem;
-    let [src_align, dst_align] = [src_align, dst_align].map(on_sector);
+    let [src_align, dst_align] = [src_align, dst_align].map(to_sector);
     TensorProblem { element_bytes, src, dst, src_align, dst_align }
 }
 

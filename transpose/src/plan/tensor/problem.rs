@@ -56,6 +56,16 @@ pub(super) fn aligned(address: u64) -> usize {
     1 << address.trailing_zeros().min(SECTOR.trailing_zeros())
 }
 
+/// What kernels go by of what the source and the destination are [`aligned`] to.
+pub(super) fn to_vectors(aligned: [usize; 2]) -> [usize; 2] {
+    aligned.map(|bytes| bytes.min(VECTOR))
+}
+
+/// What a start is taken to be [`aligned`] to of which vectors alone were looked at: most that are on one are on a sector.
+pub(super) fn to_sector(aligned: usize) -> usize {
+    if aligned >= VECTOR { SECTOR } else { aligned }
+}
+
 /// What a plan keeps of the problem that it was made for.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
@@ -82,18 +92,18 @@ impl Kept {
     /// Whether a plan made for this problem can be run on the other: whether they are the same but for where their memories start, and
     /// an alignment that is better than planned for.
     pub fn serves(&self, other: &TensorProblem<'_>) -> bool {
-        let [src_align, dst_align] = self.aligned;
+        let [src_align, dst_align] = to_vectors(self.aligned);
         self.element_bytes == other.element_bytes
             && self.axes.iter().copied().eq(other.axes())
-            && other.src_align >= src_align.min(VECTOR)
-            && other.dst_align >= dst_align.min(VECTOR)
+            && other.src_align >= src_align
+            && other.dst_align >= dst_align
     }
 }
 
 impl fmt::Display for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Kept { element_bytes, aligned, axes } = self;
-        let [from, to] = aligned.map(|bytes| bytes.min(VECTOR));
+        let [from, to] = to_vectors(*aligned);
         let shape: Vec<usize> = axes.iter().map(|axis| axis.length).collect();
         let src: Vec<isize> = axes.iter().map(|axis| axis.src).collect();
         let dst: Vec<isize> = axes.iter().map(|axis| axis.dst).collect();

@@ -1,13 +1,14 @@
 //! How a move may go, and which way is taken: the one that the [model](super::model) expects to be the fastest.
 
 use super::canonical::{Axis, Canonical};
+use super::problem::to_vectors;
 use super::tiles::Overlap;
 use super::{boxes, model, runs, tiles, words};
 use crate::Facts;
 use crate::launch::Launch;
 use crate::layout::Layout;
 use crate::plan::fast;
-use crate::plan::problem::{Batch, Problem, VECTOR};
+use crate::plan::problem::{Batch, Problem};
 use kernel_abi::tensor::Mask;
 use std::cell::LazyCell;
 
@@ -122,11 +123,9 @@ impl<'a> Ways<'a> {
         let enough = model::fewest_sectors(self.canonical) * ENOUGH;
         let by_words = LazyCell::new(|| self.cost_by_words());
         let is_less = |cost| cost < words::least_cost(self.canonical) || cost < *by_words;
-        let cheaper = |a: Option<Estimated>, b: Option<Estimated>| match (a, b) {
-            (Some(a), Some(b)) => Some(if b.cost < a.cost { b } else { a }),
-            (a, b) => a.or(b),
-        };
-        let mut best = cheaper(self.as_matrix(), self.by_runs()).filter(|way| is_less(way.cost));
+        let at_once = [self.as_matrix(), self.by_runs()].into_iter().flatten();
+        let cheapest = at_once.min_by(|a, b| a.cost.total_cmp(&b.cost));
+        let mut best = cheapest.filter(|way| is_less(way.cost));
         for (number, other) in others.into_iter().enumerate() {
             let limit = match &best {
                 Some(best) => best.cost,
@@ -183,7 +182,7 @@ fn matrix(canonical: &Canonical, facts: &Facts) -> Option<Vec<Launch>> {
         src_stride: elements(apart.src)?,
         dst_stride: elements(apart.dst)?,
     };
-    let [from, to] = canonical.aligned.map(|bytes| bytes.min(VECTOR));
+    let [from, to] = to_vectors(canonical.aligned);
     let problem =
         Problem::of_layouts(bytes, src.aligned_to(from), dst.aligned_to(to), batch).ok()?;
     fast::best(&problem, facts)
