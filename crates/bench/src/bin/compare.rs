@@ -63,7 +63,7 @@ struct Arguments {
     /// Also time every other way that random or awkward moves can go.
     #[arg(long)]
     candidates: bool,
-    /// The same of those moves alone whose speed is below this fraction of what memory allows.
+    /// Time every other way of those moves alone whose speed is below this fraction of what memory allows.
     #[arg(long, value_name = "FRACTION", conflicts_with = "candidates")]
     below: Option<f64>,
     #[command(flatten)]

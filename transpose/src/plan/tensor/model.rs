@@ -615,7 +615,7 @@ const LINES: [(f64, f64); 2] = [(80.0, 0.8), (64.0, 1.0)];
 /// inside sectors, and so does what each tile stores of it. (By 101 random moves on an H200, decision 071.)
 const ROWS_B1: (f64, f64) = (1700.0, 0.34);
 const ROWS_B2: (f64, f64) = (800.0, 0.22);
-/// Those of wider words by 22 random moves of less than 250 and 100 rows.
+/// `rows` of words of 4 and 8 bytes, by 22 random moves of less than 250 and 100 rows.
 const ROWS_B4: (f64, f64) = (250.0, 0.11);
 const ROWS_B8: (f64, f64) = (100.0, 0.17);
 const TRIPLES_B1: (f64, f64) = (1000.0, 0.27);

@@ -173,7 +173,8 @@ struct Places {
 }
 
 impl Places {
-    /// Those of these axes of a box, each of which has so many numbers, and so many indices from one to the next. From one place to the next it is `each` numbers.
+    /// The first `count` of the places that these axes of a box number, `each` numbers from one to the next: of an axis `has` tells how many numbers it has, and
+    /// how many indices it is from one to the next.
     #[inline(always)]
     fn of(
         count: usize,

@@ -140,7 +140,7 @@ fn issued(
     (least, at_a_time)
 }
 
-/// Parts of so many that such a number of stretches has.
+/// Parts of `of` stretches each that a number of stretches has, the last one included if it has fewer.
 fn parts(number: usize, of: usize) -> u32 {
     (number as u32).div_ceil(of as u32)
 }
