@@ -15,6 +15,7 @@ on_both_devices! {
     runs_of_several_axes,
     runs_of_narrow_words,
     runs_by_vectors,
+    one_stretch,
     pieces_of_memory,
     short_rows_with_gaps,
     tiles_that_overlap,
@@ -251,6 +252,18 @@ fn runs_by_vectors(device: &Device) {
     let src = TensorLayout::contiguous(&[2, 3, 2, 2, 3, 2, 37], 4).unwrap();
     let src = src.permute_axes(&[5, 3, 1, 4, 0, 2, 6]).unwrap();
     check::<u32>(device, &src, &loose(src.shape(), 1, 3));
+}
+
+/// One stretch, wherever both sides start: by the driver, or, where it is slow to copy it, by a kernel.
+fn one_stretch(device: &Device) {
+    let least = 128 << 10;
+    for (src, dst) in [(0, 0), (0, 1), (3, 1), (2, 6), (5, 5), (15, 16), (8, 4)] {
+        for bytes in [least, least + 5] {
+            check::<u8>(device, &loose(&[bytes], 0, src), &loose(&[bytes], 0, dst));
+            let halves = bytes / 2;
+            check::<u16>(device, &loose(&[halves], 0, src), &loose(&[halves], 0, dst));
+        }
+    }
 }
 
 /// Pieces of 64 bytes, which are counted along the source where its next axis is short, whatever order their axes are in, in gaps that are pieces or not.

@@ -394,7 +394,7 @@ impl Plan {
         self
     }
 
-    /// The names of the kernels that the plan launches, in order; none where the driver copies.
+    /// The names of the kernels that the plan launches, in order; none where it copies one stretch of memory, by the driver or as fast as that.
     pub fn kernel_names(&self) -> Vec<&'static str> {
         match &self.0 {
             Kind::Matrices(plan) => plan.kernel_names(),

@@ -36,10 +36,17 @@ struct Planned {
 /// How a move goes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Way {
-    /// As one stretch of so many bytes.
-    Copy(usize),
+    /// As one stretch of so many bytes, by the driver; or by launches, if there are any, where its sides are [askew](runs::are_askew).
+    Copy(usize, Vec<Launch>),
     /// By kernels.
     Launches(Vec<Launch>),
+}
+
+/// What a plan does of memory whose addresses are known.
+enum Work<'a> {
+    /// Lets the driver copy so many bytes.
+    Copy(usize),
+    Launches(&'a [Launch]),
 }
 
 /// A plan that was made, and what it was made by beside the problem that it keeps.
@@ -122,7 +129,8 @@ impl TensorPlan {
 
     /// The plan for a problem that is one stretch of memory.
     fn of_stretch(problem: &TensorProblem<'_>, canonical: &Canonical, bytes: Stretch) -> Self {
-        let (starts, way) = (canonical.starts, Way::Copy(bytes.0));
+        let (starts, way) =
+            (canonical.starts, Way::Copy(bytes.0, runs::launches_of_stretch(canonical)));
         let (problem, conjugates) = (Kept::of(problem), false);
         TensorPlan(Arc::new(Planned { problem, starts, way, conjugates, expected: 1.0 }))
     }
@@ -200,7 +208,7 @@ impl TensorPlan {
 
     pub fn kernel_names(&self) -> Vec<&'static str> {
         match &self.0.way {
-            Way::Copy(_) => Vec::new(),
+            Way::Copy(..) => Vec::new(),
             Way::Launches(launches) => launches.iter().map(|launch| launch.entry.name).collect(),
         }
     }
@@ -216,7 +224,7 @@ impl TensorPlan {
     /// What will be launched.
     pub fn launches_mut(&mut self) -> &mut [Launch] {
         match self.way_mut() {
-            Way::Copy(_) => &mut [],
+            Way::Copy(_, launches) => launches,
             Way::Launches(launches) => launches,
         }
     }
@@ -233,10 +241,10 @@ impl TensorPlan {
             return Err(Error::PlanMismatch { planned, actual });
         }
         let [from, to] = self.starts_in([src.address(), dst.address()]);
-        across(src.device(), dst.device(), |device| match &self.0.way {
+        across(src.device(), dst.device(), |device| match self.work([from, to]) {
             // SAFETY: all elements of both views, which lie in live memory, of which that of `dst` is borrowed exclusively.
-            Way::Copy(bytes) => unsafe { device.copy(from, to, *bytes) },
-            Way::Launches(launches) => launches.iter().try_for_each(|launch| {
+            Work::Copy(bytes) => unsafe { device.copy(from, to, bytes) },
+            Work::Launches(launches) => launches.iter().try_for_each(|launch| {
                 // SAFETY: the plan was made for these layouts, whose elements lie in live memory, and for no addresses less
                 // aligned; `dst` is borrowed exclusively, and no two indices lead to one of its elements.
                 unsafe { device.launch(launch, [from, to]) }
@@ -247,11 +255,22 @@ impl TensorPlan {
     /// What [`run`](Self::run) queues for elements `[0, …, 0]` at these addresses, which tensors that the plan is for have.
     pub(crate) fn steps(&self, addresses: [u64; 2]) -> Vec<Step> {
         let [src, dst] = self.starts_in(addresses);
-        match &self.0.way {
-            Way::Copy(bytes) => vec![Step::Copy { dst, src, bytes: *bytes }],
-            Way::Launches(launches) => {
+        match self.work([src, dst]) {
+            Work::Copy(bytes) => vec![Step::Copy { dst, src, bytes }],
+            Work::Launches(launches) => {
                 launches.iter().map(|launch| Step::Launch(launch.clone(), [src, dst])).collect()
             }
+        }
+    }
+
+    /// What there is to do for a move that starts at these addresses.
+    fn work(&self, starts: [u64; 2]) -> Work<'_> {
+        match &self.0.way {
+            Way::Copy(_, launches) if !launches.is_empty() && runs::are_askew(starts) => {
+                Work::Launches(launches)
+            }
+            Way::Copy(bytes, _) => Work::Copy(*bytes),
+            Way::Launches(launches) => Work::Launches(launches),
         }
     }
 
@@ -272,7 +291,7 @@ impl fmt::Display for TensorPlan {
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let launches = match self {
-            Way::Copy(bytes) => return write!(f, "a copy of {bytes} bytes"),
+            Way::Copy(bytes, _) => return write!(f, "a copy of {bytes} bytes"),
             Way::Launches(launches) => launches,
         };
         for (number, launch) in launches.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! The planner of `runs`: moves of what lies together on both sides, in stretches of some vectors that start anywhere.
+//! The planner of `runs`: moves of what lies together on both sides, in stretches of some vectors that start anywhere, or as one.
 
 use super::canonical::{Axis, Canonical, divided};
 use super::gaps::Gaps;
 use super::launch::{Block, launch, params_of};
-use super::model::{RunTally, cost_of_gaps, cost_of_runs, idle};
+use super::model::{RunTally, cost_of_gaps, cost_of_runs, idle, is_small};
 use super::side::starts_on;
 use super::words::{block_bytes, in_parts};
 use crate::divide::packed_divisor;
@@ -19,8 +19,18 @@ const WIDEST: usize = 4;
 /// Bytes of a run from which on it is looked at: shorter ones are mostly parts of vectors.
 const LEAST: usize = 64;
 
-/// Bytes of a run at most: a kernel counts them in 32 bits.
+/// Bytes of a run at most, whole vectors: a kernel counts them in 32 bits.
 const MOST: usize = 1 << 30;
+
+/// Bytes that the driver copies together: where either side of a copy starts on no multiple of them, and both in other places of [`ALIKE`], it has 0.64 of the speed that it has
+/// otherwise, which this kernel does not. (By copies of 8 and 100 MiB whose sides start 0 to 39 bytes behind 256, on an H200, decision 081.)
+const WHOLE: u64 = 4;
+const ALIKE: u64 = 256;
+
+/// Whether the driver is slow to copy a stretch from the first of these addresses to the second.
+pub(super) fn are_askew([src, dst]: [u64; 2]) -> bool {
+    !(src | dst).is_multiple_of(WHOLE) && !src.wrapping_sub(dst).is_multiple_of(ALIKE)
+}
 
 /// Vectors of a block.
 const OF_BLOCK: usize = (RUNS_THREADS * VECTORS_OF_THREAD) as usize;
@@ -44,11 +54,15 @@ impl<'a> Of<'a> {
         if canonical.word_bytes() > WIDEST || !(LEAST..=MOST).contains(&bytes) {
             return None;
         }
+        Some(Self::of_bytes(canonical, bytes))
+    }
+
+    /// Those of so many bytes, each as far from the others as the move's, wherever in a run they start that is whole vectors further.
+    fn of_bytes(canonical: &'a Canonical, bytes: usize) -> Self {
         let [_, to] = canonical.sides();
         let others = canonical.axes()[1..].iter().map(|axis| axis.dst);
         let before = VECTOR - starts_on(to.address, others, canonical.word_bytes(), VECTOR);
-        let vectors = (bytes + before).div_ceil(VECTOR);
-        Some(Of { canonical, bytes, vectors })
+        Of { canonical, bytes, vectors: (bytes + before).div_ceil(VECTOR) }
     }
 
     /// What the model says of it.
@@ -69,6 +83,11 @@ impl<'a> Of<'a> {
 
     /// The launches.
     pub fn launches(&self) -> Vec<Launch> {
+        self.launches_from(0)
+    }
+
+    /// The launches that move runs which start so many bytes into those of the move.
+    fn launches_from(&self, start: usize) -> Vec<Launch> {
         let &Of { canonical, bytes, vectors } = self;
         let (below, reach) = canonical.source_range();
         let fetch = Gaps::of(canonical).fetch_ends_of(canonical.run());
@@ -81,7 +100,7 @@ impl<'a> Of<'a> {
             let vectors = part.first().map_or(1, |axis| axis.length);
             let others: Vec<Axis> = part.iter().skip(1).map(in_bytes).collect();
             let all = part.iter().map(|axis| axis.length).product::<usize>();
-            let offsets = offsets.map(|words| words * each);
+            let offsets = offsets.map(|words| words * each + start as isize);
             let params = Runs {
                 axes: divided(&others).expect("a move has one axis more at most"),
                 count: others.len() as u64,
@@ -99,10 +118,59 @@ impl<'a> Of<'a> {
     }
 }
 
+/// The launches that move one stretch of at least [`LEAST`] bytes, if its words are so narrow that the driver may be slow to copy it.
+pub(super) fn launches_of_stretch(canonical: &Canonical) -> Vec<Launch> {
+    if canonical.word_bytes() as u64 >= WHOLE || is_small(canonical) {
+        return Vec::new();
+    }
+    let bytes = canonical.words() * canonical.word_bytes();
+    let parts = (0..bytes).step_by(MOST);
+    parts.flat_map(|at| Of::of_bytes(canonical, MOST.min(bytes - at)).launches_from(at)).collect()
+}
+
 /// What a launch of the kernel moves at a time; `None` for one of another kernel.
 pub(super) fn describe(launch: &Launch) -> Option<String> {
     let Runs { bytes, vectors, fetch, .. } = params_of(&RUNS, launch)?;
     let fetched = if fetch == 0 { "" } else { ", ends fetched" };
     // A packed divisor has the number in its lower half.
     Some(format!("runs of {bytes} bytes in {} vectors{fetched}", vectors as u32))
+}
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use super::super::problem::TensorProblem;
+    use super::*;
+    use crate::tensor::TensorLayout;
+
+    /// The launches for one stretch of so many words of some bytes.
+    fn of_stretch(words: usize, bytes: usize, align: usize) -> Vec<Launch> {
+        let layout = TensorLayout::contiguous(&[words], bytes).unwrap();
+        let (src, dst) = (&layout, &layout);
+        let problem =
+            TensorProblem { element_bytes: bytes, src, dst, src_align: align, dst_align: align };
+        launches_of_stretch(&Canonical::of(&problem))
+    }
+
+    #[test]
+    fn a_long_stretch_is_several_runs() {
+        let words = 3 * MOST / 2 + 5;
+        let launches = of_stretch(words, 2, 2);
+        let lengths: Vec<_> = launches
+            .iter()
+            .map(|launch| params_of::<Runs>(&RUNS, launch).unwrap().bytes as usize)
+            .collect();
+        assert_eq!(lengths, [MOST, MOST, MOST, 10]);
+        let starts: Vec<_> = launches.iter().map(|launch| launch.offsets).collect();
+        assert_eq!(starts, [0, MOST, 2 * MOST, 3 * MOST].map(|at| [at as u64; 2]));
+    }
+
+    #[test]
+    fn the_driver_copies_what_it_copies_fast() {
+        assert_eq!(of_stretch(1 << 20, 4, 4).len(), 0);
+        assert_eq!(of_stretch(1 << 10, 1, 1).len(), 0);
+        let slow = [[0x1001, 0x2000], [0x1003, 0x2007], [0x1002, 0x2012]];
+        assert!(slow.into_iter().all(are_askew));
+        let fast = [[0x1004, 0x2008], [0x1003, 0x2003], [0x1000, 0x2000]];
+        assert!(!fast.into_iter().any(are_askew));
+    }
 }
