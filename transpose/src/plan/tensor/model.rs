@@ -37,6 +37,8 @@ pub(super) struct Tally {
     pub asked_again: f64,
     /// Words that are stored one by one, and columns of them.
     pub stored: [f64; 2],
+    /// Of those columns of narrow words the ones that start and end inside sectors.
+    pub ragged: f64,
     /// Narrow words that are stored by 4 bytes.
     pub in_units: f64,
     /// Columns of narrow words that end inside a sector that another tile stores the rest of, where they are not stored one by one.
@@ -65,8 +67,8 @@ pub(super) struct BoxTally {
     pub joints: f64,
     /// Of a box, the entries of its tables, those of several boxes of a block once.
     pub entries: f64,
-    /// Of a box, its stretches on both sides.
-    pub stretches: f64,
+    /// Of a box, its stretches of the source, and of the destination.
+    pub stretches: [f64; 2],
     /// Whether rows of the destination are short, and have gaps behind them.
     pub has_short_rows: bool,
     /// What each of the sectors stored in part costs, if gaps make that more.
@@ -106,12 +108,12 @@ struct Weights {
     /// Of a byte of a sector, of a row or a column of a tile, and of a tile, where all words are of 1 byte, loaded and stored by vectors. (Not by random moves, of
     /// which few are like that, but by the speeds of seven shapes of tile: of 64 × 64, 128 × 32 and 32 × 64 words of 4 bytes the first is fastest. So
     /// chosen, tiles of the 57 permutations of the literature reach 0.93 of a copy in the mean for 1 byte, where the others choose ones of 0.89.)
-    by_vectors: [f64; 3],
+    by_vectors: [f64; 4],
     /// The same of 4- and 8-byte words.
     four_by_vectors: FourByVectors,
     /// The same where words are vectors, and nothing is transposed in registers. (By 475 tiles of random moves, all ways; of 134 others they tell the time to 0.099,
     /// the root of the mean of the squares of its logarithm, where weights by 90 moves told it to 0.122, decision 071.)
-    wide_by_vectors: [f64; 3],
+    wide_by_vectors: [f64; 4],
     /// What tiles of 2-byte words cost where all are loaded and stored by vectors.
     two_by_vectors: TwoByVectors,
     /// What narrow words take of what follows since their rows are slid between lanes, and their columns stored by vectors. (By 90 tiles of random moves.)
@@ -130,8 +132,9 @@ struct Weights {
     loaded: [f64; 5],
     asked_again: [f64; 5],
     stored: [f64; 5],
-    /// Of a column of such.
+    /// Of a column of such, and what it costs more if it is ragged. (Of narrow words by 1600 tiles of random moves, decision 082.)
     stored_col: [f64; 5],
+    ragged: [f64; 5],
     /// Of a narrow word that is stored with others, by 4 bytes. (By seven layouts of images; of 2 bytes by units of 8 bytes too, decision 067.)
     in_units: [f64; 5],
     /// Of a column of narrow words that shares a sector with another tile's. (By four of the permutations of the literature.)
@@ -151,6 +154,9 @@ struct Weights {
     /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first, or 24 of narrow words.
     box_moved: [f64; 5],
     box_crowded: [f64; 5],
+    /// More of it for each 16 KiB of shared memory above the first where a box has [many](many) stretches of the destination. (By 12,000 ways of 840 random moves, boxes of
+    /// which are at 0.97 of the time that the rest says where they have fewer, whatever their size, and at 0.93 to 1.05, the larger the slower, where they have many; decision 082.)
+    box_many: [f64; 5],
     /// Of the same byte, for each 8 KiB of shared memory above the first, or 16 of narrow words, where short rows have gaps behind them: the more a block moves, the longer it
     /// takes from when it has such sectors fetched to when it stores them. (By boxes of 6 to 32 KiB side by side, on an H200.)
     box_gaps: [f64; 5],
@@ -274,7 +280,7 @@ pub(super) fn same_of_tiles(word: Width, bytes: f64) -> f64 {
 }
 
 const WEIGHTS: Weights = Weights {
-    by_vectors: [0.782, 24.99, 800.7],
+    by_vectors: [0.782, 40.0, 17.0, 800.7],
     four_by_vectors: FourByVectors {
         moved: 0.97,
         line: [5.1, 9.2],
@@ -283,7 +289,7 @@ const WEIGHTS: Weights = Weights {
         block: 25_000.0,
         least: 0.96,
     },
-    wide_by_vectors: [0.94, 10.0, 200.0],
+    wide_by_vectors: [0.94, 10.0, 10.0, 200.0],
     two_by_vectors: TwoByVectors {
         moved: 0.828,
         line: 18.0,
@@ -301,8 +307,9 @@ const WEIGHTS: Weights = Weights {
     loaded: [0.17, 0.25, 0.1, 0.0, 0.0],
     asked_again: [0.0, 0.0, 0.8, 1.0, 0.0],
     stored: [0.9, 1.8, 0.6, 0.6, 0.0],
-    stored_col: [128.0, 100.0, 42.0, 24.0, 0.0],
-    in_units: [0.5, 0.8, 0.0, 0.0, 0.0],
+    stored_col: [128.0, 40.0, 42.0, 24.0, 0.0],
+    ragged: [150.0, 110.0, 0.0, 0.0, 0.0],
+    in_units: [0.6, 0.8, 0.0, 0.0, 0.0],
     shared_sector: 70.0,
     word: [2.7, 3.7, 6.8, 15.0, 30.0],
     axis: [1.75, 1.25, 0.7, 0.1, 0.3],
@@ -313,6 +320,7 @@ const WEIGHTS: Weights = Weights {
     beside_steps: [0.4, 0.9, 1.0, 1.0, 2.4],
     box_moved: [0.60, 0.69, 0.75, 0.59, 0.57],
     box_crowded: [0.125, 0.13, 0.11, 0.13, 0.12],
+    box_many: [0.17, 0.17, 0.0, 0.0, 0.0],
     box_gaps: [0.35, 0.39, 0.12, 0.15, 0.2],
     in_part: [25.0, 37.0, 32.0, 44.0, 15.0],
     uneven: [0.0, 0.0, 10.0, 10.0, 10.0],
@@ -326,8 +334,9 @@ const WEIGHTS: Weights = Weights {
 
 /// Those of boxes that are stored in pieces. (By 420 of 295 random moves, decision 073.)
 const PIECES: Weights = Weights {
-    box_moved: [0.70, 0.73, 0.0, 0.0, 0.0],
+    box_moved: [0.74, 0.77, 0.0, 0.0, 0.0],
     box_crowded: [0.10, 0.12, 0.0, 0.0, 0.0],
+    box_many: [0.08, 0.08, 0.0, 0.0, 0.0],
     box_gaps: [0.24, 0.46, 0.0, 0.0, 0.0],
     in_part: [3.0, 0.0, 0.0, 0.0, 0.0],
     box_: [5000.0, 5000.0, 0.0, 0.0, 0.0],
@@ -390,6 +399,7 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
         rows_in_units,
         asked_again,
         stored: [stored, stored_cols],
+        ragged,
         in_units,
         joints: _,
         bytes: _,
@@ -402,8 +412,8 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
         if word == Width::B2 {
             return w.two_by_vectors.cost(tally);
         }
-        let [byte, line, tile] = by_vectors(word);
-        return moved * byte + (rows + cols) * line + blocks * tile;
+        let [byte, row, col, tile] = by_vectors(word);
+        return moved * byte + rows * row + cols * col + blocks * tile;
     }
     let (warp, of_loaded) =
         if *rows_in_units { (w.warp_of_units, 0.0) } else { (w.warp[k], w.loaded[k]) };
@@ -415,6 +425,7 @@ pub(super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
         + asked_again * w.asked_again[k]
         + stored * w.stored[k]
         + stored_cols * w.stored_col[k]
+        + ragged * w.ragged[k]
         + in_units * w.in_units[k];
     cost * w.narrow_slid[k]
 }
@@ -433,7 +444,7 @@ pub(super) fn lines(word: Width, count: f64, words: f64) -> f64 {
 }
 
 /// Of a byte of a sector, of a row or a column of a tile, and of a tile, where all are loaded and stored by vectors.
-fn by_vectors(word: Width) -> [f64; 3] {
+fn by_vectors(word: Width) -> [f64; 4] {
     if word == Width::B16 { WEIGHTS.wide_by_vectors } else { WEIGHTS.by_vectors }
 }
 
@@ -453,6 +464,13 @@ const BEST: f64 = 1.08;
 /// What a stretch costs on top of that, of words of 16 bytes, so that of boxes which cost alike the one of the fewest stretches is taken: 1 stretch to 512 of 32 bytes reaches 0.56 of a
 /// copy, 16 of 1024 bytes to 32 of 512 reach 0.97. (By boxes of elements of 32 and 64 bytes on an H200, decision 075.)
 const STRETCH: [f64; 5] = [0.0, 0.0, 0.0, 0.0, 2.0];
+
+/// To what degree, from 0 to 1, so many stretches of the destination are many for a box.
+fn many(stretches: f64) -> f64 {
+    const FEW: f64 = 12.0;
+    const MANY: f64 = 48.0;
+    ((stretches - FEW) / (MANY - FEW)).clamp(0.0, 1.0)
+}
 
 /// What moving in boxes costs, or in boxes that are stored in pieces.
 pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces: bool) -> f64 {
@@ -478,17 +496,18 @@ pub(super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces: bool) -> 
         if word.bytes() < 4 { (CROWDED_NARROW, CROWDED) } else { (CROWDED, CROWDED_GAPS) };
     let gaps = if *has_short_rows { above(most) * w.box_gaps[k] } else { 0.0 };
     let gaps = gaps + far_rows * above(CROWDED_GAPS) * FAR_ROWS;
+    let many = many(stretches[1]) * above(CROWDED) * w.box_many[k];
     let of_box = w.box_[k]
         + loaded * w.load[k]
         + gathered * w.gather[k]
         + ends * w.end[k]
         + joints * w.joint[k]
         + entries * w.entry[k];
-    let cost = moved * (w.box_moved[k] + above(crowded) * w.box_crowded[k] + gaps)
+    let cost = moved * (w.box_moved[k] + above(crowded) * w.box_crowded[k] + many + gaps)
         + in_part * of_gap.unwrap_or(w.in_part[k])
         + uneven * w.uneven[k]
         + boxes * of_box;
-    cost.max(moved * BEST + boxes * stretches * STRETCH[k])
+    cost.max(moved * BEST + boxes * (stretches[0] + stretches[1]) * STRETCH[k])
 }
 
 /// What moving word by word costs.
@@ -604,6 +623,10 @@ pub(super) fn of_gap_in_boxes(word: Width, gaps: &Gaps) -> Option<f64> {
     }
 }
 
+/// What a sector costs boxes that they store a part of and nothing near it, where they store the others at another time. (By eight boxes of rows of 8 bytes, 24 and 32 bytes apart in the
+/// destination and 3 and 38 KB in the box, which took 2.5 times as long as was said, decision 082.)
+pub(super) const ALONE: f64 = 140.0;
+
 /// Bytes of an element beyond which `tuples` is slower.
 const TUPLE: f64 = 24.0;
 
@@ -632,8 +655,11 @@ const TALL_GAPS: f64 = 0.75;
 /// H200, whose rows of 11 to 312 words are 12 to 76 bytes apart.)
 const TALL_GAP: [f64; 2] = [220.0, 375.0];
 
-/// What batches of matrices cost `tall_b2` beside one. (By eleven of random moves on an H200.)
-const OF_BATCHES: f64 = 0.88;
+/// Columns of a batch's matrices, of two bands at most, beyond which `tall_b1` reaches so much of what it does otherwise. (By five batches on an H200, of 57 to 115 columns.)
+const WIDE_BATCHES: (usize, f64) = (50, 0.55);
+
+/// What `tall_b2` reaches of batches of matrices, of what it does of one. (By 30 of random moves on an H200.)
+const OF_BATCHES: f64 = 0.80;
 
 /// What kernels of few columns or rows of bytes reach where the matrices of a batch start anywhere, of what they reach where all start alike. (By eight
 /// random moves on an H200.)
@@ -654,7 +680,6 @@ const TALL: f64 = 96.0;
 /// What the launches of a matrix's plan cost: as many threads as they have take their time, whether there is much for each to move or little.
 pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[Launch]) -> f64 {
     let efficiency = Efficiency::of(launches);
-    let power = efficiency.power;
     let bytes = (canonical.words() * canonical.word_bytes()) as f64;
     // A single row or column has no axis, and elements of several words have one of their own.
     let first = usize::from(canonical.run() > 1);
@@ -662,12 +687,16 @@ pub(super) fn cost_of_matrix(canonical: &Canonical, facts: &Facts, launches: &[L
     let shape = [0, 1, 2].map(length);
     let alike = match efficiency.kernel {
         "lines_b1" => of_odd_batches(canonical),
+        "tall_b1" if shape[2] > 1 && shape[1] > WIDE_BATCHES.0 && launches[0].grid[0] <= 2 => {
+            WIDE_BATCHES.1
+        }
         "tall_b2" if shape[2] > 1 => OF_BATCHES,
         _ => 1.0,
     };
     let element_bytes = canonical.run() * canonical.word_bytes();
     let most = alike * efficiency.most_of(element_bytes, shape);
     let filled = efficiency.filled(bytes, facts, launches);
+    let power = efficiency.power_of(shape[2]);
     let filled = if power == 1.0 { filled } else { filled.powf(power) };
     let read = fewest_sectors(canonical) + efficiency.gaps_read(canonical);
     let reached = (most * filled).min(efficiency.of_bands(launches));
@@ -785,6 +814,16 @@ impl Efficiency {
                 "triples_b1" => from(TRIPLES_B1),
                 _ => 1.0,
             }
+    }
+
+    /// By which power of how many times fewer bytes a thread moves than it could the kernel is slower, of so many matrices. Where few columns, or rows, of a single matrix leave lanes
+    /// idle, other threads move meanwhile; small matrices have no others. (By 24 single matrices of two kernels of few columns and one of few rows, which have 0.85 to 1.08 of a copy
+    /// where their threads have 0.5 to 0.95 of what they could; decision 082.)
+    fn power_of(&self, count: usize) -> f64 {
+        const OF_ONE: f64 = 0.4;
+        let is_known =
+            matches!(self.kernel, "tall_b1" | "tall_b2") || self.kernel.starts_with("lines");
+        if count == 1 && is_known { OF_ONE } else { self.power }
     }
 
     /// Of what the threads of launches could move, the part that so many bytes are, 1 at most: what [few](Tuning::few_blocks) blocks of `lines` move is shared out among more

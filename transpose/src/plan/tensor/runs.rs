@@ -23,9 +23,9 @@ const LEAST: usize = 64;
 const MOST: usize = 1 << 30;
 
 /// Bytes that the driver copies together: where either side of a copy starts on no multiple of them, and both in other places of [`ALIKE`], it has 0.64 of the speed that it has
-/// otherwise, which this kernel does not. (By copies of 8 and 100 MiB whose sides start 0 to 39 bytes behind 256, on an H200, decision 081.)
+/// otherwise, which this kernel does not. (By copies of 8 and 100 MiB whose sides start 0 to 4097 bytes behind 2 MiB, on an H200, decision 081.)
 const WHOLE: u64 = 4;
-const ALIKE: u64 = 256;
+const ALIKE: u64 = 128;
 
 /// Whether the driver is slow to copy a stretch from the first of these addresses to the second.
 pub(super) fn are_askew([src, dst]: [u64; 2]) -> bool {

@@ -10,7 +10,7 @@ mod tile;
 use super::canonical::Canonical;
 use super::cuts::Gapped;
 use super::gaps::Gaps;
-use super::model::{BoxTally, cost_of_boxes, idle, of_gap_in_boxes};
+use super::model::{ALONE, BoxTally, cost_of_boxes, idle, of_gap_in_boxes};
 use super::sectors::{SECTOR, sectors, sectors_in_part, sectors_of_one};
 use super::side::Side;
 use crate::facts::Facts;
@@ -244,6 +244,9 @@ impl Looked {
     }
 }
 
+/// Bytes from one stretch of the destination to the next from which on they are not near each other.
+const FAR: usize = 1 << 10;
+
 /// What boxes of a tile move, whatever their stretches of the destination are.
 #[derive(Default)]
 struct Sectors {
@@ -254,6 +257,8 @@ struct Sectors {
     /// Words of what follows each other in the destination by sectors, gaps and all, and how many of those there are.
     extent: usize,
     targets: f64,
+    /// Whether that is less than a sector, and the box has nothing near it: what shares the sector is moved at another time.
+    are_alone: bool,
 }
 
 impl Sectors {
@@ -266,12 +271,17 @@ impl Sectors {
         let strides = inside.map(|(_, axis, _)| from.stride(axis).unsigned_abs());
         let nearest = strides.filter(|&stride| stride >= src.together).min().unwrap_or(usize::MAX);
         let word = canonical.word_bytes();
+        let steps = tile
+            .axes(canonical)
+            .filter(|&(_, axis, indices)| indices > 1 && axis.dst as usize >= extent);
+        let near = steps.map(|(_, axis, _)| axis.dst as usize * word).min().unwrap_or(0);
         Sectors {
             boxes: tile.count(canonical) as f64,
             sources: all / src.moved as f64,
             of_source: sectors_of_one(src.together, nearest, word, src.aligned),
             extent,
             targets: all / of_cluster as f64,
+            are_alone: extent * word < SECTOR && near >= FAR,
         }
     }
 
@@ -284,7 +294,7 @@ impl Sectors {
         [src, dst]: [&Stretches; 2],
         held: &Held,
     ) -> BoxTally {
-        let Sectors { boxes, sources, of_source, extent, targets } = *self;
+        let Sectors { boxes, sources, of_source, extent, targets, are_alone } = *self;
         let word = canonical.word_bytes();
         let aligned = if extent == dst.together { dst.aligned } else { word };
         let is_even = src.aligned >= SECTOR && (src.together * word).is_multiple_of(2 * SECTOR);
@@ -301,9 +311,9 @@ impl Sectors {
             joints: 0.0,
             ends: 0.0,
             entries: entries / turns(boxes as usize, shared, facts, gaps.far_rows) as f64,
-            stretches: (src.count + dst.count) as f64,
+            stretches: [src.count as f64, dst.count as f64],
             has_short_rows: gaps.has_short_rows,
-            of_gap: of_gap_in_boxes(canonical.word, gaps),
+            of_gap: if are_alone { Some(ALONE) } else { of_gap_in_boxes(canonical.word, gaps) },
             far_rows: gaps.far_rows,
         }
     }

@@ -255,6 +255,7 @@ fn choice<'a>(
             true => [0.0; 2],
             false => [singly(rows, words), singly(rows, all_cols)],
         },
+        ragged: if in_units || early.rows > 0 { 0.0 } else { singly(rows, all_cols) },
         in_units: if in_units { words } else { 0.0 },
         joints: if early.rows > 0 { 0.0 } else { joints(canonical, rows, cols, all_cols) },
     };
