@@ -1,7 +1,7 @@
 //! Planning moves of arrays of any rank: pure arithmetic.
 //!
-//! A move is brought to [canonical form](canonical). One stretch of memory is copied by the driver; anything else goes the way of these
-//! that the [model](model) expects to be fastest:
+//! A move is brought to [canonical form](canonical). One stretch of memory is copied by the driver, or by `runs` where the driver would be slow; anything
+//! else goes the way of these that the [model](model) expects to be fastest:
 //!
 //! | what it then is | how it may go |
 //! |---|---|

@@ -1,0 +1,156 @@
+//! What moving in boxes costs, and in boxes that are stored in pieces.
+
+use super::of_width;
+use kernel_abi::Width;
+
+/// What moving in boxes takes.
+pub(in super::super) struct BoxTally {
+    /// Bytes of sectors, on both sides, those that two boxes have parts of once for each.
+    pub moved: f64,
+    /// Sectors of the destination that a box stores a part of, and nothing else of the box's lies in.
+    pub in_part: f64,
+    /// Stretches of the source that start or end inside the 64 bytes that memory reads at a time.
+    pub uneven: f64,
+    /// Boxes.
+    pub boxes: f64,
+    /// Bytes of shared memory of a block.
+    pub shared: f64,
+    /// Of a box, instructions that warps issue to load it.
+    pub loaded: f64,
+    /// Of a box, instructions that warps issue to store it, but for ends.
+    pub gathered: f64,
+    /// Of a box, stretches of the destination that start or end inside a unit.
+    pub ends: f64,
+    /// Of a box, how many times its stretches of the destination go on inside a sector, at another time.
+    pub joints: f64,
+    /// Of a box, the entries of its tables, those of several boxes of a block once.
+    pub entries: f64,
+    /// Of a box, its stretches of the source, and of the destination.
+    pub stretches: [f64; 2],
+    /// Whether rows of the destination are short, and have gaps behind them.
+    pub has_short_rows: bool,
+    /// What each of the sectors stored in part costs, if gaps make that more.
+    pub of_gap: Option<f64>,
+    /// To what degree, from 0 to 1, these are narrow words and far apart.
+    pub far_rows: f64,
+}
+
+/// The weights of what is counted: of seeds 22 and 24, of narrow words by 1280 boxes of 295 random moves (decision 073), but for what says otherwise.
+struct Weights {
+    /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first, or 24 of narrow words.
+    moved: [f64; 5],
+    crowded: [f64; 5],
+    /// More of it for each 16 KiB of shared memory above the first where a box has [many](many) stretches of the destination. (By 12,000 ways of 840 random moves, boxes of
+    /// which are at 0.97 of the time that the rest says where they have fewer, whatever their size, and at 0.93 to 1.05, the larger the slower, where they have many; decision 082.)
+    many: [f64; 5],
+    /// Of the same byte, for each 8 KiB of shared memory above the first, or 16 of narrow words, where short rows have gaps behind them: the more a block moves, the longer it
+    /// takes from when it has such sectors fetched to when it stores them. (By boxes of 6 to 32 KiB side by side, on an H200.)
+    gaps: [f64; 5],
+    /// Of a sector that a box stores a part of: it is loaded, changed, and stored again.
+    in_part: [f64; 5],
+    /// Of a stretch of the source that is uneven.
+    uneven: [f64; 5],
+    /// Of a box.
+    each: [f64; 5],
+    /// Of an instruction that loads or stores a box.
+    load: [f64; 5],
+    gather: [f64; 5],
+    /// Of a stretch that starts or ends inside a unit.
+    end: [f64; 5],
+    /// Of a sector of a box that is stored in two parts.
+    joint: [f64; 5],
+    /// Of an entry of a box's tables.
+    entry: [f64; 5],
+}
+
+const WEIGHTS: Weights = Weights {
+    moved: [0.60, 0.69, 0.75, 0.59, 0.57],
+    crowded: [0.125, 0.13, 0.11, 0.13, 0.12],
+    many: [0.17, 0.17, 0.0, 0.0, 0.0],
+    gaps: [0.35, 0.39, 0.12, 0.15, 0.2],
+    in_part: [25.0, 37.0, 32.0, 44.0, 15.0],
+    uneven: [0.0, 0.0, 10.0, 10.0, 10.0],
+    each: [6200.0, 6200.0, 5600.0, 5200.0, 6200.0],
+    load: [0.0, 0.0, 0.0, 5.6, 6.9],
+    gather: [3.2, 2.65, 2.0, 2.0, 1.0],
+    end: [53.0, 23.0, 0.0, 0.0, 0.0],
+    joint: [26.0, 28.0, 43.0, 0.0, 20.0],
+    entry: [0.6, 0.6, 1.75, 0.7, 0.0],
+};
+
+/// Those of boxes that are stored in pieces. (By 420 of 295 random moves, decision 073.)
+const PIECES: Weights = Weights {
+    moved: [0.74, 0.77, 0.0, 0.0, 0.0],
+    crowded: [0.10, 0.12, 0.0, 0.0, 0.0],
+    many: [0.08, 0.08, 0.0, 0.0, 0.0],
+    gaps: [0.24, 0.46, 0.0, 0.0, 0.0],
+    in_part: [3.0, 0.0, 0.0, 0.0, 0.0],
+    each: [5000.0, 5000.0, 0.0, 0.0, 0.0],
+    gather: [4.3, 3.85, 0.0, 0.0, 0.0],
+    end: [38.0, 39.0, 0.0, 0.0, 0.0],
+    joint: [30.0, 26.0, 0.0, 0.0, 0.0],
+    entry: [3.0, 2.0, 0.0, 0.0, 0.0],
+    ..WEIGHTS
+};
+
+/// Bytes of shared memory above which blocks of boxes are slower, and of narrow words, of which five blocks run beside each other.
+const CROWDED: f64 = (16 << 10) as f64;
+const CROWDED_NARROW: f64 = (24 << 10) as f64;
+
+/// The same where short rows have gaps behind them, of words of 4 bytes and more, and of narrow ones far apart.
+const CROWDED_GAPS: f64 = (8 << 10) as f64;
+
+/// What a byte of a sector costs boxes of narrow words more for each 8 KiB of shared memory above the first, where short rows are far apart.
+const FAR_ROWS: f64 = 0.33;
+
+/// What boxes cost at least for each byte of a sector: they were never seen to be much faster.
+pub(super) const BEST: f64 = 1.08;
+
+/// What a stretch costs on top of that, of words of 16 bytes, so that of boxes which cost alike the one of the fewest stretches is taken: 1 stretch to 512 of 32 bytes reaches 0.56 of a
+/// copy, 16 of 1024 bytes to 32 of 512 reach 0.97. (By boxes of elements of 32 and 64 bytes on an H200, decision 075.)
+const STRETCH: [f64; 5] = [0.0, 0.0, 0.0, 0.0, 2.0];
+
+/// To what degree, from 0 to 1, so many stretches of the destination are many for a box.
+fn many(stretches: f64) -> f64 {
+    const FEW: f64 = 12.0;
+    const MANY: f64 = 48.0;
+    ((stretches - FEW) / (MANY - FEW)).clamp(0.0, 1.0)
+}
+
+/// What moving in boxes costs, or in boxes that are stored in pieces.
+pub(in super::super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces: bool) -> f64 {
+    let (w, k) = (if are_pieces { &PIECES } else { &WEIGHTS }, of_width(word));
+    let BoxTally {
+        moved,
+        in_part,
+        uneven,
+        boxes,
+        shared,
+        loaded,
+        gathered,
+        ends,
+        joints,
+        entries,
+        stretches,
+        has_short_rows,
+        of_gap,
+        far_rows,
+    } = tally;
+    let above = |most: f64| (shared / most - 1.0).max(0.0);
+    let (crowded, most) =
+        if word.bytes() < 4 { (CROWDED_NARROW, CROWDED) } else { (CROWDED, CROWDED_GAPS) };
+    let gaps = if *has_short_rows { above(most) * w.gaps[k] } else { 0.0 };
+    let gaps = gaps + far_rows * above(CROWDED_GAPS) * FAR_ROWS;
+    let many = many(stretches[1]) * above(CROWDED) * w.many[k];
+    let of_box = w.each[k]
+        + loaded * w.load[k]
+        + gathered * w.gather[k]
+        + ends * w.end[k]
+        + joints * w.joint[k]
+        + entries * w.entry[k];
+    let cost = moved * (w.moved[k] + above(crowded) * w.crowded[k] + many + gaps)
+        + in_part * of_gap.unwrap_or(w.in_part[k])
+        + uneven * w.uneven[k]
+        + boxes * of_box;
+    cost.max(moved * BEST + boxes * (stretches[0] + stretches[1]) * STRETCH[k])
+}
