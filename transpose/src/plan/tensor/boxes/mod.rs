@@ -10,7 +10,7 @@ mod tile;
 use super::canonical::Canonical;
 use super::cuts::Gapped;
 use super::gaps::Gaps;
-use super::model::{ALONE, BoxTally, cost_of_boxes, idle, of_gap_in_boxes};
+use super::model::{ALONE, BoxTally, FAR, cost_of_boxes, idle, of_gap_in_boxes};
 use super::sectors::{SECTOR, sectors, sectors_in_part, sectors_of_one};
 use super::side::Side;
 use crate::facts::Facts;
@@ -243,9 +243,6 @@ impl Looked {
         whole.min(cost(pieces::least_of_word(word), true))
     }
 }
-
-/// Bytes from one stretch of the destination to the next from which on they are not near each other.
-const FAR: usize = 1 << 10;
 
 /// What boxes of a tile move, whatever their stretches of the destination are.
 #[derive(Default)]

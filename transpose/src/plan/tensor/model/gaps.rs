@@ -48,6 +48,9 @@ pub(in super::super) fn of_gap_in_boxes(word: Width, gaps: &Gaps) -> Option<f64>
     }
 }
 
-/// What a sector costs boxes that they store a part of and nothing near it, where they store the others at another time. (By eight boxes of rows of 8 bytes, 24 and 32 bytes apart in the
-/// destination and 3 and 38 KB in the box, which took 2.5 times as long as was said, decision 082.)
+/// What a sector costs boxes and tiles that they store a part of and nothing near it, where they store the others at another time. (By eight boxes and four tiles of rows of 8 bytes, 24
+/// and 32 bytes apart in the destination and 3 and 38 KB in the box, which took 2.5 times as long as was said, decision 082.)
 pub(in super::super) const ALONE: f64 = 140.0;
+
+/// Bytes from one stretch of the destination to the next from which on they are not near each other.
+pub(in super::super) const FAR: usize = 1 << 10;
