@@ -72,8 +72,10 @@ struct Weights {
     ragged: [f64; 5],
     /// Of a narrow word that is stored with others, by 4 bytes. (By seven layouts of images; of 2 bytes by units of 8 bytes too, decision 067.)
     in_units: [f64; 5],
-    /// Of a column of narrow words that shares a sector with another tile's. (By four of the permutations of the literature.)
+    /// Of a column of narrow words that shares a sector with another tile's, by four of the permutations of the literature; and of one of 1-byte words where all are loaded and stored by
+    /// vectors, by three others.
     shared_sector: f64,
+    shared_by_vectors: f64,
 }
 
 /// What tiles of 4- and 8-byte words cost where all are loaded and stored by vectors. (By the speeds of 3034 tiles of the permutations of the literature, decision
@@ -210,13 +212,18 @@ const WEIGHTS: Weights = Weights {
     ragged: [150.0, 110.0, 0.0, 0.0, 0.0],
     in_units: [0.6, 0.8, 0.0, 0.0, 0.0],
     shared_sector: 70.0,
+    shared_by_vectors: 150.0,
 };
 
 /// What moving in tiles costs.
 pub(in super::super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
     let Tally { moved, cols, loaded, stored: [stored, _], in_units, joints, .. } = tally;
     let vectors = loaded + stored + in_units == 0.0;
-    let joined = if *stored == 0.0 { joints * WEIGHTS.shared_sector } else { 0.0 };
+    let shared = match word {
+        Width::B1 if vectors => WEIGHTS.shared_by_vectors,
+        _ => WEIGHTS.shared_sector,
+    };
+    let joined = if *stored == 0.0 { joints * shared } else { 0.0 };
     let in_units =
         if vectors || *stored > 0.0 { 0.0 } else { cols * WEIGHTS.col_in_units[of_width(word)] };
     at_least(word, cost_of_part(word, tally, vectors), *moved, vectors) + joined + in_units
