@@ -43,6 +43,9 @@ struct Weights {
     /// More of it for each 16 KiB of shared memory above the first where a box has [many](many) stretches of the destination. (By 12,000 ways of 840 random moves, boxes of
     /// which are at 0.97 of the time that the rest says where they have fewer, whatever their size, and at 0.93 to 1.05, the larger the slower, where they have many; decision 082.)
     many: [f64; 5],
+    /// More of it where a box has one or two stretches of the destination. (By these ways: choices of 1- and 2-byte words are closer to the fastest by 0.001 on each third of the seeds, by what
+    /// the others say.)
+    few: [f64; 5],
     /// Of the same byte, for each 8 KiB of shared memory above the first, or 16 of narrow words, where short rows have gaps behind them: the more a block moves, the longer it
     /// takes from when it has such sectors fetched to when it stores them. (By boxes of 6 to 32 KiB side by side, on an H200.)
     gaps: [f64; 5],
@@ -67,6 +70,7 @@ const WEIGHTS: Weights = Weights {
     moved: [0.60, 0.69, 0.75, 0.59, 0.57],
     crowded: [0.125, 0.13, 0.11, 0.13, 0.12],
     many: [0.17, 0.17, 0.0, 0.0, 0.0],
+    few: [0.10, 0.10, 0.0, 0.0, 0.0],
     gaps: [0.35, 0.39, 0.12, 0.15, 0.2],
     in_part: [25.0, 37.0, 32.0, 44.0, 15.0],
     uneven: [0.0, 0.0, 10.0, 10.0, 10.0],
@@ -83,6 +87,7 @@ const PIECES: Weights = Weights {
     moved: [0.74, 0.77, 0.0, 0.0, 0.0],
     crowded: [0.10, 0.12, 0.0, 0.0, 0.0],
     many: [0.08, 0.08, 0.0, 0.0, 0.0],
+    few: [0.0; 5],
     gaps: [0.24, 0.46, 0.0, 0.0, 0.0],
     in_part: [3.0, 0.0, 0.0, 0.0, 0.0],
     each: [5000.0, 5000.0, 0.0, 0.0, 0.0],
@@ -142,13 +147,15 @@ pub(in super::super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces:
     let gaps = if *has_short_rows { above(most) * w.gaps[k] } else { 0.0 };
     let gaps = gaps + far_rows * above(CROWDED_GAPS) * FAR_ROWS;
     let many = many(stretches[1]) * above(CROWDED) * w.many[k];
+    // Of none it is not known yet how many there are.
+    let few = if (1.0..=2.0).contains(&stretches[1]) { w.few[k] } else { 0.0 };
     let of_box = w.each[k]
         + loaded * w.load[k]
         + gathered * w.gather[k]
         + ends * w.end[k]
         + joints * w.joint[k]
         + entries * w.entry[k];
-    let cost = moved * (w.moved[k] + above(crowded) * w.crowded[k] + many + gaps)
+    let cost = moved * (w.moved[k] + above(crowded) * w.crowded[k] + many + few + gaps)
         + in_part * of_gap.unwrap_or(w.in_part[k])
         + uneven * w.uneven[k]
         + boxes * of_box;
