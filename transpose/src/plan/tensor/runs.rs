@@ -118,14 +118,16 @@ impl<'a> Of<'a> {
     }
 }
 
-/// The launches that move one stretch of at least [`LEAST`] bytes, if its words are so narrow that the driver may be slow to copy it.
+/// The launches that move one stretch, if it is so long that they make a difference, and its words so narrow that the driver may be slow to copy it.
 pub(super) fn launches_of_stretch(canonical: &Canonical) -> Vec<Launch> {
     if canonical.word_bytes() as u64 >= WHOLE || is_small(canonical) {
         return Vec::new();
     }
     let bytes = canonical.words() * canonical.word_bytes();
-    let parts = (0..bytes).step_by(MOST);
-    parts.flat_map(|at| Of::of_bytes(canonical, MOST.min(bytes - at)).launches_from(at)).collect()
+    // Of about the same length, for no run may be so short that it starts and ends in one vector.
+    let each = bytes.div_ceil(bytes.div_ceil(MOST)).next_multiple_of(VECTOR);
+    let parts = (0..bytes).step_by(each);
+    parts.flat_map(|at| Of::of_bytes(canonical, each.min(bytes - at)).launches_from(at)).collect()
 }
 
 /// What a launch of the kernel moves at a time; `None` for one of another kernel.
@@ -153,15 +155,19 @@ mod tests {
 
     #[test]
     fn a_long_stretch_is_several_runs() {
-        let words = 3 * MOST / 2 + 5;
-        let launches = of_stretch(words, 2, 2);
-        let lengths: Vec<_> = launches
-            .iter()
-            .map(|launch| params_of::<Runs>(&RUNS, launch).unwrap().bytes as usize)
-            .collect();
-        assert_eq!(lengths, [MOST, MOST, MOST, 10]);
-        let starts: Vec<_> = launches.iter().map(|launch| launch.offsets).collect();
-        assert_eq!(starts, [0, MOST, 2 * MOST, 3 * MOST].map(|at| [at as u64; 2]));
+        // A byte more than whole runs, a few vectors more, and as much as there may be.
+        for bytes in [MOST, MOST + 1, 2 * MOST + 70, 3 * MOST - 1, 37 * MOST + 5] {
+            let launches = of_stretch(bytes, 1, 1);
+            let mut reached = 0usize;
+            for launch in &launches {
+                let run = params_of::<Runs>(&RUNS, launch).unwrap();
+                assert_eq!(launch.offsets, [reached as u64; 2]);
+                assert!(reached.is_multiple_of(VECTOR));
+                assert!((LEAST..=MOST).contains(&(run.bytes as usize)), "{run:?}");
+                reached += run.bytes as usize;
+            }
+            assert_eq!(reached, bytes);
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(in super::super) struct BoxTally {
     pub stretches: [f64; 2],
     /// Whether rows of the destination are short, and have gaps behind them.
     pub has_short_rows: bool,
-    /// What each of the sectors stored in part costs, if gaps make that more.
+    /// What each of the sectors stored in part costs, if gaps make that more, or what shares them is moved at another time.
     pub of_gap: Option<f64>,
     /// To what degree, from 0 to 1, these are narrow words and far apart.
     pub far_rows: f64,
