@@ -10,7 +10,7 @@ mod tile;
 use super::canonical::Canonical;
 use super::cuts::Gapped;
 use super::gaps::Gaps;
-use super::model::{ALONE, BoxTally, FAR, cost_of_boxes, idle, of_gap_in_boxes};
+use super::model::{ALONE, BoxTally, are_alone, cost_of_boxes, idle, of_gap_in_boxes};
 use super::sectors::{SECTOR, sectors, sectors_in_part, sectors_of_one};
 use super::side::Side;
 use crate::facts::Facts;
@@ -271,14 +271,14 @@ impl Sectors {
         let steps = tile
             .axes(canonical)
             .filter(|&(_, axis, indices)| indices > 1 && axis.dst as usize >= extent);
-        let near = steps.map(|(_, axis, _)| axis.dst as usize * word).min().unwrap_or(0);
+        let steps = steps.map(|(_, axis, _)| axis.dst as usize * word);
         Sectors {
             boxes: tile.count(canonical) as f64,
             sources: all / src.moved as f64,
             of_source: sectors_of_one(src.together, nearest, word, src.aligned),
             extent,
             targets: all / of_cluster as f64,
-            are_alone: extent * word < SECTOR && near >= FAR,
+            are_alone: are_alone(extent * word, steps),
         }
     }
 

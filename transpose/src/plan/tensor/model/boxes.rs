@@ -102,7 +102,7 @@ const PIECES: Weights = Weights {
 const CROWDED: f64 = (16 << 10) as f64;
 const CROWDED_NARROW: f64 = (24 << 10) as f64;
 
-/// The same where short rows have gaps behind them, of words of 4 bytes and more, and of narrow ones far apart.
+/// Bytes of shared memory above which blocks are slower where short rows have gaps behind them, of words of 4 bytes and more, and of narrow ones far apart.
 const CROWDED_GAPS: f64 = (8 << 10) as f64;
 
 /// What a byte of a sector costs boxes of narrow words more for each 8 KiB of shared memory above the first, where short rows are far apart.

@@ -2,6 +2,7 @@
 
 use super::super::canonical::Canonical;
 use super::super::gaps::Gaps;
+use super::super::sectors::SECTOR;
 use kernel_abi::Width;
 
 /// What a sector costs that a gap follows, where it is fetched before it is stored, and where it is not, of words of 4 bytes and more
@@ -52,5 +53,9 @@ pub(in super::super) fn of_gap_in_boxes(word: Width, gaps: &Gaps) -> Option<f64>
 /// and 32 bytes apart in the destination and 3 and 38 KB in the box, which took 2.5 times as long as was said, decision 082.)
 pub(in super::super) const ALONE: f64 = 140.0;
 
-/// Bytes from one stretch of the destination to the next from which on they are not near each other.
-pub(in super::super) const FAR: usize = 1 << 10;
+/// Whether stretches of so many bytes of the destination are shorter than a sector, and others that are moved with them not near: those are `steps` bytes away.
+pub(in super::super) fn are_alone(bytes: usize, steps: impl Iterator<Item = usize>) -> bool {
+    /// Bytes from one stretch to the next from which on they are not near each other.
+    const FAR: usize = 1 << 10;
+    bytes < SECTOR && steps.min().is_some_and(|step| step >= FAR)
+}

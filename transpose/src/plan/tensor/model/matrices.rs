@@ -112,7 +112,7 @@ pub(in super::super) fn if_poor(
     if filled < full { Some(CLEARLY) } else { is_slow.then_some(0.9) }
 }
 
-/// The same where the cost is guessed.
+/// Of what a matrix's plan costs, what others must cost at most to be taken instead where that is guessed.
 const CLEARLY: f64 = 0.8;
 
 /// Blocks of launches.

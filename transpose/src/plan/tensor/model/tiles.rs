@@ -40,7 +40,7 @@ pub(in super::super) struct Tally {
 
 /// The weights of what is counted; of seeds 1 to 4, but for what says otherwise.
 struct Weights {
-    /// Of a byte of a sector, of a row or a column of a tile, and of a tile, where all words are of 1 byte, loaded and stored by vectors. (Not by random moves, of
+    /// Of a byte of a sector, of a row and of a column of a tile, and of a tile, where all words are of 1 byte, loaded and stored by vectors. (Not by random moves, of
     /// which few are like that, but by the speeds of seven shapes of tile: of 64 × 64, 128 × 32 and 32 × 64 words of 4 bytes the first is fastest. So
     /// chosen, tiles of the 57 permutations of the literature reach 0.93 of a copy in the mean for 1 byte, where the others choose ones of 0.89.)
     by_vectors: [f64; 4],

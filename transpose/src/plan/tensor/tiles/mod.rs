@@ -17,7 +17,9 @@ mod units;
 use super::canonical::Canonical;
 use super::cuts::Placed;
 use super::gaps::Gaps;
-use super::model::{ALONE, FAR, Tally, cost_of_gaps, cost_of_tiles, have_bursts, idle, lines};
+use super::model::{
+    ALONE, Tally, are_alone, cost_of_gaps, cost_of_tiles, have_bursts, idle, lines,
+};
 use super::sectors::{SECTOR, sectors_of_one};
 use super::side::starts_on;
 use crate::divide::TOO_LARGE;
@@ -268,17 +270,11 @@ fn choice<'a>(
         _ => 1.0,
     };
     let of_tiles = cost_of_tiles(canonical.word, &tally) * large * few;
-    let of_gaps =
-        if are_alone(canonical, rows, cols) { of_gaps + all_cols * ALONE } else { of_gaps };
+    let steps = cols.cut.axes().map(|axis| canonical.axes()[axis].dst.unsigned_abs() * word);
+    let are_alone = are_alone(rows.cut.words * word, steps);
+    let of_gaps = if are_alone { of_gaps + all_cols * ALONE } else { of_gaps };
     let cost = (of_gaps + of_tiles) * idle(blocks, facts);
     Some(Choice { rows, cols, early, cost })
-}
-
-/// Whether columns are shorter than a sector, and those of a tile not near each other: what shares the sector is moved at another time.
-fn are_alone(canonical: &Canonical, rows: &Placed, cols: &Placed) -> bool {
-    let word = canonical.word_bytes();
-    let steps = cols.cut.axes().map(|axis| canonical.axes()[axis].dst.unsigned_abs() * word);
-    rows.cut.words * word < SECTOR && steps.min().is_some_and(|step| step >= FAR)
 }
 
 /// Sectors of a row that warps ask for beyond those that it lies in, where the words of a thread's vector are as far apart as a row has vectors.
