@@ -27,16 +27,20 @@ enum Kind {
     Axes,
     /// One of up to four axes, of which the fastest stays the fastest: windows that are copied, rows in another order.
     Runs,
+    /// An array of two to five axes without gaps, in another order, all of whose lengths are powers of two or three times those, as those are that people choose: what lies
+    /// such distances apart may meet in few banks, few sets of a cache, or few channels of the memory.
+    Round,
 }
 
 /// Each kind, its name, and how often it is drawn where none is asked for.
-const KINDS: [(Kind, &str, usize); 6] = [
+const KINDS: [(Kind, &str, usize); 7] = [
     (Kind::Few, "few", 6),
     (Kind::Matrix, "matrix", 4),
     (Kind::Odd, "odd", 2),
     (Kind::Batch, "batch", 3),
     (Kind::Axes, "axes", 5),
     (Kind::Runs, "runs", 0),
+    (Kind::Round, "round", 0),
 ];
 
 /// The names of the kinds.
@@ -104,6 +108,7 @@ fn any_kind(rng: &mut Rng) -> &'static (Kind, &'static str, usize) {
 fn draw(rng: &mut Rng, kind: Kind, name: &'static str, bytes: usize) -> Result<Drawn> {
     let element = match kind {
         Kind::Odd => ODD[rng.usize(..ODD.len())],
+        Kind::Round => 1 << rng.usize(..5),
         _ if rng.bool() => 1 << rng.usize(..5),
         _ => rng.usize(1..=24),
     };
@@ -155,10 +160,37 @@ fn draw(rng: &mut Rng, kind: Kind, name: &'static str, bytes: usize) -> Result<D
             axes.push(3);
             (shape, axes)
         }
+        Kind::Round => round(rng, elements),
     };
-    let src = gappy(rng, &shape, element)?.permute_axes(&axes)?;
-    let dst = gappy(rng, src.shape(), element)?;
+    let layout = |rng: &mut Rng, shape: &[usize]| match kind {
+        Kind::Round => Ok(TensorLayout::contiguous(shape, element)?),
+        _ => gappy(rng, shape, element),
+    };
+    let src = layout(rng, &shape)?.permute_axes(&axes)?;
+    let dst = layout(rng, src.shape())?;
     Ok(Drawn { kind: name, shape: src.shape().to_vec(), of: Move::new(element, &src, &dst)? })
+}
+
+/// An array of about so many elements, whose axes have round lengths, and another order of them.
+fn round(rng: &mut Rng, elements: usize) -> (Vec<usize>, Vec<usize>) {
+    let rank = rng.usize(2..=5);
+    let mut left = elements;
+    let mut shape: Vec<usize> = (1..rank)
+        .map(|axis| {
+            let most = (left >> (rank - axis)).max(2);
+            let length = 1 << log_uniform(rng, 2, most.min(4096)).ilog2();
+            let length = if rng.usize(..4) == 0 { length / 2 * 3 } else { length };
+            left = (left / length).max(2);
+            length
+        })
+        .collect();
+    // The longest axis makes up the number, wherever it is.
+    shape.insert(rng.usize(..rank), 1 << left.ilog2());
+    let mut axes: Vec<usize> = (0..rank).collect();
+    while axes.is_sorted() {
+        rng.shuffle(&mut axes);
+    }
+    (shape, axes)
 }
 
 /// An array with gaps behind its rows, or between its matrices, that starts somewhere.
