@@ -1,5 +1,6 @@
 //! Batches of matrices whose rows take turns in memory, on the simulator and on a GPU, against a loop.
 
+use profile::count;
 use proptest::prelude::*;
 use transpose::{Batch, Device, DeviceMatrix, Error, Plan, PlanCache};
 use transpose_tests::{Element, on_both_devices};
@@ -84,4 +85,31 @@ fn batches_that_overlap(device: &Device) {
     }
     assert!(refused(15, 2, 10, &mut dst).is_none());
     assert!(refused(15, 2, 50, &mut dst).is_none());
+}
+
+/// Whatever powers of two, or multiples of eight, small matrices of narrow words have for sides, their words lie in many banks.
+#[test]
+fn narrow_batches_meet_few_banks() {
+    fn conflicts<T: Element>(rows: usize, cols: usize) -> f64 {
+        let device = Device::simulated();
+        let count_of = (1 << 16) / (rows * cols);
+        let src = DeviceMatrix::<T>::zeroed(&device, count_of * rows, cols).unwrap();
+        let mut dst = DeviceMatrix::<T>::zeroed(&device, count_of * cols, rows).unwrap();
+        let batch = Batch { count: count_of, src_stride: rows * cols, dst_stride: rows * cols };
+        let from = src.window(0, rows, cols, cols).unwrap();
+        let mut to = dst.window_mut(0, cols, rows, rows).unwrap();
+        let plan = Plan::batched(from, to.reborrow(), batch).unwrap();
+        assert!(plan.to_string().contains("batch_b"), "{plan}");
+        let counts = count(&device, || plan.run(from, to)).unwrap().unwrap();
+        let loads = counts.shared_load;
+        loads.wavefronts as f64 / loads.requests as f64
+    }
+    for (rows, cols) in
+        [(2, 2), (16, 16), (8, 8), (64, 8), (128, 24), (24, 2), (256, 16), (8, 256), (64, 64)]
+    {
+        let times = [conflicts::<u8>(rows, cols), conflicts::<u16>(rows, cols)];
+        assert!(times.iter().all(|&times| times < 3.1), "{rows} × {cols}: {times:?}");
+    }
+    let times = [conflicts::<u8>(512, 16), conflicts::<u8>(8, 1024), conflicts::<u8>(1024, 8)];
+    assert!(times.iter().all(|&times| times < 2.6), "{times:?}");
 }

@@ -366,6 +366,28 @@ fn batches(device: &Device) {
             check_batch::<u32>(device, "batch", shape, 0, dst_offset);
         }
     }
+    // What threads step by is whole matrices and whole groups of banks, of one and of two warps' vectors and more, or whole matrices alone, or neither.
+    for shape in [
+        (300, 8, 8),
+        (90, 24, 2),
+        (40, 64, 8),
+        (9, 8, 512),
+        (9, 128, 24),
+        (9, 256, 16),
+        (9, 16, 256),
+        (25, 48, 20),
+        (50, 9, 9),
+        (60, 27, 50),
+    ] {
+        for dst_offset in [0, 3, 21] {
+            check_batch::<u8>(device, "batch", shape, 0, dst_offset);
+            if shape.1 * shape.2 <= 4096 {
+                check_batch::<u16>(device, "batch", shape, 0, dst_offset);
+            }
+        }
+    }
+    check_batch::<u8>(device, "batch", (5, 64, 128), 0, 0);
+    check_batch::<u8>(device, "batch", (5, 512, 16), 0, 7);
     check_batch::<u64>(device, "batch", (70, 9, 13), 0, 1);
     check_batch::<u128>(device, "batch", (70, 5, 9), 0, 1);
     check_batch::<u32>(device, "micro", (9, 128, 128), 0, 0);

@@ -97,6 +97,11 @@ params! {
         count,
         /// Matrices of a band: those that a block moves.
         band_matrices,
+        /// Of words of 1 and 2 bytes: the threads of a block that gather, whose vectors are whole matrices together. 0 if all do, and find each vector anew.
+        gatherers,
+        /// Of words of 1 and 2 bytes: bytes that the staging buffer leaves out behind each 128, a multiple of 4. Where it has gaps, what those threads gather at a time is
+        /// whole groups of 128 bytes.
+        gap,
     }
 }
 
@@ -336,6 +341,6 @@ table! { FAST of Fast:
     }
     /// Many small matrices without gaps in or between them.
     BATCH = "batch" takes Batch, in batch_bands {
-        1: at_most 256, 2: at_most 256, 4: at_most 256, 8: at_most 256, 16: at_most 256
+        1: at_most 512, 2: at_most 512, 4: at_most 256, 8: at_most 256, 16: at_most 256
     }
 }

@@ -22,6 +22,7 @@ use crate::element::B16;
 use crate::launch::at_most_registers;
 use crate::matrices::Matrices;
 use cuda_std::thread;
+use kernel_abi::fast::Batch;
 
 /// Transposes the band of one block: `band_matrices` of `count` matrices, whose elements are whole sectors.
 ///
@@ -29,8 +30,9 @@ use cuda_std::thread;
 /// The obligations of the entry points; `base` is the shared-memory address of enough memory for
 /// `band_matrices` matrices, those of the sector before and two sectors, and 4 bytes for every 128 of those.
 #[inline(always)]
-unsafe fn transpose<E: Gather>(matrices: Matrices<E>, count: u64, band_matrices: u32, base: u32) {
+unsafe fn transpose<E: Gather>(matrices: Matrices<E>, params: &Batch, base: u32) {
     let Matrices { src, dst, rows, cols, .. } = matrices;
+    let (count, band_matrices) = (params.count, params.band_matrices as u32);
     // With more registers a multiprocessor has room for a sixth less of the blocks. (16-byte elements take 39 by themselves.)
     if size_of::<E>() < VECTOR as usize {
         at_most_registers::<40>();
@@ -94,7 +96,7 @@ macro_rules! batch_entries {
             BATCH: Batch, $name: $element, |matrices, params| {
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let base = crate::tile::shared_address(memory);
-                $transpose::<$element>(matrices, params.count, params.band_matrices as u32, base)
+                $transpose::<$element>(matrices, &params, base)
             }
         })+
     };

@@ -38,6 +38,10 @@ pub trait OnTheWayIn<E: Element> {
     /// Whether it is looked at once whether all vectors of a tile are inside the source, and not for each: fewer instructions of a thread, and more code.
     const LOOKS_ONCE: bool = false;
 
+    /// Whether threads step from row to row, and do not find each row's start: fewer instructions, but where more is computed LLVM would
+    /// not unroll their loop.
+    const STEPS: bool = false;
+
     /// What becomes of vectors; `from` is where each was loaded from, if it was.
     ///
     /// # Safety
@@ -71,7 +75,10 @@ pub trait OnTheWayIn<E: Element> {
 /// They stay what they are.
 pub struct AsTheyAre;
 
-impl<E: Element> OnTheWayIn<E> for AsTheyAre {}
+impl<E: Element> OnTheWayIn<E> for AsTheyAre {
+    // Words of 2 bytes and more were not faster by that.
+    const STEPS: bool = size_of::<E>() == 1;
+}
 
 /// A tile of `ROWS` rows of `ROW_VECTORS - 1` vectors of the source, and where it goes.
 #[derive(Clone, Copy)]
@@ -203,27 +210,41 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
         // Rows of both halves start inside vectors alike.
         const { assert!((ROWS / 2 * Self::SIZE).is_multiple_of(VECTOR)) };
         let mut held = [[B16::ANY; R]; 2];
-        for (half, block) in held.iter_mut().enumerate() {
-            if W::LOOKS_ONCE && interior {
-                let between = (half as u32 * (ROWS / 2)) as u64 * stride;
-                for (i, held) in block.iter_mut().enumerate() {
-                    let row_start = start.wrapping_add(i as u64 * stride);
+        if W::STEPS && interior {
+            let mut row_start = start;
+            for block in &mut held {
+                for held in block {
                     let from = row_start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
                     // SAFETY: the vector is inside the source and aligned.
-                    *held = unsafe { load_vector(from.wrapping_add(between)) };
-                }
-                continue;
-            }
-            for (i, held) in block.iter_mut().enumerate() {
-                let offset = offset(half, i);
-                let row_start = start.wrapping_add(offset as u64 * stride);
-                let from = row_start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
-                let inside = interior
-                    || (((row + offset as i64) as u64) < matrices.rows
-                        && extent.holds_vector(from));
-                if inside {
-                    // SAFETY: the vector is inside the source and aligned.
                     *held = unsafe { load_vector(from) };
+                    row_start = row_start.wrapping_add(stride);
+                }
+                row_start = row_start.wrapping_add((ROWS / 2 - R as u32) as u64 * stride);
+            }
+        } else {
+            for (half, block) in held.iter_mut().enumerate() {
+                if W::LOOKS_ONCE && interior {
+                    let between = (half as u32 * (ROWS / 2)) as u64 * stride;
+                    for (i, held) in block.iter_mut().enumerate() {
+                        let row_start = start.wrapping_add(i as u64 * stride);
+                        let from =
+                            row_start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
+                        // SAFETY: the vector is inside the source and aligned.
+                        *held = unsafe { load_vector(from.wrapping_add(between)) };
+                    }
+                    continue;
+                }
+                for (i, held) in block.iter_mut().enumerate() {
+                    let offset = offset(half, i);
+                    let row_start = start.wrapping_add(offset as u64 * stride);
+                    let from = row_start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
+                    let inside = interior
+                        || (((row + offset as i64) as u64) < matrices.rows
+                            && extent.holds_vector(from));
+                    if inside {
+                        // SAFETY: the vector is inside the source and aligned.
+                        *held = unsafe { load_vector(from) };
+                    }
                 }
             }
         }

@@ -14,6 +14,10 @@ use cuda_std::thread;
 /// The vectors that a thread loads before it stores the first.
 const IN_FLIGHT: usize = 4;
 
+/// Bytes of all banks, and those that are left out behind them.
+pub const GROUP: u32 = 128;
+const GAP: u32 = 4;
+
 /// Contiguous global memory in shared memory.
 #[derive(Clone, Copy)]
 pub struct Staging<const GAPS: bool> {
@@ -25,62 +29,85 @@ impl<const GAPS: bool> Staging<GAPS> {
     /// Where byte `byte` is staged, counted from the first staged vector on.
     #[inline(always)]
     pub fn address(self, byte: u32) -> u32 {
-        self.base + byte + if GAPS { byte / 128 * 4 } else { 0 }
+        self.base + byte + if GAPS { byte / GROUP * GAP } else { 0 }
     }
 
-    /// Loads the aligned vectors that cover the bytes from `from` to `to`; byte 0 of the buffer is
-    /// the first byte of the first vector.
+    /// As [`load`], to here.
     ///
     /// # Safety
-    /// `extent` is readable, the buffer holds the vectors, and all threads of the block call this.
+    /// Those of [`load`].
     #[inline(always)]
     pub unsafe fn load<E: Element>(self, from: u64, to: u64, extent: Extent) {
-        let first = from / VECTOR as u64 * VECTOR as u64;
-        let count = (to - first).div_ceil(VECTOR as u64) as u32;
-        let threads = thread::block_dim_x();
-        let vector = |number: u32| first + number as u64 * VECTOR as u64;
-
-        let mut number = thread::thread_idx_x();
-        while number < count {
-            let mut held = [B16::ANY; IN_FLIGHT];
-            for (i, held) in held.iter_mut().enumerate() {
-                let number = number + i as u32 * threads;
-                if number < count && extent.holds_vector(vector(number)) {
-                    // SAFETY: the vector is readable and aligned.
-                    *held = unsafe { load_vector(vector(number)) };
-                }
+        // SAFETY: the caller's obligations.
+        unsafe {
+            if GAPS {
+                load::<E, false>(self.base, GAP, from, to, extent)
+            } else {
+                load::<E, true>(self.base, 0, from, to, extent)
             }
-            for i in 0..IN_FLIGHT {
-                let number = number + i as u32 * threads;
-                if number < count {
-                    let at = self.address(number * VECTOR);
-                    // SAFETY: the place is this thread's. No 128-byte group ends inside a vector, and
-                    // without gaps it is aligned as the buffer is.
-                    unsafe {
-                        if GAPS {
-                            store_u32x4(at, held[i]);
-                        } else {
-                            held[i].store_shared(at);
-                        }
+        }
+    }
+}
+
+/// Loads the aligned vectors that cover the bytes from `from` to `to`, to a buffer at `base` that leaves out `gap` bytes behind each 128, a multiple of 4, or of 16 if vectors are `ALIGNED` there. Byte 0 of
+/// the buffer is the first byte of the first vector.
+///
+/// # Safety
+/// `extent` is readable, the buffer holds the vectors, and all threads of the block call this.
+#[inline(always)]
+pub unsafe fn load<E: Element, const ALIGNED: bool>(
+    base: u32,
+    gap: u32,
+    from: u64,
+    to: u64,
+    extent: Extent,
+) {
+    let first = from / VECTOR as u64 * VECTOR as u64;
+    let count = (to - first).div_ceil(VECTOR as u64) as u32;
+    let threads = thread::block_dim_x();
+    let vector = |number: u32| first + number as u64 * VECTOR as u64;
+    let address = |byte: u32| base + byte + byte / GROUP * gap;
+
+    let mut number = thread::thread_idx_x();
+    while number < count {
+        let mut held = [B16::ANY; IN_FLIGHT];
+        for (i, held) in held.iter_mut().enumerate() {
+            let number = number + i as u32 * threads;
+            if number < count && extent.holds_vector(vector(number)) {
+                // SAFETY: the vector is readable and aligned.
+                *held = unsafe { load_vector(vector(number)) };
+            }
+        }
+        for i in 0..IN_FLIGHT {
+            let number = number + i as u32 * threads;
+            if number < count {
+                let at = address(number * VECTOR);
+                // SAFETY: the place is this thread's. No 128-byte group ends inside a vector, and
+                // with gaps of whole vectors, or none, it is aligned as the buffer is.
+                unsafe {
+                    if ALIGNED {
+                        held[i].store_shared(at);
+                    } else {
+                        store_u32x4(at, held[i]);
                     }
                 }
             }
-            number += IN_FLIGHT as u32 * threads;
         }
+        number += IN_FLIGHT as u32 * threads;
+    }
 
-        // The vectors that hold the matrix's first and last byte, if this thread has them.
-        let mut number = thread::thread_idx_x();
-        while number < count {
-            if !extent.holds_vector(vector(number)) {
-                // SAFETY: the extent is readable, and the places are this thread's.
-                unsafe {
-                    extent.load_each(vector(number), |byte, element: E| {
-                        store_element(element, self.address(number * VECTOR + byte));
-                    });
-                }
+    // The vectors that hold the matrix's first and last byte, if this thread has them.
+    let mut number = thread::thread_idx_x();
+    while number < count {
+        if !extent.holds_vector(vector(number)) {
+            // SAFETY: the extent is readable, and the places are this thread's.
+            unsafe {
+                extent.load_each(vector(number), |byte, element: E| {
+                    store_element(element, address(number * VECTOR + byte));
+                });
             }
-            number += threads;
         }
+        number += threads;
     }
 }
 

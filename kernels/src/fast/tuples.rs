@@ -7,11 +7,16 @@
 //!
 //! # Banks
 //! A warp gathers eight vectors down the rows in each of four neighbouring columns, as the staging buffer has it.
+//!
+//! # Registers
+//! 32 registers a thread are enough, and a multiprocessor then has room for four blocks. Told only how many threads a block has, the assembler
+//! takes 40 for words of 4 bytes, which leave room for three.
 
 use super::gather::store_vector;
 use super::row_staging::{row_bytes, skew, RowStaging, ToStaging};
 use super::{per_vector, SECTOR};
 use crate::element::B16;
+use crate::launch::at_most_registers;
 use crate::matrices::Matrices;
 use crate::multiply;
 use cuda_std::thread;
@@ -149,6 +154,7 @@ given in words.",
                     Some(tile) => tile,
                     None => panic!("no tile of that width"),
                 };
+                at_most_registers::<32>();
                 let bytes = cuda_std::shared_array![
                     B16; (super::row_staging::staging_bytes::<$element>(TILE.row_vectors, TILE.rows) / super::VECTOR) as usize
                 ];

@@ -389,6 +389,31 @@ mod tests {
         assert_eq!(band(1, (7, 5)), (128, 224));
     }
 
+    /// Where matrices lie so that lanes would meet in few banks, threads step by whole groups of banks; and no vector is found anew where some number of threads spares
+    /// that.
+    #[test]
+    fn threads_of_narrow_batches_step() {
+        let gathering = |element, (rows, cols): (usize, usize)| {
+            let each = rows * cols;
+            let batch = Batch { count: 1000, src_stride: each, dst_stride: each };
+            let launch =
+                &launches(&Problem { batch, ..problem(element, rows, cols) }, GRID_LIMIT)[0];
+            let params = launch.params.to::<BatchParams>().unwrap();
+            (launch.block[0], params.gatherers, params.gap)
+        };
+        // Two words of a bank are few; what is four bytes apart goes by gaps of a bank, what is rows of 16 bytes apart by gaps of a vector.
+        assert_eq!(gathering(1, (16, 16)), (128, 128, 0));
+        assert_eq!(gathering(1, (2, 2)), (128, 128, 4));
+        assert_eq!(gathering(1, (8, 16)), (128, 128, 16));
+        assert_eq!(gathering(2, (128, 16)), (256, 256, 4));
+        assert_eq!(gathering(1, (512, 16)), (512, 512, 4));
+        assert_eq!(gathering(1, (24, 2)), (128, 120, 4));
+        // 81 vectors are nine groups for a thread of every nine matrices, but no number of them below 129 is whole groups.
+        assert_eq!(gathering(1, (9, 9)), (128, 81, 0));
+        // 675 vectors before the first that is at a matrix's start.
+        assert_eq!(gathering(1, (27, 50)).1, 0);
+    }
+
     /// A slab of the grid is whole groups, but for the last.
     #[test]
     fn slabs_are_whole_groups() {

@@ -8,6 +8,7 @@ use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::fast::Tuning;
 use crate::plan::problem::Problem;
+use kernel_abi::fast::Batch;
 
 /// Bytes of an element beyond which `tuples` is slower.
 const TUPLE: f64 = 24.0;
@@ -43,6 +44,22 @@ const WIDE_BATCHES: (usize, f64) = (50, 0.55);
 /// What `tall_b2` reaches of batches of matrices, of what it does of one. (By 30 of random moves on an H200.)
 const OF_BATCHES: f64 = 0.80;
 
+/// What `batch` of narrow words reaches whose threads find each vector anew, and in blocks of 256 threads and of more, of what it does otherwise. (By 400 batches on an
+/// H200, decision 083.)
+const OF_BATCH_B1: [f64; 3] = [0.60, 0.95, 0.85];
+const OF_BATCH_B2: [f64; 3] = [0.77, 1.0, 1.0];
+
+/// That of such a launch.
+fn of_narrow_batch(launch: &Launch, [anew, of_256, of_512]: [f64; 3]) -> f64 {
+    let steps = launch.params.to::<Batch>().is_none_or(|params| params.gatherers > 0);
+    match launch.block[0] {
+        _ if !steps => anew,
+        0..256 => 1.0,
+        256..512 => of_256,
+        _ => of_512,
+    }
+}
+
 /// What kernels of few columns or rows of bytes reach where the matrices of a batch start anywhere, of what they reach where all start alike. (By eight
 /// random moves on an H200.)
 const OF_ODD_BATCHES: f64 = 0.6;
@@ -77,6 +94,8 @@ pub(in super::super) fn cost_of_matrix(
             WIDE_BATCHES.1
         }
         "tall_b2" if shape[2] > 1 => OF_BATCHES,
+        "batch_b1" => of_narrow_batch(&launches[0], OF_BATCH_B1),
+        "batch_b2" => of_narrow_batch(&launches[0], OF_BATCH_B2),
         _ => 1.0,
     };
     let element_bytes = canonical.run() * canonical.word_bytes();
@@ -172,7 +191,7 @@ const EFFICIENCIES: [Efficiency; 24] = {
         of("lines_b8", 1.05, 43.8, 1.0),
         of("wide_b4", 1.03, 34.3, 1.0),
         of("batch_b1", 1.00, 66.7, 1.0),
-        of("batch_b2", 1.00, 64.5, 1.0),
+        of("batch_b2", 1.00, 64.5, 0.4),
         of("batch_b4", 1.05, 52.5, 1.0),
         of("batch_b8", 1.05, 52.5, 1.0),
     ]
