@@ -17,7 +17,8 @@ const SMALL_MATRIX: usize = 8 << 10;
 /// Shared memory that a block may have, in bytes.
 const MOST_SHARED: usize = 48 << 10;
 
-/// The rounds to choose from, the best first.
+/// The rounds to choose from, the best first. The last, which the kernels of wide words have no threads for, loads as much as the one before: it is taken only where that makes
+/// narrow words' threads step.
 const ROUNDS: [Rounds; 5] = [
     Rounds { threads: 128, vectors: 4, step: SECTOR },
     Rounds { threads: 256, vectors: 4, step: SECTOR },

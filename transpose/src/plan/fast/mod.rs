@@ -389,6 +389,25 @@ mod tests {
         assert_eq!(band(1, (7, 5)), (128, 224));
     }
 
+    /// As many as the kernel's entry points may run with.
+    #[test]
+    fn batches_have_threads_that_their_kernels_take() {
+        let sides = || (1..70).step_by(3).chain([64, 128, 256, 512, 1024]);
+        for (element, most) in [(1, 512), (2, 512), (4, 256), (8, 256), (16, 256)] {
+            for (rows, cols) in sides().flat_map(|rows| sides().map(move |cols| (rows, cols))) {
+                let each = rows * cols;
+                let batch = Batch { count: 1000, src_stride: each, dst_stride: each };
+                let problem = Problem { batch, ..problem(element, rows, cols) };
+                let Some(launches) = super::launches(&problem, GRID_LIMIT, &hopper()) else {
+                    continue;
+                };
+                if launches[0].entry.name.starts_with("batch") {
+                    assert!(launches[0].block[0] <= most, "{problem}: {:?}", launches[0]);
+                }
+            }
+        }
+    }
+
     /// Where matrices lie so that lanes would meet in few banks, threads step by whole groups of banks; and no vector is found anew where some number of threads spares
     /// that.
     #[test]
