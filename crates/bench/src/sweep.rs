@@ -139,11 +139,7 @@ fn draw(rng: &mut Rng, kind: Kind, name: &'static str, bytes: usize) -> Result<D
             for (length, cut) in shape.iter_mut().zip(cuts.windows(2)) {
                 *length = (elements as f64).powf(cut[1] - cut[0]).round().max(2.0) as usize;
             }
-            let mut axes: Vec<usize> = (0..rank).collect();
-            while axes.is_sorted() {
-                rng.shuffle(&mut axes);
-            }
-            (shape, axes)
+            (shape, another_order(rng, rank))
         }
         Kind::Runs => {
             let run = log_uniform(rng, 64usize.div_ceil(element), elements / 8);
@@ -171,7 +167,7 @@ fn draw(rng: &mut Rng, kind: Kind, name: &'static str, bytes: usize) -> Result<D
     Ok(Drawn { kind: name, shape: src.shape().to_vec(), of: Move::new(element, &src, &dst)? })
 }
 
-/// An array of about so many elements, whose axes have round lengths, and another order of them.
+/// The lengths of the axes of an array of about so many elements, all of them round, and another order of these axes.
 fn round(rng: &mut Rng, elements: usize) -> (Vec<usize>, Vec<usize>) {
     let rank = rng.usize(2..=5);
     let mut left = elements;
@@ -186,11 +182,16 @@ fn round(rng: &mut Rng, elements: usize) -> (Vec<usize>, Vec<usize>) {
         .collect();
     // The longest axis makes up the number, wherever it is.
     shape.insert(rng.usize(..rank), 1 << left.ilog2());
+    (shape, another_order(rng, rank))
+}
+
+/// So many axes in any order but their own.
+fn another_order(rng: &mut Rng, rank: usize) -> Vec<usize> {
     let mut axes: Vec<usize> = (0..rank).collect();
     while axes.is_sorted() {
         rng.shuffle(&mut axes);
     }
-    (shape, axes)
+    axes
 }
 
 /// An array with gaps behind its rows, or between its matrices, that starts somewhere.

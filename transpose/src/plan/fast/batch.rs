@@ -67,14 +67,14 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
 /// How words of 1 and 2 bytes are gathered.
 #[derive(Clone, Copy)]
 struct Gathering {
-    /// The threads of a block that gather, so many that their vectors are whole matrices together; 0 where no number of threads does that.
+    /// The threads of a block that gather: their vectors are whole matrices together; 0 where no number of threads has such vectors.
     threads: usize,
     /// Bytes that the staging buffer leaves out behind each 128.
     gap: usize,
 }
 
 impl Gathering {
-    /// That of matrices of so many rows and columns, by `all` threads.
+    /// How matrices of `rows` rows and `cols` columns of words are gathered by a block of `all` threads.
     fn of(all: usize, rows: usize, cols: usize, word_bytes: usize) -> Self {
         let period = period(rows * cols, word_bytes);
         // What threads step by must be whole groups where the buffer has gaps.

@@ -370,13 +370,17 @@ mod tests {
         assert_eq!(band_of(&many, &hopper()), band_of(&many, &large));
     }
 
+    /// A thousand matrices without gaps in or between them.
+    fn batch_of(element: usize, rows: usize, cols: usize) -> Problem {
+        let each = rows * cols;
+        let batch = Batch { count: 1000, src_stride: each, dst_stride: each };
+        Problem { batch, ..problem(element, rows, cols) }
+    }
+
     #[test]
     fn batches_fill_rounds_of_loads() {
         let band = |element, (rows, cols): (usize, usize)| {
-            let each = rows * cols;
-            let batch = Batch { count: 1000, src_stride: each, dst_stride: each };
-            let launch =
-                &launches(&Problem { batch, ..problem(element, rows, cols) }, GRID_LIMIT)[0];
+            let launch = &launches(&batch_of(element, rows, cols), GRID_LIMIT)[0];
             assert!(launch.entry.name.starts_with("batch"), "{}", launch.entry.name);
             (launch.block[0], launch.params.to::<BatchParams>().unwrap().band_matrices)
         };
@@ -389,15 +393,13 @@ mod tests {
         assert_eq!(band(1, (7, 5)), (128, 224));
     }
 
-    /// As many as the kernel's entry points may run with.
+    /// No block of a batch has more threads than the kernel's entry point may run with.
     #[test]
     fn batches_have_threads_that_their_kernels_take() {
         let sides = || (1..70).step_by(3).chain([64, 128, 256, 512, 1024]);
         for (element, most) in [(1, 512), (2, 512), (4, 256), (8, 256), (16, 256)] {
             for (rows, cols) in sides().flat_map(|rows| sides().map(move |cols| (rows, cols))) {
-                let each = rows * cols;
-                let batch = Batch { count: 1000, src_stride: each, dst_stride: each };
-                let problem = Problem { batch, ..problem(element, rows, cols) };
+                let problem = batch_of(element, rows, cols);
                 let Some(launches) = super::launches(&problem, GRID_LIMIT, &hopper()) else {
                     continue;
                 };
@@ -413,10 +415,7 @@ mod tests {
     #[test]
     fn threads_of_narrow_batches_step() {
         let gathering = |element, (rows, cols): (usize, usize)| {
-            let each = rows * cols;
-            let batch = Batch { count: 1000, src_stride: each, dst_stride: each };
-            let launch =
-                &launches(&Problem { batch, ..problem(element, rows, cols) }, GRID_LIMIT)[0];
+            let launch = &launches(&batch_of(element, rows, cols), GRID_LIMIT)[0];
             let params = launch.params.to::<BatchParams>().unwrap();
             (launch.block[0], params.gatherers, params.gap)
         };
@@ -427,7 +426,7 @@ mod tests {
         assert_eq!(gathering(2, (128, 16)), (256, 256, 4));
         assert_eq!(gathering(1, (512, 16)), (512, 512, 4));
         assert_eq!(gathering(1, (24, 2)), (128, 120, 4));
-        // 81 vectors are nine groups for a thread of every nine matrices, but no number of them below 129 is whole groups.
+        // 81 vectors are whole matrices, but it takes 648 to be whole groups, too.
         assert_eq!(gathering(1, (9, 9)), (128, 81, 0));
         // 675 vectors before the first that is at a matrix's start.
         assert_eq!(gathering(1, (27, 50)).1, 0);

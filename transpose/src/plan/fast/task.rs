@@ -235,7 +235,7 @@ pub(super) fn staging_bytes(bytes: usize) -> usize {
     staging_bytes_with(bytes, 4)
 }
 
-/// The same where `gap` bytes are left out behind each 128.
+/// Shared memory for a staging buffer of `bytes` with vectors in front and behind, which leaves out `gap` bytes behind each 128.
 pub(super) fn staging_bytes_with(bytes: usize, gap: usize) -> usize {
     let vectors = bytes + 2 * SECTOR;
     vectors + vectors.div_ceil(128) * gap

@@ -42,12 +42,12 @@ const MOST_SHARED: usize = 48 << 10;
 /// The words that rows and columns of a tile are tried with, about.
 const TRIED: [usize; 13] = [16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 512, 1024];
 
-/// The same of bytes, of which tiles have the most. (By 4000 tiles of 121 permutations: 112 · 15 · 15 · 15 · 5 · 32 turned around has 0.79 of a copy by 336 × 96
+/// The words that rows and columns of a tile of bytes are tried with, about: such tiles have the most words. (By 4000 tiles of 121 permutations: 112 · 15 · 15 · 15 · 5 · 32 turned around has 0.79 of a copy by 336 × 96
 /// words, and 0.70 by 448 × 64. Decision 083.)
 const TRIED_BYTES: [usize; 17] =
     [16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 512, 768, 1024];
 
-/// What is tried with words of so many bytes.
+/// The lengths of rows and columns that are tried where words have `word_bytes` bytes.
 fn tried(word_bytes: usize) -> &'static [usize] {
     if word_bytes == 1 { &TRIED_BYTES } else { &TRIED }
 }
