@@ -67,6 +67,6 @@ pub fn along_diagonals(tile_rows: u64) -> TileIndex {
 /// last group has blocks for all of the group.
 #[inline(always)]
 pub fn in_pairs(turn: u32, apart: u32) -> u32 {
-    let place = (2 * apart).max(1) - 1;
+    let place = 2 * apart - (apart != 0) as u32;
     (turn & !place) | ((turn & 1) * apart) | ((turn & place) / 2)
 }

@@ -24,7 +24,7 @@ use crate::element::{Element, B16};
 use crate::fast::rows::OnTheWayIn;
 use crate::fast::{micro, per_vector, rows, SECTOR, VECTOR};
 use crate::global::fetch_sector;
-use crate::launch::{at_most_registers, is_hopper};
+use crate::launch::{at_most_registers, is_hopper, never_more_registers};
 use crate::matrices::Matrices;
 use crate::tensor::axes::unrolled;
 use cuda_std::thread;
@@ -505,12 +505,19 @@ macro_rules! compute_micro {
                 const BLOCKS: usize = TILE.micro_blocks as usize;
                 const R: usize = TILE.block_rows as usize;
                 const THREADS: u32 = TILE.block()[0];
+                // Left to itself the assembler stops at 40 for bytes on some chips, and spills.
+                if size_of::<$element>() == 1 && !is_hopper() {
+                    never_more_registers::<48>();
+                }
                 at_most_registers::<{ $registers }>();
                 let bytes = cuda_std::shared_array![B16; (TILE.row_vectors * TILE.rows) as usize];
                 let tile = micro::Tile::<$element, { TILE.rows }>::new(crate::tile::shared_address(bytes.cast()));
                 let pieces = Pieces::of_block(src, dst, &params);
                 let shape = [TILE.rows, COLS];
-                let Some(place) = micro::Place::of_block(&pieces.matrices, params.apart as u32, shape) else { return };
+                let place = micro::Place::of_block(&pieces.matrices, params.apart as u32, shape);
+                if place.col >= pieces.matrices.cols {
+                    return;
+                }
                 micro::load::<$element, { TILE.row_vectors }, { TILE.rows }, BLOCKS, R>(&pieces.matrices, tile, place);
                 thread::sync_threads();
                 for_sizes!($bytes matrices, params, store(&params, &pieces, tile, place), [$element, { TILE.rows }, COLS, THREADS, $holds_pairs])
@@ -619,7 +626,10 @@ macro_rules! compute_sums {
                 let tile = micro::Tile::<$element, { TILE.rows }>::new(crate::tile::shared_address(bytes.cast()));
                 let pieces = Pieces::of_block(src, dst, &params);
                 let shape = [TILE.rows, COLS];
-                let Some(place) = micro::Place::of_block(&pieces.matrices, params.apart as u32, shape) else { return };
+                let place = micro::Place::of_block(&pieces.matrices, params.apart as u32, shape);
+                if place.col >= pieces.matrices.cols {
+                    return;
+                }
                 let other = second_source(&pieces, &params);
                 let mut held = micro::micro_blocks::<$element, { TILE.row_vectors }, { TILE.rows }, BLOCKS, R>(&pieces.matrices, place);
                 let others = micro::micro_blocks::<$element, { TILE.row_vectors }, { TILE.rows }, BLOCKS, R>(&other, place);

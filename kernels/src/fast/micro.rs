@@ -35,6 +35,7 @@ use crate::global::{load_vector, store_vector};
 use crate::launch::at_most_registers;
 use crate::matrices::Matrices;
 use crate::micro_block::MicroBlock;
+use crate::opaque::opaque_u64;
 use crate::walk::in_pairs;
 use cuda_std::thread;
 use kernel_abi::{fast::MicroTile, Width};
@@ -83,24 +84,20 @@ pub struct Place {
 }
 
 impl Place {
-    /// That of this block's tile of `tile_rows` rows of `tile_cols` columns, if there is one: the grid's x axis counts tiles down the rows, its y axis
-    /// columns of tiles in the order of [`in_pairs`].
+    /// That of this block's tile of `tile_rows` rows of `tile_cols` columns: the grid's x axis counts tiles down the rows, its y axis
+    /// columns of tiles in the order of [`in_pairs`]. Those may be past the last column, and then `cols` says nothing: a block without a tile is for the
+    /// caller to find, since of a place that there may be none of the assembler keeps what all threads have in common in registers of each.
     #[inline(always)]
     pub fn of_block<E>(
         matrices: &Matrices<E>,
         apart: u32,
         [tile_rows, tile_cols]: [u32; 2],
-    ) -> Option<Self> {
+    ) -> Self {
         let row = thread::block_idx_x() as u64 * tile_rows as u64;
         let turn = thread::block_idx_y();
         let col = in_pairs(turn, apart) as u64 * tile_cols as u64;
-        let left = |all: u64, first: u64| (all - first).min(1 << 16) as u32;
-        (col < matrices.cols).then(|| Place {
-            row,
-            col,
-            rows: left(matrices.rows, row),
-            cols: left(matrices.cols, col),
-        })
+        let left = |all: u64, first: u64| all.wrapping_sub(first).min(1 << 16) as u32;
+        Place { row, col, rows: left(matrices.rows, row), cols: left(matrices.cols, col) }
     }
 }
 
@@ -124,7 +121,10 @@ unsafe fn transpose<
 ) {
     let tile = Tile::<E, ROWS>::new(base);
     let shape = [ROWS, ROW_VECTORS * per_vector::<E>()];
-    let Some(place) = Place::of_block(&matrices, apart, shape) else { return };
+    let place = Place::of_block(&matrices, apart, shape);
+    if place.col >= matrices.cols {
+        return;
+    }
     // SAFETY: the caller's obligations, and the barrier between the two.
     unsafe {
         load::<E, ROW_VECTORS, ROWS, BLOCKS, R>(&matrices, tile, place);
@@ -196,20 +196,25 @@ pub unsafe fn micro_blocks<
     let row_of = |k: usize| corner::<E, ROW_VECTORS, ROWS, BLOCKS, R>(k).0;
     let (_, col) = corner::<E, ROW_VECTORS, ROWS, BLOCKS, R>(0);
 
-    let extent = Extent::of(matrices.src, matrices.rows, matrices.cols, matrices.src_ld);
     let stride = matrices.src_ld * size;
     let start = matrices.src as u64
         + (place.row + row_of(0) as u64) * stride
         + (place.col + col as u64) * size;
+    // Else the rows' addresses would be multiplied anew, each where it is needed.
+    let start = opaque_u64(start);
     let address =
         |k: usize, i: usize| start + (k as u64 * (ROWS / BLOCKS as u32) as u64 + i as u64) * stride;
+
+    // Rows start on vectors, so a vector that has a column ends where the next row starts, or before; the last row has none behind it.
+    let passes_end = col + per_vector::<E>() > place.cols;
+    let rows = if col < place.cols { place.rows - passes_end as u32 } else { 0 };
 
     let mut held = [[B16::ANY; R]; BLOCKS];
     for (k, block) in held.iter_mut().enumerate() {
         for (i, held) in block.iter_mut().enumerate() {
             let from = address(k, i);
-            if row_of(k) + (i as u32) < place.rows && from + VECTOR as u64 <= extent.end {
-                // SAFETY: the vector is inside the source and aligned.
+            if row_of(k) + (i as u32) < rows {
+                // SAFETY: the vector ends where the source does, or before, and is aligned.
                 *held = unsafe { load_vector(from) };
             }
         }
