@@ -1,6 +1,6 @@
 //! `lines`: few rows of elements of up to 8 bytes, gathered, and a destination without gaps.
 
-use super::rounds::{OneRound, Rounds, full_round, shared_out, three_quarters};
+use super::rounds::{OneRound, Rounds, blocks_of_bands, exactly, shared_out, three_quarters};
 use super::task::{Block, CACHE_LINE, SECTOR, Task, VECTOR};
 use crate::launch::Launch;
 use crate::plan::problem::Problem;
@@ -29,14 +29,31 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     task.in_layers(&LINES, block, |matrices| ColumnBand { matrices, band_cols: band as u64 })
 }
 
-/// The bands if each can be a single round of loads. For elements of 1 and 2 bytes that is a full round, of whole vectors of
-/// every row of the source and whole sectors of the destination.
+/// The bands if each can be a single round of loads, and is faster so. Four vectors for each thread move narrow words fastest where many blocks follow
+/// each other, three where most run at a time: then all of them first load and then all of them store.
 pub(super) fn one_round(task: &Task<'_>) -> Option<OneRound> {
+    const LEAST: usize = 15;
     let rows = task.problem.src.rows;
+    // Whole vectors of every row of the source and whole sectors of the destination.
     let whole = task.src_aligned && task.dst_starts_on_sectors();
+    let extra = usize::from(!whole);
+    // Else bands would be shared out, to where threads have less than three vectors.
+    let has_blocks = |round: &OneRound| {
+        blocks_of_bands(task, round.bytes / task.word_bytes()) >= task.few_blocks()
+    };
     match task.word {
-        Width::B1 | Width::B2 => full_round(rows).filter(|_| whole),
-        Width::B4 | Width::B8 => three_quarters(rows, usize::from(!whole)),
+        Width::B1 => exactly(4, rows).filter(|_| whole).or_else(|| {
+            // Of fewer blocks with longer rounds each is shared out, and more of them win.
+            let blocks = || blocks_of_bands(task, band_cols(task, &rounds(task)));
+            let several = task.few_blocks()..4 * task.few_blocks();
+            three_quarters(rows, extra, LEAST).filter(|_| rows > 8 && several.contains(&blocks()))
+        }),
+        Width::B2 if whole => exactly(3, rows)
+            .or_else(|| three_quarters(rows, extra, LEAST))
+            .filter(has_blocks)
+            .or_else(|| exactly(4, rows)),
+        Width::B2 => None,
+        Width::B4 | Width::B8 => three_quarters(rows, extra, 12),
         Width::B16 => None,
     }
 }

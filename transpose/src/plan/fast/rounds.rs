@@ -4,7 +4,6 @@
 //! rounds, all wait for another round. The numbers were measured: `docs/decisions`.
 
 use super::task::{CACHE_LINE, Task, VECTOR};
-use crate::plan::problem::Problem;
 use kernel_abi::fast::WARP as WARP_THREADS;
 
 pub(super) const WARP: usize = WARP_THREADS as usize;
@@ -41,11 +40,11 @@ pub(super) struct OneRound {
     pub bytes: usize,
 }
 
-/// For so few rows, or columns, beside which no memory is loaded: exactly four vectors for each thread. None where such a
+/// For so few rows, or columns, beside which no memory is loaded: exactly so many vectors for each thread. None where such a
 /// band takes very many threads, or is too short.
-pub(super) fn full_round(few: usize) -> Option<OneRound> {
+pub(super) fn exactly(vectors: usize, few: usize) -> Option<OneRound> {
     const MOST_WARPS: usize = 5;
-    let bytes = |threads: usize| threads * VECTORS * VECTOR;
+    let bytes = |threads: usize| threads * vectors * VECTOR;
     (1..=MOST_WARPS)
         .map(|warps| warps * WARP)
         .filter(|&threads| bytes(threads).is_multiple_of(few * CACHE_LINE))
@@ -54,9 +53,9 @@ pub(super) fn full_round(few: usize) -> Option<OneRound> {
         .min_by_key(|round| round.threads.abs_diff(128))
 }
 
-/// For so few rows, in each of which the band touches `extra` vectors more than it fills: about three vectors for each thread. None
-/// where that takes very many threads.
-pub(super) fn three_quarters(few: usize, extra: usize) -> Option<OneRound> {
+/// For so few rows, in each of which the band touches `extra` vectors more than it fills: about three vectors for each thread, and at least
+/// `least` twentieths of four. None where that takes very many threads.
+pub(super) fn three_quarters(few: usize, extra: usize, least: usize) -> Option<OneRound> {
     const THREADS: [usize; 6] = [128, 160, 96, 192, 224, 256];
     const STEP: usize = 2 * CACHE_LINE;
     THREADS.into_iter().find_map(|threads| {
@@ -64,24 +63,29 @@ pub(super) fn three_quarters(few: usize, extra: usize) -> Option<OneRound> {
         let load = |bytes: usize| few * (bytes / VECTOR + extra) * 20 / (threads * VECTORS);
         (1..=threads * VECTORS * VECTOR / STEP)
             .map(|steps| steps * STEP)
-            .filter(|&bytes| (12..=19).contains(&load(bytes)))
+            .filter(|&bytes| (least..=19).contains(&load(bytes)))
             .min_by_key(|&bytes| load(bytes).abs_diff(15))
             .map(|bytes| OneRound { threads: threads as u32, bytes })
     })
+}
+
+/// The blocks that move bands of `cols` columns.
+pub(super) fn blocks_of_bands(task: &Task<'_>, cols: usize) -> usize {
+    task.problem.src.cols.div_ceil(cols) * task.problem.batch.count
 }
 
 /// Of bands of `cols` columns, the bands that a small move is shared out in: halves of them, of whole sectors, as long as a multiprocessor has few blocks and
 /// threads are left more than a vector each. No multiprocessor then waits for another that has a band more to move. (8 · 49 × 2048 of 1 byte: 1.13 of a
 /// copy in bands of 256 columns, 1.34 in bands of 64, decision 078.)
 pub(super) fn shared_out(task: &Task<'_>, threads: u32, mut cols: usize) -> usize {
-    let Problem { src, batch, .. } = task.problem;
-    let few = task.multiprocessors * task.tuning.few_blocks;
+    let rows = task.problem.src.rows;
+    let few = task.few_blocks();
     // Vectors in halves.
     let least = 3 * threads as usize * VECTOR;
     loop {
         let half = (cols / 2).next_multiple_of(task.sector());
-        let blocks = src.cols.div_ceil(cols) * batch.count;
-        if half == cols || blocks >= few || 2 * src.rows * half * task.word_bytes() < least {
+        let blocks = blocks_of_bands(task, cols);
+        if half == cols || blocks >= few || 2 * rows * half * task.word_bytes() < least {
             return cols;
         }
         cols = half;

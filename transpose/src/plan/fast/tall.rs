@@ -1,6 +1,6 @@
 //! `tall`: few columns, close together. A band of rows is contiguous memory of the source.
 
-use super::rounds::{OneRound, Rounds, Target, WARP, full_round};
+use super::rounds::{OneRound, Rounds, Target, WARP, exactly};
 use super::task::{Block, CACHE_LINE, SECTOR, Task, VECTOR, staging_bytes};
 use crate::launch::Launch;
 use crate::plan::problem::Problem;
@@ -67,7 +67,7 @@ fn two_bytes(task: &Task<'_>, row_bytes: usize) -> Option<OneRound> {
     let src_starts = *src_align == VECTOR && (batch.count == 1 || whole(batch.src_stride, VECTOR));
     let dst_rows = dst.rows == 1 || task.dst_rows_on_sectors();
     let whole = src_starts && dst_rows && task.dst_starts_on_sectors();
-    full_round(src.ld).filter(|round| whole && round.bytes >= 2 * CACHE_LINE)
+    exactly(4, src.ld).filter(|round| whole && round.bytes >= 2 * CACHE_LINE)
 }
 
 /// The bands of single bytes, in rows that are not too long: whole cache lines of the destination's rows, and a bit more than three

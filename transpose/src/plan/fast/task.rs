@@ -106,6 +106,11 @@ impl<'a> Task<'a> {
         self.bytes() >= self.tuning.beyond_cache
     }
 
+    /// Blocks that the device should be given.
+    pub fn few_blocks(&self) -> usize {
+        self.multiprocessors * self.tuning.few_blocks
+    }
+
     /// Words of a sector.
     pub fn sector(&self) -> usize {
         SECTOR / self.word_bytes()
