@@ -228,12 +228,16 @@ impl Places {
 
 impl Asked {
     fn of(tile: &Tile, [src, dst]: [&Stretches; 2], word: usize, share: &Share) -> Self {
-        let lanes = share.lanes;
-        // Of pieces that are stored word by word a warp has neighbouring words.
-        let of_unit = if share.singly && are_pieces(dst) { 1 } else { (4 / word).max(1) };
+        // Where words are stored one by one, a warp has neighbouring ones: of boxes of as many stretches as that takes, of pieces of one.
+        let of_unit = if share.singly { 1 } else { (4 / word).max(1) };
+        let lanes = match share.singly && !are_pieces(dst) {
+            true => dst.words.min(BANKS).ilog2(),
+            false => share.lanes,
+        };
         // Words of 8 and 16 bytes are loaded for a half and a quarter of a warp at a time.
         let asking = BANKS / (word / 4).max(1);
-        let units = dst.words.div_ceil(of_unit).min(asking).min(1 << lanes);
+        let units = dst.words.div_ceil(of_unit).min(asking);
+        let units = if share.singly { units } else { units.min(1 << lanes) };
         let stretches = (asking >> lanes).max(1).min(dst.count);
         let units = Places::of(units, of_unit as u32, src, word, &dst.within, |axis| {
             (dst.has_within(tile, axis), 1)

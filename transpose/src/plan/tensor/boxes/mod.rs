@@ -435,6 +435,23 @@ mod tests {
         assert!(beside.iter().all(|&(bytes, _)| bytes < 2 * 4554), "{beside:?}");
     }
 
+    /// Words that are stored one by one are asked for by neighbouring lanes: of 23 stretches those may not all lie in one bank.
+    #[test]
+    fn words_by_themselves_are_spread_over_the_banks() {
+        const BANKS: u64 = 128;
+        let layout = |strides| TensorLayout::strided(&[3_029_164, 23], strides, 2, 2).unwrap();
+        let (src, dst) = (layout(&[1, 3_029_192]), layout(&[25, 1]));
+        let problem =
+            TensorProblem { element_bytes: 2, src: &src, dst: &dst, src_align: 32, dst_align: 4 };
+        let launches = best(&Canonical::of(&problem), &Facts::simulated(), 100, f64::INFINITY);
+        let boxes = launches.iter().filter_map(|(_, launch)| params_of::<Boxes>(&BOXES, launch));
+        let apart: Vec<_> = boxes
+            .filter(|boxes| boxes.singly != 0 && boxes.rows > 16)
+            .map(|boxes| boxes.sources.digits[0].inside)
+            .collect();
+        assert!(!apart.is_empty() && apart.iter().all(|apart| apart % BANKS != 0), "{apart:?}");
+    }
+
     #[test]
     fn no_more_shared_memory_than_a_block_may_have() {
         let least = 48 << 10;
