@@ -1,6 +1,6 @@
 //! What lies together on one side of a move, and the ways to cut it into parts for tiles and boxes.
 
-use super::canonical::Canonical;
+use super::canonical::{Axis, Canonical};
 use super::sectors::{BURST, SECTOR, bursts, sectors, sectors_of_one};
 use super::side::{Side, starts_on};
 use crate::divide::TOO_LARGE;
@@ -87,6 +87,29 @@ impl Placed {
         let whole =
             (self.cut.tiles - 1) as f64 * sectors(self.cut.words * word_bytes, self.aligned);
         whole + sectors(last * word_bytes, self.aligned)
+    }
+
+    /// Whether tiles have all of it and memory goes on behind it, so that a tile may have what follows as well.
+    pub fn goes_on(&self) -> bool {
+        self.cut.tiles == 1 && self.nearest == self.cut.all
+    }
+
+    /// Words that lie together in a tile that has all of it, wherever it lies, and `other` of the other side: more than this has where memory goes on along
+    /// axes of the other. `stride` is that of this side.
+    pub fn together(&self, axes: &[Axis], stride: fn(&Axis) -> isize, other: &Cut) -> usize {
+        let mut words = self.cut.all;
+        // Across axes the other has parts of indices.
+        while let Some(axis) = other.axes().find(|&axis| stride(&axes[axis]) == words as isize)
+            && !other.is_across()
+        {
+            let length = axes[axis].length;
+            let indices = if axis == other.slowest() { other.indices } else { length };
+            words *= indices;
+            if indices < length {
+                break;
+            }
+        }
+        words
     }
 
     /// Bytes of bursts that all tiles' parts of it lie in, beyond their own.

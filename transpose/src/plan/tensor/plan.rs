@@ -375,6 +375,21 @@ mod tests {
         }
     }
 
+    /// Short rows or columns of a tile that lie together with its others are no parts of bursts.
+    #[test]
+    fn tiles_have_short_rows_that_lie_together() {
+        let facts = Facts { multiprocessors: 132, ..Facts::simulated() };
+        for (element, shape, order) in [
+            // A tile's six words of the source follow each other along the destination's fastest axis; four words of the destination along the source's axes.
+            (8, [2, 1536, 256, 3, 2], [1, 0, 3, 4, 2]),
+            (4, [4, 768, 2048, 2, 2], [3, 1, 2, 4, 0]),
+        ] {
+            let layouts = layouts(&shape, &order, element, [0, 0]);
+            let plan = best(&problem(element, &layouts), &facts, None);
+            assert!(plan.0.way.to_string().starts_with("tiles"), "{plan}");
+        }
+    }
+
     /// Whatever of what a plan depends on differs, from another one's that is kept; and what is done to a plan is not done to what is kept.
     #[test]
     fn what_is_kept_is_what_would_be_planned() {

@@ -1,13 +1,13 @@
 //! What is known of rows and columns by themselves, and what tiles of both cost at least.
 
-use super::super::canonical::Canonical;
-use super::super::cuts::Placed;
+use super::super::canonical::{Axis, Canonical};
+use super::super::cuts::{Cut, Placed};
 use super::super::gaps::Gaps;
 use super::super::model::{
     Tally, are_fours, at_least, cost_of_block, cost_of_block_of_fours, cost_of_part, have_bursts,
     lines, same_of_tiles,
 };
-use super::super::sectors::sectors_of_one;
+use super::super::sectors::{BURST, bursts, sectors_of_one};
 use super::MOST_SHARED;
 use super::Overlap;
 use super::size::FEW_THREADS;
@@ -16,6 +16,10 @@ use crate::plan::problem::VECTOR;
 use kernel_abi::Width;
 use kernel_abi::fast::WARP;
 use kernel_abi::tensor::TileShape;
+
+/// Bytes of stretches of 4- and 8-byte words up to which it counts what of a burst the tile has beside them. Longer ones cost as much whatever it has. (By 392 moves of round lengths
+/// and 315 permutations, decision 086.)
+const SHORT: usize = 64;
 
 /// A cut that is tried, and what of it is the same whatever it is tried with.
 pub(super) struct Moved {
@@ -36,6 +40,8 @@ pub(super) struct Moved {
     pub(super) in_units: bool,
     /// Bytes of bursts beside it, for all: of words for which that counts.
     pub(super) beside: f64,
+    /// Whether some of those may be of the same tile: of short stretches behind which memory goes on.
+    shares_bursts: bool,
     /// Whether they are columns that go with no rows but whole bursts.
     pub(super) are_near: bool,
 }
@@ -82,10 +88,23 @@ impl Moved {
         let all = words / cut.all as f64;
         let lines = lines(word, all * cut.tiles as f64, words);
         let beside = beside_in_bursts(word, &placed, all);
+        let shares_bursts = are_fours(word) && placed.goes_on() && cut.all * word.bytes() <= SHORT;
         let vectors = (cut.words * word.bytes()).div_ceil(VECTOR);
         let (moved, tiles) = (all * each_least, cut.tiles as f64 / cut.all as f64);
         let (costs, in_units, are_near) = ([f64::INFINITY; 2], false, false);
-        Moved { placed, each, moved, lines, costs, tiles, vectors, in_units, beside, are_near }
+        Moved {
+            placed,
+            each,
+            moved,
+            lines,
+            costs,
+            tiles,
+            vectors,
+            in_units,
+            beside,
+            shares_bursts,
+            are_near,
+        }
     }
 
     /// Says what all of these cost: as vectors those that are, and all by words unless none of a move needs that.
@@ -104,7 +123,8 @@ impl Moved {
     /// What is counted of it.
     #[inline(always)]
     fn tally(&self, part: Part, word: Width, words: f64) -> Tally {
-        let Moved { ref placed, moved, lines, beside, in_units, .. } = *self;
+        let Moved { ref placed, moved, lines, in_units, .. } = *self;
+        let beside = if self.shares_bursts { 0.0 } else { self.beside };
         let by_words = placed.aligned < VECTOR;
         match part {
             Part::Rows => {
@@ -121,6 +141,24 @@ impl Moved {
             }
         }
     }
+}
+
+/// Bytes of bursts beside all of a cut that goes with `other` of the other side: beside what lies together of both, where it is short itself. `stride` is that of its side.
+pub(super) fn beside_both(
+    canonical: &Canonical,
+    moved: &Moved,
+    other: &Cut,
+    stride: fn(&Axis) -> isize,
+) -> f64 {
+    if !moved.shares_bursts {
+        return moved.beside;
+    }
+    let words = moved.placed.together(canonical.axes(), stride, other);
+    let bytes = words * canonical.word_bytes();
+    // What lies together starts on a multiple of its bytes, most likely.
+    let starts = BURST.min(1 << bytes.trailing_zeros());
+    let each = bursts(bytes, starts) - bytes as f64;
+    (canonical.words() as f64 / words as f64 * each).min(moved.beside)
 }
 
 /// Bytes of bursts beside the parts of a cut, for `all` of the runs that are cut.

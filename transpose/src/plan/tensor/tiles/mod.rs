@@ -31,7 +31,7 @@ use kernel_abi::fast::WARP;
 use kernel_abi::tensor::{MOST_BLOCK_AXES, MOST_RUN_AXES, Mask, TileShape};
 pub(super) use launch::describe;
 use launch::{count_block_axes, launch_of};
-use least::{Least, Moved, Part};
+use least::{Least, Moved, Part, beside_both};
 use size::Size;
 use smallvec::SmallVec;
 use units::{NARROW, are_rows_in_units, is_in_units};
@@ -225,7 +225,10 @@ fn choice<'a>(
     cols: &'a Moved,
 ) -> Option<Choice<'a>> {
     let [mut row_sectors, mut col_sectors] = [rows.each, cols.each];
-    let beside = [cols.beside, rows.beside];
+    let beside = [
+        beside_both(canonical, cols, &rows.placed.cut, |axis| axis.src),
+        beside_both(canonical, rows, &cols.placed.cut, |axis| axis.dst),
+    ];
     let [rows, cols] = [&rows.placed, &cols.placed];
     let word = canonical.word_bytes();
     let early = Early::of(early, word, rows, cols);
