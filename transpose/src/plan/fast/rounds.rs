@@ -42,6 +42,7 @@ pub(super) struct OneRound {
 
 /// For so few rows, or columns, beside which no memory is loaded: exactly so many vectors for each thread. None where such a
 /// band takes very many threads, or is too short.
+#[inline(never)] // Three callers, and a program is held to a size.
 pub(super) fn exactly(vectors: usize, few: usize) -> Option<OneRound> {
     const MOST_WARPS: usize = 5;
     let bytes = |threads: usize| threads * vectors * VECTOR;

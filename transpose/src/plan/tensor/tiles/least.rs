@@ -144,6 +144,7 @@ impl Moved {
 }
 
 /// Bytes of bursts beside all of a cut that goes with `other` of the other side: beside what lies together of both, where it is short itself. `stride` is that of its side.
+#[inline(never)] // It would take a program 2 KB for each side.
 pub(super) fn beside_both(
     canonical: &Canonical,
     moved: &Moved,
