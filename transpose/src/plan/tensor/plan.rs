@@ -390,6 +390,17 @@ mod tests {
         }
     }
 
+    /// Few columns of 2 bytes go by the kernel for those also in batches, where these start on sectors.
+    #[test]
+    fn few_columns_of_batches_that_start_on_sectors() {
+        let facts = Facts { multiprocessors: 132, ..Facts::simulated() };
+        for [count, rows, cols] in [[8, 768 * 192, 24], [1024, 1024, 32]] {
+            let layouts = layouts(&[count, rows, cols], &[0, 2, 1], 2, [0, 0]);
+            let plan = best(&problem(2, &layouts), &facts, None);
+            assert!(plan.0.way.to_string().starts_with("tall_b2"), "{plan}");
+        }
+    }
+
     /// Whatever of what a plan depends on differs, from another one's that is kept; and what is done to a plan is not done to what is kept.
     #[test]
     fn what_is_kept_is_what_would_be_planned() {

@@ -2,12 +2,13 @@
 
 use super::super::canonical::Canonical;
 use super::super::gaps::Gaps;
+use super::super::sectors::SECTOR;
 use super::super::side::Side;
 use super::{cost_of_gaps, fewest_sectors, idle};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::fast::Tuning;
-use crate::plan::problem::Problem;
+use crate::plan::problem::{Problem, VECTOR};
 use kernel_abi::fast::Batch;
 
 /// Bytes of an element beyond which `tuples` is slower.
@@ -41,8 +42,19 @@ const TALL_GAP: [f64; 2] = [220.0, 375.0];
 /// Columns of a batch's matrices, of two bands at most, beyond which `tall_b1` reaches so much of what it does otherwise. (By five batches on an H200, of 57 to 115 columns.)
 const WIDE_BATCHES: (usize, f64) = (50, 0.55);
 
-/// What `tall_b2` reaches of batches of matrices, of what it does of one. (By 30 of random moves on an H200.)
+/// What `tall_b2` reaches of batches of matrices that start inside vectors or sectors, of what it does otherwise. (By 30 of random moves on an H200; 17 that start
+/// on those have 1.02 to 1.06 of a copy, decision 087.)
 const OF_BATCHES: f64 = 0.80;
+
+/// Whether matrices of a batch, of 2-byte words, start on vectors of the source, and their columns on sectors of the destination.
+fn is_on_sectors(canonical: &Canonical) -> bool {
+    const WORD: isize = 2;
+    let is_whole = |stride: isize, bytes: usize| (stride * WORD) & (bytes as isize - 1) == 0;
+    let [_, cols @ ..] = canonical.axes() else { return false };
+    let batch = cols.get(1..).unwrap_or_default();
+    cols.iter().all(|axis| is_whole(axis.dst, SECTOR))
+        && batch.iter().all(|axis| is_whole(axis.src, VECTOR))
+}
 
 /// What `batch` of narrow words reaches whose threads find each vector anew, and in blocks of 256 threads and of more, of what it does otherwise. (By 400 batches on an
 /// H200, decision 083.)
@@ -93,7 +105,7 @@ pub(in super::super) fn cost_of_matrix(
         "tall_b1" if shape[2] > 1 && shape[1] > WIDE_BATCHES.0 && launches[0].grid[0] <= 2 => {
             WIDE_BATCHES.1
         }
-        "tall_b2" if shape[2] > 1 => OF_BATCHES,
+        "tall_b2" if shape[2] > 1 && !is_on_sectors(canonical) => OF_BATCHES,
         "batch_b1" => of_narrow_batch(&launches[0], OF_BATCH_B1),
         "batch_b2" => of_narrow_batch(&launches[0], OF_BATCH_B2),
         _ => 1.0,
