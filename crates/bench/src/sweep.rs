@@ -167,7 +167,7 @@ fn draw(rng: &mut Rng, kind: Kind, name: &'static str, bytes: usize) -> Result<D
     Ok(Drawn { kind: name, shape: src.shape().to_vec(), of: Move::new(element, &src, &dst)? })
 }
 
-/// The lengths of the axes of an array of about so many elements, all of them round, and another order of these axes.
+/// A shape of about `elements` elements whose axes have round lengths, and an order of the axes that is not the shape's own.
 fn round(rng: &mut Rng, elements: usize) -> (Vec<usize>, Vec<usize>) {
     let rank = rng.usize(2..=5);
     let mut left = elements;

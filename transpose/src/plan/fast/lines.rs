@@ -44,9 +44,10 @@ pub(super) fn one_round(task: &Task<'_>) -> Option<OneRound> {
     match task.word {
         Width::B1 => exactly(4, rows).filter(|_| whole).or_else(|| {
             // Of fewer blocks with longer rounds each is shared out, and more of them win.
-            let blocks = || blocks_of_bands(task, band_cols(task, &rounds(task)));
             let several = task.few_blocks()..4 * task.few_blocks();
-            three_quarters(rows, extra, LEAST).filter(|_| rows > 8 && several.contains(&blocks()))
+            let blocks = || blocks_of_bands(task, band_cols(task, &rounds(task)));
+            let is_wanted = rows > 8 && several.contains(&blocks());
+            is_wanted.then(|| three_quarters(rows, extra, LEAST)).flatten()
         }),
         Width::B2 if whole => exactly(3, rows)
             .or_else(|| three_quarters(rows, extra, LEAST))

@@ -40,8 +40,8 @@ pub(super) struct OneRound {
     pub bytes: usize,
 }
 
-/// For so few rows, or columns, beside which no memory is loaded: exactly so many vectors for each thread. None where such a
-/// band takes very many threads, or is too short.
+/// The band of `few` rows, or columns, beside which no memory is loaded, that is exactly `vectors` vectors for each thread. None where
+/// it takes more than five warps, or has less than a cache line of each row.
 #[inline(never)] // Three callers, and a program is held to a size.
 pub(super) fn exactly(vectors: usize, few: usize) -> Option<OneRound> {
     const MOST_WARPS: usize = 5;

@@ -1,9 +1,9 @@
 //! What the kernels of matrices cost, by what they were seen to reach.
 
-use super::super::canonical::Canonical;
+use super::super::canonical::{Axis, Canonical};
 use super::super::gaps::Gaps;
 use super::super::sectors::SECTOR;
-use super::super::side::Side;
+use super::super::side::{Side, starts_on};
 use super::{cost_of_gaps, fewest_sectors, idle};
 use crate::facts::Facts;
 use crate::launch::Launch;
@@ -48,12 +48,11 @@ const OF_BATCHES: f64 = 0.80;
 
 /// Whether matrices of a batch, of 2-byte words, start on vectors of the source, and their columns on sectors of the destination.
 fn is_on_sectors(canonical: &Canonical) -> bool {
-    const WORD: isize = 2;
-    let is_whole = |stride: isize, bytes: usize| (stride * WORD) & (bytes as isize - 1) == 0;
-    let [_, cols @ ..] = canonical.axes() else { return false };
-    let batch = cols.get(1..).unwrap_or_default();
-    cols.iter().all(|axis| is_whole(axis.dst, SECTOR))
-        && batch.iter().all(|axis| is_whole(axis.src, VECTOR))
+    let starts = |first: usize, stride: fn(&Axis) -> isize, bytes: usize| {
+        let strides = canonical.axes().iter().skip(first).map(stride);
+        starts_on(SECTOR, strides, canonical.word_bytes(), bytes) == bytes
+    };
+    starts(1, |axis| axis.dst, SECTOR) && starts(2, |axis| axis.src, VECTOR)
 }
 
 /// What `batch` of narrow words reaches whose threads find each vector anew, and in blocks of 256 threads and of more, of what it does otherwise. (By 400 batches on an
