@@ -198,10 +198,13 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
             .wrapping_add(self.col * Self::SIZE as u64);
         let offset = |half: usize, i: usize| half as u32 * (ROWS / 2) + i as u32;
         let interior = self.is_interior(matrices, extent);
+        // This thread's vector of the row that starts there.
+        let in_row =
+            |row_start: u64| row_start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
         let from = |half: usize, i: usize| {
             let offset = offset(half, i);
             let row_start = start.wrapping_add(offset as u64 * stride);
-            let from = row_start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
+            let from = in_row(row_start);
             let inside = interior
                 || (((row + offset as i64) as u64) < matrices.rows && extent.holds_vector(from));
             inside.then_some(from)
@@ -214,7 +217,7 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
             let mut row_start = start;
             for block in &mut held {
                 for held in block {
-                    let from = row_start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
+                    let from = in_row(row_start);
                     // SAFETY: the vector is inside the source and aligned.
                     *held = unsafe { load_vector(from) };
                     row_start = row_start.wrapping_add(stride);
@@ -227,8 +230,7 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
                     let between = (half as u32 * (ROWS / 2)) as u64 * stride;
                     for (i, held) in block.iter_mut().enumerate() {
                         let row_start = start.wrapping_add(i as u64 * stride);
-                        let from =
-                            row_start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
+                        let from = in_row(row_start);
                         // SAFETY: the vector is inside the source and aligned.
                         *held = unsafe { load_vector(from.wrapping_add(between)) };
                     }
@@ -237,7 +239,7 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
                 for (i, held) in block.iter_mut().enumerate() {
                     let offset = offset(half, i);
                     let row_start = start.wrapping_add(offset as u64 * stride);
-                    let from = row_start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
+                    let from = in_row(row_start);
                     let inside = interior
                         || (((row + offset as i64) as u64) < matrices.rows
                             && extent.holds_vector(from));
