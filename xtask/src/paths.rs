@@ -32,9 +32,9 @@ pub fn packed_ptx(family: &str) -> PathBuf {
 }
 
 /// The machine code of a family for a chip, packed, as it ships: so that it expands quickly if the first launch of a program that leaves the choice to the library is
-/// likely to be one of these kernels, and of little memory; else so that it is small.
+/// likely to be one of these kernels, of little memory, on a chip that many have; else so that it is small.
 pub fn shipped_cubin(family: &str, chip: &str) -> PathBuf {
-    let format = if family == "fast" { "lz4" } else { "zst" };
+    let format = if family == "fast" && chip != "sm_75" { "lz4" } else { "zst" };
     home(family).join("cubin").join(format!("{family}.{chip}.cubin.{format}"))
 }
 
