@@ -31,7 +31,7 @@ pub(crate) fn gcd(a: usize, b: usize) -> usize {
 }
 
 /// A number, not 0 and below [`TOO_LARGE`], as the kernels of tensors divide by it: packed, itself and its multiplier in the upper half.
-pub(crate) fn packed_divisor(number: usize) -> u64 {
+pub(crate) const fn packed_divisor(number: usize) -> u64 {
     number as u64 | magic32(number) << 32
 }
 
@@ -43,8 +43,9 @@ fn magic(divisor: usize) -> u64 {
 }
 
 /// `⌊(2³² − 1) / divisor⌋` for numbers of 32 bits.
-fn magic32(divisor: usize) -> u64 {
-    u64::from(u32::MAX) / divisor.max(1) as u64
+const fn magic32(divisor: usize) -> u64 {
+    let divisor = if divisor == 0 { 1 } else { divisor as u64 };
+    u32::MAX as u64 / divisor
 }
 
 #[cfg(test)]

@@ -19,9 +19,11 @@ impl Axis {
 
 /// As many axes as a kernel takes, these first: the others have one index. `None` if there are more of them.
 pub(super) fn divided<const N: usize>(axes: &[Axis]) -> Option<[Divided; N]> {
-    let mut all = [Axis { length: 1, src: 0, dst: 0 }; N];
-    all.get_mut(..axes.len())?.copy_from_slice(axes);
-    Some(all.map(Axis::divided))
+    let mut all = [const { Divided { divisor: packed_divisor(1), src: 0, dst: 0 } }; N];
+    for (divided, axis) in all.get_mut(..axes.len())?.iter_mut().zip(axes) {
+        *divided = axis.divided();
+    }
+    Some(all)
 }
 
 /// A move, brought to the fewest axes that it has.

@@ -1,7 +1,7 @@
 //! What lies together on one side of a move, and the ways to cut it into parts for tiles and boxes.
 
 use super::canonical::{Axis, Canonical};
-use super::sectors::{BURST, SECTOR, bursts, sectors, sectors_of_one};
+use super::sectors::{BURST, SECTOR, bursts, float, sectors, sectors_of_one};
 use super::side::{Side, starts_on};
 use crate::divide::TOO_LARGE;
 use kernel_abi::tensor::MOST_DIGITS;
@@ -84,8 +84,7 @@ impl Placed {
             return sectors_of_one(self.cut.words, self.nearest, word_bytes, self.aligned);
         }
         let last = self.cut.all - (self.cut.tiles - 1) * self.cut.words;
-        let whole =
-            (self.cut.tiles - 1) as f64 * sectors(self.cut.words * word_bytes, self.aligned);
+        let whole = float(self.cut.tiles - 1) * sectors(self.cut.words * word_bytes, self.aligned);
         whole + sectors(last * word_bytes, self.aligned)
     }
 
@@ -117,7 +116,7 @@ impl Placed {
         let Cut { words, all, tiles, .. } = self.cut;
         let last = all - (tiles - 1) * words;
         let of = |words: usize| bursts(words * word_bytes, self.in_bursts);
-        (tiles - 1) as f64 * of(words) + of(last) - (all * word_bytes) as f64
+        float(tiles - 1) * of(words) + of(last) - float(all * word_bytes)
     }
 }
 
@@ -256,7 +255,10 @@ impl Side {
                     found(Placed::of(across, aligned, nearest, word));
                 }
             }
-            found(Placed::of(cut, aligned, nearest, word));
+            // One index of the slowest axis is all of the others, which was found before.
+            if cut.indices > 1 || cut.count == 1 {
+                found(Placed::of(cut, aligned, nearest, word));
+            }
         });
     }
 

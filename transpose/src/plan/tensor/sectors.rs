@@ -6,6 +6,12 @@ pub(super) const SECTOR: usize = 32;
 /// Bytes that memory moves fastest: two lines of the caches.
 pub(super) const BURST: usize = 256;
 
+/// A number below 2⁶³: a processor converts signed numbers by one instruction, others by six.
+#[inline(always)]
+pub(super) fn float(number: usize) -> f64 {
+    number as isize as f64
+}
+
 /// Bytes of the sectors that `bytes` bytes lie in which start on a multiple of `aligned`, a power of two, in the mean.
 pub(super) fn sectors(bytes: usize, aligned: usize) -> f64 {
     pieces(SECTOR, bytes, aligned)
@@ -23,7 +29,7 @@ fn pieces(size: usize, bytes: usize, aligned: usize) -> f64 {
     debug_assert!(aligned.is_power_of_two(), "{aligned}");
     // The next multiple, without a division.
     let bytes = (bytes + aligned - 1) & !(aligned - 1);
-    (bytes + size - aligned) as f64
+    float(bytes + size - aligned)
 }
 
 /// The sectors of which `bytes` bytes that start on a multiple of `aligned` have only a part, in the mean: at most two.

@@ -81,12 +81,14 @@ impl<'a> Ways<'a> {
     /// In tiles, the `most` best that cost less than a `limit`.
     pub fn in_tiles(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
         let late = model::late(self.canonical, model::TILES_LATE);
-        let serve = self.may_cost_less_than(limit - late);
-        let Ways { canonical, facts, flips } = self;
-        let tiles = serve
-            .then(|| tiles::best(canonical, facts, *flips, Overlap::Wanted, most, limit - late));
-        let tiles = tiles.into_iter().flatten();
-        tiles.map(move |(cost, launch)| Estimated::of((cost + late, launch)))
+        let limit = limit - late;
+        let mut ways = Vec::new();
+        if self.may_cost_less_than(limit) {
+            let Ways { canonical, facts, flips } = *self;
+            let found = |cost, launch| ways.push(Estimated::of((cost + late, launch)));
+            tiles::best(canonical, facts, flips, Overlap::Wanted, most, limit, found);
+        }
+        ways.into_iter()
     }
 
     /// In boxes, the `most` best that cost less than a `limit`, if words arrive as they are.

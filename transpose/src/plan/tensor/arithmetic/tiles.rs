@@ -22,11 +22,12 @@ pub(super) fn best(
     if !operands.other_is_like_destination() {
         return Vec::new();
     }
-    let canonical = in_words(operands);
-    let moves = tiles::best(&canonical, facts, None, Overlap::No, most, f64::INFINITY).into_iter();
-    let computing =
-        moves.filter_map(|(cost, launch)| Some((cost, of_move(operands, operation, launch)?)));
-    computing.collect()
+    let mut computing = Vec::new();
+    let found = |cost, launch| {
+        computing.extend(of_move(operands, operation, launch).map(|part| (cost, part)));
+    };
+    tiles::best(&in_words(operands), facts, None, Overlap::No, most, f64::INFINITY, found);
+    computing
 }
 
 /// The same move as one without arithmetic: of words of the source's elements' size, on both sides.

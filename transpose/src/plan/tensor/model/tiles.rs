@@ -218,14 +218,19 @@ const WEIGHTS: Weights = Weights {
 pub(in super::super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
     let Tally { moved, cols, loaded, stored: [stored, _], in_units, joints, .. } = tally;
     let vectors = loaded + stored + in_units == 0.0;
-    let shared = match word {
-        Width::B1 if vectors => WEIGHTS.shared_by_vectors,
-        _ => WEIGHTS.shared_sector,
-    };
-    let joined = if *stored == 0.0 { joints * shared } else { 0.0 };
+    let joined = if *stored == 0.0 { joints * cost_of_joint(word, vectors) } else { 0.0 };
     let in_units =
         if vectors || *stored > 0.0 { 0.0 } else { cols * WEIGHTS.col_in_units[of_width(word)] };
     at_least(word, cost_of_part(word, tally, vectors), *moved, vectors) + joined + in_units
+}
+
+/// What a column of narrow words costs that shares a sector with another tile's, where all words are loaded and stored by vectors or not.
+#[inline]
+pub(in super::super) fn cost_of_joint(word: Width, vectors: bool) -> f64 {
+    match word {
+        Width::B1 if vectors => WEIGHTS.shared_by_vectors,
+        _ => WEIGHTS.shared_sector,
+    }
 }
 
 /// Tiles of words of 4 bytes and more were seen to be that much faster than a copy.

@@ -13,8 +13,7 @@ use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{
-    Loading, MOST_AXES, MOST_BLOCK_AXES, MOST_RUN_AXES, Mask, Run, RunAxis, TILES, TILES_XOR,
-    Tiles, TilesXor,
+    Loading, MOST_BLOCK_AXES, MOST_RUN_AXES, Mask, Run, RunAxis, TILES, TILES_XOR, Tiles, TilesXor,
 };
 use smallvec::SmallVec;
 
@@ -31,13 +30,13 @@ pub(super) fn block_axes(
     rows: &Cut,
     cols: &Cut,
     overlap: Overlap,
-) -> (SmallVec<[Axis; MOST_AXES]>, [usize; 2]) {
+) -> (SmallVec<[Axis; MOST_BLOCK_AXES]>, [usize; 2]) {
     /// Bytes of the destination that a step of few is near within. Blocks beside each other store to few pages of 2 MiB then, and load what lies together in the
     /// source; with steps of several MiB they are up to 0.09 of a copy slower. (By 1456 tiles of the permutations of the literature in either order on an H200,
     /// decision 072.)
     const NEAR: usize = 512 << 10;
     const FEW: usize = 16;
-    let mut axes: SmallVec<[(Axis, Option<usize>); MOST_AXES]> = SmallVec::new();
+    let mut axes: SmallVec<[(Axis, Option<usize>); MOST_BLOCK_AXES]> = SmallVec::new();
     for (number, axis) in canonical.axes().iter().enumerate() {
         let which = [rows, cols].into_iter().position(|cut| cut.has(number));
         let cut = which.map(|which| [rows, cols][which]);
@@ -170,7 +169,8 @@ pub(super) fn run(
     stride: fn(&Axis) -> isize,
     axis: usize,
 ) -> Run {
-    let mut inner = [RunAxis { divisor: packed_divisor(1), stride: 0 }; MOST_RUN_AXES - 1];
+    let mut inner =
+        [const { RunAxis { divisor: packed_divisor(1), stride: 0 } }; MOST_RUN_AXES - 1];
     for (inner, number) in inner.iter_mut().zip(cut.axes().take(cut.count() - 1)) {
         let axis = &canonical.axes()[number];
         *inner = RunAxis { divisor: packed_divisor(axis.length), stride: stride(axis) as u64 };

@@ -4,14 +4,15 @@ use super::super::canonical::{Axis, Canonical};
 use super::super::cuts::{Cut, Placed};
 use super::super::gaps::Gaps;
 use super::super::model::{
-    Tally, are_fours, at_least, cost_of_block, cost_of_block_of_fours, cost_of_part, have_bursts,
-    lines, same_of_tiles,
+    Tally, are_fours, at_least, cost_of_block, cost_of_block_of_fours, cost_of_joint, cost_of_part,
+    have_bursts, lines, same_of_tiles,
 };
-use super::super::sectors::{BURST, bursts, sectors_of_one};
+use super::super::sectors::{BURST, bursts, float, sectors_of_one};
 use super::MOST_SHARED;
 use super::Overlap;
+use super::joints::joints;
 use super::size::FEW_THREADS;
-use super::units::{are_rows_in_units, is_in_units};
+use super::units::{NARROW, are_rows_in_units, is_in_units, of_few_vectors};
 use crate::plan::problem::VECTOR;
 use kernel_abi::Width;
 use kernel_abi::fast::WARP;
@@ -38,6 +39,8 @@ pub(super) struct Moved {
     pub(super) vectors: usize,
     /// Whether it is loaded in units of narrow words, or by vectors.
     pub(super) in_units: bool,
+    /// How many times as much tiles of so few vectors cost, where not all are vectors.
+    few: f64,
     /// Bytes of bursts beside it, for all: of words for which that counts.
     pub(super) beside: f64,
     /// Whether some of those may be of the same tile: of short stretches behind which memory goes on.
@@ -79,18 +82,22 @@ impl Moved {
         let in_units = are_rows_in_units(word.bytes(), &placed, overlap);
         let are_near = placed.cut.is_across() && near.unsigned_abs() * word.bytes() < NEAR;
         let each = placed.sectors(word.bytes());
-        Moved { in_units, are_near, ..Self::of(word, words, placed, each, each) }
+        let moved = Self::of(word, words, placed, each, each);
+        let is_narrow = word.bytes() < NARROW;
+        let few =
+            if is_narrow { of_few_vectors(word.bytes(), moved.vectors, in_units) } else { 1.0 };
+        Moved { in_units, are_near, few, ..moved }
     }
 
     #[inline(always)]
     fn of(word: Width, words: f64, placed: Placed, each: f64, each_least: f64) -> Self {
         let cut = &placed.cut;
-        let all = words / cut.all as f64;
-        let lines = lines(word, all * cut.tiles as f64, words);
+        let all = words / float(cut.all);
+        let lines = lines(word, all * float(cut.tiles), words);
         let beside = beside_in_bursts(word, &placed, all);
         let shares_bursts = are_fours(word) && placed.goes_on() && cut.all * word.bytes() <= SHORT;
         let vectors = (cut.words * word.bytes()).div_ceil(VECTOR);
-        let (moved, tiles) = (all * each_least, cut.tiles as f64 / cut.all as f64);
+        let (moved, tiles) = (all * each_least, float(cut.tiles) / float(cut.all));
         let (costs, in_units, are_near) = ([f64::INFINITY; 2], false, false);
         Moved {
             placed,
@@ -101,6 +108,7 @@ impl Moved {
             tiles,
             vectors,
             in_units,
+            few: 1.0,
             beside,
             shares_bursts,
             are_near,
@@ -168,7 +176,8 @@ pub(super) fn beside_in_bursts(word: Width, placed: &Placed, all: f64) -> f64 {
 }
 
 /// What tiles cost at least.
-pub(super) struct Least {
+pub(super) struct Least<'a> {
+    canonical: &'a Canonical,
     word: Width,
     /// What gaps cost.
     of_gaps: f64,
@@ -184,8 +193,8 @@ pub(super) struct Least {
     words: usize,
 }
 
-impl Least {
-    pub(super) fn of(canonical: &Canonical, gaps: &Gaps, of_gaps: f64) -> Self {
+impl<'a> Least<'a> {
+    pub(super) fn of(canonical: &'a Canonical, gaps: &Gaps, of_gaps: f64) -> Self {
         let (word, words) = (canonical.word, canonical.words() as f64);
         let TileShape { block_rows, micro_blocks } = TileShape::of(word);
         let of_thread = micro_blocks * block_rows * TileShape::vector(word);
@@ -204,7 +213,7 @@ impl Least {
             _ => blocks[1].min(blocks[2]) / most as f64,
         };
         let beside = [0, 1].map(|kind| same[kind] + least(kind));
-        Least { word, of_gaps, blocks, fours, same, beside, words: most }
+        Least { canonical, word, of_gaps, blocks, fours, same, beside, words: most }
     }
 
     /// Whether a tile has room for so many rows and columns.
@@ -247,6 +256,17 @@ impl Least {
         };
         let cost = parts + block * rows.tiles * cols.tiles + self.same[kind];
         let cost = at_least(self.word, cost, rows.moved + cols.moved, vectors);
+        let cost = if vectors { cost + self.joined(rows, cols) } else { cost * cols.few };
         Some(self.of_gaps + cost).filter(|&cost| cost < limit)
+    }
+
+    /// What columns of vectors cost that share sectors with those of other tiles.
+    #[inline]
+    fn joined(&self, rows: &Moved, cols: &Moved) -> f64 {
+        if self.word.bytes() >= NARROW {
+            return 0.0;
+        }
+        let count = self.canonical.words() as f64 * rows.tiles;
+        joints(self.canonical, &rows.placed, &cols.placed, count) * cost_of_joint(self.word, true)
     }
 }

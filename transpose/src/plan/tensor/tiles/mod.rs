@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `least` | what is known of rows and columns by themselves, and what tiles of both cost at least |
 //! | `early` | rows that tiles load once more, so that they meet on sectors |
+//! | `joints` | columns of which two tiles have parts of a sector |
 //! | `size` | threads and shared memory of a tile |
 //! | `units` | by what rows are loaded, and columns stored |
 //! | `launch` | the launch, and the order of its blocks |
 
 mod early;
+mod joints;
 mod launch;
 mod least;
 mod size;
@@ -20,13 +22,14 @@ use super::gaps::Gaps;
 use super::model::{
     ALONE, Tally, are_alone, cost_of_gaps, cost_of_tiles, have_bursts, idle, lines,
 };
-use super::sectors::{SECTOR, sectors_of_one};
+use super::sectors::{SECTOR, float, sectors_of_one};
 use super::side::starts_on;
 use crate::divide::TOO_LARGE;
 use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
 use early::Early;
+use joints::joints;
 use kernel_abi::fast::WARP;
 use kernel_abi::tensor::{MOST_BLOCK_AXES, MOST_RUN_AXES, Mask, TileShape};
 pub(super) use launch::describe;
@@ -34,7 +37,7 @@ use launch::{count_block_axes, launch_of};
 use least::{Least, Moved, Part, beside_both};
 use size::Size;
 use smallvec::SmallVec;
-use units::{NARROW, are_rows_in_units, is_in_units};
+use units::{are_rows_in_units, is_in_units, of_few_vectors};
 
 /// Bytes of shared memory that a tile may take.
 const MOST_SHARED: usize = 48 << 10;
@@ -78,7 +81,7 @@ pub(super) enum Overlap {
     Wanted,
 }
 
-/// The `most` cheapest launches that move tiles at less than a `limit`, and their costs, cheapest first. There are none where the fastest axis is the
+/// Finds the `most` cheapest launches that move tiles at less than a `limit`, and their costs, cheapest first. There are none where the fastest axis is the
 /// same on both sides or has no neighbours on one, or where there are more axes than the kernel takes. On the way they flip these bits.
 pub(super) fn best(
     canonical: &Canonical,
@@ -87,7 +90,8 @@ pub(super) fn best(
     overlap: Overlap,
     most: usize,
     limit: f64,
-) -> Vec<(f64, Launch)> {
+    mut found: impl FnMut(f64, Launch),
+) {
     let [from, to] = *canonical.sides();
     let word = canonical.word_bytes();
     let steps = canonical.axes().iter().skip(1).map(|axis| axis.dst);
@@ -141,10 +145,11 @@ pub(super) fn best(
             }
         }
     }
-    let launch = |choice: &Choice| {
-        Some((choice.cost, launch_of(canonical, facts, &gaps, choice, flips, overlap)?))
-    };
-    best.iter().filter_map(launch).collect()
+    for choice in &best {
+        if let Some(launch) = launch_of(canonical, facts, &gaps, choice, flips, overlap) {
+            found(choice.cost, launch);
+        }
+    }
 }
 
 /// All rows, each with the columns that are not too long for them: both ascend, so these are ever fewer.
@@ -163,18 +168,21 @@ fn with_room<'a>(
     })
 }
 
-/// Of tiles that have as many columns as go with their rows, those that may cost the least, if that is less than a `limit`.
+/// Of tiles that have about as many columns as go with their rows, those that may cost the least, if that is less than a `limit`.
 fn cheapest<'a>(
     least: &Least,
     rows: &'a [Moved],
     cols: &'a [Moved],
     limit: f64,
 ) -> Option<(&'a Moved, &'a Moved)> {
+    /// How many are looked at for each: the cheapest are among few, and others take time.
+    const LONGEST: usize = 2;
     let (mut lowest, mut cheapest) = (limit, None);
     for (rows, cols) in with_room(least, rows, cols) {
-        let Some(cols) = cols.last() else { break };
-        if let Some(cost) = least.below(rows, cols, lowest) {
-            (lowest, cheapest) = (cost, Some((rows, cols)));
+        for cols in cols.iter().rev().take(LONGEST) {
+            if let Some(cost) = least.below(rows, cols, lowest) {
+                (lowest, cheapest) = (cost, Some((rows, cols)));
+            }
         }
     }
     cheapest
@@ -204,13 +212,6 @@ fn add(cuts: &mut Cuts, cut: Moved) {
 const NARROW_THREADS: usize = 416;
 const OF_LARGE: f64 = 1.12;
 
-/// What tiles of bytes cost of which half of the lanes, or all, have no next lane in their row: they load one vector after the other.
-const OF_FEW: f64 = 1.25;
-
-/// What tiles of narrow words cost whose rows are so few vectors in units, for a warp then loads from many rows. (By 60 tiles of random moves, and more than those say, for the few that
-/// were chosen by less were up to 1.4 times as slow as others.)
-const OF_FEW_IN_UNITS: [f64; 3] = [1.5, 1.3, 1.1];
-
 /// What a row costs that another tile loads as well, of what it costs otherwise.
 const LOADED_AGAIN: f64 = 0.3;
 
@@ -237,28 +238,28 @@ fn choice<'a>(
     {
         return None;
     }
-    let words = canonical.words() as f64;
-    let others = words / (rows.cut.all as f64 * cols.cut.all as f64);
-    let each_row = others * rows.cut.all as f64;
-    let each_col = others * cols.cut.all as f64;
+    let words = float(canonical.words());
+    let others = words / (float(rows.cut.all) * float(cols.cut.all));
+    let each_row = others * float(rows.cut.all);
+    let each_col = others * float(cols.cut.all);
     let singly = |placed: &Placed, count: f64| if placed.aligned < VECTOR { count } else { 0.0 };
-    let (all_rows, all_cols) = (each_row * cols.cut.tiles as f64, each_col * rows.cut.tiles as f64);
-    let blocks = others * rows.cut.tiles as f64 * cols.cut.tiles as f64;
+    let (all_rows, all_cols) = (each_row * float(cols.cut.tiles), each_col * float(rows.cut.tiles));
+    let blocks = others * float(rows.cut.tiles) * float(cols.cut.tiles);
     if blocks >= TOO_LARGE as f64 || count_block_axes(canonical, rows, cols) > MOST_BLOCK_AXES {
         return None;
     }
     if early.rows > 0 {
         // Each sector is stored once, and what others load as well is found in the cache.
         row_sectors = sectors_of_one(rows.cut.all, rows.nearest, word, rows.aligned);
-        col_sectors *= 1.0 + early.rows as f64 / rows.cut.words as f64 * LOADED_AGAIN;
+        col_sectors *= 1.0 + float(early.rows) / float(rows.cut.words) * LOADED_AGAIN;
     }
     let in_units = is_in_units(word, rows);
     let tally = Tally {
         moved: each_row * col_sectors + each_col * row_sectors,
-        bytes: words * word as f64,
+        bytes: words * float(word),
         beside,
         blocks,
-        warps: blocks * (size.threads as f64 / f64::from(WARP)),
+        warps: blocks * (float(size.threads) / f64::from(WARP)),
         rows: lines(canonical.word, all_rows, words),
         cols: lines(canonical.word, all_cols, words),
         loaded: singly(cols, words),
@@ -279,10 +280,10 @@ fn choice<'a>(
     let are_slid = word < 4 && tally.loaded + tally.stored[0] > 0.0;
     let start_anywhere = are_slid || tally.in_units > 0.0;
     let large = if are_slid && size.threads > NARROW_THREADS { OF_LARGE } else { 1.0 };
-    let few = match size.row_vectors {
-        vectors @ 1..=3 if tally.rows_in_units && start_anywhere => OF_FEW_IN_UNITS[vectors - 1],
-        1 | 2 if are_slid && word == 1 => OF_FEW,
-        _ => 1.0,
+    let few = if start_anywhere {
+        of_few_vectors(word, size.row_vectors, tally.rows_in_units)
+    } else {
+        1.0
     };
     let of_tiles = cost_of_tiles(canonical.word, &tally) * large * few;
     let steps = cols.cut.axes().map(|axis| canonical.axes()[axis].dst.unsigned_abs() * word);
@@ -300,25 +301,6 @@ fn asked_again(canonical: &Canonical, cols: &Placed) -> f64 {
     let times = words.div_ceil(beside).min(vector);
     let of = |words: usize| (words * word + SECTOR - word) as f64 / SECTOR as f64;
     (times as f64 * of(beside) - of(words)).max(0.0)
-}
-
-/// How many of `count` columns of narrow words end inside a sector that another tile goes on in.
-fn joints(canonical: &Canonical, rows: &Placed, cols: &Placed, count: f64) -> f64 {
-    let word = canonical.word_bytes();
-    if word >= NARROW {
-        return 0.0;
-    }
-    // Where what follows a column is most often another of the tile's.
-    let goes_on = |&axis: &usize| canonical.axes()[axis].dst == rows.cut.all as isize;
-    let count = match cols.cut.axes().find(goes_on) {
-        Some(_) if rows.cut.tiles > 1 => count,
-        Some(axis) if axis == cols.cut.slowest() => count / cols.cut.indices.max(1) as f64,
-        Some(_) => return 0.0,
-        None => count,
-    };
-    let bytes = rows.cut.words * word;
-    let ends = rows.aligned.min(1 << bytes.trailing_zeros()).min(SECTOR);
-    count * (1.0 - ends as f64 / SECTOR as f64)
 }
 
 /// Which tiles are chosen.
@@ -341,7 +323,10 @@ mod choices {
         let (src_align, dst_align) = (32, 32);
         let problem = TensorProblem { element_bytes, src: &src, dst: &dst, src_align, dst_align };
         let canonical = Canonical::of(&problem);
-        best(&canonical, &facts(), None, Overlap::Wanted, 1, f64::INFINITY).remove(0).1
+        let mut launches = Vec::new();
+        let found = |_, launch| launches.push(launch);
+        best(&canonical, &facts(), None, Overlap::Wanted, 1, f64::INFINITY, found);
+        launches.remove(0)
     }
 
     #[test]

@@ -1,0 +1,25 @@
+//! Columns of narrow words that end inside a sector that another tile goes on in: what is stored to it by each waits for the other.
+
+use super::super::canonical::Canonical;
+use super::super::cuts::Placed;
+use super::super::sectors::SECTOR;
+use super::units::NARROW;
+
+/// How many of `count` columns of narrow words end inside a sector that another tile goes on in.
+pub(super) fn joints(canonical: &Canonical, rows: &Placed, cols: &Placed, count: f64) -> f64 {
+    let word = canonical.word_bytes();
+    if word >= NARROW {
+        return 0.0;
+    }
+    // Where what follows a column is most often another of the tile's.
+    let goes_on = |&axis: &usize| canonical.axes()[axis].dst == rows.cut.all as isize;
+    let count = match cols.cut.axes().find(goes_on) {
+        Some(_) if rows.cut.tiles > 1 => count,
+        Some(axis) if axis == cols.cut.slowest() => count / cols.cut.indices.max(1) as f64,
+        Some(_) => return 0.0,
+        None => count,
+    };
+    let bytes = rows.cut.words * word;
+    let ends = rows.aligned.min(1 << bytes.trailing_zeros()).min(SECTOR);
+    count * (1.0 - ends as f64 / SECTOR as f64)
+}
