@@ -18,10 +18,13 @@ impl Axis {
 }
 
 /// As many axes as a kernel takes, these first: the others have one index. `None` if there are more of them.
-pub(super) fn divided<const N: usize>(axes: &[Axis]) -> Option<[Divided; N]> {
+pub(super) fn divided<'a, const N: usize>(
+    axes: impl IntoIterator<Item = &'a Axis>,
+) -> Option<[Divided; N]> {
     let mut all = [const { Divided { divisor: packed_divisor(1), src: 0, dst: 0 } }; N];
-    for (divided, axis) in all.get_mut(..axes.len())?.iter_mut().zip(axes) {
-        *divided = axis.divided();
+    let mut places = all.iter_mut();
+    for axis in axes {
+        *places.next()? = axis.divided();
     }
     Some(all)
 }

@@ -84,8 +84,8 @@ impl Placed {
             return sectors_of_one(self.cut.words, self.nearest, word_bytes, self.aligned);
         }
         let last = self.cut.all - (self.cut.tiles - 1) * self.cut.words;
-        let whole = float(self.cut.tiles - 1) * sectors(self.cut.words * word_bytes, self.aligned);
-        whole + sectors(last * word_bytes, self.aligned)
+        let whole = (self.cut.tiles - 1) * sectors(self.cut.words * word_bytes, self.aligned);
+        float(whole + sectors(last * word_bytes, self.aligned))
     }
 
     /// Whether tiles have all of it and memory goes on behind it, so that a tile may have what follows as well.
@@ -116,7 +116,7 @@ impl Placed {
         let Cut { words, all, tiles, .. } = self.cut;
         let last = all - (tiles - 1) * words;
         let of = |words: usize| bursts(words * word_bytes, self.in_bursts);
-        float(tiles - 1) * of(words) + of(last) - float(all * word_bytes)
+        float((tiles - 1) * of(words) + of(last) - all * word_bytes)
     }
 }
 
@@ -271,12 +271,12 @@ impl Side {
     }
 }
 
-/// The quotient of numbers below [`TOO_LARGE`]: a processor divides those in less time.
+/// The quotient of numbers of 32 bits: a processor divides those in less time.
 fn quotient(number: usize, by: usize) -> usize {
     (number as u32 / by as u32) as usize
 }
 
-/// Parts of so many that such a number has, the last perhaps smaller.
+/// Parts of so many that such a number has, the last perhaps smaller: both are below [`TOO_LARGE`], and their sum has 32 bits.
 fn parts(number: usize, of: usize) -> usize {
-    (number as u32).div_ceil(of as u32) as usize
+    quotient(number + of - 1, of)
 }

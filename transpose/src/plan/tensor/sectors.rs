@@ -13,23 +13,23 @@ pub(super) fn float(number: usize) -> f64 {
 }
 
 /// Bytes of the sectors that `bytes` bytes lie in which start on a multiple of `aligned`, a power of two, in the mean.
-pub(super) fn sectors(bytes: usize, aligned: usize) -> f64 {
+pub(super) fn sectors(bytes: usize, aligned: usize) -> usize {
     pieces(SECTOR, bytes, aligned)
 }
 
 /// The same of bursts.
-pub(super) fn bursts(bytes: usize, aligned: usize) -> f64 {
+pub(super) fn bursts(bytes: usize, aligned: usize) -> usize {
     pieces(BURST, bytes, aligned)
 }
 
 /// The same of pieces of `size` bytes, a power of two.
 #[inline(always)]
-fn pieces(size: usize, bytes: usize, aligned: usize) -> f64 {
+fn pieces(size: usize, bytes: usize, aligned: usize) -> usize {
     let aligned = aligned.min(size);
     debug_assert!(aligned.is_power_of_two(), "{aligned}");
     // The next multiple, without a division.
     let bytes = (bytes + aligned - 1) & !(aligned - 1);
-    float(bytes + size - aligned)
+    bytes + size - aligned
 }
 
 /// The sectors of which `bytes` bytes that start on a multiple of `aligned` have only a part, in the mean: at most two.
@@ -53,8 +53,8 @@ pub(super) fn sectors_of_one(
     word_bytes: usize,
     aligned: usize,
 ) -> f64 {
-    let bytes = nearest.max(words).saturating_mul(word_bytes) as f64;
-    sectors(words * word_bytes, aligned).min(bytes)
+    let bytes = nearest.max(words).saturating_mul(word_bytes);
+    float(sectors(words * word_bytes, aligned).min(bytes))
 }
 
 #[cfg(test)]
@@ -63,13 +63,13 @@ mod tests {
 
     #[test]
     fn sectors_and_bursts_in_the_mean() {
-        for (size, pieces) in [(SECTOR, sectors as fn(usize, usize) -> f64), (BURST, bursts)] {
+        for (size, pieces) in [(SECTOR, sectors as fn(usize, usize) -> usize), (BURST, bursts)] {
             for aligned in (0..9).map(|bits| 1 << bits).filter(|&aligned| aligned <= size) {
                 for bytes in (aligned..200).step_by(aligned) {
                     let starts = (0..size).step_by(aligned);
                     let touched = starts.clone().map(|start| (start + bytes).div_ceil(size) * size);
                     let mean = touched.sum::<usize>() as f64 / starts.count() as f64;
-                    assert_eq!(pieces(bytes, aligned), mean, "{bytes} at {aligned}");
+                    assert_eq!(pieces(bytes, aligned) as f64, mean, "{bytes} at {aligned}");
                 }
             }
         }

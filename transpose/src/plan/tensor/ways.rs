@@ -10,6 +10,7 @@ use crate::layout::Layout;
 use crate::plan::fast;
 use crate::plan::problem::{Batch, Problem};
 use kernel_abi::tensor::Mask;
+use smallvec::SmallVec;
 use std::cell::LazyCell;
 
 /// A way to go, and what the model says that it costs: bytes that a copy could have moved meanwhile.
@@ -82,7 +83,7 @@ impl<'a> Ways<'a> {
     pub fn in_tiles(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
         let late = model::late(self.canonical, model::TILES_LATE);
         let limit = limit - late;
-        let mut ways = Vec::new();
+        let mut ways: SmallVec<[Estimated; 1]> = SmallVec::new();
         if self.may_cost_less_than(limit) {
             let Ways { canonical, facts, flips } = *self;
             let found = |cost, launch| ways.push(Estimated::of((cost + late, launch)));

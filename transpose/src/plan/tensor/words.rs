@@ -4,7 +4,7 @@ use super::canonical::{Axis, Canonical, divided};
 use super::gaps::Gaps;
 use super::launch::{Block, launch};
 use super::model::{WordTally, cost_of_gaps, cost_of_words, idle};
-use super::sectors::{SECTOR, sectors};
+use super::sectors::{SECTOR, float, sectors};
 use super::side::{Side, starts_on};
 use crate::facts::Facts;
 use crate::launch::Launch;
@@ -120,7 +120,7 @@ pub(super) fn block_bytes(
     let others = others.filter(|stride| stride.unsigned_abs() >= run);
     let is_whole =
         (run * word).is_multiple_of(LINE) && starts_on(side.address, others, word, LINE) == LINE;
-    sectors(together * word, if is_whole { SECTOR } else { word }) / together as f64
+    float(sectors(together * word, if is_whole { SECTOR } else { word })) / together as f64
 }
 
 /// The launches that move words one by one, and flip these bits.

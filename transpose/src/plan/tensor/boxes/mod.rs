@@ -11,7 +11,7 @@ use super::canonical::Canonical;
 use super::cuts::Gapped;
 use super::gaps::Gaps;
 use super::model::{ALONE, BoxTally, are_alone, cost_of_boxes, idle, of_gap_in_boxes};
-use super::sectors::{SECTOR, sectors, sectors_in_part, sectors_of_one};
+use super::sectors::{SECTOR, float, sectors, sectors_in_part, sectors_of_one};
 use super::side::Side;
 use crate::facts::Facts;
 use crate::launch::Launch;
@@ -298,7 +298,7 @@ impl Sectors {
         let shared = shared_bytes(held, src, dst);
         let entries = (src.count + dst.count + dst.words / held.run) as f64;
         BoxTally {
-            moved: sources * of_source + targets * sectors(extent * word, aligned),
+            moved: sources * of_source + targets * float(sectors(extent * word, aligned)),
             in_part: targets * sectors_in_part(extent * word, aligned),
             uneven: if is_even { 0.0 } else { sources },
             boxes,

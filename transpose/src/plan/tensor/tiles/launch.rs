@@ -23,6 +23,9 @@ pub(super) fn count_block_axes(canonical: &Canonical, rows: &Placed, cols: &Plac
     canonical.axes().len() - left(&rows.cut) - left(&cols.cut)
 }
 
+/// Axes that blocks are counted along, each with the number of the cut whose tiles it steps along: 0 for rows, 1 for columns.
+type BlockAxes = SmallVec<[(Axis, Option<usize>); MOST_BLOCK_AXES]>;
+
 /// The axes that blocks are counted along, the destination's fastest first; of words of 4 and 8 bytes that are only moved, second the one along which the
 /// source goes on behind a tile's columns, if it is of few steps and near; and which of them steps along the rows and the columns.
 pub(super) fn block_axes(
@@ -30,13 +33,13 @@ pub(super) fn block_axes(
     rows: &Cut,
     cols: &Cut,
     overlap: Overlap,
-) -> (SmallVec<[Axis; MOST_BLOCK_AXES]>, [usize; 2]) {
+) -> (BlockAxes, [usize; 2]) {
     /// Bytes of the destination that a step of few is near within. Blocks beside each other store to few pages of 2 MiB then, and load what lies together in the
     /// source; with steps of several MiB they are up to 0.09 of a copy slower. (By 1456 tiles of the permutations of the literature in either order on an H200,
     /// decision 072.)
     const NEAR: usize = 512 << 10;
     const FEW: usize = 16;
-    let mut axes: SmallVec<[(Axis, Option<usize>); MOST_BLOCK_AXES]> = SmallVec::new();
+    let mut axes = BlockAxes::new();
     for (number, axis) in canonical.axes().iter().enumerate() {
         let which = [rows, cols].into_iter().position(|cut| cut.has(number));
         let cut = which.map(|which| [rows, cols][which]);
@@ -68,7 +71,7 @@ pub(super) fn block_axes(
     if cols.is_across() {
         axes[steps[1]].0.dst = 0;
     }
-    (axes.into_iter().map(|(axis, _)| axis).collect(), steps)
+    (axes, steps)
 }
 
 /// The steps from tile to tile of a cut along its slowest axis: of one across axes, about as far on the other side as they take a tile there.
@@ -91,7 +94,8 @@ pub(super) fn launch_of(
 ) -> Option<Launch> {
     let Choice { rows, cols, early, .. } = choice;
     let (axes, [along_rows, along_cols]) = block_axes(canonical, &rows.cut, &cols.cut, overlap);
-    let blocks = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
+    let axes = axes.iter().map(|(axis, _)| axis);
+    let blocks = axes.clone().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
     if blocks >= TOO_LARGE {
         return None;
     }
@@ -99,8 +103,8 @@ pub(super) fn launch_of(
     let (lowest, reach) = canonical.source_range();
     let word = canonical.word_bytes();
     let tiles = Tiles {
-        blocks: divided(&axes)?,
         count: axes.len() as u64,
+        blocks: divided(axes)?,
         rows: run(canonical, &rows.cut, |axis| axis.src, along_rows),
         cols: run(canonical, &cols.cut, |axis| axis.dst, along_cols),
         row_vectors: packed_divisor(size.row_vectors),

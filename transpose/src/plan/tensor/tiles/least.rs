@@ -82,11 +82,12 @@ impl Moved {
         let in_units = are_rows_in_units(word.bytes(), &placed, overlap);
         let are_near = placed.cut.is_across() && near.unsigned_abs() * word.bytes() < NEAR;
         let each = placed.sectors(word.bytes());
-        let moved = Self::of(word, words, placed, each, each);
-        let is_narrow = word.bytes() < NARROW;
-        let few =
-            if is_narrow { of_few_vectors(word.bytes(), moved.vectors, in_units) } else { 1.0 };
-        Moved { in_units, are_near, few, ..moved }
+        let mut moved = Self::of(word, words, placed, each, each);
+        (moved.in_units, moved.are_near) = (in_units, are_near);
+        if word.bytes() < NARROW {
+            moved.few = of_few_vectors(word.bytes(), moved.vectors, in_units);
+        }
+        moved
     }
 
     #[inline(always)]
@@ -166,7 +167,7 @@ pub(super) fn beside_both(
     let bytes = words * canonical.word_bytes();
     // What lies together starts on a multiple of its bytes, most likely.
     let starts = BURST.min(1 << bytes.trailing_zeros());
-    let each = bursts(bytes, starts) - bytes as f64;
+    let each = float(bursts(bytes, starts) - bytes);
     (canonical.words() as f64 / words as f64 * each).min(moved.beside)
 }
 

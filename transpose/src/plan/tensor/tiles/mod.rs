@@ -102,11 +102,17 @@ pub(super) fn best(
     let (mut rows, mut cols) = (Cuts::new(), Cuts::new());
     // With early rows, tiles have about as many as are tried.
     let tried = tried(word);
-    let tried_rows: SmallVec<[usize; 20]> =
-        tried.iter().map(|words| words.saturating_sub(early)).collect();
+    let fewer = |words: &usize| words.saturating_sub(early);
+    let tried_with_early: SmallVec<[usize; 20]>;
+    let tried_rows = if early > 0 {
+        tried_with_early = tried.iter().map(fewer).collect();
+        &tried_with_early
+    } else {
+        tried
+    };
     // Kernels that compute, of which none overlap, have none across axes.
     let may_cross = overlap == Overlap::Wanted && have_bursts(width);
-    to.placed_cuts(canonical, &tried_rows, MOST_RUN_AXES, may_cross, |cut| {
+    to.placed_cuts(canonical, tried_rows, MOST_RUN_AXES, may_cross, |cut| {
         add(&mut rows, Moved::rows(width, words, cut, early));
     });
     from.placed_cuts(canonical, tried, MOST_RUN_AXES, may_cross, |cut| {
@@ -116,15 +122,16 @@ pub(super) fn best(
     let by_words = rows.iter().chain(&cols).any(|moved| moved.placed.aligned < VECTOR);
     Moved::price(&mut rows, Part::Rows, width, words, by_words);
     Moved::price(&mut cols, Part::Cols, width, words, by_words);
+    let lower = |least: f64, cost: f64| if cost < least { cost } else { least };
     let of_cols =
-        [0, 1].map(|kind| cols.iter().map(|cols| cols.costs[kind]).fold(f64::INFINITY, f64::min));
+        [0, 1].map(|kind| cols.iter().map(|cols| cols.costs[kind]).fold(f64::INFINITY, lower));
     let least = Least::of(canonical, &gaps, of_gaps);
     let choice = |rows, cols| choice(canonical, facts, of_gaps, early, overlap, rows, cols);
     // Of the pair that may be the cheapest it is known first what it costs: if one is wanted, nothing need be known of what costs more.
     let first = if most == 1 { cheapest(&least, &rows, &cols, limit) } else { None };
     let first = first.and_then(|(rows, cols)| choice(rows, cols));
     let of_first = first.as_ref().map_or(f64::INFINITY, |choice| choice.cost);
-    let mut best: Vec<Choice> = Vec::with_capacity(most + 1);
+    let mut best: SmallVec<[Choice; 2]> = SmallVec::new();
     for (rows, cols) in with_room(&least, &rows, &cols) {
         if !least.may_be_below(rows, of_cols, limit.min(of_first) * NEARLY) {
             continue;
