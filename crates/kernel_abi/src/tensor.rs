@@ -137,8 +137,8 @@ params! {
         lowest: u64,
         /// Bytes from the lowest word to behind the highest.
         reach: u64,
-        /// How columns are stored: as vectors, on which they all start (0), or word by word, `1 << lanes` lanes a column; words of less
-        /// than 4 bytes several at a time.
+        /// How columns are stored: as vectors, on which they all start (0), or word by word, `1 << lanes` lanes a column; of words of less than 4 bytes by units of `1 << lanes` bytes, 4, 8
+        /// or 16, on which columns all start and end, or by vectors that start anywhere in them, and their ends word by word (1).
         lanes: u64,
         /// How the sectors of the destination that a column has only a part of are fetched before it is stored: a [`Fetching`].
         fetch: u64,
@@ -147,8 +147,7 @@ params! {
         early: u64,
         /// Words of the source from the first of those rows to the first of the tile's own.
         early_from: u64,
-        /// How many lanes store a column a unit at a time, as a packed divisor, if words are narrow and all columns start and end on units, of
-        /// `1 << lanes` bytes; else 0.
+        /// How many lanes store a column, as a packed divisor, if words are narrow and are not stored as vectors that all columns start on; else 0.
         units: u64,
     }
 }

@@ -134,6 +134,13 @@ impl Place {
         let first = if self.early > 0 { self.early - before(self.early) } else { 0 };
         (first, if self.goes_on { self.rows - before(self.rows) } else { self.rows })
     }
+
+    /// Whether the columns that the tile [stores](Self::stored) may start inside sectors, and whether they may end inside some.
+    #[inline(always)]
+    pub fn are_inside_sectors(&self, params: &Tiles) -> (bool, bool) {
+        let meet = params.early != 0;
+        (!(meet && self.early > 0), !(meet && self.goes_on))
+    }
 }
 
 /// Words of the runs, of rows and of columns, before this block's tile, where tiles go across axes, as those of 2, 4 and 8 bytes may; else 0.

@@ -1,13 +1,17 @@
-//! Stores a transposed tile of narrow words whose columns start anywhere in the destination: by vectors, each slid out of two
-//! of shared memory.
+//! Stores a transposed tile of narrow words whose columns start anywhere in the destination: first what of each column is whole vectors there, each slid out
+//! of two of shared memory, and then its ends, a lane for each word.
+//!
+//! Neighbouring lanes have neighbouring vectors, as many lanes a column as the planner says: one for each of few vectors, so that none is idle; fewer for many, so that a thread looks up where
+//! a column goes for several of them. The ends have a loop of their own, since most warps would have one, and wait for the few lanes that store it by 1, 2 and 4 bytes; where tiles
+//! meet on sectors there are none.
 
+use super::axes::divide;
 use super::tile::{turn, Offsets, Place, Tile};
 use crate::element::{Element, B16};
 use crate::global::store_vector;
-use crate::opaque::opaque;
 use crate::slide::slide;
 use cuda_std::thread;
-use kernel_abi::fast::{SECTOR, VECTOR};
+use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::Tiles;
 
 /// Stores the tile.
@@ -22,28 +26,55 @@ pub unsafe fn store_columns<E: Element>(
     tile: Tile<E>,
     place: Place,
 ) {
-    let size = size_of::<E>() as u32;
-    let lanes = params.lanes as u32;
-    let (lane, mut col) = (thread::thread_idx_x() % (1 << lanes), thread::thread_idx_x() >> lanes);
-    while col < place.cols {
-        // SAFETY: a column that there is, and its place in the destination, which no other threads have.
-        unsafe {
-            let to = dst.wrapping_byte_add(Offsets::of(offsets.cols, col) as usize);
-            let (first, end) = place.stored(to, params);
-            let column = Column {
-                start: tile.address(0, col, 0),
-                turned: turn::<E>(params, col) % 8 * 16,
-                to: to as u64,
-                first: (first * size) as i32,
-                end: (end * size) as i32,
-            };
-            column.store(size, lane, 1 << lanes);
+    // SAFETY: the caller's obligations; columns that there are.
+    let column = |col: u32| unsafe { Column::of(dst, params, offsets, tile, place, col) };
+    let lanes = params.units as u32;
+    let (mut col, lane) = divide(thread::thread_idx_x(), params.units);
+    let (every, _) = divide(thread::block_dim_x(), params.units);
+    // Threads that are too many have none.
+    if col < every {
+        while col < place.cols {
+            // SAFETY: vectors that no other thread has.
+            unsafe { column(col).store_whole(lane, lanes) }
+            col += every;
         }
-        col += thread::block_dim_x() >> lanes;
+    }
+    let (start_inside, end_inside) = place.are_inside_sectors(params);
+    // SAFETY: the caller's obligations.
+    unsafe {
+        if start_inside {
+            store_ends::<E>(place, |col| column(col).before());
+        }
+        if end_inside {
+            store_ends::<E>(place, |col| column(col).behind());
+        }
     }
 }
 
-/// A column of a tile in shared memory.
+/// Stores an end of each column, of less than a vector, word by word.
+///
+/// # Safety
+/// The ends' words are the tile's, and the destination's, which no other threads have.
+#[inline(always)]
+unsafe fn store_ends<E: Element>(place: Place, end: impl Fn(u32) -> (Column, u32, u32)) {
+    let size = size_of::<E>() as u32;
+    let lanes = VECTOR / size;
+    let (mut col, lane) = (thread::thread_idx_x() / lanes, thread::thread_idx_x() % lanes);
+    while col < place.cols {
+        let (column, from, to) = end(col);
+        let at = from + lane * size;
+        if at < to {
+            // SAFETY: the caller's obligations.
+            unsafe {
+                let word = E::load_shared(column.address(at));
+                word.store(column.to.wrapping_add(at as u64) as *mut E);
+            }
+        }
+        col += thread::block_dim_x() / lanes;
+    }
+}
+
+/// A column of a tile in shared memory, whose bytes are counted from its first.
 struct Column {
     /// Where its first vector would be if it were not [turned](Self::turned).
     start: u32,
@@ -52,88 +83,84 @@ struct Column {
     /// Where the column's first byte goes.
     to: u64,
     /// The first byte that is stored.
-    first: i32,
+    first: u32,
     /// Behind the last.
-    end: i32,
+    end: u32,
 }
 
 impl Column {
-    /// Stores each `step`-th vector of the destination, from the `lane`-th on.
+    /// That of a number.
     ///
     /// # Safety
-    /// The column's bytes are the tile's, and the destination's, which no other lanes have.
+    /// Those of [`store_columns`]; there is such a column.
     #[inline(always)]
-    unsafe fn store(&self, size: u32, lane: u32, step: u32) {
-        // Counted from where the sector of the destination starts that the first byte goes to: where lanes' stores meet is the start of one.
-        let before = (self.to as u32).wrapping_add(self.first as u32) % SECTOR;
-        let mut at = self.first - before as i32 + (lane * VECTOR) as i32;
+    unsafe fn of<E>(
+        dst: *mut E,
+        params: &Tiles,
+        offsets: Offsets,
+        tile: Tile<E>,
+        place: Place,
+        col: u32,
+    ) -> Self {
+        let size = size_of::<E>() as u32;
+        // SAFETY: the caller's obligations.
+        let to = dst.wrapping_byte_add(unsafe { Offsets::of(offsets.cols, col) } as usize);
+        let (first, end) = place.stored(to, params);
+        Column {
+            start: tile.address(0, col, 0),
+            turned: turn::<E>(params, col) % 8 * VECTOR,
+            to: to as u64,
+            first: first * size,
+            end: end * size,
+        }
+    }
+
+    /// Where a byte is in shared memory.
+    #[inline(always)]
+    fn address(&self, at: u32) -> u32 {
+        self.start + (at ^ self.turned)
+    }
+
+    /// The first byte that starts a vector of the destination, which may be behind the end.
+    #[inline(always)]
+    fn whole(&self) -> u32 {
+        self.first + (self.to as u32).wrapping_add(self.first).wrapping_neg() % VECTOR
+    }
+
+    /// The column, and its bytes before the first whole vector of the destination.
+    #[inline(always)]
+    fn before(self) -> (Self, u32, u32) {
+        let (from, to) = (self.first, self.whole().min(self.end));
+        (self, from, to)
+    }
+
+    /// The column, and its bytes behind the last whole vector.
+    #[inline(always)]
+    fn behind(self) -> (Self, u32, u32) {
+        let past = (self.to as u32).wrapping_add(self.end) % VECTOR;
+        let (from, to) = (self.end.saturating_sub(past).max(self.whole()), self.end);
+        (self, from, to)
+    }
+
+    /// Stores every `step`-th whole vector of the destination, from one on.
+    ///
+    /// # Safety
+    /// The column's bytes are the tile's, and the destination's, and no other thread stores these vectors.
+    #[inline(always)]
+    unsafe fn store_whole(&self, first: u32, step: u32) {
+        let mut at = self.whole() + first * VECTOR;
         // The same for all vectors, as is which of the bytes of shared memory are theirs.
-        let past = at as u32 % VECTOR;
-        while at < self.end {
+        let past = at % VECTOR;
+        while at + VECTOR <= self.end {
+            // The next vector, where it is needed.
+            let high = (at + VECTOR - 1) & !(VECTOR - 1);
             // SAFETY: the caller's obligations.
             unsafe {
-                let low = at - past as i32;
-                let vector = slide::<u8>(self.load(low), self.load(low + VECTOR as i32), past);
-                let to = self.to.wrapping_add(at as i64 as u64);
-                if at >= self.first && at + VECTOR as i32 <= self.end {
-                    store_vector(to, vector);
-                } else {
-                    let [low, high] = vector.u64s();
-                    let (from, end) = (self.first - at, self.end - at);
-                    store_part(to, low, size, [from, end]);
-                    store_part(to + 8, high, size, [from - 8, end - 8]);
-                }
+                let low = B16::load_shared(self.address(at - past));
+                let high = B16::load_shared(self.address(high));
+                store_vector(self.to.wrapping_add(at as u64), slide::<u8>(low, high, past));
             }
-            at += (step * VECTOR) as i32;
-        }
-    }
-
-    /// The vector from byte `at` on, a multiple of 16; any other where the column has none there, which is not needed.
-    ///
-    /// # Safety
-    /// The column's vectors are the tile's.
-    #[inline(always)]
-    unsafe fn load(&self, at: i32) -> B16 {
-        // In two instructions: the one for both that compute capability 9.0 has (min.relu) is none of the simulator's.
-        let at = opaque(at.min((self.end - 1) & !15) as u32) as i32;
-        let at = at.max(0);
-        // SAFETY: the caller's obligations.
-        unsafe { B16::load_shared(self.start + (at as u32 ^ self.turned)) }
-    }
-}
-
-/// Stores of 8 bytes those from one on to before another, of words of `size` bytes, by 1, 2 and 4 if they are not all.
-///
-/// # Safety
-/// They are the caller's to store; `to` is a multiple of 8.
-#[inline(always)]
-unsafe fn store_part(to: u64, held: u64, size: u32, [from, end]: [i32; 2]) {
-    let (mut from, end) = (from.max(0) as u32, end.clamp(0, 8) as u32);
-    let part = |from: u32| held >> (from * 8);
-    // SAFETY: the caller's obligations; each is aligned.
-    unsafe {
-        if size == 1 && from & 1 != 0 && from < end {
-            ((to + from as u64) as *mut u8).write(part(from) as u8);
-            from += 1;
-        }
-        if from & 2 != 0 && from + 2 <= end {
-            ((to + from as u64) as *mut u16).write(part(from) as u16);
-            from += 2;
-        }
-        if from + 4 <= end {
-            ((to + from as u64) as *mut u32).write(part(from) as u32);
-            from += 4;
-        }
-        if from + 4 <= end {
-            ((to + from as u64) as *mut u32).write(part(from) as u32);
-            from += 4;
-        }
-        if from + 2 <= end {
-            ((to + from as u64) as *mut u16).write(part(from) as u16);
-            from += 2;
-        }
-        if size == 1 && from < end {
-            ((to + from as u64) as *mut u8).write(part(from) as u8);
+            at += step * VECTOR;
         }
     }
 }

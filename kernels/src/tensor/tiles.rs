@@ -104,14 +104,13 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
         let dst = to(place);
         if size_of::<E>() == VECTOR as usize || params.lanes == 0 {
             store_vectors(dst, params, offsets, tile, place);
-        } else if size_of::<E>() < 4 && params.units != 0 {
+        } else if size_of::<E>() < 4 {
             match params.lanes as u32 {
                 4 => store_units::<E, 16>(dst, params, offsets, tile, place),
                 3 => store_units::<E, 8>(dst, params, offsets, tile, place),
-                _ => store_units::<E, 4>(dst, params, offsets, tile, place),
+                2 => store_units::<E, 4>(dst, params, offsets, tile, place),
+                _ => store_columns(dst, params, offsets, tile, place),
             }
-        } else if size_of::<E>() < 4 {
-            store_columns(dst, params, offsets, tile, place);
         } else {
             store_words(dst, params, offsets, tile, place);
         }

@@ -66,7 +66,8 @@ struct Weights {
     loaded: [f64; 5],
     asked_again: [f64; 5],
     stored: [f64; 5],
-    /// Of a column of such, and what it costs more if it is ragged. (Of narrow words by 1600 tiles of random moves, decision 082.)
+    /// Of a column of such, and what it costs more if it is ragged. (Of narrow words by 1044 tiles of random moves, as are
+    /// their warps and what is stored; decision 088.)
     stored_col: [f64; 5],
     ragged: [f64; 5],
     /// Of a narrow word that is stored with others, by 4 bytes. (By seven layouts of images; of 2 bytes by units of 8 bytes too, decision 067.)
@@ -199,16 +200,16 @@ const WEIGHTS: Weights = Weights {
     },
     narrow_slid: [0.80, 0.90, 1.0, 1.0, 1.0],
     moved: [0.56, 0.60, 0.95, 0.98, 0.95],
-    warp: [1800.0, 1550.0, 200.0, 120.0, 110.0],
+    warp: [1300.0, 1800.0, 200.0, 120.0, 110.0],
     warp_of_units: 200.0,
     row: [5.7, 5.0, 3.0, 1.0, 5.0],
     col: [26.0, 5.0, 5.0, 10.0, 3.0],
     col_in_units: [10.0, 10.0, 0.0, 0.0, 0.0],
     loaded: [0.17, 0.25, 0.1, 0.0, 0.0],
     asked_again: [0.0, 0.0, 0.8, 1.0, 0.0],
-    stored: [0.9, 1.8, 0.6, 0.6, 0.0],
-    stored_col: [128.0, 40.0, 42.0, 24.0, 0.0],
-    ragged: [150.0, 110.0, 0.0, 0.0, 0.0],
+    stored: [1.3, 1.3, 0.6, 0.6, 0.0],
+    stored_col: [100.0, 60.0, 42.0, 24.0, 0.0],
+    ragged: [110.0, 40.0, 0.0, 0.0, 0.0],
     in_units: [0.6, 0.8, 0.0, 0.0, 0.0],
     shared_sector: 70.0,
     shared_by_vectors: 25.0,

@@ -6,7 +6,7 @@ use super::super::gaps::Gaps;
 use super::super::launch::{Block, launch, params_of};
 use super::super::model::are_fours;
 use super::size::{Size, alone};
-use super::units::{lanes, loading, units};
+use super::units::{NARROW, lanes, lanes_of_vectors, loading, units};
 use super::{Choice, Overlap};
 use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::facts::Facts;
@@ -117,12 +117,16 @@ pub(super) fn launch_of(
         lanes: match units(word, rows) {
             Some(unit) => u64::from(unit.trailing_zeros()),
             None if rows.aligned >= VECTOR => 0,
-            None => lanes(rows.cut.words, word),
+            None if word < NARROW => 1,
+            None => lanes(rows.cut.words),
         },
         fetch: gaps.fetch_ends_of(rows.cut.words) as u64,
         early: early.rows as u64,
         units: match units(word, rows) {
             Some(unit) => packed_divisor((rows.cut.words * word / unit).min(size.threads)),
+            None if rows.aligned < VECTOR && word < NARROW => {
+                packed_divisor(lanes_of_vectors((rows.cut.words + early.rows) * word))
+            }
             None => 0,
         },
         early_from: (early.indices as isize * canonical.axes()[rows.cut.slowest()].src) as u64,
@@ -150,11 +154,11 @@ pub(in super::super) fn describe(launch: &Launch) -> Option<String> {
         _ => "words",
     };
     let stored = match (lanes, units) {
-        (0, _) => "vectors",
-        (_, 0) => "words",
-        (4, _) => "vectors",
-        (3, _) => "units of 8 bytes",
-        _ => "units of 4 bytes",
+        (0, _) | (4, 1..) => "vectors",
+        (1, 1..) => "slid vectors",
+        (3, 1..) => "units of 8 bytes",
+        (2, 1..) => "units of 4 bytes",
+        _ => "words",
     };
     let across = |run: Run| if run.axis >> 32 == 0 { "" } else { " across axes" };
     let (rows_across, cols_across) = (across(rows), across(cols));

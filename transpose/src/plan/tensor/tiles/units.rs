@@ -1,7 +1,6 @@
 //! How rows of a tile are loaded, and columns stored: by vectors, units of narrow words, or words.
 
 use super::super::cuts::Placed;
-use super::super::sectors::SECTOR;
 use super::Overlap;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::Loading;
@@ -55,15 +54,23 @@ pub(super) fn are_rows_in_units(word: usize, cols: &Placed, overlap: Overlap) ->
     word < NARROW && loading(word, cols, overlap) != Loading::Slid
 }
 
-/// How many lanes store a column of so many words, as a power of two. Of narrow words a lane stores vectors, from a sector's start on, and finding a column
-/// takes about as long as storing one. Of others as many as leave few idle: those that lanes store together are in nearly a sector more than they have bytes
-/// for, as columns start anywhere, which with 8 lanes is twice as much to store.
-pub(super) fn lanes(words: usize, word_bytes: usize) -> u64 {
+/// How many lanes store a column of narrow words by vectors that start anywhere in it. Finding a column takes nearly as long as storing a vector of it: of many vectors a lane stores several,
+/// but no fewer lanes than store a line of the cache.
+pub(super) fn lanes_of_vectors(bytes: usize) -> usize {
+    /// What finding a column takes, and storing a vector: instructions of a lane.
+    const COLUMN: usize = 35;
+    const EACH: usize = 45;
+    const LINE: usize = 8;
+    let vectors = (bytes / VECTOR).max(1);
+    let cost = |lanes: &usize| lanes * (COLUMN + EACH * vectors.div_ceil(*lanes));
+    let fewer = (2..).map(|each| vectors.div_ceil(each)).take_while(|&lanes| lanes >= LINE);
+    fewer.take(8).chain([vectors]).min_by_key(cost).unwrap_or(vectors)
+}
+
+/// How many lanes store a column of so many words that are not narrow, as a power of two. As many as leave few idle: those that lanes store together are in nearly a sector more than they
+/// have bytes for, as columns start anywhere, which with 8 lanes is twice as much to store.
+pub(super) fn lanes(words: usize) -> u64 {
     let cost = |lanes: u32| {
-        if word_bytes < 4 {
-            let vectors = (words * word_bytes + SECTOR).div_ceil(VECTOR);
-            return (1 + vectors.div_ceil(1 << lanes)) << lanes;
-        }
         // In quarters of a lane's store.
         const OF_SECTOR: usize = 7;
         let together = words.div_ceil(1 << lanes);
@@ -75,11 +82,11 @@ pub(super) fn lanes(words: usize, word_bytes: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::lanes;
+    use super::{lanes, lanes_of_vectors};
 
     #[test]
     fn lanes_are_neither_idle_nor_in_many_sectors() {
-        assert_eq!([504, 512, 36, 48].map(|words| lanes(words, 4)), [5, 5, 3, 4]);
-        assert_eq!([32, 96, 512].map(|words| lanes(words, 2)), [3, 3, 3]);
+        assert_eq!([504, 512, 36, 48].map(lanes), [5, 5, 3, 4]);
+        assert_eq!([5, 61, 224, 255, 320, 512].map(lanes_of_vectors), [1, 3, 14, 8, 10, 8]);
     }
 }
