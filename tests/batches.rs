@@ -112,4 +112,7 @@ fn narrow_batches_meet_few_banks() {
     }
     let times = [conflicts::<u8>(512, 16), conflicts::<u8>(8, 1024), conflicts::<u8>(1024, 8)];
     assert!(times.iter().all(|&times| times < 2.6), "{times:?}");
+    // No number of threads steps by whole matrices and groups of banks, and without gaps all lanes would meet in one.
+    let times = conflicts::<u16>(235, 16);
+    assert!(times < 4.0, "{times}");
 }

@@ -18,7 +18,7 @@
 //! apart in others. Where either is a power of two of bytes, 4 to 32 lanes meet in one bank, and a band takes up to eight times as long. So the
 //! staging buffer has [gaps](super::staging), and a place is moved on by what `threads · V` elements take with them. That is one number if those
 //! are whole groups of 128 bytes, that is if the threads are a multiple of eight; where that would leave more than a quarter of them idle, matrices are of odd
-//! sizes, whose lanes meet seldom, and the buffer has no gaps.
+//! sizes, whose lanes mostly meet seldom, and the buffer has no gaps unless very many do.
 
 use super::batch::batch_entries;
 use super::edges::Extent;

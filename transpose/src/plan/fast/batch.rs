@@ -80,11 +80,9 @@ impl Gathering {
         // What threads step by must be whole groups where the buffer has gaps.
         let grouped = period * (GROUP / VECTOR / gcd(period, GROUP / VECTOR));
         let [threads, in_groups] = [period, grouped].map(|of| all / of * of);
-        let gap = match 4 * in_groups >= 3 * threads {
-            true => best_gap(rows, cols, word_bytes),
-            // Matrices of odd sizes lie so that lanes meet seldom: for those it takes all lanes to be fast.
-            false => 0,
-        };
+        // Matrices of odd sizes mostly lie so that lanes meet seldom: for those it takes all lanes to be fast.
+        let few = if 4 * in_groups >= 3 * threads { FEW } else { MANY };
+        let gap = best_gap(rows, cols, word_bytes, few);
         Gathering { threads: if gap == 0 { threads } else { in_groups }, gap }
     }
 }
@@ -98,11 +96,13 @@ fn period(each: usize, word_bytes: usize) -> usize {
     bytes / gcd(bytes, VECTOR)
 }
 
-/// The gap with which the lanes of a warp, which gather vectors that follow each other, meet in the fewest banks: none if that is good enough. By what the first warp gathers
-/// first.
-fn best_gap(rows: usize, cols: usize, word_bytes: usize) -> usize {
-    /// Words that lanes may ask of a bank at a time before it costs.
-    const FEW: u32 = 2;
+/// Words that lanes may ask of a bank at a time before it costs; and as many that it costs more than finding each vector anew.
+const FEW: u32 = 2;
+const MANY: u32 = 7;
+
+/// The gap with which the lanes of a warp, which gather vectors that follow each other, meet in the fewest banks: none if they ask for no more than a `few` words of one without. By
+/// what the first warp gathers first.
+fn best_gap(rows: usize, cols: usize, word_bytes: usize, few: u32) -> usize {
     /// Bytes: a vector, so that vectors stay aligned, and a bank.
     const GAPS: [usize; 2] = [16, 4];
     const BANK: usize = 4;
@@ -122,7 +122,7 @@ fn best_gap(rows: usize, cols: usize, word_bytes: usize) -> usize {
         banks.map(u128::count_ones).into_iter().max().unwrap_or(0)
     };
     let without = conflicts(0);
-    if without <= FEW {
+    if without <= few {
         return 0;
     }
     let best = GAPS.map(|gap| (conflicts(gap), gap)).into_iter().min_by_key(|best| best.0);
@@ -152,4 +152,24 @@ fn rounds(task: &Task<'_>, early: usize) -> Option<(Rounds, usize)> {
     let period = if narrow { period(each, task.word_bytes()) } else { 0 };
     let steps = |rounds: &Rounds| period <= rounds.threads as usize;
     choices.min_by_key(|choice| Reverse((steps(&choice.0), eighths(choice).min(NEARLY))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_do_not_all_meet_in_one_bank() {
+        let of = |rows, cols, word_bytes| Gathering::of(512, rows, cols, word_bytes);
+        // No number of threads steps by whole groups of these: 16 and 32 lanes would meet.
+        for (rows, cols, word_bytes) in [(442, 4, 1), (235, 16, 2)] {
+            let Gathering { threads, gap } = of(rows, cols, word_bytes);
+            assert!(threads == 0 && gap > 0, "{rows} × {cols}: {threads} threads, gaps of {gap}");
+        }
+        // Of these lanes meet seldom.
+        for (rows, cols, word_bytes) in [(43, 6, 1), (31, 26, 2)] {
+            let Gathering { threads, gap } = of(rows, cols, word_bytes);
+            assert!(threads > 0 && gap == 0, "{rows} × {cols}: {threads} threads, gaps of {gap}");
+        }
+    }
 }
