@@ -96,7 +96,7 @@ fn period(each: usize, word_bytes: usize) -> usize {
     bytes / gcd(bytes, VECTOR)
 }
 
-/// Words that lanes may ask of a bank at a time before it costs; and as many that it costs more than finding each vector anew.
+/// Words that lanes may ask of a bank at a time before it costs, and before it costs more than finding each vector anew.
 const FEW: u32 = 2;
 const MANY: u32 = 7;
 
