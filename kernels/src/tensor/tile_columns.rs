@@ -149,7 +149,7 @@ impl Column {
     #[inline(always)]
     unsafe fn store_whole(&self, first: u32, step: u32) {
         let mut at = self.whole() + first * VECTOR;
-        // The same for all vectors, as is which of the bytes of shared memory are theirs.
+        // Each vector of the destination starts at this byte of a vector of shared memory.
         let past = at % VECTOR;
         while at + VECTOR <= self.end {
             // The next vector, where it is needed.

@@ -276,7 +276,7 @@ fn quotient(number: usize, by: usize) -> usize {
     (number as u32 / by as u32) as usize
 }
 
-/// Parts of so many that such a number has, the last perhaps smaller: both are below [`TOO_LARGE`], and their sum has 32 bits.
+/// How many parts of `of` a number has, the last part perhaps smaller. The number and `of` are below [`TOO_LARGE`], so that their sum has 32 bits.
 fn parts(number: usize, of: usize) -> usize {
     quotient(number + of - 1, of)
 }

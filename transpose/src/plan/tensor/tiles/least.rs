@@ -179,7 +179,6 @@ pub(super) fn beside_in_bursts(word: Width, placed: &Placed, all: f64) -> f64 {
 /// What tiles cost at least.
 pub(super) struct Least<'a> {
     canonical: &'a Canonical,
-    word: Width,
     /// What gaps cost.
     of_gaps: f64,
     /// What a block does beside what it moves, for each word of the move: where all are vectors, where not, and where rows are loaded in units.
@@ -214,7 +213,7 @@ impl<'a> Least<'a> {
             _ => blocks[1].min(blocks[2]) / most as f64,
         };
         let beside = [0, 1].map(|kind| same[kind] + least(kind));
-        Least { canonical, word, of_gaps, blocks, fours, same, beside, words: most }
+        Least { canonical, of_gaps, blocks, fours, same, beside, words: most }
     }
 
     /// Whether a tile has room for so many rows and columns.
@@ -251,12 +250,12 @@ impl<'a> Least<'a> {
         let block = match self.fours {
             // A micro-block is a vector of as many rows as it has words.
             Some(words) if vectors => {
-                words * cost_of_block_of_fours(self.word, rows.vectors * cols.vectors)?
+                words * cost_of_block_of_fours(self.canonical.word, rows.vectors * cols.vectors)?
             }
             _ => self.blocks[kind + usize::from(kind == 1 && cols.in_units)],
         };
         let cost = parts + block * rows.tiles * cols.tiles + self.same[kind];
-        let cost = at_least(self.word, cost, rows.moved + cols.moved, vectors);
+        let cost = at_least(self.canonical.word, cost, rows.moved + cols.moved, vectors);
         let cost = if vectors { cost + self.joined(rows, cols) } else { cost * cols.few };
         Some(self.of_gaps + cost).filter(|&cost| cost < limit)
     }
@@ -264,10 +263,10 @@ impl<'a> Least<'a> {
     /// What columns of vectors cost that share sectors with those of other tiles.
     #[inline]
     fn joined(&self, rows: &Moved, cols: &Moved) -> f64 {
-        if self.word.bytes() >= NARROW {
+        let word = self.canonical.word;
+        if word.bytes() >= NARROW {
             return 0.0;
         }
-        let count = self.canonical.words() as f64 * rows.tiles;
-        joints(self.canonical, &rows.placed, &cols.placed, count) * cost_of_joint(self.word, true)
+        joints(self.canonical, &rows.placed, &cols.placed, rows.lines) * cost_of_joint(word, true)
     }
 }

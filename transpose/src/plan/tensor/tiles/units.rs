@@ -60,15 +60,17 @@ pub(super) fn lanes_of_vectors(bytes: usize) -> usize {
     /// What finding a column takes, and storing a vector: instructions of a lane.
     const COLUMN: usize = 35;
     const EACH: usize = 45;
+    /// Lanes that store a line of the cache, and vectors that a lane stores, at most.
     const LINE: usize = 8;
+    const MOST: usize = 9;
     let vectors = (bytes / VECTOR).max(1);
     let cost = |lanes: &usize| lanes * (COLUMN + EACH * vectors.div_ceil(*lanes));
-    let fewer = (2..).map(|each| vectors.div_ceil(each)).take_while(|&lanes| lanes >= LINE);
-    fewer.take(8).chain([vectors]).min_by_key(cost).unwrap_or(vectors)
+    let fewer = (2..=MOST).map(|each| vectors.div_ceil(each)).filter(|&lanes| lanes >= LINE);
+    fewer.chain([vectors]).min_by_key(cost).unwrap_or(vectors)
 }
 
-/// How many lanes store a column of so many words that are not narrow, as a power of two. As many as leave few idle: those that lanes store together are in nearly a sector more than they
-/// have bytes for, as columns start anywhere, which with 8 lanes is twice as much to store.
+/// How many lanes store a column of so many words of 4 bytes and more, as a power of two: as many as leave few lanes idle. Columns start anywhere, so the words that a group of lanes stores at a
+/// time touch nearly a sector more than they fill: with 8 lanes that is twice as much to store.
 pub(super) fn lanes(words: usize) -> u64 {
     let cost = |lanes: u32| {
         // In quarters of a lane's store.
