@@ -1,6 +1,7 @@
 //! A move in canonical form: few axes, in words, whatever it was asked for as.
 
 use super::problem::{TensorProblem, aligned, to_sector, to_vectors};
+use super::sectors::SECTOR;
 pub(super) use super::side::Axis;
 use super::side::{Side, Which};
 use crate::divide::packed_divisor;
@@ -130,6 +131,16 @@ impl Canonical {
     /// The axes, the destination's fastest first.
     pub fn axes(&self) -> &[Axis] {
         &self.axes[..self.count]
+    }
+
+    /// Whether on both sides all that is a sector or more apart starts on sectors.
+    pub fn starts_on_sectors(&self) -> bool {
+        let whole = |stride: isize| {
+            let bytes = stride.unsigned_abs() * self.word_bytes();
+            bytes < SECTOR || bytes.is_multiple_of(SECTOR)
+        };
+        let are_aligned = self.aligned.iter().all(|&address| address >= SECTOR);
+        are_aligned && self.axes().iter().all(|axis| whole(axis.src) && whole(axis.dst))
     }
 
     /// Words to move.

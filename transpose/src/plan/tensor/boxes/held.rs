@@ -17,6 +17,14 @@ const MEANWHILE: f64 = 4.0;
 /// The part of waiting for banks that others do not hide where pieces are stored.
 const WAITED: f64 = 0.2;
 
+/// The part of what warps wait for banks that takes time even if they had as much else to do, where pieces are stored.
+const BANKS_OF_PIECES: f64 = 0.55;
+
+/// How many times as long as warps issue instructions they wait for banks, at least, where stretches of the source are looked at row by row, and lanes as well that
+/// issue more.
+const LONG: f64 = 1.25;
+const VERY_LONG: f64 = 2.0;
+
 /// Distances between stretches that are tried. With as many, vectors apart, they start in all banks.
 const TRIED: usize = 8;
 
@@ -32,22 +40,37 @@ pub(super) struct Held {
     pub image: usize,
     /// Words of a run, if stretches of the destination are gathered run by run; else 1.
     pub run: usize,
+    /// Whether warps wait long for words of one bank.
+    pub waits: bool,
 }
 
 impl Held {
     /// With stretches as near each other as they can be, not shared out yet.
     pub fn of(canonical: &Canonical, src: &Stretches, tile: &Tile, run: usize) -> Self {
         let share = Share::default();
-        let mut held = Held { share, pitches: [0; MOST_DIGITS], by_vectors: true, image: 0, run };
+        let mut held = Held {
+            share,
+            pitches: [0; MOST_DIGITS],
+            by_vectors: true,
+            image: 0,
+            run,
+            waits: false,
+        };
         held.space(canonical, src, tile, 0);
         held
     }
 
-    /// Says who stores what.
-    pub fn share_out(&mut self, canonical: &Canonical, tile: &Tile, dst: &Stretches) {
+    /// Says who stores what, where warps that store so wait for banks as long as `waits` says.
+    pub fn share_out(
+        &mut self,
+        canonical: &Canonical,
+        tile: &Tile,
+        dst: &Stretches,
+        waits: impl Fn(&Share) -> f64,
+    ) {
         self.share = match are_pieces(dst) {
-            true => pieces::share(canonical, tile, dst),
-            false => Share::of(canonical, dst, self.run),
+            true => pieces::share(canonical, tile, dst, waits),
+            false => Share::of(canonical, dst, self.run, waits),
         };
     }
 
@@ -82,18 +105,35 @@ impl Held {
         [src, dst]: [&Stretches; 2],
     ) -> f64 {
         let word = canonical.word_bytes();
-        let issued = self.share.issued;
         let asked = Asked::of(tile, [src, dst], word, &self.share);
         let loads = (dst.count * dst.words).div_ceil(BANKS) * (word / 4).max(1);
         let waited = |of_one_bank: usize| (loads * of_one_bank) as f64 * MEANWHILE;
+        // Of pieces a warp has enough else to do meanwhile, nearly always.
+        let beyond = |issued: f64, waited: f64| match are_pieces(dst) {
+            true => (WAITED * (waited - issued)).max(BANKS_OF_PIECES * waited - issued).max(0.0),
+            false => (waited - issued).max(0.0),
+        };
         // As near each other as they can be.
         let mut least = asked.of_one_bank(&self.pitches, BANKS).unwrap_or(BANKS);
-        if waited(least) > issued && src.apart.count() > 0 {
+        if waited(least) > self.share.issued && src.apart.count() > 0 {
             least = self.space_for(canonical, tile, src, &asked, least, waited);
         }
-        // Of pieces a warp has enough else to do meanwhile, nearly always.
-        let hidden = if are_pieces(dst) { WAITED } else { 1.0 };
-        issued + hidden * (waited(least) - issued).max(0.0)
+        let waits = |share: &Share, of_one_bank| waited(of_one_bank) / share.issued;
+        self.waits = waits(&self.share, least) > LONG;
+        if waits(&self.share, least) > VERY_LONG {
+            // Other lanes of a stretch may ask for words of more banks.
+            let (pitches, singly) = (self.pitches, self.share.singly);
+            let of_one_bank = |share: &Share| {
+                let asked = Asked::of(tile, [src, dst], word, share);
+                asked.of_one_bank(&pitches, BANKS).unwrap_or(BANKS)
+            };
+            self.share_out(canonical, tile, dst, |share| match share.singly == singly {
+                true => beyond(share.issued, waited(of_one_bank(share))),
+                false => f64::INFINITY,
+            });
+            least = of_one_bank(&self.share);
+        }
+        self.share.issued + beyond(self.share.issued, waited(least))
     }
 
     /// Spaces the stretches, of which `nearest` words of one bank are asked for where they are as near each other as they can be, so that storing and loading the box takes least
@@ -238,12 +278,19 @@ impl Asked {
         let asking = BANKS / (word / 4).max(1);
         let units = dst.words.div_ceil(of_unit).min(asking);
         let units = if share.singly { units } else { units.min(1 << lanes) };
-        let stretches = (asking >> lanes).max(1).min(dst.count);
+        let stretches = (asking >> lanes).max(1);
+        // Pieces of a row are stored by neighbours, if as many are at a time.
+        let (row, along) = (dst.row(tile), share.at_a_time[0]);
+        let (stretches, each) = match are_pieces(dst) && along >= stretches.min(row) {
+            true => (stretches.min(row), dst.count / row),
+            false => (stretches.min(dst.count), 1),
+        };
         let units = Places::of(units, of_unit as u32, src, word, &dst.within, |axis| {
             (dst.has_within(tile, axis), 1)
         });
-        let stretches =
-            Places::of(stretches, 1, src, word, &dst.apart, |axis| dst.has_apart(tile, axis));
+        let stretches = Places::of(stretches, each as u32, src, word, &dst.apart, |axis| {
+            dst.has_apart(tile, axis)
+        });
         Asked { units, stretches }
     }
 

@@ -69,7 +69,7 @@ pub(super) fn best(
             if looked == largest {
                 break;
             }
-            looked += usize::from(search.look(tile));
+            looked += usize::from(search.look(tile, usize::MAX));
         }
     }
     search.cheapest(most, limit)
@@ -86,14 +86,15 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Looks at a tile, and says whether there are boxes of it.
-    fn look(&mut self, tile: Tile) -> bool {
-        if let Some(looked) = self.tiles.iter().find(|looked| looked.tile == tile) {
+    /// Looks at a tile whose stretches of the source have `most` words, and says whether there are boxes of it.
+    fn look(&mut self, tile: Tile, most: usize) -> bool {
+        let is_this = |looked: &&Looked| looked.most == most && looked.tile == tile;
+        if let Some(looked) = self.tiles.iter().find(is_this) {
             return looked.fits;
         }
         let number = self.tiles.len();
         // What is large is filled where it stays.
-        self.tiles.push(Looked::unknown(tile));
+        self.tiles.push(Looked::unknown(tile, most));
         self.tiles[number].find_out(self.canonical, self.facts, &self.gaps);
         // Where that is not known it is tried.
         if !self.tiles[number].fits {
@@ -133,12 +134,20 @@ impl Search<'_> {
                 self.choose(number);
                 continue;
             };
-            let (choice, Looked { tile, src, .. }) =
+            let (choice, Looked { tile, most: of_stretch, src, .. }) =
                 (&mut self.choices[place], &self.tiles[number]);
             let Some(src) = src else { break };
             match choice.known {
                 Known::Sectors => choice.share_out(canonical, facts, tile),
-                Known::Shares => choice.spread(canonical, facts, tile, src),
+                Known::Shares => {
+                    choice.spread(canonical, facts, tile, src);
+                    if choice.held.waits && *of_stretch == usize::MAX {
+                        // Rows that are held by themselves may be as far apart as is best.
+                        let row = src.rows_below(&choice.dst, canonical.word_bytes());
+                        let tile = *tile;
+                        row.map(|row| self.look(tile, row));
+                    }
+                }
                 Known::All => {
                     let Choice { dst, held, cost, .. } = choice;
                     let launch = launch_of(canonical, facts, tile, [src, dst], held);
@@ -171,6 +180,8 @@ impl Search<'_> {
 /// A tile that was looked at.
 struct Looked {
     tile: Tile,
+    /// The words that a stretch of the source has at most.
+    most: usize,
     /// Stretches of the source, if boxes can have them.
     src: Option<Stretches>,
     /// Those of the destination by words, if there are such.
@@ -184,16 +195,17 @@ struct Looked {
 
 impl Looked {
     /// A tile of which nothing is known.
-    fn unknown(tile: Tile) -> Self {
+    fn unknown(tile: Tile, most: usize) -> Self {
         let (sectors, least) = (Sectors::default(), f64::INFINITY);
-        Looked { tile, src: None, by_words: None, sectors, fits: false, least }
+        Looked { tile, most, src: None, by_words: None, sectors, fits: false, least }
     }
 
     /// Finds out what is known of it without its choices: whether it fits, if that can be told, and what they cost at least.
     fn find_out(&mut self, canonical: &Canonical, facts: &Facts, gaps: &Gaps) {
         let [from, to] = canonical.sides();
         let Looked { tile, src, by_words, sectors, .. } = self;
-        *src = tile.stretches(canonical, from, Gapped::Little, Most::Words(usize::MAX));
+        let most = Most::Words(self.most);
+        *src = tile.stretches(canonical, from, Gapped::Little, most);
         let Some(stretches) = src.as_ref().filter(|src| src.count <= MOST_STRETCHES) else {
             *src = None;
             return;
@@ -364,7 +376,7 @@ impl Choice {
     /// Shares its stretches out.
     fn share_out(&mut self, canonical: &Canonical, facts: &Facts, tile: &Tile) {
         let Choice { dst, held, tally, .. } = self;
-        held.share_out(canonical, tile, dst);
+        held.share_out(canonical, tile, dst, |_| 0.0);
         tally.gathered = held.share.issued + held.share.shared;
         tally.joints = held.share.joints;
         tally.ends = held.share.ends;
@@ -375,6 +387,8 @@ impl Choice {
     fn spread(&mut self, canonical: &Canonical, facts: &Facts, tile: &Tile, src: &Stretches) {
         let Choice { dst, held, tally, .. } = self;
         tally.gathered = held.spread(canonical, tile, [src, dst]) + held.share.shared;
+        tally.joints = held.share.joints;
+        tally.ends = held.share.ends;
         tally.loaded = held.loaded(canonical.word_bytes(), src);
         let shared = shared_bytes(held, src, dst);
         tally.shared = shared as f64;
@@ -433,6 +447,41 @@ mod tests {
             boxes.filter(|boxes| boxes.targets.count == 1).map(|boxes| first(&boxes)).collect();
         assert!(beside.contains(&(414, 1)), "{beside:?}");
         assert!(beside.iter().all(|&(bytes, _)| bytes < 2 * 4554), "{beside:?}");
+    }
+
+    /// The boxes that are taken for a matrix, or a batch of matrices, of so many rows and columns, all together in memory.
+    fn boxes_of(element_bytes: usize, [count, rows, cols]: [usize; 3]) -> Boxes {
+        let words = element_bytes as isize;
+        let shape = [count, cols, rows, element_bytes];
+        let (row, matrix) = (cols as isize * words, (rows * cols) as isize * words);
+        let layout = |strides: &[isize]| TensorLayout::strided(&shape, strides, 0, 1).unwrap();
+        let (src, dst) =
+            (layout(&[matrix, words, row, 1]), layout(&[matrix, rows as isize * words, words, 1]));
+        let problem =
+            TensorProblem { element_bytes: 1, src: &src, dst: &dst, src_align: 32, dst_align: 32 };
+        let launches = best(&Canonical::of(&problem), &Facts::simulated(), 100, f64::INFINITY);
+        let mut boxes =
+            launches.iter().filter_map(|(_, launch)| params_of::<Boxes>(&BOXES, launch));
+        boxes.next().unwrap()
+    }
+
+    /// Rows of 192 bytes start in two of the banks. Held as they lie, they had a third of a copy's speed on an H200.
+    #[test]
+    fn rows_that_start_in_few_banks_are_held_apart() {
+        const BANKS: u64 = 128;
+        let boxes = boxes_of(3, [9798, 32, 64]);
+        let apart = boxes.sources.digits[0].inside;
+        assert!(boxes.rows > 1 && apart != 192 && !apart.is_multiple_of(BANKS / 4), "{apart}");
+    }
+
+    #[test]
+    fn stretches_are_whole_sectors_where_rows_start_on_sectors() {
+        for element_bytes in [5, 7, 9, 11, 13] {
+            let boxes = boxes_of(element_bytes, [1, 4000, 4000]);
+            let part = boxes.parts.map(|part| part.part);
+            let whole = |indices: u64| (indices * element_bytes as u64).is_multiple_of(32);
+            assert!(part.into_iter().any(whole), "{element_bytes}: {part:?}");
+        }
     }
 
     /// Words that are stored one by one are asked for by neighbouring lanes: of 23 stretches those may not all lie in one bank.

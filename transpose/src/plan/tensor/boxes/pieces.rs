@@ -37,7 +37,7 @@ pub(super) fn targets(
     let all = kinds.filter_map(stretches);
     let all = all.filter(|dst| are_pieces(dst) && is_full(tile, dst));
     let cost = |dst: &Stretches| {
-        let Share { issued, joints, ends, .. } = share(canonical, tile, dst);
+        let Share { issued, joints, ends, .. } = share(canonical, tile, dst, |_| 0.0);
         let price = Price::of(canonical.word_bytes());
         issued + joints * price.joint + ends * price.end + (dst.count + dst.words) as f64
     };
@@ -61,8 +61,13 @@ fn is_full(tile: &Tile, dst: &Stretches) -> bool {
     2 * words >= dst.words
 }
 
-/// How pieces are shared out.
-pub(super) fn share(canonical: &Canonical, tile: &Tile, dst: &Stretches) -> Share {
+/// How pieces are shared out, where warps that store so wait for banks as long as `waits` says.
+pub(super) fn share(
+    canonical: &Canonical,
+    tile: &Tile,
+    dst: &Stretches,
+    waits: impl Fn(&Share) -> f64,
+) -> Share {
     let word = canonical.word_bytes();
     let price = Price::of(word);
     if dst.gap > 0 {
@@ -80,7 +85,9 @@ pub(super) fn share(canonical: &Canonical, tile: &Tile, dst: &Stretches) -> Shar
         let (issued, at_a_time) = issued(canonical, tile, dst, rounds, every, UNIT);
         Share { lanes, issued, joints, ends, at_a_time, ..Share::default() }
     });
-    let cost = |share: &Share| share.issued + share.joints * price.joint + share.ends * price.end;
+    let cost = |share: &Share| {
+        share.issued + share.joints * price.joint + share.ends * price.end + waits(share)
+    };
     Share::cheapest(all.chain([singly(canonical, tile, dst)]), cost)
 }
 

@@ -25,8 +25,13 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// That which takes the least time.
-    pub fn of(canonical: &Canonical, dst: &Stretches, run: usize) -> Self {
+    /// That which takes the least time, where warps that store so wait for banks as long as `waits` says.
+    pub fn of(
+        canonical: &Canonical,
+        dst: &Stretches,
+        run: usize,
+        waits: impl Fn(&Self) -> f64,
+    ) -> Self {
         let word = canonical.word_bytes();
         // So many lanes at least that what the others of a warp need of a place lies beside it in a bank.
         let least = match word {
@@ -48,7 +53,8 @@ impl Share {
             Share { lanes, singly: false, issued, shared, joints, ends, at_a_time: [0; 2] }
         });
         let singly = (word < 4 && run == 1).then(|| Self::singly(dst));
-        let cost = |share: &Share| share.issued + share.joints * JOINT + share.ends * END;
+        let cost =
+            |share: &Share| share.issued + share.joints * JOINT + share.ends * END + waits(share);
         Self::cheapest(all.chain(singly), cost)
     }
 

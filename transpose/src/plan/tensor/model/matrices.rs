@@ -39,12 +39,14 @@ const TALL_GAPS: f64 = 0.75;
 /// H200, whose rows of 11 to 312 words are 12 to 76 bytes apart.)
 const TALL_GAP: [f64; 2] = [220.0, 375.0];
 
-/// Columns of a batch's matrices, of two bands at most, beyond which `tall_b1` reaches so much of what it does otherwise. (By five batches on an H200, of 57 to 115 columns.)
-const WIDE_BATCHES: (usize, f64) = (50, 0.55);
+/// Columns of a batch's matrices, of two bands at most, beyond which `tall_b1` reaches so much of what it does otherwise. (By ten batches on an H200, of 34 to 115 columns.)
+const WIDE_BATCHES: [(usize, f64); 2] = [(50, 0.55), (30, 0.7)];
 
 /// What `tall_b2` reaches of batches of matrices that start inside vectors or sectors, of what it does otherwise. (By 30 of random moves on an H200; 17 that start
-/// on those have 1.02 to 1.06 of a copy, decision 087.)
+/// on those have 1.02 to 1.06 of a copy, decision 087.) Of fewer rows than these less, by this power of how many times fewer: more of each column is what starts and ends inside vectors.
+/// (By twelve random batches of 35 to 137 rows, which have 0.36 to 0.70.)
 const OF_BATCHES: f64 = 0.80;
+const FEW_ROWS: (f64, f64) = (130.0, 0.6);
 
 /// Whether matrices of a batch, of 2-byte words, start on vectors of the source, and their columns on sectors of the destination.
 fn is_on_sectors(canonical: &Canonical) -> bool {
@@ -101,10 +103,14 @@ pub(in super::super) fn cost_of_matrix(
     let shape = [0, 1, 2].map(length);
     let alike = match efficiency.kernel {
         "lines_b1" => of_odd_batches(canonical),
-        "tall_b1" if shape[2] > 1 && shape[1] > WIDE_BATCHES.0 && launches[0].grid[0] <= 2 => {
-            WIDE_BATCHES.1
+        "tall_b1" if shape[2] > 1 && launches[0].grid[0] <= 2 => {
+            let wide = WIDE_BATCHES.iter().find(|(columns, _)| shape[1] > *columns);
+            wide.map_or(1.0, |&(_, reached)| reached)
         }
-        "tall_b2" if shape[2] > 1 && !is_on_sectors(canonical) => OF_BATCHES,
+        "tall_b2" if shape[2] > 1 && !is_on_sectors(canonical) => {
+            let (rows, power) = FEW_ROWS;
+            OF_BATCHES * (shape[0] as f64 / rows).min(1.0).powf(power)
+        }
         "batch_b1" => of_narrow_batch(&launches[0], OF_BATCH_B1),
         "batch_b2" => of_narrow_batch(&launches[0], OF_BATCH_B2),
         _ => 1.0,
