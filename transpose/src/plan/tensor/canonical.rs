@@ -3,7 +3,7 @@
 use super::problem::{TensorProblem, aligned, to_sector, to_vectors};
 use super::sectors::SECTOR;
 pub(super) use super::side::Axis;
-use super::side::{Side, Which};
+use super::side::{Side, Which, starts_on};
 use crate::divide::packed_divisor;
 use crate::kernels::{Width, width_dividing};
 use crate::plan::measure::Key;
@@ -135,12 +135,12 @@ impl Canonical {
 
     /// Whether on both sides all that is a sector or more apart starts on sectors.
     pub fn starts_on_sectors(&self) -> bool {
-        let whole = |stride: isize| {
-            let bytes = stride.unsigned_abs() * self.word_bytes();
-            bytes < SECTOR || bytes.is_multiple_of(SECTOR)
-        };
-        let are_aligned = self.aligned.iter().all(|&address| address >= SECTOR);
-        are_aligned && self.axes().iter().all(|axis| whole(axis.src) && whole(axis.dst))
+        let word = self.word_bytes();
+        self.sides().iter().all(|side| {
+            let strides = self.axes().iter().map(|axis| side.stride(axis));
+            let apart = strides.filter(|stride| stride.unsigned_abs() * word >= SECTOR);
+            starts_on(side.address, apart, word, SECTOR) == SECTOR
+        })
     }
 
     /// Words to move.

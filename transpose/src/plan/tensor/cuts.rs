@@ -206,11 +206,10 @@ impl Side {
                 let whole = ((indices + in_sectors - 1) & !(in_sectors - 1)).min(length);
                 // Else in whole sectors if that is not much less; of narrow words, whose rows start anywhere as a rule, if rows of both sides start on sectors.
                 let less = indices & !(in_sectors - 1);
-                let is_little_less = 4 * less >= 3 * indices
-                    && (canonical.word_bytes() >= 4 || canonical.starts_on_sectors());
+                let may_be_less = || canonical.word_bytes() >= 4 || canonical.starts_on_sectors();
                 let indices = if inner * whole <= tried + sector {
                     whole
-                } else if is_little_less {
+                } else if 4 * less >= 3 * indices && may_be_less() {
                     less
                 } else {
                     indices

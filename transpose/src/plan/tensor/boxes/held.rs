@@ -40,22 +40,13 @@ pub(super) struct Held {
     pub image: usize,
     /// Words of a run, if stretches of the destination are gathered run by run; else 1.
     pub run: usize,
-    /// Whether warps wait long for words of one bank.
-    pub waits: bool,
 }
 
 impl Held {
     /// With stretches as near each other as they can be, not shared out yet.
     pub fn of(canonical: &Canonical, src: &Stretches, tile: &Tile, run: usize) -> Self {
         let share = Share::default();
-        let mut held = Held {
-            share,
-            pitches: [0; MOST_DIGITS],
-            by_vectors: true,
-            image: 0,
-            run,
-            waits: false,
-        };
+        let mut held = Held { share, pitches: [0; MOST_DIGITS], by_vectors: true, image: 0, run };
         held.space(canonical, src, tile, 0);
         held
     }
@@ -97,13 +88,13 @@ impl Held {
     }
 
     /// Spaces the stretches so that a warp waits least for words of one bank when it stores a box, and returns the instructions that warps issue to
-    /// store it, or could have issued while they waited.
+    /// store it, or could have issued while they waited; and whether they wait [long](LONG) as the box was shared out before.
     pub fn spread(
         &mut self,
         canonical: &Canonical,
         tile: &Tile,
         [src, dst]: [&Stretches; 2],
-    ) -> f64 {
+    ) -> (f64, bool) {
         let word = canonical.word_bytes();
         let asked = Asked::of(tile, [src, dst], word, &self.share);
         let loads = (dst.count * dst.words).div_ceil(BANKS) * (word / 4).max(1);
@@ -119,21 +110,21 @@ impl Held {
             least = self.space_for(canonical, tile, src, &asked, least, waited);
         }
         let waits = |share: &Share, of_one_bank| waited(of_one_bank) / share.issued;
-        self.waits = waits(&self.share, least) > LONG;
-        if waits(&self.share, least) > VERY_LONG {
+        let waits_long = waits(&self.share, least) > LONG;
+        if waits(&self.share, least) > VERY_LONG && !self.share.singly {
             // Other lanes of a stretch may ask for words of more banks.
-            let (pitches, singly) = (self.pitches, self.share.singly);
+            let pitches = self.pitches;
             let of_one_bank = |share: &Share| {
                 let asked = Asked::of(tile, [src, dst], word, share);
                 asked.of_one_bank(&pitches, BANKS).unwrap_or(BANKS)
             };
-            self.share_out(canonical, tile, dst, |share| match share.singly == singly {
-                true => beyond(share.issued, waited(of_one_bank(share))),
-                false => f64::INFINITY,
+            self.share_out(canonical, tile, dst, |share| match share.singly {
+                true => f64::INFINITY,
+                false => beyond(share.issued, waited(of_one_bank(share))),
             });
             least = of_one_bank(&self.share);
         }
-        self.share.issued + beyond(self.share.issued, waited(least))
+        (self.share.issued + beyond(self.share.issued, waited(least)), waits_long)
     }
 
     /// Spaces the stretches, of which `nearest` words of one bank are asked for where they are as near each other as they can be, so that storing and loading the box takes least

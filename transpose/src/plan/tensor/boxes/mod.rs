@@ -25,6 +25,13 @@ use tile::{Cutting, MOST_IMAGE, MOST_STRETCHES, Most, Stretches, Tile};
 /// The most words, or runs, of a stretch of the destination: each has an entry in a table. What is longer is several.
 const MOST_PLACES: usize = 2048;
 
+/// The words that a stretch of the source has at most where it has all that lies together.
+const WHOLE: usize = usize::MAX;
+
+/// The bytes of a row of the source, at least, that is a stretch by itself. (Five moves with rows of 33 to 55 bytes had 0.82 to 0.94 of the speed on an H200 that they have where rows
+/// are held together; longer ones gain.)
+const LEAST_ROW: usize = 64;
+
 /// The bytes that lie together on either side of a box are tried with, about.
 const TRIED: [usize; 11] =
     [32, 64, 128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10];
@@ -69,7 +76,7 @@ pub(super) fn best(
             if looked == largest {
                 break;
             }
-            looked += usize::from(search.look(tile, usize::MAX));
+            looked += usize::from(search.look(tile, WHOLE));
         }
     }
     search.cheapest(most, limit)
@@ -140,10 +147,10 @@ impl Search<'_> {
             match choice.known {
                 Known::Sectors => choice.share_out(canonical, facts, tile),
                 Known::Shares => {
-                    choice.spread(canonical, facts, tile, src);
-                    if choice.held.waits && *of_stretch == usize::MAX {
+                    let waits_long = choice.spread(canonical, facts, tile, src);
+                    if waits_long && *of_stretch == WHOLE {
                         // Rows that are held by themselves may be as far apart as is best.
-                        let row = src.rows_below(&choice.dst, canonical.word_bytes());
+                        let row = src.rows_below(&choice.dst);
                         let tile = *tile;
                         row.map(|row| self.look(tile, row));
                     }
@@ -206,7 +213,10 @@ impl Looked {
         let Looked { tile, src, by_words, sectors, .. } = self;
         let most = Most::Words(self.most);
         *src = tile.stretches(canonical, from, Gapped::Little, most);
-        let Some(stretches) = src.as_ref().filter(|src| src.count <= MOST_STRETCHES) else {
+        let word = canonical.word_bytes();
+        let is_long = |src: &Stretches| self.most == WHOLE || src.words * word >= LEAST_ROW;
+        let may_be = |src: &&Stretches| src.count <= MOST_STRETCHES && is_long(src);
+        let Some(stretches) = src.as_ref().filter(may_be) else {
             *src = None;
             return;
         };
@@ -383,10 +393,17 @@ impl Choice {
         (self.known, self.cost) = (Known::Shares, self.cost_of_tally(canonical, facts));
     }
 
-    /// Spreads its stretches over the banks.
-    fn spread(&mut self, canonical: &Canonical, facts: &Facts, tile: &Tile, src: &Stretches) {
+    /// Spreads its stretches over the banks, and says whether warps would wait long for words of one bank.
+    fn spread(
+        &mut self,
+        canonical: &Canonical,
+        facts: &Facts,
+        tile: &Tile,
+        src: &Stretches,
+    ) -> bool {
         let Choice { dst, held, tally, .. } = self;
-        tally.gathered = held.spread(canonical, tile, [src, dst]) + held.share.shared;
+        let (gathered, waits_long) = held.spread(canonical, tile, [src, dst]);
+        tally.gathered = gathered + held.share.shared;
         tally.joints = held.share.joints;
         tally.ends = held.share.ends;
         tally.loaded = held.loaded(canonical.word_bytes(), src);
@@ -395,6 +412,7 @@ impl Choice {
         let fits = shared <= facts.block_shared;
         let cost = if fits { self.cost_of_tally(canonical, facts) } else { f64::INFINITY };
         (self.known, self.cost) = (Known::All, cost);
+        waits_long
     }
 }
 
@@ -449,7 +467,7 @@ mod tests {
         assert!(beside.iter().all(|&(bytes, _)| bytes < 2 * 4554), "{beside:?}");
     }
 
-    /// The boxes that are taken for a matrix, or a batch of matrices, of so many rows and columns, all together in memory.
+    /// The parameters of the cheapest launch of `boxes` that transposes `count` matrices of `rows` × `cols` elements of `element_bytes` bytes. Neither side has gaps.
     fn boxes_of(element_bytes: usize, [count, rows, cols]: [usize; 3]) -> Boxes {
         let words = element_bytes as isize;
         let shape = [count, cols, rows, element_bytes];

@@ -330,14 +330,10 @@ impl Stretches {
         Some(self.steps[self.within.position(axis)?] as usize)
     }
 
-    /// Words from one row of this stretch of the source to the next, if what a stretch of the destination gathers lies one below the other in rows that are long enough to be held
-    /// by themselves.
-    pub fn rows_below(&self, dst: &Stretches, word: usize) -> Option<usize> {
-        /// Bytes of a row, at least. (Of 12 moves an H200 had less with rows of 33 to 55 bytes apart than together, by a twelfth to a fifth, and more with longer ones.)
-        const LEAST: usize = 64;
+    /// Words from one row of this stretch of the source to the next, if what a stretch of the destination gathers lies one below the other in rows.
+    pub fn rows_below(&self, dst: &Stretches) -> Option<usize> {
         let mut steps = dst.within.iter().filter_map(|axis| self.step(axis));
-        let below = steps.find(|&step| step > 1);
-        below.filter(|&step| step * word >= LEAST)
+        steps.find(|&step| step > 1)
     }
 
     /// Indices of an axis of the tile that a stretch has.

@@ -89,11 +89,11 @@ fn of_odd_batches(canonical: &Canonical) -> f64 {
 /// Columns beyond which `tall_b1` is slower.
 const TALL: f64 = 96.0;
 
-/// What `tall_b1` reaches of rows that start in two of the banks, of columns that are no whole words of banks and that start anywhere in the destination, so that lanes can take them in no better order, of what
-/// it reaches otherwise. (By 63 columns 64 bytes apart on an H200.)
+/// What part of its speed `tall_b1` has left where rows of the source start in two of the banks, and neither is the number of columns a multiple of four nor `dst_ld` even: its kernel knows no order of the
+/// bytes that keeps lanes out of one bank there. (By 63 columns in rows 64 bytes apart on an H200.)
 const OF_FEW_BANKS: f64 = 0.45;
 
-/// That, or 1 where rows start in more banks.
+/// [`OF_FEW_BANKS`] where that is so, else 1.
 fn of_few_banks(canonical: &Canonical) -> f64 {
     let &[rows, columns, ..] = canonical.axes() else { return 1.0 };
     let meet = rows.src % 64 == 0 && columns.length % 4 != 0 && columns.dst % 2 != 0;
@@ -201,7 +201,7 @@ const EFFICIENCIES: [Efficiency; 26] = {
     [
         of("tuples_b4", 0.98, 49.0, 1.0),
         of("tuples_b8", 1.00, 40.0, 1.0),
-        // Small matrices leave most of a block without anything to do: 64 × 64 and 48 × 48 of 3 bytes have 0.52 and 0.35 of a copy in batches.
+        // A full tile is 24 KiB for 512 threads. Small matrices leave most of it empty: 64 × 64 and 48 × 48 of 3 bytes have 0.52 and 0.35 of a copy in batches.
         of("pixels_b1", 1.00, 48.0, 0.85),
         of("pixels_b2", 1.00, 48.0, 0.85),
         of("triples_b1", 0.91, 80.0, 0.8),
