@@ -35,7 +35,8 @@ pub(in super::super) struct BoxTally {
     pub far_rows: f64,
 }
 
-/// The weights of what is counted: of seeds 22 and 24, of narrow words by 1280 boxes of 295 random moves (decision 073), but for what says otherwise.
+/// The weights of what is counted: of words of 16 bytes by seeds 22 and 24, of 4 and 8 bytes by 7100 boxes of 1700 moves (decision 090), and of narrow words by 1280 boxes of 295 (decision 073), but for
+/// what says otherwise.
 struct Weights {
     /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first, or 24 of narrow words.
     moved: [f64; 5],
@@ -67,16 +68,16 @@ struct Weights {
 }
 
 const WEIGHTS: Weights = Weights {
-    moved: [0.60, 0.69, 0.75, 0.59, 0.57],
-    crowded: [0.125, 0.13, 0.11, 0.13, 0.12],
+    moved: [0.60, 0.69, 0.82, 0.58, 0.57],
+    crowded: [0.125, 0.13, 0.14, 0.08, 0.12],
     many: [0.17, 0.17, 0.0, 0.0, 0.0],
     few: [0.10, 0.10, 0.0, 0.0, 0.0],
     gaps: [0.35, 0.39, 0.12, 0.15, 0.2],
     in_part: [25.0, 37.0, 32.0, 44.0, 15.0],
-    uneven: [0.0, 0.0, 10.0, 10.0, 10.0],
-    each: [6200.0, 6200.0, 5600.0, 5200.0, 6200.0],
+    uneven: [0.0, 0.0, 4.0, 2.0, 10.0],
+    each: [6200.0, 6200.0, 6450.0, 8250.0, 6200.0],
     load: [0.0, 0.0, 0.0, 5.6, 6.9],
-    gather: [3.2, 2.65, 2.0, 2.0, 1.0],
+    gather: [3.2, 2.65, 0.45, 1.35, 1.0],
     end: [53.0, 23.0, 0.0, 0.0, 0.0],
     joint: [26.0, 28.0, 43.0, 0.0, 20.0],
     entry: [0.6, 0.6, 1.75, 0.7, 0.0],

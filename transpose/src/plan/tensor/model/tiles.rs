@@ -34,7 +34,7 @@ pub(in super::super) struct Tally {
     pub ragged: f64,
     /// Narrow words that are stored by 4 bytes.
     pub in_units: f64,
-    /// Columns of narrow words that end inside a sector that another tile stores the rest of, where they are not stored one by one.
+    /// Columns that end inside a sector that another tile stores the rest of: of narrow words where they are not stored one by one, of others where they are far apart.
     pub joints: f64,
 }
 
@@ -54,6 +54,9 @@ struct Weights {
     narrow_slid: [f64; 5],
     /// Of a byte of a sector, where tiles move it.
     moved: [f64; 5],
+    /// Of a byte of a burst beside a row, and a column, where not all is vectors: another tile moves it. (As is what a byte of a sector of 4- and 8-byte words costs, and `shared_far`, by 5150
+    /// tiles of 1700 moves, decision 090.)
+    beside: [[f64; 2]; 5],
     /// Of a warp of `tiles`, and of one that loads rows of narrow words in units or by vectors, for which loading takes nothing else.
     warp: [f64; 5],
     warp_of_units: f64,
@@ -76,6 +79,8 @@ struct Weights {
     /// vectors, by the 4000 tiles.
     shared_sector: f64,
     shared_by_vectors: f64,
+    /// Of a column of words of 4 and 8 bytes that shares a sector with another tile's, and is far from the others of its tile, where not all is vectors.
+    shared_far: [f64; 2],
 }
 
 /// What tiles of 4- and 8-byte words cost where all are loaded and stored by vectors. (By the speeds of 3034 tiles of the permutations of the literature, decision
@@ -199,7 +204,8 @@ const WEIGHTS: Weights = Weights {
         least: 0.135,
     },
     narrow_slid: [0.80, 0.90, 1.0, 1.0, 1.0],
-    moved: [0.56, 0.60, 0.95, 0.98, 0.95],
+    moved: [0.56, 0.60, 0.82, 0.85, 0.95],
+    beside: [[0.0; 2], [0.0; 2], [0.092, 0.0], [0.103, 0.038], [0.0; 2]],
     warp: [1300.0, 1800.0, 200.0, 120.0, 110.0],
     warp_of_units: 200.0,
     row: [5.7, 5.0, 3.0, 1.0, 5.0],
@@ -213,24 +219,29 @@ const WEIGHTS: Weights = Weights {
     in_units: [0.6, 0.8, 0.0, 0.0, 0.0],
     shared_sector: 70.0,
     shared_by_vectors: 25.0,
+    shared_far: [138.0, 75.0],
 };
 
 /// What moving in tiles costs.
 pub(in super::super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
     let Tally { moved, cols, loaded, stored: [stored, _], in_units, joints, .. } = tally;
     let vectors = loaded + stored + in_units == 0.0;
-    let joined = if *stored == 0.0 { joints * cost_of_joint(word, vectors) } else { 0.0 };
+    let are_joined = *stored == 0.0 || are_fours(word);
+    let joined = if are_joined { joints * cost_of_joint(word, vectors) } else { 0.0 };
     let in_units =
         if vectors || *stored > 0.0 { 0.0 } else { cols * WEIGHTS.col_in_units[of_width(word)] };
     at_least(word, cost_of_part(word, tally, vectors), *moved, vectors) + joined + in_units
 }
 
-/// What a column of narrow words costs that shares a sector with another tile's, where all words are loaded and stored by vectors or not.
+/// What a column costs that shares a sector with another tile's, where all words are loaded and stored by vectors or not.
 #[inline]
 pub(in super::super) fn cost_of_joint(word: Width, vectors: bool) -> f64 {
     match word {
         Width::B1 if vectors => WEIGHTS.shared_by_vectors,
-        _ => WEIGHTS.shared_sector,
+        Width::B1 | Width::B2 => WEIGHTS.shared_sector,
+        Width::B4 if !vectors => WEIGHTS.shared_far[0],
+        Width::B8 if !vectors => WEIGHTS.shared_far[1],
+        Width::B4 | Width::B8 | Width::B16 => 0.0,
     }
 }
 
@@ -267,7 +278,7 @@ pub(in super::super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) 
         in_units,
         joints: _,
         bytes: _,
-        beside: _,
+        beside,
     } = tally;
     if vectors && are_fours(word) {
         return w.four_by_vectors.cost(tally);
@@ -282,6 +293,8 @@ pub(in super::super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) 
     let (warp, of_loaded) =
         if *rows_in_units { (w.warp_of_units, 0.0) } else { (w.warp[k], w.loaded[k]) };
     let cost = moved * w.moved[k]
+        + beside[0] * w.beside[k][0]
+        + beside[1] * w.beside[k][1]
         + warps * warp
         + rows * w.row[k]
         + cols * w.col[k]
