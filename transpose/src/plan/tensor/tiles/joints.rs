@@ -1,19 +1,21 @@
-//! Columns that end inside a sector that another tile goes on in: what is stored to it by each waits for the other. Of words of 4 bytes and more that takes time where a tile's columns lie far
-//! apart, each in a page of memory of its own; of columns beside each other the cache has all parts soon.
+//! Columns that end inside a sector that another tile goes on in: what is stored to it by each waits for the other. Of words of 4 bytes and more that was seen to take time where a tile's columns
+//! lie a kilobyte and more apart, and none where they lie nearer (decision 090).
 
 use super::super::canonical::Canonical;
 use super::super::cuts::Placed;
 use super::super::sectors::SECTOR;
 use super::units::NARROW;
+use crate::plan::problem::VECTOR;
 
 /// Bytes from one column to the next from which on they are far apart.
 const FAR: usize = 1 << 10;
 
-/// How many of `count` columns end inside a sector that another tile goes on in: of narrow words, and of others those that are far apart.
+/// How many of `count` columns end inside a sector that another tile goes on in: of narrow words, and of others those that are far apart, where not all is vectors.
 pub(super) fn joints(canonical: &Canonical, rows: &Placed, cols: &Placed, count: f64) -> f64 {
     let word = canonical.word_bytes();
     let are_near = |axis: usize| canonical.axes()[axis].dst.unsigned_abs() * word < FAR;
-    if word >= NARROW && cols.cut.axes().any(are_near) {
+    let vectors = rows.aligned.min(cols.aligned) >= VECTOR;
+    if word >= NARROW && (vectors || cols.cut.axes().any(are_near)) {
         return 0.0;
     }
     // Where what follows a column is most often another of the tile's.
