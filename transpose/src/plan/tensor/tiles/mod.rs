@@ -375,14 +375,14 @@ mod choices {
 
     #[test]
     fn columns_far_apart_that_share_sectors_are_long() {
-        // What lies together in the destination is 45 times 66 words, in columns 12 KB apart and more.
+        // What lies together in the destination is 17 times 45 times 66 words; columns are 200 KB apart and more.
         let far = best_of(&[17, 66, 4, 45, 49, 2], &[2, 5, 4, 0, 3, 1]);
         assert!(far.rows.tile > 66, "{far:?}");
     }
 
     #[test]
     fn short_rows_whose_bursts_other_tiles_move_are_few() {
-        // Of two words that lie together on both sides another tile moves the neighbours, and their burst again.
+        // The source goes on behind two words along axes that lie together in the destination: rows of two words leave their bursts to other tiles.
         let src = TensorLayout::strided(&[357, 2, 9, 341, 13], &[221650, 1, 2, 50, 17050], 0, 8);
         let dst = TensorLayout::contiguous(&[357, 2, 9, 341, 13], 8).unwrap();
         let tiles = params_of(&TILES, &best_for(8, src.unwrap(), dst)).unwrap();
