@@ -26,7 +26,7 @@ const ROWS_B2: (f64, f64) = (800.0, 0.22);
 const ROWS_B4: (f64, f64) = (250.0, 0.11);
 const ROWS_B8: (f64, f64) = (100.0, 0.17);
 const TRIPLES_B1: (f64, f64) = (1000.0, 0.27);
-/// `triples_b2`, by 44 random moves of 43 to 12,000 rows (decision 091).
+/// `triples_b2`, by 53 random moves of 43 rows and more (decision 091).
 const TRIPLES_B2: (f64, f64) = (800.0, 0.13);
 
 /// What `lines` reaches in batches of matrices that have one, two and three bands each: the last band is short, and so are all that start and end inside
