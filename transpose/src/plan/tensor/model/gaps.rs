@@ -53,9 +53,14 @@ pub(in super::super) fn of_gap_in_boxes(word: Width, gaps: &Gaps) -> Option<f64>
 /// and 32 bytes apart in the destination and 3 and 38 KB in the box, which took 2.5 times as long as was said, decision 082.)
 pub(in super::super) const ALONE: f64 = 140.0;
 
-/// Whether stretches of so many bytes of the destination are shorter than a sector, and others that are moved with them not near: those are `steps` bytes away.
+/// Whether stretches of so many bytes of the destination are shorter than a sector, and others that are moved with them [not near](are_far): those are `steps` bytes away.
 pub(in super::super) fn are_alone(bytes: usize, steps: impl Iterator<Item = usize>) -> bool {
+    bytes < SECTOR && are_far(steps)
+}
+
+/// Whether stretches of the destination that are moved together, `steps` bytes away from each other, are not near.
+pub(in super::super) fn are_far(steps: impl Iterator<Item = usize>) -> bool {
     /// Bytes from one stretch to the next from which on they are not near each other.
     const FAR: usize = 1 << 10;
-    bytes < SECTOR && steps.min().is_some_and(|step| step >= FAR)
+    steps.min().is_some_and(|step| step >= FAR)
 }

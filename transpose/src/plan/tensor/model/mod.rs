@@ -25,7 +25,7 @@ use super::sectors::sectors_of_one;
 use super::side::Side;
 use crate::facts::Facts;
 pub(super) use boxes::{BoxTally, cost_of_boxes};
-pub(super) use gaps::{ALONE, are_alone, cost_of_gaps, of_gap_in_boxes};
+pub(super) use gaps::{ALONE, are_alone, are_far, cost_of_gaps, of_gap_in_boxes};
 use kernel_abi::Width;
 pub(super) use matrices::{cost_of_matrix, if_poor};
 pub(super) use runs::{RunTally, cost_of_runs};

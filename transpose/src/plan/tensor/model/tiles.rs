@@ -54,7 +54,7 @@ struct Weights {
     narrow_slid: [f64; 5],
     /// Of a byte of a sector, where tiles move it.
     moved: [f64; 5],
-    /// Of a byte of a burst beside a row, and a column, where not all is vectors: another tile moves it. (As is what a byte of a sector of 4- and 8-byte words costs, and `shared_far`, by 5150
+    /// Of a byte of a burst beside a row, and a column, where not all is vectors: another tile moves it. (As is what a byte of a sector of 4- and 8-byte words costs, by 5150
     /// tiles of 1700 moves, decision 090.)
     beside: [[f64; 2]; 5],
     /// Of a warp of `tiles`, and of one that loads rows of narrow words in units or by vectors, for which loading takes nothing else.
@@ -75,12 +75,10 @@ struct Weights {
     ragged: [f64; 5],
     /// Of a narrow word that is stored with others, by 4 bytes. (By seven layouts of images; of 2 bytes by units of 8 bytes too, decision 067.)
     in_units: [f64; 5],
-    /// Of a column of narrow words that shares a sector with another tile's, by four of the permutations of the literature; and of one of 1-byte words where all are loaded and stored by
-    /// vectors, by the 4000 tiles.
-    shared_sector: f64,
+    /// Of a column that shares a sector with another tile's: of narrow words by four of the permutations of the literature, of 4 and 8 bytes by the tiles that `beside` is by; and of one of 1-byte words
+    /// where all are loaded and stored by vectors, by the 4000 tiles.
+    shared_sector: [f64; 5],
     shared_by_vectors: f64,
-    /// Of a column of words of 4 and 8 bytes that shares a sector with another tile's, and is far from the others of its tile, where not all is vectors.
-    shared_far: [f64; 2],
 }
 
 /// What tiles of 4- and 8-byte words cost where all are loaded and stored by vectors. (By the speeds of 3034 tiles of the permutations of the literature, decision
@@ -217,9 +215,8 @@ const WEIGHTS: Weights = Weights {
     stored_col: [100.0, 60.0, 42.0, 24.0, 0.0],
     ragged: [110.0, 40.0, 0.0, 0.0, 0.0],
     in_units: [0.6, 0.8, 0.0, 0.0, 0.0],
-    shared_sector: 70.0,
+    shared_sector: [70.0, 70.0, 138.0, 75.0, 0.0],
     shared_by_vectors: 25.0,
-    shared_far: [138.0, 75.0],
 };
 
 /// What moving in tiles costs.
@@ -238,10 +235,7 @@ pub(in super::super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
 pub(in super::super) fn cost_of_joint(word: Width, vectors: bool) -> f64 {
     match word {
         Width::B1 if vectors => WEIGHTS.shared_by_vectors,
-        Width::B1 | Width::B2 => WEIGHTS.shared_sector,
-        Width::B4 if !vectors => WEIGHTS.shared_far[0],
-        Width::B8 if !vectors => WEIGHTS.shared_far[1],
-        Width::B4 | Width::B8 | Width::B16 => 0.0,
+        _ => WEIGHTS.shared_sector[of_width(word)],
     }
 }
 

@@ -3,19 +3,22 @@
 
 use super::super::canonical::Canonical;
 use super::super::cuts::Placed;
+use super::super::model::are_far;
 use super::super::sectors::SECTOR;
 use super::units::NARROW;
 use crate::plan::problem::VECTOR;
 
-/// Bytes from one column to the next from which on they are far apart.
-const FAR: usize = 1 << 10;
+/// How many bytes of the destination the columns of a tile are apart, along each of their axes.
+pub(super) fn steps(canonical: &Canonical, cols: &Placed) -> impl Iterator<Item = usize> {
+    let word = canonical.word_bytes();
+    cols.cut.axes().map(move |axis| canonical.axes()[axis].dst.unsigned_abs() * word)
+}
 
 /// How many of `count` columns end inside a sector that another tile goes on in: of narrow words, and of others those that are far apart, where not all is vectors.
 pub(super) fn joints(canonical: &Canonical, rows: &Placed, cols: &Placed, count: f64) -> f64 {
     let word = canonical.word_bytes();
-    let are_near = |axis: usize| canonical.axes()[axis].dst.unsigned_abs() * word < FAR;
     let vectors = rows.aligned.min(cols.aligned) >= VECTOR;
-    if word >= NARROW && (vectors || cols.cut.axes().any(are_near)) {
+    if word >= NARROW && (vectors || !are_far(steps(canonical, cols))) {
         return 0.0;
     }
     // Where what follows a column is most often another of the tile's.

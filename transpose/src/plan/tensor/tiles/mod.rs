@@ -29,7 +29,7 @@ use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
 use early::Early;
-use joints::joints;
+use joints::{joints, steps};
 use kernel_abi::fast::WARP;
 use kernel_abi::tensor::{MOST_BLOCK_AXES, MOST_RUN_AXES, Mask, TileShape};
 pub(super) use launch::describe;
@@ -293,8 +293,7 @@ fn choice<'a>(
         1.0
     };
     let of_tiles = cost_of_tiles(canonical.word, &tally) * large * few;
-    let steps = cols.cut.axes().map(|axis| canonical.axes()[axis].dst.unsigned_abs() * word);
-    let are_alone = are_alone(rows.cut.words * word, steps);
+    let are_alone = are_alone(rows.cut.words * word, steps(canonical, cols));
     let of_gaps = if are_alone { of_gaps + all_cols * ALONE } else { of_gaps };
     let cost = (of_gaps + of_tiles) * idle(blocks, facts);
     Some(Choice { rows, cols, early, cost })
