@@ -27,3 +27,14 @@ fn the_bytes_of_nothing_are_none() {
     let plan = Plan::batched_for_layouts(0, src.unwrap(), dst.unwrap(), batch, device.facts());
     assert_eq!(plan.unwrap().kernel_names(), [""; 0]);
 }
+
+/// Rows of such matrices do not take turns, however near each other they start: planned word by word, these would have been more launches
+/// than memory holds.
+#[test]
+fn elements_of_no_bytes_do_not_take_turns() {
+    let (src, dst) = (Layout::contiguous(65537, 2, 0), Layout::contiguous(2, 65537, 0));
+    let batch = Batch { count: (1 << 42) - 1, src_stride: 65534, dst_stride: 17 };
+    let device = Device::simulated();
+    let plan = Plan::batched_for_layouts(0, src.unwrap(), dst.unwrap(), batch, device.facts());
+    assert_eq!(plan.unwrap().kernel_names(), [""; 0]);
+}

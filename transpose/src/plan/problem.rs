@@ -129,9 +129,9 @@ impl Problem {
         Ok(())
     }
 
-    /// Whether rows of the destinations take turns in memory.
+    /// Whether rows of the destinations take turns in memory, of which there are none where nothing moves.
     pub fn is_interleaved(&self) -> bool {
-        self.batch.count > 1 && self.batch.dst_stride < self.dst.extent()
+        self.batch.count > 1 && !self.is_empty() && self.batch.dst_stride < self.dst.extent()
     }
 
     /// Whether a plan made for this problem can be run on the other: whether they are the same but
