@@ -38,7 +38,8 @@ pub(in super::super) struct BoxTally {
 /// The weights of what is counted: of words of 16 bytes by seeds 22 and 24, of 4 and 8 bytes by 7100 boxes of 1700 moves (decision 090), and of narrow words by 1280 boxes of 295 (decision 073), but for
 /// what says otherwise.
 struct Weights {
-    /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first, or 24 of narrow words.
+    /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first, or 24 of narrow words. (This and what a box costs of words of 2
+    /// bytes by which of a move's ways are the fastest, decision 093.)
     moved: [f64; 5],
     crowded: [f64; 5],
     /// More of it for each 16 KiB of shared memory above the first where a box has [many](many) stretches of the destination. (By 12,000 ways of 840 random moves, boxes of
@@ -69,13 +70,13 @@ struct Weights {
 
 const WEIGHTS: Weights = Weights {
     moved: [0.60, 0.69, 0.79, 0.545, 0.57],
-    crowded: [0.125, 0.13, 0.13, 0.09, 0.12],
+    crowded: [0.125, 0.18, 0.13, 0.09, 0.12],
     many: [0.17, 0.17, 0.0, 0.0, 0.0],
     few: [0.10, 0.10, 0.0, 0.0, 0.0],
     gaps: [0.35, 0.39, 0.12, 0.15, 0.2],
     in_part: [25.0, 37.0, 32.0, 44.0, 15.0],
     uneven: [0.0, 0.0, 5.0, 3.5, 10.0],
-    each: [6200.0, 6200.0, 6300.0, 8300.0, 6200.0],
+    each: [6200.0, 4800.0, 6300.0, 8300.0, 6200.0],
     load: [0.0, 0.0, 0.0, 5.6, 6.9],
     gather: [3.2, 2.65, 0.80, 2.0, 1.0],
     end: [53.0, 23.0, 0.0, 0.0, 0.0],
