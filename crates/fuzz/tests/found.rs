@@ -28,8 +28,8 @@ fn the_bytes_of_nothing_are_none() {
     assert_eq!(plan.unwrap().kernel_names(), [""; 0]);
 }
 
-/// Rows of such matrices do not take turns, however near each other they start: planned word by word, these would have been more launches
-/// than memory holds.
+/// Rows of elements of no bytes do not take turns in memory, however near each other they start: planned word by word, this batch would be more
+/// launches than memory holds.
 #[test]
 fn elements_of_no_bytes_do_not_take_turns() {
     let (src, dst) = (Layout::contiguous(65537, 2, 0), Layout::contiguous(2, 65537, 0));

@@ -129,7 +129,7 @@ impl Problem {
         Ok(())
     }
 
-    /// Whether rows of the destinations take turns in memory, of which there are none where nothing moves.
+    /// Whether rows of the destinations take turns in memory. Where nothing moves, there are no rows that could.
     pub fn is_interleaved(&self) -> bool {
         self.batch.count > 1 && !self.is_empty() && self.batch.dst_stride < self.dst.extent()
     }

@@ -115,7 +115,7 @@ pub(super) fn block_bytes(
     let others = others.filter(|stride| stride.unsigned_abs() >= run);
     let is_whole =
         (run * word).is_multiple_of(LINE) && starts_on(side.address, others, word, LINE) == LINE;
-    // What lies apart may share sectors yet.
+    // Stretches that lie apart may share sectors all the same.
     let nearest = axes.iter().find(|&&(stride, indices)| stride > together && indices > 1);
     let nearest = nearest.map_or(usize::MAX, |&(stride, _)| stride);
     sectors_of_one(together, nearest, word, if is_whole { SECTOR } else { word }) / together as f64

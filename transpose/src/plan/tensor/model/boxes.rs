@@ -38,8 +38,8 @@ pub(in super::super) struct BoxTally {
 /// The weights of what is counted: of words of 16 bytes by seeds 22 and 24, of 4 and 8 bytes by 7100 boxes of 1700 moves (decision 090), and of narrow words by 1280 boxes of 295 (decision 073), but for
 /// what says otherwise.
 struct Weights {
-    /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first, or 24 of narrow words. (This and what a box costs of words of 2
-    /// bytes by which of a move's ways are the fastest, decision 093.)
+    /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first, or 24 of narrow words. (`crowded` and `each` of 2-byte
+    /// words by which of a move's ways are the fastest, decision 093.)
     moved: [f64; 5],
     crowded: [f64; 5],
     /// More of it for each 16 KiB of shared memory above the first where a box has [many](many) stretches of the destination. (By 12,000 ways of 840 random moves, boxes of

@@ -53,14 +53,14 @@ pub(in super::super) fn of_gap_in_boxes(word: Width, gaps: &Gaps) -> Option<f64>
 /// and 32 bytes apart in the destination and 3 and 38 KB in the box, which took 2.5 times as long as was said, decision 082.)
 pub(in super::super) const ALONE: f64 = 140.0;
 
-/// Whether stretches of so many bytes of the destination are shorter than a sector, and others that are moved with them [not near](are_far): those are `steps` bytes away.
+/// Whether stretches of the destination, of `bytes` bytes, are shorter than a sector, and [far](are_far) from all stretches that are moved together with them, which lie `steps` bytes away.
 pub(in super::super) fn are_alone(bytes: usize, steps: impl Iterator<Item = usize>) -> bool {
     bytes < SECTOR && are_far(steps)
 }
 
-/// Whether stretches of the destination that are moved together, `steps` bytes away from each other, are not near.
+/// Whether stretches of the destination that are moved together, and lie `steps` bytes away from each other, are far apart.
 pub(in super::super) fn are_far(steps: impl Iterator<Item = usize>) -> bool {
-    /// Bytes from one stretch to the next from which on they are not near each other.
+    /// Bytes from the start of a stretch to the start of the next, at least.
     const FAR: usize = 1 << 10;
     steps.min().is_some_and(|step| step >= FAR)
 }

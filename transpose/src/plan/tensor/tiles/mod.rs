@@ -327,12 +327,12 @@ mod choices {
         Facts { multiprocessors: 132, ..Facts::simulated() }
     }
 
-    /// The best launch for such a move.
+    /// The best launch for a move from a source that starts on a sector.
     fn best_for(element_bytes: usize, src: TensorLayout, dst: TensorLayout) -> Launch {
         best_at(element_bytes, 32, src, dst)
     }
 
-    /// That of one whose source starts on a multiple of so many bytes.
+    /// The best launch for a move from a source that starts on a multiple of `src_align` bytes, to a destination that starts on a sector.
     fn best_at(
         element_bytes: usize,
         src_align: usize,
