@@ -18,6 +18,9 @@ pub(super) struct Gaps {
     pub fetch: bool,
     /// Words between two gaps.
     together: usize,
+    /// Bytes between two gaps, and of a gap.
+    pub row: usize,
+    pub gap: usize,
     /// How sectors are fetched.
     fetching: Fetching,
     /// Whether there are gaps, and what lies between them is short.
@@ -80,6 +83,8 @@ impl Gaps {
             has_short_rows,
             far_rows: if is_far { far.clamp(0.0, 1.0) } else { 0.0 },
             together,
+            row: bytes,
+            gap: pitch - bytes,
             fetching,
             fetch,
             beside_whole: in_part > 0.0 && !fetch && word >= 4 && bytes >= SECTOR,

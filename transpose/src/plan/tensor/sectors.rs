@@ -24,7 +24,7 @@ pub(super) fn bursts(bytes: usize, aligned: usize) -> usize {
 
 /// The same of pieces of `size` bytes, a power of two.
 #[inline(always)]
-fn pieces(size: usize, bytes: usize, aligned: usize) -> usize {
+pub(super) fn pieces(size: usize, bytes: usize, aligned: usize) -> usize {
     let aligned = aligned.min(size);
     debug_assert!(aligned.is_power_of_two(), "{aligned}");
     // The next multiple, without a division.

@@ -10,7 +10,7 @@ mod tile;
 use super::canonical::Canonical;
 use super::cuts::Gapped;
 use super::gaps::Gaps;
-use super::model::{ALONE, BoxTally, are_alone, cost_of_boxes, idle, of_gap_in_boxes};
+use super::model::{ALONE, BoxTally, are_alone, cost_of_boxes, idle_in_boxes, of_gap_in_boxes};
 use super::sectors::{SECTOR, float, sectors, sectors_in_part, sectors_of_one};
 use super::side::Side;
 use crate::facts::Facts;
@@ -253,7 +253,7 @@ impl Looked {
             tally.in_part = 0.0;
         }
         tally.entries = src.count as f64 / MOST_TURNS as f64;
-        let idle = idle(tally.boxes, facts);
+        let idle = idle_in_boxes(tally.boxes, facts);
         let mut cost = |of_word: f64, are_pieces| {
             tally.gathered = self.tile.words as f64 * of_word / 32.0;
             cost_of_boxes(canonical.word, &tally, are_pieces) * idle
@@ -380,7 +380,8 @@ impl Choice {
     /// What its tally comes to.
     fn cost_of_tally(&self, canonical: &Canonical, facts: &Facts) -> f64 {
         let are_pieces = pieces::are_pieces(&self.dst);
-        cost_of_boxes(canonical.word, &self.tally, are_pieces) * idle(self.tally.boxes, facts)
+        cost_of_boxes(canonical.word, &self.tally, are_pieces)
+            * idle_in_boxes(self.tally.boxes, facts)
     }
 
     /// Shares its stretches out.

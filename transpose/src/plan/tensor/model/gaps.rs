@@ -14,7 +14,7 @@ const NARROW_GAP: f64 = 150.0;
 /// What it costs tiles where rows are so far apart that nobody fetches it. (Boxes and words count it themselves.)
 const FAR_GAP: f64 = 50.0;
 
-/// What it costs tiles and words of 4 bytes and more where some of those rows have a whole sector beside it. (By rows of 32 and 40 bytes, 176 and 84 apart, of
+/// What it costs tiles of 4-byte words and more where some of those rows have a whole sector beside it. (By rows of 32 and 40 bytes, 176 and 84 apart, of
 /// which their other costs leave 98 to 147, and those of boxes 91 to 144; of rows of 20 and 28 bytes they leave 8 to 27.)
 const GAP_BESIDE: f64 = 100.0;
 
@@ -36,6 +36,22 @@ pub(in super::super) fn cost_of_gaps(canonical: &Canonical, gaps: &Gaps, is_fetc
         (true, false) if canonical.word_bytes() < 4 => sectors * NARROW_GAP,
         (true, false) => sectors * GAP,
     }
+}
+
+/// What the gaps of a destination cost where words are stored one by one, and none of its sectors is fetched: more, the longer rows and gaps are. (By 900 moves with gaps, rows
+/// of 8 bytes to 1 KB, words of 4 bytes and more, decision 094.)
+pub(in super::super) fn cost_of_gaps_by_words(gaps: &Gaps) -> f64 {
+    /// What a sector of the shortest rows costs.
+    const SHORTEST: f64 = 37.0;
+    /// Bytes of the rows from which on a sector costs [`GAP`].
+    const LONG: usize = 64;
+    /// What it costs more for each time that its gap is twice as long as a sector.
+    const LONGER: f64 = 0.3;
+    if gaps.sectors == 0.0 {
+        return 0.0;
+    }
+    let sector = (GAP * gaps.row.min(LONG) as f64 / LONG as f64).max(SHORTEST);
+    gaps.sectors * sector * (1.0 + LONGER * (gaps.gap.max(SECTOR) as f64 / SECTOR as f64).log2())
 }
 
 /// What a sector costs boxes that they store a part of and a gap follows, where that is more than what others do.
