@@ -253,6 +253,7 @@ impl Looked {
             tally.in_part = 0.0;
         }
         tally.entries = src.count as f64 / MOST_TURNS as f64;
+        tally.turns = MOST_TURNS as f64;
         let idle = idle_in_boxes(tally.boxes, facts);
         let mut cost = |of_word: f64, are_pieces| {
             tally.gathered = self.tile.words as f64 * of_word / 32.0;
@@ -319,6 +320,7 @@ impl Sectors {
         let is_even = src.aligned >= SECTOR && (src.together * word).is_multiple_of(2 * SECTOR);
         let shared = shared_bytes(held, src, dst);
         let entries = (src.count + dst.count + dst.words / held.run) as f64;
+        let turns = turns(boxes as usize, shared, facts, gaps.far_rows) as f64;
         BoxTally {
             moved: sources * of_source + targets * float(sectors(extent * word, aligned)),
             in_part: targets * sectors_in_part(extent * word, aligned),
@@ -329,11 +331,12 @@ impl Sectors {
             gathered: 0.0,
             joints: 0.0,
             ends: 0.0,
-            entries: entries / turns(boxes as usize, shared, facts, gaps.far_rows) as f64,
+            entries: entries / turns,
             stretches: [src.count as f64, dst.count as f64],
             has_short_rows: gaps.has_short_rows,
             of_gap: if are_alone { Some(ALONE) } else { of_gap_in_boxes(canonical.word, gaps) },
             far_rows: gaps.far_rows,
+            turns,
         }
     }
 }

@@ -33,13 +33,15 @@ pub(in super::super) struct BoxTally {
     pub of_gap: Option<f64>,
     /// To what degree, from 0 to 1, these are narrow words and far apart.
     pub far_rows: f64,
+    /// How many boxes a block moves, one after the other.
+    pub turns: f64,
 }
 
 /// The weights of what is counted: of words of 16 bytes by seeds 22 and 24, of 4 and 8 bytes by 7100 boxes of 1700 moves (decision 090), and of narrow words by 1280 boxes of 295 (decision 073), but for
 /// what says otherwise.
 struct Weights {
-    /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first, or 24 of narrow words. (`crowded` and `each` of 2-byte
-    /// words by which of a move's ways are the fastest, decision 093.)
+    /// Of a byte of a sector, where boxes move it, and more of it for each 16 KiB of shared memory above the first, or 24 of narrow words. (`crowded` and `each` of 2- and 4-byte
+    /// words by which of a move's ways are the fastest, decisions 093 and 095.)
     moved: [f64; 5],
     crowded: [f64; 5],
     /// More of it for each 16 KiB of shared memory above the first where a box has [many](many) stretches of the destination. (By 12,000 ways of 840 random moves, boxes of
@@ -55,8 +57,9 @@ struct Weights {
     in_part: [f64; 5],
     /// Of a stretch of the source that is uneven.
     uneven: [f64; 5],
-    /// Of a box.
+    /// Of a box, and the part of it that a block's later boxes do not cost: no block is started for them. (Decision 095.)
     each: [f64; 5],
+    again: [f64; 5],
     /// Of an instruction that loads or stores a box.
     load: [f64; 5],
     gather: [f64; 5],
@@ -70,13 +73,14 @@ struct Weights {
 
 const WEIGHTS: Weights = Weights {
     moved: [0.60, 0.69, 0.79, 0.545, 0.57],
-    crowded: [0.125, 0.18, 0.13, 0.09, 0.12],
+    crowded: [0.125, 0.18, 0.165, 0.09, 0.12],
     many: [0.17, 0.17, 0.0, 0.0, 0.0],
     few: [0.10, 0.10, 0.0, 0.0, 0.0],
     gaps: [0.35, 0.39, 0.12, 0.15, 0.2],
     in_part: [25.0, 37.0, 32.0, 44.0, 15.0],
     uneven: [0.0, 0.0, 5.0, 3.5, 10.0],
-    each: [6200.0, 4800.0, 6300.0, 8300.0, 6200.0],
+    each: [6200.0, 4800.0, 5800.0, 8300.0, 6200.0],
+    again: [0.0, 0.0, 0.15, 0.3, 0.0],
     load: [0.0, 0.0, 0.0, 5.6, 6.9],
     gather: [3.2, 2.65, 0.80, 2.0, 1.0],
     end: [53.0, 23.0, 0.0, 0.0, 0.0],
@@ -142,6 +146,7 @@ pub(in super::super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces:
         has_short_rows,
         of_gap,
         far_rows,
+        turns,
     } = tally;
     let above = |most: f64| (shared / most - 1.0).max(0.0);
     let (crowded, most) =
@@ -151,7 +156,7 @@ pub(in super::super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces:
     let many = many(stretches[1]) * above(CROWDED) * w.many[k];
     // Of none it is not known yet how many there are.
     let few = if (1.0..=2.0).contains(&stretches[1]) { w.few[k] } else { 0.0 };
-    let of_box = w.each[k]
+    let of_box = w.each[k] * (1.0 - w.again[k] * (1.0 - 1.0 / turns))
         + loaded * w.load[k]
         + gathered * w.gather[k]
         + ends * w.end[k]

@@ -141,12 +141,20 @@ impl Moved {
                 let stored = if by_words && !in_units { [words, lines] } else { [0.0; 2] };
                 let in_units = if in_units { words } else { 0.0 };
                 let beside = [0.0, beside];
-                Tally { moved, beside, cols: lines, stored, in_units, ..Tally::default() }
+                Tally { moved, words, beside, cols: lines, stored, in_units, ..Tally::default() }
             }
             Part::Cols => {
                 let loaded = if by_words { words } else { 0.0 };
                 let (beside, rows_in_units) = ([beside, 0.0], in_units);
-                Tally { moved, beside, rows: lines, loaded, rows_in_units, ..Tally::default() }
+                Tally {
+                    moved,
+                    words,
+                    beside,
+                    rows: lines,
+                    loaded,
+                    rows_in_units,
+                    ..Tally::default()
+                }
             }
         }
     }

@@ -263,6 +263,7 @@ fn choice<'a>(
     let in_units = is_in_units(word, rows);
     let tally = Tally {
         moved: each_row * col_sectors + each_col * row_sectors,
+        words,
         bytes: words * float(word),
         beside,
         blocks,
