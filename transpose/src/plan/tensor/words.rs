@@ -276,6 +276,19 @@ mod tests {
         assert_eq!(best.launches[0].entry.name, "words_b16");
     }
 
+    /// Rows of 24 bytes, 192 apart: each is alone in its sector, or two. (On an H200 that has 0.25 of a copy word by word, and 0.14 by tiles.)
+    #[test]
+    fn rows_that_are_alone_go_word_by_word() {
+        let layout = |strides| TensorLayout::strided(&[2_318_972, 3], strides, 0, 8).unwrap();
+        let (src, dst) = (layout(&[1, 2_318_972]), layout(&[24, 1]));
+        let problem =
+            TensorProblem { element_bytes: 8, src: &src, dst: &dst, src_align: 8, dst_align: 32 };
+        let (canonical, facts) = (Canonical::of(&problem), facts());
+        let ways = super::super::ways::Ways::of(&canonical, &facts, None);
+        let best = ways.ok().unwrap().best();
+        assert_eq!(best.launches[0].entry.name, "words_b8");
+    }
+
     /// The move that reverses the axes of such an array of so many bytes an element, all but the last `kept` of them.
     fn reversed(shape: &[usize], kept: usize, element_bytes: usize) -> (Canonical, TensorLayout) {
         let turned = shape.len() - kept;
