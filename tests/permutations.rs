@@ -341,8 +341,13 @@ fn short_rows_with_gaps(device: &Device) {
 
 /// A device that is planned for as if it had few multiprocessors: what they do with few elements is what many do with many.
 fn of_few_multiprocessors(device: &Device) -> Device {
+    of_multiprocessors(device, 4)
+}
+
+/// A device that is planned for as if it had so many multiprocessors at most.
+fn of_multiprocessors(device: &Device, most: usize) -> Device {
     let mut facts = device.facts().clone();
-    facts.multiprocessors = facts.multiprocessors.min(4);
+    facts.multiprocessors = facts.multiprocessors.min(most);
     device.with_facts(facts).expect("a device may be planned for as a smaller one")
 }
 
@@ -716,20 +721,13 @@ fn tiles_move_each_sector_once() {
     }
 }
 
-/// The simulator, planned for as if it had one multiprocessor, which has as many blocks of little as others have of much.
-fn of_one_multiprocessor() -> Device {
-    let device = Device::simulated();
-    let mut facts = device.facts().clone();
-    facts.multiprocessors = 1;
-    device.with_facts(facts).unwrap()
-}
-
 /// Padding between the columns of tiles of words of 4 and 8 bytes leaves no conflicts where all are vectors, however many rows a tile has, and few where words
 /// are loaded, or stored, one by one.
 #[test]
 fn padded_columns_meet_few_banks() {
     fn conflicts<T: Element>(shape: &[usize]) -> f64 {
-        let device = of_one_multiprocessor();
+        // With one multiprocessor, which has as many blocks of little as others have of much.
+        let device = of_multiprocessors(&Device::simulated(), 1);
         let src = DeviceTensor::<T>::zeroed(&device, shape).unwrap();
         let order: Vec<usize> = (0..shape.len()).rev().collect();
         let src = src.view().permute_axes(&order).unwrap();

@@ -11,6 +11,7 @@ use super::canonical::Canonical;
 use super::launch::params_of;
 use super::plan::{TensorPlan, Way};
 use super::problem::problem_of_layouts;
+use super::sectors::LINE;
 use super::ways::{Estimated, SHAPES, Ways};
 use crate::device::Step;
 use crate::divide::{TOO_LARGE, packed_divisor};
@@ -22,9 +23,6 @@ use kernel_abi::fast::{Batched, InTurns, ROWS};
 use kernel_abi::tensor::{
     Axis, BOXES, Boxes, MOST_BLOCK_AXES, PIECES, Pieces, RUNS, Runs, TILES, Tiles,
 };
-
-/// Bytes that stores to another device are whole lines of.
-const LINE: usize = 128;
 
 impl TensorPlan {
     /// The same plan for a destination that is far away: sectors of it that are stored in part are not fetched before.

@@ -30,7 +30,7 @@ pub(super) struct Gaps {
     /// Whether memory moves little else than such sectors: then few are to be on their way at a time (decision 062).
     pub are_all: bool,
     /// Whether rows are parts of one sector each, and so far apart that nothing is near it: none is fetched, for there is no other sector that it would delay.
-    pub are_alone: bool,
+    pub rows_are_alone: bool,
     /// To what degree, from 0 to 1, short rows of narrow words are so far apart that smaller boxes are faster.
     pub far_rows: f64,
 }
@@ -74,9 +74,9 @@ impl Gaps {
         let is_dense = is_near || has_whole_sector(bytes, aligned);
         let has_short_rows = in_part > 0.0 && bytes < SHORT;
         let fetch = in_part > 0.0 && is_dense;
+        let never_fetched = in_part > 0.0 && !is_dense;
         let are_far = bytes < FAR_APART && pitch - bytes >= FAR_APART;
         let are_all = fetch && word >= 8 && are_far;
-        let are_parts = in_part > 0.0 && bytes < SECTOR;
         let far = (pitch as f64 / bytes as f64 - FAR.start) / (FAR.end - FAR.start);
         let is_far = word < 4 && has_short_rows;
         let are_alone = are_all || word >= 4 && ALONE.contains(&bytes) && pitch / 3 <= bytes;
@@ -90,9 +90,9 @@ impl Gaps {
             gap: pitch - bytes,
             fetching,
             fetch,
-            beside_whole: in_part > 0.0 && !fetch && word >= 4 && bytes >= SECTOR,
+            beside_whole: never_fetched && word >= 4 && bytes >= SECTOR,
             are_all,
-            are_alone: are_parts && !fetch && word >= 8 && are_far,
+            rows_are_alone: never_fetched && word >= 8 && bytes < SECTOR && are_far,
         }
     }
 }

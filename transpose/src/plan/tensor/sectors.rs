@@ -3,6 +3,12 @@
 /// Bytes of a sector.
 pub(super) const SECTOR: usize = 32;
 
+/// Bytes that memory moves at a time.
+pub(super) const PIECE: usize = 64;
+
+/// Bytes of a line of the caches.
+pub(super) const LINE: usize = 128;
+
 /// Bytes that memory moves fastest: two lines of the caches.
 pub(super) const BURST: usize = 256;
 

@@ -24,11 +24,11 @@ const FAR_GAPS: [f64; 3] = [180.0, 285.0, 360.0];
 
 /// What the gaps of a destination cost kernels that fetch what is beside them where that pays, and kernels that do not.
 pub(in super::super) fn cost_of_gaps(canonical: &Canonical, gaps: &Gaps, is_fetched: bool) -> f64 {
-    let Gaps { sectors, fetch, beside_whole, are_all, are_alone, .. } = *gaps;
+    let Gaps { sectors, fetch, beside_whole, are_all, rows_are_alone, .. } = *gaps;
     let [by_few, _, not_fetched] = FAR_GAPS;
     match (fetch, is_fetched) {
         (false, _) if beside_whole => sectors * GAP_BESIDE,
-        (false, _) if are_alone => sectors * not_fetched,
+        (false, _) if rows_are_alone => sectors * not_fetched,
         (true, true) if are_all => sectors * by_few,
         (true, false) if are_all => sectors * not_fetched,
         (false, true) => sectors * FAR_GAP,
@@ -59,7 +59,7 @@ pub(in super::super) fn cost_of_gaps_by_words(gaps: &Gaps) -> f64 {
 pub(in super::super) fn of_gap_in_boxes(word: Width, gaps: &Gaps) -> Option<f64> {
     match gaps {
         Gaps { are_all: true, .. } => Some(FAR_GAPS[1]),
-        Gaps { are_alone: true, .. } => Some(ALONE),
+        Gaps { rows_are_alone: true, .. } => Some(ALONE),
         Gaps { beside_whole: true, .. } => Some(GAP),
         Gaps { fetch, has_short_rows, .. } => {
             (word.bytes() >= 4 && *fetch && *has_short_rows).then_some(FETCHED_GAP)

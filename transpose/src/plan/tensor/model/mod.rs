@@ -35,7 +35,7 @@ pub(super) use tiles::{
     Tally, are_fours, at_least, cost_of_block, cost_of_block_of_fours, cost_of_joint, cost_of_part,
     cost_of_tiles, have_bursts, lines, same_of_tiles,
 };
-pub(super) use words::{LINE, WordTally, cost_of_words};
+pub(super) use words::{WordTally, cost_of_words};
 
 /// The place of a word's size in tables.
 fn of_width(word: Width) -> usize {
@@ -50,13 +50,13 @@ pub(super) fn idle(blocks: f64, facts: &Facts) -> f64 {
     idle_beside(blocks, facts, 0.0)
 }
 
-/// The same of boxes, whose blocks load and then store: of few that a multiprocessor has, none does the one while another does the other. (Of 1000 moves of 0.5 to 8 MB what is
+/// How many times as long boxes take of which there are so few: a block loads and then stores, and of few that a multiprocessor has none stores while another loads. (Of 1000 moves of 0.5 to 8 MB what is
 /// taken has 0.960 of the fastest way's speed with half a block's time on top, 0.956 without; decision 094.)
 pub(super) fn idle_in_boxes(blocks: f64, facts: &Facts) -> f64 {
     idle_beside(blocks, facts, 0.5)
 }
 
-/// The same where of a block's time so much is beside no other's.
+/// How many times as long so few blocks take, if the part `alone` of a block's time is spent while its multiprocessor has no other block at work.
 fn idle_beside(blocks: f64, facts: &Facts, alone: f64) -> f64 {
     let each = blocks.max(1.0) / facts.multiprocessors as f64;
     if each < MANY { (each.ceil() + alone * (1.0 - each / MANY)) / each } else { 1.0 }

@@ -1,5 +1,6 @@
 //! What moving word by word costs.
 
+use super::super::sectors::LINE;
 use kernel_abi::Width;
 
 /// What moving word by word takes.
@@ -32,9 +33,6 @@ const ASKED: f64 = 1.0;
 const READ: f64 = 0.8;
 const IN_LINE: f64 = 0.08;
 const WRITTEN: f64 = 0.6;
-
-/// Bytes of a line of the caches.
-pub(in super::super) const LINE: usize = 128;
 
 /// What moving word by word costs: what is waited for most of instructions, caches and memory, and a little more where another is waited for as long.
 pub(in super::super) fn cost_of_words(word: Width, tally: &WordTally) -> f64 {
