@@ -30,10 +30,12 @@ enum Kind {
     /// An array of two to five axes without gaps, in another order, all of whose lengths are powers of two or three times those, as those are that people choose: what lies
     /// such distances apart may meet in few banks, few sets of a cache, or few channels of the memory.
     Round,
+    /// The transpose of a matrix whose rows are short and have others' bytes behind them, up to a KiB: a few columns of a wide table, to or from columns of their own.
+    Gaps,
 }
 
 /// Each kind, its name, and how often it is drawn where none is asked for.
-const KINDS: [(Kind, &str, usize); 7] = [
+const KINDS: [(Kind, &str, usize); 8] = [
     (Kind::Few, "few", 6),
     (Kind::Matrix, "matrix", 4),
     (Kind::Odd, "odd", 2),
@@ -41,6 +43,7 @@ const KINDS: [(Kind, &str, usize); 7] = [
     (Kind::Axes, "axes", 5),
     (Kind::Runs, "runs", 0),
     (Kind::Round, "round", 0),
+    (Kind::Gaps, "gaps", 0),
 ];
 
 /// The names of the kinds.
@@ -120,6 +123,7 @@ fn draw(rng: &mut Rng, kind: Kind, name: &'static str, bytes: usize) -> Result<D
             let shape = [few, elements / few];
             (if rng.bool() { shape.to_vec() } else { vec![shape[1], shape[0]] }, vec![1, 0])
         }
+        Kind::Gaps => return columns_of_tables(rng, elements, element, name),
         Kind::Matrix | Kind::Odd => {
             let rows = log_uniform(rng, 2, (1 << 24).min(elements / 4));
             (vec![rows, elements / rows], vec![1, 0])
@@ -164,6 +168,23 @@ fn draw(rng: &mut Rng, kind: Kind, name: &'static str, bytes: usize) -> Result<D
     };
     let src = layout(rng, &shape)?.permute_axes(&axes)?;
     let dst = layout(rng, src.shape())?;
+    Ok(Drawn { kind: name, shape: src.shape().to_vec(), of: Move::new(element, &src, &dst)? })
+}
+
+/// A few columns of a table, taken out of it or put into it, the columns without gaps; of no more rows than have room.
+fn columns_of_tables(
+    rng: &mut Rng,
+    elements: usize,
+    element: usize,
+    name: &'static str,
+) -> Result<Drawn> {
+    let few = log_uniform(rng, 2, 64);
+    let gap = log_uniform(rng, 1, 1024).div_ceil(element);
+    let rows = (elements / few).min(CAPACITY / (element * (few + gap)) - 1).max(1);
+    let strides = [(few + gap) as isize, 1];
+    let table = TensorLayout::strided(&[rows, few], &strides, rng.usize(..=gap), element)?;
+    let columns = TensorLayout::contiguous(&[few, rows], element)?.permute_axes(&[1, 0])?;
+    let (src, dst) = if rng.bool() { (table, columns) } else { (columns, table) };
     Ok(Drawn { kind: name, shape: src.shape().to_vec(), of: Move::new(element, &src, &dst)? })
 }
 
@@ -494,7 +515,8 @@ mod tests {
         let mut arena = Arena::new(&device, 64 << 10, 1).unwrap();
         let any = drawn(1, 60, 2 << 10, 64 << 10).unwrap();
         let runs = drawn_of(Some("runs"), 1, 40, 2 << 10, 64 << 10).unwrap();
-        for Drawn { of, .. } in any.into_iter().chain(runs) {
+        let gaps = drawn_of(Some("gaps"), 1, 20, 2 << 10, 64 << 10).unwrap();
+        for Drawn { of, .. } in any.into_iter().chain(runs).chain(gaps) {
             for plan in arena.candidates(&of).unwrap() {
                 arena.verify(&of, &plan, |_, run| run()).unwrap();
             }
