@@ -1,6 +1,7 @@
 //! What moving in tiles costs.
 
 use super::of_width;
+use crate::facts::Facts;
 use kernel_abi::Width;
 use kernel_abi::fast::WARP;
 use kernel_abi::tensor::TileShape;
@@ -16,23 +17,27 @@ pub(in super::super) struct Tally {
     pub bytes: f64,
     /// Bytes of bursts that rows of tiles, and columns, lie in, beyond their own; of words of 2, 4 and 8 bytes.
     pub beside: [f64; 2],
+    /// Bytes of gaps in the source that memory reads with what is beside them.
+    pub gaps_read: f64,
     /// Tiles.
     pub blocks: f64,
+    /// Tiles, each divided by how many a multiprocessor has beside each other.
+    pub shares: f64,
     /// Warps.
     pub warps: f64,
     /// Rows of all tiles.
     pub rows: f64,
     /// Columns of all tiles.
     pub cols: f64,
-    /// Words that are loaded one by one, or in units.
-    pub loaded: f64,
-    /// Whether rows of narrow words are loaded by vectors or in units, and none is slid between lanes.
-    pub rows_in_units: bool,
+    /// Whether all words are loaded and stored by vectors.
+    pub by_vectors: bool,
+    /// Words that are loaded one by one, or by vectors that are slid between lanes, and rows of them.
+    pub loaded: [f64; 2],
     /// Sectors that warps ask for more than once to do so: the rows of short ones have few words beside each other.
     pub asked_again: f64,
-    /// Words that are stored one by one, and columns of them.
+    /// Words that are stored so, and columns of them.
     pub stored: [f64; 2],
-    /// Of those columns of narrow words the ones that start and end inside sectors.
+    /// Of those columns the ones that start and end inside sectors.
     pub ragged: f64,
     /// Narrow words that are stored by 4 bytes.
     pub in_units: f64,
@@ -40,7 +45,7 @@ pub(in super::super) struct Tally {
     pub joints: f64,
 }
 
-/// The weights of what is counted; of seeds 1 to 4, but for what says otherwise.
+/// The weights of what is counted.
 struct Weights {
     /// Of a byte of a sector, of a row and of a column of a tile, and of a tile, where all words are of 1 byte, loaded and stored by vectors. (By the speeds of 4000 tiles of
     /// 121 permutations, of the literature and random ones whose fastest axes are vectors, decision 083: what is so chosen has 0.988 of the fastest tile's speed in the mean.)
@@ -52,35 +57,76 @@ struct Weights {
     wide_by_vectors: [f64; 4],
     /// What tiles of 2-byte words cost where all are loaded and stored by vectors.
     two_by_vectors: TwoByVectors,
-    /// What narrow words take of what follows since their rows are slid between lanes, and their columns stored by vectors. (By 90 tiles of random moves.)
-    narrow_slid: [f64; 5],
-    /// Of a byte of a sector, where tiles move it.
-    moved: [f64; 5],
-    /// Of a byte of a burst beside a row, and a column, where not all is vectors: another tile moves it. (As is what a byte of a sector of 4- and 8-byte words costs, by 5150
-    /// tiles of 1700 moves, decision 090.)
-    beside: [[f64; 2]; 5],
-    /// Of a warp of `tiles`, and of one that loads rows of narrow words in units or by vectors, for which loading takes nothing else.
-    warp: [f64; 5],
-    warp_of_units: f64,
-    /// Of a row of a tile.
-    row: [f64; 5],
-    /// Of a column of a tile, and of a narrow one that is stored in units or by vectors, whatever else costs, where not all is vectors.
-    col: [f64; 5],
-    col_in_units: [f64; 5],
-    /// Of a word that `tiles` loads by itself, or stores so; and of a sector that is asked for again.
-    loaded: [f64; 5],
-    asked_again: [f64; 5],
-    stored: [f64; 5],
-    /// Of a column of such, and what it costs more if it is ragged. (Of narrow words by 1044 tiles of random moves, as are
-    /// their warps and what is stored; decision 088.)
-    stored_col: [f64; 5],
-    ragged: [f64; 5],
-    /// Of a narrow word that is stored with others, by 4 bytes. (By seven layouts of images; of 2 bytes by units of 8 bytes too, decision 067.)
-    in_units: [f64; 5],
-    /// Of a column that shares a sector with another tile's: of narrow words by four of the permutations of the literature, of 4 and 8 bytes by the tiles that `beside` is by; and of one of 1-byte words
-    /// where all are loaded and stored by vectors, by the 4000 tiles.
-    shared_sector: [f64; 5],
-    shared_by_vectors: f64,
+    /// What tiles of words of 1, 2, 4 and 8 bytes cost where not all are.
+    by_words: [ByWords; 4],
+    /// Of a column that shares a sector with another tile's, where all words are of 1 byte, loaded and stored by vectors, by the 4000 tiles; and where they are of 2 bytes.
+    shared_by_vectors: [f64; 2],
+}
+
+/// What tiles cost where not all words are loaded and stored by vectors. (Of narrow words by 3400 tiles of random moves on an H200, decision 096: near the fastest way of a move they tell the time to 0.12
+/// and 0.10, the root of the mean of the squares of its logarithm. What a byte of a sector of 4- and 8-byte words costs, and of a burst beside, by 5150 tiles of 1700 moves, decision 090.)
+struct ByWords {
+    /// Of a byte of a sector.
+    moved: f64,
+    /// Of a byte of a burst beside a row, or a column: another tile moves it.
+    beside: [f64; 2],
+    /// Of a byte of the source's gaps that memory reads.
+    gaps_read: f64,
+    /// Of a row and of a column of a tile.
+    line: [f64; 2],
+    /// Of a word that is loaded by itself, or by a vector that is slid between lanes, and of a row of them; and of a sector that is asked for again.
+    loaded: [f64; 2],
+    asked_again: f64,
+    /// Of a word that is stored so, or in a unit, and of a column of those that are not stored in units.
+    stored: [f64; 2],
+    /// What such a column costs more if it starts and ends inside sectors.
+    ragged: f64,
+    /// Of a column that shares a sector with another tile's.
+    joint: f64,
+    /// Of a warp.
+    warp: f64,
+    /// Of a tile that has a multiprocessor for itself: it loads, waits for all of its threads, and stores. Of several beside each other each has a part of that.
+    share: f64,
+}
+
+impl ByWords {
+    /// What costs nothing: most of these words leave some of it out.
+    const NOTHING: Self = ByWords {
+        moved: 0.0,
+        beside: [0.0; 2],
+        gaps_read: 0.0,
+        line: [0.0; 2],
+        loaded: [0.0; 2],
+        asked_again: 0.0,
+        stored: [0.0; 2],
+        ragged: 0.0,
+        joint: 0.0,
+        warp: 0.0,
+        share: 0.0,
+    };
+
+    fn cost(&self, tally: &Tally) -> f64 {
+        let Tally { moved, beside, warps, shares, rows, cols, loaded, stored, .. } = tally;
+        moved * self.moved
+            + beside[0] * self.beside[0]
+            + beside[1] * self.beside[1]
+            + tally.gaps_read * self.gaps_read
+            + rows * self.line[0]
+            + cols * self.line[1]
+            + loaded[0] * self.loaded[0]
+            + loaded[1] * self.loaded[1]
+            + tally.asked_again * self.asked_again
+            + (stored[0] + tally.in_units) * self.stored[0]
+            + stored[1] * self.stored[1]
+            + tally.ragged * self.ragged
+            + warps * self.warp
+            + shares * self.share
+    }
+}
+
+/// What is told of tiles of such words where not all are loaded and stored by vectors: words of 16 bytes always are.
+fn by_words(word: Width) -> &'static ByWords {
+    &WEIGHTS.by_words[of_width(word).min(3)]
 }
 
 /// What tiles of 4- and 8-byte words cost where all are loaded and stored by vectors. (By the speeds of 3034 tiles of the permutations of the literature, decision
@@ -106,6 +152,17 @@ const SHORT: f64 = 16.0;
 
 /// Warps of `tiles` that a multiprocessor has registers for.
 const RESIDENT_WARPS: usize = 48;
+
+/// Blocks that it can have beside each other, at most.
+const MOST_BESIDE: usize = 32;
+
+/// How many blocks of so many warps and bytes of shared memory a multiprocessor has beside each other, if there are enough of them.
+pub(in super::super) fn beside_each_other(warps: usize, shared: usize, facts: &Facts) -> usize {
+    /// Bytes that a block takes beside what it asks for.
+    const TAKEN: usize = 1 << 10;
+    let of_shared = facts.multiprocessor_shared / (shared + TAKEN);
+    (RESIDENT_WARPS / warps.max(1)).min(of_shared).clamp(1, MOST_BESIDE)
+}
 
 /// Warps of a block of `tiles`, at most.
 const MOST_WARPS: usize = 16;
@@ -209,41 +266,66 @@ const WEIGHTS: Weights = Weights {
         beside: [0.09, 0.036],
         least: 0.135,
     },
-    narrow_slid: [0.80, 0.90, 1.0, 1.0, 1.0],
-    moved: [0.56, 0.60, 0.82, 0.85, 0.95],
-    beside: [[0.0; 2], [0.0; 2], [0.092, 0.0], [0.103, 0.038], [0.0; 2]],
-    warp: [1300.0, 1800.0, 200.0, 120.0, 110.0],
-    warp_of_units: 200.0,
-    row: [5.7, 5.0, 3.0, 1.0, 5.0],
-    col: [26.0, 5.0, 5.0, 10.0, 3.0],
-    col_in_units: [10.0, 10.0, 0.0, 0.0, 0.0],
-    loaded: [0.17, 0.25, 0.1, 0.0, 0.0],
-    asked_again: [0.0, 0.0, 0.8, 1.0, 0.0],
-    stored: [1.3, 1.3, 0.6, 0.6, 0.0],
-    stored_col: [100.0, 60.0, 42.0, 24.0, 0.0],
-    ragged: [110.0, 40.0, 0.0, 0.0, 0.0],
-    in_units: [0.6, 0.8, 0.0, 0.0, 0.0],
-    shared_sector: [70.0, 70.0, 138.0, 75.0, 0.0],
-    shared_by_vectors: 25.0,
+    by_words: [
+        ByWords {
+            moved: 0.55,
+            gaps_read: 1.0,
+            loaded: [0.56, 6.6],
+            stored: [0.0, 88.0],
+            ragged: 72.0,
+            joint: 82.0,
+            share: 63_000.0,
+            ..ByWords::NOTHING
+        },
+        ByWords {
+            moved: 0.58,
+            gaps_read: 0.82,
+            loaded: [1.23, 2.2],
+            stored: [0.45, 0.0],
+            ragged: 74.0,
+            joint: 15.0,
+            share: 58_000.0,
+            ..ByWords::NOTHING
+        },
+        ByWords {
+            moved: 0.82,
+            beside: [0.092, 0.0],
+            line: [3.0, 5.0],
+            loaded: [0.1, 0.0],
+            asked_again: 0.8,
+            stored: [0.6, 42.0],
+            joint: 138.0,
+            warp: 200.0,
+            ..ByWords::NOTHING
+        },
+        ByWords {
+            moved: 0.85,
+            beside: [0.103, 0.038],
+            line: [1.0, 10.0],
+            asked_again: 1.0,
+            stored: [0.6, 24.0],
+            joint: 75.0,
+            warp: 120.0,
+            ..ByWords::NOTHING
+        },
+    ],
+    shared_by_vectors: [25.0, 70.0],
 };
 
 /// What moving in tiles costs.
 pub(in super::super) fn cost_of_tiles(word: Width, tally: &Tally) -> f64 {
-    let Tally { moved, cols, loaded, stored: [stored, _], in_units, joints, .. } = tally;
-    let vectors = loaded + stored + in_units == 0.0;
+    let Tally { moved, by_vectors, stored: [stored, _], joints, .. } = tally;
     let are_joined = *stored == 0.0 || are_fours(word);
-    let joined = if are_joined { joints * cost_of_joint(word, vectors) } else { 0.0 };
-    let in_units =
-        if vectors || *stored > 0.0 { 0.0 } else { cols * WEIGHTS.col_in_units[of_width(word)] };
-    at_least(word, cost_of_part(word, tally, vectors), *moved, vectors) + joined + in_units
+    let joined = if are_joined { joints * cost_of_joint(word, *by_vectors) } else { 0.0 };
+    at_least(word, cost_of_part(word, tally, *by_vectors), *moved, *by_vectors) + joined
 }
 
-/// What a column costs that shares a sector with another tile's, where all words are loaded and stored by vectors or not.
+/// What a column costs that shares a sector with another tile's, where all words are loaded and stored by vectors or not. (Of words of 4 bytes and more nothing is counted where they are.)
 #[inline]
 pub(in super::super) fn cost_of_joint(word: Width, vectors: bool) -> f64 {
     match word {
-        Width::B1 if vectors => WEIGHTS.shared_by_vectors,
-        _ => WEIGHTS.shared_sector[of_width(word)],
+        Width::B1 | Width::B2 if vectors => WEIGHTS.shared_by_vectors[of_width(word)],
+        _ => by_words(word).joint,
     }
 }
 
@@ -265,55 +347,24 @@ pub(in super::super) fn at_least(word: Width, cost: f64, moved: f64, vectors: bo
 /// What a part of what moving in tiles takes costs, at least, where all is vectors or not.
 #[inline]
 pub(in super::super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) -> f64 {
-    let (w, k) = (&WEIGHTS, of_width(word));
-    let Tally {
-        moved,
-        blocks,
-        warps,
-        rows,
-        cols,
-        loaded,
-        rows_in_units,
-        asked_again,
-        stored: [stored, stored_cols],
-        ragged,
-        in_units,
-        joints: _,
-        words: _,
-        bytes: _,
-        beside,
-    } = tally;
-    if vectors && are_fours(word) {
-        return w.four_by_vectors.cost(tally);
+    let Tally { moved, blocks, rows, cols, .. } = tally;
+    if !vectors {
+        return by_words(word).cost(tally);
     }
-    if vectors {
-        if word == Width::B2 {
-            return w.two_by_vectors.cost(tally);
-        }
-        let [byte, row, col, tile] = by_vectors(word);
-        return moved * byte + rows * row + cols * col + blocks * tile;
+    if are_fours(word) {
+        return WEIGHTS.four_by_vectors.cost(tally);
     }
-    let (warp, of_loaded) =
-        if *rows_in_units { (w.warp_of_units, 0.0) } else { (w.warp[k], w.loaded[k]) };
-    let cost = moved * w.moved[k]
-        + beside[0] * w.beside[k][0]
-        + beside[1] * w.beside[k][1]
-        + warps * warp
-        + rows * w.row[k]
-        + cols * w.col[k]
-        + loaded * of_loaded
-        + asked_again * w.asked_again[k]
-        + stored * w.stored[k]
-        + stored_cols * w.stored_col[k]
-        + ragged * w.ragged[k]
-        + in_units * w.in_units[k];
-    cost * w.narrow_slid[k]
+    if word == Width::B2 {
+        return WEIGHTS.two_by_vectors.cost(tally);
+    }
+    let [byte, row, col, tile] = by_vectors(word);
+    moved * byte + rows * row + cols * col + blocks * tile
 }
 
-/// What a tile of a warp costs at least, beside what it moves.
-pub(in super::super) fn cost_of_block(word: Width, vectors: bool, rows_in_units: bool) -> f64 {
-    let block = Tally { blocks: 1.0, warps: 1.0, rows_in_units, ..Tally::default() };
-    cost_of_part(word, &block, vectors)
+/// What a tile costs at least, beside what it moves.
+pub(in super::super) fn cost_of_block(word: Width, vectors: bool) -> f64 {
+    let shares = 1.0 / MOST_BESIDE as f64;
+    cost_of_part(word, &Tally { blocks: 1.0, warps: 1.0, shares, ..Tally::default() }, vectors)
 }
 
 /// How many rows, or columns, of all tiles are paid for, of `count` that have `words` words altogether: rows of 4 to 6 words of 16 bytes are no dearer for each word than rows of 6.25. (By matrices of 4 to 7

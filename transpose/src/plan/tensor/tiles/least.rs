@@ -38,8 +38,8 @@ pub(super) struct Moved {
     /// Vectors of a tile's part of it.
     pub(super) vectors: usize,
     /// Whether it is loaded in units of narrow words, or by vectors.
-    pub(super) in_units: bool,
-    /// How many times as much tiles of so few vectors cost, where not all are vectors.
+    in_units: bool,
+    /// How many times as much tiles of so few vectors cost at least, where not all are vectors.
     few: f64,
     /// Bytes of bursts beside it, for all: of words for which that counts.
     pub(super) beside: f64,
@@ -84,8 +84,8 @@ impl Moved {
         let each = placed.sectors(word.bytes());
         let mut moved = Self::of(word, words, placed, each, each);
         (moved.in_units, moved.are_near) = (in_units, are_near);
-        if word.bytes() < NARROW {
-            moved.few = of_few_vectors(word.bytes(), moved.vectors, in_units);
+        if in_units && moved.placed.cut.tiles > 1 {
+            moved.few = of_few_vectors(word.bytes(), moved.placed.cut.words);
         }
         moved
     }
@@ -144,17 +144,9 @@ impl Moved {
                 Tally { moved, words, beside, cols: lines, stored, in_units, ..Tally::default() }
             }
             Part::Cols => {
-                let loaded = if by_words { words } else { 0.0 };
-                let (beside, rows_in_units) = ([beside, 0.0], in_units);
-                Tally {
-                    moved,
-                    words,
-                    beside,
-                    rows: lines,
-                    loaded,
-                    rows_in_units,
-                    ..Tally::default()
-                }
+                let loaded = if by_words && !in_units { [words, lines] } else { [0.0; 2] };
+                let beside = [beside, 0.0];
+                Tally { moved, words, beside, rows: lines, loaded, ..Tally::default() }
             }
         }
     }
@@ -189,8 +181,8 @@ pub(super) struct Least<'a> {
     canonical: &'a Canonical,
     /// What gaps cost.
     of_gaps: f64,
-    /// What a block does beside what it moves, for each word of the move: where all are vectors, where not, and where rows are loaded in units.
-    blocks: [f64; 3],
+    /// What a block does beside what it moves, for each word of the move: where all are vectors, and where not.
+    blocks: [f64; 2],
     /// Words of the move, if they are such that a block of vectors costs more the more warps it has.
     fours: Option<f64>,
     /// What all tiles cost alike: where all are vectors, and where not.
@@ -208,17 +200,14 @@ impl<'a> Least<'a> {
         let of_thread = micro_blocks * block_rows * TileShape::vector(word);
         let threads = if gaps.are_all { FEW_THREADS } else { TileShape::most_threads(word) };
         let threads = (threads * of_thread) as usize;
-        let blocks = [(true, true), (false, false), (false, true)];
-        let blocks = blocks
-            .map(|(vectors, rows_in_units)| words * cost_of_block(word, vectors, rows_in_units));
+        let blocks = [true, false].map(|vectors| words * cost_of_block(word, vectors));
         let fours = are_fours(word).then_some(words);
         let same = [same_of_tiles(word, words * word.bytes() as f64), 0.0];
         let most = threads.min(MOST_SHARED / word.bytes());
         // All words are in tiles, which have no more than they can have.
         let least = |kind: usize| match (fours, cost_of_block_of_fours(word, 1), kind) {
             (Some(words), Some(warp), 0) => words * warp / f64::from(of_thread * WARP),
-            (_, _, 0) => blocks[0] / most as f64,
-            _ => blocks[1].min(blocks[2]) / most as f64,
+            _ => blocks[kind] / most as f64,
         };
         let beside = [0, 1].map(|kind| same[kind] + least(kind));
         Least { canonical, of_gaps, blocks, fours, same, beside, words: most }
@@ -260,7 +249,7 @@ impl<'a> Least<'a> {
             Some(words) if vectors => {
                 words * cost_of_block_of_fours(self.canonical.word, rows.vectors * cols.vectors)?
             }
-            _ => self.blocks[kind + usize::from(kind == 1 && cols.in_units)],
+            _ => self.blocks[kind],
         };
         let cost = parts + block * rows.tiles * cols.tiles + self.same[kind];
         let cost = at_least(self.canonical.word, cost, rows.moved + cols.moved, vectors);

@@ -20,10 +20,11 @@ use super::canonical::Canonical;
 use super::cuts::Placed;
 use super::gaps::Gaps;
 use super::model::{
-    ALONE, Tally, are_alone, cost_of_gaps, cost_of_tiles, have_bursts, idle, lines,
+    ALONE, Tally, are_alone, beside_each_other, cost_of_gaps, cost_of_tiles, have_bursts, idle,
+    lines,
 };
-use super::sectors::{SECTOR, float, sectors_of_one};
-use super::side::starts_on;
+use super::sectors::{PIECE, SECTOR, float, pieces, sectors, sectors_of_one};
+use super::side::{Side, starts_on};
 use crate::divide::TOO_LARGE;
 use crate::facts::Facts;
 use crate::launch::Launch;
@@ -37,7 +38,7 @@ use launch::{count_block_axes, launch_of};
 use least::{Least, Moved, Part, beside_both};
 use size::Size;
 use smallvec::SmallVec;
-use units::{are_rows_in_units, is_in_units, of_few_vectors};
+use units::{NARROW, are_rows_in_units, is_in_units, of_few_vectors};
 
 /// Bytes of shared memory that a tile may take.
 const MOST_SHARED: usize = 48 << 10;
@@ -215,10 +216,6 @@ fn add(cuts: &mut Cuts, cut: Moved) {
     }
 }
 
-/// Threads beyond which a multiprocessor has registers for two tiles of narrow words that start anywhere and no third one, and what those cost.
-const NARROW_THREADS: usize = 416;
-const OF_LARGE: f64 = 1.12;
-
 /// What a row costs that another tile loads as well, of what it costs otherwise.
 const LOADED_AGAIN: f64 = 0.3;
 
@@ -261,17 +258,24 @@ fn choice<'a>(
         col_sectors *= 1.0 + float(early.rows) / float(rows.cut.words) * LOADED_AGAIN;
     }
     let in_units = is_in_units(word, rows);
+    let rows_in_units = are_rows_in_units(word, cols, overlap);
+    let warps = size.threads.div_ceil(WARP as usize);
     let tally = Tally {
         moved: each_row * col_sectors + each_col * row_sectors,
         words,
         bytes: words * float(word),
         beside,
+        gaps_read: if word < NARROW { gaps_read(canonical) } else { 0.0 },
         blocks,
+        shares: blocks / float(beside_each_other(warps, size.shared, facts)),
         warps: blocks * (float(size.threads) / f64::from(WARP)),
         rows: lines(canonical.word, all_rows, words),
         cols: lines(canonical.word, all_cols, words),
-        loaded: singly(cols, words),
-        rows_in_units: are_rows_in_units(word, cols, overlap),
+        by_vectors: rows.aligned.min(cols.aligned) >= VECTOR,
+        loaded: match rows_in_units {
+            true => [0.0; 2],
+            false => [singly(cols, words), singly(cols, all_rows)],
+        },
         asked_again: if cols.aligned < VECTOR {
             all_rows * asked_again(canonical, cols)
         } else {
@@ -285,15 +289,12 @@ fn choice<'a>(
         in_units: if in_units { words } else { 0.0 },
         joints: if early.rows > 0 { 0.0 } else { joints(canonical, rows, cols, all_cols) },
     };
-    let are_slid = word < 4 && tally.loaded + tally.stored[0] > 0.0;
-    let start_anywhere = are_slid || tally.in_units > 0.0;
-    let large = if are_slid && size.threads > NARROW_THREADS { OF_LARGE } else { 1.0 };
-    let few = if start_anywhere {
-        of_few_vectors(word, size.row_vectors, tally.rows_in_units)
+    let few = if rows_in_units && !tally.by_vectors {
+        of_few_vectors(word, words_beside_others(canonical, rows, cols))
     } else {
         1.0
     };
-    let of_tiles = cost_of_tiles(canonical.word, &tally) * large * few;
+    let of_tiles = cost_of_tiles(canonical.word, &tally) * few;
     // Tiles of few of the rows between two gaps fetch nothing: most of it would be the next tile's as well.
     let is_fetched = !gaps.fetch || gaps.fetch_ends_of(rows.cut.words) != Fetching::None;
     let of_gaps = cost_of_gaps(canonical, gaps, is_fetched);
@@ -301,6 +302,30 @@ fn choice<'a>(
     let of_gaps = if are_alone { of_gaps + all_cols * ALONE } else { of_gaps };
     let cost = (of_gaps + of_tiles) * idle(blocks, facts);
     Some(Choice { rows, cols, early, cost })
+}
+
+/// Words that lie together in the source in a tile, and have beside them what other tiles move; as many as can be where nothing is beside them.
+fn words_beside_others(canonical: &Canonical, rows: &Placed, cols: &Placed) -> usize {
+    if cols.cut.tiles > 1 {
+        cols.cut.words
+    } else if cols.goes_on() {
+        cols.together(canonical.axes(), |axis| axis.src, &rows.cut)
+    } else {
+        usize::MAX
+    }
+}
+
+/// Bytes of gaps in the source that memory reads with the sectors beside them: it reads pieces of 64 bytes. Of gaps that are shorter other stretches have a part.
+fn gaps_read(canonical: &Canonical) -> f64 {
+    let [Side { together, aligned, pitch, .. }, _] = *canonical.sides();
+    if pitch == usize::MAX {
+        return 0.0;
+    }
+    let word = canonical.word_bytes();
+    let bytes = together * word;
+    let beside = pieces(PIECE, bytes, aligned) - sectors(bytes, aligned);
+    let of_gap = ((pitch - together) * word) as f64 / PIECE as f64;
+    canonical.words() as f64 / together as f64 * beside as f64 * of_gap.min(1.0)
 }
 
 /// Sectors of a row that warps ask for beyond those that it lies in, where the words of a thread's vector are as far apart as a row has vectors.
@@ -400,6 +425,16 @@ mod choices {
         let (src, dst) = (layout(&[80_896, 1, 1024]), layout(&[81_920, 80, 1]));
         let tiles = params_of(&TILES, &best_at(4, 8, src.unwrap(), dst.unwrap())).unwrap();
         assert_ne!(tiles.fetch, Fetching::None as u64, "{tiles:?}");
+    }
+
+    #[test]
+    fn short_rows_of_bytes_beside_what_other_tiles_move_are_few() {
+        // Rows of 28 bytes had 0.48 of a copy on an H200: the two rows beside each are moved by tiles of another time. Rows of 84 had 0.87.
+        let shape = [28, 3, 447_254, 3];
+        let src = TensorLayout::strided(&shape, &[1, 28, 84, 37_569_336], 0, 1).unwrap();
+        let dst = TensorLayout::strided(&shape, &[4_025_295, 1_341_765, 3, 1], 0, 1).unwrap();
+        let tiles = params_of(&TILES, &best_for(1, src, dst)).unwrap();
+        assert_eq!(tiles.cols.tile, 84, "{tiles:?}");
     }
 
     #[test]

@@ -23,15 +23,13 @@ pub(super) fn is_in_units(word: usize, placed: &Placed) -> bool {
     placed.aligned < VECTOR && units(word, placed).is_some()
 }
 
-/// How many times as much tiles of narrow words cost whose rows have so few vectors, loaded in units or not, where not all words are loaded and stored by vectors.
-pub(super) fn of_few_vectors(word: usize, row_vectors: usize, are_in_units: bool) -> f64 {
-    /// A warp loads from many rows. (By 60 tiles of random moves, and more than those say, for the few that were chosen by less were up to 1.4 times as slow as others.)
-    const IN_UNITS: [f64; 3] = [1.5, 1.3, 1.1];
-    /// Of bytes half of the lanes, or all, have no next lane in their row, and load one vector after the other.
-    const SLID: f64 = 1.25;
-    match row_vectors {
-        vectors @ 1..=3 if are_in_units => IN_UNITS[vectors - 1],
-        1 | 2 if !are_in_units && word == 1 => SLID,
+/// How many times as much tiles of narrow words cost whose rows are loaded by vectors or in units, where not all words are loaded and stored by vectors, and have so few vectors of what lies together in the source:
+/// what is beside them is moved by other tiles, most likely at another time, and read again. (By 60 tiles of random moves, and more than those say, for the few that were chosen by less were up to twice as slow as
+/// others.)
+pub(super) fn of_few_vectors(word: usize, words: usize) -> f64 {
+    const VECTORS: [f64; 3] = [1.5, 1.3, 1.1];
+    match words.saturating_mul(word).div_ceil(VECTOR) {
+        vectors @ 1..=3 => VECTORS[vectors - 1],
         _ => 1.0,
     }
 }
