@@ -55,6 +55,12 @@ impl Facts {
         }
     }
 
+    /// Those that tests plan by of an H200.
+    #[cfg(all(test, feature = "simulator"))]
+    pub(crate) fn h200() -> Self {
+        Facts { multiprocessors: 132, ..Facts::simulated() }
+    }
+
     /// Refuses what no GPU is like, or the device that plans by these facts would run on is not.
     pub(crate) fn check(&self, device: &Facts) -> Result<()> {
         let refuse = |reason| Err(Error::Facts { reason });

@@ -279,7 +279,7 @@ mod tests {
     /// Of a single row or column no axis is left where there are gaps, and of both none: that is planned as well.
     #[test]
     fn single_rows_and_columns_between_gaps_have_plans() {
-        let facts = Facts { multiprocessors: 132, ..Device::simulated().facts().clone() };
+        let facts = Facts::h200();
         for bytes in [1, 2, 3, 4, 8, 16, 40, 600] {
             for (rows, cols) in [(1, 1), (1, 5), (1, 9_000_001), (9_000_001, 1), (300, 1)] {
                 for slack in [[0, 0], [7, 0], [0, 7], [16, 16]] {

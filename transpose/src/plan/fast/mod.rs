@@ -90,16 +90,12 @@ mod tests {
     use crate::plan::problem::{Batch, tight as problem};
     use kernel_abi::fast::{Batch as BatchParams, ColumnBand, Micro, RowBand};
 
-    fn hopper() -> Facts {
-        Facts { multiprocessors: 132, ..Facts::simulated() }
-    }
-
     fn launches(problem: &Problem, limit: [usize; 3]) -> Vec<Launch> {
-        super::launches(problem, limit, &hopper()).expect("a grid covers it")
+        super::launches(problem, limit, &Facts::h200()).expect("a grid covers it")
     }
 
     fn candidates(problem: &Problem, limit: [usize; 3]) -> Vec<(&'static str, Vec<Launch>)> {
-        super::candidates(problem, limit, &hopper())
+        super::candidates(problem, limit, &Facts::h200())
     }
 
     /// The rows, or columns, of the bands of `tall`, or of `wide` and `lines`.
@@ -113,7 +109,7 @@ mod tests {
 
     /// The kernel that is chosen, or that none is.
     fn kernel(problem: &Problem) -> &'static str {
-        let launches = super::launches(problem, GRID_LIMIT, &hopper());
+        let launches = super::launches(problem, GRID_LIMIT, &Facts::h200());
         launches.map_or("none", |launches| launches[0].entry.name)
     }
 
@@ -382,12 +378,12 @@ mod tests {
             assert!(of_thread >= 24 * block[0] as usize, "{problem}");
             (grid[0] * grid[2], band(&launches[0]))
         };
-        let large = Facts { multiprocessors: 1, ..hopper() };
+        let large = Facts { multiprocessors: 1, ..Facts::h200() };
         for (element, rows, cols) in
             [(1, 3, 50_176), (1, 40, 100_000), (2, 5, 400_000), (4, 6, 40_960)]
         {
             let problem = problem(element, rows, cols);
-            let (many, short) = band_of(&problem, &hopper());
+            let (many, short) = band_of(&problem, &Facts::h200());
             let (few, long) = band_of(&problem, &large);
             let sector = 32 / element;
             assert!(few < 1056 && many > few, "{problem}: {few}, {many}");
@@ -399,7 +395,7 @@ mod tests {
             assert_eq!(short % sector, 0, "{problem}");
         }
         let many = problem(1, 3, 1 << 24);
-        assert_eq!(band_of(&many, &hopper()), band_of(&many, &large));
+        assert_eq!(band_of(&many, &Facts::h200()), band_of(&many, &large));
     }
 
     /// A thousand matrices without gaps in or between them.
@@ -432,7 +428,7 @@ mod tests {
         for (element, most) in [(1, 512), (2, 512), (4, 256), (8, 256), (16, 256)] {
             for (rows, cols) in sides().flat_map(|rows| sides().map(move |cols| (rows, cols))) {
                 let problem = batch_of(element, rows, cols);
-                let Some(launches) = super::launches(&problem, GRID_LIMIT, &hopper()) else {
+                let Some(launches) = super::launches(&problem, GRID_LIMIT, &Facts::h200()) else {
                     continue;
                 };
                 if launches[0].entry.name.starts_with("batch") {
@@ -479,7 +475,7 @@ mod tests {
         for element in [1, 2, 3, 4, 8, 12, 16, 100] {
             for (rows, cols) in [(1, 1), (5, 70000), (70000, 5), (999, 1001), (512, 512)] {
                 let problem = problem(element, rows, cols);
-                let chosen = super::launches(&problem, GRID_LIMIT, &hopper());
+                let chosen = super::launches(&problem, GRID_LIMIT, &Facts::h200());
                 let Some(chosen) = chosen else { continue };
                 let candidates = candidates(&problem, GRID_LIMIT);
                 assert!(candidates.iter().any(|(_, launches)| *launches == chosen), "{problem}");
@@ -509,7 +505,7 @@ mod tests {
     #[test]
     fn what_no_grid_covers_is_left_to_others() {
         let refused =
-            |problem: &Problem, limit| super::launches(problem, limit, &hopper()).is_none();
+            |problem: &Problem, limit| super::launches(problem, limit, &Facts::h200()).is_none();
         for element in [1, 2, 3, 4, 8, 16, 100] {
             for (rows, cols) in [(1 << 20, 1 << 10), (1 << 30, 3), (1 << 32, 1)] {
                 let problem = problem(element, rows, cols);

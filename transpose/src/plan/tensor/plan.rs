@@ -365,7 +365,7 @@ mod tests {
             if shape.iter().product::<usize>() > MOST_BYTES / element / 4 {
                 return Ok(());
             }
-            let facts = Facts { multiprocessors: 132, ..Facts::simulated() };
+            let facts = Facts::h200();
             let layouts = layouts(&shape, &order, element, slack);
             let problem = problem(element, &layouts);
             let (best, all) = (best(&problem, &facts, None), candidates(&problem, &facts, None));
@@ -378,7 +378,7 @@ mod tests {
     /// Short rows or columns of a tile that lie together with its others are no parts of bursts.
     #[test]
     fn tiles_have_short_rows_that_lie_together() {
-        let facts = Facts { multiprocessors: 132, ..Facts::simulated() };
+        let facts = Facts::h200();
         for (element, shape, order) in [
             // A tile's six words of the source follow each other along the destination's fastest axis; four words of the destination along the source's axes.
             (8, [2, 1536, 256, 3, 2], [1, 0, 3, 4, 2]),
@@ -393,7 +393,7 @@ mod tests {
     /// Few columns of 2 bytes go by the kernel for those also in batches, where these start on sectors.
     #[test]
     fn few_columns_of_batches_that_start_on_sectors() {
-        let facts = Facts { multiprocessors: 132, ..Facts::simulated() };
+        let facts = Facts::h200();
         for [count, rows, cols] in [[8, 768 * 192, 24], [1024, 1024, 32]] {
             let layouts = layouts(&[count, rows, cols], &[0, 2, 1], 2, [0, 0]);
             let plan = best(&problem(2, &layouts), &facts, None);
@@ -457,7 +457,7 @@ mod tests {
     /// As an H200 was fastest (decision 071): by the kernel of few rows, in boxes, by that of rows that start anywhere.
     #[test]
     fn rows_of_bytes_that_start_anywhere_go_by_how_many_they_are() {
-        let facts = Facts { multiprocessors: 132, ..Facts::simulated() };
+        let facts = Facts::h200();
         for (rows, cols, slack, kernel) in [
             (103, 734_029, [15, 0], "lines_b1"),
             (577, 207_775, [18, 3], "boxes_b1"),
@@ -471,7 +471,7 @@ mod tests {
 
     #[test]
     fn no_way_is_half_as_fast_as_another() {
-        let facts = Facts { multiprocessors: 132, ..Facts::simulated() };
+        let facts = Facts::h200();
         let orders: [&[usize]; 5] = [&[1, 0], &[2, 1, 0], &[0, 2, 1], &[1, 2, 0], &[3, 1, 0, 2]];
         let mut looked_at = 0;
         for element in [1, 2, 3, 4, 7, 8, 12, 16, 20, 36] {

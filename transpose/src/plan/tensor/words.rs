@@ -247,11 +247,6 @@ mod tests {
         assert!((bytes[0] - 8.0 * 6.0 / 5.0).abs() < 0.03 && bytes[1] < 8.1, "{bytes:?}");
     }
 
-    /// What an H200 is planned for.
-    fn facts() -> Facts {
-        Facts { multiprocessors: 132, ..Facts::simulated() }
-    }
-
     /// The kernel that an H200 makes this move by, from a source that starts on a multiple of `src_align` bytes to a destination that starts on a sector.
     fn kernel_of(
         element_bytes: usize,
@@ -260,7 +255,7 @@ mod tests {
         dst: &TensorLayout,
     ) -> &'static str {
         let problem = TensorProblem { element_bytes, src, dst, src_align, dst_align: 32 };
-        let (canonical, facts) = (Canonical::of(&problem), facts());
+        let (canonical, facts) = (Canonical::of(&problem), Facts::h200());
         Ways::of(&canonical, &facts, None).ok().unwrap().best().launches[0].entry.name
     }
 
@@ -275,7 +270,7 @@ mod tests {
             let problem =
                 TensorProblem { element_bytes: 48, src, dst, src_align: 32, dst_align: 32 };
             let canonical = Canonical::of(&problem);
-            cost(&canonical, &facts()) / (canonical.words() * canonical.word_bytes()) as f64
+            cost(&canonical, &Facts::h200()) / (canonical.words() * canonical.word_bytes()) as f64
         };
         let [near, far] = [cost(200, 10_000), cost(1_000_000, 2)];
         assert!(near < 2.3 && far > 1.2 * near, "{near}, {far}");

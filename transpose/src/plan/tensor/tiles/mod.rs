@@ -348,11 +348,6 @@ mod choices {
     use crate::tensor::TensorLayout;
     use kernel_abi::tensor::{Fetching, Run, TILES, Tiles};
 
-    /// What an H200 is planned for.
-    fn facts() -> Facts {
-        Facts { multiprocessors: 132, ..Facts::simulated() }
-    }
-
     /// The best launch for a move from a source that starts on a sector.
     fn best_for(element_bytes: usize, src: TensorLayout, dst: TensorLayout) -> Launch {
         best_at(element_bytes, 32, src, dst)
@@ -370,7 +365,7 @@ mod choices {
         let canonical = Canonical::of(&problem);
         let mut launches = Vec::new();
         let found = |_, launch| launches.push(launch);
-        best(&canonical, &facts(), None, Overlap::Wanted, 1, f64::INFINITY, found);
+        best(&canonical, &Facts::h200(), None, Overlap::Wanted, 1, f64::INFINITY, found);
         launches.remove(0)
     }
 
@@ -474,7 +469,7 @@ mod choices {
             let layout = |strides| TensorLayout::strided(&[rows, cols], strides, 0, 16).unwrap();
             let launch = best_for(16, layout(&[1, rows as isize]), layout(&[pitch, 1]));
             assert_eq!(params_of(&TILES, &launch).unwrap().fetch, Fetching::Sectors as u64);
-            let beside = facts().multiprocessor_shared / launch.dynamic_shared_bytes as usize;
+            let beside = Facts::h200().multiprocessor_shared / launch.dynamic_shared_bytes as usize;
             let on_their_way = beside * launch.block[0] as usize * 4 * VECTOR;
             assert!(on_their_way <= FEW_BYTES, "{on_their_way}");
         }
