@@ -23,7 +23,7 @@ use super::model::{
     ALONE, Tally, are_alone, beside_each_other, cost_of_gaps, cost_of_tiles, have_bursts, idle,
     lines,
 };
-use super::sectors::{PIECE, SECTOR, float, pieces, sectors, sectors_of_one};
+use super::sectors::{PIECE, SECTOR, float, sectors_of_one};
 use super::side::{Side, starts_on};
 use crate::divide::TOO_LARGE;
 use crate::facts::Facts;
@@ -315,17 +315,16 @@ fn words_beside_others(canonical: &Canonical, rows: &Placed, cols: &Placed) -> u
     }
 }
 
-/// Bytes of gaps in the source that memory reads with the sectors beside them: it reads pieces of 64 bytes. Of gaps that are shorter other stretches have a part.
+/// Bytes of gaps in the source that memory reads with the sectors beside them: the pieces of 64 bytes that a stretch lies in have a sector more than it lies in, in the mean, wherever it starts. Of gaps that are shorter other
+/// stretches have a part.
 fn gaps_read(canonical: &Canonical) -> f64 {
-    let [Side { together, aligned, pitch, .. }, _] = *canonical.sides();
+    let [Side { together, pitch, .. }, _] = *canonical.sides();
     if pitch == usize::MAX {
         return 0.0;
     }
-    let word = canonical.word_bytes();
-    let bytes = together * word;
-    let beside = pieces(PIECE, bytes, aligned) - sectors(bytes, aligned);
-    let of_gap = ((pitch - together) * word) as f64 / PIECE as f64;
-    canonical.words() as f64 / together as f64 * beside as f64 * of_gap.min(1.0)
+    let gap = float(pitch - together) * float(canonical.word_bytes());
+    let stretches = canonical.words() as f64 / together as f64;
+    stretches * float(PIECE - SECTOR) * (gap / float(PIECE)).min(1.0)
 }
 
 /// Sectors of a row that warps ask for beyond those that it lies in, where the words of a thread's vector are as far apart as a row has vectors.
