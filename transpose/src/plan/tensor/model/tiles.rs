@@ -130,8 +130,7 @@ fn by_words(word: Width) -> &'static ByWords {
 }
 
 /// What tiles of 4- and 8-byte words cost where all are loaded and stored by vectors. (By the speeds of 3034 tiles of the permutations of the literature, decision
-/// 062: those that fill a multiprocessor with warps, idle in no lane, are the fastest. What is beside rows and columns is by 6600 tiles more, some across axes, decision 076; columns and blocks by which of
-/// 1780 tiles of 319 moves are the fastest, decision 098.)
+/// 062: those that fill a multiprocessor with warps, idle in no lane, are the fastest. What is beside rows and columns is by 6600 tiles more, some across axes, decision 076.)
 struct FourByVectors {
     /// Of a byte of a sector.
     moved: f64,
@@ -253,10 +252,10 @@ const WEIGHTS: Weights = Weights {
     by_vectors: [0.88, 17.5, 17.5, 150.0],
     four_by_vectors: FourByVectors {
         moved: 0.97,
-        line: [5.1, 14.0],
+        line: [5.1, 9.2],
         beside: [0.12, 0.06],
         warp: 1250.0,
-        block: 10_000.0,
+        block: 25_000.0,
         least: 0.96,
     },
     wide_by_vectors: [0.94, 10.0, 10.0, 200.0],
