@@ -344,7 +344,7 @@ fn of_few_multiprocessors(device: &Device) -> Device {
     of_multiprocessors(device, 4)
 }
 
-/// A device that is planned for as if it had so many multiprocessors at most.
+/// A device that is planned for as if it had `most` multiprocessors, or as many as it has if those are fewer.
 fn of_multiprocessors(device: &Device, most: usize) -> Device {
     let mut facts = device.facts().clone();
     facts.multiprocessors = facts.multiprocessors.min(most);

@@ -42,10 +42,10 @@ pub(super) fn launches(task: &Task<'_>) -> Option<Vec<Launch>> {
     task.in_layers(&TALL, block, |matrices| RowBand { matrices, band_rows: band as u64 })
 }
 
-/// Whether lanes wait for each other because what they load lies in one bank: rows of so many bytes all start in one, or every eighth row does, which is where a column's next vector begins. The staging
+/// Whether lanes wait for each other because what they load lies in one bank: rows of `row_bytes` bytes all start in one bank, or every eighth row does, which is where a column's next vector begins. The staging
 /// buffer has 4 bytes more for every 128. Rows of 124 bytes do the former: of 2-byte elements an H200 moves them at 0.48 of a copy's speed, where it has 0.97 and 0.93 for a column less and more, and 0.95 by
-/// tiles. Rows of 62 bytes do the latter, and have 0.44 to 0.69, by boxes 0.83; of 512 bytes 0.88, by tiles 1.07. Where every eighth row starts more than an eighth of a bank further, nothing else is faster for rows of any
-/// length. (Wider elements are gathered by fewer loads.)
+/// tiles. Rows of 62 bytes do the latter, and have 0.44 to 0.69, by boxes 0.83; of 512 bytes 0.88, by tiles 1.07. Where every eighth row starts more than an eighth of a bank
+/// further `tall` has 0.84 to 1.08. (Wider elements are gathered by fewer loads.)
 fn rows_meet_in_a_bank(row_bytes: usize) -> bool {
     /// Bytes of all banks, and of one.
     const BANKS: usize = 128;

@@ -118,7 +118,7 @@ impl<'a> Counted<'a> {
         Counted { axes, side, word_bytes, is_whole }
     }
 
-    /// Bytes of the pieces of memory, each of `size` bytes, that so many words counted one after the other lie in, for each word.
+    /// For each word, bytes of the pieces of memory, each of `size` bytes, that `words` words lie in which are counted one after the other.
     fn bytes(&self, words: usize, size: usize) -> f64 {
         let Counted { side, word_bytes, is_whole, .. } = *self;
         let mut left = words;

@@ -54,7 +54,7 @@ const TRIED: [usize; 18] = [
     32 << 10,
 ];
 
-/// The words that are tried of so many bytes each. What lies between powers of two fills more of a block's shared memory where either side is short. (By 1000 random moves on an H200, decision 097: with them boxes of
+/// The lengths that are tried, in words of `word_bytes` bytes. What lies between powers of two fills more of a block's shared memory where either side is short. (By 1000 random moves on an H200, decision 097: with them boxes of
 /// words of 1, 4 and 16 bytes are 1.03, 1.02 and 1.08 times as fast where they are others, of 2 bytes no faster. Shorter ones between them make those of 1 byte no faster.)
 fn tried(word_bytes: usize) -> SmallVec<[usize; TRIED.len()]> {
     const LONG: usize = 3 << 10;

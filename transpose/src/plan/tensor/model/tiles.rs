@@ -156,10 +156,11 @@ const RESIDENT_WARPS: usize = 48;
 /// Blocks that it can have beside each other, at most.
 const MOST_BESIDE: usize = 32;
 
-/// How many blocks of so many warps and bytes of shared memory a multiprocessor has beside each other, if there are enough of them.
+/// Bytes of shared memory that a block takes beside what it asks for.
+pub(in super::super) const TAKEN: usize = 1 << 10;
+
+/// How many blocks a multiprocessor has beside each other, if there are enough of them, each of `warps` warps and `shared` bytes of shared memory.
 pub(in super::super) fn beside_each_other(warps: usize, shared: usize, facts: &Facts) -> usize {
-    /// Bytes that a block takes beside what it asks for.
-    const TAKEN: usize = 1 << 10;
     let of_shared = facts.multiprocessor_shared / (shared + TAKEN);
     (RESIDENT_WARPS / warps.max(1)).min(of_shared).clamp(1, MOST_BESIDE)
 }

@@ -2,7 +2,7 @@
 
 use super::super::canonical::Canonical;
 use super::super::cuts::Placed;
-use super::super::model::are_fours;
+use super::super::model::{TAKEN, are_fours};
 use super::early::Early;
 use super::units::NARROW;
 use super::{MOST_SHARED, Overlap};
@@ -92,8 +92,6 @@ pub(super) fn padding(step: usize, row_vectors: usize) -> usize {
 pub(super) fn alone(size: &Size, facts: &Facts) -> usize {
     /// Bytes that a thread loads.
     const OF_THREAD: usize = 4 * VECTOR;
-    /// What a block takes beside what it asks for.
-    const TAKEN: usize = 1 << 10;
     let beside = (FEW_BYTES / (size.threads * OF_THREAD)).max(1);
     (facts.multiprocessor_shared / beside).saturating_sub(TAKEN).min(MOST_SHARED)
 }
