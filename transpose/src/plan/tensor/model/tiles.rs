@@ -130,7 +130,8 @@ fn by_words(word: Width) -> &'static ByWords {
 }
 
 /// What tiles of 4- and 8-byte words cost where all are loaded and stored by vectors. (By the speeds of 3034 tiles of the permutations of the literature, decision
-/// 062: those that fill a multiprocessor with warps, idle in no lane, are the fastest. What is beside rows and columns is by 6600 tiles more, some across axes, decision 076.)
+/// 062: those that fill a multiprocessor with warps, idle in no lane, are the fastest. What is beside rows and columns is by 6600 tiles more, some across axes, decision 076; what a column and a block cost
+/// by 1780 of random moves, decision 098.)
 struct FourByVectors {
     /// Of a byte of a sector.
     moved: f64,
@@ -253,11 +254,11 @@ const WEIGHTS: Weights = Weights {
     by_vectors: [0.88, 17.5, 17.5, 150.0],
     four_by_vectors: FourByVectors {
         moved: 0.97,
-        line: [5.1, 9.2],
+        line: [5.1, 12.0],
         beside: [0.12, 0.06],
         warp: 1250.0,
-        block: 25_000.0,
-        least: 0.96,
+        block: 10_000.0,
+        least: 0.815,
     },
     wide_by_vectors: [0.94, 10.0, 10.0, 200.0],
     two_by_vectors: TwoByVectors {
