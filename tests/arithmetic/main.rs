@@ -676,7 +676,7 @@ fn kernels_are_chosen(device: &Device) {
     assert_eq!(kernel::<f32, f32>(device, &aligned, &rows, Some(&aligned)), "compute_sums_b4");
     let odd = (turned(&[331, 355]), contiguous(&[355, 331]));
     assert_eq!(kernel::<f64, f32>(device, &odd.0, &odd.1, None), "compute_rows_b8");
-    assert_eq!(kernel::<f16, f16>(device, &odd.0, &odd.1, Some(&odd.1)), "compute_rows_b2");
+    assert_eq!(kernel::<f16, f16>(device, &odd.0, &odd.1, Some(&odd.1)), "compute_rows_beside_b2");
     assert_eq!(kernel::<f32, f32>(device, &odd.0, &odd.1, Some(&odd.0)), "compute_sum_rows_b4");
     // Few columns leave tiles empty.
     let tall = (turned(&[300, 40]), contiguous(&[40, 300]));

@@ -185,7 +185,7 @@ params! {
         dst_plane: u64,
     }
 
-    /// For [`COMPUTE_MICRO`], [`COMPUTE_ROWS`], [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`].
+    /// For [`COMPUTE_MICRO`], [`COMPUTE_ROWS`], [`COMPUTE_ROWS_BESIDE`], [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`].
     ComputeMatrices {
         /// What is computed.
         operation: Operation,
@@ -307,6 +307,16 @@ pub const fn span_align(src_bytes: usize, dst_bytes: usize) -> usize {
     }
 }
 
+/// Bytes of shared memory, beside a tile's, in which a block of [`COMPUTE_ROWS_BESIDE`] has what it adds. Narrow elements take more instructions for each byte, and so more
+/// blocks at a time, which less is left for.
+pub const fn beside_bytes(src_bytes: usize, dst_bytes: usize) -> u32 {
+    if src_bytes <= 2 && dst_bytes <= 2 {
+        16 << 10
+    } else {
+        32 << 10
+    }
+}
+
 /// The grid of [`COMPUTE_MICRO`] and [`COMPUTE_SUMS`].
 fn micro_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
     grid_of(&MatrixTile::of(width), params, width)
@@ -329,7 +339,7 @@ fn grid_of(tile: &MatrixTile, params: &ComputeMatrices, width: Width) -> [u64; 2
     [matrices.rows.div_ceil(tile.rows as u64), cols.next_multiple_of((2 * apart).max(1))]
 }
 
-/// The grid of [`COMPUTE_ROWS`] and [`COMPUTE_SUM_ROWS`].
+/// The grid of [`COMPUTE_ROWS`], [`COMPUTE_ROWS_BESIDE`] and [`COMPUTE_SUM_ROWS`].
 fn rows_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
     let (tile, Batched { rows, cols, .. }) = (SpanTile::of(width), params.matrices);
     let [src, dst] = [width.bytes(), params.operation.dst_bytes as usize];
@@ -399,6 +409,10 @@ table! { ARITHMETIC of Arithmetic:
     }
     /// Matrices that are transposed and computed, whose rows start anywhere: the spans of [`ROWS`](crate::fast::ROWS).
     COMPUTE_ROWS = "compute_rows" takes ComputeMatrices, in rows_grid {
+        1: exactly SpanTile::of(Width::B1).block(), 2: exactly SpanTile::of(Width::B2).block(), 4: exactly SpanTile::of(Width::B4).block(), 8: exactly SpanTile::of(Width::B8).block()
+    }
+    /// The same moves with a second operand that lies as the destination does: what is added is on its way to [`beside_bytes`] of shared memory while a tile is loaded.
+    COMPUTE_ROWS_BESIDE = "compute_rows_beside" takes ComputeMatrices, in rows_grid {
         1: exactly SpanTile::of(Width::B1).block(), 2: exactly SpanTile::of(Width::B2).block(), 4: exactly SpanTile::of(Width::B4).block(), 8: exactly SpanTile::of(Width::B8).block()
     }
     /// Sums of matrices that both are transposed, whose rows all start and end on vectors, as the destination's do: the tiles of [`COMPUTE_MICRO`].

@@ -32,7 +32,7 @@ impl<const IN_SPAN: bool> Units<IN_SPAN> {
 
     /// Whether there are all elements.
     #[inline(always)]
-    fn are_whole<P: Pair, const K: usize>(&self) -> bool {
+    pub fn are_whole<P: Pair, const K: usize>(&self) -> bool {
         self.first <= 0 && self.end >= Self::elements::<P, K>() as i32
     }
 

@@ -34,12 +34,12 @@ use kernel_abi::arithmetic::{
 use kernel_abi::Width;
 
 /// The matrices of a block's number in the batch: where they start, and what belongs to their elements of the second operand, or of the table of channels.
-struct Pieces<E> {
+pub(super) struct Pieces<E> {
     /// The source, and the shape. The destination is the other one's.
-    matrices: Matrices<E>,
-    dst: u64,
+    pub matrices: Matrices<E>,
+    pub dst: u64,
     /// Bytes from a row of the destination to the next.
-    stride: u64,
+    pub stride: u64,
     /// The address of what belongs to the first element.
     second: u64,
     /// Bytes from the destination to a second operand that lies as it does.
@@ -49,7 +49,7 @@ struct Pieces<E> {
 impl<E: Element> Pieces<E> {
     /// Those of this block.
     #[inline(always)]
-    fn of_block(src: *const E, dst: *mut u8, params: &ComputeMatrices) -> Self {
+    pub fn of_block(src: *const E, dst: *mut u8, params: &ComputeMatrices) -> Self {
         let batched = &params.matrices;
         let bytes = params.operation.dst_bytes;
         let number = thread::block_idx_z() as u64;
@@ -68,7 +68,7 @@ impl<E: Element> Pieces<E> {
 
     /// The address of what belongs to the element of a row and column of the source; the row may lie before the first.
     #[inline(always)]
-    fn second_of(&self, params: &ComputeMatrices, row: i64, col: u64) -> u64 {
+    pub fn second_of(&self, params: &ComputeMatrices, row: i64, col: u64) -> u64 {
         let of_rows = params.other_rows.wrapping_mul(row as u64);
         self.second.wrapping_add(of_rows).wrapping_add(params.other_cols.wrapping_mul(col))
     }
@@ -287,12 +287,12 @@ unsafe fn store<
 }
 
 /// A transposed tile whose columns' spans start on sectors of the destination.
-type SpansOf<E, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, const GROUP: u32> =
+pub(super) type SpansOf<E, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, const GROUP: u32> =
     rows::Tile<E, ROW_VECTORS, ROWS, PITCH, GROUP>;
 
 /// Where the units of a thread are in the spans of a tile's columns, `K` of them side by side.
 #[derive(Clone, Copy)]
-struct Span<const K: usize> {
+pub(super) struct Span<const K: usize> {
     /// The row of the source that the first one has if the span starts on time.
     row: i64,
     /// Rows of the source from there to the first and to behind the last, as far as it matters.
@@ -301,9 +301,17 @@ struct Span<const K: usize> {
 }
 
 impl<const K: usize> Span<K> {
+    /// Those that begin `on_time` rows below `first_row` of the source if the span starts on time: there they are at `row`, of a matrix of `rows`.
+    #[inline(always)]
+    pub fn of_rows(row: i64, first_row: i64, rows: u64, on_time: u32) -> Self {
+        // How many rows there are before and from there on, as far as it matters: what is clamped is the same in all threads.
+        let near = |rows: i64| rows.clamp(-1 << 16, 1 << 16) as i32 - on_time as i32;
+        Span { row, first: near(-first_row), end: near(rows as i64 - first_row) }
+    }
+
     /// The units in a column whose row 0 is at `start` of the destination.
     #[inline(always)]
-    fn in_column<P: Pair>(&self, start: u64) -> InColumn {
+    pub fn in_column<P: Pair>(&self, start: u64) -> InColumn {
         let align = span_align(P::SRC, P::DST) as u32;
         let early = (start as u32 % align) / P::DST as u32;
         let row = self.row - early as i64;
@@ -315,16 +323,16 @@ impl<const K: usize> Span<K> {
 
 /// The units of a thread in one column.
 #[derive(Clone, Copy)]
-struct InColumn {
+pub(super) struct InColumn {
     /// How many elements early the span is.
-    early: u32,
-    units: Units<true>,
+    pub early: u32,
+    pub units: Units<true>,
 }
 
 impl InColumn {
     /// Those in a column `apart` bytes of the destination further, whose span is as early.
     #[inline(always)]
-    fn further(self, apart: u64) -> Self {
+    pub fn further(self, apart: u64) -> Self {
         let Units { at, first, end } = self.units;
         InColumn { units: Units { at: at.wrapping_add(apart), first, end }, ..self }
     }
@@ -383,10 +391,7 @@ unsafe fn store_span_units<
     // Of a span that starts on time: its row of the tile, and of the source.
     let on_time = of_sector - 1 + number * elements;
     let row = tile.row + on_time as i64;
-    // How many rows there are before and from there on, as far as it matters: what is clamped is the same in all threads.
-    let near = |rows: i64| rows.clamp(-1 << 16, 1 << 16) as i32 - on_time as i32;
-    let (first, end) = (near(-tile.row), near(pieces.matrices.rows as i64 - tile.row));
-    let span = Span::<K> { row, first, end };
+    let span = Span::<K>::of_rows(row, tile.row, pieces.matrices.rows, on_time);
     let first_col = tile.col + col as u64;
     let mut start = pieces.dst + first_col * pieces.stride;
     let mut here = span.in_column::<P>(start);
@@ -536,7 +541,7 @@ compute_micro!(COMPUTE_SHORT compute_short_b1: u8, MatrixTile::short(), 1, 64, t
 compute_micro!(COMPUTE_SHORT compute_short_b2: u16, MatrixTile::short(), 2, 40, false);
 
 /// Elements that spans start on multiples of, for source elements of `src` bytes: for destination elements of `n` bytes the seven bits from `7 * n` on.
-const fn of_sector(src: usize) -> u64 {
+pub(super) const fn of_sector(src: usize) -> u64 {
     let (mut all, mut dst) = (0, 1);
     while dst <= 8 {
         all |= ((span_align(src, dst) / dst) as u64) << (7 * dst);

@@ -5,6 +5,7 @@
 use crate::element::{Element, B16};
 #[cfg(target_arch = "nvptx64")]
 use crate::global::{load_vector, store_vector};
+use crate::launch::is_hopper;
 use crate::opaque::opaque;
 use crate::shared::{load_u16, load_u32, load_u8, store_u32, store_u32x2};
 #[cfg(target_arch = "nvptx64")]
@@ -153,4 +154,38 @@ pub fn get(vector: B16, j: usize, bytes: usize) -> B16 {
 #[inline(always)]
 pub fn arrived(vector: B16) -> B16 {
     B16(opaque(vector.0), opaque(vector.1), opaque(vector.2), opaque(vector.3))
+}
+
+/// Starts to copy 4, 8 or 16 bytes to shared memory, without waiting for them where the code is built for compute capability 9.0.
+///
+/// # Safety
+/// `to` and `from` are multiples of `bytes`. Those from `from` on are in global memory and readable, and nothing writes to them before this thread's next [`await_copies`]; those from `to` on are
+/// inside the block's shared memory, and no thread accesses them before that.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn start_copy(to: u32, from: u64, bytes: usize) {
+    // SAFETY: the caller's obligations.
+    unsafe {
+        if !is_hopper() {
+            return store_shared_part(to, bytes, load_part(from, bytes));
+        }
+        match bytes {
+            4 => asm!("cp.async.ca.shared.global [{to}], [{from}], 4;", to = in(reg32) to,
+                from = in(reg64) from, options(nostack, preserves_flags)),
+            8 => asm!("cp.async.ca.shared.global [{to}], [{from}], 8;", to = in(reg32) to,
+                from = in(reg64) from, options(nostack, preserves_flags)),
+            _ => asm!("cp.async.cg.shared.global [{to}], [{from}], 16;", to = in(reg32) to,
+                from = in(reg64) from, options(nostack, preserves_flags)),
+        }
+    }
+}
+
+/// Waits for all copies that this thread has started: it may read what they stored.
+#[gpu_only]
+#[inline(always)]
+pub fn await_copies() {
+    if is_hopper() {
+        // SAFETY: waiting has no preconditions. Memory is taken to be changed by it, so no access moves to before.
+        unsafe { asm!("cp.async.wait_all;", options(nostack, preserves_flags)) }
+    }
 }

@@ -10,6 +10,7 @@
 //! | `units` | any move: units of elements, in the destination's order |
 //! | `pixels` | pixels of few channels: gathered from what lies together in the source |
 //! | `matrices` | matrices that are transposed: through the tiles of `fast` |
+//! | `beside` | the same where something is added that lies as the destination does, and rows start anywhere |
 //! | `column` | units of a column of their tiles |
 //! | `twos` | tiles of whose columns each thread takes two units |
 //! | `triples` | pixels of three channels, and planes |
@@ -18,6 +19,7 @@
 //! An entry point is for one size of source elements. Formats, and the size of destination elements, are parameters that all threads of a launch have in
 //! common: to look at them takes an instruction or two for each unit, and there are five entry points of a kernel, not one for each pair.
 
+pub mod beside;
 pub mod column;
 pub mod formats;
 pub mod matrices;

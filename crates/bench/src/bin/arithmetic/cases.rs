@@ -126,7 +126,7 @@ macro_rules! channels {
 fn with_operands(square: [usize; 2], odd: [usize; 2], is_gpu: bool) -> Vec<Case> {
     let cube = if is_gpu { [768, 512, 640] } else { [24, 32, 40] };
     let (turned, gaps) = (Second::Numbers(&[1, 0], 0), Second::Numbers(&[0, 1], 5));
-    let third = Second::Numbers(&[2, 0, 1], 0);
+    let (third, there) = (Second::Numbers(&[2, 0, 1], 0), Second::Destination);
     vec![
         case!("float32" as f32, "float32" as f32, square, [1, 0], Some(0.5), turned),
         case!("float16" as f16, "float16" as f16, square, [1, 0], Some(0.5), turned),
@@ -135,6 +135,10 @@ fn with_operands(square: [usize; 2], odd: [usize; 2], is_gpu: bool) -> Vec<Case>
         case!("float32" as f32, "float32" as f32, odd, [1, 0], Some(0.5), turned),
         case!("float32" as f32, "float32" as f32, square, [1, 0], Some(0.5), gaps),
         case!("float32" as f32, "float32" as f32, odd, [1, 0], Some(0.5), gaps),
+        case!("bfloat16" as bf16, "bfloat16" as bf16, odd, [1, 0], Some(0.5), there),
+        case!("float64" as f64, "float64" as f64, odd, [1, 0], Some(0.5), there),
+        case!("float16" as f16, "float32" as f32, odd, [1, 0], Some(0.5), there),
+        case!("uint8" as u8, "float32" as f32, odd, [1, 0], Some(0.5), there),
         case!("float32" as f32, "float32" as f32, cube, [2, 1, 0], Some(0.5), third),
     ]
 }
