@@ -287,8 +287,13 @@ unsafe fn store<
 }
 
 /// A transposed tile whose columns' spans start on sectors of the destination.
-pub(super) type SpansOf<E, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, const GROUP: u32> =
-    rows::Tile<E, ROW_VECTORS, ROWS, PITCH, GROUP>;
+pub(super) type SpansOf<
+    E,
+    const ROW_VECTORS: u32,
+    const ROWS: u32,
+    const PITCH: u32,
+    const GROUP: u32,
+> = rows::Tile<E, ROW_VECTORS, ROWS, PITCH, GROUP>;
 
 /// Where the units of a thread are in the spans of a tile's columns, `K` of them side by side.
 #[derive(Clone, Copy)]

@@ -5,6 +5,7 @@
 use crate::element::{Element, B16};
 #[cfg(target_arch = "nvptx64")]
 use crate::global::{load_vector, store_vector};
+#[cfg(target_arch = "nvptx64")]
 use crate::launch::is_hopper;
 use crate::opaque::opaque;
 use crate::shared::{load_u16, load_u32, load_u8, store_u32, store_u32x2};

@@ -30,7 +30,7 @@ const HELD_PAIRS_FULL: f64 = 0.125;
 /// How full tiles whose threads hold a pair for each row are preferred to `compute_pixels`.
 const ROW_PAIRS_FULL: f64 = 0.3;
 
-/// Blocks of `compute_rows` that a multiprocessor should run together; of elements of 1 and 2 bytes as many as the driver chooses, which are up to 0.02 of a copy faster (decision 099).
+/// Blocks of `compute_rows` that a multiprocessor should run together; of sources of 1 and 2 bytes as many as the driver chooses, with the shared memory that it chooses (decision 099).
 const ROWS_BLOCKS: u32 = 4;
 
 /// Blocks of `compute_rows_beside` that one should run together: with more the cache has too little room for what is on its way (0.90 of a copy for 0.97, decision 099); and of those of narrow elements.
@@ -213,12 +213,11 @@ impl<'a> Move<'a> {
         let kernel = if waits { &COMPUTE_ROWS_BESIDE } else { &COMPUTE_ROWS };
         let launch = || self.launch(kernel, &self.params(), tile.block());
         let mut launch = serves.then(launch).flatten()?;
-        let are_narrow = src <= 2 && dst <= 2;
-        launch.blocks_per_multiprocessor = match (waits, are_narrow) {
-            (true, true) => NARROW_BESIDE_BLOCKS,
-            (true, false) => BESIDE_BLOCKS,
-            (false, true) => 0,
-            (false, false) => ROWS_BLOCKS,
+        launch.blocks_per_multiprocessor = match (waits, src, dst) {
+            (true, 1 | 2, 1 | 2) => NARROW_BESIDE_BLOCKS,
+            (true, ..) => BESIDE_BLOCKS,
+            (false, 1 | 2, _) => 0,
+            (false, ..) => ROWS_BLOCKS,
         };
         launch.dynamic_shared_bytes = if waits { beside_bytes(src, dst) } else { 0 };
         let enough = if self.columns_have_pairs() { COLUMN_PAIRS_FULL } else { FULL };
