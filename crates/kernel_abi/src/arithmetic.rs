@@ -283,7 +283,7 @@ impl SpanTile {
 
     /// Rows of a span, where elements of so many bytes become such of so many.
     pub const fn span_rows(&self, src_bytes: usize, dst_bytes: usize) -> u64 {
-        self.rows as u64 - (span_align(src_bytes, dst_bytes) / dst_bytes) as u64
+        (self.rows - span_elements(src_bytes, dst_bytes)) as u64
     }
 
     /// Elements of a row.
@@ -305,6 +305,11 @@ pub const fn span_align(src_bytes: usize, dst_bytes: usize) -> usize {
         (4, 2) | (8, 4) => 16,
         _ => SECTOR as usize,
     }
+}
+
+/// Elements of the destination that spans of [`COMPUTE_ROWS`] start on multiples of.
+pub const fn span_elements(src_bytes: usize, dst_bytes: usize) -> u32 {
+    (span_align(src_bytes, dst_bytes) / dst_bytes) as u32
 }
 
 /// Bytes of shared memory, beside a tile's, in which a block of [`COMPUTE_ROWS_BESIDE`] has what it adds. Narrow elements take more instructions for each byte, and so more
@@ -343,7 +348,7 @@ fn grid_of(tile: &MatrixTile, params: &ComputeMatrices, width: Width) -> [u64; 2
 fn rows_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
     let (tile, Batched { rows, cols, .. }) = (SpanTile::of(width), params.matrices);
     let [src, dst] = [width.bytes(), params.operation.dst_bytes as usize];
-    let early = (span_align(src, dst) / dst) as u64 - 1;
+    let early = u64::from(span_elements(src, dst)) - 1;
     [(rows + early).div_ceil(tile.span_rows(src, dst)), cols.div_ceil(tile.cols(width) as u64)]
 }
 
@@ -411,7 +416,7 @@ table! { ARITHMETIC of Arithmetic:
     COMPUTE_ROWS = "compute_rows" takes ComputeMatrices, in rows_grid {
         1: exactly SpanTile::of(Width::B1).block(), 2: exactly SpanTile::of(Width::B2).block(), 4: exactly SpanTile::of(Width::B4).block(), 8: exactly SpanTile::of(Width::B8).block()
     }
-    /// The same moves with a second operand that lies as the destination does: what is added is on its way to [`beside_bytes`] of shared memory while a tile is loaded.
+    /// Moves of [`COMPUTE_ROWS`] with a second operand that lies as the destination does: what is added is on its way to [`beside_bytes`] of shared memory while a tile is loaded.
     COMPUTE_ROWS_BESIDE = "compute_rows_beside" takes ComputeMatrices, in rows_grid {
         1: exactly SpanTile::of(Width::B1).block(), 2: exactly SpanTile::of(Width::B2).block(), 4: exactly SpanTile::of(Width::B4).block(), 8: exactly SpanTile::of(Width::B8).block()
     }

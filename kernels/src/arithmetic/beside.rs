@@ -3,7 +3,7 @@
 //!
 //! A thread that asks for what it adds when the tile is there waits twice in each tile, and has few registers for what is on its way. So it asks before the tile is
 //! loaded, and what comes waits in shared memory: `cp.async` (PTX ISA, "Asynchronous copy") needs no registers. A thread has a place for each unit that it asks for, and reads
-//! what it asked for itself, so that no barrier is needed but to wait for its own copies. There is room for a round of columns; those of sources of few bytes that become many take several.
+//! what it asked for itself, so that no barrier is needed but to wait for its own copies. There is room for a round of columns; a tile whose elements become wider takes several rounds.
 //!
 //! Fewer blocks then run on a multiprocessor at a time, and more of its memory is left as a cache for what is on its way: decision 099.
 //!
@@ -11,7 +11,7 @@
 
 use super::arithmetic_entry;
 use super::column::slid;
-use super::matrices::{InColumn, Pieces, Span, SpansOf};
+use super::matrices::{step_alike, InColumn, Pieces, Span, SpansOf};
 use super::memory::{await_copies, load_shared_part, start_copy};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair};
@@ -20,7 +20,7 @@ use crate::fast::per_vector;
 use crate::fast::rows::OnTheWayIn;
 use crate::launch::never_more_registers;
 use cuda_std::thread;
-use kernel_abi::arithmetic::{beside_bytes, span_align, ComputeMatrices, SpanTile};
+use kernel_abi::arithmetic::{beside_bytes, span_elements, ComputeMatrices, SpanTile};
 use kernel_abi::Width;
 
 /// The columns of a tile that a thread has a unit of, from one of them on.
@@ -45,7 +45,7 @@ struct Columns {
 impl Columns {
     /// Elements that spans start on multiples of.
     const fn of_sector<P: Pair>() -> u32 {
-        (span_align(P::SRC, P::DST) / P::DST) as u32
+        span_elements(P::SRC, P::DST)
     }
 
     /// Bytes of a unit.
@@ -58,19 +58,14 @@ impl Columns {
         beside_bytes(P::SRC, P::DST) / (threads * Self::bytes::<P>() as u32)
     }
 
-    /// Units of a span, of tiles of so many rows.
+    /// Units of a span in tiles of `rows` rows.
     const fn units<P: Pair>(rows: u32) -> u32 {
         (rows - Self::of_sector::<P>()) / P::UNIT as u32
     }
 
-    /// Columns from one that a thread has to its next. Those a multiple of a span's alignment apart start alike.
+    /// Columns from one that a thread has to its next.
     const fn step<P: Pair>(rows: u32, threads: u32) -> u32 {
-        let most = threads / Self::units::<P>(rows);
-        if most >= Self::of_sector::<P>() {
-            most / Self::of_sector::<P>() * Self::of_sector::<P>()
-        } else {
-            most
-        }
+        step_alike(threads / Self::units::<P>(rows), Self::of_sector::<P>())
     }
 
     /// All of this thread's.

@@ -29,7 +29,8 @@ use crate::matrices::Matrices;
 use crate::tensor::axes::unrolled;
 use cuda_std::thread;
 use kernel_abi::arithmetic::{
-    flags, span_align, units_together, ComputeMatrices, MatrixTile, Operation, SpanTile,
+    flags, span_align, span_elements, units_together, ComputeMatrices, MatrixTile, Operation,
+    SpanTile,
 };
 use kernel_abi::Width;
 
@@ -353,6 +354,15 @@ impl InColumn {
     }
 }
 
+/// Columns from one that a thread has to its next, of `most` that a block has units of at a time: if it can be a number whose spans start alike, those a multiple of `of_sector` apart.
+pub(super) const fn step_alike(most: u32, of_sector: u32) -> u32 {
+    if most >= of_sector {
+        most / of_sector * of_sector
+    } else {
+        most
+    }
+}
+
 /// Computes the spans of a transposed tile's columns, `K` units of them together.
 ///
 /// # Safety
@@ -376,7 +386,7 @@ unsafe fn store_span_units<
 ) {
     let operation = &operation_of::<SECOND>(params);
     let has_other = operation.flags & flags::OTHER != 0;
-    let of_sector = (span_align(P::SRC, P::DST) / P::DST) as u32;
+    let of_sector = span_elements(P::SRC, P::DST);
     let elements = (K * P::UNIT) as u32;
     let units = (ROWS - of_sector) / elements;
     let by_twos = K == 2 && twos::are_taken(P::SRC, P::DST, SECOND);
@@ -386,7 +396,7 @@ unsafe fn store_span_units<
     // several columns there are no registers for what is found.
     let most = THREADS / threads;
     let are_alike = most >= of_sector && AHEAD == 1;
-    let step = if are_alike { most / of_sector * of_sector } else { most };
+    let step = if are_alike { step_alike(most, of_sector) } else { most };
     let t = thread::thread_idx_x();
     let (number, mut col) = (t % threads, t / threads);
     if col >= step || number >= units {
@@ -549,7 +559,7 @@ compute_micro!(COMPUTE_SHORT compute_short_b2: u16, MatrixTile::short(), 2, 40, 
 pub(super) const fn of_sector(src: usize) -> u64 {
     let (mut all, mut dst) = (0, 1);
     while dst <= 8 {
-        all |= ((span_align(src, dst) / dst) as u64) << (7 * dst);
+        all |= (span_elements(src, dst) as u64) << (7 * dst);
         dst *= 2;
     }
     all
