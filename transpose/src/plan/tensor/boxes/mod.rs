@@ -348,6 +348,7 @@ impl Sectors {
         let word = canonical.word_bytes();
         let aligned = if extent == dst.together { dst.aligned } else { word };
         let is_even = src.aligned >= SECTOR && (src.together * word).is_multiple_of(2 * SECTOR);
+        let is_half = extent * word == SECTOR && dst.together == extent && aligned >= SECTOR;
         let shared = shared_bytes(held, src, dst);
         let entries = (src.count + dst.count + dst.words / held.run) as f64;
         let turns = turns(boxes as usize, shared, facts, gaps.far_rows) as f64;
@@ -367,6 +368,7 @@ impl Sectors {
             of_gap: if are_alone { Some(ALONE) } else { of_gap_in_boxes(canonical.word, gaps) },
             far_rows: gaps.far_rows,
             turns,
+            halves: if is_half { targets } else { 0.0 },
         }
     }
 }

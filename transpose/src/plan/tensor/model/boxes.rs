@@ -35,6 +35,8 @@ pub(in super::super) struct BoxTally {
     pub far_rows: f64,
     /// How many boxes a block moves, one after the other.
     pub turns: f64,
+    /// Stretches of the destination that are a sector, of rows that go on: others store the rest of what memory stores at a time.
+    pub halves: f64,
 }
 
 /// The weights of what is counted: of words of 16 bytes by seeds 22 and 24, of 4 and 8 bytes by 7100 boxes of 1700 moves (decision 090), and of narrow words by 1280 boxes of 295 (decision 073), but for
@@ -69,6 +71,8 @@ struct Weights {
     joint: [f64; 5],
     /// Of an entry of a box's tables.
     entry: [f64; 5],
+    /// Of a stretch that is a sector, on top of what boxes cost at least: little more than what lets longer stretches win among boxes that cost alike. (Decision 100.)
+    half: [f64; 5],
 }
 
 const WEIGHTS: Weights = Weights {
@@ -86,6 +90,7 @@ const WEIGHTS: Weights = Weights {
     end: [53.0, 23.0, 0.0, 0.0, 0.0],
     joint: [26.0, 28.0, 43.0, 0.0, 20.0],
     entry: [0.6, 0.6, 1.75, 0.7, 0.0],
+    half: [1.2, 1.2, 0.0, 0.0, 0.0],
 };
 
 /// Those of boxes that are stored in pieces. (By 420 of 295 random moves, decision 073.)
@@ -147,6 +152,7 @@ pub(in super::super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces:
         of_gap,
         far_rows,
         turns,
+        halves,
     } = tally;
     let above = |most: f64| (shared / most - 1.0).max(0.0);
     let (crowded, most) =
@@ -166,5 +172,5 @@ pub(in super::super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces:
         + in_part * of_gap.unwrap_or(w.in_part[k])
         + uneven * w.uneven[k]
         + boxes * of_box;
-    cost.max(moved * BEST + boxes * (stretches[0] + stretches[1]) * STRETCH[k])
+    cost.max(moved * BEST + boxes * (stretches[0] + stretches[1]) * STRETCH[k]) + halves * w.half[k]
 }

@@ -19,9 +19,10 @@ const TUPLE: f64 = 24.0;
 const LINES: [(f64, f64); 2] = [(80.0, 0.8), (64.0, 1.0)];
 
 /// Rows below which kernels are slower whose rows start anywhere, and by which power of how many times fewer they are: a row of the destination starts and ends
-/// inside sectors, and so does what each tile stores of it. (By 101 random moves on an H200, decision 071.)
-const ROWS_B1: (f64, f64) = (1700.0, 0.34);
-const ROWS_B2: (f64, f64) = (800.0, 0.22);
+/// inside sectors, and so does what each tile stores of it. (By 101 random moves on an H200, decision 071.) Of narrow words they are less so where all rows of the destination start on 8 bytes,
+/// and least where they start on sectors. (By 190 moves, decision 100.)
+const ROWS_B1: [(f64, f64); 3] = [(1700.0, 0.34), (900.0, 0.24), (640.0, 0.2)];
+const ROWS_B2: [(f64, f64); 3] = [(800.0, 0.22), (800.0, 0.22), (256.0, 0.12)];
 /// `rows` of words of 4 and 8 bytes, by 22 random moves of less than 250 and 100 rows.
 const ROWS_B4: (f64, f64) = (250.0, 0.11);
 const ROWS_B8: (f64, f64) = (100.0, 0.17);
@@ -49,6 +50,17 @@ const WIDE_BATCHES: [(usize, f64); 2] = [(50, 0.55), (30, 0.7)];
 /// (By twelve random batches of 35 to 137 rows, which have 0.36 to 0.70.)
 const OF_BATCHES: f64 = 0.80;
 const FEW_ROWS: (f64, f64) = (130.0, 0.6);
+
+/// Which of the laws for rows of the destination holds for these.
+fn of_starts(canonical: &Canonical) -> usize {
+    let strides = canonical.axes().iter().skip(1).map(|axis| axis.dst);
+    let [_, dst] = canonical.sides();
+    match starts_on(dst.address, strides, canonical.word_bytes(), SECTOR) {
+        SECTOR.. => 2,
+        8.. => 1,
+        _ => 0,
+    }
+}
 
 /// Whether matrices of a batch, of 2-byte words, start on vectors of the source, and their columns on sectors of the destination.
 fn is_on_sectors(canonical: &Canonical) -> bool {
@@ -130,7 +142,8 @@ pub(in super::super) fn cost_of_matrix(
         _ => 1.0,
     };
     let element_bytes = canonical.run() * canonical.word_bytes();
-    let most = alike * efficiency.most_of(element_bytes, shape);
+    let starts = if efficiency.kernel.starts_with("rows") { of_starts(canonical) } else { 0 };
+    let most = alike * efficiency.most_of(element_bytes, shape, starts);
     let filled = efficiency.filled(bytes, facts, launches);
     let power = efficiency.power_of(shape[2]);
     let filled = if power == 1.0 { filled } else { filled.powf(power) };
@@ -158,7 +171,7 @@ pub(in super::super) fn if_poor(
     let efficiency = Efficiency::of(launches);
     let filled = efficiency.filled(problem.bytes() as f64, facts, launches);
     let shape = [problem.src.rows, problem.src.cols, problem.batch.count];
-    let is_slow = efficiency.most_of(problem.element_bytes, shape) < FAST;
+    let is_slow = efficiency.most_of(problem.element_bytes, shape, 0) < FAST;
     if filled < full { Some(CLEARLY) } else { is_slow.then_some(0.9) }
 }
 
@@ -233,8 +246,9 @@ const EFFICIENCIES: [Efficiency; 26] = {
 
 impl Efficiency {
     /// The fraction of a copy's speed that it reaches at most of elements of so many bytes, and of so many rows and columns of so many matrices. Of what a kernel
-    /// is good for up to some number, or from some number on, more, or less, is slower by a power of how many times as much, or as little, it is.
-    fn most_of(&self, element_bytes: usize, [rows, cols, count]: [usize; 3]) -> f64 {
+    /// is good for up to some number, or from some number on, more, or less, is slower by a power of how many times as much, or as little, it is. `starts` is the number of the law
+    /// for rows of the destination.
+    fn most_of(&self, element_bytes: usize, [rows, cols, count]: [usize; 3], starts: usize) -> f64 {
         let up_to =
             |good: f64, number: usize, power: f64| (good / number as f64).min(1.0).powf(power);
         let from = |(good, power): (f64, f64)| (rows as f64 / good).min(1.0).powf(power);
@@ -246,8 +260,8 @@ impl Efficiency {
                     up_to(good, rows, power)
                 }
                 "tall_b1" => up_to(TALL, cols, 0.3),
-                "rows_b1" => from(ROWS_B1),
-                "rows_b2" => from(ROWS_B2),
+                "rows_b1" => from(ROWS_B1[starts]),
+                "rows_b2" => from(ROWS_B2[starts]),
                 "rows_b4" => from(ROWS_B4),
                 "rows_b8" => from(ROWS_B8),
                 "triples_b1" => from(TRIPLES_B1),

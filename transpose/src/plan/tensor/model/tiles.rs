@@ -19,6 +19,8 @@ pub(in super::super) struct Tally {
     pub beside: [f64; 2],
     /// Bytes of gaps in the source that memory reads with what is beside them.
     pub gaps_read: f64,
+    /// Narrow words that are loaded by vectors where not all are stored so, and rows of them, beside which is what other tiles load.
+    pub whole: [f64; 2],
     /// Tiles.
     pub blocks: f64,
     /// Tiles, each divided by how many a multiprocessor has beside each other.
@@ -74,6 +76,8 @@ struct ByWords {
     gaps_read: f64,
     /// Of a row and of a column of a tile.
     line: [f64; 2],
+    /// Of a word that is loaded by vectors beside what others load, less than of others, and of a row of them. (By 144 tiles of 24 matrices, decision 100.)
+    whole: [f64; 2],
     /// Of a word that is loaded by itself, or by a vector that is slid between lanes, and of a row of them; and of a sector that is asked for again.
     loaded: [f64; 2],
     asked_again: f64,
@@ -96,6 +100,7 @@ impl ByWords {
         beside: [0.0; 2],
         gaps_read: 0.0,
         line: [0.0; 2],
+        whole: [0.0; 2],
         loaded: [0.0; 2],
         asked_again: 0.0,
         stored: [0.0; 2],
@@ -113,6 +118,8 @@ impl ByWords {
             + tally.gaps_read * self.gaps_read
             + rows * self.line[0]
             + cols * self.line[1]
+            + tally.whole[0] * self.whole[0]
+            + tally.whole[1] * self.whole[1]
             + loaded[0] * self.loaded[0]
             + loaded[1] * self.loaded[1]
             + tally.asked_again * self.asked_again
@@ -272,6 +279,7 @@ const WEIGHTS: Weights = Weights {
         ByWords {
             moved: 0.55,
             gaps_read: 1.0,
+            whole: [-0.55, 50.0],
             loaded: [0.56, 6.6],
             stored: [0.0, 88.0],
             ragged: 72.0,
@@ -282,6 +290,7 @@ const WEIGHTS: Weights = Weights {
         ByWords {
             moved: 0.58,
             gaps_read: 0.82,
+            whole: [-0.5, 38.0],
             loaded: [1.23, 2.2],
             stored: [0.45, 0.0],
             ragged: 74.0,

@@ -145,8 +145,10 @@ impl Moved {
             }
             Part::Cols => {
                 let loaded = if by_words && !in_units { [words, lines] } else { [0.0; 2] };
+                let whole =
+                    if are_whole_parts(word.bytes(), placed) { [words, lines] } else { [0.0; 2] };
                 let beside = [beside, 0.0];
-                Tally { moved, words, beside, rows: lines, loaded, ..Tally::default() }
+                Tally { moved, words, beside, rows: lines, loaded, whole, ..Tally::default() }
             }
         }
     }
@@ -174,6 +176,11 @@ pub(super) fn beside_both(
 /// Bytes of bursts beside the parts of a cut, for `all` of the runs that are cut.
 pub(super) fn beside_in_bursts(word: Width, placed: &Placed, all: f64) -> f64 {
     if have_bursts(word) { all * placed.beside_in_bursts(word.bytes()) } else { 0.0 }
+}
+
+/// Whether rows of tiles of such columns are loaded by vectors of narrow words, and have beside them what other tiles load.
+pub(super) fn are_whole_parts(word_bytes: usize, cols: &Placed) -> bool {
+    word_bytes < NARROW && cols.aligned >= VECTOR && cols.cut.tiles > 1
 }
 
 /// What tiles cost at least.

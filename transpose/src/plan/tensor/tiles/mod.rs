@@ -35,7 +35,7 @@ use kernel_abi::fast::WARP;
 use kernel_abi::tensor::{Fetching, MOST_BLOCK_AXES, MOST_RUN_AXES, Mask, TileShape};
 pub(super) use launch::describe;
 use launch::{count_block_axes, launch_of};
-use least::{Least, Moved, Part, beside_both};
+use least::{Least, Moved, Part, are_whole_parts, beside_both};
 use size::Size;
 use smallvec::SmallVec;
 use units::{NARROW, are_rows_in_units, is_in_units, of_few_vectors};
@@ -266,6 +266,7 @@ fn choice<'a>(
         bytes: words * float(word),
         beside,
         gaps_read: if word < NARROW { gaps_read(canonical) } else { 0.0 },
+        whole: if are_whole_parts(word, cols) { [words, all_rows] } else { [0.0; 2] },
         blocks,
         shares: blocks / float(beside_each_other(warps, size.shared, facts)),
         warps: blocks * (float(size.threads) / f64::from(WARP)),
