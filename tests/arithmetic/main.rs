@@ -257,6 +257,8 @@ fn matrices_of_many_tiles(device: &Device) {
     check::<f32, f32>(device, [2, 160, 132], true);
     check::<f32, f32>(device, [1, 251, 131], true);
     check::<f32, f16>(device, [1, 259, 77], true);
+    check::<f32, f16>(device, [2, 259, 251], false);
+    check::<f16, f32>(device, [2, 243, 499], false);
     check::<f32, E4M3>(device, [1, 203, 135], true);
     check::<f64, f64>(device, [3, 66, 70], true);
     check::<f64, f32>(device, [1, 135, 131], true);
@@ -678,6 +680,19 @@ fn kernels_are_chosen(device: &Device) {
     assert_eq!(kernel::<f64, f32>(device, &odd.0, &odd.1, None), "compute_rows_b8");
     assert_eq!(kernel::<f16, f16>(device, &odd.0, &odd.1, Some(&odd.1)), "compute_rows_beside_b2");
     assert_eq!(kernel::<f32, f32>(device, &odd.0, &odd.1, Some(&odd.0)), "compute_sum_rows_b4");
+    // Larger tiles, if there are enough elements and they leave no more of them empty.
+    for (shape, expected) in [
+        ([2051, 2479], "compute_rows_large_b2"),
+        ([1021, 2479], "compute_rows_b2"),
+        ([17001, 254], "compute_rows_b2"),
+    ] {
+        let (src, dst) = (turned(&shape), contiguous(&[shape[1], shape[0]]));
+        let names = (
+            kernel::<f16, f32>(device, &src, &dst, None),
+            kernel::<f32, f16>(device, &src, &dst, None),
+        );
+        assert_eq!(names, (expected, "compute_rows_b4"), "{shape:?}");
+    }
     // Few columns leave tiles empty.
     let tall = (turned(&[300, 40]), contiguous(&[40, 300]));
     assert_eq!(kernel::<u8, f32>(device, &tall.0, &tall.1, None), "compute_tiles_b1");

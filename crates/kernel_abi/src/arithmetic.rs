@@ -185,7 +185,7 @@ params! {
         dst_plane: u64,
     }
 
-    /// For [`COMPUTE_MICRO`], [`COMPUTE_ROWS`], [`COMPUTE_ROWS_BESIDE`], [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`].
+    /// For [`COMPUTE_MICRO`], [`COMPUTE_ROWS`], [`COMPUTE_ROWS_LARGE`], [`COMPUTE_ROWS_BESIDE`], [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`].
     ComputeMatrices {
         /// What is computed.
         operation: Operation,
@@ -260,7 +260,7 @@ impl MatrixTile {
     }
 }
 
-/// A tile of [`COMPUTE_ROWS`]: fields as of [`RowsTile`](crate::fast::RowsTile).
+/// A tile of [`COMPUTE_ROWS`] and of the kernels that are like it: fields as of [`RowsTile`](crate::fast::RowsTile).
 #[derive(Clone, Copy, Debug)]
 pub struct SpanTile {
     /// Vectors of a row, one more than its elements fill.
@@ -279,6 +279,16 @@ impl SpanTile {
             Width::B4 => SpanTile { row_vectors: 32, rows: 64, block_rows: 4 },
             _ => SpanTile { row_vectors: 16, rows: 128, block_rows: 4 },
         }
+    }
+
+    /// The tile of [`COMPUTE_ROWS_LARGE`], for source elements of 2 and 4 bytes: twice as many elements as [`of`](Self::of) has.
+    pub const fn large() -> Self {
+        SpanTile { row_vectors: 32, rows: 128, block_rows: 4 }
+    }
+
+    /// Bytes of shared memory for the elements.
+    pub const fn bytes(&self) -> u32 {
+        (self.row_vectors - 1) * self.rows * VECTOR
     }
 
     /// Rows of a span, where elements of so many bytes become such of so many.
@@ -346,7 +356,17 @@ fn grid_of(tile: &MatrixTile, params: &ComputeMatrices, width: Width) -> [u64; 2
 
 /// The grid of [`COMPUTE_ROWS`], [`COMPUTE_ROWS_BESIDE`] and [`COMPUTE_SUM_ROWS`].
 fn rows_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
-    let (tile, Batched { rows, cols, .. }) = (SpanTile::of(width), params.matrices);
+    spans_grid(&SpanTile::of(width), params, width)
+}
+
+/// The grid of [`COMPUTE_ROWS_LARGE`].
+fn large_rows_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
+    spans_grid(&SpanTile::large(), params, width)
+}
+
+/// A grid of such tiles.
+fn spans_grid(tile: &SpanTile, params: &ComputeMatrices, width: Width) -> [u64; 2] {
+    let Batched { rows, cols, .. } = params.matrices;
     let [src, dst] = [width.bytes(), params.operation.dst_bytes as usize];
     let early = u64::from(span_elements(src, dst)) - 1;
     [(rows + early).div_ceil(tile.span_rows(src, dst)), cols.div_ceil(tile.cols(width) as u64)]
@@ -415,6 +435,10 @@ table! { ARITHMETIC of Arithmetic:
     /// Matrices that are transposed and computed, whose rows start anywhere: the spans of [`ROWS`](crate::fast::ROWS).
     COMPUTE_ROWS = "compute_rows" takes ComputeMatrices, in rows_grid {
         1: exactly SpanTile::of(Width::B1).block(), 2: exactly SpanTile::of(Width::B2).block(), 4: exactly SpanTile::of(Width::B4).block(), 8: exactly SpanTile::of(Width::B8).block()
+    }
+    /// Moves of [`COMPUTE_ROWS`] of elements of 2 bytes that become 4, or of 4 that become 2, with nothing beside the source: the tiles are larger.
+    COMPUTE_ROWS_LARGE = "compute_rows_large" takes ComputeMatrices, in large_rows_grid {
+        2: exactly SpanTile::large().block(), 4: exactly SpanTile::large().block()
     }
     /// Moves of [`COMPUTE_ROWS`] with a second operand that lies as the destination does: what is added is on its way to [`beside_bytes`] of shared memory while a tile is loaded.
     COMPUTE_ROWS_BESIDE = "compute_rows_beside" takes ComputeMatrices, in rows_grid {

@@ -15,9 +15,9 @@ use super::matrices::{step_alike, InColumn, Pieces, Span, SpansOf};
 use super::memory::{await_copies, load_shared_part, start_copy};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair};
+use super::twos::Kept;
 use crate::element::Element;
 use crate::fast::per_vector;
-use crate::fast::rows::OnTheWayIn;
 use crate::launch::never_more_registers;
 use cuda_std::thread;
 use kernel_abi::arithmetic::{beside_bytes, span_elements, ComputeMatrices, SpanTile};
@@ -241,13 +241,6 @@ unsafe fn add<
     }
 }
 
-/// Elements stay what and where they are on the way in.
-struct InOrder;
-
-impl<E: Element> OnTheWayIn<E> for InOrder {
-    const LOOKS_ONCE: bool = true;
-}
-
 /// Defines an entry point.
 macro_rules! compute_rows_beside {
     ($name:ident: $element:ty, $width:ident, $bytes:tt, $registers:expr) => {
@@ -271,7 +264,7 @@ macro_rules! compute_rows_beside {
                 let tile = SpansOf::<$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP>::new(thread::block_idx_x(), base, of_sector);
                 let columns = for_sizes!($bytes matrices, params, ask(&params, &pieces, tile, slots),
                     [$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP, THREADS]);
-                tile.load_as::<R>(&pieces.matrices, &InOrder);
+                tile.load_as::<R>(&pieces.matrices, &Kept::<false>);
                 for_sizes!($bytes matrices, params, add(&params, tile, slots, columns),
                     [$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP, THREADS])
             }

@@ -76,7 +76,7 @@ impl<E: Element> Pieces<E> {
 }
 
 /// How many units a thread computes together, of elements of so many bytes.
-const fn together<P: Pair>() -> usize {
+pub(super) const fn together<P: Pair>() -> usize {
     if P::SRC > P::DST && P::UNIT <= 4 {
         2
     } else {
@@ -368,7 +368,7 @@ pub(super) const fn step_alike(most: u32, of_sector: u32) -> u32 {
 /// # Safety
 /// The obligations of the entry points; a barrier separates this from what loaded the tile.
 #[inline(always)]
-unsafe fn store_span_units<
+pub(super) unsafe fn store_span_units<
     P: Pair,
     E: Element,
     const ROW_VECTORS: u32,

@@ -50,6 +50,22 @@ impl<E: Element> OnTheWayIn<E> for PerhapsByTwos<'_> {
     }
 }
 
+/// Elements stay what they are on the way in, and are kept for threads that take two units, or for such that take one.
+pub struct Kept<const BY_TWOS: bool>;
+
+impl<E: Element, const BY_TWOS: bool> OnTheWayIn<E> for Kept<BY_TWOS> {
+    const LOOKS_ONCE: bool = true;
+
+    #[inline(always)]
+    fn place(&self, byte: u32) -> u32 {
+        if BY_TWOS {
+            place(byte)
+        } else {
+            byte
+        }
+    }
+}
+
 /// Where the vectors of a thread's units are kept.
 #[derive(Clone, Copy)]
 pub struct Twos<const PITCH: u32, const GROUP: u32> {

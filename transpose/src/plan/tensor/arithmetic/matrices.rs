@@ -1,4 +1,4 @@
-//! The planner of `compute_micro`, `compute_rows`, `compute_rows_beside`, `compute_sums` and `compute_sum_rows`: a matrix that is transposed, or a batch of them.
+//! The planner of `compute_micro`, `compute_rows`, `compute_rows_large`, `compute_rows_beside`, `compute_sums` and `compute_sum_rows`: a matrix that is transposed, or a batch of them.
 
 use super::operands::{Axis, DST, OTHER, Operands, Other, SRC};
 use super::part::{Part, entry};
@@ -8,9 +8,9 @@ use crate::launch::{Fields, Launch};
 use crate::plan::fast::Tuning;
 use crate::plan::problem::VECTOR;
 use kernel_abi::arithmetic::{
-    COMPUTE_MICRO, COMPUTE_NARROW, COMPUTE_ROWS, COMPUTE_ROWS_BESIDE, COMPUTE_SHORT,
-    COMPUTE_SUM_ROWS, COMPUTE_SUMS, ComputeMatrices, MatrixTile, Operation, SpanTile, beside_bytes,
-    flags, units_together,
+    COMPUTE_MICRO, COMPUTE_NARROW, COMPUTE_ROWS, COMPUTE_ROWS_BESIDE, COMPUTE_ROWS_LARGE,
+    COMPUTE_SHORT, COMPUTE_SUM_ROWS, COMPUTE_SUMS, ComputeMatrices, MatrixTile, Operation,
+    SpanTile, beside_bytes, flags, units_together,
 };
 use kernel_abi::fast::Batched;
 use kernel_abi::{Kernel, Width};
@@ -36,6 +36,15 @@ const ROWS_BLOCKS: u32 = 4;
 /// Blocks of `compute_rows_beside` that one should run together: with more the cache has too little room for what is on its way (0.90 of a copy for 0.97, decision 099); and of those of narrow elements.
 const BESIDE_BLOCKS: u32 = 2;
 const NARROW_BESIDE_BLOCKS: u32 = 3;
+
+/// Blocks of `compute_rows_large` that one runs together: its registers are then in use.
+const LARGE_BLOCKS: u32 = 2;
+
+/// How many elements there are from which its tiles are faster where 2 bytes become 4, and where 4 become 2 (H200, 48 random shapes, decision 101).
+const LARGE_FROM: [u64; 2] = [1 << 22, 1 << 24];
+
+/// How full its tiles have to be, as a part of how full the smaller ones are: they gain little more.
+const LARGE_FULL: f64 = 0.99;
 
 /// A way to move matrices, and how full its tiles are.
 pub(super) struct Way {
@@ -77,7 +86,8 @@ pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) ->
     let Some(moved) = Move::of(operands, operation) else { return Vec::new() };
     let in_micro_blocks = moved.in_micro_blocks(facts);
     let sums = moved.sums(facts).into_iter().chain(moved.sums_in_spans());
-    in_micro_blocks.into_iter().chain(moved.in_spans(facts)).chain(sums).collect()
+    let in_spans = moved.in_spans_of_both_sizes(facts);
+    in_micro_blocks.into_iter().chain(in_spans).chain(sums).collect()
 }
 
 impl<'a> Move<'a> {
@@ -222,6 +232,32 @@ impl<'a> Move<'a> {
         launch.dynamic_shared_bytes = if waits { beside_bytes(src, dst) } else { 0 };
         let enough = if self.columns_have_pairs() { COLUMN_PAIRS_FULL } else { FULL };
         Some(Way { enough, ..self.way(launch, shape) })
+    }
+
+    /// By those, and by larger ones, the better first.
+    fn in_spans_of_both_sizes(&self, facts: &Facts) -> impl Iterator<Item = Way> {
+        let (small, large) = (self.in_spans(facts), self.in_large_spans(facts));
+        let from = LARGE_FROM[usize::from(self.width == Width::B4)];
+        let is_large = self.matrices.rows.saturating_mul(self.matrices.cols) >= from;
+        let full = |way: &Option<Way>| way.as_ref().map_or(0.0, |way| way.full);
+        let large_first = is_large && full(&large) >= LARGE_FULL * full(&small);
+        let ways = if large_first { [large, small] } else { [small, large] };
+        ways.into_iter().flatten()
+    }
+
+    /// By larger tiles of that kind, where that was measured.
+    fn in_large_spans(&self, facts: &Facts) -> Option<Way> {
+        let tile = SpanTile::large();
+        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let nothing_beside = self.operation.flags & (flags::OTHER | flags::CHANNELS) == 0;
+        let serves = nothing_beside
+            && matches!([src, dst], [2, 4] | [4, 2])
+            && facts.compute_capability == (9, 0);
+        let launch = || self.launch(&COMPUTE_ROWS_LARGE, &self.params(), tile.block());
+        let mut launch = serves.then(launch).flatten()?;
+        launch.blocks_per_multiprocessor = LARGE_BLOCKS;
+        launch.dynamic_shared_bytes = tile.bytes();
+        Some(self.way(launch, [tile.span_rows(src, dst), tile.cols(self.width).into()]))
     }
 
     /// Sums with what is laid out like the source.
