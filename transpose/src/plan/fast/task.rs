@@ -147,14 +147,23 @@ impl<'a> Task<'a> {
         if let Some(slab) = self.single_layer().filter(|_| all <= most) {
             return Some(vec![self.launch(kernel, block, slab, params)?]);
         }
-        let slabs = self.layers().flat_map(|layer| {
+        let slabs = self.slabs(most).into_iter();
+        slabs.map(|slab| self.launch(kernel, block, slab, &params)).collect()
+    }
+
+    /// Everything in slabs of as many matrices as a grid has layers, and of as many columns at most. Hardly anything is so large that it needs several.
+    #[cold]
+    fn slabs(&self, most: usize) -> Vec<Slab> {
+        let all = self.problem.src.cols;
+        let of_layer = |layer: Slab| {
+            let cols = move |first_col| most.min(all - first_col);
             (0..all).step_by(most).map(move |first_col| Slab {
                 first_col,
-                cols: most.min(all - first_col),
+                cols: cols(first_col),
                 ..layer
             })
-        });
-        slabs.map(|slab| self.launch(kernel, block, slab, &params)).collect()
+        };
+        self.layers().flat_map(of_layer).collect()
     }
 
     /// Launches that each move whole matrices; `None` if that takes more blocks than a grid has, or more shared memory than a block

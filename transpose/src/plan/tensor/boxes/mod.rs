@@ -348,7 +348,7 @@ impl Sectors {
         let word = canonical.word_bytes();
         let aligned = if extent == dst.together { dst.aligned } else { word };
         let is_even = src.aligned >= SECTOR && (src.together * word).is_multiple_of(2 * SECTOR);
-        let is_half = extent * word == SECTOR && dst.together == extent && aligned >= SECTOR;
+        let is_half = extent * word == SECTOR && aligned == SECTOR;
         let shared = shared_bytes(held, src, dst);
         let entries = (src.count + dst.count + dst.words / held.run) as f64;
         let turns = turns(boxes as usize, shared, facts, gaps.far_rows) as f64;

@@ -23,6 +23,8 @@ const LINES: [(f64, f64); 2] = [(80.0, 0.8), (64.0, 1.0)];
 /// and least where they start on sectors. (By 190 moves, decision 100.)
 const ROWS_B1: [(f64, f64); 3] = [(1700.0, 0.34), (900.0, 0.24), (640.0, 0.2)];
 const ROWS_B2: [(f64, f64); 3] = [(800.0, 0.22), (800.0, 0.22), (256.0, 0.12)];
+/// The fewest rows of those matrices.
+const KNOWN: usize = 128;
 /// `rows` of words of 4 and 8 bytes, by 22 random moves of less than 250 and 100 rows.
 const ROWS_B4: (f64, f64) = (250.0, 0.11);
 const ROWS_B8: (f64, f64) = (100.0, 0.17);
@@ -51,14 +53,22 @@ const WIDE_BATCHES: [(usize, f64); 2] = [(50, 0.55), (30, 0.7)];
 const OF_BATCHES: f64 = 0.80;
 const FEW_ROWS: (f64, f64) = (130.0, 0.6);
 
-/// Which of the laws for rows of the destination holds for these.
-fn of_starts(canonical: &Canonical) -> usize {
+/// How rows of the destination start.
+#[derive(Clone, Copy)]
+enum Starts {
+    Anywhere,
+    OnEight,
+    OnSectors,
+}
+
+/// How these do.
+fn of_starts(canonical: &Canonical) -> Starts {
     let strides = canonical.axes().iter().skip(1).map(|axis| axis.dst);
     let [_, dst] = canonical.sides();
     match starts_on(dst.address, strides, canonical.word_bytes(), SECTOR) {
-        SECTOR.. => 2,
-        8.. => 1,
-        _ => 0,
+        SECTOR.. => Starts::OnSectors,
+        8.. => Starts::OnEight,
+        _ => Starts::Anywhere,
     }
 }
 
@@ -142,8 +152,7 @@ pub(in super::super) fn cost_of_matrix(
         _ => 1.0,
     };
     let element_bytes = canonical.run() * canonical.word_bytes();
-    let starts = if efficiency.kernel.starts_with("rows") { of_starts(canonical) } else { 0 };
-    let most = alike * efficiency.most_of(element_bytes, shape, starts);
+    let most = alike * efficiency.most_of(element_bytes, shape, of_starts(canonical));
     let filled = efficiency.filled(bytes, facts, launches);
     let power = efficiency.power_of(shape[2]);
     let filled = if power == 1.0 { filled } else { filled.powf(power) };
@@ -171,7 +180,7 @@ pub(in super::super) fn if_poor(
     let efficiency = Efficiency::of(launches);
     let filled = efficiency.filled(problem.bytes() as f64, facts, launches);
     let shape = [problem.src.rows, problem.src.cols, problem.batch.count];
-    let is_slow = efficiency.most_of(problem.element_bytes, shape, 0) < FAST;
+    let is_slow = efficiency.most_of(problem.element_bytes, shape, Starts::Anywhere) < FAST;
     if filled < full { Some(CLEARLY) } else { is_slow.then_some(0.9) }
 }
 
@@ -209,7 +218,7 @@ const SHARED_OUT: f64 = 16.0;
 /// What has not been measured is taken to be good.
 const UNKNOWN: Efficiency = Efficiency { kernel: "", most: 1.0, full: 20.0, power: 1.0 };
 
-const EFFICIENCIES: [Efficiency; 26] = {
+const EFFICIENCIES: [Efficiency; 25] = {
     const fn of(kernel: &'static str, most: f64, full: f64, power: f64) -> Efficiency {
         Efficiency { kernel, most, full, power }
     }
@@ -225,7 +234,6 @@ const EFFICIENCIES: [Efficiency; 26] = {
         of("rows_b2", 0.965, 78.0, 0.5),
         of("rows_b4", 1.00, 87.0, 1.0),
         of("rows_b8", 1.03, 36.8, 1.0),
-        of("rows_b16", 1.03, 36.8, 1.0),
         of("micro_b16", 1.03, 20.6, 1.0),
         of("tall_b1", 1.00, 52.6, 1.0),
         of("tall_b2", 1.02, 37.8, 1.0),
@@ -246,12 +254,22 @@ const EFFICIENCIES: [Efficiency; 26] = {
 
 impl Efficiency {
     /// The fraction of a copy's speed that it reaches at most of elements of so many bytes, and of so many rows and columns of so many matrices. Of what a kernel
-    /// is good for up to some number, or from some number on, more, or less, is slower by a power of how many times as much, or as little, it is. `starts` is the number of the law
-    /// for rows of the destination.
-    fn most_of(&self, element_bytes: usize, [rows, cols, count]: [usize; 3], starts: usize) -> f64 {
+    /// is good for up to some number, or from some number on, more, or less, is slower by a power of how many times as much, or as little, it is.
+    fn most_of(
+        &self,
+        element_bytes: usize,
+        [rows, cols, count]: [usize; 3],
+        starts: Starts,
+    ) -> f64 {
         let up_to =
             |good: f64, number: usize, power: f64| (good / number as f64).min(1.0).powf(power);
         let from = |(good, power): (f64, f64)| (rows as f64 / good).min(1.0).powf(power);
+        // Of fewer rows than these nothing is known but of rows that start anywhere.
+        let of = |[anywhere, on_eight, on_sectors]: [(f64, f64); 3]| match starts {
+            Starts::OnSectors if rows >= KNOWN => on_sectors,
+            Starts::OnEight if rows >= KNOWN => on_eight,
+            _ => anywhere,
+        };
         self.most
             * match self.kernel {
                 kernel if kernel.starts_with("tuples") => up_to(TUPLE, element_bytes, 0.3),
@@ -260,8 +278,8 @@ impl Efficiency {
                     up_to(good, rows, power)
                 }
                 "tall_b1" => up_to(TALL, cols, 0.3),
-                "rows_b1" => from(ROWS_B1[starts]),
-                "rows_b2" => from(ROWS_B2[starts]),
+                "rows_b1" => from(of(ROWS_B1)),
+                "rows_b2" => from(of(ROWS_B2)),
                 "rows_b4" => from(ROWS_B4),
                 "rows_b8" => from(ROWS_B8),
                 "triples_b1" => from(TRIPLES_B1),
