@@ -286,9 +286,9 @@ impl SpanTile {
         SpanTile { row_vectors: 32, rows: 128, block_rows: 4 }
     }
 
-    /// Bytes of shared memory for the elements.
-    pub const fn bytes(&self) -> u32 {
-        (self.row_vectors - 1) * self.rows * VECTOR
+    /// Vectors of the elements, as many as are kept in shared memory.
+    pub const fn vectors(&self) -> u32 {
+        (self.row_vectors - 1) * self.rows
     }
 
     /// Rows of a span, where elements of so many bytes become such of so many.
@@ -364,7 +364,7 @@ fn large_rows_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
     spans_grid(&SpanTile::large(), params, width)
 }
 
-/// A grid of such tiles.
+/// The grid of a kernel whose tiles are [`SpanTile`]s.
 fn spans_grid(tile: &SpanTile, params: &ComputeMatrices, width: Width) -> [u64; 2] {
     let Batched { rows, cols, .. } = params.matrices;
     let [src, dst] = [width.bytes(), params.operation.dst_bytes as usize];

@@ -254,7 +254,7 @@ macro_rules! compute_rows_beside {
                 const GROUP: u32 = per_vector::<$element>();
                 const R: usize = TILE.block_rows as usize;
                 const THREADS: u32 = TILE.block()[0];
-                let bytes = cuda_std::shared_array![crate::element::B16; ((TILE.row_vectors - 1) * TILE.rows) as usize];
+                let bytes = cuda_std::shared_array![crate::element::B16; TILE.vectors() as usize];
                 let base = crate::tile::shared_address(bytes.cast());
                 let slots = crate::tile::shared_address(cuda_std::shared::dynamic_shared_mem::<u8>());
                 let pieces = Pieces::of_block(src, dst, &params);

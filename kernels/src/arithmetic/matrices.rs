@@ -577,7 +577,7 @@ macro_rules! compute_rows {
                 const GROUP: u32 = per_vector::<$element>();
                 const R: usize = TILE.block_rows as usize;
                 const THREADS: u32 = TILE.block()[0];
-                let bytes = cuda_std::shared_array![B16; ((TILE.row_vectors - 1) * TILE.rows) as usize];
+                let bytes = cuda_std::shared_array![B16; TILE.vectors() as usize];
                 let base = crate::tile::shared_address(bytes.cast());
                 let pieces = Pieces::of_block(src, dst, &params);
                 // Constants to choose from by a shift: a division, or a table in memory, would be what each block waits for first.
@@ -719,7 +719,7 @@ macro_rules! compute_sum_rows {
                 const PITCH: u32 = TILE.rows * size_of::<$element>() as u32;
                 const GROUP: u32 = per_vector::<$element>();
                 const R: usize = TILE.block_rows as usize;
-                let bytes = cuda_std::shared_array![B16; ((TILE.row_vectors - 1) * TILE.rows) as usize];
+                let bytes = cuda_std::shared_array![B16; TILE.vectors() as usize];
                 let base = crate::tile::shared_address(bytes.cast());
                 let pieces = Pieces::of_block(src, dst, &params);
                 let of_sector = SECTOR / size_of::<$element>() as u32;

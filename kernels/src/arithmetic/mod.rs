@@ -10,7 +10,7 @@
 //! | `units` | any move: units of elements, in the destination's order |
 //! | `pixels` | pixels of few channels: gathered from what lies together in the source |
 //! | `matrices` | matrices that are transposed: through the tiles of `fast` |
-//! | `large` | the same of rows that start anywhere, in larger tiles, for sizes of elements that gain by that |
+//! | `large` | matrices that are transposed and converted, where rows start anywhere, in larger tiles: for sizes of elements that gain by that |
 //! | `beside` | matrices that are transposed and added to what lies as the destination does, where rows start anywhere |
 //! | `column` | units of a column of their tiles |
 //! | `twos` | tiles of whose columns each thread takes two units |

@@ -37,13 +37,13 @@ const ROWS_BLOCKS: u32 = 4;
 const BESIDE_BLOCKS: u32 = 2;
 const NARROW_BESIDE_BLOCKS: u32 = 3;
 
-/// Blocks of `compute_rows_large` that one runs together: its registers are then in use.
+/// Blocks of `compute_rows_large` that a multiprocessor runs together: its registers are then in use.
 const LARGE_BLOCKS: u32 = 2;
 
-/// How many elements there are from which its tiles are faster where 2 bytes become 4, and where 4 become 2 (H200, 48 random shapes, decision 101).
+/// How many elements there are from which `compute_rows_large` is faster than `compute_rows` where 2 bytes become 4, and where 4 become 2 (H200, 48 random shapes, decision 101).
 const LARGE_FROM: [u64; 2] = [1 << 22, 1 << 24];
 
-/// How full its tiles have to be, as a part of how full the smaller ones are: they gain little more.
+/// How full tiles of `compute_rows_large` have to be, as a part of how full those of `compute_rows` are: they gain little more.
 const LARGE_FULL: f64 = 0.99;
 
 /// A way to move matrices, and how full its tiles are.
@@ -234,7 +234,7 @@ impl<'a> Move<'a> {
         Some(Way { enough, ..self.way(launch, shape) })
     }
 
-    /// By those, and by larger ones, the better first.
+    /// By tiles whose columns' spans start on sectors, of either size, the better size first.
     fn in_spans_of_both_sizes(&self, facts: &Facts) -> impl Iterator<Item = Way> {
         let (small, large) = (self.in_spans(facts), self.in_large_spans(facts));
         let from = LARGE_FROM[usize::from(self.width == Width::B4)];
@@ -245,7 +245,7 @@ impl<'a> Move<'a> {
         ways.into_iter().flatten()
     }
 
-    /// By larger tiles of that kind, where that was measured.
+    /// By tiles of [`COMPUTE_ROWS_LARGE`], for what was measured.
     fn in_large_spans(&self, facts: &Facts) -> Option<Way> {
         let tile = SpanTile::large();
         let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
@@ -256,7 +256,7 @@ impl<'a> Move<'a> {
         let launch = || self.launch(&COMPUTE_ROWS_LARGE, &self.params(), tile.block());
         let mut launch = serves.then(launch).flatten()?;
         launch.blocks_per_multiprocessor = LARGE_BLOCKS;
-        launch.dynamic_shared_bytes = tile.bytes();
+        launch.dynamic_shared_bytes = tile.vectors() * VECTOR as u32;
         Some(self.way(launch, [tile.span_rows(src, dst), tile.cols(self.width).into()]))
     }
 

@@ -1,6 +1,6 @@
 //! What the kernels of matrices cost, by what they were seen to reach.
 
-use super::super::canonical::{Axis, Canonical};
+use super::super::canonical::Canonical;
 use super::super::gaps::Gaps;
 use super::super::sectors::SECTOR;
 use super::super::side::{Side, starts_on};
@@ -19,11 +19,11 @@ const TUPLE: f64 = 24.0;
 const LINES: [(f64, f64); 2] = [(80.0, 0.8), (64.0, 1.0)];
 
 /// Rows below which kernels are slower whose rows start anywhere, and by which power of how many times fewer they are: a row of the destination starts and ends
-/// inside sectors, and so does what each tile stores of it. (By 101 random moves on an H200, decision 071.) Of narrow words they are less so where all rows of the destination start on 8 bytes,
-/// and least where they start on sectors. (By 190 moves, decision 100.)
+/// inside sectors, and so does what each tile stores of it. (By 101 random moves on an H200, decision 071.) Of narrow words `rows` is slower by less where all rows of the destination start on 8 bytes,
+/// and by least where they start on sectors. (By 190 moves, decision 100.)
 const ROWS_B1: [(f64, f64); 3] = [(1700.0, 0.34), (900.0, 0.24), (640.0, 0.2)];
 const ROWS_B2: [(f64, f64); 3] = [(800.0, 0.22), (800.0, 0.22), (256.0, 0.12)];
-/// The fewest rows of those matrices.
+/// The fewest rows of the matrices of decision 100.
 const KNOWN: usize = 128;
 /// `rows` of words of 4 and 8 bytes, by 22 random moves of less than 250 and 100 rows.
 const ROWS_B4: (f64, f64) = (250.0, 0.11);
@@ -57,28 +57,34 @@ const FEW_ROWS: (f64, f64) = (130.0, 0.6);
 #[derive(Clone, Copy)]
 enum Starts {
     Anywhere,
+    /// On multiples of 8 bytes.
     OnEight,
     OnSectors,
 }
 
-/// How these do.
-fn of_starts(canonical: &Canonical) -> Starts {
-    let strides = canonical.axes().iter().skip(1).map(|axis| axis.dst);
-    let [_, dst] = canonical.sides();
-    match starts_on(dst.address, strides, canonical.word_bytes(), SECTOR) {
-        SECTOR.. => Starts::OnSectors,
-        8.. => Starts::OnEight,
-        _ => Starts::Anywhere,
+impl Starts {
+    /// How those of a matrix's destination do.
+    fn of(canonical: &Canonical) -> Self {
+        let [_, dst] = canonical.sides();
+        match rows_start_on(canonical, dst.address) {
+            SECTOR.. => Starts::OnSectors,
+            8.. => Starts::OnEight,
+            _ => Starts::Anywhere,
+        }
     }
+}
+
+/// Bytes, up to a sector's, that rows of the destination start on multiples of, if it starts on `address`.
+fn rows_start_on(canonical: &Canonical, address: usize) -> usize {
+    let strides = canonical.axes().iter().skip(1).map(|axis| axis.dst);
+    starts_on(address, strides, canonical.word_bytes(), SECTOR)
 }
 
 /// Whether matrices of a batch, of 2-byte words, start on vectors of the source, and their columns on sectors of the destination.
 fn is_on_sectors(canonical: &Canonical) -> bool {
-    let starts = |first: usize, stride: fn(&Axis) -> isize, bytes: usize| {
-        let strides = canonical.axes().iter().skip(first).map(stride);
-        starts_on(SECTOR, strides, canonical.word_bytes(), bytes) == bytes
-    };
-    starts(1, |axis| axis.dst, SECTOR) && starts(2, |axis| axis.src, VECTOR)
+    let matrices = canonical.axes().iter().skip(2).map(|axis| axis.src);
+    rows_start_on(canonical, SECTOR) == SECTOR
+        && starts_on(SECTOR, matrices, canonical.word_bytes(), VECTOR) == VECTOR
 }
 
 /// What `batch` of narrow words reaches whose threads find each vector anew, and in blocks of 256 threads and of more, of what it does otherwise. (By 400 batches on an
@@ -152,7 +158,7 @@ pub(in super::super) fn cost_of_matrix(
         _ => 1.0,
     };
     let element_bytes = canonical.run() * canonical.word_bytes();
-    let most = alike * efficiency.most_of(element_bytes, shape, of_starts(canonical));
+    let most = alike * efficiency.most_of(element_bytes, shape, Starts::of(canonical));
     let filled = efficiency.filled(bytes, facts, launches);
     let power = efficiency.power_of(shape[2]);
     let filled = if power == 1.0 { filled } else { filled.powf(power) };
@@ -264,7 +270,7 @@ impl Efficiency {
         let up_to =
             |good: f64, number: usize, power: f64| (good / number as f64).min(1.0).powf(power);
         let from = |(good, power): (f64, f64)| (rows as f64 / good).min(1.0).powf(power);
-        // Of fewer rows than these nothing is known but of rows that start anywhere.
+        // Of fewer rows than `KNOWN` only such were measured that start anywhere.
         let of = |[anywhere, on_eight, on_sectors]: [(f64, f64); 3]| match starts {
             Starts::OnSectors if rows >= KNOWN => on_sectors,
             Starts::OnEight if rows >= KNOWN => on_eight,
