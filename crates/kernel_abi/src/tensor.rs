@@ -128,7 +128,8 @@ params! {
         /// bytes of padding behind the columns of each vector of a row.
         pitch: u64,
         /// Bytes of the transposed tile. Two tables follow it in shared memory, behind [`PLACE_BYTES`] bytes if words have less than 16 bytes and are only moved: for each row, early ones as
-        /// well, where it starts in the source, and for each column where it starts in the destination, 64 bits each.
+        /// well, where it starts in the source, and for each column where it starts in the destination, 64 bits each. Behind them, from a multiple of 16 bytes on, are
+        /// [vectors beside](TileShape::beside) those of rows that are slid.
         tile: u64,
         /// How rows are loaded: a [`Loading`].
         loading: u64,
@@ -314,7 +315,7 @@ pub enum Loading {
     Words,
     /// As vectors: all rows of all tiles start on one.
     Vectors,
-    /// As vectors out of two vectors each: rows start anywhere.
+    /// As vectors out of two vectors each, the second one the next thread's, if that has it: rows start anywhere.
     Slid,
     /// Words of less than 4 bytes by 4 bytes, neighbours by neighbouring threads: all rows start and end on 4.
     Fours,
@@ -359,6 +360,12 @@ impl TileShape {
     /// Words of a vector.
     pub const fn vector(width: Width) -> u32 {
         VECTOR / width.bytes() as u32
+    }
+
+    /// Bytes of shared memory for the vectors that lanes of [`Loading::Slid`] load beside their own: those that are the last of their row, or of their warp.
+    pub const fn beside(&self, threads: usize, row_vectors: usize) -> usize {
+        let lanes = threads / WARP as usize + threads.div_ceil(row_vectors);
+        lanes * (self.block_rows * VECTOR) as usize
     }
 }
 

@@ -11,6 +11,7 @@ use super::memory::{get, load_part, load_shared_part, put, store_part};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair};
 use crate::element::{Element, B16};
+use crate::global::can_copy;
 use crate::launch::never_more_registers;
 use crate::slide::slide;
 use crate::tensor::axes::{divide, elsewhere, unrolled};
@@ -317,7 +318,12 @@ macro_rules! compute_tiles {
                 const ROWS: usize = SHAPE.block_rows as usize;
                 const BLOCKS: usize = SHAPE.micro_blocks as usize;
                 // As few as hold what is computed, so that as many blocks run together as there can be.
-                never_more_registers::<{ if matches!($bytes, 2 | 4) { 40 } else { 48 } }>();
+                // (Where vectors beside others are loaded when they are needed, the assembler would spill.)
+                if can_copy() {
+                    never_more_registers::<{ if matches!($bytes, 2 | 4) { 40 } else { 48 } }>();
+                } else {
+                    never_more_registers::<{ if $bytes == 4 { 40 } else if $bytes == 2 { 56 } else { 48 } }>();
+                }
                 let held = Held::<$element>::of_block(dst as u64, &params);
                 let other = for_sizes!($bytes, params, first_other(dst as u64, &params, held));
                 let Held { tile, offsets, place } = held;

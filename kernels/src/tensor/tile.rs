@@ -214,6 +214,12 @@ impl Offsets {
         Offsets { rows: base, cols: base + rows * Self::BYTES }
     }
 
+    /// The first multiple of a vector's bytes behind both tables.
+    #[inline(always)]
+    pub fn end(&self, params: &Tiles) -> u32 {
+        (self.cols + params.cols.tile as u32 * Self::BYTES).next_multiple_of(VECTOR)
+    }
+
     /// An entry of one of the tables.
     ///
     /// # Safety
@@ -256,8 +262,7 @@ impl<E> Source<E> {
     /// Whether the `bytes` bytes at `address` lie between the lowest word and the highest.
     #[inline(always)]
     pub fn holds(&self, address: u64, bytes: u32) -> bool {
-        let past = address.wrapping_sub(self.first);
-        past < self.reach && past + bytes as u64 <= self.reach
+        self.reach >= bytes as u64 && address.wrapping_sub(self.first) <= self.reach - bytes as u64
     }
 }
 

@@ -36,14 +36,13 @@ use super::on_the_way::{AsTheyAre, Flipped, OnTheWay};
 use super::tensor_entry;
 use super::tile::{is_padded, per_vector, turn, Offsets, Place, Source, Tile};
 use super::tile_columns::store_columns;
-use super::tile_rows::load_slid;
+use super::tile_rows::load_rows;
 use super::tile_units::{load_units, store_units};
 use super::vector::Word;
 use crate::element::{Element, B16};
 use crate::global::{fetch_ends, load_vector, store_vector};
 use crate::launch::{at_most_registers, is_hopper, never_more_registers};
 use crate::micro_block::MicroBlock;
-use crate::slide::slide;
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::{Loading, TileShape, Tiles, PLACE_BYTES};
@@ -63,11 +62,11 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
     params: &Tiles,
     on_the_way: impl OnTheWay<E>,
 ) {
-    // Left to itself the assembler stops at 48 for vectors, and at 40 for bytes on some chips, and spills; and takes 54 and more for other words, which need no
+    // Left to itself the assembler stops at 48 for vectors, and at 40 for narrow words on some chips, and spills; and takes 54 and more for other words, which need no
     // more than 40.
     match size_of::<E>() {
         16 => never_more_registers::<56>(),
-        1 if !is_hopper() => never_more_registers::<56>(),
+        1 | 2 if !is_hopper() => never_more_registers::<56>(),
         _ => at_most_registers::<40>(),
     }
     let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
@@ -117,8 +116,7 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
     }
 }
 
-/// Loads a tile and transposes it into shared memory. Rows of narrow words that start anywhere each thread slides out of two vectors that it loads `ALONE`, as it does
-/// with words of 2 bytes; those of 1 byte out of one and the next lane's. Unless alone, of columns there is what [`Place::kept_rows`] says.
+/// Loads a tile and transposes it into shared memory: of a kernel that only moves, or `ALONE`, of one that computes, which loads no units. Of columns there is what [`Place::kept_rows`] says.
 ///
 /// # Safety
 /// Those of [`move_tile`]; a barrier separates this from what filled the tables.
@@ -137,8 +135,7 @@ pub unsafe fn load<
     place: Place,
 ) {
     let loading = params.loading as u32;
-    let (by_words, slid) = (loading == Loading::Words as u32, loading == Loading::Slid as u32);
-    let alone = ALONE || size_of::<E>() > 1;
+    let by_words = loading == Loading::Words as u32;
     if !ALONE && size_of::<E>() < 4 && loading == Loading::Fours as u32 {
         // SAFETY: the caller's obligations; threads have a micro-block of narrow words, and rows start and end on units.
         return unsafe { load_units::<E, 4>(source, params, offsets, tile, place) };
@@ -147,9 +144,15 @@ pub unsafe fn load<
         // SAFETY: what holds for units of 4 bytes holds for those of 8, on which rows start and end here.
         return unsafe { load_units::<E, 8>(source, params, offsets, tile, place) };
     }
-    if !alone && slid {
-        // SAFETY: the caller's obligations; threads have a micro-block of bytes, and all of the block come here.
-        return unsafe { load_slid(source, params, on_the_way, offsets, tile, place) };
+    if size_of::<E>() < 4 {
+        // SAFETY: the caller's obligations; threads have a micro-block of narrow words, and all of the block come here.
+        return unsafe {
+            if loading == Loading::Slid as u32 {
+                load_rows::<E, R, true>(source, params, on_the_way, offsets, tile, place)
+            } else {
+                load_rows::<E, R, false>(source, params, on_the_way, offsets, tile, place)
+            }
+        };
     }
     // The first word of a thread's vector of a row, and how far the next is from it.
     let spread = |vector: u32| {
@@ -182,8 +185,6 @@ pub unsafe fn load<
                     load_vector(from as u64)
                 } else if !by_words && past == 0 && source.holds(aligned, VECTOR) {
                     load_vector(aligned)
-                } else if alone && size_of::<E>() < 4 && slid && source.holds(aligned, 2 * VECTOR) {
-                    slide::<E>(load_vector(aligned), load_vector(aligned + VECTOR as u64), past)
                 } else {
                     E::vector(|j| {
                         if first + j * step < place.cols {
@@ -196,11 +197,10 @@ pub unsafe fn load<
             };
         }
     } }
-    let kept_rows = if ALONE { place.rows } else { place.kept_rows::<E>() };
     for k in 0..BLOCKS {
         let (row, vector) = place_of(k);
         let (first, step) = spread(vector);
-        if row < kept_rows {
+        if row < place.rows {
             let at = tile.kept::<ALONE>(row, first, vector);
             // SAFETY: no two threads have a micro-block in common, and the tile has its columns.
             unsafe {

@@ -454,13 +454,13 @@ mod tests {
         assert!(all.iter().all(|plans| *plans == all[0]));
     }
 
-    /// As an H200 was fastest (decision 071): by the kernel of few rows, in boxes, by that of rows that start anywhere.
+    /// As an H200 was fastest (decisions 071 and 102): by the kernel of few rows, in tiles, by the kernel of rows that start anywhere.
     #[test]
     fn rows_of_bytes_that_start_anywhere_go_by_how_many_they_are() {
         let facts = Facts::h200();
         for (rows, cols, slack, kernel) in [
             (103, 734_029, [15, 0], "lines_b1"),
-            (577, 207_775, [18, 3], "boxes_b1"),
+            (577, 207_775, [18, 3], "tiles_b1"),
             (5249, 23_691, [0, 0], "rows_b1"),
         ] {
             let layouts = layouts(&[rows, cols], &[1, 0], 1, slack);

@@ -19,10 +19,13 @@ const TUPLE: f64 = 24.0;
 const LINES: [(f64, f64); 2] = [(80.0, 0.8), (64.0, 1.0)];
 
 /// Rows below which kernels are slower whose rows start anywhere, and by which power of how many times fewer they are: a row of the destination starts and ends
-/// inside sectors, and so does what each tile stores of it. (By 101 random moves on an H200, decision 071.) Of narrow words `rows` is slower by less where all rows of the destination start on 8 bytes,
-/// and by least where they start on sectors. (By 190 moves, decision 100.)
-const ROWS_B1: [(f64, f64); 3] = [(1700.0, 0.34), (900.0, 0.24), (640.0, 0.2)];
-const ROWS_B2: [(f64, f64); 3] = [(800.0, 0.22), (800.0, 0.22), (256.0, 0.12)];
+/// inside sectors, and so does what each tile stores of it. (By 200 matrices of random moves on H200s, decision 102.) Of narrow words `rows` is slower by less where all rows of the destination start on
+/// 8 bytes, and by least where they start on sectors. (By 190 moves, decision 100.)
+const ROWS_B1: [(f64, f64); 3] = [(4000.0, 0.2), (900.0, 0.24), (640.0, 0.2)];
+const ROWS_B2: [(f64, f64); 3] = [(1500.0, 0.17), (800.0, 0.22), (256.0, 0.12)];
+/// That of `rows_b1` of fewer rows than these, which start anywhere. (By 101 random moves, decision 071.)
+const FEW_ROWS_B1: usize = 500;
+const OF_FEW_ROWS_B1: (f64, f64) = (1700.0, 0.34);
 /// The fewest rows of the matrices of decision 100.
 const KNOWN: usize = 128;
 /// `rows` of words of 4 and 8 bytes, by 22 random moves of less than 250 and 100 rows.
@@ -284,6 +287,10 @@ impl Efficiency {
                     up_to(good, rows, power)
                 }
                 "tall_b1" => up_to(TALL, cols, 0.3),
+                "rows_b1" if rows < FEW_ROWS_B1 => {
+                    let [_, on_eight, on_sectors] = ROWS_B1;
+                    from(of([OF_FEW_ROWS_B1, on_eight, on_sectors]))
+                }
                 "rows_b1" => from(of(ROWS_B1)),
                 "rows_b2" => from(of(ROWS_B2)),
                 "rows_b4" => from(ROWS_B4),

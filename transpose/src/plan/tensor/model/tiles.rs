@@ -280,7 +280,7 @@ const WEIGHTS: Weights = Weights {
             moved: 0.55,
             gaps_read: 1.0,
             whole: [-0.55, 50.0],
-            loaded: [0.56, 6.6],
+            loaded: [0.1, 12.0],
             stored: [0.0, 88.0],
             ragged: 72.0,
             joint: 82.0,
@@ -290,12 +290,13 @@ const WEIGHTS: Weights = Weights {
         ByWords {
             moved: 0.58,
             gaps_read: 0.82,
+            line: [0.0, 50.0],
             whole: [-0.5, 38.0],
-            loaded: [1.23, 2.2],
-            stored: [0.45, 0.0],
+            loaded: [0.15, 9.0],
+            stored: [0.3, 0.0],
             ragged: 74.0,
             joint: 15.0,
-            share: 58_000.0,
+            share: 52_000.0,
             ..ByWords::NOTHING
         },
         ByWords {

@@ -4,11 +4,11 @@ use super::super::canonical::Canonical;
 use super::super::cuts::Placed;
 use super::super::model::{TAKEN, are_fours};
 use super::early::Early;
-use super::units::NARROW;
+use super::units::{NARROW, loading};
 use super::{MOST_SHARED, Overlap};
 use crate::facts::Facts;
 use crate::plan::problem::VECTOR;
-use kernel_abi::tensor::{PLACE_BYTES, TileShape};
+use kernel_abi::tensor::{Loading, PLACE_BYTES, TileShape};
 
 /// Bytes that the blocks of a multiprocessor have on their way where memory moves little else than sectors in part, and threads of such a block, at most.
 pub(super) const FEW_BYTES: usize = 32 << 10;
@@ -62,10 +62,16 @@ impl Size {
         let tile = row_vectors * (vector * pitch + padding);
         let place = if moves && canonical.word_bytes() < VECTOR { PLACE_BYTES as usize } else { 0 };
         let tables = place + (tile_rows + cols.cut.words) * size_of::<u64>();
+        let threads = shape.threads(groups * row_vectors);
+        let tables = if loading(canonical.word_bytes(), cols, overlap) == Loading::Slid {
+            (tile + tables).next_multiple_of(VECTOR) - tile + shape.beside(threads, row_vectors)
+        } else {
+            tables
+        };
         Size {
             row_vectors,
             col_vectors: tile_rows.div_ceil(vector),
-            threads: shape.threads(groups * row_vectors),
+            threads,
             pitch,
             padding,
             tile,
