@@ -88,22 +88,6 @@ impl Unit {
         byte >= 0 && byte < self.bytes
     }
 
-    /// Stores what the run has of the vector.
-    ///
-    /// # Safety
-    /// Those of the entry points.
-    #[inline(always)]
-    unsafe fn store(&self, vector: B16) {
-        // SAFETY: the caller's obligations: these are bytes of the run.
-        unsafe {
-            if self.is_whole() {
-                store_vector(self.to, vector);
-            } else {
-                self.store_part(vector);
-            }
-        }
-    }
-
     /// Stores what the run has of a vector that is not whole: its end, or its start, for no run is so short that it has neither.
     ///
     /// The bits of how many bytes these are say which pieces there are. Those of a vector's end have the smallest first, those of its start the largest.
@@ -202,9 +186,9 @@ unsafe fn move_runs(src: *const u8, dst: *mut u8, params: &Runs) {
         }
     } }
     let lowest = (src as u64).wrapping_add(params.lowest);
-    // Whether all of a vector lies between the source's lowest word and its highest.
+    // Whether all of a vector lies between the source's lowest word and its highest: a run is longer than a vector.
     let is_inside =
-        |vector: u64| vector >= lowest && vector - lowest + VECTOR as u64 <= params.reach;
+        |vector: u64| vector.wrapping_sub(lowest) <= params.reach.wrapping_sub(VECTOR as u64);
     let unit = |k: usize| {
         let from = src.wrapping_add(from[k] as usize) as u64;
         let to = dst.wrapping_add(to[k] as usize) as u64;
@@ -221,10 +205,14 @@ unsafe fn move_runs(src: *const u8, dst: *mut u8, params: &Runs) {
         }
     }
     let mut held = [B16::ANY; EACH];
+    let mut is_loaded = [true; EACH];
     for k in 0..EACH {
-        if units[k].has_first() && is_inside(units[k].from) {
-            // SAFETY: the vector is inside the source and aligned.
-            held[k] = unsafe { load_vector(units[k].from) };
+        if units[k].has_first() {
+            is_loaded[k] = is_inside(units[k].from);
+            if is_loaded[k] {
+                // SAFETY: the vector is inside the source and aligned.
+                held[k] = unsafe { load_vector(units[k].from) };
+            }
         }
     }
     // What no other lane loads: of all lanes of a warp the last one's, the last time.
@@ -233,11 +221,16 @@ unsafe fn move_runs(src: *const u8, dst: *mut u8, params: &Runs) {
     let mut second = [B16::ANY; EACH];
     for k in 0..EACH {
         let behind = units[k].from + VECTOR as u64;
-        if units[k].has_second() && is_alone(k) && is_inside(behind) {
-            // SAFETY: the vector is inside the source and aligned.
-            second[k] = unsafe { load_vector(behind) };
+        if units[k].has_second() {
+            let is_there = is_inside(behind);
+            is_loaded[k] &= is_there;
+            if is_alone(k) && is_there {
+                // SAFETY: the vector is inside the source and aligned.
+                second[k] = unsafe { load_vector(behind) };
+            }
         }
     }
+    let mut in_part = [false; EACH];
     unrolled! { K in [0 1] of EACH => {
         // The first lane tells the last one what it has loaded the next time.
         let told = if lane == 0 && K + 1 < EACH { held[(K + 1) % EACH] } else { held[K] };
@@ -245,19 +238,27 @@ unsafe fn move_runs(src: *const u8, dst: *mut u8, params: &Runs) {
         let next = unsafe { of_lane(told, (lane + 1) % WARP) };
         let second = if is_alone(K) { second[K] } else { next };
         let unit = units[K];
-        let is_loaded = is_inside(unit.from)
-            && (!unit.has_second() || is_inside(unit.from + VECTOR as u64));
+        held[K] = slide::<u8>(held[K], second, unit.past);
         if unit.begin < unit.bytes {
             // SAFETY: bytes of the run, which no other thread has.
             unsafe {
-                if is_loaded {
-                    unit.store(slide::<u8>(held[K], second, unit.past));
-                } else {
+                if !is_loaded[K] {
                     unit.move_bytes();
+                } else if unit.is_whole() {
+                    store_vector(unit.to, held[K]);
+                } else {
+                    in_part[K] = true;
                 }
             }
         }
     } }
+    // Nearly every warp has parts of vectors, but few threads have two: by a loop they are stored together.
+    while in_part[0] || in_part[1] {
+        let (unit, vector) = if in_part[0] { (units[0], held[0]) } else { (units[1], held[1]) };
+        // SAFETY: bytes of the run, which no other thread has.
+        unsafe { unit.store_part(vector) }
+        in_part = [false, in_part[0] && in_part[1]];
+    }
 }
 
 /// The vector that a lane holds.

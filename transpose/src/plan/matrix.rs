@@ -232,7 +232,7 @@ mod tests {
                 MatrixPlan::for_layouts(bytes, src, dst, Strategy::Auto, device.facts()).unwrap();
             plan.kernel_names()[0].split('_').next().unwrap().to_owned()
         };
-        let general = ["tiles", "boxes", "pieces", "words"];
+        let general = ["tiles", "boxes", "pieces", "words", "runs"];
         for (bytes, rows, cols, slack) in [
             (12, 8, 1392894, [0, 0]),
             (6, 10, 3800981, [0, 0]),

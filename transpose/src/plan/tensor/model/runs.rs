@@ -15,14 +15,14 @@ pub(in super::super) struct RunTally {
 
 /// The weights of what is counted, of words of 1, 2 and 4 bytes.
 struct Weights {
-    /// Of a byte of a sector that `runs` moves, of a run, and of what gaps cost. (By 263 random moves of runs of 69 bytes to 10 MB, decision 079; of wider words there are none.)
+    /// Of a byte of a sector that `runs` moves, of a run, and of what gaps cost. (By 86 random moves of runs of 112 bytes to 43 MB, decision 103, and of gaps by 263, decision 079; of wider words there are none.)
     moved: [f64; 3],
     run: [f64; 3],
     gaps: [f64; 3],
 }
 
 const WEIGHTS: Weights =
-    Weights { moved: [1.04, 1.035, 1.025], run: [76.0, 80.0, 59.0], gaps: [0.4, 1.5, 1.8] };
+    Weights { moved: [0.945, 0.93, 0.94], run: [66.0, 66.0, 38.0], gaps: [0.4, 1.5, 1.8] };
 
 /// What moving runs costs: of words of up to 4 bytes.
 pub(in super::super) fn cost_of_runs(word: Width, tally: &RunTally) -> f64 {
