@@ -95,6 +95,8 @@ pub mod multiply;
     feature = "arithmetic"
 ))]
 pub mod opaque;
+#[cfg(any(feature = "fast", feature = "tensor", feature = "arithmetic"))]
+pub mod parts;
 #[cfg(any(feature = "fast", feature = "in_place", feature = "tensor", feature = "arithmetic"))]
 pub mod shared;
 #[cfg(any(feature = "fast", feature = "tensor", feature = "arithmetic"))]

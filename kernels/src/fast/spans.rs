@@ -15,6 +15,7 @@ use super::{SECTOR, VECTOR};
 use crate::element::{Element, B16};
 use crate::global::store_vector;
 use crate::opaque::opaque;
+use crate::parts::store_part;
 use crate::slide::slide;
 use cuda_std::thread;
 
@@ -96,6 +97,9 @@ impl<const PITCH: u32, const GROUP: u32> Transposed<PITCH, GROUP> {
                     let second = B16::load_shared(self.address(row, whole + VECTOR));
                     store_vector(address, slide::<E>(first, second, byte % VECTOR));
                 }
+            } else if size_of::<E>() < 4 {
+                // SAFETY: the caller's obligations.
+                unsafe { self.store_part::<E>(row, byte, offset, address, spans.end) };
             } else {
                 // SAFETY: the caller's obligations.
                 unsafe { self.store_inside::<E>(row, byte, offset, address, spans.end) };
@@ -103,6 +107,46 @@ impl<const PITCH: u32, const GROUP: u32> Transposed<PITCH, GROUP> {
             row += step;
             start += step as u64 * to.stride;
         }
+    }
+
+    /// Stores what of a vector of narrow elements is inside the destination's row, in as few pieces as there can be.
+    ///
+    /// # Safety
+    /// The obligations of [`store`](Self::store).
+    #[inline(always)]
+    unsafe fn store_part<E: Gather>(self, row: u32, byte: u32, offset: i64, to: u64, end: u64) {
+        let left = end as i64 - offset;
+        if left <= 0 || offset <= -(VECTOR as i64) {
+            return;
+        }
+        let first = if offset < 0 { -offset as u32 } else { 0 };
+        let end = if left < VECTOR as i64 { left as u32 } else { VECTOR };
+        // SAFETY: the caller's obligations; these are bytes of the row.
+        unsafe {
+            if first > 0 && end < VECTOR {
+                // All of a short row.
+                let mut at = opaque(first);
+                while at < end {
+                    E::pick(self.address(row, byte + at))
+                        .store(to.wrapping_add(at as u64) as *mut E);
+                    at = opaque(at + size_of::<E>() as u32);
+                }
+            } else {
+                store_part::<E>(to, self.vector::<E>(row, byte), first, end);
+            }
+        }
+    }
+
+    /// The vector that starts at a byte of a row.
+    ///
+    /// # Safety
+    /// Those of [`store`](Self::store).
+    #[inline(always)]
+    unsafe fn vector<E>(self, row: u32, byte: u32) -> B16 {
+        let whole = byte / VECTOR * VECTOR;
+        // SAFETY: the caller's obligations.
+        let of = |whole| unsafe { B16::load_shared(self.address(row, whole)) };
+        slide::<E>(of(whole), of(whole + VECTOR), byte % VECTOR)
     }
 
     /// Stores those elements of a vector one by one that are inside the destination's row.

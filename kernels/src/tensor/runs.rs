@@ -17,11 +17,10 @@
 use super::axes::{divide, steps, unrolled};
 use super::tensor_entry;
 use crate::element::{Element, B16};
-use crate::global::{
-    fetch_ends, load_vector, store_eight, store_four, store_one, store_two, store_vector,
-};
+use crate::global::{fetch_ends, load_vector, store_vector};
 use crate::launch::never_more_registers;
 use crate::opaque::opaque;
+use crate::parts::store_part;
 use crate::slide::slide;
 use crate::warp::exchange;
 use cuda_std::thread;
@@ -90,50 +89,14 @@ impl Unit {
 
     /// Stores what the run has of a vector that is not whole: its end, or its start, for no run is so short that it has neither.
     ///
-    /// The bits of how many bytes these are say which pieces there are. Those of a vector's end have the smallest first, those of its start the largest.
-    ///
     /// # Safety
     /// Those of the entry points.
     #[inline(always)]
     unsafe fn store_part(&self, vector: B16) {
         let first = (-self.begin).max(0) as u32;
         let end = ((self.bytes - self.begin) as u32).min(VECTOR);
-        let count = end - first;
-        let place = |piece: u32| {
-            if first > 0 {
-                (first + piece - 1) & !(piece - 1)
-            } else {
-                end & !(2 * piece - 1)
-            }
-        };
-        let B16(a, b, c, d) = vector;
-        let four = |byte: u32| {
-            let (low, high) = if byte & 4 == 0 { (a, c) } else { (b, d) };
-            if byte & 8 == 0 {
-                low
-            } else {
-                high
-            }
-        };
-        let to = |byte: u32| self.to + byte as u64;
         // SAFETY: the caller's obligations: these are bytes of the run.
-        unsafe {
-            if count & 8 != 0 {
-                let at = place(8);
-                store_eight(to(at), if at == 0 { [a, b] } else { [c, d] });
-            }
-            if count & 4 != 0 {
-                store_four(to(place(4)), four(place(4)));
-            }
-            if count & 2 != 0 {
-                let at = place(2);
-                store_two(to(at), four(at) >> (at % 4 * 8));
-            }
-            if count & 1 != 0 {
-                let at = place(1);
-                store_one(to(at), four(at) >> (at % 4 * 8));
-            }
-        }
+        unsafe { store_part::<u8>(self.to, vector, first, end) }
     }
 
     /// Moves the run's bytes one by one.
