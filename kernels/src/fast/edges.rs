@@ -3,7 +3,8 @@
 //! A vector may hold bytes of a matrix and bytes before its first or behind its last. Such a vector is not loaded as
 //! one, for what is out there may not be readable, and not stored as one, for what is out there is somebody else's: its
 //! elements that are inside are moved one by one, by the functions of this file. That is slow, and rare: a matrix has two
-//! such vectors to load, and each row of a destination two to store.
+//! such vectors to load, and each row of a destination two to store. (Those of narrow elements are more to store one by
+//! one: [`parts`](crate::parts) has fewer pieces.)
 
 use super::{per_vector, VECTOR};
 use crate::element::Element;
