@@ -39,9 +39,10 @@ const BESIDE_THE_MODULE: [&str; 2] =
 const FOLDERS: [&str; 4] = ["bench", "examples", "python", "tests"];
 
 /// What a bundle's user calls, and what those share.
-const SCRIPTS: [(&str, &str); 4] = [
+const SCRIPTS: [(&str, &str); 5] = [
     ("run.sh", include_str!("run.sh")),
     ("counters.sh", include_str!("counters.sh")),
+    ("samples.sh", include_str!("samples.sh")),
     ("sanitize.sh", include_str!("sanitize.sh")),
     ("unpack.sh", include_str!("unpack.sh")),
 ];
