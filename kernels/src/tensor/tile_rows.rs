@@ -21,7 +21,7 @@ use kernel_abi::tensor::Tiles;
 /// Loads a tile and transposes it into shared memory, `SLID` where not all rows start on vectors. What is kept of a column is whole vectors; what there is behind its last row may be anything.
 ///
 /// # Safety
-/// Those of [`load`](super::tiles::load); all threads of the block call this together, and each has one micro-block.
+/// The obligations of [`load`](super::tiles::load); all threads of the block call this together, and each has one micro-block.
 #[inline(always)]
 pub unsafe fn load_rows<E: MicroBlock<R>, const R: usize, const SLID: bool>(
     source: Source<E>,
@@ -95,7 +95,7 @@ impl<const R: usize> Own<R> {
     /// source's words. Else those are loaded that do.
     ///
     /// # Safety
-    /// Those of [`load_rows`].
+    /// The obligations of [`load_rows`].
     #[inline(always)]
     unsafe fn load<E, const SLID: bool>(
         &self,
@@ -150,7 +150,7 @@ impl<const R: usize> Own<R> {
     /// The words of its rows, out of the vectors that it holds and those beside them; anything if they are not all there.
     ///
     /// # Safety
-    /// Those of [`load_rows`]; it has [loaded](Self::load) the vectors, and if `is_there`, those beside them can be loaded.
+    /// The obligations of [`load_rows`]; it has [loaded](Self::load) the vectors, and if `is_there`, those beside them can be loaded.
     #[inline(always)]
     unsafe fn slide<E>(
         &self,
@@ -189,7 +189,7 @@ impl<const R: usize> Own<R> {
 /// Loads the words of a micro-block one by one, and stores them to the tile.
 ///
 /// # Safety
-/// Those of [`load_rows`]; the micro-block, of so many rows, is this thread's.
+/// The obligations of [`load_rows`]; the micro-block of `rows` rows from `top` on, and a vector's columns from `first` on, is this thread's.
 #[inline(always)]
 unsafe fn load_singly<E: Element>(
     source: Source<E>,

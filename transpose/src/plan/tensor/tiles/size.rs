@@ -63,10 +63,11 @@ impl Size {
         let place = if moves && canonical.word_bytes() < VECTOR { PLACE_BYTES as usize } else { 0 };
         let tables = place + (tile_rows + cols.cut.words) * size_of::<u64>();
         let threads = shape.threads(groups * row_vectors);
-        let tables = if loading(canonical.word_bytes(), cols, overlap) == Loading::Slid {
-            (tile + tables).next_multiple_of(VECTOR) - tile + shape.beside(threads, row_vectors)
-        } else {
-            tables
+        let shared = match loading(canonical.word_bytes(), cols, overlap) {
+            Loading::Slid => {
+                (tile + tables).next_multiple_of(VECTOR) + shape.beside(threads, row_vectors)
+            }
+            _ => tile + tables,
         };
         Size {
             row_vectors,
@@ -75,7 +76,7 @@ impl Size {
             pitch,
             padding,
             tile,
-            shared: tile + tables,
+            shared,
         }
     }
 }
