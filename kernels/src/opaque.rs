@@ -43,3 +43,12 @@ pub fn opaque_u64(value: u64) -> u64 {
     }
     same
 }
+
+/// Keeps the assembler from writing the loop out several times whose body begins with this: for loops of few turns, which would be no faster and take more
+/// of the instruction cache. Source: PTX ISA, "nounroll".
+#[gpu_only]
+#[inline(always)]
+pub fn not_unrolled() {
+    // SAFETY: a directive for the assembler. Not pure, so that it stays where it is.
+    unsafe { asm!(".pragma \"nounroll\";", options(nomem, nostack, preserves_flags)) }
+}

@@ -245,6 +245,10 @@ params! {
         cols: u64,
         /// Words, or runs, of a stretch of the destination that a whole box has: entries of the last table.
         places: u64,
+        /// In how many parts those are told that differ in their first digit alone, each by a thread, as a packed divisor.
+        place_parts: u64,
+        /// How many are in a part but the last, which may have fewer.
+        of_place_part: u64,
         /// How many lanes store a stretch of the destination, as a power of two.
         lanes: u64,
         /// Whether words of less than 4 bytes are stored one at a time (1), neighbours by neighbouring lanes, whatever stretches they are of; else by

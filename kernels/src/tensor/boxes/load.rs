@@ -2,9 +2,10 @@
 
 use super::place::Place;
 use super::tables::{first_of, Stretch, Tables};
+use crate::divide::less_once;
 use crate::element::{Element, B16};
 use crate::global::{await_copies, can_copy, copy_four, copy_vector, load_vector};
-use crate::opaque::opaque;
+use crate::opaque::{not_unrolled, opaque};
 use crate::tensor::axes::{divide, unrolled};
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
@@ -82,41 +83,65 @@ pub unsafe fn copy<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
 /// Those of [`copy`]; nothing is loaded from the image before all threads have awaited theirs.
 #[inline(always)]
 pub unsafe fn begin_copies<E: Element>(src: u64, params: &Boxes, tables: Tables, place: &Place) {
-    let all = place.sources * params.vectors as u32;
-    let mut all_inside = true;
-    let mut number = first_of::<E>();
-    while number < all {
-        // SAFETY: an entry of the table; a vector between the source's words; the image has the stretch's vectors, and this is this thread's.
-        unsafe {
-            let (stretch, at) = vector(params, tables, number);
-            all_inside &= stretch.is_inside;
-            if at < stretch.end && stretch.is_inside {
-                if size_of::<E>() == 4 || params.by_vectors != 0 {
-                    copy_vector(stretch.hold + at, stretch.from + at as u64);
-                } else {
-                    copy_by_fours(stretch.hold + at, stretch.from + at as u64);
-                }
-            }
+    let turn = first_of::<E>() / 8 * 4;
+    // SAFETY: a vector of the image, which is this thread's, and one between the source's words.
+    let all_inside = unsafe {
+        if size_of::<E>() == 4 || params.by_vectors != 0 {
+            for_each_inside::<E>(params, tables, place, |to, from| copy_vector(to, from))
+        } else {
+            for_each_inside::<E>(params, tables, place, |to, from| copy_by_fours(to, from, turn))
         }
-        number += BOX_THREADS;
-    }
+    };
     if !all_inside {
         // SAFETY: the caller's obligations.
-        unsafe { load_outside::<E>(src, params, tables, all) }
+        unsafe { load_outside::<E>(src, params, tables, place.sources * params.vectors as u32) }
     }
 }
 
-/// Begins to copy a vector by 4 bytes, in an order in which lanes meet no bank twice.
+/// Does something for each of this thread's vectors whose stretch lies between the source's words, with its place in shared memory and its address; and returns
+/// whether all do.
 ///
 /// # Safety
-/// Those of [`copy_vector`], but that `to` need be a multiple of 4 alone.
+/// Those of [`load`].
 #[inline(always)]
-unsafe fn copy_by_fours(to: u32, from: u64) {
-    let turn = opaque(thread::thread_idx_x()) >> 3;
-    unrolled! { J in [0 1 2 3] of 4 => {
-        let at = (J as u32 + turn) % 4 * 4;
-        // SAFETY: the caller's obligations.
-        unsafe { copy_four(to + at, from + at as u64) }
+unsafe fn for_each_inside<E>(
+    params: &Boxes,
+    tables: Tables,
+    place: &Place,
+    copy: impl Fn(u32, u64),
+) -> bool {
+    let (vectors, all) = (params.vectors as u32, place.sources * params.vectors as u32);
+    let mut number = first_of::<E>();
+    let (mut row, mut vector) = divide(number, params.vectors);
+    // As far on as the next one is, by a sum: this stretch's or the one's behind.
+    let (rows, further) = divide(opaque(BOX_THREADS), params.vectors);
+    let mut all_inside = true;
+    while number < all {
+        // SAFETY: an entry of the table.
+        let stretch = unsafe { Stretch::load_shared(tables.stretch(row)) };
+        let at = vector * VECTOR;
+        all_inside &= stretch.is_inside;
+        if at < stretch.end && stretch.is_inside {
+            copy(stretch.hold + at, stretch.from + at as u64);
+        }
+        number += BOX_THREADS;
+        let on = vector + further;
+        vector = less_once(on, vectors);
+        row += rows + u32::from(on >= vectors);
+    }
+    all_inside
+}
+
+/// Begins to copy a vector by 4 bytes, from those on that are `turn` bytes behind its start, modulo its width: in an order in which lanes meet in few banks.
+///
+/// # Safety
+/// Those of [`copy_vector`], but that `to` need be a multiple of 4 alone; `turn` is one, too.
+#[inline(always)]
+unsafe fn copy_by_fours(to: u32, from: u64, turn: u32) {
+    unrolled! { STEP in [0 1 2 3] of 4 => {
+        let at = (turn + STEP as u32 * 4) % VECTOR;
+        // SAFETY: the caller's obligations; `from` is a multiple of a vector, and `at` one of 4.
+        unsafe { copy_four(to + at, from | at as u64) }
     } }
 }
 
@@ -141,6 +166,7 @@ unsafe fn load_outside<E: Element>(src: u64, params: &Boxes, tables: Tables, all
     let words = [lowest, lowest.wrapping_add(params.reach)];
     let mut number = thread::thread_idx_x();
     while number < all {
+        not_unrolled();
         // SAFETY: an entry of the table; this thread's vector of the image, and words between the source's.
         unsafe {
             let (stretch, at) = vector(params, tables, number);
@@ -168,6 +194,7 @@ unsafe fn load_outside<E: Element>(src: u64, params: &Boxes, tables: Tables, all
 unsafe fn load_singly<E: Element>(from: u64, [lowest, highest]: [u64; 2], hold: u32) {
     let mut address = from.max(lowest);
     while address < highest.min(from + VECTOR as u64) {
+        not_unrolled();
         // SAFETY: the caller's obligations.
         unsafe { E::load(address as *const E).store_shared(hold + (address - from) as u32) }
         address += size_of::<E>() as u64;

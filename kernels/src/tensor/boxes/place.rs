@@ -122,6 +122,23 @@ pub fn sum(digits: &Digits, number: u32, of: impl Fn(&Digit) -> u64) -> u64 {
     sum
 }
 
+/// How many bytes of shared memory the digits behind the first add up to, of a number from which the first has been taken.
+#[inline(always)]
+pub fn inside_behind_first(digits: &Digits, above: u32) -> u32 {
+    let (mut inside, mut rest) = (0u32, above);
+    unrolled! { DIGIT in [1 2 3 4 5] of digits.count => {
+        const { assert!(MOST_DIGITS == 6) };
+        let digit = &digits.digits[DIGIT];
+        // The last digit is what is left.
+        let is_last = DIGIT + 1 == digits.count as usize;
+        let (quotient, index) = if is_last { (0, rest) } else { divide(rest, digit.divisor) };
+        inside += index * digit.inside as u32;
+        rest = quotient;
+    } }
+    let _ = rest;
+    inside
+}
+
 /// How many bytes a number's digits add up to outside and in shared memory. The kernels of narrow words find both out together, which takes fewer instructions.
 #[inline(always)]
 pub fn outside_and_inside<E>(digits: &Digits, number: u32) -> (u64, u32) {

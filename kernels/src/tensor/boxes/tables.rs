@@ -1,8 +1,9 @@
 //! The tables in shared memory that say where the words of a box are.
 
-use super::place::{outside_and_inside, sum, Place};
+use super::place::{inside_behind_first, outside_and_inside, Place};
 use crate::element::{Element, B16};
-use crate::opaque::opaque;
+use crate::opaque::{not_unrolled, opaque};
+use crate::tensor::axes::divide;
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::{Boxes, BOX_THREADS, MOST_TURNS};
@@ -65,7 +66,8 @@ impl Tables {
     /// Those of [`fill`](Self::fill).
     #[inline(always)]
     pub unsafe fn fill_sources<E>(self, params: &Boxes) {
-        let turn = thread::thread_idx_x();
+        // A warp that has few of the sources' entries, or none.
+        let turn = (BOX_THREADS - 1) - thread::thread_idx_x();
         let number = thread::block_idx_x() + turn * thread::grid_dim_x();
         if turn < MOST_TURNS && number < params.boxes as u32 {
             // SAFETY: an entry that no other thread has.
@@ -74,6 +76,7 @@ impl Tables {
         // Each table in its own turn, so that the lanes of a warp do alike.
         let mut number = thread::thread_idx_x();
         while number < params.rows as u32 {
+            not_unrolled();
             let (outside, inside) = outside_and_inside::<E>(&params.sources, number);
             // SAFETY: entries that no other thread has.
             unsafe {
@@ -91,8 +94,9 @@ impl Tables {
     #[inline(always)]
     pub unsafe fn fill_targets<E>(self, params: &Boxes, base: u32) {
         // The warps that had the fewest of the sources begin.
-        let mut number = (BOX_THREADS - 1) - thread::thread_idx_x();
+        let mut number = (BOX_THREADS - 1) - first_of::<E>();
         while number < params.cols as u32 {
+            not_unrolled();
             let (outside, inside) = outside_and_inside::<E>(&params.targets, number);
             // SAFETY: entries that no other thread has.
             unsafe {
@@ -101,11 +105,66 @@ impl Tables {
             }
             number += BOX_THREADS;
         }
-        let mut number = thread::thread_idx_x();
+        // SAFETY: the caller's obligations.
+        unsafe { self.fill_places::<E>(params) }
+    }
+
+    /// Fills the table of the words, or runs, of a stretch of the destination.
+    ///
+    /// # Safety
+    /// Those of [`fill`](Self::fill).
+    #[inline(always)]
+    unsafe fn fill_places<E>(self, params: &Boxes) {
+        let digits = &params.target_words;
+        let [first, second, ..] = &digits.digits;
+        let mut number = first_of::<E>();
+        // Tables of narrow words are long.
+        let is_narrow = size_of::<E>() < 4;
+        if is_narrow && digits.count > 2 {
+            // SAFETY: the caller's obligations.
+            unsafe { self.fill_rows_of_places(params, number) }
+            return;
+        }
         while number < params.places as u32 {
-            let place = sum(&params.target_words, number, |digit| digit.inside);
+            not_unrolled();
+            let (above, index) = divide(number, first.divisor);
+            let behind = match is_narrow {
+                // A digit that there is not adds nothing.
+                true => above * second.inside as u32,
+                false => inside_behind_first(digits, above),
+            };
+            let place = index * first.inside as u32 + behind;
             // SAFETY: an entry that no other thread has.
             unsafe { (place as u16).store_shared(self.places + number * 2) }
+            number += BOX_THREADS;
+        }
+    }
+
+    /// As [`fill_places`](Self::fill_places), of many digits, which take long to find: a thread finds them once for some neighbours that differ in their first digit
+    /// alone, and so are equally far apart.
+    ///
+    /// # Safety
+    /// Those of [`fill`](Self::fill).
+    #[inline(always)]
+    unsafe fn fill_rows_of_places(self, params: &Boxes, mut number: u32) {
+        let first = &params.target_words.digits[0];
+        let (has, step) = (first.divisor as u32, first.inside as u32);
+        loop {
+            let (above, part) = divide(number, params.place_parts);
+            let (row, begin) = (above * has, part * params.of_place_part as u32);
+            if row >= params.places as u32 {
+                return;
+            }
+            let mut place = inside_behind_first(&params.target_words, above) + begin * step;
+            let mut entry = self.places + (row + begin) * 2;
+            let end = entry + (has - begin).min(params.of_place_part as u32) * 2;
+            while entry < end {
+                not_unrolled();
+                // SAFETY: an entry that no other thread has.
+                unsafe { (place as u16).store_shared(entry) }
+                place += step;
+                entry += 2;
+            }
             number += BOX_THREADS;
         }
     }
@@ -139,6 +198,7 @@ impl Tables {
         let first = base + box_from as u32 % VECTOR;
         let mut number = first_of::<E>();
         while number < place.sources {
+            not_unrolled();
             // SAFETY: entries of the tables, and one that no other thread has.
             unsafe {
                 let inside = u32::load_shared(self.holds + number * Self::NARROW);

@@ -4,7 +4,7 @@ use crate::element::Element;
 use crate::global::fetch_sector;
 use crate::opaque::opaque;
 use crate::tensor::axes::{divide, unrolled};
-use crate::tensor::boxes::place::{outside_and_inside, sum, Place};
+use crate::tensor::boxes::place::{inside_behind_first, outside_and_inside, Place};
 use crate::tensor::boxes::tables::Tables;
 use cuda_std::thread;
 use kernel_abi::fast::{SECTOR, VECTOR};
@@ -34,7 +34,9 @@ pub unsafe fn fill<E>(tables: Tables, params: &Pieces, base: u32) {
     let mut number = thread::thread_idx_x();
     while number < boxes.places as u32 {
         let place = if params.gapped == 0 {
-            sum(&boxes.target_words, number, |digit| digit.inside) as u32
+            let first = &boxes.target_words.digits[0];
+            let (above, index) = divide(number, first.divisor);
+            index * first.inside as u32 + inside_behind_first(&boxes.target_words, above)
         } else {
             place_or_gap(&boxes.target_words, number)
         };

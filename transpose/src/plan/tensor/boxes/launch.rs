@@ -95,6 +95,10 @@ pub(super) fn launch_of(
     }
     let all = |axes: &FewAxes, outside| counted(axes.numbers(), axes.numbers(), outside);
     let places = &dst.within.numbers()[usize::from(held.run > 1)..];
+    // All threads tell places, as few each as can be.
+    let in_row = places.first().map_or(1, |&number| tile.has(usize::from(number)));
+    let rows = (dst.words / held.run / in_row).max(1);
+    let of_place_part = in_row.div_ceil((BOX_THREADS as usize / rows).clamp(1, in_row));
     let (lowest, reach) = canonical.source_range();
     let params = Boxes {
         blocks: divided(&blocks)?,
@@ -112,6 +116,8 @@ pub(super) fn launch_of(
         rows: src.count as u64,
         cols: dst.count as u64,
         places: (dst.words / held.run) as u64,
+        place_parts: packed_divisor(in_row.div_ceil(of_place_part)),
+        of_place_part: of_place_part as u64,
         lanes: u64::from(held.share.lanes),
         singly: u64::from(held.share.singly),
         ahead: (unit - dst.starts.min(unit)) as u64,
