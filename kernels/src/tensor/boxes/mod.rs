@@ -117,7 +117,7 @@ unsafe fn move_narrow<E: Element>(src: *const E, dst: *mut E, params: &Boxes, ba
     let of_box = |place: &Place| dst.wrapping_add(place.to as usize);
     // SAFETY: the caller's obligations.
     unsafe {
-        move_in_turn::<E, true>(
+        move_in_turn::<E>(
             src,
             params,
             base,

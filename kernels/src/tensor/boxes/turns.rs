@@ -10,12 +10,12 @@ use cuda_std::thread;
 use kernel_abi::tensor::Boxes;
 
 /// Moves a block's boxes: as many further on each as there are blocks, so that neighbours are moved at about the same time. What fills the tables of the
-/// destination, fetches sectors of it and stores a box is the kernel's. If `LATE`, those tables are filled while the first box is on its way, where that can be.
+/// destination, fetches sectors of it and stores a box is the kernel's. Those tables are filled while the first box is on its way, where that can be.
 ///
 /// # Safety
 /// The obligations of the entry points; `base` is the shared-memory address of the image and the tables behind it.
 #[inline(always)]
-pub unsafe fn move_in_turn<E: Element, const LATE: bool>(
+pub unsafe fn move_in_turn<E: Element>(
     src: *const E,
     params: &Boxes,
     base: u32,
@@ -27,7 +27,7 @@ pub unsafe fn move_in_turn<E: Element, const LATE: bool>(
     // What is worked out again from the address need not be kept in registers meanwhile.
     let tables = || Tables::of(params, opaque(base));
     // Only copies are on their way while threads do something else; and what is fetched is found by the tables of the destination.
-    let can_be_late = LATE && copies::<E>();
+    let can_be_late = copies::<E>();
     let is_late = can_be_late && params.fetch == 0;
     // SAFETY: the caller's obligations, and the barriers between what is stored to shared memory and what is loaded from there, and between
     // that and what is stored next: the stretches of the next box are told after all have loaded those of this one.

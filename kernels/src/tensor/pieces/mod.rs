@@ -38,7 +38,7 @@ use targets::Targets;
 unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Pieces, base: u32) {
     // SAFETY: the caller's obligations.
     unsafe {
-        move_in_turn::<E, false>(
+        move_in_turn::<E>(
             src,
             &params.boxes,
             base,
