@@ -245,9 +245,10 @@ params! {
         cols: u64,
         /// Words, or runs, of a stretch of the destination that a whole box has: entries of the last table.
         places: u64,
-        /// In how many parts those are told that differ in their first digit alone, each by a thread, as a packed divisor.
+        /// In how many parts places that differ in their first digit alone are filled, each part by a thread, as a packed divisor. Words of 4 bytes and more have them filled
+        /// one by one, as all words do where places have two digits at most.
         place_parts: u64,
-        /// How many are in a part but the last, which may have fewer.
+        /// How many places each of these parts has, but for the last, which may have fewer.
         of_place_part: u64,
         /// How many lanes store a stretch of the destination, as a power of two.
         lanes: u64,

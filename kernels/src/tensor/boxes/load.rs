@@ -113,7 +113,7 @@ unsafe fn for_each_inside<E>(
     let (vectors, all) = (params.vectors as u32, place.sources * params.vectors as u32);
     let mut number = first_of::<E>();
     let (mut row, mut vector) = divide(number, params.vectors);
-    // As far on as the next one is, by a sum: this stretch's or the one's behind.
+    // How far on the thread's next vector is: a division of each would take longer than these sums.
     let (rows, further) = divide(opaque(BOX_THREADS), params.vectors);
     let mut all_inside = true;
     while number < all {

@@ -95,7 +95,7 @@ pub(super) fn launch_of(
     }
     let all = |axes: &FewAxes, outside| counted(axes.numbers(), axes.numbers(), outside);
     let places = &dst.within.numbers()[usize::from(held.run > 1)..];
-    // All threads tell places, as few each as can be.
+    // Each thread fills as few places as can be. (Of pieces with gaps, which are filled one by one, there may be fewer than a row has.)
     let in_row = places.first().map_or(1, |&number| tile.has(usize::from(number)));
     let rows = (dst.words / held.run / in_row).max(1);
     let of_place_part = in_row.div_ceil((BOX_THREADS as usize / rows).clamp(1, in_row));
