@@ -267,23 +267,39 @@ pub struct SpanTile {
     pub row_vectors: u32,
     /// Rows of the source that are loaded.
     pub rows: u32,
-    /// Rows of each of the two micro-blocks of a thread.
+    /// Rows of each of the micro-blocks of a thread that loads.
     pub block_rows: u32,
+    /// Micro-blocks of such a thread.
+    pub micro_blocks: u32,
 }
 
 impl SpanTile {
     /// The tile for source elements of a width, up to 8 bytes.
     pub const fn of(width: Width) -> Self {
         match width {
-            Width::B8 | Width::B16 => SpanTile { row_vectors: 32, rows: 64, block_rows: 2 },
-            Width::B4 => SpanTile { row_vectors: 32, rows: 64, block_rows: 4 },
-            _ => SpanTile { row_vectors: 16, rows: 128, block_rows: 4 },
+            Width::B8 | Width::B16 => {
+                SpanTile { row_vectors: 32, rows: 64, block_rows: 2, micro_blocks: 2 }
+            }
+            Width::B4 => SpanTile { row_vectors: 32, rows: 64, block_rows: 4, micro_blocks: 2 },
+            _ => SpanTile { row_vectors: 16, rows: 128, block_rows: 4, micro_blocks: 2 },
         }
     }
 
     /// The tile of [`COMPUTE_ROWS_LARGE`], for source elements of 2 and 4 bytes: twice as many elements as [`of`](Self::of) has.
     pub const fn large() -> Self {
-        SpanTile { row_vectors: 32, rows: 128, block_rows: 4 }
+        SpanTile { row_vectors: 32, rows: 128, block_rows: 4, micro_blocks: 2 }
+    }
+
+    /// The tile of [`COMPUTE_ROWS_BESIDE`], for source elements of a width, up to 8 bytes, and destination elements that `are_wider` or not: fewer columns of those, so that what is added to all of
+    /// them has room beside the tile.
+    pub const fn beside(width: Width, are_wider: bool) -> Self {
+        let tile = Self::of(width);
+        match (width, are_wider) {
+            (Width::B8 | Width::B16, _) => tile,
+            (Width::B1, true) => SpanTile { row_vectors: 8, micro_blocks: 1, ..tile },
+            (_, true) => SpanTile { row_vectors: tile.row_vectors / 2, micro_blocks: 1, ..tile },
+            (_, false) => SpanTile { micro_blocks: 1, ..tile },
+        }
     }
 
     /// Vectors of the elements, as many as are kept in shared memory.
@@ -301,10 +317,42 @@ impl SpanTile {
         (self.row_vectors - 1) * VECTOR / width.bytes() as u32
     }
 
+    /// Units of a span, where elements of so many bytes become such of so many.
+    pub const fn units(&self, src_bytes: usize, dst_bytes: usize) -> u32 {
+        self.span_rows(src_bytes, dst_bytes) as u32 / unit(src_bytes, dst_bytes) as u32
+    }
+
+    /// Threads that load the tile: as many as a block has, but for [`COMPUTE_ROWS_BESIDE`].
+    pub const fn loaders(&self) -> u32 {
+        self.row_vectors * self.rows / self.block_rows / self.micro_blocks
+    }
+
     /// Threads of a block.
     pub const fn block(&self) -> [u32; 3] {
-        [self.row_vectors * self.rows / self.block_rows / 2, 1, 1]
+        [self.loaders(), 1, 1]
     }
+}
+
+/// Threads of a block of [`COMPUTE_ROWS_BESIDE`].
+pub const BESIDE_THREADS: u32 = 512;
+
+/// Columns from one that a thread of [`COMPUTE_ROWS_BESIDE`] has a unit of to its next: if there can be as many, a number of columns whose spans start alike.
+pub const fn beside_step(tile: &SpanTile, src_bytes: usize, dst_bytes: usize) -> u32 {
+    let most = BESIDE_THREADS / tile.units(src_bytes, dst_bytes);
+    let alike = span_elements(src_bytes, dst_bytes);
+    if most >= alike {
+        most / alike * alike
+    } else {
+        most
+    }
+}
+
+/// Bytes of shared memory of a block of [`COMPUTE_ROWS_BESIDE`]: its tile, and a place for each unit that is added to.
+pub const fn beside_bytes(tile: &SpanTile, width: Width, dst_bytes: usize) -> u32 {
+    let src_bytes = width.bytes();
+    let (step, units) = (beside_step(tile, src_bytes, dst_bytes), tile.units(src_bytes, dst_bytes));
+    let columns = tile.cols(width).div_ceil(step) * step;
+    tile.vectors() * VECTOR + columns * units * (unit(src_bytes, dst_bytes) * dst_bytes) as u32
 }
 
 /// Bytes that spans of [`COMPUTE_ROWS`] start on multiples of, in a destination of elements of so many bytes: a sector. Of wide elements' narrow results a span
@@ -320,16 +368,6 @@ pub const fn span_align(src_bytes: usize, dst_bytes: usize) -> usize {
 /// Elements of the destination that spans of [`COMPUTE_ROWS`] start on multiples of.
 pub const fn span_elements(src_bytes: usize, dst_bytes: usize) -> u32 {
     (span_align(src_bytes, dst_bytes) / dst_bytes) as u32
-}
-
-/// Bytes of shared memory, beside a tile's, in which a block of [`COMPUTE_ROWS_BESIDE`] has what it adds. Narrow elements take more instructions for each byte, and so more
-/// blocks at a time, which less is left for.
-pub const fn beside_bytes(src_bytes: usize, dst_bytes: usize) -> u32 {
-    if src_bytes <= 2 && dst_bytes <= 2 {
-        16 << 10
-    } else {
-        32 << 10
-    }
 }
 
 /// The grid of [`COMPUTE_MICRO`] and [`COMPUTE_SUMS`].
@@ -354,7 +392,7 @@ fn grid_of(tile: &MatrixTile, params: &ComputeMatrices, width: Width) -> [u64; 2
     [matrices.rows.div_ceil(tile.rows as u64), cols.next_multiple_of((2 * apart).max(1))]
 }
 
-/// The grid of [`COMPUTE_ROWS`], [`COMPUTE_ROWS_BESIDE`] and [`COMPUTE_SUM_ROWS`].
+/// The grid of [`COMPUTE_ROWS`] and [`COMPUTE_SUM_ROWS`].
 fn rows_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
     spans_grid(&SpanTile::of(width), params, width)
 }
@@ -362,6 +400,12 @@ fn rows_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
 /// The grid of [`COMPUTE_ROWS_LARGE`].
 fn large_rows_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
     spans_grid(&SpanTile::large(), params, width)
+}
+
+/// The grid of [`COMPUTE_ROWS_BESIDE`].
+fn beside_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
+    let are_wider = params.operation.dst_bytes > width.bytes() as u64;
+    spans_grid(&SpanTile::beside(width, are_wider), params, width)
 }
 
 /// The grid of a kernel whose tiles are [`SpanTile`]s.
@@ -440,9 +484,9 @@ table! { ARITHMETIC of Arithmetic:
     COMPUTE_ROWS_LARGE = "compute_rows_large" takes ComputeMatrices, in large_rows_grid {
         2: exactly SpanTile::large().block(), 4: exactly SpanTile::large().block()
     }
-    /// Moves of [`COMPUTE_ROWS`] with a second operand that lies as the destination does: what is added is on its way to [`beside_bytes`] of shared memory while a tile is loaded.
-    COMPUTE_ROWS_BESIDE = "compute_rows_beside" takes ComputeMatrices, in rows_grid {
-        1: exactly SpanTile::of(Width::B1).block(), 2: exactly SpanTile::of(Width::B2).block(), 4: exactly SpanTile::of(Width::B4).block(), 8: exactly SpanTile::of(Width::B8).block()
+    /// Moves of [`COMPUTE_ROWS`] with a second operand that lies as the destination does: what is added is on its way to shared memory while a tile is loaded.
+    COMPUTE_ROWS_BESIDE = "compute_rows_beside" takes ComputeMatrices, in beside_grid {
+        1: exactly [BESIDE_THREADS, 1, 1], 2: exactly [BESIDE_THREADS, 1, 1], 4: exactly [BESIDE_THREADS, 1, 1], 8: exactly [BESIDE_THREADS, 1, 1]
     }
     /// Sums of matrices that both are transposed, whose rows all start and end on vectors, as the destination's do: the tiles of [`COMPUTE_MICRO`].
     COMPUTE_SUMS = "compute_sums" takes ComputeMatrices, in micro_grid {

@@ -3,43 +3,58 @@
 //!
 //! A thread that asks for what it adds when the tile is there waits twice in each tile, and has few registers for what is on its way. So it asks before the tile is
 //! loaded, and what comes waits in shared memory: `cp.async` (PTX ISA, "Asynchronous copy") needs no registers. A thread has a place for each unit that it asks for, and reads
-//! what it asked for itself, so that no barrier is needed but to wait for its own copies. There is room for a round of columns; a tile whose elements become wider takes several rounds.
+//! what it asked for itself, so that no barrier is needed but to wait for its own copies.
 //!
-//! Fewer blocks then run on a multiprocessor at a time, and more of its memory is left as a cache for what is on its way: decision 099.
+//! There is room for all that is added to a tile: one that asks again for what had no room waits again, and reads between its stores. So tiles of elements that become
+//! wider have fewer columns, which fewer threads load than compute. Fewer blocks then run on a multiprocessor at a time, and more of its memory is left as a cache for what is on its way:
+//! decision 099.
 //!
-//! Only what is built for compute capability 9.0 has these copies; elsewhere a thread loads and keeps what it adds.
+//! Only what is built for compute capability 9.0 has these copies, and plans choose the kernel there alone; elsewhere a thread loads what it adds unit by unit.
 
 use super::arithmetic_entry;
-use super::column::slid;
-use super::matrices::{step_alike, InColumn, Pieces, Span, SpansOf};
-use super::memory::{await_copies, load_shared_part, start_copy};
+use super::column::{slid, Units};
+use super::matrices::{step_alike, Pieces, SpansOf};
+use super::memory::{await_copies, load_shared_part, start_copy, store_part};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair};
-use super::twos::Kept;
 use crate::element::Element;
-use crate::fast::per_vector;
-use crate::launch::never_more_registers;
+use crate::fast::rows::OnTheWayIn;
+use crate::fast::{per_vector, VECTOR};
+use crate::launch::{is_hopper, never_more_registers};
+use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::thread;
-use kernel_abi::arithmetic::{beside_bytes, span_elements, ComputeMatrices, SpanTile};
+use kernel_abi::arithmetic::{
+    flags, span_align, span_elements, ComputeMatrices, Format, Operation, SpanTile, BESIDE_THREADS,
+};
 use kernel_abi::Width;
+
+/// Elements stay what they are on the way in; `SOME_LOAD` says whether some threads of a block load none.
+struct BySome<const SOME_LOAD: bool>;
+
+impl<E: Element, const SOME_LOAD: bool> OnTheWayIn<E> for BySome<SOME_LOAD> {
+    const LOOKS_ONCE: bool = true;
+    const SOME_LOAD: bool = SOME_LOAD;
+}
 
 /// The columns of a tile that a thread has a unit of, from one of them on.
 #[derive(Clone, Copy)]
 struct Columns {
-    span: Span<1>,
-    /// The column, and how many there are.
+    /// The column, and how many there are from it on.
     col: u32,
-    cols: u32,
-    /// Where the thread's unit of the column is.
-    here: InColumn,
-    /// The column's start in the destination, and what belongs to a unit of a span that starts on time.
-    start: u64,
-    second: u64,
-    /// Bytes from a column to the next that the thread has.
-    apart: u64,
-    second_apart: u64,
+    left: u32,
     /// Row of the tile that a unit of a span that starts on time has first.
     on_time: u32,
+    /// Elements that the column's span is early, and the destination's address of the unit.
+    early: u32,
+    at: u64,
+    /// Bytes from a column of the thread to its next.
+    apart: u64,
+    /// Bytes from the destination to what is added to it.
+    beside: u64,
+    /// The thread's place for what is added to the column.
+    slot: u32,
+    /// Whether all of every column's unit is known to be there, and what is added to it is asked for.
+    are_whole: bool,
 }
 
 impl Columns {
@@ -49,13 +64,8 @@ impl Columns {
     }
 
     /// Bytes of a unit.
-    const fn bytes<P: Pair>() -> usize {
-        P::UNIT * P::DST
-    }
-
-    /// How many columns of a thread there is room for.
-    const fn round<P: Pair>(threads: u32) -> u32 {
-        beside_bytes(P::SRC, P::DST) / (threads * Self::bytes::<P>() as u32)
+    const fn bytes<P: Pair>() -> u32 {
+        (P::UNIT * P::DST) as u32
     }
 
     /// Units of a span in tiles of `rows` rows.
@@ -64,11 +74,16 @@ impl Columns {
     }
 
     /// Columns from one that a thread has to its next.
-    const fn step<P: Pair>(rows: u32, threads: u32) -> u32 {
-        step_alike(threads / Self::units::<P>(rows), Self::of_sector::<P>())
+    const fn step<P: Pair>(rows: u32) -> u32 {
+        step_alike(BESIDE_THREADS / Self::units::<P>(rows), Self::of_sector::<P>())
     }
 
-    /// All of this thread's.
+    /// Whether the spans of all columns of a thread start alike.
+    const fn are_alike<P: Pair>(rows: u32) -> bool {
+        Self::step::<P>(rows).is_multiple_of(Self::of_sector::<P>())
+    }
+
+    /// All of this thread's, whose places are from `slots` on.
     #[inline(always)]
     fn of<
         P: Pair,
@@ -77,96 +92,105 @@ impl Columns {
         const ROWS: u32,
         const PITCH: u32,
         const GROUP: u32,
-        const THREADS: u32,
     >(
-        params: &ComputeMatrices,
         pieces: &Pieces<E>,
         tile: SpansOf<E, ROW_VECTORS, ROWS, PITCH, GROUP>,
+        slots: u32,
     ) -> Self {
-        let of_sector = Self::of_sector::<P>();
-        let (units, step) = (Self::units::<P>(ROWS), Self::step::<P>(ROWS, THREADS));
+        let (units, step) = (Self::units::<P>(ROWS), Self::step::<P>(ROWS));
         let t = thread::thread_idx_x();
         let (number, col) = (t % units, t / units);
-        let cols = if col < step { tile.cols(&pieces.matrices) } else { 0 };
-        let on_time = of_sector - 1 + number * P::UNIT as u32;
-        let row = tile.row + on_time as i64;
-        let span = Span::<1>::of_rows(row, tile.row, pieces.matrices.rows, on_time);
-        let first_col = tile.col + col as u64;
-        let start = pieces.dst + first_col * pieces.stride;
-        Columns {
-            span,
+        let cols = tile.cols(&pieces.matrices);
+        let left = if col < step && col < cols { (cols - col).div_ceil(step) } else { 0 };
+        let on_time = Self::of_sector::<P>() - 1 + number * P::UNIT as u32;
+        // What all threads have in common, and what they do not.
+        let of_tile = pieces.dst.wrapping_add(tile.col * pieces.stride);
+        let start = of_tile.wrapping_add(col as u64 * pieces.stride);
+        let early = (start as u32 % span_align(P::SRC, P::DST) as u32) / P::DST as u32;
+        let of_rows = (tile.row as u64).wrapping_mul(P::DST as u64);
+        let at =
+            start.wrapping_add(of_rows).wrapping_add(((on_time - early) * P::DST as u32) as u64);
+        let is_inside = tile.row >= 0 && (tile.row + ROWS as i64) as u64 <= pieces.matrices.rows;
+        let mut columns = Columns {
             col,
-            cols,
-            here: span.in_column::<P>(start),
-            start,
-            second: pieces.second_of(params, row, first_col),
-            apart: step as u64 * pieces.stride,
-            second_apart: params.other_cols.wrapping_mul(step as u64),
+            left,
             on_time,
+            early,
+            at,
+            apart: step as u64 * pieces.stride,
+            beside: pieces.beside,
+            slot: slots + t * Self::bytes::<P>(),
+            are_whole: is_hopper() && is_inside,
+        };
+        if is_hopper() && !is_inside && Self::are_alike::<P>(ROWS) {
+            columns.are_whole = columns.unit(pieces, tile).are_whole::<P, 1>();
         }
+        columns
     }
 
-    /// This thread's first place of those from `slots` on.
+    /// The unit of the column, and how much of it is there.
     #[inline(always)]
-    fn first_slot<P: Pair>(slots: u32) -> u32 {
-        slots + thread::thread_idx_x() * Self::bytes::<P>() as u32
+    fn unit<
+        E: Element,
+        const ROW_VECTORS: u32,
+        const ROWS: u32,
+        const PITCH: u32,
+        const GROUP: u32,
+    >(
+        &self,
+        pieces: &Pieces<E>,
+        tile: SpansOf<E, ROW_VECTORS, ROWS, PITCH, GROUP>,
+    ) -> Units<true> {
+        // As far as it matters.
+        let near = |rows: i64| rows.clamp(-1 << 16, 1 << 16) as i32;
+        let row = (self.on_time - self.early) as i32;
+        let end = near(pieces.matrices.rows as i64 - tile.row) - row;
+        Units { at: self.at, first: near(-tile.row) - row, end }
     }
 
-    /// Whether there is another column.
+    /// The byte of the tile's column that the unit begins at.
     #[inline(always)]
-    fn is_there(&self) -> bool {
-        self.col < self.cols
+    fn byte<P: Pair>(&self) -> u32 {
+        (self.on_time - self.early) * P::SRC as u32
     }
 
     /// Goes on to the thread's next column.
     #[inline(always)]
-    fn go_on<P: Pair>(&mut self, step: u32) {
+    fn go_on<P: Pair, const ROWS: u32>(&mut self) {
+        let step = Self::step::<P>(ROWS);
         self.col += step;
-        self.start = self.start.wrapping_add(self.apart);
-        self.second = self.second.wrapping_add(self.second_apart);
-        self.here = if step.is_multiple_of(Self::of_sector::<P>()) {
-            self.here.further(self.apart)
-        } else {
-            self.span.in_column::<P>(self.start)
-        };
+        self.left -= 1;
+        self.slot += step * Self::units::<P>(ROWS) * Self::bytes::<P>();
+        self.at = self.at.wrapping_add(self.apart);
+        if !Self::are_alike::<P>(ROWS) {
+            // Later than the column before by as much as it starts further inside a sector, or else a sector less.
+            let of_sector = Self::of_sector::<P>();
+            let early = (self.early + self.apart as u32 / P::DST as u32) % of_sector;
+            let later = (self.early as i32 - early as i32) * P::DST as i32;
+            self.at = self.at.wrapping_add(later as u64);
+            self.early = early;
+        }
     }
 
-    /// The address of what is added to the unit.
-    #[inline(always)]
-    fn from<P: Pair>(&self) -> u64 {
-        self.second.wrapping_sub(self.here.early as u64 * P::DST as u64)
-    }
-
-    /// Whether what is added to the unit is asked for: all of it is there, in one piece.
-    #[inline(always)]
-    fn is_asked_for<P: Pair>(&self) -> bool {
-        let starts_on_unit = (self.from::<P>() as usize).is_multiple_of(Self::bytes::<P>());
-        self.here.units.are_whole::<P, 1>() && starts_on_unit
-    }
-
-    /// Asks for what is added to a round of columns.
+    /// Asks for what is added to all of them, if the units are whole.
     ///
     /// # Safety
-    /// The second operand has it, and the block's shared memory has [`beside_bytes`] from `slots` on. No copy to this thread's places there is on its way.
+    /// The second operand has it, and the places are the thread's. No copy to them is on its way.
     #[inline(always)]
-    unsafe fn ask<P: Pair, const ROWS: u32, const THREADS: u32>(mut self, slots: u32) {
-        let bytes = Self::bytes::<P>();
-        let mut slot = Self::first_slot::<P>(slots);
-        for _ in 0..Self::round::<P>(THREADS) {
-            if !self.is_there() {
-                break;
-            }
-            if self.is_asked_for::<P>() {
-                // SAFETY: the caller's obligations.
-                unsafe { start_copy(slot, self.from::<P>(), bytes) };
-            }
-            slot += THREADS * bytes as u32;
-            self.go_on::<P>(Self::step::<P>(ROWS, THREADS));
+    unsafe fn ask<P: Pair, const ROWS: u32>(mut self) {
+        if !self.are_whole {
+            return;
+        }
+        while self.left > 0 {
+            let from = self.at.wrapping_add(self.beside);
+            // SAFETY: the caller's obligations; a second operand of this kernel starts on units where the destination does.
+            unsafe { start_copy(self.slot, from, Self::bytes::<P>() as usize) };
+            self.go_on::<P, ROWS>();
         }
     }
 }
 
-/// This thread's columns, of which it has asked for what is added to the first round.
+/// This thread's columns, of which it has asked for what is added to them.
 ///
 /// # Safety
 /// The obligations of the entry points.
@@ -178,21 +202,18 @@ unsafe fn ask<
     const ROWS: u32,
     const PITCH: u32,
     const GROUP: u32,
-    const THREADS: u32,
 >(
-    params: &ComputeMatrices,
     pieces: &Pieces<E>,
     tile: SpansOf<E, ROW_VECTORS, ROWS, PITCH, GROUP>,
     slots: u32,
 ) -> Columns {
-    let columns =
-        Columns::of::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP, THREADS>(params, pieces, tile);
+    let columns = Columns::of::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP>(pieces, tile, slots);
     // SAFETY: the caller's obligations.
-    unsafe { columns.ask::<P, ROWS, THREADS>(slots) };
+    unsafe { columns.ask::<P, ROWS>() };
     columns
 }
 
-/// Computes the spans of a transposed tile's columns, round by round.
+/// Computes the spans of a transposed tile's columns.
 ///
 /// # Safety
 /// The obligations of the entry points; a barrier separates this from what loaded the tile, and [`ask`] gave the columns.
@@ -204,75 +225,149 @@ unsafe fn add<
     const ROWS: u32,
     const PITCH: u32,
     const GROUP: u32,
-    const THREADS: u32,
 >(
     params: &ComputeMatrices,
+    pieces: &Pieces<E>,
     tile: SpansOf<E, ROW_VECTORS, ROWS, PITCH, GROUP>,
-    slots: u32,
+    columns: Columns,
+) {
+    let operation = params.operation;
+    let formats = [operation.src as u32, operation.dst as u32];
+    await_copies();
+    if !columns.are_whole {
+        // SAFETY: the caller's obligations.
+        return unsafe {
+            add_parts::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP>(&operation, pieces, tile, columns)
+        };
+    }
+    // What most sums are of is compiled once more for these formats, which then take no instructions to be looked at.
+    macro_rules! common {
+        ($($src:ident to $dst:ident),+) => { $(
+            if P::SRC == Format::$src.bytes()
+                && P::DST == Format::$dst.bytes()
+                && formats == [Format::$src as u32, Format::$dst as u32]
+                && operation.flags == flags::OTHER
+            {
+                let (src, dst) = (Format::$src as u64, Format::$dst as u64);
+                let operation = Operation { src, dst, flags: flags::OTHER, ..operation };
+                // SAFETY: the caller's obligations; the units are whole.
+                return unsafe {
+                    add_whole::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP>(&operation, tile, columns)
+                };
+            }
+        )+ };
+    }
+    common!(
+        F32 to F32, BF16 to BF16, F16 to F16, BF16 to F32, F16 to F32, U8 to F32, U8 to F16, F32 to F16, F32 to BF16
+    );
+    // SAFETY: the caller's obligations; the units are whole.
+    unsafe { add_whole::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP>(&operation, tile, columns) }
+}
+
+/// [`add`], of units that are whole.
+///
+/// # Safety
+/// Its obligations; the thread has waited for its copies.
+#[inline(always)]
+unsafe fn add_whole<
+    P: Pair,
+    E: Element,
+    const ROW_VECTORS: u32,
+    const ROWS: u32,
+    const PITCH: u32,
+    const GROUP: u32,
+>(
+    operation: &Operation,
+    tile: SpansOf<E, ROW_VECTORS, ROWS, PITCH, GROUP>,
     mut columns: Columns,
 ) {
-    let bytes = Columns::bytes::<P>();
-    while columns.is_there() {
-        let mut slot = Columns::first_slot::<P>(slots);
-        // SAFETY: elements of the destination's row, of the second operand's, and of the tile; what this thread has copied, it waits for.
+    let bytes = Columns::bytes::<P>() as usize;
+    while columns.left > 0 {
+        let kept = |byte| tile.transposed.address(columns.col, byte);
+        // SAFETY: elements of the destination's row, of the second operand's, and of the tile.
         unsafe {
-            await_copies();
-            for _ in 0..Columns::round::<P>(THREADS) {
-                if !columns.is_there() {
-                    break;
-                }
-                let InColumn { early, units } = columns.here;
-                let others = if columns.is_asked_for::<P>() {
-                    [load_shared_part(slot, bytes)]
-                } else {
-                    units.others::<P, 1>(columns.from::<P>())
-                };
-                let byte = (columns.on_time - early) * P::SRC as u32;
-                let kept = |byte| tile.transposed.address(columns.col, byte);
-                let values = slid::<P, E, 1>(kept, byte);
-                let results =
-                    P::compute::<true, 1>(&params.operation, values, others, &[NoChannels]);
-                units.store::<P, 1>(results);
-                slot += THREADS * bytes as u32;
-                columns.go_on::<P>(Columns::step::<P>(ROWS, THREADS));
-            }
-            columns.ask::<P, ROWS, THREADS>(slots);
+            let others = [load_shared_part(columns.slot, bytes)];
+            let values = slid::<P, E, 1>(kept, columns.byte::<P>());
+            let [results] = P::compute::<true, 1>(operation, values, others, &[NoChannels]);
+            store_part(columns.at, bytes, results);
         }
+        columns.go_on::<P, ROWS>();
     }
 }
 
-/// Defines an entry point.
+/// [`add`], of units of which there may be a part: at the source's first and last rows.
+///
+/// # Safety
+/// Its obligations.
+#[inline(always)]
+unsafe fn add_parts<
+    P: Pair,
+    E: Element,
+    const ROW_VECTORS: u32,
+    const ROWS: u32,
+    const PITCH: u32,
+    const GROUP: u32,
+>(
+    operation: &Operation,
+    pieces: &Pieces<E>,
+    tile: SpansOf<E, ROW_VECTORS, ROWS, PITCH, GROUP>,
+    mut columns: Columns,
+) {
+    while columns.left > 0 {
+        let units = columns.unit(pieces, tile);
+        let kept = |byte| tile.transposed.address(columns.col, byte);
+        // SAFETY: elements of the destination's row, of the second operand's, and of the tile.
+        unsafe {
+            let others = units.others::<P, 1>(columns.at.wrapping_add(columns.beside));
+            let values = slid::<P, E, 1>(kept, columns.byte::<P>());
+            let results = P::compute::<true, 1>(operation, values, others, &[NoChannels]);
+            units.store::<P, 1>(results);
+        }
+        columns.go_on::<P, ROWS>();
+    }
+}
+
+/// Defines an entry point: for which sizes of the destination's elements there is which tile.
 macro_rules! compute_rows_beside {
-    ($name:ident: $element:ty, $width:ident, $bytes:tt, $registers:expr) => {
+    ($name:ident: $element:ty, $width:ident, $bytes:tt, not_wider $($wider:ident)?) => {
         arithmetic_entry! {
             "Transposes matrices whose rows start anywhere, and adds what lies as the destination does.",
             COMPUTE_ROWS_BESIDE: ComputeMatrices, $name: $element, |src, dst, params| {
-                const TILE: SpanTile = SpanTile::of(Width::$width);
-                // Left to itself the assembler stops at fewer on some chips, and spills.
-                never_more_registers::<{ $registers }>();
-                const PITCH: u32 = TILE.rows * size_of::<$element>() as u32;
-                const GROUP: u32 = per_vector::<$element>();
-                const R: usize = TILE.block_rows as usize;
-                const THREADS: u32 = TILE.block()[0];
-                let bytes = cuda_std::shared_array![crate::element::B16; TILE.vectors() as usize];
-                let base = crate::tile::shared_address(bytes.cast());
-                let slots = crate::tile::shared_address(cuda_std::shared::dynamic_shared_mem::<u8>());
-                let pieces = Pieces::of_block(src, dst, &params);
-                // As in `compute_rows`, constants to choose from by a shift.
-                const OF_SECTOR: u64 = super::matrices::of_sector(size_of::<$element>());
-                let of_sector = (OF_SECTOR >> (7 * params.operation.dst_bytes)) as u32 % 128;
-                let tile = SpansOf::<$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP>::new(thread::block_idx_x(), base, of_sector);
-                let columns = for_sizes!($bytes matrices, params, ask(&params, &pieces, tile, slots),
-                    [$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP, THREADS]);
-                tile.load_as::<R>(&pieces.matrices, &Kept::<false>);
-                for_sizes!($bytes matrices, params, add(&params, tile, slots, columns),
-                    [$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP, THREADS])
+                if is_hopper() {
+                    never_more_registers::<64>();
+                } else {
+                    // Left to itself the assembler stops at fewer on some chips, and spills.
+                    never_more_registers::<128>();
+                }
+                $(if params.operation.dst_bytes > size_of::<$element>() as u64 {
+                    return compute_rows_beside!(@tile true, $wider, src, dst, params, $element, $width, $bytes);
+                })?
+                compute_rows_beside!(@tile false, not_wider, src, dst, params, $element, $width, $bytes)
             }
         }
     };
+    (@tile $are_wider:literal, $sizes:ident, $src:ident, $dst:ident, $params:ident, $element:ty, $width:ident, $bytes:tt) => {{
+        const TILE: SpanTile = SpanTile::beside(Width::$width, $are_wider);
+        const PITCH: u32 = TILE.rows * size_of::<$element>() as u32;
+        const GROUP: u32 = per_vector::<$element>();
+        const R: usize = TILE.block_rows as usize;
+        const BLOCKS: usize = TILE.micro_blocks as usize;
+        let base = crate::tile::shared_address(dynamic_shared_mem::<u8>());
+        let slots = base + TILE.vectors() * VECTOR;
+        let pieces = Pieces::of_block($src, $dst, &$params);
+        // As in `compute_rows`, constants to choose from by a shift.
+        const OF_SECTOR: u64 = super::matrices::of_sector(size_of::<$element>());
+        let of_sector = (OF_SECTOR >> (7 * $params.operation.dst_bytes)) as u32 % 128;
+        let tile = SpansOf::<$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP>::new(thread::block_idx_x(), base, of_sector);
+        let columns = for_sizes!($bytes $sizes, $params, ask(&pieces, tile, slots),
+            [$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP]);
+        tile.load_as::<R, BLOCKS, _>(&pieces.matrices, &BySome::<{ TILE.loaders() < BESIDE_THREADS }>);
+        for_sizes!($bytes $sizes, $params, add(&$params, &pieces, tile, columns),
+            [$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP])
+    }};
 }
 
-compute_rows_beside!(compute_rows_beside_b1: u8, B1, 1, 96);
-compute_rows_beside!(compute_rows_beside_b2: u16, B2, 2, 96);
-compute_rows_beside!(compute_rows_beside_b4: u32, B4, 4, 96);
-compute_rows_beside!(compute_rows_beside_b8: u64, B8, 8, 64);
+compute_rows_beside!(compute_rows_beside_b1: u8, B1, 1, not_wider wider);
+compute_rows_beside!(compute_rows_beside_b2: u16, B2, 2, not_wider wider);
+compute_rows_beside!(compute_rows_beside_b4: u32, B4, 4, not_wider wider);
+compute_rows_beside!(compute_rows_beside_b8: u64, B8, 8, not_wider);

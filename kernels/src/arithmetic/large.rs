@@ -27,12 +27,13 @@ macro_rules! compute_rows_large {
                 const PITCH: u32 = TILE.rows * size_of::<$element>() as u32;
                 const GROUP: u32 = per_vector::<$element>();
                 const R: usize = TILE.block_rows as usize;
+                const BLOCKS: usize = TILE.micro_blocks as usize;
                 at_most_registers::<64>();
                 let base = crate::tile::shared_address(dynamic_shared_mem::<u8>());
                 let pieces = Pieces::of_block(src, dst, &params);
                 let of_sector = span_elements(P::SRC, P::DST);
                 let tile = SpansOf::<$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP>::new(thread::block_idx_x(), base, of_sector);
-                tile.load_as::<R>(&pieces.matrices, &Kept::<{ are_taken($src, $dst, false) }>);
+                tile.load_as::<R, BLOCKS, _>(&pieces.matrices, &Kept::<{ are_taken($src, $dst, false) }>);
                 store_span_units::<P, $element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP, { TILE.block()[0] }, { together::<P>() }, false, 1>(&params, &pieces, tile)
             }
         }

@@ -44,7 +44,7 @@ pub(super) struct Pieces<E> {
     /// The address of what belongs to the first element.
     second: u64,
     /// Bytes from the destination to a second operand that lies as it does.
-    beside: u64,
+    pub beside: u64,
 }
 
 impl<E: Element> Pieces<E> {
@@ -576,6 +576,7 @@ macro_rules! compute_rows {
                 const PITCH: u32 = TILE.rows * size_of::<$element>() as u32;
                 const GROUP: u32 = per_vector::<$element>();
                 const R: usize = TILE.block_rows as usize;
+                const BLOCKS: usize = TILE.micro_blocks as usize;
                 const THREADS: u32 = TILE.block()[0];
                 let bytes = cuda_std::shared_array![B16; TILE.vectors() as usize];
                 let base = crate::tile::shared_address(bytes.cast());
@@ -594,7 +595,7 @@ macro_rules! compute_rows {
                     let end = near((pieces.matrices.rows * bytes) as i64 - first);
                     fetch(start, params.other_cols, tile.cols(&pieces.matrices), log_sectors, [near(-first), end]);
                 }
-                tile.load_as::<R>(&pieces.matrices, &PerhapsByTwos { params: &params });
+                tile.load_as::<R, BLOCKS, _>(&pieces.matrices, &PerhapsByTwos { params: &params });
                 for_sizes!($bytes matrices, params, store_spans(&params, &pieces, tile),
                     [$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP, THREADS])
             }
@@ -719,6 +720,7 @@ macro_rules! compute_sum_rows {
                 const PITCH: u32 = TILE.rows * size_of::<$element>() as u32;
                 const GROUP: u32 = per_vector::<$element>();
                 const R: usize = TILE.block_rows as usize;
+                const BLOCKS: usize = TILE.micro_blocks as usize;
                 let bytes = cuda_std::shared_array![B16; TILE.vectors() as usize];
                 let base = crate::tile::shared_address(bytes.cast());
                 let pieces = Pieces::of_block(src, dst, &params);
@@ -726,7 +728,7 @@ macro_rules! compute_sum_rows {
                 let tile = SpansOf::<$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP>::new(thread::block_idx_x(), base, of_sector);
                 let beside = pieces.second.wrapping_sub(pieces.matrices.src as u64);
                 let pair = core::marker::PhantomData::<Sizes<$bytes, $bytes>>;
-                tile.load_as::<R>(&pieces.matrices, &Added { params: &params, beside, pair });
+                tile.load_as::<R, BLOCKS, _>(&pieces.matrices, &Added { params: &params, beside, pair });
                 let matrices = Matrices { dst: pieces.dst as *mut $element, ..pieces.matrices };
                 tile.store::<{ TILE.block()[0] }, { (PITCH - SECTOR) / VECTOR }>(&matrices);
             }

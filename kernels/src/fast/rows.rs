@@ -38,6 +38,9 @@ pub trait OnTheWayIn<E: Element> {
     /// Whether it is looked at once whether all vectors of a tile are inside the source, and not for each: fewer instructions of a thread, and more code.
     const LOOKS_ONCE: bool = false;
 
+    /// Whether the block has more threads than load.
+    const SOME_LOAD: bool = false;
+
     /// Whether threads step from row to row, and do not find each row's start: fewer instructions, but where more is computed LLVM would
     /// not unroll their loop.
     const STEPS: bool = false;
@@ -147,24 +150,30 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
         E: MicroBlock<R>,
     {
         // SAFETY: the caller's obligations.
-        unsafe { self.load_as::<R>(matrices, &AsTheyAre) }
+        unsafe { self.load_as::<R, 2, _>(matrices, &AsTheyAre) }
     }
 
-    /// The same, of what becomes of the elements on the way in.
+    /// The same, of what becomes of the elements on the way in, where each thread has `BLOCKS` micro-blocks.
     ///
     /// # Safety
-    /// Those of [`load`](Self::load).
+    /// Those of [`load`](Self::load); the block has `ROW_VECTORS * ROWS / R / BLOCKS` threads.
     #[inline(always)]
-    pub unsafe fn load_as<const R: usize>(&self, matrices: &Matrices<E>, way: &impl OnTheWayIn<E>)
-    where
+    pub unsafe fn load_as<const R: usize, const BLOCKS: usize, W: OnTheWayIn<E>>(
+        &self,
+        matrices: &Matrices<E>,
+        way: &W,
+    ) where
         E: MicroBlock<R>,
     {
+        let loaders = ROW_VECTORS * ROWS / (R * BLOCKS) as u32;
         let extent = Extent::of(matrices.src, matrices.rows, matrices.cols, matrices.src_ld);
         let near = per_vector::<E>() as i64;
         let at_an_end = self.row <= near || self.row + ROWS as i64 + near >= matrices.rows as i64;
         // SAFETY: the caller's obligations; the condition is the same for the whole block.
         unsafe {
-            self.load_vectors(matrices, extent, way);
+            if !W::SOME_LOAD || thread::thread_idx_x() < loaders {
+                self.load_vectors::<R, BLOCKS, W>(matrices, extent, way);
+            }
             thread::sync_threads();
             if at_an_end {
                 self.load_ends(matrices, extent, way);
@@ -176,9 +185,9 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
     /// Loads the rows' vectors and stores their transposed micro-blocks.
     ///
     /// # Safety
-    /// Those of [`load`](Self::load).
+    /// Those of [`load_as`](Self::load_as).
     #[inline(always)]
-    unsafe fn load_vectors<const R: usize, W: OnTheWayIn<E>>(
+    unsafe fn load_vectors<const R: usize, const BLOCKS: usize, W: OnTheWayIn<E>>(
         &self,
         matrices: &Matrices<E>,
         extent: Extent,
@@ -196,13 +205,13 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
         let start = (matrices.src as u64)
             .wrapping_add((row as u64).wrapping_mul(stride))
             .wrapping_add(self.col * Self::SIZE as u64);
-        let offset = |half: usize, i: usize| half as u32 * (ROWS / 2) + i as u32;
+        let offset = |block: usize, i: usize| block as u32 * (ROWS / BLOCKS as u32) + i as u32;
         let interior = self.is_interior(matrices, extent);
         // This thread's vector of the row that starts there.
         let in_row =
             |row_start: u64| row_start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
-        let from = |half: usize, i: usize| {
-            let offset = offset(half, i);
+        let from = |block: usize, i: usize| {
+            let offset = offset(block, i);
             let row_start = start.wrapping_add(offset as u64 * stride);
             let from = in_row(row_start);
             let inside = interior
@@ -210,9 +219,9 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
             inside.then_some(from)
         };
 
-        // Rows of both halves start inside vectors alike.
-        const { assert!((ROWS / 2 * Self::SIZE).is_multiple_of(VECTOR)) };
-        let mut held = [[B16::ANY; R]; 2];
+        // Rows of both micro-blocks start inside vectors alike.
+        const { assert!(matches!(BLOCKS, 1 | 2) && (ROWS / 2 * Self::SIZE).is_multiple_of(VECTOR)) };
+        let mut held = [[B16::ANY; R]; BLOCKS];
         if W::STEPS && interior {
             let mut row_start = start;
             for block in &mut held {
@@ -222,22 +231,23 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
                     *held = unsafe { load_vector(from) };
                     row_start = row_start.wrapping_add(stride);
                 }
-                row_start = row_start.wrapping_add((ROWS / 2 - R as u32) as u64 * stride);
+                row_start =
+                    row_start.wrapping_add((ROWS / BLOCKS as u32 - R as u32) as u64 * stride);
             }
         } else {
-            for (half, block) in held.iter_mut().enumerate() {
+            for (number, block) in held.iter_mut().enumerate() {
                 if W::LOOKS_ONCE && interior {
-                    let between = (half as u32 * (ROWS / 2)) as u64 * stride;
+                    let behind = (number as u32 * (ROWS / BLOCKS as u32)) as u64 * stride;
                     for (i, held) in block.iter_mut().enumerate() {
                         let row_start = start.wrapping_add(i as u64 * stride);
                         let from = in_row(row_start);
                         // SAFETY: the vector is inside the source and aligned.
-                        *held = unsafe { load_vector(from.wrapping_add(between)) };
+                        *held = unsafe { load_vector(from.wrapping_add(behind)) };
                     }
                     continue;
                 }
                 for (i, held) in block.iter_mut().enumerate() {
-                    let offset = offset(half, i);
+                    let offset = offset(number, i);
                     let row_start = start.wrapping_add(offset as u64 * stride);
                     let from = in_row(row_start);
                     let inside = interior
@@ -251,27 +261,29 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
             }
         }
         // Two calls, and not a loop: LLVM would keep what a loop this long indexes in memory.
-        let store = |half: usize, vectors: [B16; R]| {
+        let store = |number: usize, vectors: [B16; R]| {
             let mut block = [B16::ANY; R];
             for i in 0..R {
-                let row = if W::LOOKS_ONCE { i as u32 } else { offset(half, i) };
+                let row = if W::LOOKS_ONCE { i as u32 } else { offset(number, i) };
                 let past = (start as u32).wrapping_add(row.wrapping_mul(stride as u32));
                 // SAFETY: the block's threads are whole warps, and all come here.
                 let next = unsafe { next_lanes_vector(vectors[i]) };
                 block[i] = slide::<E>(vectors[i], next, past % VECTOR);
             }
             if vector < ROW_VECTORS - 1 {
-                let byte = way.place((top + offset(half, 0)) * Self::SIZE);
+                let byte = way.place((top + offset(number, 0)) * Self::SIZE);
                 let at = self.transposed.address(vector * per_vector::<E>(), byte);
                 // SAFETY: no two threads have a micro-block in common.
                 unsafe { E::store_columns(block, at, PITCH) };
             }
         };
-        let [first, second] = held;
+        let (first, second) = (held[0], held[BLOCKS - 1]);
         // SAFETY: they were loaded from there.
         store(0, unsafe { way.vectors(first, |i| from(0, i)) });
-        // SAFETY: the same.
-        store(1, unsafe { way.vectors(second, |i| from(1, i)) });
+        if BLOCKS == 2 {
+            // SAFETY: the second micro-block's were loaded from there, too.
+            store(1, unsafe { way.vectors(second, |i| from(1, i)) });
+        }
     }
 
     /// Loads, one by one, the elements of the vectors that hold the matrix's first and last byte and

@@ -122,11 +122,25 @@ macro_rules! channels {
     };
 }
 
+/// Sums of other types than those of [`matrices`], in place.
+fn sums(shape: [usize; 2]) -> Vec<Case> {
+    let (axes, there) = ([1, 0], Second::Destination);
+    vec![
+        case!("bfloat16" as bf16, "bfloat16" as bf16, shape, axes, Some(0.5), there),
+        case!("float64" as f64, "float64" as f64, shape, axes, Some(0.5), there),
+        case!("float16" as f16, "float32" as f32, shape, axes, Some(0.5), there),
+        case!("float32" as f32, "float64" as f64, shape, axes, Some(0.5), there),
+        case!("float32" as f32, "float16" as f16, shape, axes, Some(0.5), there),
+        case!("uint8" as u8, "float16" as f16, shape, axes, Some(0.5), there),
+        case!("uint8" as u8, "float32" as f32, shape, axes, Some(0.5), there),
+    ]
+}
+
 /// Sums with other operands than the destination.
 fn with_operands(square: [usize; 2], odd: [usize; 2], is_gpu: bool) -> Vec<Case> {
     let cube = if is_gpu { [768, 512, 640] } else { [24, 32, 40] };
     let (turned, gaps) = (Second::Numbers(&[1, 0], 0), Second::Numbers(&[0, 1], 5));
-    let (third, there) = (Second::Numbers(&[2, 0, 1], 0), Second::Destination);
+    let third = Second::Numbers(&[2, 0, 1], 0);
     vec![
         case!("float32" as f32, "float32" as f32, square, [1, 0], Some(0.5), turned),
         case!("float16" as f16, "float16" as f16, square, [1, 0], Some(0.5), turned),
@@ -135,10 +149,6 @@ fn with_operands(square: [usize; 2], odd: [usize; 2], is_gpu: bool) -> Vec<Case>
         case!("float32" as f32, "float32" as f32, odd, [1, 0], Some(0.5), turned),
         case!("float32" as f32, "float32" as f32, square, [1, 0], Some(0.5), gaps),
         case!("float32" as f32, "float32" as f32, odd, [1, 0], Some(0.5), gaps),
-        case!("bfloat16" as bf16, "bfloat16" as bf16, odd, [1, 0], Some(0.5), there),
-        case!("float64" as f64, "float64" as f64, odd, [1, 0], Some(0.5), there),
-        case!("float16" as f16, "float32" as f32, odd, [1, 0], Some(0.5), there),
-        case!("uint8" as u8, "float32" as f32, odd, [1, 0], Some(0.5), there),
         case!("float32" as f32, "float32" as f32, cube, [2, 1, 0], Some(0.5), third),
     ]
 }
@@ -187,7 +197,8 @@ fn matrices(shape: [usize; 2], axes: [usize; 2]) -> Vec<Case> {
 /// The cases: of a size for a GPU, or small ones.
 pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
     if !arguments.shape.is_empty() {
-        let both = |&shape: &[usize; 2]| [matrices(shape, [1, 0]), matrices(shape, [0, 1])];
+        let both =
+            |&shape: &[usize; 2]| [matrices(shape, [1, 0]), sums(shape), matrices(shape, [0, 1])];
         return arguments.shape.iter().flat_map(both).flatten().collect();
     }
     let [square, odd] = if is_gpu { [[16384; 2], [10007, 9973]] } else { [[256; 2], [507, 493]] };
@@ -220,6 +231,7 @@ pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
             ]);
         }
     }
+    all.extend(sums(odd));
     all.extend(with_operands(square, odd, is_gpu));
     let side = arguments.side.unwrap_or(side);
     let bytes = if is_gpu { 17 * 224 * 224 * 64 } else { 1 << 20 };

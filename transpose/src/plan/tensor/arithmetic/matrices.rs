@@ -8,9 +8,9 @@ use crate::launch::{Fields, Launch};
 use crate::plan::fast::Tuning;
 use crate::plan::problem::VECTOR;
 use kernel_abi::arithmetic::{
-    COMPUTE_MICRO, COMPUTE_NARROW, COMPUTE_ROWS, COMPUTE_ROWS_BESIDE, COMPUTE_ROWS_LARGE,
-    COMPUTE_SHORT, COMPUTE_SUM_ROWS, COMPUTE_SUMS, ComputeMatrices, MatrixTile, Operation,
-    SpanTile, beside_bytes, flags, units_together,
+    BESIDE_THREADS, COMPUTE_MICRO, COMPUTE_NARROW, COMPUTE_ROWS, COMPUTE_ROWS_BESIDE,
+    COMPUTE_ROWS_LARGE, COMPUTE_SHORT, COMPUTE_SUM_ROWS, COMPUTE_SUMS, ComputeMatrices, MatrixTile,
+    Operation, SpanTile, beside_bytes, flags, units_together,
 };
 use kernel_abi::fast::Batched;
 use kernel_abi::{Kernel, Width};
@@ -33,9 +33,9 @@ const ROW_PAIRS_FULL: f64 = 0.3;
 /// Blocks of `compute_rows` that a multiprocessor should run together; of sources of 1 and 2 bytes as many as the driver chooses, with the shared memory that it chooses (decision 099).
 const ROWS_BLOCKS: u32 = 4;
 
-/// Blocks of `compute_rows_beside` that one should run together: with more the cache has too little room for what is on its way (0.90 of a copy for 0.97, decision 099); and of those of narrow elements.
+/// Blocks of `compute_rows_beside` that one should run together: with more the cache has too little room for what is on its way (0.90 of a copy for 0.97, decision 099). Of sources of 1 byte as
+/// many as the driver chooses: tiles whose elements become 4 bytes have 68 KiB, and a kernel has one rule.
 const BESIDE_BLOCKS: u32 = 2;
-const NARROW_BESIDE_BLOCKS: u32 = 3;
 
 /// Blocks of `compute_rows_large` that a multiprocessor runs together: its registers are then in use.
 const LARGE_BLOCKS: u32 = 2;
@@ -213,23 +213,27 @@ impl<'a> Move<'a> {
     /// By tiles whose columns' spans start on sectors.
     fn in_spans(&self, facts: &Facts) -> Option<Way> {
         let serves = self.operands.other_runs_with_destination() && self.width != Width::B16;
-        let tile = SpanTile::of(self.width);
         let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
-        let shape = [tile.span_rows(src, dst), tile.cols(self.width).into()];
         // What is added waits in shared memory where that was measured, and comes in whole units.
         let is_added = self.operation.flags & flags::OTHER != 0;
         let in_units = is_added && self.operands.other_is_like_destination();
         let waits = in_units && facts.compute_capability == (9, 0);
-        let kernel = if waits { &COMPUTE_ROWS_BESIDE } else { &COMPUTE_ROWS };
-        let launch = || self.launch(kernel, &self.params(), tile.block());
-        let mut launch = serves.then(launch).flatten()?;
-        launch.blocks_per_multiprocessor = match (waits, src, dst) {
-            (true, 1 | 2, 1 | 2) => NARROW_BESIDE_BLOCKS,
-            (true, ..) => BESIDE_BLOCKS,
-            (false, 1 | 2, _) => 0,
-            (false, ..) => ROWS_BLOCKS,
+        let tile =
+            if waits { SpanTile::beside(self.width, dst > src) } else { SpanTile::of(self.width) };
+        let shape = [tile.span_rows(src, dst), tile.cols(self.width).into()];
+        let (kernel, block) = if waits {
+            (&COMPUTE_ROWS_BESIDE, [BESIDE_THREADS, 1, 1])
+        } else {
+            (&COMPUTE_ROWS, tile.block())
         };
-        launch.dynamic_shared_bytes = if waits { beside_bytes(src, dst) } else { 0 };
+        let launch = || self.launch(kernel, &self.params(), block);
+        let mut launch = serves.then(launch).flatten()?;
+        launch.blocks_per_multiprocessor = match (waits, src) {
+            (true, 1) | (false, 1 | 2) => 0,
+            (true, _) => BESIDE_BLOCKS,
+            (false, _) => ROWS_BLOCKS,
+        };
+        launch.dynamic_shared_bytes = if waits { beside_bytes(&tile, self.width, dst) } else { 0 };
         let enough = if self.columns_have_pairs() { COLUMN_PAIRS_FULL } else { FULL };
         Some(Way { enough, ..self.way(launch, shape) })
     }
