@@ -23,6 +23,7 @@ on_both_devices! {
     matrices_of_many_tiles,
     sums_of_every_layout,
     sums_in_two_passes,
+    moved_and_computed,
     onto_the_destination,
     random_layouts,
     pixels_of_few_channels,
@@ -314,6 +315,54 @@ fn sums_in_two_passes(device: &Device) {
     // The product would be rounded once more.
     check::<f16, f16>(device, [40, 48, 36], false);
     check::<f64, f32>(device, [24, 40, 32], false);
+}
+
+/// A move and a pass that computes, one after the other: all candidates of `onto` are right, and large batches of small matrices go that way.
+fn moved_and_computed(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device, shape: [usize; 3], waiting: usize) {
+        let [count, rows, cols] = shape;
+        let a: Vec<T> = any(count * rows * cols, 1);
+        let before: Vec<U> = any(a.len(), 2);
+        let mut expected = before.clone();
+        for (at, sum) in expected.iter_mut().enumerate() {
+            let (matrix, at) = (at / (rows * cols), at % (rows * cols));
+            let from = matrix * rows * cols + at % rows * cols + at / rows;
+            *sum = computed(0.5, a[from], Some((-2.0, *sum)));
+        }
+        let source = DeviceTensor::from_host(device, &shape, &a).unwrap();
+        let turned = source.view().permute_axes(&[0, 2, 1]).unwrap();
+        let mut target = DeviceTensor::from_host(device, &[count, cols, rows], &before).unwrap();
+        let (half, minus_two) = (U::Factor::of(0.5), U::Factor::of(-2.0));
+        let scaling = Arithmetic::<U>::scaling(half);
+        let plans =
+            ArithmeticPlan::<T, U>::candidates_onto(&scaling, turned, minus_two, &mut target);
+        let plans = plans.unwrap();
+        for plan in &plans {
+            target.copy_from_host(&before).unwrap();
+            plan.run_onto(turned, &mut target).unwrap();
+            assert_same(&target.to_host().unwrap(), &expected, plan);
+        }
+        let most = plans.iter().map(ArithmeticPlan::scratch).max();
+        assert_eq!(most, Some(waiting * a.len()), "{shape:?}");
+    }
+    check::<f32, f32>(device, [70, 7, 9], 4);
+    check::<u8, f32>(device, [40, 12, 5], 1);
+    check::<bf16, bf16>(device, [33, 3, 14], 2);
+    // A part of the sum would be rounded.
+    check::<f32, f16>(device, [40, 12, 5], 0);
+
+    fn chosen<T: Real, U: Real>(device: &Device) -> (Vec<&'static str>, usize) {
+        let source = DeviceTensor::<T>::zeroed(device, &[200_000, 9, 11]).unwrap();
+        let mut target = DeviceTensor::<U>::zeroed(device, &[200_000, 11, 9]).unwrap();
+        let turned = source.view().permute_axes(&[0, 2, 1]).unwrap();
+        let scaling = Arithmetic::<U>::scaling(U::Factor::of(0.5));
+        let plan = ArithmeticPlan::<T, U>::new(&scaling, turned, &mut target).unwrap();
+        (plan.kernel_names(), plan.scratch() / (200_000 * 99))
+    }
+    // Computed where they are, where they will be, or in between.
+    assert_eq!(chosen::<f32, f16>(device), (vec!["compute_units_b4", "batch_b2"], 2));
+    assert_eq!(chosen::<bf16, bf16>(device), (vec!["batch_b2", "compute_units_b2"], 0));
+    assert_eq!(chosen::<u8, f32>(device), (vec!["batch_b1", "compute_units_b1"], 1));
 }
 
 fn onto_the_destination(device: &Device) {
@@ -678,7 +727,11 @@ fn kernels_are_chosen(device: &Device) {
     assert_eq!(kernel::<f32, f32>(device, &aligned, &rows, Some(&aligned)), "compute_sums_b4");
     let odd = (turned(&[331, 355]), contiguous(&[355, 331]));
     assert_eq!(kernel::<f64, f32>(device, &odd.0, &odd.1, None), "compute_rows_b8");
-    assert_eq!(kernel::<f16, f16>(device, &odd.0, &odd.1, Some(&odd.1)), "compute_rows_beside_b2");
+    // What is added waits in shared memory, if there are tiles at no edge.
+    let long = (turned(&[555, 355]), contiguous(&[355, 555]));
+    let added = kernel::<f16, f16>(device, &long.0, &long.1, Some(&long.1));
+    assert_eq!(added, "compute_rows_beside_b2");
+    assert_eq!(kernel::<f16, f16>(device, &odd.0, &odd.1, Some(&odd.1)), "compute_tiles_b2");
     assert_eq!(kernel::<f32, f32>(device, &odd.0, &odd.1, Some(&odd.0)), "compute_sum_rows_b4");
     // Larger tiles, if there are enough elements and they leave no more of them empty.
     for (shape, expected) in [
@@ -697,8 +750,8 @@ fn kernels_are_chosen(device: &Device) {
     let tall = (turned(&[300, 40]), contiguous(&[40, 300]));
     assert_eq!(kernel::<u8, f32>(device, &tall.0, &tall.1, None), "compute_tiles_b1");
     for (channels, expected) in [(3, "compute_triples_b1"), (4, "compute_pixels_b1")] {
-        let image = contiguous(&[64, channels]).t();
-        let planes = contiguous(&[channels, 64]);
+        let image = contiguous(&[4096, channels]).t();
+        let planes = contiguous(&[channels, 4096]);
         assert_eq!(kernel::<u8, f16>(device, &image, &planes, None), expected);
     }
     // Channels of their own, of which threads hold the pairs, however many there are.

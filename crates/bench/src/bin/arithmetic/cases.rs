@@ -2,9 +2,11 @@
 
 use crate::Arguments;
 use crate::measuring::{Figures, measure, measure_channels};
+use crate::random::{Drawn, drawn};
 use crate::told::write;
 use anyhow::Result;
 use bench::peers::Peers;
+use fastrand::Rng;
 use std::fmt::Write as _;
 use std::path::Path;
 use transpose::interop::half::{bf16, f16};
@@ -21,6 +23,8 @@ pub struct Case {
     /// What it is multiplied by, if that is not 1.
     pub alpha: Option<f32>,
     pub second: Second,
+    /// Whether nobody chose its shape.
+    pub is_random: bool,
     pub measure: fn(&Device, &Case, &Peers, &Arguments) -> Result<Vec<Figures>>,
     pub write: fn(&Device, &Case, &Path, usize) -> Result<()>,
 }
@@ -62,6 +66,7 @@ impl Case {
             shape = format!("{shape} to {}", of(&self.axes, " "));
         }
         let group = match (self.second, self.shape.len()) {
+            _ if self.is_random => "random",
             (Second::Channels(_), _) => "channels",
             (Second::Numbers(..), _) => "operands",
             (_, 2) if self.axes.is_sorted() => "in order",
@@ -106,6 +111,7 @@ macro_rules! case {
             axes: $axes.to_vec(),
             alpha: $alpha,
             second: $second,
+            is_random: false,
             measure: measure::<$t, $u>,
             write: write::<$t, $u>,
         }
@@ -194,8 +200,39 @@ fn matrices(shape: [usize; 2], axes: [usize; 2]) -> Vec<Case> {
     ]
 }
 
+/// Arrays that nobody chose, of around so many bytes in source and destination together, in turns of each of these types.
+fn random(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
+    let mut rng = Rng::with_seed(seed);
+    let mut next = |number: usize| {
+        let scaled = Some(0.5);
+        macro_rules! of {
+            ($from:literal as $t:ty, $to:literal as $u:ty, $alpha:expr, $second:expr) => {{
+                let each = size_of::<$t>() + size_of::<$u>();
+                let Drawn { shape, axes } = drawn(&mut rng, bytes / each);
+                let case = case!($from as $t, $to as $u, shape, axes, $alpha, $second);
+                Case { is_random: true, ..case }
+            }};
+        }
+        match number % 9 {
+            0 => of!("float32" as f32, "float32" as f32, scaled, Second::None),
+            1 => of!("bfloat16" as bf16, "bfloat16" as bf16, scaled, Second::None),
+            2 => of!("float16" as f16, "float32" as f32, None, Second::None),
+            3 => of!("float32" as f32, "float16" as f16, None, Second::None),
+            4 => of!("uint8" as u8, "float16" as f16, None, Second::None),
+            5 => of!("uint8" as u8, "float32" as f32, scaled, Second::None),
+            6 => of!("float64" as f64, "float64" as f64, scaled, Second::None),
+            7 => of!("float32" as f32, "float32" as f32, scaled, Second::Destination),
+            _ => of!("bfloat16" as bf16, "bfloat16" as bf16, scaled, Second::Destination),
+        }
+    };
+    (0..count).map(&mut next).collect()
+}
+
 /// The cases: of a size for a GPU, or small ones.
 pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
+    if let Some(seed) = arguments.sweep {
+        return random(seed, arguments.count, if is_gpu { 256 << 20 } else { 64 << 10 });
+    }
     if !arguments.shape.is_empty() {
         let both =
             |&shape: &[usize; 2]| [matrices(shape, [1, 0]), sums(shape), matrices(shape, [0, 1])];

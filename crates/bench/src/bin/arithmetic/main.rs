@@ -5,12 +5,13 @@
 //! with what two passes give, of which one moves and one computes. `--peers FOLDER` writes the cases for `arithmetic.py`, which times PyTorch on them and
 //! compares its results.
 //!
-//! `cases` says what is computed, `measuring` times it, `verifying` compares results, `told` writes what others are told.
+//! `cases` says what is computed, `random` draws arrays that nobody chose (`--sweep SEED`), `measuring` times it, `verifying` compares results, `told` writes what others are told.
 
 mod cases;
 mod factor;
 mod measuring;
 mod memory;
+mod random;
 mod told;
 mod verifying;
 
@@ -45,6 +46,12 @@ struct Arguments {
     /// Only matrices of this shape, such as 1000x777, transposed and in order.
     #[arg(long, value_parser = shape, value_name = "ROWSxCOLS")]
     shape: Vec<[usize; 2]>,
+    /// Only random arrays, which depend on this number.
+    #[arg(long, value_name = "SEED")]
+    sweep: Option<u64>,
+    /// How many random arrays.
+    #[arg(long, default_value_t = 90, value_parser = program::count)]
+    count: usize,
     /// Counts of channels of the cases in which each has a factor and a summand.
     #[arg(long, value_delimiter = ',', value_name = "COUNTS", default_values_t = [64, 128, 256], value_parser = program::count)]
     channels: Vec<usize>,

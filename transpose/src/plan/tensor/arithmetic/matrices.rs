@@ -10,7 +10,7 @@ use crate::plan::problem::VECTOR;
 use kernel_abi::arithmetic::{
     BESIDE_THREADS, COMPUTE_MICRO, COMPUTE_NARROW, COMPUTE_ROWS, COMPUTE_ROWS_BESIDE,
     COMPUTE_ROWS_LARGE, COMPUTE_SHORT, COMPUTE_SUM_ROWS, COMPUTE_SUMS, ComputeMatrices, MatrixTile,
-    Operation, SpanTile, beside_bytes, flags, units_together,
+    Operation, SpanTile, beside_bytes, flags, span_elements, units_together,
 };
 use kernel_abi::fast::Batched;
 use kernel_abi::{Kernel, Width};
@@ -36,6 +36,9 @@ const ROWS_BLOCKS: u32 = 4;
 /// Blocks of `compute_rows_beside` that one should run together: with more the cache has too little room for what is on its way (0.90 of a copy for 0.97, decision 099). Of sources of 1 byte as
 /// many as the driver chooses: tiles whose elements become 4 bytes have 68 KiB, and a kernel has one rule.
 const BESIDE_BLOCKS: u32 = 2;
+
+/// Tiles along the rows of which `compute_rows_beside` is the first way: of two, both are at an edge (107 rows of `bf16` 0.34 of a copy, and 0.69 by `compute_tiles`).
+const BESIDE_EDGES: u64 = 4;
 
 /// Blocks of `compute_rows_large` that a multiprocessor runs together: its registers are then in use.
 const LARGE_BLOCKS: u32 = 2;
@@ -235,7 +238,11 @@ impl<'a> Move<'a> {
         };
         launch.dynamic_shared_bytes = if waits { beside_bytes(&tile, self.width, dst) } else { 0 };
         let enough = if self.columns_have_pairs() { COLUMN_PAIRS_FULL } else { FULL };
-        Some(Way { enough, ..self.way(launch, shape) })
+        let way = self.way_from(launch, shape, u64::from(span_elements(src, dst)) - 1);
+        // Blocks at the first and last rows have units of which there is a part, and wait for what they add.
+        let edges = if waits { BESIDE_EDGES * tile.span_rows(src, dst) } else { 0 };
+        let full = if self.matrices.rows < edges { 0.0 } else { way.full };
+        Some(Way { full, enough, ..way })
     }
 
     /// By tiles whose columns' spans start on sectors, of either size, the better size first.
@@ -261,7 +268,8 @@ impl<'a> Move<'a> {
         let mut launch = serves.then(launch).flatten()?;
         launch.blocks_per_multiprocessor = LARGE_BLOCKS;
         launch.dynamic_shared_bytes = tile.vectors() * VECTOR as u32;
-        Some(self.way(launch, [tile.span_rows(src, dst), tile.cols(self.width).into()]))
+        let shape = [tile.span_rows(src, dst), tile.cols(self.width).into()];
+        Some(self.way_from(launch, shape, u64::from(span_elements(src, dst)) - 1))
     }
 
     /// Sums with what is laid out like the source.
@@ -337,8 +345,15 @@ impl<'a> Move<'a> {
 
     /// A launch as a way, by tiles of so many rows and columns.
     fn way(&self, launch: Launch, [rows, cols]: [u64; 2]) -> Way {
-        let full = |all: u64, tile: u64| all as f64 / all.next_multiple_of(tile) as f64;
-        let full = full(self.matrices.rows, rows) * full(self.matrices.cols, cols);
+        self.way_from(launch, [rows, cols], 0)
+    }
+
+    /// The same, of tiles the first of which begins `early` rows before the matrix.
+    fn way_from(&self, launch: Launch, [rows, cols]: [u64; 2], early: u64) -> Way {
+        let full = |all: u64, early: u64, tile: u64| {
+            all as f64 / (all + early).next_multiple_of(tile) as f64
+        };
+        let full = full(self.matrices.rows, early, rows) * full(self.matrices.cols, 0, cols);
         Way { full, enough: FULL, ahead: f64::INFINITY, part: Part::of(launch) }
     }
 }

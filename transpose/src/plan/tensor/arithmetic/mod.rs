@@ -9,12 +9,15 @@
 //! | `operands` | the move in canonical form: axes of up to three memories |
 //! | `matrices` | the planner of `compute_micro`, `compute_rows`, `compute_rows_large`, `compute_rows_beside`, `compute_sums` and `compute_sum_rows`, for matrices that are transposed |
 //! | `ways` | the ways to go of one pass, the best first |
+//! | `costs` | what ways of one pass cost |
 //! | `passes` | the order of a sum's operands, and sums in two passes |
+//! | `through` | a move, and a pass that computes in order |
 //! | `units` | the planner of `compute_units`, which serves every move |
 //! | `triples` | the planner of `compute_triples`, for three channels |
 //! | `pixels` | the planner of `compute_pixels`, for few channels |
 //! | `tiles` | the planner of `compute_tiles`, for moves whose fastest axis changes |
 
+mod costs;
 mod matrices;
 mod normalizing;
 mod operands;
@@ -23,6 +26,7 @@ mod passes;
 mod pixels;
 mod plan;
 mod problem;
+mod through;
 mod tiles;
 mod triples;
 mod units;

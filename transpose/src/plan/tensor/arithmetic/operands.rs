@@ -9,6 +9,9 @@ pub(super) const SRC: usize = 0;
 pub(super) const DST: usize = 1;
 pub(super) const OTHER: usize = 2;
 
+/// Memory that a plan takes while it runs.
+pub(super) const SCRATCH: usize = 3;
+
 /// How elements lie in a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Operand {

@@ -1,6 +1,6 @@
 //! A launch of a move that computes, and its entry point.
 
-use super::operands::{OTHER, SRC};
+use super::operands::{DST, OTHER, SRC};
 use crate::image::EntryPoint;
 use crate::kernels::ARITHMETIC;
 use crate::launch::Launch;
@@ -12,14 +12,21 @@ pub(super) struct Part {
     pub launch: Launch,
     /// Bytes from where the second operand's move starts to where this launch starts.
     pub other: u64,
-    /// Which memories are the kernel's source and second operand.
-    pub operands: [usize; 2],
+    /// Which memories are the kernel's source, its destination and its second operand.
+    pub memories: [usize; 3],
+    /// Whether the kernel only moves, and is told of no second operand.
+    pub moves: bool,
 }
 
 impl Part {
     /// A launch that starts where the move does, its operands in their order.
     pub fn of(launch: Launch) -> Self {
-        Part { launch, other: 0, operands: [SRC, OTHER] }
+        Part { launch, other: 0, memories: [SRC, DST, OTHER], moves: false }
+    }
+
+    /// A launch that only moves, from one memory to another.
+    pub fn moving(launch: Launch, [from, to]: [usize; 2]) -> Self {
+        Part { launch, other: 0, memories: [from, to, to], moves: true }
     }
 }
 

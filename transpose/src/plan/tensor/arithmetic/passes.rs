@@ -2,34 +2,63 @@
 //!
 //! Kernels that transpose have one source that may lie in any order, and a second operand that runs as the destination does. Where only the second operand has to be
 //! transposed, operands change places. Where both have to be, each in its own order, elements would be computed one by one; two passes are faster: the destination
-//! becomes `β·b`, and then what `α·a` is added to. The bits are the same if `β·b` is a number of the destination.
+//! becomes `β·b`, and then what `α·a` is added to. The bits are the same if `β·b` is a number of the destination. Where no kernel that computes is fast for the order of one operand,
+//! a move and a pass that computes in order are another way ([`through`]).
 
+use super::costs::Costs;
 use super::operands::{DST, OTHER, Operands, Other, SRC};
 use super::part::Part;
 use super::problem::Problem;
-use super::ways::ways;
+use super::through;
+use super::ways::{Ways, ways};
 use crate::Facts;
 use kernel_abi::arithmetic::{COMPUTE_UNITS, Format, Operation, flags};
 
+/// A move and a pass in order are taken if they are said to cost so much less than one pass: what is said of either may be off by a tenth.
+const GAINS: f64 = 0.85;
+
+/// Bytes that are read and written from which on they are: two launches, and memory for what waits, take some microseconds.
+const LARGE: f64 = (16 << 20) as f64;
+
+/// Which ways are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    All,
+    /// The best one; others may be left out.
+    Best,
+}
+
 /// The ways to go, the best first.
-pub(super) fn ways_of(problem: &Problem, operation: &Operation, facts: &Facts) -> Vec<Vec<Part>> {
+pub(super) fn ways_of(
+    problem: &Problem,
+    operation: &Operation,
+    facts: &Facts,
+    wanted: Wanted,
+) -> Vec<Vec<Part>> {
     let operands = problem.operands();
     let swapped = swapped(problem, operation).filter(|(swapped, _)| {
         swapped.only_source_is_transposed() && !operands.only_source_is_transposed()
     });
     if let Some((operands, operation)) = swapped {
-        return with(ways(&operands, &operation, facts), [OTHER, SRC]);
+        return with(ways(&operands, &operation, facts).all, [OTHER, DST, SRC]);
     }
-    let mut all = ways(&operands, operation, facts);
+    let Ways { mut all, cost } = ways(&operands, operation, facts);
     if is_by_elements(&operands, &all) {
         all.splice(0..0, in_two_passes(problem, operation, facts));
+    }
+    let limit = cost.filter(|_| Costs::of(&operands).bytes >= LARGE).map(|cost| GAINS * cost);
+    let is_wanted = limit.is_some() || wanted == Wanted::All;
+    let two = is_wanted.then(|| through::in_two_passes(problem, operation, facts)).flatten();
+    if let Some((of_two, parts)) = two {
+        let is_first = limit.is_some_and(|limit| of_two < limit);
+        all.insert(if is_first { 0 } else { all.len() }, parts);
     }
     all
 }
 
 /// The same ways, with other memories for the kernel's source and second operand.
-fn with(mut ways: Vec<Vec<Part>>, operands: [usize; 2]) -> Vec<Vec<Part>> {
-    ways.iter_mut().flatten().for_each(|part| part.operands = operands);
+fn with(mut ways: Vec<Vec<Part>>, memories: [usize; 3]) -> Vec<Vec<Part>> {
+    ways.iter_mut().flatten().for_each(|part| part.memories = memories);
     ways
 }
 
@@ -68,10 +97,10 @@ fn in_two_passes(problem: &Problem, operation: &Operation, facts: &Facts) -> Opt
     let adding = Operation { beta: one, ..*operation };
     let pass = |src, second, operation, memories| {
         let operands = Operands::of(src, &problem.dst, &second);
-        let ways = ways(&operands, &operation, facts);
+        let ways = ways(&operands, &operation, facts).all;
         (!is_by_elements(&operands, &ways)).then(|| with(ways, memories).swap_remove(0))
     };
-    let scaled = pass(&other, Other::None, scaling, [OTHER, DST])?;
-    let added = pass(&problem.src, Other::Destination, adding, [SRC, DST])?;
+    let scaled = pass(&other, Other::None, scaling, [OTHER, DST, DST])?;
+    let added = pass(&problem.src, Other::Destination, adding, [SRC, DST, DST])?;
     Some([scaled, added].concat())
 }

@@ -1,11 +1,11 @@
 //! The plan that programs hold, and running it.
 
-use super::operands::{DST, Other};
+use super::operands::{Other, SCRATCH};
 use super::part::Part;
-use super::passes::ways_of;
+use super::passes::{Wanted, ways_of};
 use super::problem::{Problem, operand, problem};
 use crate::arithmetic::{Arithmetic, ConvertTo, Number};
-use crate::device::{Device, across};
+use crate::device::{Buffer, Device, across};
 use crate::tensor::{TensorView, TensorViewMut};
 use crate::{Error, Result};
 use kernel_abi::Params;
@@ -37,6 +37,8 @@ pub struct ArithmeticPlan<T, U> {
     /// Elements from each memory's element `[0, …, 0]` to where the move starts.
     starts: [isize; 3],
     parts: Vec<Part>,
+    /// What is done instead where there is no memory for what waits between two passes.
+    instead: Vec<Part>,
     types: PhantomData<fn(T) -> U>,
 }
 
@@ -81,7 +83,8 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         T: 's,
         U: 'd,
     {
-        Ok(Self::candidates(arithmetic, src, dst)?.swap_remove(0))
+        let operation = arithmetic.operation::<T>(None);
+        Self::best(&operation, src.into(), Second::none(), dst.into())
     }
 
     /// Plans like [`new`](Self::new), and adds `beta` times a second operand, laid out like `other`, to what is computed. The operand may be what the
@@ -100,7 +103,8 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         T: 's,
         U: 'o + 'd,
     {
-        Ok(Self::candidates_adding(arithmetic, src, beta, other, dst)?.swap_remove(0))
+        let (operation, other) = (arithmetic.operation::<T>(Some(beta)), other.into());
+        Self::best(&operation, src.into(), Second::numbers(&other), dst.into())
     }
 
     /// Plans like [`adding`](Self::adding), for a destination that is the second operand too.
@@ -117,7 +121,8 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         T: 's,
         U: 'd,
     {
-        Ok(Self::candidates_onto(arithmetic, src, beta, dst)?.swap_remove(0))
+        let operation = arithmetic.operation::<T>(Some(beta));
+        Self::best(&operation, src.into(), Second::destination(), dst.into())
     }
 
     /// The ways that the move can go, the one of [`new`](Self::new) first: each kernel, with tiles of the few shapes that promise most.
@@ -133,7 +138,8 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         T: 's,
         U: 'd,
     {
-        Self::planned(&arithmetic.operation::<T>(None), src.into(), Second::none(), dst.into())
+        let operation = arithmetic.operation::<T>(None);
+        Self::planned(&operation, src.into(), Second::none(), dst.into(), Wanted::All)
     }
 
     /// The ways that the move can go, the one of [`onto`](Self::onto) first.
@@ -151,7 +157,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         U: 'd,
     {
         let operation = arithmetic.operation::<T>(Some(beta));
-        Self::planned(&operation, src.into(), Second::destination(), dst.into())
+        Self::planned(&operation, src.into(), Second::destination(), dst.into(), Wanted::All)
     }
 
     /// The ways that the move can go, the one of [`adding`](Self::adding) first.
@@ -170,7 +176,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         U: 'o + 'd,
     {
         let (operation, other) = (arithmetic.operation::<T>(Some(beta)), other.into());
-        Self::planned(&operation, src.into(), Second::numbers(&other), dst.into())
+        Self::planned(&operation, src.into(), Second::numbers(&other), dst.into(), Wanted::All)
     }
 
     /// Plans for a factor and a summand of each index of an axis, which are in a table of pairs.
@@ -180,7 +186,8 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         table: TensorView<'t, P>,
         dst: TensorViewMut<'_, U>,
     ) -> Result<Vec<Self>> {
-        Self::planned(&arithmetic.by_channel::<T>(), src, Second::channels(&table), dst)
+        let operation = arithmetic.by_channel::<T>();
+        Self::planned(&operation, src, Second::channels(&table), dst, Wanted::All)
     }
 
     /// Computes `dst` of `src`, with the table that [`by_channel`](Self::by_channel) is for.
@@ -193,21 +200,53 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         self.run_with(src, Second::channels(&table), dst)
     }
 
+    /// The best plan for what is computed with a second operand.
+    fn best(
+        operation: &Operation,
+        src: TensorView<'_, T>,
+        second: Second<'_>,
+        dst: TensorViewMut<'_, U>,
+    ) -> Result<Self> {
+        Ok(Self::planned(operation, src, second, dst, Wanted::Best)?.swap_remove(0))
+    }
+
     /// The plans for what is computed with a second operand, the best first.
     fn planned(
         operation: &Operation,
         src: TensorView<'_, T>,
         second: Second<'_>,
         dst: TensorViewMut<'_, U>,
+        wanted: Wanted,
     ) -> Result<Vec<Self>> {
         let problem = problem(&src, second.other, &dst)?;
-        let plan = |starts, parts| ArithmeticPlan { problem, starts, parts, types: PhantomData };
+        let plan = |starts, parts, instead| ArithmeticPlan {
+            problem,
+            starts,
+            parts,
+            instead,
+            types: PhantomData,
+        };
         if problem.src.layout.is_empty() {
-            return Ok(vec![plan([0; 3], Vec::new())]);
+            return Ok(vec![plan([0; 3], Vec::new(), Vec::new())]);
         }
         let starts = problem.operands().starts;
-        let ways = ways_of(&problem, operation, src.device().facts());
-        Ok(ways.into_iter().map(|parts| plan(starts, parts)).collect())
+        let ways = ways_of(&problem, operation, src.device().facts(), wanted);
+        let without = ways.iter().find(|parts| !take_memory(parts)).cloned().unwrap_or_default();
+        let instead =
+            |parts: &[Part]| if take_memory(parts) { without.clone() } else { Vec::new() };
+        Ok(ways
+            .into_iter()
+            .map(|parts| {
+                let instead = instead(&parts);
+                plan(starts, parts, instead)
+            })
+            .collect())
+    }
+
+    /// The bytes of device memory that the plan takes while it runs, for what waits between two passes. If there is no memory for it, a slower way takes none.
+    pub fn scratch(&self) -> usize {
+        let narrower = size_of::<T>().min(size_of::<U>());
+        if take_memory(&self.parts) { self.problem.src.layout.len() * narrower } else { 0 }
     }
 
     /// The shape of the tensors that the plan is for.
@@ -310,14 +349,33 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
             let behind = self.starts[memory] * bytes[memory] as isize;
             addresses[memory].wrapping_add_signed(behind as i64)
         };
-        self.parts.iter().try_for_each(|part| {
-            let [src, other] = part.operands.map(start);
+        let (parts, scratch) = match self.scratch() {
+            0 => (&self.parts, None),
+            bytes => match device.allocate(bytes) {
+                Ok(scratch) => (&self.parts, Some(scratch)),
+                Err(Error::OutOfMemory { .. }) if !self.instead.is_empty() => (&self.instead, None),
+                Err(error) => return Err(error),
+            },
+        };
+        let start = |memory: usize| match (memory, &scratch) {
+            (SCRATCH, scratch) => scratch.as_ref().map_or(0, Buffer::address),
+            _ => start(memory),
+        };
+        parts.iter().try_for_each(|part| {
+            let [src, dst, other] = part.memories.map(start);
             let mut launch = part.launch.clone();
-            launch.params = launch.params.with(OTHER_FIELD, other.wrapping_add(part.other));
-            // SAFETY: the caller's obligations.
-            unsafe { device.launch(&launch, [src, start(DST)]) }
+            if !part.moves {
+                launch.params = launch.params.with(OTHER_FIELD, other.wrapping_add(part.other));
+            }
+            // SAFETY: the caller's obligations; memory that was taken is given back behind what is queued here.
+            unsafe { device.launch(&launch, [src, dst]) }
         })
     }
+}
+
+/// Whether parts need memory for what waits between them.
+fn take_memory(parts: &[Part]) -> bool {
+    parts.iter().any(|part| part.memories.contains(&SCRATCH))
 }
 
 /// What the plan will do: the kernels by name, with their grids.

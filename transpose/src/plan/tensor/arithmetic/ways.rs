@@ -1,40 +1,72 @@
 //! The ways to compute a move in one pass.
 
-use super::operands::Operands;
+use super::costs::Costs;
+use super::operands::{Operands, SRC};
 use super::part::Part;
 use super::{matrices, pixels, tiles, triples, units};
 use crate::Facts;
 use crate::plan::tensor::words;
 use kernel_abi::arithmetic::Operation;
 
-/// The ways to go, the best first.
-pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) -> Vec<Vec<Part>> {
+/// Ways to go.
+pub(super) struct Ways {
+    /// The best first.
+    pub all: Vec<Vec<Part>>,
+    /// What the best costs, unless it is of a kernel of matrices or triples, or goes by units of long runs: nothing else is faster.
+    pub cost: Option<f64>,
+}
+
+/// Bytes of what lies together on both sides below which units are said to cost what elements cost.
+const SHORT: usize = 64;
+
+/// The ways to go in one pass.
+pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) -> Ways {
     /// How many shapes of tile are candidates.
     const SHAPES: usize = 6;
     let of_matrices = matrices::ways(operands, operation, facts);
     let mut in_tiles = tiles::best(operands, operation, facts, SHAPES);
     let by_units = units::launches(operands, operation);
     let in_triples = triples::launch(operands, operation);
-    let in_pixels: Vec<Vec<Part>> = in_triples
-        .into_iter()
-        .chain(pixels::launch(operands, operation))
-        .map(|part| vec![part])
-        .collect();
+    let in_pixels = pixels::launch(operands, operation);
     let in_words = tiles::in_words(operands);
-    let cost = words::cost_along(&in_words, in_words.axes(), facts);
+    let costs = Costs::of(operands);
+    let by_pixels = in_pixels.as_ref().map(|part| costs.by_pixels(part.launch.grid[0]));
+    let by_elements = costs.by_elements(words::cost_along(&in_words, in_words.axes(), facts));
+    let by_tiles = in_tiles.first().map(|(cost, part)| {
+        let tiles = part.launch.grid.iter().map(|&blocks| f64::from(blocks)).product();
+        costs.by_tiles(*cost, tiles)
+    });
     let (full, empty): (Vec<_>, Vec<_>) = of_matrices.into_iter().partition(matrices::Way::is_full);
     let (first, full): (Vec<_>, Vec<_>) = full.into_iter().partition(matrices::Way::is_ahead);
-    let few = !(first.is_empty() && in_pixels.is_empty() && full.is_empty());
-    let tiles_first = !few
-        && !operands.are_in_units()
-        && in_tiles.first().is_some_and(|(of_tiles, _)| *of_tiles < cost);
+    let in_units = operands.are_in_units();
+    let is_less = |a: Option<f64>, b: Option<f64>| a.is_some_and(|a| b.is_none_or(|b| a < b));
+    let tiles_first = !in_units && is_less(by_tiles, Some(by_elements));
+    let best_of_both = if tiles_first { by_tiles } else { Some(by_elements) };
+    // Where channels have pairs, pixels of each are found once.
+    let pixels_first = operands.has_channels() || in_units || is_less(by_pixels, best_of_both);
+    let cost = if !first.is_empty() || in_triples.is_some() || !full.is_empty() {
+        None
+    } else if in_units {
+        // Short runs are scattered as elements are.
+        let run = operands.axes.first().map_or(0, |axis| axis.length * operands.bytes[SRC]);
+        (run < SHORT).then_some(by_elements)
+    } else if pixels_first {
+        by_pixels
+    } else {
+        best_of_both
+    };
     let rest = in_tiles.split_off(usize::from(tiles_first).min(in_tiles.len()));
-    let one = |(_, part): (f64, Part)| vec![part];
+    let first_tiles = in_tiles;
+    let one = |part: Part| vec![part];
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
+    let in_tiles = |tiles: Vec<(f64, Part)>| tiles.into_iter().map(|(_, part)| vec![part]);
+    let (pixels, late) = if pixels_first { (in_pixels, None) } else { (None, in_pixels) };
     let ways = of_matrices(first)
-        .chain(in_pixels)
+        .chain(in_triples.map(one))
+        .chain(pixels.map(one))
         .chain(of_matrices(full))
-        .chain(in_tiles.into_iter().map(one))
+        .chain(in_tiles(first_tiles))
         .chain([by_units]);
-    ways.chain(of_matrices(empty)).chain(rest.into_iter().map(one)).collect()
+    let others = late.map(one).into_iter().chain(of_matrices(empty)).chain(in_tiles(rest));
+    Ways { all: ways.chain(others).collect(), cost }
 }

@@ -1,0 +1,93 @@
+//! What a way to compute costs: bytes that a copy could have moved meanwhile, as the model of moves counts it.
+//!
+//! Tiles, and elements one by one, are moved as without arithmetic, so what the model says of that is taken, times what the kernels that compute take longer. That, and what pixels cost, is by
+//! 760 arrays of random shapes on an H200 (`arithmetic --sweep`, decision 105).
+
+use super::operands::{DST, Operands, Other, SRC};
+
+/// The fraction of a copy's speed that kernels reach for elements of two sizes: of what tiles, and elements one by one, would have without arithmetic, and of pixels in blocks that cost nothing.
+struct Speeds {
+    tiles: f64,
+    elements: f64,
+    pixels: f64,
+}
+
+impl Speeds {
+    const fn of(src: usize, dst: usize) -> Self {
+        let [tiles, elements, pixels] = match (src, dst) {
+            (1, 1) => [0.82, 0.60, 0.75],
+            (1, 2) => [0.90, 0.64, 0.58],
+            (1, _) => [0.90, 1.16, 0.81],
+            (2, 1) => [0.75, 0.50, 0.75],
+            (2, 2) => [0.82, 0.60, 0.78],
+            (2, _) => [0.90, 0.76, 0.98],
+            (4, 1) => [0.75, 0.45, 0.90],
+            (4, 2) => [0.78, 0.46, 0.95],
+            (4, _) => [0.92, 0.62, 1.15],
+            _ => [0.92, 0.80, 1.40],
+        };
+        Speeds { tiles, elements, pixels }
+    }
+}
+
+/// The fraction of a copy's speed that tiles reach at best; and those of which a column, or a row, is shorter than eight elements.
+const TILES_BEST: f64 = 0.95;
+const FEW_BEST: f64 = 0.7;
+const FEW: usize = 8;
+
+/// Where results are wider, columns are longer than the model knows, which is told of the source's elements alone: what it says of tiles is taken to this power.
+const WIDER: f64 = 0.6;
+
+/// What a block of `compute_pixels` costs beside its bytes, and one of `compute_tiles` more than one that only moves.
+const OF_PIXEL_BLOCK: f64 = 8200.0;
+const OF_TILE: f64 = 1800.0;
+
+/// Costs of ways to compute a move.
+pub(super) struct Costs {
+    speeds: Speeds,
+    /// Bytes of the source, twice: what a move of its elements reads and writes.
+    moved: f64,
+    /// Bytes that are read and written.
+    pub bytes: f64,
+    are_wider: bool,
+    /// Whether the axes along which elements lie together are two, one of which has few.
+    are_few: bool,
+}
+
+impl Costs {
+    pub fn of(operands: &Operands) -> Self {
+        let [src, dst] = [SRC, DST].map(|side| operands.bytes[side]);
+        let elements: f64 = operands.axes.iter().map(|axis| axis.length as f64).product();
+        let adds = matches!(operands.other, Other::Destination | Other::Numbers(_));
+        let run = |side: usize| operands.axes.iter().find(|axis| axis.strides[side] == 1);
+        let are_few = match (run(SRC), run(DST)) {
+            (Some(from), Some(to)) => from != to && from.length.min(to.length) < FEW,
+            _ => false,
+        };
+        Costs {
+            speeds: Speeds::of(src, dst),
+            moved: 2.0 * src as f64 * elements,
+            bytes: (src + dst * if adds { 2 } else { 1 }) as f64 * elements,
+            are_wider: dst > src,
+            are_few,
+        }
+    }
+
+    /// Of so many tiles that move as many elements of the source at a cost.
+    pub fn by_tiles(&self, cost: f64, tiles: f64) -> f64 {
+        let said = self.moved / cost;
+        let said = if self.are_wider { said.powf(WIDER) } else { said };
+        let best = if self.are_few { FEW_BEST } else { TILES_BEST };
+        self.bytes / (said * self.speeds.tiles).min(best) + tiles * OF_TILE
+    }
+
+    /// Of elements one by one, which are moved at a cost.
+    pub fn by_elements(&self, cost: f64) -> f64 {
+        self.bytes * cost / (self.moved * self.speeds.elements)
+    }
+
+    /// Of so many blocks of pixels.
+    pub fn by_pixels(&self, blocks: u32) -> f64 {
+        self.bytes / self.speeds.pixels + f64::from(blocks) * OF_PIXEL_BLOCK
+    }
+}

@@ -1,0 +1,101 @@
+//! A move and a pass that computes, one after the other: for arrays whose order no kernel that computes is fast for.
+//!
+//! Kernels that only move serve every order at the speed that memory allows: small matrices in batches, short axes, runs of few elements. Kernels that compute are fewer. So elements are moved,
+//! and computed where they lie as the results do; or, where results are the narrower ones, computed where they lie, and moved then: the narrower ones are what is read and written twice. Numbers
+//! are converted once, so the bits are those of one pass.
+//!
+//! Elements of the results' size are moved to where the results will be and computed there. Others wait in memory that a plan takes while it runs, as many bytes as the narrower elements have.
+
+use super::costs::Costs;
+use super::operands::{DST, OTHER, Operand, Other, SCRATCH, SRC};
+use super::part::Part;
+use super::problem::Problem;
+use super::units;
+use crate::Facts;
+use crate::plan::problem::VECTOR;
+use crate::plan::tensor::plan::{self, Way};
+use crate::plan::tensor::problem::{TensorProblem, to_sector};
+use crate::plan::tensor::sectors::SECTOR;
+use crate::tensor::TensorLayout;
+use kernel_abi::arithmetic::Operation;
+
+/// The way, and what it costs; `None` where it does not serve.
+pub(super) fn in_two_passes(
+    problem: &Problem,
+    operation: &Operation,
+    facts: &Facts,
+) -> Option<(f64, Vec<Part>)> {
+    let Problem { src, dst, other } = problem;
+    let adds = matches!(other, Other::Destination | Other::Numbers(_));
+    if matches!(other, Other::Channels(_)) || problem.operands().starts != [0; 3] {
+        return None;
+    }
+    if src.element_bytes > dst.element_bytes {
+        // Results of which the destination's are a part would be rounded twice.
+        let waiting = (!adds).then(|| like(src, dst.element_bytes)).flatten()?;
+        let first = Problem { src: *src, dst: waiting, other: Other::None };
+        let (computed, first) = in_order(&first, operation, [SRC, SCRATCH, SCRATCH])?;
+        let (moved, second) = moving(&waiting, dst, facts, [SCRATCH, DST])?;
+        return Some((computed + moved, [first, second].concat()));
+    }
+    let in_place = src.element_bytes == dst.element_bytes && *other != Other::Destination;
+    let (waiting, memory) =
+        if in_place { (*dst, DST) } else { (like(dst, src.element_bytes)?, SCRATCH) };
+    let waiting = Operand { element_bytes: src.element_bytes, ..waiting };
+    let (moved, first) = moving(src, &waiting, facts, [SRC, memory])?;
+    let second = Problem { src: waiting, dst: *dst, other: *other };
+    let (computed, second) = in_order(&second, operation, [memory, DST, OTHER])?;
+    Some((moved + computed, [first, second].concat()))
+}
+
+/// Memory without gaps, in which elements of so many bytes are in the order that an operand's are in.
+fn like(operand: &Operand, element_bytes: usize) -> Option<Operand> {
+    let (shape, apart) = (operand.layout.shape(), operand.layout.strides());
+    let mut axes: Vec<usize> = (0..shape.len()).collect();
+    axes.sort_by_key(|&axis| apart[axis]);
+    let (mut strides, mut stride) = (vec![0; shape.len()], 1);
+    for axis in axes {
+        strides[axis] = isize::try_from(stride).ok()?;
+        stride *= shape[axis];
+    }
+    let layout = TensorLayout::strided(shape, &strides, 0, element_bytes).ok()?;
+    Some(Operand { layout, element_bytes, align: VECTOR })
+}
+
+/// The move of elements between two memories, and what it costs; `None` if it is no work of kernels, or starts elsewhere.
+fn moving(
+    src: &Operand,
+    dst: &Operand,
+    facts: &Facts,
+    [from, to]: [usize; 2],
+) -> Option<(f64, Vec<Part>)> {
+    let aligned = |operand: &Operand| to_sector(operand.align).min(SECTOR);
+    let problem = TensorProblem {
+        element_bytes: src.element_bytes,
+        src: &src.layout,
+        dst: &dst.layout,
+        src_align: aligned(src),
+        dst_align: aligned(dst),
+    };
+    let moved = plan::best(&problem, facts, None);
+    let Way::Launches(launches) = moved.way() else { return None };
+    if moved.starts_in([0, 0]) != [0, 0] {
+        return None;
+    }
+    let cost = 2.0 * problem.bytes() as f64 / moved.expected();
+    let parts = launches.iter().map(|launch| Part::moving(launch.clone(), [from, to]));
+    Some((cost, parts.collect()))
+}
+
+/// The pass that computes elements in the order in which they lie, and what it costs; `None` if they do not lie so on both sides, in whole units. An element is loaded and stored by one thread, so
+/// both sides may be one.
+fn in_order(
+    problem: &Problem,
+    operation: &Operation,
+    memories: [usize; 3],
+) -> Option<(f64, Vec<Part>)> {
+    let operands = problem.operands();
+    let parts = operands.are_in_units().then(|| units::launches(&operands, operation))?;
+    let parts = parts.into_iter().map(|part| Part { memories, ..part }).collect();
+    Some((Costs::of(&operands).bytes, parts))
+}
