@@ -312,9 +312,9 @@ fn sums_in_two_passes(device: &Device) {
     check::<f32, f32>(device, [40, 48, 36], true);
     check::<u8, f32>(device, [48, 32, 64], true);
     check::<f32, f64>(device, [24, 40, 32], true);
-    // The product would be rounded once more.
-    check::<f16, f16>(device, [40, 48, 36], false);
-    check::<f64, f32>(device, [24, 40, 32], false);
+    // The product would be rounded once more: the second operand is moved.
+    check::<f16, f16>(device, [40, 48, 36], true);
+    check::<f64, f32>(device, [24, 40, 32], true);
 }
 
 /// A move and a pass that computes, one after the other: all candidates of `onto` are right, and large batches of small matrices go that way.

@@ -156,6 +156,7 @@ fn with_operands(square: [usize; 2], odd: [usize; 2], is_gpu: bool) -> Vec<Case>
         case!("float32" as f32, "float32" as f32, square, [1, 0], Some(0.5), gaps),
         case!("float32" as f32, "float32" as f32, odd, [1, 0], Some(0.5), gaps),
         case!("float32" as f32, "float32" as f32, cube, [2, 1, 0], Some(0.5), third),
+        case!("bfloat16" as bf16, "bfloat16" as bf16, cube, [2, 1, 0], Some(0.5), third),
     ]
 }
 

@@ -4,6 +4,7 @@
 //! 760 arrays of random shapes on an H200 (`arithmetic --sweep`, decision 105).
 
 use super::operands::{DST, Operands, Other, SRC};
+use crate::plan::problem::VECTOR;
 
 /// The fraction of a copy's speed that kernels reach for elements of two sizes: of what tiles, and elements one by one, would have without arithmetic, and of pixels in blocks that cost nothing.
 struct Speeds {
@@ -35,6 +36,10 @@ const TILES_BEST: f64 = 0.95;
 const FEW_BEST: f64 = 0.7;
 const FEW: usize = 8;
 
+/// And where each row of a long source has whole vectors, of elements of 2 or 4 bytes: the model, whose own kernels are others there, says less.
+const VECTORS_BEST: f64 = 0.85;
+const LONG: usize = 1024;
+
 /// Where results are wider, columns are longer than the model knows, which is told of the source's elements alone: what it says of tiles is taken to this power.
 const WIDER: f64 = 0.6;
 
@@ -52,6 +57,8 @@ pub(super) struct Costs {
     are_wider: bool,
     /// Whether the axes along which elements lie together are two, one of which has few.
     are_few: bool,
+    /// Whether each row of a long source has whole vectors.
+    are_vectors: bool,
 }
 
 impl Costs {
@@ -60,21 +67,27 @@ impl Costs {
         let elements: f64 = operands.axes.iter().map(|axis| axis.length as f64).product();
         let adds = matches!(operands.other, Other::Destination | Other::Numbers(_));
         let run = |side: usize| operands.axes.iter().find(|axis| axis.strides[side] == 1);
-        let are_few = match (run(SRC), run(DST)) {
-            (Some(from), Some(to)) => from != to && from.length.min(to.length) < FEW,
-            _ => false,
-        };
+        let two = run(SRC).zip(run(DST)).filter(|(from, to)| from != to);
+        let are_few = two.is_some_and(|(from, to)| from.length.min(to.length) < FEW);
+        let are_vectors = two.is_some_and(|(from, to)| {
+            let follow = to.strides[SRC] == from.length as isize && to.length >= LONG;
+            follow && matches!(src, 2 | 4) && dst > 1 && (from.length * src).is_multiple_of(VECTOR)
+        });
         Costs {
             speeds: Speeds::of(src, dst),
             moved: 2.0 * src as f64 * elements,
             bytes: (src + dst * if adds { 2 } else { 1 }) as f64 * elements,
             are_wider: dst > src,
             are_few,
+            are_vectors,
         }
     }
 
     /// Of so many tiles that move as many elements of the source at a cost.
     pub fn by_tiles(&self, cost: f64, tiles: f64) -> f64 {
+        if self.are_vectors {
+            return self.bytes / VECTORS_BEST;
+        }
         let said = self.moved / cost;
         let said = if self.are_wider { said.powf(WIDER) } else { said };
         let best = if self.are_few { FEW_BEST } else { TILES_BEST };

@@ -16,17 +16,19 @@ pub(super) struct Part {
     pub memories: [usize; 3],
     /// Whether the kernel only moves, and is told of no second operand.
     pub moves: bool,
+    /// Bytes of an element in memory that the plan takes while it runs; 0 if it takes none.
+    pub waiting: usize,
 }
 
 impl Part {
     /// A launch that starts where the move does, its operands in their order.
     pub fn of(launch: Launch) -> Self {
-        Part { launch, other: 0, memories: [SRC, DST, OTHER], moves: false }
+        Part { launch, other: 0, memories: [SRC, DST, OTHER], moves: false, waiting: 0 }
     }
 
     /// A launch that only moves, from one memory to another.
     pub fn moving(launch: Launch, [from, to]: [usize; 2]) -> Self {
-        Part { launch, other: 0, memories: [from, to, to], moves: true }
+        Part { launch, other: 0, memories: [from, to, to], moves: true, waiting: 0 }
     }
 }
 

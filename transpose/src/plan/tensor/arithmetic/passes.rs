@@ -2,7 +2,7 @@
 //!
 //! Kernels that transpose have one source that may lie in any order, and a second operand that runs as the destination does. Where only the second operand has to be
 //! transposed, operands change places. Where both have to be, each in its own order, elements would be computed one by one; two passes are faster: the destination
-//! becomes `β·b`, and then what `α·a` is added to. The bits are the same if `β·b` is a number of the destination. Where no kernel that computes is fast for the order of one operand,
+//! becomes `β·b`, and then what `α·a` is added to. The bits are the same if `β·b` is a number of the destination; else the second operand is moved first. Where no kernel that computes is fast for the order of one operand,
 //! a move and a pass that computes in order are another way ([`through`]).
 
 use super::costs::Costs;
@@ -44,7 +44,9 @@ pub(super) fn ways_of(
     }
     let Ways { mut all, cost } = ways(&operands, operation, facts);
     if is_by_elements(&operands, &all) {
-        all.splice(0..0, in_two_passes(problem, operation, facts));
+        let with_second_moved = || through::with_second_moved(problem, operation, facts);
+        let two = in_two_passes(problem, operation, facts).or_else(with_second_moved);
+        all.splice(0..0, two);
     }
     let limit = cost.filter(|_| Costs::of(&operands).bytes >= LARGE).map(|cost| GAINS * cost);
     let is_wanted = limit.is_some() || wanted == Wanted::All;
@@ -63,7 +65,7 @@ fn with(mut ways: Vec<Vec<Part>>, memories: [usize; 3]) -> Vec<Vec<Part>> {
 }
 
 /// Whether the best way computes elements one by one.
-fn is_by_elements(operands: &Operands, ways: &[Vec<Part>]) -> bool {
+pub(super) fn is_by_elements(operands: &Operands, ways: &[Vec<Part>]) -> bool {
     let by_units = |part: &Part| part.launch.entry.name.starts_with(COMPUTE_UNITS.name);
     !operands.are_in_units() && ways.first().is_none_or(|parts| parts.iter().all(by_units))
 }

@@ -245,8 +245,8 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
 
     /// The bytes of device memory that the plan takes while it runs, for what waits between two passes. If there is no memory for it, a slower way takes none.
     pub fn scratch(&self) -> usize {
-        let narrower = size_of::<T>().min(size_of::<U>());
-        if take_memory(&self.parts) { self.problem.src.layout.len() * narrower } else { 0 }
+        let waiting = self.parts.iter().map(|part| part.waiting).max();
+        self.problem.src.layout.len() * waiting.unwrap_or(0)
     }
 
     /// The shape of the tensors that the plan is for.
@@ -375,7 +375,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
 
 /// Whether parts need memory for what waits between them.
 fn take_memory(parts: &[Part]) -> bool {
-    parts.iter().any(|part| part.memories.contains(&SCRATCH))
+    parts.iter().any(|part| part.waiting > 0)
 }
 
 /// What the plan will do: the kernels by name, with their grids.

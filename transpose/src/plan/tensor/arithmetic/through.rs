@@ -4,13 +4,16 @@
 //! and computed where they lie as the results do; or, where results are the narrower ones, computed where they lie, and moved then: the narrower ones are what is read and written twice. Numbers
 //! are converted once, so the bits are those of one pass.
 //!
-//! Elements of the results' size are moved to where the results will be and computed there. Others wait in memory that a plan takes while it runs, as many bytes as the narrower elements have.
+//! Elements of the results' size are moved to where the results will be and computed there. Others wait in memory that a plan takes while it runs, as many bytes as the narrower elements have. A sum's
+//! second operand may wait there, too.
 
 use super::costs::Costs;
 use super::operands::{DST, OTHER, Operand, Other, SCRATCH, SRC};
 use super::part::Part;
+use super::passes::is_by_elements;
 use super::problem::Problem;
 use super::units;
+use super::ways::ways;
 use crate::Facts;
 use crate::plan::problem::VECTOR;
 use crate::plan::tensor::plan::{self, Way};
@@ -36,16 +39,46 @@ pub(super) fn in_two_passes(
         let first = Problem { src: *src, dst: waiting, other: Other::None };
         let (computed, first) = in_order(&first, operation, [SRC, SCRATCH, SCRATCH])?;
         let (moved, second) = moving(&waiting, dst, facts, [SCRATCH, DST])?;
-        return Some((computed + moved, [first, second].concat()));
+        return Some((computed + moved, both(first, second, dst.element_bytes)));
     }
     let in_place = src.element_bytes == dst.element_bytes && *other != Other::Destination;
-    let (waiting, memory) =
-        if in_place { (*dst, DST) } else { (like(dst, src.element_bytes)?, SCRATCH) };
-    let waiting = Operand { element_bytes: src.element_bytes, ..waiting };
+    let (waiting, memory, bytes) = if in_place {
+        (*dst, DST, 0)
+    } else {
+        (like(dst, src.element_bytes)?, SCRATCH, src.element_bytes)
+    };
     let (moved, first) = moving(src, &waiting, facts, [SRC, memory])?;
     let second = Problem { src: waiting, dst: *dst, other: *other };
     let (computed, second) = in_order(&second, operation, [memory, DST, OTHER])?;
-    Some((moved + computed, [first, second].concat()))
+    Some((moved + computed, both(first, second, bytes)))
+}
+
+/// The sum in one pass, behind a move of the second operand to memory where it lies as the results do: for sums whose three memories all have orders of their own.
+pub(super) fn with_second_moved(
+    problem: &Problem,
+    operation: &Operation,
+    facts: &Facts,
+) -> Option<Vec<Part>> {
+    let Problem { src, dst, other: Other::Numbers(other) } = problem else { return None };
+    if problem.operands().starts != [0; 3] {
+        return None;
+    }
+    let waiting = like(dst, dst.element_bytes)?;
+    let (_, first) = moving(other, &waiting, facts, [OTHER, SCRATCH])?;
+    let second = Problem { src: *src, dst: *dst, other: Other::Numbers(waiting) };
+    let operands = second.operands();
+    let ways = ways(&operands, operation, facts).all;
+    if is_by_elements(&operands, &ways) {
+        return None;
+    }
+    let parts = ways.into_iter().next()?.into_iter();
+    let second = parts.map(|part| Part { memories: [SRC, DST, SCRATCH], ..part });
+    Some(both(first, second.collect(), dst.element_bytes))
+}
+
+/// Parts one behind the other, with so many bytes of each element in between.
+fn both(first: Vec<Part>, second: Vec<Part>, waiting: usize) -> Vec<Part> {
+    first.into_iter().chain(second).map(|part| Part { waiting, ..part }).collect()
 }
 
 /// Memory without gaps, in which elements of so many bytes are in the order that an operand's are in.
