@@ -84,9 +84,18 @@ fn drawn_of(
 }
 
 /// A number between two, small ones as likely as ones of twice the size.
-fn log_uniform(rng: &mut Rng, least: usize, most: usize) -> usize {
+pub fn log_uniform(rng: &mut Rng, least: usize, most: usize) -> usize {
     let (least, most) = (least.max(1) as f64, most.max(least).max(1) as f64);
     (least * (most / least).powf(rng.f64())).round() as usize
+}
+
+/// Random lengths, of two and more, whose product is about `elements`.
+pub fn split(rng: &mut Rng, elements: usize, rank: usize) -> Vec<usize> {
+    let mut cuts: Vec<f64> = (1..rank).map(|_| rng.f64()).collect();
+    cuts.extend([0.0, 1.0]);
+    cuts.sort_by(f64::total_cmp);
+    let length = |cut: &[f64]| (elements as f64).powf(cut[1] - cut[0]).round().max(2.0) as usize;
+    cuts.windows(2).map(length).collect()
 }
 
 /// Half the time nothing, else some elements.
@@ -135,15 +144,7 @@ fn draw(rng: &mut Rng, kind: Kind, name: &'static str, bytes: usize) -> Result<D
         }
         Kind::Axes => {
             let rank = rng.usize(3..=6);
-            let mut shape = vec![2; rank];
-            // Random parts of the whole.
-            let mut cuts: Vec<f64> = (1..rank).map(|_| rng.f64()).collect();
-            cuts.extend([0.0, 1.0]);
-            cuts.sort_by(f64::total_cmp);
-            for (length, cut) in shape.iter_mut().zip(cuts.windows(2)) {
-                *length = (elements as f64).powf(cut[1] - cut[0]).round().max(2.0) as usize;
-            }
-            (shape, another_order(rng, rank))
+            (split(rng, elements, rank), another_order(rng, rank))
         }
         Kind::Runs => {
             let run = log_uniform(rng, 64usize.div_ceil(element), elements / 8);
@@ -207,7 +208,7 @@ fn round(rng: &mut Rng, elements: usize) -> (Vec<usize>, Vec<usize>) {
 }
 
 /// So many axes in any order but their own.
-fn another_order(rng: &mut Rng, rank: usize) -> Vec<usize> {
+pub fn another_order(rng: &mut Rng, rank: usize) -> Vec<usize> {
     let mut axes: Vec<usize> = (0..rank).collect();
     while axes.is_sorted() {
         rng.shuffle(&mut axes);

@@ -317,7 +317,7 @@ impl SpanTile {
         (self.row_vectors - 1) * VECTOR / width.bytes() as u32
     }
 
-    /// Units of a span, where elements of so many bytes become such of so many.
+    /// [Units](fn@unit) of a span, where elements of `src_bytes` bytes become elements of `dst_bytes`.
     pub const fn units(&self, src_bytes: usize, dst_bytes: usize) -> u32 {
         self.span_rows(src_bytes, dst_bytes) as u32 / unit(src_bytes, dst_bytes) as u32
     }
@@ -336,12 +336,10 @@ impl SpanTile {
 /// Threads of a block of [`COMPUTE_ROWS_BESIDE`].
 pub const BESIDE_THREADS: u32 = 512;
 
-/// Columns from one that a thread of [`COMPUTE_ROWS_BESIDE`] has a unit of to its next: if there can be as many, a number of columns whose spans start alike.
-pub const fn beside_step(tile: &SpanTile, src_bytes: usize, dst_bytes: usize) -> u32 {
-    let most = BESIDE_THREADS / tile.units(src_bytes, dst_bytes);
-    let alike = span_elements(src_bytes, dst_bytes);
-    if most >= alike {
-        most / alike * alike
+/// Columns from one that a thread has to its next, of `most` that a block has units of at a time: if it can be a number whose spans start alike, those a multiple of `of_sector` apart.
+pub const fn step_alike(most: u32, of_sector: u32) -> u32 {
+    if most >= of_sector {
+        most / of_sector * of_sector
     } else {
         most
     }
@@ -350,7 +348,8 @@ pub const fn beside_step(tile: &SpanTile, src_bytes: usize, dst_bytes: usize) ->
 /// Bytes of shared memory of a block of [`COMPUTE_ROWS_BESIDE`]: its tile, and a place for each unit that is added to.
 pub const fn beside_bytes(tile: &SpanTile, width: Width, dst_bytes: usize) -> u32 {
     let src_bytes = width.bytes();
-    let (step, units) = (beside_step(tile, src_bytes, dst_bytes), tile.units(src_bytes, dst_bytes));
+    let units = tile.units(src_bytes, dst_bytes);
+    let step = step_alike(BESIDE_THREADS / units, span_elements(src_bytes, dst_bytes));
     let columns = tile.cols(width).div_ceil(step) * step;
     tile.vectors() * VECTOR + columns * units * (unit(src_bytes, dst_bytes) * dst_bytes) as u32
 }

@@ -13,7 +13,7 @@
 
 use super::arithmetic_entry;
 use super::column::{slid, Units};
-use super::matrices::{step_alike, Pieces, SpansOf};
+use super::matrices::{Pieces, SpansOf};
 use super::memory::{await_copies, load_shared_part, start_copy, store_part};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair};
@@ -24,7 +24,8 @@ use crate::launch::{is_hopper, never_more_registers};
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::thread;
 use kernel_abi::arithmetic::{
-    flags, span_align, span_elements, ComputeMatrices, Format, Operation, SpanTile, BESIDE_THREADS,
+    flags, span_align, span_elements, step_alike, ComputeMatrices, Format, Operation, SpanTile,
+    BESIDE_THREADS,
 };
 use kernel_abi::Width;
 

@@ -29,8 +29,8 @@ use crate::matrices::Matrices;
 use crate::tensor::axes::unrolled;
 use cuda_std::thread;
 use kernel_abi::arithmetic::{
-    flags, span_align, span_elements, units_together, ComputeMatrices, MatrixTile, Operation,
-    SpanTile,
+    flags, span_align, span_elements, step_alike, units_together, ComputeMatrices, MatrixTile,
+    Operation, SpanTile,
 };
 use kernel_abi::Width;
 
@@ -351,15 +351,6 @@ impl InColumn {
     unsafe fn others<P: Pair, const K: usize>(self, second: u64) -> [B16; K] {
         // SAFETY: the caller's obligations.
         unsafe { self.units.others::<P, K>(second.wrapping_sub(self.early as u64 * P::DST as u64)) }
-    }
-}
-
-/// Columns from one that a thread has to its next, of `most` that a block has units of at a time: if it can be a number whose spans start alike, those a multiple of `of_sector` apart.
-pub(super) const fn step_alike(most: u32, of_sector: u32) -> u32 {
-    if most >= of_sector {
-        most / of_sector * of_sector
-    } else {
-        most
     }
 }
 

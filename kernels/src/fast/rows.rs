@@ -153,7 +153,7 @@ impl<E: Element, const ROW_VECTORS: u32, const ROWS: u32, const PITCH: u32, cons
         unsafe { self.load_as::<R, 2, _>(matrices, &AsTheyAre) }
     }
 
-    /// The same, of what becomes of the elements on the way in, where each thread has `BLOCKS` micro-blocks.
+    /// Loads the tile as [`load`](Self::load) does, but what `way` makes of its elements, with `BLOCKS` micro-blocks for each thread.
     ///
     /// # Safety
     /// Those of [`load`](Self::load); the block has `ROW_VECTORS * ROWS / R / BLOCKS` threads.

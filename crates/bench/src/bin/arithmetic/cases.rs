@@ -201,7 +201,7 @@ fn matrices(shape: [usize; 2], axes: [usize; 2]) -> Vec<Case> {
     ]
 }
 
-/// Arrays that nobody chose, of around so many bytes in source and destination together, in turns of each of these types.
+/// `count` random arrays, each of about `bytes` bytes in source and destination together. Types and what is computed take turns.
 fn random(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
     let mut rng = Rng::with_seed(seed);
     let mut next = |number: usize| {

@@ -1,5 +1,6 @@
 //! Arrays that nobody chose: random shapes without gaps, of two to six axes, in another order.
 
+use bench::sweep::{another_order, log_uniform, split};
 use fastrand::Rng;
 
 /// A shape, and for each axis of the result which one of the shape it is.
@@ -8,7 +9,7 @@ pub struct Drawn {
     pub axes: Vec<usize>,
 }
 
-/// An array of about so many elements: a matrix, one of few rows or columns, a batch of small ones, or one of three to six axes.
+/// A random array of about `elements` elements: a matrix, a matrix of few rows or columns, a batch of small ones, or an array of three to six axes.
 pub fn drawn(rng: &mut Rng, elements: usize) -> Drawn {
     match rng.usize(..4) {
         0 => Drawn { shape: split(rng, elements, 2), axes: vec![1, 0] },
@@ -24,26 +25,8 @@ pub fn drawn(rng: &mut Rng, elements: usize) -> Drawn {
         }
         _ => {
             let rank = rng.usize(3..=6);
-            let mut axes: Vec<usize> = (0..rank).collect();
-            while axes.is_sorted() {
-                rng.shuffle(&mut axes);
-            }
+            let axes = another_order(rng, rank);
             Drawn { shape: split(rng, elements, rank), axes }
         }
     }
-}
-
-/// A number between two, small ones as likely as ones of twice the size.
-fn log_uniform(rng: &mut Rng, least: usize, most: usize) -> usize {
-    let (least, most) = (least as f64, most as f64);
-    (least * (most / least).powf(rng.f64())).round() as usize
-}
-
-/// Lengths whose product is about `elements`.
-fn split(rng: &mut Rng, elements: usize, rank: usize) -> Vec<usize> {
-    let mut cuts: Vec<f64> = (1..rank).map(|_| rng.f64()).collect();
-    cuts.extend([0.0, 1.0]);
-    cuts.sort_by(f64::total_cmp);
-    let length = |cut: &[f64]| (elements as f64).powf(cut[1] - cut[0]).round().max(2.0) as usize;
-    cuts.windows(2).map(length).collect()
 }

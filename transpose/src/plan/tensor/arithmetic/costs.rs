@@ -31,12 +31,15 @@ impl Speeds {
     }
 }
 
-/// The fraction of a copy's speed that tiles reach at best; and those of which a column, or a row, is shorter than eight elements.
+/// The fraction of a copy's speed that tiles reach at best.
 const TILES_BEST: f64 = 0.95;
+
+/// The fraction that tiles reach at best whose columns, or rows, are shorter than [`FEW`] elements.
 const FEW_BEST: f64 = 0.7;
 const FEW: usize = 8;
 
-/// And where each row of a long source has whole vectors, of elements of 2 or 4 bytes: the model, whose own kernels are others there, says less.
+/// The fraction that tiles are taken to reach where each of [`LONG`] and more rows of the source has whole vectors, of elements of 2 or 4 bytes: the model of moves, for which other kernels
+/// serve there, says less.
 const VECTORS_BEST: f64 = 0.85;
 const LONG: usize = 1024;
 
@@ -83,7 +86,7 @@ impl Costs {
         }
     }
 
-    /// Of so many tiles that move as many elements of the source at a cost.
+    /// The cost of `tiles` tiles that compute a move, which without arithmetic costs `cost`.
     pub fn by_tiles(&self, cost: f64, tiles: f64) -> f64 {
         if self.are_vectors {
             return self.bytes / VECTORS_BEST;
@@ -94,12 +97,12 @@ impl Costs {
         self.bytes / (said * self.speeds.tiles).min(best) + tiles * OF_TILE
     }
 
-    /// Of elements one by one, which are moved at a cost.
+    /// The cost of computing elements one by one, which to move without arithmetic costs `cost`.
     pub fn by_elements(&self, cost: f64) -> f64 {
         self.bytes * cost / (self.moved * self.speeds.elements)
     }
 
-    /// Of so many blocks of pixels.
+    /// The cost of `blocks` blocks of `compute_pixels`.
     pub fn by_pixels(&self, blocks: u32) -> f64 {
         self.bytes / self.speeds.pixels + f64::from(blocks) * OF_PIXEL_BLOCK
     }

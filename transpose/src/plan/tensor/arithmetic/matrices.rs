@@ -215,34 +215,35 @@ impl<'a> Move<'a> {
 
     /// By tiles whose columns' spans start on sectors.
     fn in_spans(&self, facts: &Facts) -> Option<Way> {
-        let serves = self.operands.other_runs_with_destination() && self.width != Width::B16;
-        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        if !self.operands.other_runs_with_destination() || self.width == Width::B16 {
+            return None;
+        }
         // What is added waits in shared memory where that was measured, and comes in whole units.
         let is_added = self.operation.flags & flags::OTHER != 0;
         let in_units = is_added && self.operands.other_is_like_destination();
-        let waits = in_units && facts.compute_capability == (9, 0);
-        let tile =
-            if waits { SpanTile::beside(self.width, dst > src) } else { SpanTile::of(self.width) };
-        let shape = [tile.span_rows(src, dst), tile.cols(self.width).into()];
-        let (kernel, block) = if waits {
-            (&COMPUTE_ROWS_BESIDE, [BESIDE_THREADS, 1, 1])
-        } else {
-            (&COMPUTE_ROWS, tile.block())
-        };
-        let launch = || self.launch(kernel, &self.params(), block);
-        let mut launch = serves.then(launch).flatten()?;
-        launch.blocks_per_multiprocessor = match (waits, src) {
-            (true, 1) | (false, 1 | 2) => 0,
-            (true, _) => BESIDE_BLOCKS,
-            (false, _) => ROWS_BLOCKS,
-        };
-        launch.dynamic_shared_bytes = if waits { beside_bytes(&tile, self.width, dst) } else { 0 };
+        if in_units && facts.compute_capability == (9, 0) {
+            return self.in_spans_beside();
+        }
+        let tile = SpanTile::of(self.width);
+        let mut launch = self.launch(&COMPUTE_ROWS, &self.params(), tile.block())?;
+        launch.blocks_per_multiprocessor =
+            if matches!(self.width, Width::B1 | Width::B2) { 0 } else { ROWS_BLOCKS };
         let enough = if self.columns_have_pairs() { COLUMN_PAIRS_FULL } else { FULL };
-        let way = self.way_from(launch, shape, u64::from(span_elements(src, dst)) - 1);
+        Some(Way { enough, ..self.way_in_spans(launch, &tile) })
+    }
+
+    /// By tiles of [`COMPUTE_ROWS_BESIDE`].
+    fn in_spans_beside(&self) -> Option<Way> {
+        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let tile = SpanTile::beside(self.width, dst > src);
+        let block = [BESIDE_THREADS, 1, 1];
+        let mut launch = self.launch(&COMPUTE_ROWS_BESIDE, &self.params(), block)?;
+        launch.blocks_per_multiprocessor = if self.width == Width::B1 { 0 } else { BESIDE_BLOCKS };
+        launch.dynamic_shared_bytes = beside_bytes(&tile, self.width, dst);
+        let way = self.way_in_spans(launch, &tile);
         // Blocks at the first and last rows have units of which there is a part, and wait for what they add.
-        let edges = if waits { BESIDE_EDGES * tile.span_rows(src, dst) } else { 0 };
-        let full = if self.matrices.rows < edges { 0.0 } else { way.full };
-        Some(Way { full, enough, ..way })
+        let at_edges = self.matrices.rows < BESIDE_EDGES * tile.span_rows(src, dst);
+        Some(Way { full: if at_edges { 0.0 } else { way.full }, ..way })
     }
 
     /// By tiles whose columns' spans start on sectors, of either size, the better size first.
@@ -268,8 +269,7 @@ impl<'a> Move<'a> {
         let mut launch = serves.then(launch).flatten()?;
         launch.blocks_per_multiprocessor = LARGE_BLOCKS;
         launch.dynamic_shared_bytes = tile.vectors() * VECTOR as u32;
-        let shape = [tile.span_rows(src, dst), tile.cols(self.width).into()];
-        Some(self.way_from(launch, shape, u64::from(span_elements(src, dst)) - 1))
+        Some(self.way_in_spans(launch, &tile))
     }
 
     /// Sums with what is laid out like the source.
@@ -348,7 +348,14 @@ impl<'a> Move<'a> {
         self.way_from(launch, [rows, cols], 0)
     }
 
-    /// The same, of tiles the first of which begins `early` rows before the matrix.
+    /// A way by tiles whose columns' spans start on sectors: the first tile begins up to a sector's elements before the matrix.
+    fn way_in_spans(&self, launch: Launch, tile: &SpanTile) -> Way {
+        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let shape = [tile.span_rows(src, dst), tile.cols(self.width).into()];
+        self.way_from(launch, shape, u64::from(span_elements(src, dst)) - 1)
+    }
+
+    /// A way by tiles of so many rows and columns, the first of which begins `early` rows before the matrix.
     fn way_from(&self, launch: Launch, [rows, cols]: [u64; 2], early: u64) -> Way {
         let full = |all: u64, early: u64, tile: u64| {
             all as f64 / (all + early).next_multiple_of(tile) as f64

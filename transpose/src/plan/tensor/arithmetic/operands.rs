@@ -9,7 +9,7 @@ pub(super) const SRC: usize = 0;
 pub(super) const DST: usize = 1;
 pub(super) const OTHER: usize = 2;
 
-/// Memory that a plan takes while it runs.
+/// Memory that a plan takes while it runs, behind the memories of a move.
 pub(super) const SCRATCH: usize = 3;
 
 /// How elements lie in a memory.

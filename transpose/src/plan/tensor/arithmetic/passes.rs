@@ -10,9 +10,9 @@ use super::operands::{DST, OTHER, Operands, Other, SRC};
 use super::part::Part;
 use super::problem::Problem;
 use super::through;
-use super::ways::{Ways, ways};
+use super::ways::{Ways, is_by_elements, ways};
 use crate::Facts;
-use kernel_abi::arithmetic::{COMPUTE_UNITS, Format, Operation, flags};
+use kernel_abi::arithmetic::{Format, Operation, flags};
 
 /// A move and a pass in order are taken if they are said to cost so much less than one pass: what is said of either may be off by a tenth.
 const GAINS: f64 = 0.85;
@@ -43,14 +43,17 @@ pub(super) fn ways_of(
         return with(ways(&operands, &operation, facts).all, [OTHER, DST, SRC]);
     }
     let Ways { mut all, cost } = ways(&operands, operation, facts);
+    // Where what waits is to be found, no axis is mirrored.
+    let may_wait = operands.starts == [0; 3];
     if is_by_elements(&operands, &all) {
-        let with_second_moved = || through::with_second_moved(problem, operation, facts);
+        let with_second_moved =
+            || may_wait.then(|| through::with_second_moved(problem, operation, facts)).flatten();
         let two = in_two_passes(problem, operation, facts).or_else(with_second_moved);
         all.splice(0..0, two);
     }
     let limit = cost.filter(|_| Costs::of(&operands).bytes >= LARGE).map(|cost| GAINS * cost);
-    let is_wanted = limit.is_some() || wanted == Wanted::All;
-    let two = is_wanted.then(|| through::in_two_passes(problem, operation, facts)).flatten();
+    let is_wanted = may_wait && (limit.is_some() || wanted == Wanted::All);
+    let two = is_wanted.then(|| through::moved_and_computed(problem, operation, facts)).flatten();
     if let Some((of_two, parts)) = two {
         let is_first = limit.is_some_and(|limit| of_two < limit);
         all.insert(if is_first { 0 } else { all.len() }, parts);
@@ -62,12 +65,6 @@ pub(super) fn ways_of(
 fn with(mut ways: Vec<Vec<Part>>, memories: [usize; 3]) -> Vec<Vec<Part>> {
     ways.iter_mut().flatten().for_each(|part| part.memories = memories);
     ways
-}
-
-/// Whether the best way computes elements one by one.
-pub(super) fn is_by_elements(operands: &Operands, ways: &[Vec<Part>]) -> bool {
-    let by_units = |part: &Part| part.launch.entry.name.starts_with(COMPUTE_UNITS.name);
-    !operands.are_in_units() && ways.first().is_none_or(|parts| parts.iter().all(by_units))
 }
 
 /// The same sum with its operands in the other order, if they have the same format.

@@ -1,6 +1,6 @@
 //! The plan that programs hold, and running it.
 
-use super::operands::{Other, SCRATCH};
+use super::operands::{DST, OTHER, Other, SRC};
 use super::part::Part;
 use super::passes::{Wanted, ways_of};
 use super::problem::{Problem, operand, problem};
@@ -231,22 +231,17 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         }
         let starts = problem.operands().starts;
         let ways = ways_of(&problem, operation, src.device().facts(), wanted);
-        let without = ways.iter().find(|parts| !take_memory(parts)).cloned().unwrap_or_default();
+        let without = ways.iter().find(|parts| waiting(parts) == 0);
         let instead =
-            |parts: &[Part]| if take_memory(parts) { without.clone() } else { Vec::new() };
-        Ok(ways
-            .into_iter()
-            .map(|parts| {
-                let instead = instead(&parts);
-                plan(starts, parts, instead)
-            })
-            .collect())
+            |parts: &Vec<Part>| without.filter(|_| waiting(parts) > 0).cloned().unwrap_or_default();
+        let instead: Vec<Vec<Part>> = ways.iter().map(instead).collect();
+        let ways = ways.into_iter().zip(instead);
+        Ok(ways.map(|(parts, instead)| plan(starts, parts, instead)).collect())
     }
 
     /// The bytes of device memory that the plan takes while it runs, for what waits between two passes. If there is no memory for it, a slower way takes none.
     pub fn scratch(&self) -> usize {
-        let waiting = self.parts.iter().map(|part| part.waiting).max();
-        self.problem.src.layout.len() * waiting.unwrap_or(0)
+        self.problem.src.layout.len() * waiting(&self.parts)
     }
 
     /// The shape of the tensors that the plan is for.
@@ -357,12 +352,11 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
                 Err(error) => return Err(error),
             },
         };
-        let start = |memory: usize| match (memory, &scratch) {
-            (SCRATCH, scratch) => scratch.as_ref().map_or(0, Buffer::address),
-            _ => start(memory),
-        };
+        let scratch_address = scratch.as_ref().map_or(0, Buffer::address);
+        let [src, dst, other] = [SRC, DST, OTHER].map(start);
+        let starts = [src, dst, other, scratch_address];
         parts.iter().try_for_each(|part| {
-            let [src, dst, other] = part.memories.map(start);
+            let [src, dst, other] = part.memories.map(|memory| starts[memory]);
             let mut launch = part.launch.clone();
             if !part.moves {
                 launch.params = launch.params.with(OTHER_FIELD, other.wrapping_add(part.other));
@@ -373,9 +367,9 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
     }
 }
 
-/// Whether parts need memory for what waits between them.
-fn take_memory(parts: &[Part]) -> bool {
-    parts.iter().any(|part| part.waiting > 0)
+/// Bytes of an element that waits between two of these parts, in memory that a plan takes while it runs.
+fn waiting(parts: &[Part]) -> usize {
+    parts.iter().map(|part| part.waiting).max().unwrap_or(0)
 }
 
 /// What the plan will do: the kernels by name, with their grids.

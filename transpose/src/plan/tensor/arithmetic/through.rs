@@ -10,27 +10,25 @@
 use super::costs::Costs;
 use super::operands::{DST, OTHER, Operand, Other, SCRATCH, SRC};
 use super::part::Part;
-use super::passes::is_by_elements;
 use super::problem::Problem;
 use super::units;
-use super::ways::ways;
+use super::ways::{is_by_elements, ways};
 use crate::Facts;
 use crate::plan::problem::VECTOR;
 use crate::plan::tensor::plan::{self, Way};
 use crate::plan::tensor::problem::{TensorProblem, to_sector};
-use crate::plan::tensor::sectors::SECTOR;
 use crate::tensor::TensorLayout;
 use kernel_abi::arithmetic::Operation;
 
-/// The way, and what it costs; `None` where it does not serve.
-pub(super) fn in_two_passes(
+/// A move and a pass that computes, in either order, of memories in which nothing is mirrored, and what they cost; `None` where they do not serve.
+pub(super) fn moved_and_computed(
     problem: &Problem,
     operation: &Operation,
     facts: &Facts,
 ) -> Option<(f64, Vec<Part>)> {
     let Problem { src, dst, other } = problem;
     let adds = matches!(other, Other::Destination | Other::Numbers(_));
-    if matches!(other, Other::Channels(_)) || problem.operands().starts != [0; 3] {
+    if matches!(other, Other::Channels(_)) {
         return None;
     }
     if src.element_bytes > dst.element_bytes {
@@ -53,16 +51,13 @@ pub(super) fn in_two_passes(
     Some((moved + computed, both(first, second, bytes)))
 }
 
-/// The sum in one pass, behind a move of the second operand to memory where it lies as the results do: for sums whose three memories all have orders of their own.
+/// The sum in one pass, behind a move of the second operand to memory where it lies as the results do: for sums of which source, second operand and results lie in three orders, none of them mirrored.
 pub(super) fn with_second_moved(
     problem: &Problem,
     operation: &Operation,
     facts: &Facts,
 ) -> Option<Vec<Part>> {
     let Problem { src, dst, other: Other::Numbers(other) } = problem else { return None };
-    if problem.operands().starts != [0; 3] {
-        return None;
-    }
     let waiting = like(dst, dst.element_bytes)?;
     let (_, first) = moving(other, &waiting, facts, [OTHER, SCRATCH])?;
     let second = Problem { src: *src, dst: *dst, other: Other::Numbers(waiting) };
@@ -102,13 +97,12 @@ fn moving(
     facts: &Facts,
     [from, to]: [usize; 2],
 ) -> Option<(f64, Vec<Part>)> {
-    let aligned = |operand: &Operand| to_sector(operand.align).min(SECTOR);
     let problem = TensorProblem {
         element_bytes: src.element_bytes,
         src: &src.layout,
         dst: &dst.layout,
-        src_align: aligned(src),
-        dst_align: aligned(dst),
+        src_align: to_sector(src.align),
+        dst_align: to_sector(dst.align),
     };
     let moved = plan::best(&problem, facts, None);
     let Way::Launches(launches) = moved.way() else { return None };

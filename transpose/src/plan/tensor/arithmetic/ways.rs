@@ -6,7 +6,7 @@ use super::part::Part;
 use super::{matrices, pixels, tiles, triples, units};
 use crate::Facts;
 use crate::plan::tensor::words;
-use kernel_abi::arithmetic::Operation;
+use kernel_abi::arithmetic::{COMPUTE_UNITS, Operation};
 
 /// Ways to go.
 pub(super) struct Ways {
@@ -69,4 +69,10 @@ pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) ->
         .chain([by_units]);
     let others = late.map(one).into_iter().chain(of_matrices(empty)).chain(in_tiles(rest));
     Ways { all: ways.chain(others).collect(), cost }
+}
+
+/// Whether the best way computes elements one by one.
+pub(super) fn is_by_elements(operands: &Operands, ways: &[Vec<Part>]) -> bool {
+    let by_units = |part: &Part| part.launch.entry.name.starts_with(COMPUTE_UNITS.name);
+    !operands.are_in_units() && ways.first().is_none_or(|parts| parts.iter().all(by_units))
 }
