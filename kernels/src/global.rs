@@ -167,6 +167,38 @@ pub unsafe fn copy_four(to: u32, from: u64) {
     }
 }
 
+/// The instruction of [`copy_eight`].
+#[cfg(all(target_arch = "nvptx64", not(feature = "evict_last")))]
+macro_rules! copy_eight {
+    () => {
+        "cp.async.ca.shared.global [{to}], [{from}], 8;"
+    };
+}
+
+/// The instruction of [`copy_eight`], with the policy of [`load_vector`].
+#[cfg(all(target_arch = "nvptx64", feature = "evict_last"))]
+macro_rules! copy_eight {
+    () => {
+        concat!(
+            "{{ .reg .b64 policy; mov.b64 policy, 0x14F0000000000000;\n",
+            "cp.async.ca.shared.global.L2::cache_hint [{to}], [{from}], 8, policy; }}"
+        )
+    };
+}
+
+/// Begins to copy 8 bytes to shared memory, as [`copy_vector`] does.
+///
+/// # Safety
+/// Those of [`copy_vector`], of 8 bytes at multiples of 8.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn copy_eight(to: u32, from: u64) {
+    // SAFETY: the caller's obligations; a policy changes no value.
+    unsafe {
+        asm!(copy_eight!(), to = in(reg32) to, from = in(reg64) from, options(nostack, preserves_flags));
+    }
+}
+
 /// Waits until all vectors are there that this thread copies.
 #[gpu_only]
 #[inline(always)]

@@ -24,6 +24,7 @@ on_both_devices! {
     sums_of_every_layout,
     sums_in_two_passes,
     moved_and_computed,
+    in_boxes,
     onto_the_destination,
     random_layouts,
     pixels_of_few_channels,
@@ -272,6 +273,14 @@ fn matrices_of_many_tiles(device: &Device) {
     check::<f64, f64>(device, [1, 131, 67], true);
     check::<i32, f32>(device, [2, 129, 127], true);
     check::<f16, u16>(device, [3, 7, 5], true);
+    // Batches of matrices that boxes have several of.
+    check::<f16, f32>(device, [5, 363, 17], false);
+    check::<u8, f32>(device, [41, 23, 37], false);
+    check::<u8, f16>(device, [40, 19, 101], false);
+    check::<bf16, bf16>(device, [40, 19, 101], false);
+    check::<E4M3, E5M2>(device, [70, 9, 51], false);
+    check::<f32, E4M3>(device, [70, 9, 51], false);
+    check::<f32, f64>(device, [70, 9, 51], false);
 }
 
 /// The second operand lies as the destination, as the source, or as neither.
@@ -355,14 +364,54 @@ fn moved_and_computed(device: &Device) {
         let source = DeviceTensor::<T>::zeroed(device, &[200_000, 9, 11]).unwrap();
         let mut target = DeviceTensor::<U>::zeroed(device, &[200_000, 11, 9]).unwrap();
         let turned = source.view().permute_axes(&[0, 2, 1]).unwrap();
-        let scaling = Arithmetic::<U>::scaling(U::Factor::of(0.5));
-        let plan = ArithmeticPlan::<T, U>::new(&scaling, turned, &mut target).unwrap();
+        let (scaling, one) = (Arithmetic::<U>::scaling(U::Factor::of(0.5)), U::Factor::of(1.0));
+        let plan = ArithmeticPlan::<T, U>::onto(&scaling, turned, one, &mut target).unwrap();
         (plan.kernel_names(), plan.scratch() / (200_000 * 99))
     }
-    // Computed where they are, where they will be, or in between.
-    assert_eq!(chosen::<f32, f16>(device), (vec!["compute_units_b4", "batch_b2"], 2));
-    assert_eq!(chosen::<bf16, bf16>(device), (vec!["batch_b2", "compute_units_b2"], 0));
+    // What is added to keeps its place: elements wait in between.
+    assert_eq!(chosen::<bf16, bf16>(device), (vec!["batch_b2", "compute_units_b2"], 2));
     assert_eq!(chosen::<u8, f32>(device), (vec!["batch_b1", "compute_units_b1"], 1));
+}
+
+/// Batches of small matrices, short axes in any order, and runs of a few elements: through boxes, to which every size of element and of word comes.
+fn in_boxes(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device) {
+        let turned = |shape: &[usize], order: &[usize]| {
+            let src = contiguous(shape).permute_axes(order).unwrap();
+            let dst = contiguous(src.shape());
+            check_layouts::<T, U>(device, [0.5, 0.0], &src, &dst, None);
+        };
+        turned(&[5, 7, 9], &[0, 2, 1]);
+        turned(&[3, 40, 66], &[0, 2, 1]);
+        // Words of two and of four elements.
+        turned(&[6, 5, 4, 2], &[2, 1, 0, 3]);
+        turned(&[3, 7, 9, 4], &[1, 2, 0, 3]);
+        // Stretches long enough to be loaded by whole vectors, which start anywhere.
+        turned(&[2, 3, 301], &[2, 1, 0]);
+    }
+    fn from<T: Real>(device: &Device) {
+        check::<T, u8>(device);
+        check::<T, f16>(device);
+        check::<T, f32>(device);
+        check::<T, f64>(device);
+    }
+    from::<E5M2>(device);
+    from::<i16>(device);
+    from::<f32>(device);
+    from::<f64>(device);
+
+    /// The kernels of the plan for a large batch of small matrices.
+    fn chosen<T: Real, U: Real>(device: &Device) -> Vec<&'static str> {
+        let source = DeviceTensor::<T>::zeroed(device, &[200_000, 9, 11]).unwrap();
+        let mut target = DeviceTensor::<U>::zeroed(device, &[200_000, 11, 9]).unwrap();
+        let turned = source.view().permute_axes(&[0, 2, 1]).unwrap();
+        let scaling = Arithmetic::<U>::scaling(U::Factor::of(0.5));
+        ArithmeticPlan::<T, U>::new(&scaling, turned, &mut target).unwrap().kernel_names()
+    }
+    let are_boxes = |names: Vec<&str>| matches!(names[..], [name] if name.starts_with("compute_boxes") || name.starts_with("compute_pieces"));
+    assert!(are_boxes(chosen::<f32, f16>(device)));
+    assert!(are_boxes(chosen::<bf16, bf16>(device)));
+    assert!(are_boxes(chosen::<f16, f32>(device)));
 }
 
 fn onto_the_destination(device: &Device) {

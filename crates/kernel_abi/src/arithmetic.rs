@@ -6,7 +6,7 @@
 //! Strides count elements, of the memory that they are of. Packed divisors are those of [`tensor`](crate::tensor).
 
 use crate::fast::{Batched, SECTOR, VECTOR};
-use crate::tensor::{Tiles, MOST_AXES, MOST_BLOCK_AXES};
+use crate::tensor::{Boxes, Pieces, Tiles, BOX_THREADS, MOST_AXES, MOST_BLOCK_AXES};
 use crate::{params, table, Width};
 
 /// A format of real numbers; complex ones are two of them.
@@ -212,6 +212,44 @@ params! {
         col_units: u64,
         /// Whether columns start on units of the destination (1), or anywhere (0).
         whole: u64,
+    }
+
+    /// How the source of [`COMPUTE_BOXES`] and [`COMPUTE_PIECES`] is computed before it is gathered. Words are one element each, or as many as lie together on both sides.
+    Computed {
+        /// What is computed.
+        operation: Operation,
+        /// Bytes of an element of the source.
+        src_bytes: u64,
+        /// Bytes of a word of the source, as a power of two.
+        src_word: u64,
+        /// Bytes from where the image starts to where what is loaded waits until it is computed, behind the tables, a multiple of 16; 0 if it waits in the image, and no element changes its size.
+        waiting: u64,
+    }
+
+    /// For [`COMPUTE_BOXES`].
+    ComputeBoxes {
+        /// What is computed.
+        computed: Computed,
+        /// The boxes, in words of the destination: bytes in shared memory are of results, but vectors are of the source, as `lowest` and `reach` are. They have as many bytes as [`box_vector`] says, or 16.
+        boxes: Boxes,
+    }
+
+    /// For [`COMPUTE_PIECES`].
+    ComputePieces {
+        /// What is computed.
+        computed: Computed,
+        /// The pieces, as the boxes of [`ComputeBoxes`].
+        pieces: Pieces,
+    }
+}
+
+/// Bytes of what is loaded at a time of elements of `src_bytes` that become elements of `dst_bytes`, for which there are [`COMPUTE_BOXES`]: what becomes a vector, or a vector if results have no more bytes.
+pub const fn box_vector(src_bytes: usize, dst_bytes: usize) -> usize {
+    let vector = VECTOR as usize;
+    if src_bytes < dst_bytes {
+        vector * src_bytes / dst_bytes
+    } else {
+        vector
     }
 }
 
@@ -494,6 +532,14 @@ table! { ARITHMETIC of Arithmetic:
     /// Sums of matrices that both are transposed, whose rows start anywhere, but inside vectors alike: the spans of [`COMPUTE_ROWS`].
     COMPUTE_SUM_ROWS = "compute_sum_rows" takes ComputeMatrices, in rows_grid {
         2: exactly SpanTile::of(Width::B2).block(), 4: exactly SpanTile::of(Width::B4).block(), 8: exactly SpanTile::of(Width::B8).block()
+    }
+    /// Moves that compute, of short axes and in any order: the boxes of [`BOXES`](crate::tensor::BOXES). Widths are of words of the destination.
+    COMPUTE_BOXES = "compute_boxes" takes ComputeBoxes {
+        1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1], 4: exactly [BOX_THREADS, 1, 1], 8: exactly [BOX_THREADS, 1, 1], 16: exactly [BOX_THREADS, 1, 1]
+    }
+    /// Moves of [`COMPUTE_BOXES`] of narrow words: the pieces of [`PIECES`](crate::tensor::PIECES). Widths are of words of the destination.
+    COMPUTE_PIECES = "compute_pieces" takes ComputePieces {
+        1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1]
     }
     /// Moves that compute, whose fastest axis changes: the tiles of [`TILES`](crate::tensor::TILES).
     COMPUTE_TILES = "compute_tiles" takes ComputeTiles {

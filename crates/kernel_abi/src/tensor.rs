@@ -235,6 +235,8 @@ params! {
         run: u64,
         /// Vectors that a stretch of the source has at most, as a packed divisor.
         vectors: u64,
+        /// Bytes of such a vector: 16, or perhaps less of words that become wider ones on the way.
+        vector: u64,
         /// Whether vectors go to shared memory at once (1), or by 4 bytes (0).
         by_vectors: u64,
         /// Bytes of shared memory for all of them, a multiple of 16. The tables follow.

@@ -16,6 +16,9 @@ pub trait Channels {
     /// Whether it does.
     const ARE_THERE: bool;
 
+    /// Whether it knows of a second operand.
+    const MAY_ADD: bool = true;
+
     /// The address of the factor and summand of the `j`-th number's channel, of a table of pairs of so many bytes.
     fn pair_of(&self, j: usize, table: u64, bytes: usize) -> u64;
 
@@ -37,6 +40,25 @@ pub struct NoChannels;
 
 impl Channels for NoChannels {
     const ARE_THERE: bool = false;
+
+    #[inline(always)]
+    fn pair_of(&self, _: usize, table: u64, _: usize) -> u64 {
+        table
+    }
+
+    #[inline(always)]
+    fn are_one(&self) -> bool {
+        true
+    }
+}
+
+/// There are no channels, and no second operand.
+#[derive(Clone, Copy)]
+pub struct NothingBeside;
+
+impl Channels for NothingBeside {
+    const ARE_THERE: bool = false;
+    const MAY_ADD: bool = false;
 
     #[inline(always)]
     fn pair_of(&self, _: usize, table: u64, _: usize) -> u64 {
@@ -163,7 +185,7 @@ fn in_numbers<
     } else {
         let alpha = [operation.alpha, operation.alpha_im];
         values = product::<F, N, K, COMPLEX>(flags, alpha, values);
-        if flags & flags::OTHER != 0 {
+        if may_add(channels) && flags & flags::OTHER != 0 {
             let others = decode::<F, DST, N, K>(operation.dst as u32, other);
             let beta = [operation.beta, operation.beta_im];
             let others = product::<F, N, K, COMPLEX>(flags, beta, others);
@@ -200,6 +222,12 @@ pub fn by_pairs<const SRC: usize, const DST: usize, const N: usize, const K: usi
 #[inline(always)]
 fn has_channels<C: Channels, const K: usize>(operation: &Operation, _: &[C; K]) -> bool {
     C::ARE_THERE && operation.flags & flags::CHANNELS != 0
+}
+
+/// Whether there may be a second operand.
+#[inline(always)]
+fn may_add<C: Channels, const K: usize>(_: &[C; K]) -> bool {
+    C::MAY_ADD
 }
 
 /// Numbers by a factor.

@@ -1,4 +1,4 @@
-//! The kernels that move arrays of any rank. Those that compute on the way have their tiles from here.
+//! The kernels that move arrays of any rank. Those that compute on the way have their tiles and boxes from here.
 //!
 //! | file | what it is about |
 //! |---|---|
@@ -16,10 +16,8 @@
 //! | `axes` | indices and offsets out of a number, by division |
 
 pub mod axes;
-#[cfg(feature = "tensor")]
 pub mod boxes;
 pub mod on_the_way;
-#[cfg(feature = "tensor")]
 pub mod pieces;
 #[cfg(feature = "tensor")]
 pub mod runs;

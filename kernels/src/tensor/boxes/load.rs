@@ -36,7 +36,7 @@ pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
             // Of a block's last vectors no thread has one: then no warp does anything.
             if number < all {
                 // SAFETY: the caller's obligations.
-                let (stretch, at) = unsafe { vector(params, tables, number) };
+                let (stretch, at) = unsafe { vector(params, tables, number, VECTOR) };
                 all_inside &= stretch.is_inside;
                 if at < stretch.end && stretch.is_inside {
                     // SAFETY: a vector between the source's words.
@@ -55,7 +55,9 @@ pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
     }
     if !all_inside {
         // SAFETY: the caller's obligations.
-        unsafe { load_outside::<E>(src, params, tables, all) }
+        unsafe {
+            load_outside::<E>(src, params, tables, all, VECTOR, |stretch, at, _| stretch.hold + at)
+        }
     }
 }
 
@@ -83,7 +85,7 @@ pub unsafe fn copy<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
 /// Those of [`copy`]; nothing is loaded from the image before all threads have awaited theirs.
 #[inline(always)]
 pub unsafe fn begin_copies<E: Element>(src: u64, params: &Boxes, tables: Tables, place: &Place) {
-    let turn = first_of::<E>() / 8 * 4;
+    let turn = first_turn::<E>();
     // SAFETY: a vector of the image, which is this thread's, and one between the source's words.
     let all_inside = unsafe {
         if size_of::<E>() == 4 || params.by_vectors != 0 {
@@ -93,13 +95,15 @@ pub unsafe fn begin_copies<E: Element>(src: u64, params: &Boxes, tables: Tables,
         }
     };
     if !all_inside {
+        let all = place.sources * params.vectors as u32;
+        let to = |stretch: &Stretch, at: u32, _: u32| stretch.hold + at;
         // SAFETY: the caller's obligations.
-        unsafe { load_outside::<E>(src, params, tables, place.sources * params.vectors as u32) }
+        unsafe { load_outside::<E>(src, params, tables, all, VECTOR, to) }
     }
 }
 
-/// Does something for each of this thread's vectors whose stretch lies between the source's words, with its place in shared memory and its address; and returns
-/// whether all do.
+/// Does something for each of this thread's vectors whose stretch lies between the source's words, with its place in shared memory and its address; and returns whether
+/// all do.
 ///
 /// # Safety
 /// Those of [`load`].
@@ -110,26 +114,75 @@ unsafe fn for_each_inside<E>(
     place: &Place,
     copy: impl Fn(u32, u64),
 ) -> bool {
-    let (vectors, all) = (params.vectors as u32, place.sources * params.vectors as u32);
-    let mut number = first_of::<E>();
-    let (mut row, mut vector) = divide(number, params.vectors);
-    // How far on the thread's next vector is: a division of each would take longer than these sums.
-    let (rows, further) = divide(opaque(BOX_THREADS), params.vectors);
+    let mut vectors = Vectors::of::<E>(params, place, VECTOR);
     let mut all_inside = true;
-    while number < all {
-        // SAFETY: an entry of the table.
-        let stretch = unsafe { Stretch::load_shared(tables.stretch(row)) };
-        let at = vector * VECTOR;
+    while vectors.are_left() {
+        // SAFETY: the caller's obligations.
+        let (stretch, at) = unsafe { vectors.this(tables) };
         all_inside &= stretch.is_inside;
         if at < stretch.end && stretch.is_inside {
             copy(stretch.hold + at, stretch.from + at as u64);
         }
-        number += BOX_THREADS;
-        let on = vector + further;
-        vector = less_once(on, vectors);
-        row += rows + u32::from(on >= vectors);
+        vectors.go_on();
     }
     all_inside
+}
+
+/// A thread's vectors of a box, one after the other.
+pub struct Vectors {
+    /// The number of this one among all of the box.
+    pub number: u32,
+    all: u32,
+    row: u32,
+    vector: u32,
+    of_row: u32,
+    bytes: u32,
+    /// How far on the thread's next vector is: a division of each would take longer than sums of these.
+    rows: u32,
+    further: u32,
+}
+
+impl Vectors {
+    /// Those of this thread, of so many bytes each.
+    #[inline(always)]
+    pub fn of<E>(params: &Boxes, place: &Place, bytes: u32) -> Self {
+        let (of_row, all) = (params.vectors as u32, place.sources * params.vectors as u32);
+        let number = first_of::<E>();
+        let (row, vector) = divide(number, params.vectors);
+        let (rows, further) = divide(opaque(BOX_THREADS), params.vectors);
+        Vectors { number, all, row, vector, of_row, bytes, rows, further }
+    }
+
+    /// Whether there is one.
+    #[inline(always)]
+    pub fn are_left(&self) -> bool {
+        self.number < self.all
+    }
+
+    /// This one's stretch, and how many bytes from the first of the stretch it is: it is one of the stretch's if those are before its end.
+    ///
+    /// # Safety
+    /// A barrier separates this from what told where the stretches lie; there is one.
+    #[inline(always)]
+    pub unsafe fn this(&self, tables: Tables) -> (Stretch, u32) {
+        // SAFETY: an entry of the table.
+        (unsafe { Stretch::load_shared(tables.stretch(self.row)) }, self.vector * self.bytes)
+    }
+
+    /// Goes on to the next.
+    #[inline(always)]
+    pub fn go_on(&mut self) {
+        self.number += BOX_THREADS;
+        let on = self.vector + self.further;
+        self.vector = less_once(on, self.of_row);
+        self.row += self.rows + u32::from(on >= self.of_row);
+    }
+}
+
+/// Where a thread begins that has a vector by 4 bytes, in bytes from its start, modulo its width.
+#[inline(always)]
+pub fn first_turn<E>() -> u32 {
+    first_of::<E>() / 8 * 4
 }
 
 /// Begins to copy a vector by 4 bytes, from those on that are `turn` bytes behind its start, modulo its width: in an order in which lanes meet in few banks.
@@ -137,7 +190,7 @@ unsafe fn for_each_inside<E>(
 /// # Safety
 /// Those of [`copy_vector`], but that `to` need be a multiple of 4 alone; `turn` is one, too.
 #[inline(always)]
-unsafe fn copy_by_fours(to: u32, from: u64, turn: u32) {
+pub unsafe fn copy_by_fours(to: u32, from: u64, turn: u32) {
     unrolled! { STEP in [0 1 2 3] of 4 => {
         let at = (turn + STEP as u32 * 4) % VECTOR;
         // SAFETY: the caller's obligations; `from` is a multiple of a vector, and `at` one of 4.
@@ -145,23 +198,30 @@ unsafe fn copy_by_fours(to: u32, from: u64, turn: u32) {
     } }
 }
 
-/// The stretch of one of a box's vectors, and how many bytes from the first of the stretch it is.
+/// The stretch of one of a box's vectors, of so many bytes, and how many bytes from the first of the stretch it is.
 ///
 /// # Safety
 /// Those of [`load`]; there is such a vector.
 #[inline(always)]
-unsafe fn vector(params: &Boxes, tables: Tables, number: u32) -> (Stretch, u32) {
+unsafe fn vector(params: &Boxes, tables: Tables, number: u32, vector_bytes: u32) -> (Stretch, u32) {
     let (row, vector) = divide(number, params.vectors);
     // SAFETY: an entry of the table.
-    (unsafe { Stretch::load_shared(tables.stretch(row)) }, vector * VECTOR)
+    (unsafe { Stretch::load_shared(tables.stretch(row)) }, vector * vector_bytes)
 }
 
-/// Loads the stretches that the source starts and ends in, of `all` vectors, word by word.
+/// Loads the stretches that the source starts and ends in, of `all` vectors of so many bytes, word by word, to where `to` says that a vector goes.
 ///
 /// # Safety
 /// Those of [`load`].
 #[inline(always)]
-unsafe fn load_outside<E: Element>(src: u64, params: &Boxes, tables: Tables, all: u32) {
+pub unsafe fn load_outside<E: Element>(
+    src: u64,
+    params: &Boxes,
+    tables: Tables,
+    all: u32,
+    vector_bytes: u32,
+    to: impl Fn(&Stretch, u32, u32) -> u32,
+) {
     let lowest = src.wrapping_add(params.lowest);
     let words = [lowest, lowest.wrapping_add(params.reach)];
     let mut number = thread::thread_idx_x();
@@ -169,31 +229,31 @@ unsafe fn load_outside<E: Element>(src: u64, params: &Boxes, tables: Tables, all
         not_unrolled();
         // SAFETY: an entry of the table; this thread's vector of the image, and words between the source's.
         unsafe {
-            let (stretch, at) = vector(params, tables, number);
+            let (stretch, at) = vector(params, tables, number, vector_bytes);
             if !stretch.is_inside && at < stretch.end {
-                let to = stretch.hold + at;
+                let to = to(&stretch, at, number);
                 if size_of::<E>() < 4 {
                     // Words of it are loaded with others from shared memory, 4 bytes at a time. (Rarely: in whatever order.)
-                    for word in 0..4 {
+                    for word in 0..vector_bytes / 4 {
                         0u32.store_shared(to + word * 4);
                     }
                 }
-                load_singly::<E>(stretch.from + at as u64, words, to)
+                load_singly::<E>(stretch.from + at as u64, words, to, vector_bytes)
             }
         }
         number += BOX_THREADS;
     }
 }
 
-/// Loads the words of a vector that lie between two addresses.
+/// Loads the words of a vector of so many bytes that lie between two addresses.
 ///
 /// # Safety
 /// `from` is an aligned vector's address; what lies between the addresses, both of words, is readable; the vector at `hold` in shared memory
 /// is this thread's.
 #[inline(always)]
-unsafe fn load_singly<E: Element>(from: u64, [lowest, highest]: [u64; 2], hold: u32) {
+unsafe fn load_singly<E: Element>(from: u64, [lowest, highest]: [u64; 2], hold: u32, bytes: u32) {
     let mut address = from.max(lowest);
-    while address < highest.min(from + VECTOR as u64) {
+    while address < highest.min(from + bytes as u64) {
         not_unrolled();
         // SAFETY: the caller's obligations.
         unsafe { E::load(address as *const E).store_shared(hold + (address - from) as u32) }
@@ -207,7 +267,7 @@ unsafe fn load_singly<E: Element>(from: u64, [lowest, highest]: [u64; 2], hold: 
 /// The 16 bytes from `address` on, a multiple of 4, and of 16 if it is stored at once, are shared memory that no other thread accesses before the
 /// next barrier.
 #[inline(always)]
-unsafe fn hold(vector: B16, address: u32, at_once: u64) {
+pub unsafe fn hold(vector: B16, address: u32, at_once: u64) {
     if at_once != 0 {
         // SAFETY: the caller's obligations.
         unsafe { vector.store_shared(address) }

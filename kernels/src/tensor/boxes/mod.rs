@@ -27,6 +27,7 @@
 //! |---|---|
 //! | `place` | where a box starts, and how many stretches it has |
 //! | `tables` | the tables in shared memory |
+//! | `source` | where a box's words are loaded from, and what becomes of them on the way
 //! | `load` | a box's stretches of the source, into the image |
 //! | `gather` | its stretches of the destination, out of the image |
 //! | `turns` | the boxes of a block one after the other, of narrow words |
@@ -43,6 +44,7 @@
 mod gather;
 pub mod load;
 pub mod place;
+pub mod source;
 pub mod tables;
 pub mod turns;
 
@@ -52,10 +54,10 @@ use crate::launch::never_more_registers;
 use crate::opaque::opaque;
 use cuda_std::thread;
 use gather::{fetch, gather};
-use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::Boxes;
 use load::{copies, copy, load};
 use place::Place;
+use source::{AsItLies, Source};
 use tables::Tables;
 use turns::move_in_turn;
 
@@ -67,14 +69,14 @@ use turns::move_in_turn;
 unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Boxes, base: u32) {
     let tables = Tables::of(params, base);
     let boxes = params.boxes as u32;
-    let from = |place: &Place| src.wrapping_add(place.from as usize) as u64;
+    let source = AsItLies(src);
     // SAFETY: the caller's obligations, and the barriers between what is stored to shared memory and what is loaded from there, and between
     // that and what is stored next: the stretches of the next box are told after all have loaded those of this one.
     unsafe {
-        tables.fill::<E>(params, base);
+        tables.fill::<E>(source, params, base);
         thread::sync_threads();
         let mut place = tables.place(0);
-        tables.tell_stretches::<E>(src as u64, from(&place), params, base, &place);
+        tables.tell_stretches::<E>(source, params, base, &place);
         let (mut turn, mut number) = (0, thread::block_idx_x());
         loop {
             thread::sync_threads();
@@ -92,15 +94,9 @@ unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Boxes, bas
             turn += 1;
             if number < boxes {
                 place = tables.place(turn);
-                tables.tell_stretches::<E>(src as u64, from(&place), params, base, &place);
+                tables.tell_stretches::<E>(source, params, base, &place);
             }
-            gather(
-                dst.wrapping_add(this.to as usize),
-                from(&this) as u32 % VECTOR,
-                params,
-                tables,
-                &this,
-            );
+            gather(dst.wrapping_add(this.to as usize), source.skew(&this), params, tables, &this);
             if number >= boxes {
                 return;
             }
@@ -108,25 +104,27 @@ unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Boxes, bas
     }
 }
 
-/// As [`move_boxes`], of narrow words.
+/// As [`move_boxes`], of narrow words, or of any source: where that is copied, the tables of the destination are filled meanwhile.
 ///
 /// # Safety
 /// Those of [`move_boxes`].
 #[inline(always)]
-unsafe fn move_narrow<E: Element>(src: *const E, dst: *mut E, params: &Boxes, base: u32) {
+pub unsafe fn move_overlapped<E: Element>(
+    source: impl Source,
+    dst: *mut E,
+    params: &Boxes,
+    base: u32,
+) {
     let of_box = |place: &Place| dst.wrapping_add(place.to as usize);
     // SAFETY: the caller's obligations.
     unsafe {
         move_in_turn::<E>(
-            src,
+            source,
             params,
             base,
             |tables| tables.fill_targets::<E>(params, opaque(base)),
             |tables, place| fetch(of_box(place), params.fetch, tables, place),
-            |tables, place| {
-                let skew = src.wrapping_add(place.from as usize) as u64 as u32 % VECTOR;
-                gather(of_box(place), skew, params, tables, place)
-            },
+            |tables, place| gather(of_box(place), source.skew(place), params, tables, place),
         )
     }
 }
@@ -145,7 +143,7 @@ macro_rules! boxes {
                     never_more_registers::<56>();
                 }
                 if size_of::<$element>() < 4 {
-                    move_narrow::<$element>(src, dst, &params, base)
+                    move_overlapped::<$element>(AsItLies(src), dst, &params, base)
                 } else {
                     move_boxes::<$element>(src, dst, &params, base)
                 }

@@ -139,12 +139,12 @@ pub fn inside_behind_first(digits: &Digits, above: u32) -> u32 {
     inside
 }
 
-/// How many bytes a number's digits add up to outside and in shared memory. The kernels of narrow words find both out together, which takes fewer instructions.
+/// How many bytes a number's digits add up to outside, where a word has `word_bytes`, and in shared memory. The kernels of narrow words find both out together, which takes fewer instructions.
 #[inline(always)]
-pub fn outside_and_inside<E>(digits: &Digits, number: u32) -> (u64, u32) {
+pub fn outside_and_inside<E>(digits: &Digits, number: u32, word_bytes: u64) -> (u64, u32) {
     if size_of::<E>() >= 4 {
         let outside = sum(digits, number, |digit| digit.outside);
-        let outside = outside.wrapping_mul(size_of::<E>() as u64);
+        let outside = outside.wrapping_mul(word_bytes);
         let inside = sum(digits, number, |digit| digit.inside) as u32;
         return (outside, inside);
     }
@@ -160,5 +160,5 @@ pub fn outside_and_inside<E>(digits: &Digits, number: u32) -> (u64, u32) {
         rest = quotient;
     } }
     let _ = rest;
-    (outside.wrapping_mul(size_of::<E>() as u64), inside)
+    (outside.wrapping_mul(word_bytes), inside)
 }

@@ -1,11 +1,11 @@
 //! The tables in shared memory that say where the words of a box are.
 
 use super::place::{inside_behind_first, outside_and_inside, Place};
+use super::source::Source;
 use crate::element::{Element, B16};
 use crate::opaque::{not_unrolled, opaque};
 use crate::tensor::axes::divide;
 use cuda_std::thread;
-use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::{Boxes, BOX_THREADS, MOST_TURNS};
 
 /// The tables in shared memory: for all boxes of a block, as what they say is beside where a box starts.
@@ -52,10 +52,10 @@ impl Tables {
     /// # Safety
     /// There is shared memory for them, which nothing else uses; a barrier follows.
     #[inline(always)]
-    pub unsafe fn fill<E>(self, params: &Boxes, base: u32) {
+    pub unsafe fn fill<E>(self, source: impl Source, params: &Boxes, base: u32) {
         // SAFETY: the caller's obligations.
         unsafe {
-            self.fill_sources::<E>(params);
+            self.fill_sources::<E>(source, params);
             self.fill_targets::<E>(params, base);
         }
     }
@@ -65,7 +65,7 @@ impl Tables {
     /// # Safety
     /// Those of [`fill`](Self::fill).
     #[inline(always)]
-    pub unsafe fn fill_sources<E>(self, params: &Boxes) {
+    pub unsafe fn fill_sources<E>(self, source: impl Source, params: &Boxes) {
         // A warp that has few of the sources' entries, or none.
         let turn = (BOX_THREADS - 1) - thread::thread_idx_x();
         let number = thread::block_idx_x() + turn * thread::grid_dim_x();
@@ -77,7 +77,8 @@ impl Tables {
         let mut number = thread::thread_idx_x();
         while number < params.rows as u32 {
             not_unrolled();
-            let (outside, inside) = outside_and_inside::<E>(&params.sources, number);
+            let (outside, inside) =
+                outside_and_inside::<E>(&params.sources, number, source.word_bytes());
             // SAFETY: entries that no other thread has.
             unsafe {
                 outside.store_shared(self.sources + number * Self::WIDE);
@@ -97,7 +98,8 @@ impl Tables {
         let mut number = (BOX_THREADS - 1) - first_of::<E>();
         while number < params.cols as u32 {
             not_unrolled();
-            let (outside, inside) = outside_and_inside::<E>(&params.targets, number);
+            let (outside, inside) =
+                outside_and_inside::<E>(&params.targets, number, size_of::<E>() as u64);
             // SAFETY: entries that no other thread has.
             unsafe {
                 outside.store_shared(self.targets + number * Self::WIDE);
@@ -186,16 +188,16 @@ impl Tables {
     #[inline(always)]
     pub unsafe fn tell_stretches<E>(
         self,
-        src: u64,
-        box_from: u64,
+        source: impl Source,
         params: &Boxes,
         base: u32,
         place: &Place,
     ) {
-        let bytes = place.source_words * size_of::<E>() as u32;
-        let lowest = src.wrapping_add(params.lowest);
-        // The image's first word lies behind a vector as the box's does.
-        let first = base + box_from as u32 % VECTOR;
+        let bytes = place.source_words * source.word_bytes() as u32;
+        let lowest = source.start().wrapping_add(params.lowest);
+        let box_from = source.address(place.from);
+        let first = base + source.skew(place);
+        let behind = source.vector_bytes() - 1;
         let mut number = first_of::<E>();
         while number < place.sources {
             not_unrolled();
@@ -204,13 +206,13 @@ impl Tables {
                 let inside = u32::load_shared(self.holds + number * Self::NARROW);
                 let outside = u64::load_shared(self.sources + number * Self::WIDE);
                 let start = box_from.wrapping_add(outside);
-                let past = start as u32 % VECTOR;
+                let past = start as u32 & behind;
                 let from = start - past as u64;
                 // From the first vector's start to the last one's end.
-                let (end, reached) = (past + bytes, (past + bytes).next_multiple_of(VECTOR));
-                let is_inside =
-                    from >= lowest && from + reached as u64 <= lowest.wrapping_add(params.reach);
-                let hold = first + inside - past;
+                let (end, reached) = (past + bytes, (past + bytes + behind) & !behind);
+                let ends = from + reached as u64;
+                let is_inside = (from >= lowest) & (ends <= lowest.wrapping_add(params.reach));
+                let hold = first + inside - source.in_image(past);
                 Stretch { from, hold, end, is_inside }.store_shared(self.stretch(number));
             }
             number += BOX_THREADS;

@@ -1,10 +1,9 @@
 //! Moves a block's boxes of narrow words, one after the other.
 
-use super::load::{begin_copies, copies, load};
 use super::place::Place;
+use super::source::Source;
 use super::tables::Tables;
 use crate::element::Element;
-use crate::global::await_copies;
 use crate::opaque::opaque;
 use cuda_std::thread;
 use kernel_abi::tensor::Boxes;
@@ -16,41 +15,37 @@ use kernel_abi::tensor::Boxes;
 /// The obligations of the entry points; `base` is the shared-memory address of the image and the tables behind it.
 #[inline(always)]
 pub unsafe fn move_in_turn<E: Element>(
-    src: *const E,
+    source: impl Source,
     params: &Boxes,
     base: u32,
     fill_targets: impl Fn(Tables),
     fetch: impl Fn(Tables, &Place),
     store: impl Fn(Tables, &Place),
 ) {
-    let from = |place: &Place| src.wrapping_add(place.from as usize) as u64;
     // What is worked out again from the address need not be kept in registers meanwhile.
     let tables = || Tables::of(params, opaque(base));
     // Only copies are on their way while threads do something else; and what is fetched is found by the tables of the destination.
-    let can_be_late = copies::<E>();
+    let can_be_late = source.are_copies();
     let is_late = can_be_late && params.fetch == 0;
     // SAFETY: the caller's obligations, and the barriers between what is stored to shared memory and what is loaded from there, and between
     // that and what is stored next: the stretches of the next box are told after all have loaded those of this one.
     unsafe {
-        tables().fill_sources::<E>(params);
+        source.prepare(params);
+        tables().fill_sources::<E>(source, params);
         if !is_late {
             fill_targets(tables());
         }
         thread::sync_threads();
         let tell = |turn: u32| {
             let place = tables().place(turn);
-            tables().tell_stretches::<E>(src as u64, from(&place), params, opaque(base), &place)
+            tables().tell_stretches::<E>(source, params, opaque(base), &place)
         };
         let begin_loading = |turn: u32| {
             let (tables, place) = (tables(), tables().place(turn));
             if params.fetch != 0 {
                 fetch(tables, &place);
             }
-            if copies::<E>() {
-                begin_copies::<E>(src as u64, params, tables, &place);
-            } else {
-                load::<E>(src as u64, params, tables, &place);
-            }
+            source.begin(params, tables, &place);
         };
         tell(0);
         let mut turn = 0;
@@ -66,9 +61,7 @@ pub unsafe fn move_in_turn<E: Element>(
                 thread::sync_threads();
                 begin_loading(turn);
             }
-            if copies::<E>() {
-                await_copies();
-            }
+            source.finish(params, tables, turn);
             thread::sync_threads();
             let number = thread::block_idx_x() + (turn + 1) * thread::grid_dim_x();
             let is_last = number >= params.boxes as u32;

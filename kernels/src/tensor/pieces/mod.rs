@@ -21,6 +21,8 @@ mod store;
 mod targets;
 
 use super::boxes::load::copies;
+use super::boxes::place::Place;
+use super::boxes::source::{AsItLies, Source};
 use super::boxes::turns::move_in_turn;
 use super::tensor_entry;
 use crate::element::Element;
@@ -35,16 +37,23 @@ use targets::Targets;
 /// # Safety
 /// The obligations of the entry points; `base` is the shared-memory address of the image and the tables behind it.
 #[inline(always)]
-unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Pieces, base: u32) {
+pub unsafe fn move_pieces<E: Element>(
+    source: impl Source,
+    dst: *mut E,
+    params: &Pieces,
+    base: u32,
+) {
+    let targets =
+        |tables, place: &Place| Targets::of(source.skew(place), dst, params, tables, place);
     // SAFETY: the caller's obligations.
     unsafe {
         move_in_turn::<E>(
-            src,
+            source,
             &params.boxes,
             base,
             |tables| targets::fill::<E>(tables, params, opaque(base)),
-            |tables, place| Targets::of(src, dst, params, tables, place).fetch(),
-            |tables, place| store(params, &Targets::of(src, dst, params, tables, place)),
+            |tables, place| targets(tables, place).fetch(),
+            |tables, place| store(params, &targets(tables, place)),
         )
     }
 }
@@ -62,7 +71,7 @@ macro_rules! pieces {
                 }
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let base = crate::tile::shared_address(memory);
-                move_boxes::<$element>(src, dst, &params, base)
+                move_pieces::<$element>(AsItLies(src), dst, &params, base)
             }
         }
     };

@@ -14,7 +14,7 @@ const UNIT: u32 = 4;
 /// Stores a box's targets: by whole units, and what is before the first and behind the last; or word by word if there are gaps in them.
 ///
 /// # Safety
-/// Those of [`move_boxes`](super::move_boxes); a barrier separates this from what loaded the image.
+/// Those of [`move_pieces`](super::move_pieces); a barrier separates this from what loaded the image.
 #[inline(always)]
 pub unsafe fn store<E: Element>(params: &Pieces, targets: &Targets<E>) {
     // SAFETY: the caller's obligations.

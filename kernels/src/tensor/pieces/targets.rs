@@ -7,7 +7,7 @@ use crate::tensor::axes::{divide, unrolled};
 use crate::tensor::boxes::place::{inside_behind_first, outside_and_inside, Place};
 use crate::tensor::boxes::tables::Tables;
 use cuda_std::thread;
-use kernel_abi::fast::{SECTOR, VECTOR};
+use kernel_abi::fast::SECTOR;
 use kernel_abi::tensor::{Digits, Pieces, BOX_THREADS, GAP, MOST_DIGITS};
 
 /// Fills the tables of targets and of their words. Boxes at an end have less of the last digit: theirs are the first entries. An entry of
@@ -21,7 +21,8 @@ pub unsafe fn fill<E>(tables: Tables, params: &Pieces, base: u32) {
     // The warps that had the fewest of the sources begin.
     let mut number = (BOX_THREADS - 1) - thread::thread_idx_x();
     while number < boxes.cols as u32 {
-        let (outside, inside) = outside_and_inside::<E>(&boxes.targets, number);
+        let (outside, inside) =
+            outside_and_inside::<E>(&boxes.targets, number, size_of::<E>() as u64);
         let (of_stretches, _) = divide(number, params.before);
         let (_, piece) = divide(of_stretches, params.pieces);
         // SAFETY: entries that no other thread has.
@@ -102,15 +103,15 @@ pub struct Target<E> {
 }
 
 impl<E: Element> Targets<E> {
-    /// Those of a box at a place.
+    /// Those of a box at a place, whose first word is so many bytes behind where the image starts.
     #[inline(always)]
-    pub fn of(src: *const E, dst: *mut E, params: &Pieces, tables: Tables, place: &Place) -> Self {
+    pub fn of(skew: u32, dst: *mut E, params: &Pieces, tables: Tables, place: &Place) -> Self {
         let size = size_of::<E>() as u32;
         // The boxes' own number counts indices of the axis that boxes have parts of.
         let (parts, _) = divide(place.targets + params.per as u32 - 1, params.per);
         Targets {
             dst: dst.wrapping_add(place.to as usize),
-            skew: src.wrapping_add(place.from as usize) as u64 as u32 % VECTOR,
+            skew,
             tables,
             count: params.each as u32 * parts,
             stretch: (place.target_words - params.gapped as u32) * size,

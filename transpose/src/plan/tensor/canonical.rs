@@ -39,8 +39,12 @@ pub(super) fn divided<'a, const N: usize>(
 pub(super) struct Canonical {
     axes: [Axis; MOST_AXES],
     count: usize,
-    /// The word that lengths and strides count.
+    /// The word that lengths and strides count, as the destination has it.
     pub word: Width,
+    /// Bytes of such a word of the source: as many, unless numbers are converted on the way.
+    pub src_word_bytes: usize,
+    /// Whether something is computed on the way.
+    pub computes: bool,
     /// Bytes from the source's element `[0, …, 0]`, and from the destination's, to where the move starts.
     pub starts: [isize; 2],
     /// Bytes, up to a sector's, that divide the addresses there.
@@ -68,6 +72,8 @@ impl Canonical {
             axes: [Axis::default(); MOST_AXES],
             count: usize::from(bytes > 1),
             word: Width::B1,
+            src_word_bytes: 1,
+            computes: false,
             starts: [0, 0],
             aligned: [problem.src_align, problem.dst_align],
             sides: OnceCell::new(),
@@ -116,7 +122,35 @@ impl Canonical {
             count += 1;
         }
         let aligned = aligned.map(to_sector);
-        Canonical { axes, count, word, starts: [0, 0], aligned, sides: OnceCell::new() }
+        let (src_word_bytes, computes) = (word.bytes(), false);
+        let (starts, sides) = ([0, 0], OnceCell::new());
+        Canonical { axes, count, word, src_word_bytes, computes, starts, aligned, sides }
+    }
+
+    /// The move of words of which the source's have so many bytes, and that are computed on the way. What the source's side is told of bytes, alignments included, is of the destination's words.
+    pub fn computing(self, src_word_bytes: usize) -> Self {
+        Canonical { src_word_bytes, computes: true, ..self }
+    }
+
+    /// Whether words are converted to wider or narrower ones.
+    pub fn changes_width(&self) -> bool {
+        self.src_word_bytes != self.word_bytes()
+    }
+
+    /// The bytes of the destination that so many bytes of the source become, a whole number of words.
+    pub fn in_image(&self, bytes: usize) -> usize {
+        if !self.changes_width() {
+            return bytes;
+        }
+        bytes * self.word_bytes() / self.src_word_bytes
+    }
+
+    /// The bytes of the source that become so many bytes of the destination, one at least.
+    pub fn in_source(&self, bytes: usize) -> usize {
+        if !self.changes_width() {
+            return bytes;
+        }
+        (bytes * self.src_word_bytes / self.word_bytes()).max(1)
     }
 
     /// The source's side and the destination's.
@@ -168,7 +202,7 @@ impl Canonical {
             let far = (axis.length as isize - 1) * axis.src;
             if far < 0 { below += far } else { above += far }
         }
-        let bytes = self.word.bytes() as isize;
+        let bytes = self.src_word_bytes as isize;
         (below * bytes, ((above - below) * bytes) as usize)
     }
 
@@ -196,6 +230,7 @@ impl Canonical {
         let all =
             all.fold(self.run() | src | dst, |all, axis| all | (axis.src | axis.dst) as usize);
         self.word = width_dividing([all]);
+        self.src_word_bytes = self.word.bytes();
         let log = self.word.bytes().trailing_zeros();
         if log == 0 {
             return;

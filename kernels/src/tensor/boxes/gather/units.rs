@@ -65,7 +65,7 @@ pub unsafe fn store_units<E: Element>(
                 if size_of::<E>() < 4 {
                     store_each_narrow(tables, [first, every, targets], [at, bytes], &stretch)
                 } else {
-                    store_each(tables, [first, every, targets], [at, bytes], &stretch)
+                    store_each_wide(tables, [first, every, targets], at, &stretch)
                 }
             }
             at += next;
@@ -105,37 +105,30 @@ unsafe fn store_evenly<E: Element>(
     }
 }
 
-/// Stores a unit of each of some stretches.
+/// Stores a word of 4 bytes or more of each of some stretches, `at` bytes behind where these start.
 ///
 /// # Safety
-/// Those of [`store_units`].
+/// Those of [`store_units`]; the word is inside a stretch.
 #[inline(always)]
-unsafe fn store_each<E: Element>(
+unsafe fn store_each_wide<E: Element>(
     tables: Tables,
     [first, every, targets]: [u32; 3],
-    [at, bytes]: [u32; 2],
+    at: u32,
     stretch: &impl Fn(u32) -> (u32, *mut E),
 ) {
-    let (mut places, mut known) = (Places([0; 4]), u32::MAX);
     let mut target = first;
-    while target < targets {
-        let (start, to) = stretch(target);
-        let ahead = ahead(to);
-        let from = at + ahead;
-        if from + unit::<E>() <= bytes {
-            // SAFETY: the caller's obligations.
-            unsafe {
-                if ahead != known {
-                    (places, known) = (Places::of::<E>(tables, from), ahead);
-                }
-                places.store_unit(to.wrapping_byte_add(from as usize), start)
-            }
+    // SAFETY: the caller's obligations.
+    unsafe {
+        let places = Places::of::<E>(tables, at);
+        while target < targets {
+            let (start, to) = stretch(target);
+            places.store_unit(to.wrapping_byte_add(at as usize), start);
+            target += every;
         }
-        target += every;
     }
 }
 
-/// As [`store_each`], of narrow words.
+/// Stores a unit of narrow words of each of some stretches.
 ///
 /// # Safety
 /// Those of [`store_units`]; the unit that starts there is inside a stretch.
@@ -165,7 +158,7 @@ unsafe fn store_each_narrow<E: Element>(
     }
 }
 
-/// As [`store_each`], of narrow words in long stretches: two units of a stretch at a time, `apart` bytes from each other, so that where the stretch is is
+/// As [`store_each_narrow`], of long stretches: two units of a stretch at a time, `apart` bytes from each other, so that where the stretch is is
 /// looked up once for both.
 ///
 /// # Safety

@@ -18,6 +18,9 @@ use kernel_abi::{Kernel, Width};
 /// Tiles that are at least so full are preferred to those of `compute_tiles`, which are cut to the shape.
 const FULL: f64 = 0.625;
 
+/// The part of the rows of tiles of [`COMPUTE_ROWS`] that there are at least where they are preferred though results are narrower: 36 to 48 rows of `f32` to `f16`, 0.64 to 0.69 of them, had 0.63 to 0.69 of a copy, 0.81 to 0.95 by others.
+const NARROWER_FULL: f64 = 0.7;
+
 /// The same of tiles of [`COMPUTE_SHORT`], of which more run together.
 const SHORT_FULL: f64 = 0.5;
 
@@ -48,6 +51,16 @@ const LARGE_FROM: [u64; 2] = [1 << 22, 1 << 24];
 
 /// How full tiles of `compute_rows_large` have to be, as a part of how full those of `compute_rows` are: they gain little more.
 const LARGE_FULL: f64 = 0.99;
+
+/// The part of tiles of so many that there are elements for, of which the first tile begins `early` before the first.
+fn full(all: u64, early: u64, tile: u64) -> f64 {
+    all as f64 / (all + early).next_multiple_of(tile) as f64
+}
+
+/// Rows that the first of tiles whose columns' spans start on sectors begins before a matrix.
+fn early(src_bytes: usize, dst_bytes: usize) -> u64 {
+    u64::from(span_elements(src_bytes, dst_bytes)) - 1
+}
 
 /// A way to move matrices, and how full its tiles are.
 pub(super) struct Way {
@@ -228,7 +241,13 @@ impl<'a> Move<'a> {
         let mut launch = self.launch(&COMPUTE_ROWS, &self.params(), tile.block())?;
         launch.blocks_per_multiprocessor =
             if matches!(self.width, Width::B1 | Width::B2) { 0 } else { ROWS_BLOCKS };
-        let enough = if self.columns_have_pairs() { COLUMN_PAIRS_FULL } else { FULL };
+        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let enough = match self.columns_have_pairs() {
+            true => COLUMN_PAIRS_FULL,
+            // More is computed for each byte of narrower results: of rows that are not there as well.
+            false if dst < src && self.rows_full(&tile) < NARROWER_FULL => 1.0,
+            false => FULL,
+        };
         Some(Way { enough, ..self.way_in_spans(launch, &tile) })
     }
 
@@ -348,18 +367,21 @@ impl<'a> Move<'a> {
         self.way_from(launch, [rows, cols], 0)
     }
 
+    /// The part of the rows of such tiles that there are.
+    fn rows_full(&self, tile: &SpanTile) -> f64 {
+        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        full(self.matrices.rows, early(src, dst), tile.span_rows(src, dst))
+    }
+
     /// A way by tiles whose columns' spans start on sectors: the first tile begins up to a sector's elements before the matrix.
     fn way_in_spans(&self, launch: Launch, tile: &SpanTile) -> Way {
         let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
         let shape = [tile.span_rows(src, dst), tile.cols(self.width).into()];
-        self.way_from(launch, shape, u64::from(span_elements(src, dst)) - 1)
+        self.way_from(launch, shape, early(src, dst))
     }
 
     /// A way by tiles of so many rows and columns, the first of which begins `early` rows before the matrix.
     fn way_from(&self, launch: Launch, [rows, cols]: [u64; 2], early: u64) -> Way {
-        let full = |all: u64, early: u64, tile: u64| {
-            all as f64 / (all + early).next_multiple_of(tile) as f64
-        };
         let full = full(self.matrices.rows, early, rows) * full(self.matrices.cols, 0, cols);
         Way { full, enough: FULL, ahead: f64::INFINITY, part: Part::of(launch) }
     }

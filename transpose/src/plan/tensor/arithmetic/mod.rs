@@ -15,8 +15,10 @@
 //! | `units` | the planner of `compute_units`, which serves every move |
 //! | `triples` | the planner of `compute_triples`, for three channels |
 //! | `pixels` | the planner of `compute_pixels`, for few channels |
+//! | `boxes` | the planner of `compute_boxes` and `compute_pieces`, for short axes and any order |
 //! | `tiles` | the planner of `compute_tiles`, for moves whose fastest axis changes |
 
+mod boxes;
 mod costs;
 mod matrices;
 mod normalizing;

@@ -10,7 +10,7 @@ use super::operands::{DST, OTHER, Operands, Other, SRC};
 use super::part::Part;
 use super::problem::Problem;
 use super::through;
-use super::ways::{Ways, is_by_elements, ways};
+use super::ways::{Wanted, Ways, is_by_elements, ways};
 use crate::Facts;
 use kernel_abi::arithmetic::{Format, Operation, flags};
 
@@ -19,14 +19,6 @@ const GAINS: f64 = 0.85;
 
 /// Bytes that are read and written from which on they are: two launches, and memory for what waits, take some microseconds.
 const LARGE: f64 = (16 << 20) as f64;
-
-/// Which ways are asked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
-    All,
-    /// The best one; others may be left out.
-    Best,
-}
 
 /// The ways to go, the best first.
 pub(super) fn ways_of(
@@ -40,9 +32,9 @@ pub(super) fn ways_of(
         swapped.only_source_is_transposed() && !operands.only_source_is_transposed()
     });
     if let Some((operands, operation)) = swapped {
-        return with(ways(&operands, &operation, facts).all, [OTHER, DST, SRC]);
+        return with(ways(&operands, &operation, facts, wanted).all, [OTHER, DST, SRC]);
     }
-    let Ways { mut all, cost } = ways(&operands, operation, facts);
+    let Ways { mut all, cost } = ways(&operands, operation, facts, wanted);
     // Where what waits is to be found, no axis is mirrored.
     let may_wait = operands.starts == [0; 3];
     if is_by_elements(&operands, &all) {
@@ -96,7 +88,7 @@ fn in_two_passes(problem: &Problem, operation: &Operation, facts: &Facts) -> Opt
     let adding = Operation { beta: one, ..*operation };
     let pass = |src, second, operation, memories| {
         let operands = Operands::of(src, &problem.dst, &second);
-        let ways = ways(&operands, &operation, facts).all;
+        let ways = ways(&operands, &operation, facts, Wanted::Best).all;
         (!is_by_elements(&operands, &ways)).then(|| with(ways, memories).swap_remove(0))
     };
     let scaled = pass(&other, Other::None, scaling, [OTHER, DST, DST])?;

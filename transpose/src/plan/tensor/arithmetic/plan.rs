@@ -2,8 +2,9 @@
 
 use super::operands::{DST, OTHER, Other, SRC};
 use super::part::Part;
-use super::passes::{Wanted, ways_of};
+use super::passes::ways_of;
 use super::problem::{Problem, operand, problem};
+use super::ways::Wanted;
 use crate::arithmetic::{Arithmetic, ConvertTo, Number};
 use crate::device::{Buffer, Device, across};
 use crate::tensor::{TensorView, TensorViewMut};

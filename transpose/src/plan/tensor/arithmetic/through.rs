@@ -12,7 +12,7 @@ use super::operands::{DST, OTHER, Operand, Other, SCRATCH, SRC};
 use super::part::Part;
 use super::problem::Problem;
 use super::units;
-use super::ways::{is_by_elements, ways};
+use super::ways::{Wanted, is_by_elements, ways};
 use crate::Facts;
 use crate::plan::problem::VECTOR;
 use crate::plan::tensor::plan::{self, Way};
@@ -62,7 +62,7 @@ pub(super) fn with_second_moved(
     let (_, first) = moving(other, &waiting, facts, [OTHER, SCRATCH])?;
     let second = Problem { src: *src, dst: *dst, other: Other::Numbers(waiting) };
     let operands = second.operands();
-    let ways = ways(&operands, operation, facts).all;
+    let ways = ways(&operands, operation, facts, Wanted::Best).all;
     if is_by_elements(&operands, &ways) {
         return None;
     }

@@ -3,28 +3,47 @@
 use super::costs::Costs;
 use super::operands::{Operands, SRC};
 use super::part::Part;
-use super::{matrices, pixels, tiles, triples, units};
+use super::{boxes, matrices, pixels, tiles, triples, units};
 use crate::Facts;
 use crate::plan::tensor::words;
 use kernel_abi::arithmetic::{COMPUTE_UNITS, Operation};
+
+/// Which ways are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    All,
+    /// The best one; others may be left out.
+    Best,
+}
 
 /// Ways to go.
 pub(super) struct Ways {
     /// The best first.
     pub all: Vec<Vec<Part>>,
-    /// What the best costs, unless it is of a kernel of matrices or triples, or goes by units of long runs: nothing else is faster.
+    /// What the best costs, unless it is of a kernel of matrices or triples, or goes by units of long runs: two passes are not faster.
     pub cost: Option<f64>,
 }
 
 /// Bytes of what lies together on both sides below which units are said to cost what elements cost.
 const SHORT: usize = 64;
 
+/// Bytes that are read and written below which boxes are no way: to plan them would take longer than they gain.
+const SMALL: f64 = (1 << 20) as f64;
+
 /// The ways to go in one pass.
-pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) -> Ways {
-    /// How many shapes of tile are candidates.
-    const SHAPES: usize = 6;
+pub(super) fn ways(
+    operands: &Operands,
+    operation: &Operation,
+    facts: &Facts,
+    wanted: Wanted,
+) -> Ways {
+    // How many shapes of tile, and of box, are candidates.
+    let shapes = match wanted {
+        Wanted::All => 6,
+        Wanted::Best => 1,
+    };
     let of_matrices = matrices::ways(operands, operation, facts);
-    let mut in_tiles = tiles::best(operands, operation, facts, SHAPES);
+    let mut in_tiles = tiles::best(operands, operation, facts, shapes);
     let by_units = units::launches(operands, operation);
     let in_triples = triples::launch(operands, operation);
     let in_pixels = pixels::launch(operands, operation);
@@ -55,19 +74,33 @@ pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) ->
     } else {
         best_of_both
     };
+    // They take longest to plan: what costs more than others do is not looked for.
+    let limit = match wanted {
+        Wanted::All => f64::INFINITY,
+        Wanted::Best if costs.bytes < SMALL => 0.0,
+        Wanted::Best => cost.unwrap_or(0.0),
+    };
+    let mut in_boxes = boxes::best(operands, operation, facts, shapes, limit);
+    let by_boxes = in_boxes.first().map(|&(cost, _)| cost);
+    let boxes_first = cost.is_some() && is_less(by_boxes, cost);
+    let cost = if boxes_first { by_boxes } else { cost };
+    let other_boxes = in_boxes.split_off(usize::from(boxes_first).min(in_boxes.len()));
     let rest = in_tiles.split_off(usize::from(tiles_first).min(in_tiles.len()));
     let first_tiles = in_tiles;
     let one = |part: Part| vec![part];
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
+    // Tiles, or boxes.
     let in_tiles = |tiles: Vec<(f64, Part)>| tiles.into_iter().map(|(_, part)| vec![part]);
     let (pixels, late) = if pixels_first { (in_pixels, None) } else { (None, in_pixels) };
-    let ways = of_matrices(first)
+    let ways = in_tiles(in_boxes)
+        .chain(of_matrices(first))
         .chain(in_triples.map(one))
         .chain(pixels.map(one))
         .chain(of_matrices(full))
         .chain(in_tiles(first_tiles))
         .chain([by_units]);
     let others = late.map(one).into_iter().chain(of_matrices(empty)).chain(in_tiles(rest));
+    let others = others.chain(in_tiles(other_boxes));
     Ways { all: ways.chain(others).collect(), cost }
 }
 

@@ -38,6 +38,8 @@ pub(super) struct Held {
     pub by_vectors: bool,
     /// Bytes of all stretches.
     pub image: usize,
+    /// Bytes of what waits outside the image to be converted, and of a vector more, so that it may start on one.
+    pub waiting: usize,
     /// Words of a run, if stretches of the destination are gathered run by run; else 1.
     pub run: usize,
 }
@@ -46,7 +48,12 @@ impl Held {
     /// With stretches as near each other as they can be, not shared out yet.
     pub fn of(canonical: &Canonical, src: &Stretches, tile: &Tile, run: usize) -> Self {
         let share = Share::default();
-        let mut held = Held { share, pitches: [0; MOST_DIGITS], by_vectors: true, image: 0, run };
+        let waiting = match canonical.changes_width() {
+            true => src.count * src.vectors(canonical) * src.loaded_at_a_time(canonical) + VECTOR,
+            false => 0,
+        };
+        let pitches = [0; MOST_DIGITS];
+        let mut held = Held { share, pitches, by_vectors: true, image: 0, waiting, run };
         held.space(canonical, src, tile, 0);
         held
     }
@@ -70,9 +77,10 @@ impl Held {
         let word = canonical.word_bytes();
         let bytes = src.words * word;
         // To where a vector starts that has nothing of the stretch, wherever that starts: on a multiple of a power of two.
-        let mut least = bytes - 1 + VECTOR - ((bytes - 1) & (src.starts - 1));
-        if !self.by_vectors {
-            least += VECTOR - src.starts;
+        let loaded = canonical.in_image(src.loaded_at_a_time(canonical)).max(VECTOR);
+        let mut least = bytes - 1 + loaded - ((bytes - 1) & (src.starts - 1));
+        if !self.by_vectors || loaded > VECTOR {
+            least += loaded - src.starts.min(loaded);
         }
         let modulo = if self.by_vectors { VECTOR } else { word.max(4) };
         let mut pitch = least + beside;
@@ -84,7 +92,7 @@ impl Held {
             pitch = *held * tile.has(axis);
         }
         // Where it starts behind a vector.
-        self.image = (pitch + VECTOR).next_multiple_of(VECTOR);
+        self.image = (pitch + loaded).next_multiple_of(VECTOR);
     }
 
     /// Spaces the stretches so that a warp waits least for words of one bank when it stores a box, and returns the instructions that warps issue to
@@ -141,12 +149,12 @@ impl Held {
         let word = canonical.word_bytes();
         let issued = self.share.issued;
         let (mut chosen, mut least) = ((true, 0), nearest);
-        let mut best = issued.max(waited(nearest)) + self.loaded(word, src);
+        let mut best = issued.max(waited(nearest)) + self.loaded(canonical, src);
         // As many words of one bank as may be asked for: with none left nothing is better.
         let mut most = nearest;
         for (by_vectors, unit) in [(true, VECTOR), (false, word.max(4))] {
             self.by_vectors = by_vectors;
-            let loaded = self.loaded(word, src);
+            let loaded = self.loaded(canonical, src);
             let cost = |of_one_bank| issued.max(waited(of_one_bank)) + loaded;
             // Vectors as near as they can be are known.
             for number in usize::from(by_vectors)..TRIED {
@@ -180,10 +188,14 @@ impl Held {
 
     /// Instructions that warps issue to load a box's stretches of the source; of words of 16 bytes, of which nothing is looked at before a block's threads have each loaded four vectors, as if
     /// the last of several such rounds were full. (By 470 boxes: of two rounds those that fill half of the second are slower by a tenth than those that fill it, decision 094.)
-    pub fn loaded(&self, word: usize, src: &Stretches) -> f64 {
+    pub fn loaded(&self, canonical: &Canonical, src: &Stretches) -> f64 {
         const ROUND: usize = 4 * BOX_THREADS as usize;
-        let vectors = src.count * src.vectors(word);
-        let step = if word == 16 && vectors > ROUND { ROUND } else { BOX_THREADS as usize };
+        let vectors = src.count * src.vectors(canonical);
+        let step = if canonical.word_bytes() == 16 && vectors > ROUND {
+            ROUND
+        } else {
+            BOX_THREADS as usize
+        };
         let warps = vectors.next_multiple_of(step) / 32;
         let stretches = src.count.div_ceil(32);
         let held = if self.by_vectors { 4.0 } else { 22.0 };

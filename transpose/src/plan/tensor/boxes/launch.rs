@@ -110,7 +110,8 @@ pub(super) fn launch_of(
         targets: all(&dst.apart, |axis| axis.dst),
         target_words: counted(places, dst.within.numbers(), |axis| axis.dst),
         run: if held.run > 1 { packed_divisor(held.run * word) } else { 0 },
-        vectors: packed_divisor(src.vectors(word)),
+        vectors: packed_divisor(src.vectors(canonical)),
+        vector: src.loaded_at_a_time(canonical) as u64,
         by_vectors: u64::from(held.by_vectors),
         image: held.image as u64,
         rows: src.count as u64,
@@ -136,7 +137,7 @@ pub(super) fn launch_of(
 
 /// Bytes of a block's shared memory: of the image, and of the tables behind it.
 pub(super) fn shared_bytes(held: &Held, src: &Stretches, dst: &Stretches) -> usize {
-    shared_bytes_of(held.image, src.count, [dst.count, dst.words / held.run])
+    shared_bytes_of(held.waiting + held.image, src.count, [dst.count, dst.words / held.run])
 }
 
 /// Bytes of a block's shared memory: of an image of so many, and of the tables of so many stretches of the source, and of so many of the destination, each of so many

@@ -260,7 +260,8 @@ impl Looked {
         let Some(dst) = by_words.as_ref().filter(|dst| dst.count <= MOST_STRETCHES) else { return };
         // By runs there are no more stretches, and no more places than there may be.
         let places = [dst.count, MOST_PLACES];
-        self.fits = shared_bytes_of(held.image, stretches.count, places) <= facts.block_shared;
+        let of_source = held.waiting + held.image;
+        self.fits = shared_bytes_of(of_source, stretches.count, places) <= facts.block_shared;
         if self.fits {
             self.least = self.least(canonical, facts, gaps, &held);
         }
@@ -287,7 +288,7 @@ impl Looked {
         let idle = idle_in_boxes(tally.boxes, facts);
         let mut cost = |of_word: f64, are_pieces| {
             tally.gathered = self.tile.words as f64 * of_word / 32.0;
-            cost_of_boxes(canonical.word, &tally, are_pieces) * idle
+            cost_of_boxes(canonical, &tally, are_pieces) * idle
         };
         let whole = cost(share::least_of_word(word), false);
         if !has_gaps && !pieces::may_be(canonical, Some(by_words)) {
@@ -321,6 +322,8 @@ impl Sectors {
         let strides = inside.map(|(_, axis, _)| from.stride(axis).unsigned_abs());
         let nearest = strides.filter(|&stride| stride >= src.together).min().unwrap_or(usize::MAX);
         let word = canonical.word_bytes();
+        let of_source = canonical.src_word_bytes;
+        let aligned = canonical.in_source(src.aligned).min(SECTOR);
         let steps = tile
             .axes(canonical)
             .filter(|&(_, axis, indices)| indices > 1 && axis.dst as usize >= extent);
@@ -328,7 +331,7 @@ impl Sectors {
         Sectors {
             boxes: tile.count(canonical) as f64,
             sources: all / src.moved as f64,
-            of_source: sectors_of_one(src.together, nearest, word, src.aligned),
+            of_source: sectors_of_one(src.together, nearest, of_source, aligned),
             extent,
             targets: all / of_cluster as f64,
             are_alone: are_alone(extent * word, steps),
@@ -347,7 +350,9 @@ impl Sectors {
         let Sectors { boxes, sources, of_source, extent, targets, are_alone } = *self;
         let word = canonical.word_bytes();
         let aligned = if extent == dst.together { dst.aligned } else { word };
-        let is_even = src.aligned >= SECTOR && (src.together * word).is_multiple_of(2 * SECTOR);
+        let of_stretch = src.together * canonical.src_word_bytes;
+        let is_even =
+            canonical.in_source(src.aligned) >= SECTOR && of_stretch.is_multiple_of(2 * SECTOR);
         let is_half = extent * word == SECTOR && aligned == SECTOR;
         let shared = shared_bytes(held, src, dst);
         let entries = (src.count + dst.count + dst.words / held.run) as f64;
@@ -358,7 +363,7 @@ impl Sectors {
             uneven: if is_even { 0.0 } else { sources },
             boxes,
             shared: shared as f64,
-            loaded: held.loaded(word, src),
+            loaded: held.loaded(canonical, src),
             gathered: 0.0,
             joints: 0.0,
             ends: 0.0,
@@ -415,8 +420,7 @@ impl Choice {
     /// What its tally comes to.
     fn cost_of_tally(&self, canonical: &Canonical, facts: &Facts) -> f64 {
         let are_pieces = pieces::are_pieces(&self.dst);
-        cost_of_boxes(canonical.word, &self.tally, are_pieces)
-            * idle_in_boxes(self.tally.boxes, facts)
+        cost_of_boxes(canonical, &self.tally, are_pieces) * idle_in_boxes(self.tally.boxes, facts)
     }
 
     /// Shares its stretches out.
@@ -442,7 +446,7 @@ impl Choice {
         tally.gathered = gathered + held.share.shared;
         tally.joints = held.share.joints;
         tally.ends = held.share.ends;
-        tally.loaded = held.loaded(canonical.word_bytes(), src);
+        tally.loaded = held.loaded(canonical, src);
         let shared = shared_bytes(held, src, dst);
         tally.shared = shared as f64;
         let fits = shared <= facts.block_shared;

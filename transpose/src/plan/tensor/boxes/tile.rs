@@ -6,6 +6,7 @@ use super::super::sectors::SECTOR;
 use super::super::side::{Side, starts_on};
 use super::piece::{Piece, piece_of};
 use crate::plan::problem::VECTOR;
+use kernel_abi::arithmetic::box_vector;
 use kernel_abi::tensor::{MOST_AXES, MOST_DIGITS};
 
 /// Bytes of shared memory that stretches of a box may take.
@@ -362,8 +363,23 @@ impl Stretches {
         self.starts < 4 || !((self.words - self.gap) * word).is_multiple_of(4)
     }
 
-    /// The vectors that one has words in, at most.
-    pub fn vectors(&self, word: usize) -> usize {
-        (self.words * word + VECTOR - self.starts).div_ceil(VECTOR)
+    /// Bytes of what is loaded at a time of one of the source: a vector, or what becomes one of wider words if it is short, which leaves less room between stretches in shared memory.
+    pub fn loaded_at_a_time(&self, canonical: &Canonical) -> usize {
+        /// Bytes of a stretch that are many times what room is left.
+        const LONG: usize = 256;
+        let is_short = self.words * canonical.src_word_bytes < LONG;
+        // Kernels of wider words have no registers for several vectors.
+        match is_short || canonical.word_bytes() >= 8 {
+            true => box_vector(canonical.src_word_bytes, canonical.word_bytes()),
+            false => VECTOR,
+        }
+    }
+
+    /// The vectors that one of the source has words in, at most: of those that it is [loaded](Self::loaded_at_a_time) by.
+    pub fn vectors(&self, canonical: &Canonical) -> usize {
+        let vector = self.loaded_at_a_time(canonical);
+        let starts = canonical.in_source(self.starts).min(vector);
+        // A power of two.
+        (self.words * canonical.src_word_bytes + 2 * vector - 1 - starts) >> vector.trailing_zeros()
     }
 }

@@ -1,7 +1,7 @@
 //! What moving in boxes costs, and in boxes that are stored in pieces.
 
+use super::super::canonical::Canonical;
 use super::of_width;
-use kernel_abi::Width;
 
 /// What moving in boxes takes.
 pub(in super::super) struct BoxTally {
@@ -109,6 +109,41 @@ const PIECES: Weights = Weights {
     ..WEIGHTS
 };
 
+/// Those of boxes that are computed before they are stored, which are as slow as what their warps issue. (By 1800 boxes of 300 random arrays and seven pairs of types, decision 106; there are few of 16 bytes.)
+const COMPUTED: Weights = Weights {
+    moved: [1.27, 0.74, 0.63, 0.57, 0.79],
+    crowded: [0.073, 0.143, 0.097, 0.069, 0.014],
+    many: [0.0, 0.0, 0.0, 0.1, 0.18],
+    few: [0.0; 5],
+    in_part: [6.0, 6.0, 12.0, 12.0, 15.0],
+    uneven: [13.0, 4.5, 2.6, 10.3, 34.0],
+    each: [12900.0, 9600.0, 15500.0, 12700.0, 20400.0],
+    again: [0.0, 0.0, 0.29, 0.2, 0.5],
+    load: [0.0, 0.0, 1.55, 1.9, 0.0],
+    gather: [1.7, 3.06, 1.57, 2.49, 0.0],
+    end: [35.0, 64.0, 0.0, 0.0, 0.0],
+    joint: [39.0, 27.0, 59.0, 0.0, 20.0],
+    entry: [3.6, 1.6, 0.5, 1.76, 0.0],
+    ..WEIGHTS
+};
+
+/// Those of such boxes that are stored in pieces.
+const COMPUTED_PIECES: Weights = Weights {
+    moved: [0.90, 0.47, 0.0, 0.0, 0.0],
+    crowded: [0.0, 0.096, 0.0, 0.0, 0.0],
+    many: [0.23, 0.12, 0.0, 0.0, 0.0],
+    uneven: [28.0, 0.0, 0.0, 0.0, 0.0],
+    each: [13_800.0, 12_800.0, 0.0, 0.0, 0.0],
+    again: [0.0, 0.12, 0.0, 0.0, 0.0],
+    load: [0.0, 3.5, 0.0, 0.0, 0.0],
+    gather: [5.45, 4.14, 0.0, 0.0, 0.0],
+    end: [125.0, 85.0, 0.0, 0.0, 0.0],
+    joint: [13.0, 19.0, 0.0, 0.0, 0.0],
+    entry: [12.7, 10.7, 0.0, 0.0, 0.0],
+    in_part: [11.0, 60.0, 0.0, 0.0, 0.0],
+    ..PIECES
+};
+
 /// Bytes of shared memory above which blocks of boxes are slower, and of narrow words, of which five blocks run beside each other.
 const CROWDED: f64 = (16 << 10) as f64;
 const CROWDED_NARROW: f64 = (24 << 10) as f64;
@@ -134,8 +169,18 @@ fn many(stretches: f64) -> f64 {
 }
 
 /// What moving in boxes costs, or in boxes that are stored in pieces.
-pub(in super::super) fn cost_of_boxes(word: Width, tally: &BoxTally, are_pieces: bool) -> f64 {
-    let (w, k) = (if are_pieces { &PIECES } else { &WEIGHTS }, of_width(word));
+pub(in super::super) fn cost_of_boxes(
+    canonical: &Canonical,
+    tally: &BoxTally,
+    are_pieces: bool,
+) -> f64 {
+    let (word, k) = (canonical.word, of_width(canonical.word));
+    let w = match (canonical.computes, are_pieces) {
+        (false, false) => &WEIGHTS,
+        (false, true) => &PIECES,
+        (true, false) => &COMPUTED,
+        (true, true) => &COMPUTED_PIECES,
+    };
     let BoxTally {
         moved,
         in_part,

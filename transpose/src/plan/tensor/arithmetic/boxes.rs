@@ -1,0 +1,109 @@
+//! The planner of `compute_boxes` and `compute_pieces`: boxes as the moves without arithmetic have them, of words of the destination.
+
+use super::super::boxes;
+use super::super::canonical::{self, Canonical};
+use super::super::launch::params_of;
+use super::operands::{Axis, DST, Operands, Other, SRC};
+use super::part::{Part, entry};
+use crate::facts::Facts;
+use crate::launch::{Fields, Launch};
+use crate::plan::problem::VECTOR;
+use kernel_abi::Width;
+use kernel_abi::arithmetic::{
+    COMPUTE_BOXES, COMPUTE_PIECES, ComputeBoxes, ComputePieces, Computed, Operation,
+};
+use kernel_abi::tensor::{BOXES, Boxes, PIECES};
+
+/// How many times as long boxes take as the model, which is told of words, says of words of several single bytes, which are computed by fours, and of single bytes that become 4.
+const BYTES_OF_WORDS: f64 = 1.35;
+const WIDE_BYTES: f64 = 1.12;
+
+/// The `most` launches that the model expects to be fastest, of those that cost less than a `limit`, with what it says that they cost; none where boxes do not serve: with something beside the source, between single bytes and 8, and of 2 bytes that become 8.
+pub(super) fn best(
+    operands: &Operands,
+    operation: &Operation,
+    facts: &Facts,
+    most: usize,
+    limit: f64,
+) -> Vec<(f64, Part)> {
+    let [src_bytes, dst_bytes, _] = operands.bytes;
+    let serves = limit > 0.0
+        && operands.other == Other::None
+        && !matches!((src_bytes, dst_bytes), (1 | 2, 8) | (8, 1));
+    let Some((each, canonical)) = serves.then(|| in_words(operands)).flatten() else {
+        return Vec::new();
+    };
+    let computed = Computed {
+        operation: *operation,
+        src_bytes: src_bytes as u64,
+        src_word: u64::from((each * src_bytes).ilog2()),
+        waiting: 0,
+    };
+    let slower = match (src_bytes, dst_bytes) {
+        (1, 1) if each > 1 => BYTES_OF_WORDS,
+        (1, 4) => WIDE_BYTES,
+        _ => 1.0,
+    };
+    let launches = boxes::best(&canonical, facts, most, limit / slower).into_iter();
+    let of_move = |(cost, launch)| Some((cost * slower, of_move(&canonical, computed, launch)?));
+    launches.filter_map(of_move).collect()
+}
+
+/// The move in words of the destination, of as many elements each as lie together on both sides wherever one does, and how many those are; `None` without axes.
+fn in_words(operands: &Operands) -> Option<(usize, Canonical)> {
+    let (first, others) = operands.axes.split_first()?;
+    let each = elements_of_word(operands);
+    let bytes = [SRC, DST].map(|side| operands.bytes[side] * each);
+    let word = Width::of_bytes(bytes[DST])?;
+    let of_words = |axis: &Axis| canonical::Axis {
+        length: axis.length,
+        src: axis.strides[SRC] / each as isize,
+        dst: axis.strides[DST] / each as isize,
+    };
+    let first = match each {
+        1 => of_words(first),
+        _ => canonical::Axis { length: first.length / each, src: 1, dst: 1 },
+    };
+    let axes = [first].into_iter().filter(|axis| axis.length > 1 || each == 1);
+    let axes = axes.chain(others.iter().map(of_words));
+    // What is as well aligned as is ever asked for is better aligned than that.
+    let scaled = operands.aligned[SRC] * bytes[DST] / bytes[SRC];
+    let src = if operands.aligned[SRC] >= VECTOR { VECTOR } else { scaled.clamp(1, VECTOR) };
+    let canonical = Canonical::of_elements(axes, word, [src, operands.aligned[DST]]);
+    Some((each, canonical.computing(bytes[SRC])))
+}
+
+/// How many elements a word has.
+fn elements_of_word(operands: &Operands) -> usize {
+    let Some((first, others)) = operands.axes.split_first() else { return 1 };
+    if [SRC, DST].map(|side| first.strides[side]) != [1, 1] {
+        return 1;
+    }
+    let strides = others.iter().flat_map(|axis| [SRC, DST].map(|side| axis.strides[side]));
+    let all = strides.fold(first.length, |all, stride| all | stride.unsigned_abs());
+    let most = [SRC, DST].map(|side| operands.aligned[side] / operands.bytes[side]);
+    (1 << all.trailing_zeros().min(most[SRC].min(most[DST]).max(1).ilog2())) as usize
+}
+
+/// A launch of a move, that computes.
+fn of_move(canonical: &Canonical, computed: Computed, launch: Launch) -> Option<Part> {
+    let word = canonical.word_bytes();
+    let with_waiting = |boxes: &Boxes| {
+        if !canonical.changes_width() {
+            return computed;
+        }
+        // There is a vector more room than what waits takes.
+        let bytes = boxes.rows * u64::from(boxes.vectors as u32) * boxes.vector;
+        let behind = u64::from(launch.dynamic_shared_bytes) - bytes;
+        Computed { waiting: behind - behind % VECTOR as u64, ..computed }
+    };
+    let (entry, params) = if let Some(boxes) = params_of(&BOXES, &launch) {
+        let params = ComputeBoxes { computed: with_waiting(&boxes), boxes };
+        (entry(&COMPUTE_BOXES, word), Fields::of(&params))
+    } else {
+        let pieces = params_of(&PIECES, &launch)?;
+        let params = ComputePieces { computed: with_waiting(&pieces.boxes), pieces };
+        (entry(&COMPUTE_PIECES, word), Fields::of(&params))
+    };
+    Some(Part::of(Launch { entry, params, ..launch }))
+}
