@@ -3,7 +3,7 @@
 //! Tiles, and elements one by one, are moved as without arithmetic, so what the model says of that is taken, times what the kernels that compute take longer. That, and what pixels cost, is by
 //! 760 arrays of random shapes on an H200 (`arithmetic --sweep`, decision 105).
 
-use super::operands::{DST, Operands, Other, SRC};
+use super::operands::{DST, Operands, SRC};
 use crate::plan::problem::VECTOR;
 
 /// The fraction of a copy's speed that kernels reach for elements of two sizes: of what tiles, and elements one by one, would have without arithmetic, and of pixels in blocks that cost nothing.
@@ -68,7 +68,6 @@ impl Costs {
     pub fn of(operands: &Operands) -> Self {
         let [src, dst] = [SRC, DST].map(|side| operands.bytes[side]);
         let elements: f64 = operands.axes.iter().map(|axis| axis.length as f64).product();
-        let adds = matches!(operands.other, Other::Destination | Other::Numbers(_));
         let run = |side: usize| operands.axes.iter().find(|axis| axis.strides[side] == 1);
         let two = run(SRC).zip(run(DST)).filter(|(from, to)| from != to);
         let are_few = two.is_some_and(|(from, to)| from.length.min(to.length) < FEW);
@@ -79,7 +78,7 @@ impl Costs {
         Costs {
             speeds: Speeds::of(src, dst),
             moved: 2.0 * src as f64 * elements,
-            bytes: (src + dst * if adds { 2 } else { 1 }) as f64 * elements,
+            bytes: (src + dst * if operands.adds() { 2 } else { 1 }) as f64 * elements,
             are_wider: dst > src,
             are_few,
             are_vectors,

@@ -93,6 +93,11 @@ impl Operands {
         unit(self.bytes[SRC], self.bytes[DST])
     }
 
+    /// Whether something is added.
+    pub fn adds(&self) -> bool {
+        matches!(self.other, Other::Destination | Other::Numbers(_))
+    }
+
     /// Whether each channel has a pair of numbers.
     pub fn has_channels(&self) -> bool {
         matches!(self.other, Other::Channels(_))

@@ -27,6 +27,9 @@ pub(super) struct Ways {
 /// Bytes of what lies together on both sides below which units are said to cost what elements cost.
 const SHORT: usize = 64;
 
+/// How many shapes of tile, and of box, are candidates.
+const SHAPES: usize = 6;
+
 /// Bytes that are read and written below which boxes are no way: to plan them would take longer than they gain.
 const SMALL: f64 = (1 << 20) as f64;
 
@@ -37,12 +40,10 @@ pub(super) fn ways(
     facts: &Facts,
     wanted: Wanted,
 ) -> Ways {
-    // How many shapes of tile, and of box, are candidates.
-    let shapes = match wanted {
-        Wanted::All => 6,
-        Wanted::Best => 1,
-    };
     let of_matrices = matrices::ways(operands, operation, facts);
+    // Of sums the best tile is found among some.
+    let is_one = wanted == Wanted::Best && !operands.adds();
+    let shapes = if is_one { 1 } else { SHAPES };
     let mut in_tiles = tiles::best(operands, operation, facts, shapes);
     let by_units = units::launches(operands, operation);
     let in_triples = triples::launch(operands, operation);
@@ -51,9 +52,10 @@ pub(super) fn ways(
     let costs = Costs::of(operands);
     let by_pixels = in_pixels.as_ref().map(|part| costs.by_pixels(part.launch.grid[0]));
     let by_elements = costs.by_elements(words::cost_along(&in_words, in_words.axes(), facts));
-    let by_tiles = in_tiles.first().map(|(cost, part)| {
+    let of_move = in_tiles.iter().map(|&(cost, _)| cost).min_by(f64::total_cmp);
+    let by_tiles = of_move.zip(in_tiles.first()).map(|(cost, (_, part))| {
         let tiles = part.launch.grid.iter().map(|&blocks| f64::from(blocks)).product();
-        costs.by_tiles(*cost, tiles)
+        costs.by_tiles(cost, tiles)
     });
     let (full, empty): (Vec<_>, Vec<_>) = of_matrices.into_iter().partition(matrices::Way::is_full);
     let (first, full): (Vec<_>, Vec<_>) = full.into_iter().partition(matrices::Way::is_ahead);
@@ -75,12 +77,12 @@ pub(super) fn ways(
         best_of_both
     };
     // They take longest to plan: what costs more than others do is not looked for.
-    let limit = match wanted {
-        Wanted::All => f64::INFINITY,
-        Wanted::Best if costs.bytes < SMALL => 0.0,
-        Wanted::Best => cost.unwrap_or(0.0),
+    let (most, limit) = match wanted {
+        Wanted::All => (SHAPES, f64::INFINITY),
+        Wanted::Best if costs.bytes < SMALL => (0, 0.0),
+        Wanted::Best => (1, cost.unwrap_or(0.0)),
     };
-    let mut in_boxes = boxes::best(operands, operation, facts, shapes, limit);
+    let mut in_boxes = boxes::best(operands, operation, facts, most, limit);
     let by_boxes = in_boxes.first().map(|&(cost, _)| cost);
     let boxes_first = cost.is_some() && is_less(by_boxes, cost);
     let cost = if boxes_first { by_boxes } else { cost };
