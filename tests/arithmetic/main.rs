@@ -388,6 +388,11 @@ fn in_boxes(device: &Device) {
         turned(&[3, 7, 9, 4], &[1, 2, 0, 3]);
         // Stretches long enough to be loaded by whole vectors, which start anywhere.
         turned(&[2, 3, 301], &[2, 1, 0]);
+        // Rows with gaps behind them, which a box holds apart: what a thread computes others have loaded.
+        let gaps = TensorLayout::strided(&[3, 21, 35], &[21 * 43 + 5, 43, 1], 3, 8).unwrap();
+        let src = gaps.permute_axes(&[0, 2, 1]).unwrap();
+        let dst = contiguous(src.shape());
+        check_layouts::<T, U>(device, [0.5, 0.0], &src, &dst, None);
     }
     fn from<T: Real>(device: &Device) {
         check::<T, u8>(device);
