@@ -25,7 +25,7 @@ use crate::global::{await_copies, can_copy, copy_eight, copy_four, copy_vector};
 use crate::launch::never_more_registers;
 use crate::opaque::not_unrolled;
 use crate::shared::store_u32;
-use crate::tensor::boxes::load::{copy_by_fours, first_turn, hold, load_outside, Vectors};
+use crate::tensor::boxes::load::{copy_by_fours, first_turn, hold, load_outside, Load, Vectors};
 use crate::tensor::boxes::move_overlapped;
 use crate::tensor::boxes::place::Place;
 use crate::tensor::boxes::source::Source;
@@ -68,11 +68,6 @@ impl<E> Computing<'_, E> {
 
 impl<E: Element> Source for Computing<'_, E> {
     #[inline(always)]
-    fn are_copies(self) -> bool {
-        can_copy()
-    }
-
-    #[inline(always)]
     fn start(self) -> u64 {
         self.src as u64
     }
@@ -90,6 +85,13 @@ impl<E: Element> Source for Computing<'_, E> {
     #[inline(always)]
     fn in_image(self, bytes: u32) -> u32 {
         (bytes * size_of::<E>() as u32) >> self.computed.src_word
+    }
+}
+
+impl<E: Element> Load for Computing<'_, E> {
+    #[inline(always)]
+    fn are_copies(self) -> bool {
+        can_copy()
     }
 
     #[inline(always)]
@@ -173,7 +175,7 @@ unsafe fn copy<E>(to: u32, from: u64, bytes: u32, at_once: u64) {
 /// Computes this thread's vectors of a box, by the sizes of elements.
 ///
 /// # Safety
-/// Those of [`Source::finish`]; what the thread has loaded is there.
+/// Those of [`Load::finish`]; what the thread has loaded is there.
 #[inline(always)]
 unsafe fn compute_box<E: Element>(
     source: Computing<'_, E>,

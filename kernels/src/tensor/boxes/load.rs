@@ -1,6 +1,7 @@
 //! Loads a box's stretches of the source, by whole vectors, into the image: through registers, or past them.
 
 use super::place::Place;
+use super::source::{AsItLies, Source};
 use super::tables::{first_of, Stretch, Tables};
 use crate::divide::less_once;
 use crate::element::{Element, B16};
@@ -10,6 +11,57 @@ use crate::tensor::axes::{divide, unrolled};
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::{Boxes, BOX_THREADS};
+
+/// A source, and how its boxes get into the image.
+pub trait Load: Source {
+    /// Whether what is loaded is on its way while threads do something else.
+    fn are_copies(self) -> bool;
+
+    /// Prepares the image, before anything is loaded.
+    ///
+    /// # Safety
+    /// The obligations of the entry points; a barrier follows.
+    #[inline(always)]
+    unsafe fn prepare(self, _: &Boxes) {}
+
+    /// Begins to load the stretches of a box.
+    ///
+    /// # Safety
+    /// The obligations of the entry points; barriers separate this from what told where the stretches lie, and from what loaded what the image held.
+    unsafe fn begin(self, params: &Boxes, tables: Tables, place: &Place);
+
+    /// Waits until those that this thread loads are in the image, of the box that the block moves in such a turn.
+    ///
+    /// # Safety
+    /// The thread has [begun](Self::begin) to load the box, and nothing else has been told since; all threads of the block call it, as it may have a barrier, and another one follows.
+    unsafe fn finish(self, params: &Boxes, tables: impl Fn() -> Tables, turn: u32);
+}
+
+impl<E: Element> Load for AsItLies<E> {
+    #[inline(always)]
+    fn are_copies(self) -> bool {
+        copies::<E>()
+    }
+
+    #[inline(always)]
+    unsafe fn begin(self, params: &Boxes, tables: Tables, place: &Place) {
+        // SAFETY: the caller's obligations.
+        unsafe {
+            if copies::<E>() {
+                begin_copies::<E>(self.start(), params, tables, place);
+            } else {
+                load::<E>(self.start(), params, tables, place);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn finish(self, _: &Boxes, _: impl Fn() -> Tables, _: u32) {
+        if copies::<E>() {
+            await_copies();
+        }
+    }
+}
 
 /// Vectors that a thread has in flight.
 const IN_FLIGHT: usize = 4;

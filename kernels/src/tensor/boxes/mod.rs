@@ -27,7 +27,7 @@
 //! |---|---|
 //! | `place` | where a box starts, and how many stretches it has |
 //! | `tables` | the tables in shared memory |
-//! | `source` | where a box's words are loaded from, and what becomes of them on the way
+//! | `source` | where a box's words are loaded from |
 //! | `load` | a box's stretches of the source, into the image |
 //! | `gather` | its stretches of the destination, out of the image |
 //! | `turns` | the boxes of a block one after the other, of narrow words |
@@ -55,7 +55,7 @@ use crate::opaque::opaque;
 use cuda_std::thread;
 use gather::{fetch, gather};
 use kernel_abi::tensor::Boxes;
-use load::{copies, copy, load};
+use load::{copies, copy, load, Load};
 use place::Place;
 use source::{AsItLies, Source};
 use tables::Tables;
@@ -110,7 +110,7 @@ unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Boxes, bas
 /// Those of [`move_boxes`].
 #[inline(always)]
 pub unsafe fn move_overlapped<E: Element>(
-    source: impl Source,
+    source: impl Load,
     dst: *mut E,
     params: &Boxes,
     base: u32,

@@ -1,7 +1,7 @@
 //! Moves a block's boxes of narrow words, one after the other.
 
+use super::load::Load;
 use super::place::Place;
-use super::source::Source;
 use super::tables::Tables;
 use crate::element::Element;
 use crate::opaque::opaque;
@@ -15,7 +15,7 @@ use kernel_abi::tensor::Boxes;
 /// The obligations of the entry points; `base` is the shared-memory address of the image and the tables behind it.
 #[inline(always)]
 pub unsafe fn move_in_turn<E: Element>(
-    source: impl Source,
+    source: impl Load,
     params: &Boxes,
     base: u32,
     fill_targets: impl Fn(Tables),

@@ -20,9 +20,9 @@
 mod store;
 mod targets;
 
-use super::boxes::load::copies;
+use super::boxes::load::{copies, Load};
 use super::boxes::place::Place;
-use super::boxes::source::{AsItLies, Source};
+use super::boxes::source::AsItLies;
 use super::boxes::turns::move_in_turn;
 use super::tensor_entry;
 use crate::element::Element;
@@ -37,12 +37,7 @@ use targets::Targets;
 /// # Safety
 /// The obligations of the entry points; `base` is the shared-memory address of the image and the tables behind it.
 #[inline(always)]
-pub unsafe fn move_pieces<E: Element>(
-    source: impl Source,
-    dst: *mut E,
-    params: &Pieces,
-    base: u32,
-) {
+pub unsafe fn move_pieces<E: Element>(source: impl Load, dst: *mut E, params: &Pieces, base: u32) {
     let targets =
         |tables, place: &Place| Targets::of(source.skew(place), dst, params, tables, place);
     // SAFETY: the caller's obligations.
