@@ -47,21 +47,25 @@ macro_rules! load {
     };
 }
 
-/// The instruction of [`copy_vector`].
+/// The instruction that copies so many bytes, as [`copy_vector`] does: past the L1 cache (`cg`) or through it (`ca`).
 #[cfg(all(target_arch = "nvptx64", not(feature = "evict_last")))]
 macro_rules! copy {
-    () => {
-        "cp.async.cg.shared.global [{to}], [{from}], 16;"
+    ($cache:literal, $bytes:literal) => {
+        concat!("cp.async.", $cache, ".shared.global [{to}], [{from}], ", $bytes, ";")
     };
 }
 
-/// The instruction of [`copy_vector`], with the policy of [`load_vector`].
+/// The instruction that copies so many bytes, with the policy of [`load_vector`].
 #[cfg(all(target_arch = "nvptx64", feature = "evict_last"))]
 macro_rules! copy {
-    () => {
+    ($cache:literal, $bytes:literal) => {
         concat!(
             "{{ .reg .b64 policy; mov.b64 policy, 0x14F0000000000000;\n",
-            "cp.async.cg.shared.global.L2::cache_hint [{to}], [{from}], 16, policy; }}"
+            "cp.async.",
+            $cache,
+            ".shared.global.L2::cache_hint [{to}], [{from}], ",
+            $bytes,
+            ", policy; }}"
         )
     };
 }
@@ -131,27 +135,8 @@ pub fn can_copy() -> bool {
 pub unsafe fn copy_vector(to: u32, from: u64) {
     // SAFETY: the caller's obligations; a policy changes no value.
     unsafe {
-        asm!(copy!(), to = in(reg32) to, from = in(reg64) from, options(nostack, preserves_flags));
+        asm!(copy!("cg", "16"), to = in(reg32) to, from = in(reg64) from, options(nostack, preserves_flags));
     }
-}
-
-/// The instruction of [`copy_four`].
-#[cfg(all(target_arch = "nvptx64", not(feature = "evict_last")))]
-macro_rules! copy_four {
-    () => {
-        "cp.async.ca.shared.global [{to}], [{from}], 4;"
-    };
-}
-
-/// The instruction of [`copy_four`], with the policy of [`load_vector`].
-#[cfg(all(target_arch = "nvptx64", feature = "evict_last"))]
-macro_rules! copy_four {
-    () => {
-        concat!(
-            "{{ .reg .b64 policy; mov.b64 policy, 0x14F0000000000000;\n",
-            "cp.async.ca.shared.global.L2::cache_hint [{to}], [{from}], 4, policy; }}"
-        )
-    };
 }
 
 /// Begins to copy 4 bytes to shared memory, as [`copy_vector`] does.
@@ -163,27 +148,8 @@ macro_rules! copy_four {
 pub unsafe fn copy_four(to: u32, from: u64) {
     // SAFETY: the caller's obligations; a policy changes no value.
     unsafe {
-        asm!(copy_four!(), to = in(reg32) to, from = in(reg64) from, options(nostack, preserves_flags));
+        asm!(copy!("ca", "4"), to = in(reg32) to, from = in(reg64) from, options(nostack, preserves_flags));
     }
-}
-
-/// The instruction of [`copy_eight`].
-#[cfg(all(target_arch = "nvptx64", not(feature = "evict_last")))]
-macro_rules! copy_eight {
-    () => {
-        "cp.async.ca.shared.global [{to}], [{from}], 8;"
-    };
-}
-
-/// The instruction of [`copy_eight`], with the policy of [`load_vector`].
-#[cfg(all(target_arch = "nvptx64", feature = "evict_last"))]
-macro_rules! copy_eight {
-    () => {
-        concat!(
-            "{{ .reg .b64 policy; mov.b64 policy, 0x14F0000000000000;\n",
-            "cp.async.ca.shared.global.L2::cache_hint [{to}], [{from}], 8, policy; }}"
-        )
-    };
 }
 
 /// Begins to copy 8 bytes to shared memory, as [`copy_vector`] does.
@@ -195,7 +161,7 @@ macro_rules! copy_eight {
 pub unsafe fn copy_eight(to: u32, from: u64) {
     // SAFETY: the caller's obligations; a policy changes no value.
     unsafe {
-        asm!(copy_eight!(), to = in(reg32) to, from = in(reg64) from, options(nostack, preserves_flags));
+        asm!(copy!("ca", "8"), to = in(reg32) to, from = in(reg64) from, options(nostack, preserves_flags));
     }
 }
 

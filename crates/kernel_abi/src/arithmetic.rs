@@ -230,7 +230,7 @@ params! {
     ComputeBoxes {
         /// What is computed.
         computed: Computed,
-        /// The boxes, in words of the destination: bytes in shared memory are of results, but vectors are of the source, as `lowest` and `reach` are. They have as many bytes as [`box_vector`] says, or 16.
+        /// The boxes, in words of the destination: bytes in shared memory are of results, but vectors are of the source, as `lowest` and `reach` are. They have as many bytes as [`box_vector`](crate::tensor::box_vector) says, or 16.
         boxes: Boxes,
     }
 
@@ -240,16 +240,6 @@ params! {
         computed: Computed,
         /// The pieces, as the boxes of [`ComputeBoxes`].
         pieces: Pieces,
-    }
-}
-
-/// Bytes of what is loaded at a time of elements of `src_bytes` that become elements of `dst_bytes`, for which there are [`COMPUTE_BOXES`]: what becomes a vector, or a vector if results have no more bytes.
-pub const fn box_vector(src_bytes: usize, dst_bytes: usize) -> usize {
-    let vector = VECTOR as usize;
-    if src_bytes < dst_bytes {
-        vector * src_bytes / dst_bytes
-    } else {
-        vector
     }
 }
 

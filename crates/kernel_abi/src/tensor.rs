@@ -269,6 +269,16 @@ params! {
     }
 }
 
+/// Bytes of what boxes load at a time of elements of `src_bytes` that become elements of `dst_bytes`: what becomes a vector, or a vector if results have no more bytes.
+pub const fn box_vector(src_bytes: usize, dst_bytes: usize) -> usize {
+    let vector = VECTOR as usize;
+    if src_bytes < dst_bytes {
+        vector * src_bytes / dst_bytes
+    } else {
+        vector
+    }
+}
+
 /// How sectors of the destination are fetched that are stored in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetching {

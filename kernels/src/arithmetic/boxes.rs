@@ -32,9 +32,9 @@ use crate::tensor::boxes::source::Source;
 use crate::tensor::boxes::tables::{Stretch, Tables};
 use crate::tensor::pieces::move_pieces;
 use cuda_std::thread;
-use kernel_abi::arithmetic::{box_vector, Computed, Operation};
+use kernel_abi::arithmetic::{Computed, Operation};
 use kernel_abi::fast::VECTOR;
-use kernel_abi::tensor::{Boxes, BOX_THREADS};
+use kernel_abi::tensor::{box_vector, Boxes, BOX_THREADS};
 
 /// A source that is computed before it is gathered as words like `E`.
 struct Computing<'a, E> {
@@ -56,7 +56,7 @@ impl<E> Clone for Computing<'_, E> {
 impl<E> Copy for Computing<'_, E> {}
 
 impl<E> Computing<'_, E> {
-    /// Where a vector waits: a stretch's, so many bytes of the source from the first of it, of such a number.
+    /// Where a vector waits that is `at` bytes from the first of its stretch, and has this number among those of the box.
     #[inline(always)]
     fn waits(self, stretch: &Stretch, at: u32, number: u32) -> u32 {
         match self.computed.waiting as u32 {
@@ -350,17 +350,23 @@ fn compute_bytes<P: Pair>(operation: &Operation, vector: B16) -> B16 {
     B16(a.0, b.0, c.0, d.0)
 }
 
+/// As many registers as leave room for four blocks; where nothing can be copied past them, more.
+#[inline(always)]
+fn limit_registers() {
+    if can_copy() {
+        never_more_registers::<64>();
+    } else {
+        never_more_registers::<96>();
+    }
+}
+
 /// Defines an entry point.
 macro_rules! compute_boxes {
-    ($name:ident: $element:ty, $registers:literal) => {
+    ($name:ident: $element:ty) => {
         arithmetic_entry! {
             "Computes boxes, held as they lie in the source and gathered word by word.",
             COMPUTE_BOXES: ComputeBoxes, $name: $element, |src, dst, params| {
-                if can_copy() {
-                    never_more_registers::<$registers>();
-                } else {
-                    never_more_registers::<96>();
-                }
+                limit_registers();
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let image = crate::tile::shared_address(memory);
                 let vector = params.boxes.vector as u32;
@@ -371,11 +377,11 @@ macro_rules! compute_boxes {
     };
 }
 
-compute_boxes!(compute_boxes_b1: u8, 64);
-compute_boxes!(compute_boxes_b2: u16, 64);
-compute_boxes!(compute_boxes_b4: u32, 64);
-compute_boxes!(compute_boxes_b8: u64, 64);
-compute_boxes!(compute_boxes_b16: B16, 64);
+compute_boxes!(compute_boxes_b1: u8);
+compute_boxes!(compute_boxes_b2: u16);
+compute_boxes!(compute_boxes_b4: u32);
+compute_boxes!(compute_boxes_b8: u64);
+compute_boxes!(compute_boxes_b16: B16);
 
 /// Defines an entry point.
 macro_rules! compute_pieces {
@@ -383,11 +389,7 @@ macro_rules! compute_pieces {
         arithmetic_entry! {
             "Computes boxes, held as they lie in the source and gathered piece by piece.",
             COMPUTE_PIECES: ComputePieces, $name: $element, |src, dst, params| {
-                if can_copy() {
-                    never_more_registers::<64>();
-                } else {
-                    never_more_registers::<96>();
-                }
+                limit_registers();
                 let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                 let image = crate::tile::shared_address(memory);
                 let vector = params.pieces.boxes.vector as u32;

@@ -20,10 +20,16 @@ pub trait Channels {
     const MAY_ADD: bool = true;
 
     /// The address of the factor and summand of the `j`-th number's channel, of a table of pairs of so many bytes.
-    fn pair_of(&self, j: usize, table: u64, bytes: usize) -> u64;
+    #[inline(always)]
+    fn pair_of(&self, _j: usize, table: u64, _bytes: usize) -> u64 {
+        table
+    }
 
     /// Whether all are of one channel.
-    fn are_one(&self) -> bool;
+    #[inline(always)]
+    fn are_one(&self) -> bool {
+        true
+    }
 }
 
 /// The address of a channel's pair.
@@ -40,16 +46,6 @@ pub struct NoChannels;
 
 impl Channels for NoChannels {
     const ARE_THERE: bool = false;
-
-    #[inline(always)]
-    fn pair_of(&self, _: usize, table: u64, _: usize) -> u64 {
-        table
-    }
-
-    #[inline(always)]
-    fn are_one(&self) -> bool {
-        true
-    }
 }
 
 /// There are no channels, and no second operand.
@@ -59,16 +55,6 @@ pub struct NothingBeside;
 impl Channels for NothingBeside {
     const ARE_THERE: bool = false;
     const MAY_ADD: bool = false;
-
-    #[inline(always)]
-    fn pair_of(&self, _: usize, table: u64, _: usize) -> u64 {
-        table
-    }
-
-    #[inline(always)]
-    fn are_one(&self) -> bool {
-        true
-    }
 }
 
 /// The channel of the first number of a unit, and how far that of the next one is from it.

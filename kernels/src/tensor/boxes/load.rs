@@ -141,9 +141,13 @@ pub unsafe fn begin_copies<E: Element>(src: u64, params: &Boxes, tables: Tables,
     // SAFETY: a vector of the image, which is this thread's, and one between the source's words.
     let all_inside = unsafe {
         if size_of::<E>() == 4 || params.by_vectors != 0 {
-            for_each_inside::<E>(params, tables, place, |to, from| copy_vector(to, from))
+            for_each_inside::<E>(params, tables, place, VECTOR, |stretch, at, _| {
+                copy_vector(stretch.hold + at, stretch.from + at as u64)
+            })
         } else {
-            for_each_inside::<E>(params, tables, place, |to, from| copy_by_fours(to, from, turn))
+            for_each_inside::<E>(params, tables, place, VECTOR, |stretch, at, _| {
+                copy_by_fours(stretch.hold + at, stretch.from + at as u64, turn)
+            })
         }
     };
     if !all_inside {
@@ -154,26 +158,27 @@ pub unsafe fn begin_copies<E: Element>(src: u64, params: &Boxes, tables: Tables,
     }
 }
 
-/// Does something for each of this thread's vectors whose stretch lies between the source's words, with its place in shared memory and its address; and returns whether
-/// all do.
+/// Does something for each of this thread's vectors, of `bytes` bytes, whose stretch lies between the source's words: with the stretch, how many bytes from the first of it the vector is, and its
+/// number among those of the box. Returns whether all stretches do.
 ///
 /// # Safety
 /// Those of [`load`].
 #[inline(always)]
-unsafe fn for_each_inside<E>(
+pub unsafe fn for_each_inside<E>(
     params: &Boxes,
     tables: Tables,
     place: &Place,
-    copy: impl Fn(u32, u64),
+    bytes: u32,
+    copy: impl Fn(&Stretch, u32, u32),
 ) -> bool {
-    let mut vectors = Vectors::of::<E>(params, place, VECTOR);
+    let mut vectors = Vectors::of::<E>(params, place, bytes);
     let mut all_inside = true;
     while vectors.are_left() {
         // SAFETY: the caller's obligations.
         let (stretch, at) = unsafe { vectors.this(tables) };
         all_inside &= stretch.is_inside;
         if at < stretch.end && stretch.is_inside {
-            copy(stretch.hold + at, stretch.from + at as u64);
+            copy(&stretch, at, vectors.number);
         }
         vectors.go_on();
     }
@@ -195,7 +200,7 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// Those of this thread, of so many bytes each.
+    /// This thread's vectors of a box, of `bytes` bytes each.
     #[inline(always)]
     pub fn of<E>(params: &Boxes, place: &Place, bytes: u32) -> Self {
         let (of_row, all) = (params.vectors as u32, place.sources * params.vectors as u32);
@@ -250,7 +255,7 @@ pub unsafe fn copy_by_fours(to: u32, from: u64, turn: u32) {
     } }
 }
 
-/// The stretch of one of a box's vectors, of so many bytes, and how many bytes from the first of the stretch it is.
+/// The stretch of one of a box's vectors, which have `vector_bytes`, and how many bytes from the first of the stretch it is.
 ///
 /// # Safety
 /// Those of [`load`]; there is such a vector.
@@ -261,7 +266,7 @@ unsafe fn vector(params: &Boxes, tables: Tables, number: u32, vector_bytes: u32)
     (unsafe { Stretch::load_shared(tables.stretch(row)) }, vector * vector_bytes)
 }
 
-/// Loads the stretches that the source starts and ends in, of `all` vectors of so many bytes, word by word, to where `to` says that a vector goes.
+/// Loads the stretches that the source starts and ends in, of `all` vectors of `vector_bytes`, word by word, to where `to` says that a vector goes.
 ///
 /// # Safety
 /// Those of [`load`].
@@ -297,7 +302,7 @@ pub unsafe fn load_outside<E: Element>(
     }
 }
 
-/// Loads the words of a vector of so many bytes that lie between two addresses.
+/// Loads the words of a vector of `bytes` bytes that lie between two addresses.
 ///
 /// # Safety
 /// `from` is an aligned vector's address; what lies between the addresses, both of words, is readable; the vector at `hold` in shared memory

@@ -30,7 +30,7 @@
 //! | `source` | where a box's words are loaded from |
 //! | `load` | a box's stretches of the source, into the image |
 //! | `gather` | its stretches of the destination, out of the image |
-//! | `turns` | the boxes of a block one after the other, of narrow words |
+//! | `turns` | the boxes of a block one after the other, of narrow words, and where they are computed |
 //!
 //! # Past registers
 //! Vectors of words of 4 bytes and less are copied to shared memory on chips that can: what is on its way takes no registers then, and more blocks run side by

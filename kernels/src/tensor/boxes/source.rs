@@ -14,10 +14,10 @@ pub trait Source: Copy {
     /// Bytes of a vector: a power of two.
     fn vector_bytes(self) -> u32;
 
-    /// The bytes of the image for so many bytes of the source.
+    /// How many bytes of the image `bytes` bytes of the source become.
     fn in_image(self, bytes: u32) -> u32;
 
-    /// The address that so many words lie before.
+    /// The address of the word that `words` words are before.
     #[inline(always)]
     fn address(self, words: u64) -> u64 {
         self.start().wrapping_add(words.wrapping_mul(self.word_bytes()))

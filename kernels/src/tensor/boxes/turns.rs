@@ -1,4 +1,4 @@
-//! Moves a block's boxes of narrow words, one after the other.
+//! Moves a block's boxes, one after the other: of narrow words, and all that are computed on the way.
 
 use super::load::Load;
 use super::place::Place;

@@ -3,7 +3,7 @@
 use super::super::boxes;
 use super::super::canonical::{self, Canonical};
 use super::super::launch::params_of;
-use super::operands::{Axis, DST, Operands, Other, SRC};
+use super::operands::{Axis, DST, Operands, Other, SRC, scaled_alignment};
 use super::part::{Part, entry};
 use crate::facts::Facts;
 use crate::launch::{Fields, Launch};
@@ -27,9 +27,8 @@ pub(super) fn best(
     limit: f64,
 ) -> Vec<(f64, Part)> {
     let [src_bytes, dst_bytes, _] = operands.bytes;
-    let serves = limit > 0.0
-        && operands.other == Other::None
-        && !matches!((src_bytes, dst_bytes), (1 | 2, 8) | (8, 1));
+    let serves =
+        operands.other == Other::None && !matches!((src_bytes, dst_bytes), (1 | 2, 8) | (8, 1));
     let Some((each, canonical)) = serves.then(|| in_words(operands)).flatten() else {
         return Vec::new();
     };
@@ -66,9 +65,7 @@ fn in_words(operands: &Operands) -> Option<(usize, Canonical)> {
     };
     let axes = [first].into_iter().filter(|axis| axis.length > 1 || each == 1);
     let axes = axes.chain(others.iter().map(of_words));
-    // What is as well aligned as is ever asked for is better aligned than that.
-    let scaled = operands.aligned[SRC] * bytes[DST] / bytes[SRC];
-    let src = if operands.aligned[SRC] >= VECTOR { VECTOR } else { scaled.clamp(1, VECTOR) };
+    let src = scaled_alignment(operands.aligned[SRC], bytes[SRC], bytes[DST]);
     let canonical = Canonical::of_elements(axes, word, [src, operands.aligned[DST]]);
     Some((each, canonical.computing(bytes[SRC])))
 }

@@ -56,7 +56,7 @@ pub(super) struct Costs {
     /// Bytes of the source, twice: what a move of its elements reads and writes.
     moved: f64,
     /// Bytes that are read and written.
-    pub bytes: f64,
+    bytes: f64,
     are_wider: bool,
     /// Whether the axes along which elements lie together are two, one of which has few.
     are_few: bool,
@@ -78,7 +78,7 @@ impl Costs {
         Costs {
             speeds: Speeds::of(src, dst),
             moved: 2.0 * src as f64 * elements,
-            bytes: (src + dst * if operands.adds() { 2 } else { 1 }) as f64 * elements,
+            bytes: operands.traffic(),
             are_wider: dst > src,
             are_few,
             are_vectors,

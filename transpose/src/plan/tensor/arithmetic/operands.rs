@@ -1,6 +1,6 @@
 //! A move that computes, in canonical form: the axes of source, destination and second operand, as few as there can be, in elements.
 
-use crate::plan::problem::alignment;
+use crate::plan::problem::{VECTOR, alignment};
 use crate::tensor::TensorLayout;
 use kernel_abi::arithmetic::unit;
 
@@ -39,6 +39,21 @@ pub(super) enum Other {
     Numbers(Operand),
     /// A pair of numbers for each index of an axis.
     Channels(Operand),
+}
+
+impl Other {
+    /// Whether it is added.
+    pub fn is_added(&self) -> bool {
+        matches!(self, Other::Destination | Other::Numbers(_))
+    }
+}
+
+/// What an alignment of elements of `from` bytes is if they have `to` bytes: what is as well aligned as is ever asked for is better aligned than that.
+pub(super) fn scaled_alignment(aligned: usize, from: usize, to: usize) -> usize {
+    match aligned >= VECTOR {
+        true => VECTOR,
+        false => (aligned / from * to).clamp(1, VECTOR),
+    }
 }
 
 /// The axes of a move with elements, and where it starts.
@@ -88,14 +103,16 @@ impl Operands {
         Operands { other: *other, axes: joined(axes), bytes, starts, aligned }
     }
 
+    /// Bytes that are read and written.
+    pub fn traffic(&self) -> f64 {
+        let elements: f64 = self.axes.iter().map(|axis| axis.length as f64).product();
+        let results = if self.other.is_added() { 2 } else { 1 };
+        (self.bytes[SRC] + results * self.bytes[DST]) as f64 * elements
+    }
+
     /// Elements of a [`unit`](fn@unit).
     pub fn unit(&self) -> usize {
         unit(self.bytes[SRC], self.bytes[DST])
-    }
-
-    /// Whether something is added.
-    pub fn adds(&self) -> bool {
-        matches!(self.other, Other::Destination | Other::Numbers(_))
     }
 
     /// Whether each channel has a pair of numbers.

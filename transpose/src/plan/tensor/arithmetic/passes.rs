@@ -5,7 +5,6 @@
 //! becomes `β·b`, and then what `α·a` is added to. The bits are the same if `β·b` is a number of the destination; else the second operand is moved first. Where no kernel that computes is fast for the order of one operand,
 //! a move and a pass that computes in order are another way ([`through`]).
 
-use super::costs::Costs;
 use super::operands::{DST, OTHER, Operands, Other, SRC};
 use super::part::Part;
 use super::problem::Problem;
@@ -43,7 +42,7 @@ pub(super) fn ways_of(
         let two = in_two_passes(problem, operation, facts).or_else(with_second_moved);
         all.splice(0..0, two);
     }
-    let limit = cost.filter(|_| Costs::of(&operands).bytes >= LARGE).map(|cost| GAINS * cost);
+    let limit = cost.filter(|_| operands.traffic() >= LARGE).map(|cost| GAINS * cost);
     let is_wanted = may_wait && (limit.is_some() || wanted == Wanted::All);
     let two = is_wanted.then(|| through::moved_and_computed(problem, operation, facts)).flatten();
     if let Some((of_two, parts)) = two {

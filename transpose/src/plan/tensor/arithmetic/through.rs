@@ -7,7 +7,6 @@
 //! Elements of the results' size are moved to where the results will be and computed there. Others wait in memory that a plan takes while it runs, as many bytes as the narrower elements have. A sum's
 //! second operand may wait there, too.
 
-use super::costs::Costs;
 use super::operands::{DST, OTHER, Operand, Other, SCRATCH, SRC};
 use super::part::Part;
 use super::problem::Problem;
@@ -27,13 +26,12 @@ pub(super) fn moved_and_computed(
     facts: &Facts,
 ) -> Option<(f64, Vec<Part>)> {
     let Problem { src, dst, other } = problem;
-    let adds = matches!(other, Other::Destination | Other::Numbers(_));
     if matches!(other, Other::Channels(_)) {
         return None;
     }
     if src.element_bytes > dst.element_bytes {
         // Results of which the destination's are a part would be rounded twice.
-        let waiting = (!adds).then(|| like(src, dst.element_bytes)).flatten()?;
+        let waiting = (!other.is_added()).then(|| like(src, dst.element_bytes)).flatten()?;
         let first = Problem { src: *src, dst: waiting, other: Other::None };
         let (computed, first) = in_order(&first, operation, [SRC, SCRATCH, SCRATCH])?;
         let (moved, second) = moving(&waiting, dst, facts, [SCRATCH, DST])?;
@@ -124,5 +122,5 @@ fn in_order(
     let operands = problem.operands();
     let parts = operands.are_in_units().then(|| units::launches(&operands, operation))?;
     let parts = parts.into_iter().map(|part| Part { memories, ..part }).collect();
-    Some((Costs::of(&operands).bytes, parts))
+    Some((operands.traffic(), parts))
 }

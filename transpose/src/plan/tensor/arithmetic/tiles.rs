@@ -2,12 +2,11 @@
 
 use super::super::canonical;
 use super::super::tiles::{self, Overlap};
-use super::operands::{Axis, DST, Operands, SRC};
+use super::operands::{Axis, DST, Operands, SRC, scaled_alignment};
 use super::part::{Part, entry};
 use crate::divide::packed_divisor;
 use crate::facts::Facts;
 use crate::launch::{Fields, Launch};
-use crate::plan::problem::VECTOR;
 use kernel_abi::Width;
 use kernel_abi::arithmetic::{COMPUTE_TILES, ComputeTiles, Operation};
 use kernel_abi::tensor::Tiles;
@@ -31,7 +30,7 @@ pub(super) fn best(
         computing.extend(of_move(operands, operation, launch).map(|(by, part)| (by, cost, part)));
     };
     tiles::best(&in_words(operands), facts, None, Overlap::No, most, f64::INFINITY, found);
-    if operands.adds() {
+    if operands.other.is_added() {
         computing.sort_by(|a, b| (a.0 * a.1).total_cmp(&(b.0 * b.1)));
     }
     computing.into_iter().map(|(_, cost, part)| (cost, part)).collect()
@@ -45,9 +44,9 @@ pub(super) fn in_words(operands: &Operands) -> canonical::Canonical {
         src: axis.strides[SRC],
         dst: axis.strides[DST],
     });
-    // Elements of the destination are taken to be of the source's size. What is as well aligned as is ever asked for is better aligned than that.
-    let scaled = operands.aligned[DST] / operands.bytes[DST] * operands.bytes[SRC];
-    let dst = if operands.aligned[DST] >= VECTOR { VECTOR } else { scaled.clamp(1, VECTOR) };
+    // Elements of the destination are taken to be of the source's size.
+    let [src_bytes, dst_bytes, _] = operands.bytes;
+    let dst = scaled_alignment(operands.aligned[DST], dst_bytes, src_bytes);
     canonical::Canonical::of_elements(axes, width, [operands.aligned[SRC], dst])
 }
 

@@ -40,9 +40,32 @@ pub(super) fn ways(
     facts: &Facts,
     wanted: Wanted,
 ) -> Ways {
+    let Ways { mut all, cost } = without_boxes(operands, operation, facts, wanted);
+    // They take longest to plan: what costs more than others do is not looked for.
+    let (most, limit) = match wanted {
+        Wanted::All => (SHAPES, Some(f64::INFINITY)),
+        Wanted::Best => (1, cost.filter(|_| operands.traffic() >= SMALL)),
+    };
+    let in_boxes = limit.map(|limit| boxes::best(operands, operation, facts, most, limit));
+    let mut in_boxes = in_boxes.into_iter().flatten().peekable();
+    let by_boxes = in_boxes.peek().map(|&(by_boxes, _)| by_boxes);
+    let gains = by_boxes.filter(|&by_boxes| cost.is_some_and(|cost| by_boxes < cost));
+    let first = gains.and_then(|_| in_boxes.next());
+    all.splice(0..0, first.map(|(_, part)| vec![part]));
+    all.extend(in_boxes.map(|(_, part)| vec![part]));
+    Ways { all, cost: gains.or(cost) }
+}
+
+/// Those that do not go through boxes.
+fn without_boxes(
+    operands: &Operands,
+    operation: &Operation,
+    facts: &Facts,
+    wanted: Wanted,
+) -> Ways {
     let of_matrices = matrices::ways(operands, operation, facts);
     // Of sums the best tile is found among some.
-    let is_one = wanted == Wanted::Best && !operands.adds();
+    let is_one = wanted == Wanted::Best && !operands.other.is_added();
     let shapes = if is_one { 1 } else { SHAPES };
     let mut in_tiles = tiles::best(operands, operation, facts, shapes);
     let by_units = units::launches(operands, operation);
@@ -76,33 +99,19 @@ pub(super) fn ways(
     } else {
         best_of_both
     };
-    // They take longest to plan: what costs more than others do is not looked for.
-    let (most, limit) = match wanted {
-        Wanted::All => (SHAPES, f64::INFINITY),
-        Wanted::Best if costs.bytes < SMALL => (0, 0.0),
-        Wanted::Best => (1, cost.unwrap_or(0.0)),
-    };
-    let mut in_boxes = boxes::best(operands, operation, facts, most, limit);
-    let by_boxes = in_boxes.first().map(|&(cost, _)| cost);
-    let boxes_first = cost.is_some() && is_less(by_boxes, cost);
-    let cost = if boxes_first { by_boxes } else { cost };
-    let other_boxes = in_boxes.split_off(usize::from(boxes_first).min(in_boxes.len()));
     let rest = in_tiles.split_off(usize::from(tiles_first).min(in_tiles.len()));
     let first_tiles = in_tiles;
     let one = |part: Part| vec![part];
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
-    // Tiles, or boxes.
     let in_tiles = |tiles: Vec<(f64, Part)>| tiles.into_iter().map(|(_, part)| vec![part]);
     let (pixels, late) = if pixels_first { (in_pixels, None) } else { (None, in_pixels) };
-    let ways = in_tiles(in_boxes)
-        .chain(of_matrices(first))
+    let ways = of_matrices(first)
         .chain(in_triples.map(one))
         .chain(pixels.map(one))
         .chain(of_matrices(full))
         .chain(in_tiles(first_tiles))
         .chain([by_units]);
     let others = late.map(one).into_iter().chain(of_matrices(empty)).chain(in_tiles(rest));
-    let others = others.chain(in_tiles(other_boxes));
     Ways { all: ways.chain(others).collect(), cost }
 }
 

@@ -6,8 +6,7 @@ use super::super::sectors::SECTOR;
 use super::super::side::{Side, starts_on};
 use super::piece::{Piece, piece_of};
 use crate::plan::problem::VECTOR;
-use kernel_abi::arithmetic::box_vector;
-use kernel_abi::tensor::{MOST_AXES, MOST_DIGITS};
+use kernel_abi::tensor::{MOST_AXES, MOST_DIGITS, box_vector};
 
 /// Bytes of shared memory that stretches of a box may take.
 pub(super) const MOST_IMAGE: usize = 32 << 10;
@@ -367,6 +366,9 @@ impl Stretches {
     pub fn loaded_at_a_time(&self, canonical: &Canonical) -> usize {
         /// Bytes of a stretch that are many times what room is left.
         const LONG: usize = 256;
+        if !canonical.changes_width() {
+            return VECTOR;
+        }
         let is_short = self.words * canonical.src_word_bytes < LONG;
         // Kernels of wider words have no registers for several vectors.
         match is_short || canonical.word_bytes() >= 8 {

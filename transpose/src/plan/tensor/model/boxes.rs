@@ -109,7 +109,7 @@ const PIECES: Weights = Weights {
     ..WEIGHTS
 };
 
-/// Those of boxes that are computed before they are stored, which are as slow as what their warps issue. (By 1800 boxes of 300 random arrays and seven pairs of types, decision 106; there are few of 16 bytes.)
+/// Those of boxes that are computed before they are stored, which are as slow as what their warps issue. (By 2157 boxes of 300 random arrays and ten pairs of sizes, decision 106; there are few of 16 bytes.)
 const COMPUTED: Weights = Weights {
     moved: [1.27, 0.74, 0.63, 0.57, 0.79],
     crowded: [0.073, 0.143, 0.097, 0.069, 0.014],
