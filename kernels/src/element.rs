@@ -48,6 +48,12 @@ pub trait Element: Copy + 'static {
     /// - `address` is aligned to the element and inside the block's shared memory;
     /// - no other thread accesses the element before the next barrier.
     unsafe fn store_shared(self, address: u32);
+
+    /// The element as the first bytes of a vector, whose others are 0.
+    fn in_vector(self) -> B16;
+
+    /// The element that a vector begins with.
+    fn of_vector(vector: B16) -> Self;
 }
 
 /// Implements [`Element`] for an integer that fits a register of class `$class`.
@@ -76,6 +82,16 @@ macro_rules! element {
                     core::arch::asm!($store, value = in($class) self as $register, address = in(reg32) address,
                         options(nostack, preserves_flags));
                 }
+            }
+
+            #[inline(always)]
+            fn in_vector(self) -> B16 {
+                B16::from_u64s([self as u64, 0])
+            }
+
+            #[inline(always)]
+            fn of_vector(vector: B16) -> Self {
+                vector.u64s()[0] as Self
             }
         }
     };
@@ -161,5 +177,15 @@ impl Element for B16 {
                 x = in(reg32) self.0, y = in(reg32) self.1, z = in(reg32) self.2, w = in(reg32) self.3,
                 address = in(reg32) address, options(nostack, preserves_flags));
         }
+    }
+
+    #[inline(always)]
+    fn in_vector(self) -> B16 {
+        self
+    }
+
+    #[inline(always)]
+    fn of_vector(vector: B16) -> Self {
+        vector
     }
 }

@@ -25,6 +25,8 @@ on_both_devices! {
     sums_in_two_passes,
     moved_and_computed,
     in_boxes,
+    sums_in_boxes,
+    complex_sums_in_boxes,
     onto_the_destination,
     random_layouts,
     pixels_of_few_channels,
@@ -369,7 +371,7 @@ fn moved_and_computed(device: &Device) {
         (plan.kernel_names(), plan.scratch() / (200_000 * 99))
     }
     // What is added to keeps its place: elements wait in between.
-    assert_eq!(chosen::<bf16, bf16>(device), (vec!["batch_b2", "compute_units_b2"], 2));
+    assert_eq!(chosen::<i16, i16>(device), (vec!["batch_b2", "compute_units_b2"], 2));
     assert_eq!(chosen::<u8, f32>(device), (vec!["batch_b1", "compute_units_b1"], 1));
 }
 
@@ -417,6 +419,125 @@ fn in_boxes(device: &Device) {
     assert!(are_boxes(chosen::<f32, f16>(device)));
     assert!(are_boxes(chosen::<bf16, bf16>(device)));
     assert!(are_boxes(chosen::<f16, f32>(device)));
+}
+
+/// Sums of small matrices, of short axes in any order and of long stretches, with what lies as the destination does, and with the destination itself, all ways that there are.
+fn sums_in_boxes(device: &Device) {
+    fn check_onto<T: Real>(device: &Device, src: &TensorLayout, dst: &TensorLayout) {
+        let (from, to) = (offsets(src), offsets(dst));
+        let (a, before): (Vec<T>, Vec<T>) = (any(extent(src), 1), any(extent(dst) + 5, 2));
+        let mut expected = before.clone();
+        for (&from, &to) in from.iter().zip(&to) {
+            expected[to] = computed(0.5, a[from], Some((-2.0, before[to])));
+        }
+        let memory = DeviceTensor::from_host(device, &[a.len()], &a).unwrap();
+        let mut target = DeviceTensor::from_host(device, &[before.len()], &before).unwrap();
+        let source = memory.window(src).unwrap();
+        let (half, minus_two) = (T::Factor::of(0.5), T::Factor::of(-2.0));
+        let scaling = Arithmetic::<T>::scaling(half);
+        let window = target.window_mut(dst).unwrap();
+        let plans = ArithmeticPlan::<T, T>::candidates_onto(&scaling, source, minus_two, window);
+        let plans = plans.unwrap();
+        let is_in_boxes = |plan: &ArithmeticPlan<T, T>| {
+            plan.kernel_names().iter().any(|name| name.starts_with("compute_boxes_beside"))
+        };
+        // What runs backwards in the source may have none.
+        let is_mirrored = src.strides().iter().any(|&stride| stride < 0);
+        assert!(is_mirrored || plans.iter().any(is_in_boxes), "{src:?} to {dst:?}");
+        for plan in &plans {
+            target.copy_from_host(&before).unwrap();
+            plan.run_onto(source, target.window_mut(dst).unwrap()).unwrap();
+            assert_same(&target.to_host().unwrap(), &expected, plan);
+        }
+    }
+    fn check<T: Real>(device: &Device) {
+        let both = |src: &TensorLayout, dst: &TensorLayout| {
+            check_layouts::<T, T>(device, [0.5, -3.0], src, dst, Some(dst));
+            check_onto::<T>(device, src, dst);
+        };
+        let turned = |shape: &[usize], order: &[usize]| {
+            let src = contiguous(shape).permute_axes(order).unwrap();
+            both(&src, &contiguous(src.shape()));
+        };
+        // Stretches that follow each other: of few elements, and of some that are no whole vectors.
+        turned(&[5, 7, 9], &[0, 2, 1]);
+        turned(&[41, 23, 37], &[0, 2, 1]);
+        turned(&[1, 3, 700], &[0, 2, 1]);
+        turned(&[2, 19, 501], &[0, 2, 1]);
+        // Long ones that do not, words in short runs, and more axes.
+        turned(&[3, 21, 350], &[1, 0, 2]);
+        turned(&[270, 290], &[1, 0]);
+        turned(&[33, 5, 2, 12, 4], &[3, 1, 0, 4, 2]);
+        turned(&[6, 5, 14, 2], &[2, 1, 0, 3]);
+        turned(&[301, 6, 4], &[1, 0, 2]);
+        // Rows with gaps behind them on both sides, and an odd start.
+        let rows = |shape: [usize; 3], gap: usize| {
+            let [_, rows, cols] = shape;
+            let strides = [rows * (cols + gap) + 1, cols + gap, 1].map(|stride| stride as isize);
+            TensorLayout::strided(&shape, &strides, 3, 8).unwrap()
+        };
+        let src = rows([3, 21, 35], 8).permute_axes(&[0, 2, 1]).unwrap();
+        both(&src, &rows([3, 35, 21], 0));
+        both(&src, &rows([3, 35, 21], 2));
+        let src = rows([2, 90, 11], 1).permute_axes(&[0, 2, 1]).unwrap();
+        both(&src, &rows([2, 11, 90], 7));
+        both(&src.slice(1, .., -1).unwrap(), &rows([2, 11, 90], 1));
+    }
+    check::<f16>(device);
+    check::<bf16>(device);
+    check::<f32>(device);
+    check::<f64>(device);
+
+    let source = DeviceTensor::<f32>::zeroed(device, &[200_000, 9, 11]).unwrap();
+    let mut target = DeviceTensor::<f32>::zeroed(device, &[200_000, 11, 9]).unwrap();
+    let turned = source.view().permute_axes(&[0, 2, 1]).unwrap();
+    let scaling = Arithmetic::<f32>::scaling(0.5);
+    let plan = ArithmeticPlan::onto(&scaling, turned, 1.0, &mut target).unwrap();
+    assert_eq!(plan.kernel_names(), ["compute_boxes_beside_b4"]);
+}
+
+/// Complex sums of small matrices, of conjugates and with complex factors.
+fn complex_sums_in_boxes(device: &Device) {
+    let shape = [70, 9, 13];
+    let number = |at: usize, salt| {
+        let part = |at| (u32::scrambled(at, salt) >> 8) as f32 / 1e6 - 8.0;
+        Complex32::new(part(2 * at), part(2 * at + 1))
+    };
+    let all = |salt| (0..70 * 9 * 13).map(|at| number(at, salt)).collect::<Vec<_>>();
+    let (a, b) = (all(1), all(2));
+    let (alpha, beta) = (Complex32::new(0.3, -1.7), Complex32::new(-0.9, 0.2));
+    let source = DeviceTensor::from_host(device, &shape, &a).unwrap();
+    let turned = source.view().permute_axes(&[0, 2, 1]).unwrap();
+    let mut sum = DeviceTensor::from_host(device, &[70, 13, 9], &b).unwrap();
+    let conjugating = Arithmetic::scaling(alpha).conjugated();
+    let plans = ArithmeticPlan::candidates_onto(&conjugating, turned, beta, &mut sum).unwrap();
+    let names: Vec<_> = plans.iter().flat_map(ArithmeticPlan::kernel_names).collect();
+    assert!(names.contains(&"compute_boxes_beside_b8"), "{names:?}");
+    for plan in plans {
+        sum.copy_from_host(&b).unwrap();
+        plan.run_onto(turned, &mut sum).unwrap();
+        for (at, sum) in sum.to_host().unwrap().into_iter().enumerate() {
+            let (matrix, at_in) = (at / 117, at % 117);
+            let from = matrix * 117 + at_in % 9 * 13 + at_in / 9;
+            assert_eq!(sum, alpha * a[from].conj() + beta * b[at], "{plan}");
+        }
+    }
+    let doubles = source.converted::<[f64; 2]>().unwrap();
+    let turned = doubles.view().permute_axes(&[0, 2, 1]).unwrap();
+    let mut sum = DeviceTensor::<[f64; 2]>::zeroed(device, &[70, 13, 9]).unwrap();
+    let scaling = Arithmetic::scaling([0.0, 2.0]);
+    let plans = ArithmeticPlan::candidates_onto(&scaling, turned, [1.0, 0.0], &mut sum).unwrap();
+    let names: Vec<_> = plans.iter().flat_map(ArithmeticPlan::kernel_names).collect();
+    assert!(names.contains(&"compute_boxes_beside_b16"), "{names:?}");
+    for plan in plans {
+        sum.copy_from_host(&vec![[1.0, -1.0]; 70 * 117]).unwrap();
+        plan.run_onto(turned, &mut sum).unwrap();
+        for (at, sum) in sum.to_host().unwrap().into_iter().enumerate() {
+            let (matrix, at_in) = (at / 117, at % 117);
+            let a = a[matrix * 117 + at_in % 9 * 13 + at_in / 9];
+            assert_eq!(sum, [1.0 - 2.0 * f64::from(a.im), 2.0 * f64::from(a.re) - 1.0], "{plan}");
+        }
+    }
 }
 
 fn onto_the_destination(device: &Device) {

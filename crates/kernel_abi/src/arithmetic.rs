@@ -234,6 +234,28 @@ params! {
         boxes: Boxes,
     }
 
+    /// For [`COMPUTE_BOXES_BESIDE`].
+    ComputeBoxesBeside {
+        /// What is computed.
+        operation: Operation,
+        /// Bytes from where the image starts to where what is added waits, behind the tables, a multiple of 16.
+        waiting: u64,
+        /// Whether the stretches of the destination follow each other, so that what is added to a box is one stretch (1), or not (0).
+        are_one: u64,
+        /// Bytes that are copied of it at a time: 16, or as many as a word has, 4 at least.
+        vector: u64,
+        /// What these are counted from multiples of, in bytes: a sector's for vectors of 16, else a vector's.
+        align: u64,
+        /// How many of these a stretch has room for, wherever it starts.
+        vectors: u64,
+        /// How many threads share the vectors of a stretch, as a packed divisor.
+        lanes: u64,
+        /// Of how many stretches a block's threads then copy at a time.
+        at_once: u64,
+        /// The boxes; nothing is fetched.
+        boxes: Boxes,
+    }
+
     /// For [`COMPUTE_PIECES`].
     ComputePieces {
         /// What is computed.
@@ -530,6 +552,10 @@ table! { ARITHMETIC of Arithmetic:
     /// Moves of [`COMPUTE_BOXES`] of narrow words: the pieces of [`PIECES`](crate::tensor::PIECES). Widths are of words of the destination.
     COMPUTE_PIECES = "compute_pieces" takes ComputePieces {
         1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1]
+    }
+    /// Moves of [`COMPUTE_BOXES`] with a second operand that lies as the destination does, of elements that keep their size and are one word each.
+    COMPUTE_BOXES_BESIDE = "compute_boxes_beside" takes ComputeBoxesBeside {
+        2: exactly [BOX_THREADS, 1, 1], 4: exactly [BOX_THREADS, 1, 1], 8: exactly [BOX_THREADS, 1, 1], 16: exactly [BOX_THREADS, 1, 1]
     }
     /// Moves that compute, whose fastest axis changes: the tiles of [`TILES`](crate::tensor::TILES).
     COMPUTE_TILES = "compute_tiles" takes ComputeTiles {

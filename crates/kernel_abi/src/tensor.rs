@@ -237,7 +237,7 @@ params! {
         vectors: u64,
         /// Bytes of such a vector: 16, or perhaps less of words that become wider ones on the way.
         vector: u64,
-        /// Whether vectors go to shared memory at once (1), or by 4 bytes (0).
+        /// Whether vectors go to shared memory at once, or by 4 bytes: a [`ByVectors`].
         by_vectors: u64,
         /// Bytes of shared memory for all of them, a multiple of 16. The tables follow.
         image: u64,
@@ -277,6 +277,17 @@ pub const fn box_vector(src_bytes: usize, dst_bytes: usize) -> usize {
     } else {
         vector
     }
+}
+
+/// How what a box loads goes to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByVectors {
+    /// By 4 bytes.
+    No,
+    /// By vectors, past the L1 cache where they are copied.
+    Past,
+    /// By vectors, through that cache.
+    Cached,
 }
 
 /// How sectors of the destination are fetched that are stored in part.

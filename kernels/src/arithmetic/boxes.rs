@@ -352,7 +352,7 @@ fn compute_bytes<P: Pair>(operation: &Operation, vector: B16) -> B16 {
 
 /// As many registers as leave room for four blocks; where nothing can be copied past them, more.
 #[inline(always)]
-fn limit_registers() {
+pub(super) fn limit_registers() {
     if can_copy() {
         never_more_registers::<64>();
     } else {

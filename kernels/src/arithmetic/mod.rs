@@ -16,6 +16,7 @@
 //! | `twos` | tiles of whose columns each thread takes two units |
 //! | `triples` | pixels of three channels, and planes |
 //! | `boxes` | moves along short axes and in any order: through the boxes of `tensor`, computed before they are gathered |
+//! | `boxes_beside` | sums along short axes and in any order: computed as they are gathered |
 //! | `tiles` | moves whose fastest axis changes: through the transposed tile of `tensor` |
 //!
 //! An entry point is for one size of source elements. Formats, and the size of destination elements, are parameters that all threads of a launch have in
@@ -23,6 +24,7 @@
 
 pub mod beside;
 pub mod boxes;
+pub mod boxes_beside;
 pub mod column;
 pub mod formats;
 pub mod large;

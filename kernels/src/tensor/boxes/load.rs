@@ -5,12 +5,14 @@ use super::source::{AsItLies, Source};
 use super::tables::{first_of, Stretch, Tables};
 use crate::divide::less_once;
 use crate::element::{Element, B16};
-use crate::global::{await_copies, can_copy, copy_four, copy_vector, load_vector};
+use crate::global::{
+    await_copies, can_copy, copy_four, copy_vector, copy_vector_cached, load_vector,
+};
 use crate::opaque::{not_unrolled, opaque};
 use crate::tensor::axes::{divide, unrolled};
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
-use kernel_abi::tensor::{Boxes, BOX_THREADS};
+use kernel_abi::tensor::{Boxes, ByVectors, BOX_THREADS};
 
 /// A source, and how its boxes get into the image.
 pub trait Load: Source {
@@ -48,7 +50,7 @@ impl<E: Element> Load for AsItLies<E> {
         // SAFETY: the caller's obligations.
         unsafe {
             if copies::<E>() {
-                begin_copies::<E>(self.start(), params, tables, place);
+                begin_copies::<E, true>(self.start(), params, tables, place);
             } else {
                 load::<E>(self.start(), params, tables, place);
             }
@@ -123,24 +125,33 @@ pub fn copies<E>() -> bool {
 /// As [`load`], by copies, which take no registers, so that more blocks run side by side.
 ///
 /// # Safety
-/// Those of [`load`]; the image is held by vectors, or words are narrow.
+/// Those of [`load`]; the image is held by vectors.
 #[inline(always)]
 pub unsafe fn copy<E: Element>(src: u64, params: &Boxes, tables: Tables, place: &Place) {
     // SAFETY: the caller's obligations.
-    unsafe { begin_copies::<E>(src, params, tables, place) }
+    unsafe { begin_copies::<E, false>(src, params, tables, place) }
     await_copies();
 }
 
 /// Begins to copy the stretches of the source into the image. They are there when the thread has [awaited](await_copies) them.
 ///
 /// # Safety
-/// Those of [`copy`]; nothing is loaded from the image before all threads have awaited theirs.
+/// Those of [`copy`]; the image is held by vectors unless it may be `BY_FOURS`; nothing is loaded from the image before all threads have awaited theirs.
 #[inline(always)]
-pub unsafe fn begin_copies<E: Element>(src: u64, params: &Boxes, tables: Tables, place: &Place) {
+pub unsafe fn begin_copies<E: Element, const BY_FOURS: bool>(
+    src: u64,
+    params: &Boxes,
+    tables: Tables,
+    place: &Place,
+) {
     let turn = first_turn::<E>();
     // SAFETY: a vector of the image, which is this thread's, and one between the source's words.
     let all_inside = unsafe {
-        if size_of::<E>() == 4 || params.by_vectors != 0 {
+        if params.by_vectors == ByVectors::Cached as u64 {
+            for_each_inside::<E>(params, tables, place, VECTOR, |stretch, at, _| {
+                copy_vector_cached(stretch.hold + at, stretch.from + at as u64)
+            })
+        } else if !BY_FOURS || params.by_vectors != ByVectors::No as u64 {
             for_each_inside::<E>(params, tables, place, VECTOR, |stretch, at, _| {
                 copy_vector(stretch.hold + at, stretch.from + at as u64)
             })
@@ -245,7 +256,7 @@ pub fn first_turn<E>() -> u32 {
 /// Begins to copy a vector by 4 bytes, from those on that are `turn` bytes behind its start, modulo its width: in an order in which lanes meet in few banks.
 ///
 /// # Safety
-/// Those of [`copy_vector`], but that `to` need be a multiple of 4 alone; `turn` is one, too.
+/// Those of [`copy_vector_cached`], but that `to` need be a multiple of 4 alone; `turn` is one, too.
 #[inline(always)]
 pub unsafe fn copy_by_fours(to: u32, from: u64, turn: u32) {
     unrolled! { STEP in [0 1 2 3] of 4 => {

@@ -41,7 +41,7 @@
 //! The lanes of a warp take `1 << lanes` neighbouring units of each of some neighbouring stretches. How far apart an axis holds stretches of the source
 //! is the planner's choice, modulo 16 or at least modulo 4: so that as few as can be of what a warp gathers lie in one bank.
 
-mod gather;
+pub mod gather;
 pub mod load;
 pub mod place;
 pub mod source;
@@ -59,7 +59,7 @@ use load::{copies, copy, load, Load};
 use place::Place;
 use source::{AsItLies, Source};
 use tables::Tables;
-use turns::move_in_turn;
+use turns::{move_in_turn, Stored};
 
 /// Moves a block's boxes: as many further on each as there are blocks, so that neighbours are moved at about the same time.
 ///
@@ -115,17 +115,38 @@ pub unsafe fn move_overlapped<E: Element>(
     params: &Boxes,
     base: u32,
 ) {
-    let of_box = |place: &Place| dst.wrapping_add(place.to as usize);
     // SAFETY: the caller's obligations.
-    unsafe {
-        move_in_turn::<E>(
-            source,
-            params,
-            base,
-            |tables| tables.fill_targets::<E>(params, opaque(base)),
-            |tables, place| fetch(of_box(place), params.fetch, tables, place),
-            |tables, place| gather(of_box(place), source.skew(place), params, tables, place),
-        )
+    unsafe { move_in_turn::<E>(source, params, base, Gathered { source, dst, params, base }) }
+}
+
+/// A destination that is gathered word by word.
+#[derive(Clone, Copy)]
+struct Gathered<'a, S, E> {
+    source: S,
+    dst: *mut E,
+    params: &'a Boxes,
+    base: u32,
+}
+
+impl<S: Source, E: Element> Stored for Gathered<'_, S, E> {
+    #[inline(always)]
+    unsafe fn fill_targets(self, tables: Tables) {
+        // SAFETY: the caller's obligations.
+        unsafe { tables.fill_targets::<E>(self.params, opaque(self.base)) }
+    }
+
+    #[inline(always)]
+    unsafe fn fetch(self, tables: Tables, place: &Place) {
+        let to = self.dst.wrapping_add(place.to as usize);
+        // SAFETY: the caller's obligations.
+        unsafe { fetch(to, self.params.fetch, tables, place) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, tables: Tables, place: &Place) {
+        let to = self.dst.wrapping_add(place.to as usize);
+        // SAFETY: the caller's obligations.
+        unsafe { gather(to, self.source.skew(place), self.params, tables, place) }
     }
 }
 

@@ -8,8 +8,29 @@ use crate::opaque::opaque;
 use cuda_std::thread;
 use kernel_abi::tensor::Boxes;
 
-/// Moves a block's boxes: as many further on each as there are blocks, so that neighbours are moved at about the same time. What fills the tables of the
-/// destination, fetches sectors of it and stores a box is the kernel's. Those tables are filled while the first box is on its way, where that can be.
+/// What is the kernel's own: the destination.
+pub trait Stored: Copy {
+    /// Fills the tables of the destination.
+    ///
+    /// # Safety
+    /// Those of [`Tables::fill_targets`].
+    unsafe fn fill_targets(self, tables: Tables);
+
+    /// Fetches sectors of the destination, or of what is added to it, before a box is stored.
+    ///
+    /// # Safety
+    /// A barrier separates this from what filled the tables.
+    unsafe fn fetch(self, tables: Tables, place: &Place);
+
+    /// Stores a box.
+    ///
+    /// # Safety
+    /// A barrier separates this from what loaded the image.
+    unsafe fn store(self, tables: Tables, place: &Place);
+}
+
+/// Moves a block's boxes: as many further on each as there are blocks, so that neighbours are moved at about the same time. The tables of the destination are
+/// filled while the first box is on its way, where that can be.
 ///
 /// # Safety
 /// The obligations of the entry points; `base` is the shared-memory address of the image and the tables behind it.
@@ -18,9 +39,7 @@ pub unsafe fn move_in_turn<E: Element>(
     source: impl Load,
     params: &Boxes,
     base: u32,
-    fill_targets: impl Fn(Tables),
-    fetch: impl Fn(Tables, &Place),
-    store: impl Fn(Tables, &Place),
+    stored: impl Stored,
 ) {
     // What is worked out again from the address need not be kept in registers meanwhile.
     let tables = || Tables::of(params, opaque(base));
@@ -33,7 +52,7 @@ pub unsafe fn move_in_turn<E: Element>(
         source.prepare(params);
         tables().fill_sources::<E>(source, params);
         if !is_late {
-            fill_targets(tables());
+            stored.fill_targets(tables());
         }
         thread::sync_threads();
         let tell = |turn: u32| {
@@ -43,7 +62,7 @@ pub unsafe fn move_in_turn<E: Element>(
         let begin_loading = |turn: u32| {
             let (tables, place) = (tables(), tables().place(turn));
             if params.fetch != 0 {
-                fetch(tables, &place);
+                stored.fetch(tables, &place);
             }
             source.begin(params, tables, &place);
         };
@@ -53,7 +72,7 @@ pub unsafe fn move_in_turn<E: Element>(
             thread::sync_threads();
             begin_loading(0);
             if is_late {
-                fill_targets(tables());
+                stored.fill_targets(tables());
             }
         }
         loop {
@@ -68,7 +87,7 @@ pub unsafe fn move_in_turn<E: Element>(
             if !is_last {
                 tell(turn + 1);
             }
-            store(tables(), &tables().place(turn));
+            stored.store(tables(), &tables().place(turn));
             if is_last {
                 return;
             }

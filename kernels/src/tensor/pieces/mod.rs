@@ -22,8 +22,9 @@ mod targets;
 
 use super::boxes::load::{copies, Load};
 use super::boxes::place::Place;
-use super::boxes::source::AsItLies;
-use super::boxes::turns::move_in_turn;
+use super::boxes::source::{AsItLies, Source};
+use super::boxes::tables::Tables;
+use super::boxes::turns::{move_in_turn, Stored};
 use super::tensor_entry;
 use crate::element::Element;
 use crate::launch::never_more_registers;
@@ -38,18 +39,45 @@ use targets::Targets;
 /// The obligations of the entry points; `base` is the shared-memory address of the image and the tables behind it.
 #[inline(always)]
 pub unsafe fn move_pieces<E: Element>(source: impl Load, dst: *mut E, params: &Pieces, base: u32) {
-    let targets =
-        |tables, place: &Place| Targets::of(source.skew(place), dst, params, tables, place);
+    let stored = InPieces { source, dst, params, base };
     // SAFETY: the caller's obligations.
-    unsafe {
-        move_in_turn::<E>(
-            source,
-            &params.boxes,
-            base,
-            |tables| targets::fill::<E>(tables, params, opaque(base)),
-            |tables, place| targets(tables, place).fetch(),
-            |tables, place| store(params, &targets(tables, place)),
-        )
+    unsafe { move_in_turn::<E>(source, &params.boxes, base, stored) }
+}
+
+/// A destination that is stored piece by piece.
+#[derive(Clone, Copy)]
+struct InPieces<'a, S, E> {
+    source: S,
+    dst: *mut E,
+    params: &'a Pieces,
+    base: u32,
+}
+
+impl<S: Source, E: Element> InPieces<'_, S, E> {
+    /// A box's targets.
+    #[inline(always)]
+    fn targets(self, tables: Tables, place: &Place) -> Targets<E> {
+        Targets::of(self.source.skew(place), self.dst, self.params, tables, place)
+    }
+}
+
+impl<S: Source, E: Element> Stored for InPieces<'_, S, E> {
+    #[inline(always)]
+    unsafe fn fill_targets(self, tables: Tables) {
+        // SAFETY: the caller's obligations.
+        unsafe { targets::fill::<E>(tables, self.params, opaque(self.base)) }
+    }
+
+    #[inline(always)]
+    unsafe fn fetch(self, tables: Tables, place: &Place) {
+        // SAFETY: the caller's obligations.
+        unsafe { self.targets(tables, place).fetch() }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, tables: Tables, place: &Place) {
+        // SAFETY: the caller's obligations.
+        unsafe { store(self.params, &self.targets(tables, place)) }
     }
 }
 

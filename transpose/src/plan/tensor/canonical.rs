@@ -30,6 +30,16 @@ pub(super) fn divided<'a, const N: usize>(
     Some(all)
 }
 
+/// What is done to words on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnTheWay {
+    Nothing,
+    /// They are computed where they are held.
+    Computed,
+    /// They are computed with what is added to them, on their way from there.
+    Added,
+}
+
 /// A move, brought to the fewest axes that it has.
 ///
 /// - Elements are an axis of bytes like any other. What lies together on both sides is one axis; an axis of one index is none.
@@ -43,8 +53,8 @@ pub(super) struct Canonical {
     pub word: Width,
     /// Bytes of such a word of the source: as many, unless numbers are converted on the way.
     pub src_word_bytes: usize,
-    /// Whether something is computed on the way.
-    pub computes: bool,
+    /// What is done to words on the way.
+    pub on_the_way: OnTheWay,
     /// Bytes from the source's element `[0, …, 0]`, and from the destination's, to where the move starts.
     pub starts: [isize; 2],
     /// Bytes, up to a sector's, that divide the addresses there.
@@ -73,7 +83,7 @@ impl Canonical {
             count: usize::from(bytes > 1),
             word: Width::B1,
             src_word_bytes: 1,
-            computes: false,
+            on_the_way: OnTheWay::Nothing,
             starts: [0, 0],
             aligned: [problem.src_align, problem.dst_align],
             sides: OnceCell::new(),
@@ -122,14 +132,19 @@ impl Canonical {
             count += 1;
         }
         let aligned = aligned.map(to_sector);
-        let (src_word_bytes, computes) = (word.bytes(), false);
+        let (src_word_bytes, on_the_way) = (word.bytes(), OnTheWay::Nothing);
         let (starts, sides) = ([0, 0], OnceCell::new());
-        Canonical { axes, count, word, src_word_bytes, computes, starts, aligned, sides }
+        Canonical { axes, count, word, src_word_bytes, on_the_way, starts, aligned, sides }
     }
 
     /// The move of words of which the source's have so many bytes, and that are computed on the way. What the source's side is told of bytes, alignments included, is of the destination's words.
     pub fn computing(self, src_word_bytes: usize) -> Self {
-        Canonical { src_word_bytes, computes: true, ..self }
+        Canonical { src_word_bytes, on_the_way: OnTheWay::Computed, ..self }
+    }
+
+    /// The move of words to which others are added, that lie as the destination does.
+    pub fn adding(self) -> Self {
+        Canonical { on_the_way: OnTheWay::Added, ..self }
     }
 
     /// Whether words are converted to wider or narrower ones.

@@ -5,10 +5,12 @@
 //! | `units` | whole units, word by word |
 //! | `runs` | whole units, out of runs of words that lie together |
 //! | `places` | where a unit's words are |
+//! | `walk` | all that a thread stores of a box, one after the other, for kernels that have something beside it |
 
 mod places;
 mod runs;
 mod units;
+pub mod walk;
 
 use super::place::Place;
 use super::tables::Tables;

@@ -68,28 +68,36 @@ impl Places {
         Places([of(0), of(1), of(2), of(3)])
     }
 
+    /// The unit, of narrow words, of a stretch that starts there in shared memory.
+    ///
+    /// # Safety
+    /// All the words are the stretch's.
+    #[inline(always)]
+    pub unsafe fn narrow_unit<E: Element>(self, start: u32) -> u32 {
+        let Places([a, b, c, d]) = self;
+        // SAFETY: the caller's obligations.
+        unsafe {
+            if size_of::<E>() > 1 {
+                return permute(load_u16(start + a), load_u16(start + b), 0x5410);
+            }
+            let (a, b) = (load_u8(start + a), load_u8(start + b));
+            let (c, d) = (load_u8(start + c), load_u8(start + d));
+            permute(permute(a, b, 0x40), permute(c, d, 0x40), 0x5410)
+        }
+    }
+
     /// Stores the unit of a stretch that starts there in shared memory.
     ///
     /// # Safety
     /// All the words are the stretch's, and `to` is where they go, which no other thread stores to.
     #[inline(always)]
     pub unsafe fn store_unit<E: Element>(self, to: *mut E, start: u32) {
-        let Places([a, b, c, d]) = self;
         // SAFETY: the caller's obligations; a unit is aligned.
         unsafe {
-            match size_of::<E>() {
-                1 => {
-                    let (a, b) = (load_u8(start + a), load_u8(start + b));
-                    let (c, d) = (load_u8(start + c), load_u8(start + d));
-                    let four = permute(permute(a, b, 0x40), permute(c, d, 0x40), 0x5410);
-                    (to as *mut u32).write(four)
-                }
-                2 => {
-                    let (a, b) = (load_u16(start + a), load_u16(start + b));
-                    (to as *mut u32).write(permute(a, b, 0x5410))
-                }
-                _ => E::load_shared(start + a).store(to),
+            if size_of::<E>() < 4 {
+                return (to as *mut u32).write(self.narrow_unit::<E>(start));
             }
+            E::load_shared(start + self.0[0]).store(to)
         }
     }
 }

@@ -55,7 +55,7 @@ pub unsafe fn store_runs<E: Element, const WORDS: u32>(
 /// # Safety
 /// A barrier separates this from what filled the tables and the image; the bytes are inside the stretch, and no more than a run.
 #[inline(always)]
-unsafe fn unit_of_runs<const WORDS: u32>(run: u64, places: u32, at: u32, start: u32) -> u64 {
+pub unsafe fn unit_of_runs<const WORDS: u32>(run: u64, places: u32, at: u32, start: u32) -> u64 {
     let (number, past) = divide(at, run);
     let left = run as u32 - past;
     let unit = WORDS * 4;

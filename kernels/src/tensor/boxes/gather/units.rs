@@ -10,7 +10,7 @@ use kernel_abi::tensor::{Boxes, BOX_THREADS};
 
 /// More lanes than 2 to the power of it store two units each of a stretch of narrow words at a time, half as many of them: what whole warps still have is
 /// whole sectors.
-const PAIRED: u32 = 5;
+pub const PAIRED: u32 = 5;
 
 /// Stores whole units. A thread has the same units of some stretches, and looks up once where their words are for all stretches that start
 /// alike on a unit.

@@ -19,6 +19,7 @@
 //! | `tiles` | the planner of `compute_tiles`, for moves whose fastest axis changes |
 
 mod boxes;
+mod boxes_beside;
 mod costs;
 mod matrices;
 mod normalizing;

@@ -3,7 +3,7 @@
 use super::costs::Costs;
 use super::operands::{Operands, SRC};
 use super::part::Part;
-use super::{boxes, matrices, pixels, tiles, triples, units};
+use super::{boxes, boxes_beside, matrices, pixels, tiles, triples, units};
 use crate::Facts;
 use crate::plan::tensor::words;
 use kernel_abi::arithmetic::{COMPUTE_UNITS, Operation};
@@ -46,7 +46,10 @@ pub(super) fn ways(
         Wanted::All => (SHAPES, Some(f64::INFINITY)),
         Wanted::Best => (1, cost.filter(|_| operands.traffic() >= SMALL)),
     };
-    let in_boxes = limit.map(|limit| boxes::best(operands, operation, facts, most, limit));
+    let in_boxes = limit.map(|limit| match operands.other.is_added() {
+        false => boxes::best(operands, operation, facts, most, limit),
+        true => boxes_beside::best(operands, operation, facts, most, limit),
+    });
     let mut in_boxes = in_boxes.into_iter().flatten().peekable();
     let by_boxes = in_boxes.peek().map(|&(by_boxes, _)| by_boxes);
     let gains = by_boxes.filter(|&by_boxes| cost.is_some_and(|cost| by_boxes < cost));

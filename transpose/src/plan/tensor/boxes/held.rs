@@ -1,6 +1,7 @@
 //! How a box is held in shared memory: how far apart its stretches of the source are, and what lies in which bank.
 
-use super::super::canonical::Canonical;
+use super::super::canonical::{Canonical, OnTheWay};
+use super::super::sectors::SECTOR;
 use super::pieces::{self, are_pieces};
 use super::share::Share;
 use super::tile::{FewAxes, MOST_IMAGE, Stretches, Tile};
@@ -44,18 +45,64 @@ pub(super) struct Held {
     pub run: usize,
 }
 
+/// How what is added to a box waits beside it, as it lies in memory.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Beside {
+    /// How many stretches there are: those of the destination, or one if they follow each other.
+    pub stretches: usize,
+    /// Bytes that are copied at a time.
+    pub vector: usize,
+    /// What these are counted from multiples of.
+    pub align: usize,
+    /// How many of these there is room for, of a stretch.
+    pub vectors: usize,
+}
+
+impl Beside {
+    /// That of so many stretches, of so many bytes of such words, which perhaps follow each other.
+    pub fn of(stretches: usize, bytes: usize, word: usize, are_one: bool) -> Self {
+        /// Bytes of a stretch that is copied by words: by vectors it would leave much room.
+        const SHORT: usize = 64;
+        let (stretches, bytes) = if are_one { (1, stretches * bytes) } else { (stretches, bytes) };
+        let least = word.max(4);
+        // Lanes that are served together then ask for whole sectors, if they are even.
+        let (vector, align) = if bytes < SHORT { (least, least) } else { (VECTOR, SECTOR) };
+        // It may start behind a multiple by all words but one.
+        let vectors = (bytes + align - word.min(align)).div_ceil(align) * (align / vector);
+        Beside { stretches, vector, align, vectors }
+    }
+
+    /// Its bytes, and a sector more, so that it may start on one.
+    pub fn bytes(self) -> usize {
+        self.stretches * self.vectors * self.vector + SECTOR
+    }
+}
+
 impl Held {
     /// With stretches as near each other as they can be, not shared out yet.
     pub fn of(canonical: &Canonical, src: &Stretches, tile: &Tile, run: usize) -> Self {
         let share = Share::default();
-        let waiting = match canonical.changes_width() {
-            true => src.count * src.vectors(canonical) * src.loaded_at_a_time(canonical) + VECTOR,
-            false => 0,
+        let waiting = match canonical.on_the_way {
+            // At least: of stretches of the destination nothing is known here.
+            OnTheWay::Added => tile.words * canonical.word_bytes() + SECTOR,
+            _ if canonical.changes_width() => {
+                src.count * src.vectors(canonical) * src.loaded_at_a_time(canonical) + VECTOR
+            }
+            _ => 0,
         };
         let pitches = [0; MOST_DIGITS];
         let mut held = Held { share, pitches, by_vectors: true, image: 0, waiting, run };
         held.space(canonical, src, tile, 0);
         held
+    }
+
+    /// Says how much room there is for what is added to such stretches of the destination.
+    pub fn add_to(&mut self, canonical: &Canonical, dst: &Stretches) {
+        if canonical.on_the_way == OnTheWay::Added {
+            let word = canonical.word_bytes();
+            let are_one = dst.follow_each_other(canonical);
+            self.waiting = Beside::of(dst.count, dst.words * word, word, are_one).bytes();
+        }
     }
 
     /// Says who stores what, where warps that store so wait for banks as long as `waits` says.

@@ -15,6 +15,7 @@ use super::sectors::{SECTOR, float, sectors, sectors_in_part, sectors_of_one};
 use super::side::Side;
 use crate::facts::Facts;
 use crate::launch::Launch;
+pub(super) use held::Beside;
 use held::Held;
 use kernel_abi::tensor::{MOST_DIGITS, MOST_TURNS};
 pub(super) use launch::describe;
@@ -151,7 +152,8 @@ impl Search<'_> {
         let whole = whole(canonical, &looked.tile, looked.by_words);
         let pieces = pieces::targets(canonical, &looked.tile, looked.by_words);
         for (dst, run) in whole.into_iter().chain(pieces) {
-            let held = Held::of(canonical, src, &looked.tile, run);
+            let mut held = Held::of(canonical, src, &looked.tile, run);
+            held.add_to(canonical, &dst);
             let shared = shared_bytes(&held, src, &dst);
             if dst.count <= MOST_STRETCHES && shared <= facts.block_shared {
                 let tally = looked.sectors.tally(canonical, facts, gaps, [src, &dst], &held);

@@ -1,6 +1,6 @@
 //! Boxes of narrow words that are stored in pieces: who stores what of them, and what their kernel is told.
 
-use super::super::canonical::{Axis, Canonical};
+use super::super::canonical::{Axis, Canonical, OnTheWay};
 use super::super::cuts::Gapped;
 use super::super::sectors::SECTOR;
 pub(super) use super::piece::UNIT;
@@ -25,7 +25,7 @@ pub(super) fn targets(
     tile: &Tile,
     by_words: Option<Stretches>,
 ) -> Option<(Stretches, usize)> {
-    if canonical.word_bytes() >= UNIT {
+    if !are_stored(canonical) {
         return None;
     }
     let [_, to] = canonical.sides();
@@ -46,7 +46,12 @@ pub(super) fn targets(
 
 /// Whether a box's stretches of the destination, known by words, may be in pieces though there are no gaps.
 pub(super) fn may_be(canonical: &Canonical, by_words: Option<&Stretches>) -> bool {
-    canonical.word_bytes() < UNIT && by_words.is_none_or(|dst| dst.together > MOST)
+    are_stored(canonical) && by_words.is_none_or(|dst| dst.together > MOST)
+}
+
+/// Whether there are kernels that store pieces of such words: of narrow ones, to which nothing is added.
+fn are_stored(canonical: &Canonical) -> bool {
+    canonical.word_bytes() < UNIT && canonical.on_the_way != OnTheWay::Added
 }
 
 /// Instructions of a thread that store a word of a piece, at least.

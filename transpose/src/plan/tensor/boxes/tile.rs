@@ -352,6 +352,13 @@ impl Stretches {
         }
     }
 
+    /// Whether those of the destination follow each other, so that they lie together as one.
+    pub fn follow_each_other(&self, canonical: &Canonical) -> bool {
+        let mut axes = self.apart.iter();
+        let first = axes.next().map(|axis| canonical.axes()[axis].dst == self.words as isize);
+        first.unwrap_or(true) && axes.next().is_none()
+    }
+
     /// How many differ in the last of the axes that tell them apart alone.
     pub fn row(&self, tile: &Tile) -> usize {
         self.apart.iter().next_back().map_or(1, |axis| self.has_apart(tile, axis).0)
