@@ -34,7 +34,7 @@
 //!
 //! # Past registers
 //! Vectors of words of 4 bytes and less are copied to shared memory on chips that can: what is on its way takes no registers then, and more blocks run side by
-//! side, so that some store while others load. Images of narrow words that are not held by vectors are copied by 4 bytes. While the first box of a block is on
+//! side, so that some store while others load: through the L1 cache, unless they lie in too many of its lines. Images of narrow words that are not held by vectors are copied by 4 bytes. While the first box of a block is on
 //! its way, the tables of the destination are filled.
 //!
 //! # Banks

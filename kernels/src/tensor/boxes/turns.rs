@@ -16,7 +16,7 @@ pub trait Stored: Copy {
     /// Those of [`Tables::fill_targets`].
     unsafe fn fill_targets(self, tables: Tables);
 
-    /// Fetches sectors of the destination, or of what is added to it, before a box is stored.
+    /// Fetches sectors of the destination that a box stores a part of, before it is stored.
     ///
     /// # Safety
     /// A barrier separates this from what filled the tables.

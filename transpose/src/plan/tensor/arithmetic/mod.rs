@@ -16,6 +16,7 @@
 //! | `triples` | the planner of `compute_triples`, for three channels |
 //! | `pixels` | the planner of `compute_pixels`, for few channels |
 //! | `boxes` | the planner of `compute_boxes` and `compute_pieces`, for short axes and any order |
+//! | `boxes_beside` | the planner of `compute_boxes_beside`, for sums along short axes and in any order |
 //! | `tiles` | the planner of `compute_tiles`, for moves whose fastest axis changes |
 
 mod boxes;

@@ -39,7 +39,7 @@ pub(super) struct Held {
     pub by_vectors: bool,
     /// Bytes of all stretches.
     pub image: usize,
-    /// Bytes of what waits outside the image to be converted, and of a vector more, so that it may start on one.
+    /// Bytes of what waits outside the image, to be converted or to be added, and of a vector or a sector more, so that it may start on one.
     pub waiting: usize,
     /// Words of a run, if stretches of the destination are gathered run by run; else 1.
     pub run: usize,
