@@ -265,7 +265,7 @@ impl<P: Pair, const FORMAT: u64, const COMPLEX: bool> Visitor for Adding<'_, P, 
     fn beside(self, target: u32, to: u64) -> u32 {
         let Added { params, waits, from, beside, .. } = self.added;
         let start = to.wrapping_add(beside) as u32;
-        // As far behind a multiple of so many bytes as in memory.
+        // What is added waits as far behind a multiple of `align` bytes as it lies behind one in memory.
         let behind = params.align as u32 - 1;
         match params.are_one {
             0 => waits + target * (params.vectors * params.vector) as u32 + (start & behind),

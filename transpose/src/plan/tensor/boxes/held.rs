@@ -59,7 +59,7 @@ pub(in super::super) struct Beside {
 }
 
 impl Beside {
-    /// That of so many stretches, of so many bytes of such words, which perhaps follow each other.
+    /// That of `stretches` stretches of the destination, each of `bytes` bytes in words of `word` bytes, which follow each other if they `are_one`.
     pub fn of(stretches: usize, bytes: usize, word: usize, are_one: bool) -> Self {
         /// Bytes of a stretch that is copied by words: by vectors it would leave much room.
         const SHORT: usize = 64;
