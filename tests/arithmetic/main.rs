@@ -25,7 +25,9 @@ on_both_devices! {
     sums_in_two_passes,
     moved_and_computed,
     in_boxes,
+    in_runs,
     sums_in_boxes,
+    complex_runs,
     complex_sums_in_boxes,
     onto_the_destination,
     random_layouts,
@@ -120,6 +122,41 @@ fn check_layouts<T: Real, U: Real>(
         }
         .unwrap_or_else(|error| panic!("{plan}: {error}"));
         assert_same(&target.to_host().unwrap(), &expected, &plan);
+    }
+}
+
+/// Computes `b ← α·a + β·b` from layout to layout, every way that there is, one of which is a kernel's, and compares all of the destination's memory.
+fn check_onto<T: Real, U: Real>(
+    device: &Device,
+    src: &TensorLayout,
+    dst: &TensorLayout,
+    kernel: Option<&str>,
+) {
+    let (from, to) = (offsets(src), offsets(dst));
+    let (a, before): (Vec<T>, Vec<U>) = (any(extent(src), 1), any(extent(dst) + 5, 2));
+    let mut expected = before.clone();
+    for (&from, &to) in from.iter().zip(&to) {
+        expected[to] = computed(0.5, a[from], Some((-2.0, before[to])));
+    }
+    let memory = DeviceTensor::from_host(device, &[a.len()], &a).unwrap();
+    let mut target = DeviceTensor::from_host(device, &[before.len()], &before).unwrap();
+    let source = memory.window(src).unwrap();
+    let (half, minus_two) = (U::Factor::of(0.5), U::Factor::of(-2.0));
+    let scaling = Arithmetic::<U>::scaling(half);
+    let window = target.window_mut(dst).unwrap();
+    let plans = ArithmeticPlan::<T, U>::candidates_onto(&scaling, source, minus_two, window);
+    let plans = plans.unwrap();
+    let is_there = |kernel: &str| {
+        let is_it = |plan: &ArithmeticPlan<T, U>| {
+            plan.kernel_names().iter().any(|name| name.starts_with(kernel))
+        };
+        plans.iter().any(is_it)
+    };
+    assert!(kernel.is_none_or(is_there), "{src:?} to {dst:?}");
+    for plan in &plans {
+        target.copy_from_host(&before).unwrap();
+        plan.run_onto(source, target.window_mut(dst).unwrap()).unwrap();
+        assert_same(&target.to_host().unwrap(), &expected, plan);
     }
 }
 
@@ -421,39 +458,64 @@ fn in_boxes(device: &Device) {
     assert!(are_boxes(chosen::<f16, f32>(device)));
 }
 
+/// Windows of arrays in their order: runs that start and end anywhere, in each memory otherwise.
+fn in_runs(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device) {
+        // Rows, elements of each, elements between those of each memory, and where they start.
+        let windows = [
+            ([3, 70], [1, 2, 5], [0, 0, 0]),
+            ([2, 131], [9, 16, 3], [1, 1, 1]),
+            ([5, 67], [7, 7, 7], [3, 3, 3]),
+            ([4, 64], [16, 0, 8], [5, 2, 1]),
+            ([1, 1500], [0, 0, 0], [1, 3, 2]),
+            ([2, 1025], [0, 31, 1], [0, 1, 7]),
+        ];
+        for ([rows, cols], gaps, starts) in windows {
+            let layout = |memory: usize| {
+                let strides = [(cols + gaps[memory]) as isize, 1];
+                TensorLayout::strided(&[rows, cols], &strides, starts[memory], 8).unwrap()
+            };
+            let [src, dst, other] = [0, 1, 2].map(layout);
+            check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, None);
+            check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, Some(&other));
+            check_onto::<T, U>(device, &src, &dst, Some("compute_runs"));
+        }
+        // Runs in another order, backwards ones, and more axes.
+        let source = contiguous(&[3, 4, 2, 69]);
+        let dst = laid_out(&[2, 3, 4, 69], &[0, 1, 2, 3], |axis| (1, axis));
+        let src = source.permute_axes(&[2, 0, 1, 3]).unwrap().slice(1, .., -1).unwrap();
+        check_layouts::<T, U>(device, [1.5, 0.25], &src, &dst, None);
+        check_onto::<T, U>(device, &src, &dst, Some("compute_runs"));
+    }
+    fn from<T: Real>(device: &Device) {
+        check::<T, i8>(device);
+        check::<T, bf16>(device);
+        check::<T, f32>(device);
+        check::<T, f64>(device);
+    }
+    from::<u8>(device);
+    from::<f16>(device);
+    from::<f32>(device);
+    from::<f64>(device);
+
+    let source = DeviceTensor::<f32>::zeroed(device, &[1000, 1003]).unwrap();
+    let mut target = DeviceTensor::<f16>::zeroed(device, &[1000, 1001]).unwrap();
+    let window = source.view().slice(1, 1..1001, 1).unwrap();
+    let scaling = Arithmetic::<f16>::scaling(0.5);
+    let plan =
+        ArithmeticPlan::new(&scaling, window, target.view_mut().slice(1, ..1000, 1).unwrap());
+    assert_eq!(plan.unwrap().kernel_names(), ["compute_runs_b4"]);
+}
+
 /// Sums of small matrices, of short axes in any order and of long stretches, with what lies as the destination does, and with the destination itself, all ways that there are.
 fn sums_in_boxes(device: &Device) {
-    fn check_onto<T: Real>(device: &Device, src: &TensorLayout, dst: &TensorLayout) {
-        let (from, to) = (offsets(src), offsets(dst));
-        let (a, before): (Vec<T>, Vec<T>) = (any(extent(src), 1), any(extent(dst) + 5, 2));
-        let mut expected = before.clone();
-        for (&from, &to) in from.iter().zip(&to) {
-            expected[to] = computed(0.5, a[from], Some((-2.0, before[to])));
-        }
-        let memory = DeviceTensor::from_host(device, &[a.len()], &a).unwrap();
-        let mut target = DeviceTensor::from_host(device, &[before.len()], &before).unwrap();
-        let source = memory.window(src).unwrap();
-        let (half, minus_two) = (T::Factor::of(0.5), T::Factor::of(-2.0));
-        let scaling = Arithmetic::<T>::scaling(half);
-        let window = target.window_mut(dst).unwrap();
-        let plans = ArithmeticPlan::<T, T>::candidates_onto(&scaling, source, minus_two, window);
-        let plans = plans.unwrap();
-        let is_in_boxes = |plan: &ArithmeticPlan<T, T>| {
-            plan.kernel_names().iter().any(|name| name.starts_with("compute_boxes_beside"))
-        };
-        // What runs backwards in the source may have none.
-        let is_mirrored = src.strides().iter().any(|&stride| stride < 0);
-        assert!(is_mirrored || plans.iter().any(is_in_boxes), "{src:?} to {dst:?}");
-        for plan in &plans {
-            target.copy_from_host(&before).unwrap();
-            plan.run_onto(source, target.window_mut(dst).unwrap()).unwrap();
-            assert_same(&target.to_host().unwrap(), &expected, plan);
-        }
-    }
     fn check<T: Real>(device: &Device) {
         let both = |src: &TensorLayout, dst: &TensorLayout| {
             check_layouts::<T, T>(device, [0.5, -3.0], src, dst, Some(dst));
-            check_onto::<T>(device, src, dst);
+            // What runs backwards in the source may have none.
+            let is_mirrored = src.strides().iter().any(|&stride| stride < 0);
+            let kernel = (!is_mirrored).then_some("compute_boxes_beside");
+            check_onto::<T, T>(device, src, dst, kernel);
         };
         let turned = |shape: &[usize], order: &[usize]| {
             let src = contiguous(shape).permute_axes(order).unwrap();
@@ -494,6 +556,35 @@ fn sums_in_boxes(device: &Device) {
     let scaling = Arithmetic::<f32>::scaling(0.5);
     let plan = ArithmeticPlan::onto(&scaling, turned, 1.0, &mut target).unwrap();
     assert_eq!(plan.kernel_names(), ["compute_boxes_beside_b4"]);
+}
+
+/// Conjugates of complex numbers in windows, with complex factors, and what becomes wider and narrower.
+fn complex_runs(device: &Device) {
+    let (rows, cols) = (9, 43);
+    let number = |at: usize, salt| {
+        let part = |at| (u32::scrambled(at, salt) >> 8) as f32 / 1e6 - 8.0;
+        Complex32::new(part(2 * at), part(2 * at + 1))
+    };
+    let all = |count, salt| (0..count).map(|at| number(at, salt)).collect::<Vec<_>>();
+    let (a, b) = (all(rows * (cols + 1), 1), all(rows * (cols + 2), 2));
+    let (alpha, beta) = (Complex32::new(0.3, -1.7), Complex32::new(-0.9, 0.2));
+    let source = DeviceTensor::from_host(device, &[rows, cols + 1], &a).unwrap();
+    let window = source.view().slice(1, 1.., 1).unwrap();
+    let mut sum = DeviceTensor::from_host(device, &[rows, cols + 2], &b).unwrap();
+    let conjugating = Arithmetic::scaling(alpha).conjugated();
+    let onto = sum.view_mut().slice(1, ..cols, 1).unwrap();
+    let plans = ArithmeticPlan::candidates_onto(&conjugating, window, beta, onto).unwrap();
+    let names: Vec<_> = plans.iter().flat_map(ArithmeticPlan::kernel_names).collect();
+    assert!(names.contains(&"compute_runs_b8"), "{names:?}");
+    for plan in plans {
+        sum.copy_from_host(&b).unwrap();
+        plan.run_onto(window, sum.view_mut().slice(1, ..cols, 1).unwrap()).unwrap();
+        for (at, sum) in sum.to_host().unwrap().into_iter().enumerate() {
+            let (row, col) = (at / (cols + 2), at % (cols + 2));
+            let computed = || alpha * a[row * (cols + 1) + col + 1].conj() + beta * b[at];
+            assert_eq!(sum, if col < cols { computed() } else { b[at] }, "{plan}");
+        }
+    }
 }
 
 /// Complex sums of small matrices, of conjugates and with complex factors.

@@ -139,6 +139,26 @@ params! {
         channel_step: u64,
     }
 
+    /// For [`COMPUTE_RUNS`].
+    ComputeRuns {
+        /// What is computed.
+        operation: Operation,
+        /// The axes, but for that along which elements lie together: the destination's fastest first.
+        axes: [OperandAxis; MOST_AXES],
+        /// How many there are.
+        count: u64,
+        /// Elements of a run: four [units](fn@unit) at least, 2³⁰ at most.
+        elements: u64,
+        /// Parts of a run, as a packed divisor.
+        parts: u64,
+        /// How many lanes have a part, as a power of two: as many as four [units](fn@unit) have elements, or more.
+        lanes: u64,
+        /// How many [units](fn@unit) each has of it at most: [`MOST_RUN_STEPS`] or fewer.
+        steps: u64,
+        /// As of [`Runs`](crate::tensor::Runs).
+        fetch: u64,
+    }
+
     /// For [`COMPUTE_PIXELS`].
     ComputePixels {
         /// What is computed.
@@ -480,6 +500,12 @@ pub const UNIT_THREADS: u32 = 256;
 /// Units that a thread of [`COMPUTE_UNITS`] has.
 pub const UNITS_OF_THREAD: u32 = 4;
 
+/// Threads of a block of [`COMPUTE_RUNS`].
+pub const RUN_THREADS: u32 = 128;
+
+/// Units that a thread of [`COMPUTE_RUNS`] has at most.
+pub const MOST_RUN_STEPS: u32 = 4;
+
 /// Elements that a thread computes together: as many as fill 16 bytes on the side whose elements have more bytes; fewer of bytes that stay bytes,
 /// which would take too many instructions.
 pub const fn unit(src_bytes: usize, dst_bytes: usize) -> usize {
@@ -504,6 +530,10 @@ table! { ARITHMETIC of Arithmetic:
     /// Any move that computes: in the destination's order, without a transposition.
     COMPUTE_UNITS = "compute_units" takes ComputeUnits {
         1: exactly [UNIT_THREADS, 1, 1], 2: exactly [UNIT_THREADS, 1, 1], 4: exactly [UNIT_THREADS, 1, 1], 8: exactly [UNIT_THREADS, 1, 1], 16: exactly [UNIT_THREADS, 1, 1]
+    }
+    /// Moves that compute, of what lies together in all memories, in runs that start anywhere.
+    COMPUTE_RUNS = "compute_runs" takes ComputeRuns {
+        1: exactly [RUN_THREADS, 1, 1], 2: exactly [RUN_THREADS, 1, 1], 4: exactly [RUN_THREADS, 1, 1], 8: exactly [RUN_THREADS, 1, 1]
     }
     /// Moves that compute, of pixels of few channels: these lie together on one side, or on both.
     COMPUTE_PIXELS = "compute_pixels" takes ComputePixels {

@@ -8,6 +8,7 @@
 //! | `pair` | the sizes of elements of source and destination |
 //! | `memory` | parts of vectors of global and shared memory |
 //! | `units` | any move: units of elements, in the destination's order |
+//! | `runs` | what lies together in all memories, in stretches that start anywhere: by units that are slid |
 //! | `pixels` | pixels of few channels: gathered from what lies together in the source |
 //! | `matrices` | matrices that are transposed: through the tiles of `fast` |
 //! | `large` | matrices that are transposed and converted, where rows start anywhere, in larger tiles: for sizes of elements that gain by that |
@@ -34,6 +35,7 @@ pub mod operation;
 pub mod pair;
 pub mod pixels;
 pub mod real;
+pub mod runs;
 pub mod tiles;
 pub mod triples;
 pub mod twos;

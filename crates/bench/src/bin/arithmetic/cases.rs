@@ -2,7 +2,7 @@
 
 use crate::Arguments;
 use crate::measuring::{Figures, measure, measure_channels};
-use crate::random::{Drawn, drawn};
+use crate::random::{Drawn, drawn, drawn_window};
 use crate::told::write;
 use anyhow::Result;
 use bench::peers::Peers;
@@ -23,6 +23,8 @@ pub struct Case {
     /// What it is multiplied by, if that is not 1.
     pub alpha: Option<f32>,
     pub second: Second,
+    /// Elements before each row of the source, and of the destination.
+    pub gaps: [usize; 2],
     /// Whether nobody chose its shape.
     pub is_random: bool,
     pub measure: fn(&Device, &Case, &Peers, &Arguments) -> Result<Vec<Figures>>,
@@ -66,6 +68,7 @@ impl Case {
             shape = format!("{shape} to {}", of(&self.axes, " "));
         }
         let group = match (self.second, self.shape.len()) {
+            _ if self.gaps != [0, 0] => "windows",
             _ if self.is_random => "random",
             (Second::Channels(_), _) => "channels",
             (Second::Numbers(..), _) => "operands",
@@ -87,9 +90,9 @@ impl Case {
         [group.to_owned(), format!("{from} to {to}"), shape, computed]
     }
 
-    /// Whether peers are told of it: their table has no other operands.
+    /// Whether peers are told of it: their table has no other operands, and no gaps.
     pub fn is_told(&self) -> bool {
-        matches!(self.second, Second::None | Second::Destination)
+        matches!(self.second, Second::None | Second::Destination) && self.gaps == [0, 0]
     }
 
     /// Whether numbers are added.
@@ -111,6 +114,7 @@ macro_rules! case {
             axes: $axes.to_vec(),
             alpha: $alpha,
             second: $second,
+            gaps: [0, 0],
             is_random: false,
             measure: measure::<$t, $u>,
             write: write::<$t, $u>,
@@ -229,10 +233,48 @@ fn random(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
     (0..count).map(&mut next).collect()
 }
 
+/// `count` random windows of arrays, each of about `bytes` bytes in source and destination together: runs that start anywhere. Types and what is computed take turns.
+fn windows(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
+    let mut rng = Rng::with_seed(seed);
+    let mut next = |number: usize| {
+        let scaled = Some(0.5);
+        macro_rules! of {
+            ($from:literal as $t:ty, $to:literal as $u:ty) => {{
+                let each = size_of::<$t>() + size_of::<$u>();
+                let Drawn { shape, axes } = drawn_window(&mut rng, bytes / each);
+                let [src, dst, other] = [(); 3].map(|()| rng.usize(1..12));
+                let orders: [&'static [usize]; 2] = [&[0, 1], &[0, 1, 2]];
+                let second = match number % 3 {
+                    0 => Second::None,
+                    1 => Second::Destination,
+                    _ => Second::Numbers(orders[shape.len() - 2], other),
+                };
+                let case = case!($from as $t, $to as $u, shape, axes, scaled, second);
+                Case { is_random: true, gaps: [src, dst], ..case }
+            }};
+        }
+        match number / 3 % 8 {
+            0 => of!("float32" as f32, "float32" as f32),
+            1 => of!("bfloat16" as bf16, "bfloat16" as bf16),
+            2 => of!("float16" as f16, "float32" as f32),
+            3 => of!("float32" as f32, "float16" as f16),
+            4 => of!("uint8" as u8, "float16" as f16),
+            5 => of!("uint8" as u8, "float32" as f32),
+            6 => of!("float64" as f64, "float64" as f64),
+            _ => of!("complex64" as [f32; 2], "complex64" as [f32; 2]),
+        }
+    };
+    (0..count).map(&mut next).collect()
+}
+
 /// The cases: of a size for a GPU, or small ones.
 pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
+    let bytes = if is_gpu { 256 << 20 } else { 64 << 10 };
     if let Some(seed) = arguments.sweep {
-        return random(seed, arguments.count, if is_gpu { 256 << 20 } else { 64 << 10 });
+        return random(seed, arguments.count, bytes);
+    }
+    if let Some(seed) = arguments.windows {
+        return windows(seed, arguments.count, bytes);
     }
     if !arguments.shape.is_empty() {
         let both =

@@ -49,7 +49,10 @@ struct Arguments {
     /// Only random arrays, which depend on this number.
     #[arg(long, value_name = "SEED")]
     sweep: Option<u64>,
-    /// How many random arrays.
+    /// Only random windows, rows of arrays that start anywhere, which depend on this number.
+    #[arg(long, value_name = "SEED")]
+    windows: Option<u64>,
+    /// How many random arrays, or windows.
     #[arg(long, default_value_t = 90, value_parser = program::count)]
     count: usize,
     /// Counts of channels of the cases in which each has a factor and a summand.

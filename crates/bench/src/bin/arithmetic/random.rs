@@ -1,4 +1,4 @@
-//! Arrays that nobody chose: random shapes without gaps, of two to six axes, in another order.
+//! Arrays that nobody chose: random shapes of two to six axes, in another order, and windows of arrays in their own.
 
 use bench::sweep::{another_order, log_uniform, split};
 use fastrand::Rng;
@@ -29,4 +29,14 @@ pub fn drawn(rng: &mut Rng, elements: usize) -> Drawn {
             Drawn { shape: split(rng, elements, rank), axes }
         }
     }
+}
+
+/// A random window of about `elements` elements: rows of 20 to 20,000, or blocks of them in another order.
+pub fn drawn_window(rng: &mut Rng, elements: usize) -> Drawn {
+    let row = log_uniform(rng, 20, 20_000).min(elements / 8);
+    if rng.bool() {
+        return Drawn { shape: vec![elements / row, row], axes: vec![0, 1] };
+    }
+    let rows = split(rng, elements / row, 2);
+    Drawn { shape: vec![rows[0], rows[1], row], axes: vec![1, 0, 2] }
 }

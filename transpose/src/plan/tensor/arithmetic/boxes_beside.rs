@@ -32,8 +32,15 @@ pub(super) fn best(
         return Vec::new();
     }
     let longer = if operands.bytes[DST] < 4 { NARROW } else { WIDE };
+    // What the model says is of two memories, of which boxes may be as fast as a copy; a sum has three.
+    let least = operands.traffic();
+    if limit <= least {
+        return Vec::new();
+    }
     let launches = boxes::best(&in_words(operands).adding(), facts, most, limit / longer);
-    let adding = |(cost, launch)| Some((cost * longer, adding(operands, operation, launch)?));
+    let adding = |(cost, launch)| {
+        Some((f64::max(cost * longer, least), adding(operands, operation, launch)?))
+    };
     launches.into_iter().filter_map(adding).collect()
 }
 

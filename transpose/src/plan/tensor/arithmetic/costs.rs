@@ -50,6 +50,9 @@ const WIDER: f64 = 0.6;
 const OF_PIXEL_BLOCK: f64 = 8200.0;
 const OF_TILE: f64 = 1800.0;
 
+/// What an element costs that is computed by itself, of runs, whose neighbours lie together in all memories: as much for all types, for it is instructions that they wait for. (By 216 random windows, decision 109.)
+const OF_ELEMENT: f64 = 18.0;
+
 /// Costs of ways to compute a move.
 pub(super) struct Costs {
     speeds: Speeds,
@@ -57,6 +60,9 @@ pub(super) struct Costs {
     moved: f64,
     /// Bytes that are read and written.
     bytes: f64,
+    elements: f64,
+    /// Whether elements lie together in all memories.
+    are_runs: bool,
     are_wider: bool,
     /// Whether the axes along which elements lie together are two, one of which has few.
     are_few: bool,
@@ -79,6 +85,8 @@ impl Costs {
             speeds: Speeds::of(src, dst),
             moved: 2.0 * src as f64 * elements,
             bytes: operands.traffic(),
+            elements,
+            are_runs: operands.axes.first().is_some_and(|axis| axis.strides == [1; 3]),
             are_wider: dst > src,
             are_few,
             are_vectors,
@@ -98,6 +106,9 @@ impl Costs {
 
     /// The cost of computing elements one by one, which to move without arithmetic costs `cost`.
     pub fn by_elements(&self, cost: f64) -> f64 {
+        if self.are_runs {
+            return (self.elements * OF_ELEMENT).max(self.bytes);
+        }
         self.bytes * cost / (self.moved * self.speeds.elements)
     }
 

@@ -13,6 +13,7 @@
 //! | `passes` | the order of a sum's operands, and sums in two passes |
 //! | `through` | a move, and a pass that computes in order |
 //! | `units` | the planner of `compute_units`, which serves every move |
+//! | `runs` | the planner of `compute_runs`, for what lies together in all memories, in stretches that start anywhere |
 //! | `triples` | the planner of `compute_triples`, for three channels |
 //! | `pixels` | the planner of `compute_pixels`, for few channels |
 //! | `boxes` | the planner of `compute_boxes` and `compute_pieces`, for short axes and any order |
@@ -30,6 +31,7 @@ mod passes;
 mod pixels;
 mod plan;
 mod problem;
+mod runs;
 mod through;
 mod tiles;
 mod triples;

@@ -10,8 +10,8 @@
 use super::operands::{DST, OTHER, Operand, Other, SCRATCH, SRC};
 use super::part::Part;
 use super::problem::Problem;
-use super::units;
 use super::ways::{Wanted, is_by_elements, ways};
+use super::{runs, units};
 use crate::Facts;
 use crate::plan::problem::VECTOR;
 use crate::plan::tensor::plan::{self, Way};
@@ -33,7 +33,7 @@ pub(super) fn moved_and_computed(
         // Results of which the destination's are a part would be rounded twice.
         let waiting = (!other.is_added()).then(|| like(src, dst.element_bytes)).flatten()?;
         let first = Problem { src: *src, dst: waiting, other: Other::None };
-        let (computed, first) = in_order(&first, operation, [SRC, SCRATCH, SCRATCH])?;
+        let (computed, first) = in_order(&first, operation, facts, [SRC, SCRATCH, SCRATCH])?;
         let (moved, second) = moving(&waiting, dst, facts, [SCRATCH, DST])?;
         return Some((computed + moved, both(first, second, dst.element_bytes)));
     }
@@ -45,7 +45,7 @@ pub(super) fn moved_and_computed(
     };
     let (moved, first) = moving(src, &waiting, facts, [SRC, memory])?;
     let second = Problem { src: waiting, dst: *dst, other: *other };
-    let (computed, second) = in_order(&second, operation, [memory, DST, OTHER])?;
+    let (computed, second) = in_order(&second, operation, facts, [memory, DST, OTHER])?;
     Some((moved + computed, both(first, second, bytes)))
 }
 
@@ -112,15 +112,18 @@ fn moving(
     Some((cost, parts.collect()))
 }
 
-/// The pass that computes elements in the order in which they lie, and what it costs; `None` if they do not lie so on both sides, in whole units. An element is loaded and stored by one thread, so
-/// both sides may be one.
+/// The pass that computes elements in the order in which they lie, and what it costs; `None` if they do not lie so in all memories, in whole units or in runs. An element is loaded and stored by one thread, so
+/// source and destination may be one.
 fn in_order(
     problem: &Problem,
     operation: &Operation,
+    facts: &Facts,
     memories: [usize; 3],
 ) -> Option<(f64, Vec<Part>)> {
     let operands = problem.operands();
-    let parts = operands.are_in_units().then(|| units::launches(&operands, operation))?;
-    let parts = parts.into_iter().map(|part| Part { memories, ..part }).collect();
-    Some((operands.traffic(), parts))
+    let (cost, parts) = match operands.are_in_units() {
+        true => (operands.traffic(), units::launches(&operands, operation)),
+        false => runs::best(&operands, operation, facts)?,
+    };
+    Some((cost, parts.into_iter().map(|part| Part { memories, ..part }).collect()))
 }

@@ -71,6 +71,18 @@ fn split(
     }
 }
 
+/// Axes as kernels take them that find an axis's index by division, the first in steps of so many elements.
+pub(super) fn divided(axes: &[Axis], per: usize) -> [OperandAxis; MOST_AXES] {
+    let none = OperandAxis { divisor: packed_divisor(1), src: 0, dst: 0, other: 0 };
+    let mut all = [none; MOST_AXES];
+    for (number, (divided, axis)) in all.iter_mut().zip(axes).enumerate() {
+        let step = if number == 0 { per as isize } else { 1 };
+        let [src, dst, other] = axis.strides.map(|stride| (stride * step) as u64);
+        *divided = OperandAxis { divisor: packed_divisor(axis.length), src, dst, other };
+    }
+    all
+}
+
 /// One launch.
 fn one(
     operands: &Operands,
@@ -79,17 +91,10 @@ fn one(
     per: usize,
     offsets: [isize; 3],
 ) -> Part {
-    let none = OperandAxis { divisor: packed_divisor(1), src: 0, dst: 0, other: 0 };
-    let mut divided = [none; MOST_AXES];
-    for (number, (divided, axis)) in divided.iter_mut().zip(axes).enumerate() {
-        let step = if number == 0 { per as isize } else { 1 };
-        let [src, dst, other] = axis.strides.map(|stride| (stride * step) as u64);
-        *divided = OperandAxis { divisor: packed_divisor(axis.length), src, dst, other };
-    }
     let units: usize = axes.iter().map(|axis| axis.length).product();
     let params = ComputeUnits {
         operation: *operation,
-        axes: divided,
+        axes: divided(axes, per),
         count: axes.len() as u64,
         whole: u64::from(per > 1),
         units: units as u64,

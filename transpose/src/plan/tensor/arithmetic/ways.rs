@@ -3,7 +3,7 @@
 use super::costs::Costs;
 use super::operands::{Operands, SRC};
 use super::part::Part;
-use super::{boxes, boxes_beside, matrices, pixels, tiles, triples, units};
+use super::{boxes, boxes_beside, matrices, pixels, runs, tiles, triples, units};
 use crate::Facts;
 use crate::plan::tensor::words;
 use kernel_abi::arithmetic::{COMPUTE_UNITS, Operation};
@@ -40,7 +40,12 @@ pub(super) fn ways(
     facts: &Facts,
     wanted: Wanted,
 ) -> Ways {
-    let Ways { mut all, cost } = without_boxes(operands, operation, facts, wanted);
+    let Ways { mut all, mut cost } = without_boxes(operands, operation, facts, wanted);
+    if let Some((by_runs, parts)) = runs::best(operands, operation, facts) {
+        let gains = cost.is_some_and(|cost| by_runs < cost);
+        all.insert(if gains { 0 } else { all.len() }, parts);
+        cost = if gains { Some(by_runs) } else { cost };
+    }
     // They take longest to plan: what costs more than others do is not looked for.
     let (most, limit) = match wanted {
         Wanted::All => (SHAPES, Some(f64::INFINITY)),

@@ -30,3 +30,20 @@ pub(in super::super) fn cost_of_runs(word: Width, tally: &RunTally) -> f64 {
     let RunTally { moved, runs, gaps } = tally;
     moved * w.moved[k] + runs * w.run[k] + gaps * w.gaps[k]
 }
+
+/// What the instructions of a warp cost whose lanes compute so many units of runs each, of one run or of several. (By 168 sets of runs of 33 to 5003 numbers of seven pairs of types, with gaps, with something added
+/// and without, decision 109: within a tenth for most.)
+pub(in super::super) fn cost_of_computed_units(steps: usize, is_one: bool, is_sum: bool) -> f64 {
+    const WARP: f64 = 1000.0;
+    const WARP_OF_SEVERAL: f64 = 1300.0;
+    const STEP: f64 = 570.0;
+    const STEP_OF_SUM: f64 = 900.0;
+    let warp = if is_one { WARP } else { WARP_OF_SEVERAL };
+    warp + steps as f64 * if is_sum { STEP_OF_SUM } else { STEP }
+}
+
+/// What computing runs costs: the bytes of the sectors of all memories, or instructions, whichever is more, and what gaps cost that are fetched.
+pub(in super::super) fn cost_of_computed_runs(moved: f64, issued: f64, gaps: f64) -> f64 {
+    const MOVED: f64 = 0.97;
+    (moved * MOVED).max(issued) + gaps
+}

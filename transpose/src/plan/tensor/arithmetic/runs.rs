@@ -1,0 +1,252 @@
+//! The planner of `compute_runs`: what lies together in all memories, in stretches that start anywhere.
+
+use super::super::canonical::{self, Canonical};
+use super::super::gaps::Gaps;
+use super::super::model::{cost_of_computed_runs, cost_of_computed_units, cost_of_gaps, idle};
+use super::super::sectors::{SECTOR, sectors_of_one};
+use super::super::side::starts_on;
+use super::operands::{Axis, DST, OTHER, Operands, Other, SRC};
+use super::part::{Part, entry};
+use super::units::divided;
+use crate::divide::packed_divisor;
+use crate::facts::Facts;
+use crate::launch::{Fields, Launch};
+use kernel_abi::Width;
+use kernel_abi::arithmetic::{COMPUTE_RUNS, ComputeRuns, MOST_RUN_STEPS, Operation, RUN_THREADS};
+use kernel_abi::fast::WARP;
+
+/// Threads of a launch: every part's number, those past the end included, is below what a kernel divides.
+const MOST_THREADS: usize = (1 << 31) - RUN_THREADS as usize;
+
+/// Bytes of a run at most, of either side: a kernel counts them in 32 bits.
+const MOST: usize = 1 << 30;
+
+/// Bytes of a run, of the side whose elements have more, from which on it is looked at: shorter ones are mostly parts of units.
+const LEAST: usize = 64;
+
+/// The launches, and what the model says that they cost; `None` where elements do not lie together in all memories, or where `compute_units` has whole units of them.
+pub(super) fn best(
+    operands: &Operands,
+    operation: &Operation,
+    facts: &Facts,
+) -> Option<(f64, Vec<Part>)> {
+    let runs = Runs::of(operands, operation)?;
+    Some((runs.cost(facts), runs.launches()))
+}
+
+/// How a run is shared out to lanes of warps.
+#[derive(Clone, Copy)]
+struct Share {
+    /// log2 of the lanes that have a part.
+    lanes: u32,
+    parts: usize,
+    /// Units that each has of it at most.
+    steps: usize,
+}
+
+impl Share {
+    fn of(units: usize, lanes: u32) -> Self {
+        let steps = units.div_ceil(1 << lanes).max(1);
+        let parts = steps.div_ceil(MOST_RUN_STEPS as usize);
+        Share { lanes, parts, steps: steps.div_ceil(parts) }
+    }
+
+    /// What a run's instructions cost, of a sum or not.
+    fn cost(self, is_sum: bool) -> f64 {
+        let of_warp = f64::from(1 << self.lanes) / f64::from(WARP);
+        let is_one = 1 << self.lanes == WARP;
+        self.parts as f64 * of_warp * cost_of_computed_units(self.steps, is_one, is_sum)
+    }
+}
+
+/// The runs of a move.
+struct Runs<'a> {
+    operands: &'a Operands,
+    operation: &'a Operation,
+    run: Axis,
+    others: &'a [Axis],
+}
+
+impl<'a> Runs<'a> {
+    fn of(operands: &'a Operands, operation: &'a Operation) -> Option<Self> {
+        let (&run, others) = operands.axes.split_first()?;
+        let bytes = run.length * operands.bytes[SRC].max(operands.bytes[DST]);
+        // Then there is a unit that needs nothing but what is the run's.
+        let is_long = bytes >= LEAST && run.length >= 4 * operands.unit();
+        // Units of one element are whole ones anywhere.
+        let may_be_off = operands.unit() > 1;
+        let serves = run.strides == [1; 3] && is_long && may_be_off && !operands.has_channels();
+        (serves && !operands.are_in_units()).then_some(Runs { operands, operation, run, others })
+    }
+
+    /// What the model says of them.
+    fn cost(&self, facts: &Facts) -> f64 {
+        let Runs { operands, run, others, .. } = *self;
+        let runs = others.iter().map(|axis| axis.length as f64).product::<f64>();
+        let of_side = |side: usize| {
+            let strides = || others.iter().map(|axis| axis.strides[side]);
+            let bytes = operands.bytes[side];
+            let aligned = starts_on(operands.aligned[side], strides(), bytes, SECTOR);
+            let nearest = strides().map(isize::unsigned_abs).filter(|&by| by >= run.length).min();
+            runs * sectors_of_one(run.length, nearest.unwrap_or(usize::MAX), bytes, aligned)
+        };
+        let second = if operands.other.is_added() { of_side(OTHER) } else { 0.0 };
+        let moved = of_side(SRC) + of_side(DST) + second;
+        let destination = self.destination();
+        let gaps = match operands.other {
+            // What it has of sectors is loaded before it is stored.
+            Other::Destination => 0.0,
+            _ => cost_of_gaps(&destination, &Gaps::of(&destination), true),
+        };
+        let share = self.share();
+        let blocks = runs * (share.parts << share.lanes) as f64 / f64::from(RUN_THREADS);
+        let issued = runs * share.cost(operands.other.is_added());
+        cost_of_computed_runs(moved, issued, gaps) * idle(blocks, facts)
+    }
+
+    /// The move in words that are elements of the destination.
+    fn destination(&self) -> Canonical {
+        let Runs { operands, .. } = *self;
+        let axes = operands.axes.iter().map(|axis| canonical::Axis {
+            length: axis.length,
+            src: axis.strides[SRC],
+            dst: axis.strides[DST],
+        });
+        let width = Width::of_bytes(operands.bytes[DST]).expect("a number has the bytes of a word");
+        Canonical::of_elements(axes, width, [operands.bytes[DST], operands.aligned[DST]])
+    }
+
+    /// How a run is shared out, so that warps issue the fewest instructions.
+    fn share(&self) -> Share {
+        let (unit, warp) = (self.operands.unit(), WARP.trailing_zeros());
+        // An element of a run's start or end each.
+        let least = (4 * unit).trailing_zeros();
+        let lanes = (least..=warp).rev().map(|lanes| Share::of(self.run.length / unit, lanes));
+        let cost = |share: &Share| share.cost(self.operands.other.is_added());
+        let least = lanes.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        least.expect("there are numbers of lanes")
+    }
+
+    /// Threads of all.
+    fn threads(&self) -> Option<usize> {
+        let share = self.share();
+        let lengths = self.others.iter().map(|axis| axis.length);
+        lengths.into_iter().try_fold(share.parts << share.lanes, usize::checked_mul)
+    }
+
+    fn launches(&self) -> Vec<Part> {
+        let mut launches = Vec::new();
+        self.split(&self.operands.axes, [0; 3], &mut launches);
+        launches
+    }
+
+    /// Launches for these axes, `offsets` elements further: in halves of the slowest axis until there are not too many.
+    fn split(&self, axes: &[Axis], offsets: [isize; 3], launches: &mut Vec<Part>) {
+        let (run, others) = axes.split_first().expect("a move of runs has their axis");
+        let part = Runs { run: *run, others, ..*self };
+        let bytes = run.length * self.operands.bytes.into_iter().max().unwrap_or(1);
+        if bytes <= MOST && part.threads().is_some_and(|all| all <= MOST_THREADS) {
+            launches.push(part.one(offsets));
+            return;
+        }
+        // Runs that are too long themselves, or else what they are along the slowest axis that has several.
+        let slowest = (0..axes.len()).rev().find(|&axis| axes[axis].length > 1);
+        let cut = if bytes > MOST { 0 } else { slowest.unwrap_or(0) };
+        let multiple = if cut == 0 { self.operands.unit() } else { 1 };
+        let half = (axes[cut].length / 2).next_multiple_of(multiple);
+        for (first, length) in [(0, half), (half, axes[cut].length - half)] {
+            let mut part = axes.to_vec();
+            part[cut].length = length;
+            let behind = |side: usize| offsets[side] + first as isize * axes[cut].strides[side];
+            self.split(&part, [SRC, DST, OTHER].map(behind), launches);
+        }
+    }
+
+    /// One launch.
+    fn one(&self, offsets: [isize; 3]) -> Part {
+        let Runs { operands, operation, run, others } = *self;
+        let Share { lanes, parts, steps } = self.share();
+        let all = parts * others.iter().map(|axis| axis.length).product::<usize>();
+        let fetch = match operands.other {
+            Other::Destination => 0,
+            _ => Gaps::of(&self.destination()).fetch_ends_of(run.length) as u64,
+        };
+        let params = ComputeRuns {
+            operation: *operation,
+            axes: divided(others, 1),
+            count: others.len() as u64,
+            elements: run.length as u64,
+            parts: packed_divisor(parts),
+            lanes: u64::from(lanes),
+            steps: steps as u64,
+            fetch,
+        };
+        let bytes = |side: usize| (offsets[side] * operands.bytes[side] as isize) as u64;
+        let launch = Launch {
+            entry: entry(&COMPUTE_RUNS, operands.bytes[SRC]),
+            grid: [(all << lanes).div_ceil(RUN_THREADS as usize) as u32, 1, 1],
+            block: [RUN_THREADS, 1, 1],
+            dynamic_shared_bytes: 0,
+            blocks_per_multiprocessor: 0,
+            evict_last: true,
+            cooperative: false,
+            offsets: [bytes(SRC), bytes(DST)],
+            params: Fields::of(&params),
+        };
+        Part { other: bytes(OTHER), ..Part::of(launch) }
+    }
+}
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use super::super::operands::Operand;
+    use super::*;
+    use crate::TensorLayout;
+    use kernel_abi::Params;
+    use kernel_abi::arithmetic::unit;
+
+    /// The launches for arrays whose rows have a gap behind them, of numbers of 1 byte that become 2.
+    fn of(shape: &[usize]) -> Vec<Part> {
+        let operation = Operation::from_fields(&[0; Operation::FIELDS]).unwrap();
+        let operand = |element_bytes, gap: usize| {
+            let last = *shape.last().unwrap();
+            let strides: Vec<isize> = match shape.len() {
+                1 => vec![1],
+                _ => vec![(last + gap) as isize, 1],
+            };
+            let layout = TensorLayout::strided(shape, &strides, 0, element_bytes).unwrap();
+            Operand { layout, element_bytes, align: element_bytes }
+        };
+        let operands = Operands::of(&operand(1, 1), &operand(2, 3), &Other::None);
+        best(&operands, &operation, &Facts::simulated()).map_or(Vec::new(), |(_, parts)| parts)
+    }
+
+    #[test]
+    fn launches_have_all_elements() {
+        for shape in [&[3 << 30][..], &[(1 << 33) + 77], &[200_000_000, 65], &[5, 1 << 31]] {
+            let mut elements = 0;
+            for part in of(shape) {
+                let params: ComputeRuns = part.launch.params.to().unwrap();
+                let parts = params.parts as u32 as u64;
+                let threads = u64::from(part.launch.grid[0]) * u64::from(RUN_THREADS);
+                let lengths = params.axes[..params.count as usize].iter();
+                let runs = lengths.map(|axis| axis.divisor as u32 as u64).product::<u64>();
+                let units = params.elements / unit(1, 2) as u64;
+                assert!(params.elements <= 1 << 29 && units >= 4, "{shape:?}: {params:?}");
+                assert!(
+                    threads < 1 << 31 && (runs * parts) << params.lanes <= threads,
+                    "{params:?}"
+                );
+                assert!(params.steps <= 4, "{params:?}");
+                assert!(parts * (params.steps << params.lanes) >= units, "{params:?}");
+                elements += params.elements * runs;
+            }
+            assert_eq!(elements, shape.iter().product::<usize>() as u64, "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn short_runs_are_left_to_others() {
+        assert_eq!((of(&[1000, 31]).len(), of(&[1000, 32]).len()), (0, 1));
+    }
+}
