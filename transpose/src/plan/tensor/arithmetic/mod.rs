@@ -3,6 +3,7 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `plan` | the plan that programs hold, and running it |
+//! | `work` | what plans do, and what recent ones did |
 //! | `normalizing` | the plan that holds a table of channels |
 //! | `problem` | what a plan is made for |
 //! | `part` | a launch of a move, and its entry point |
@@ -37,6 +38,7 @@ mod tiles;
 mod triples;
 mod units;
 mod ways;
+mod work;
 
 pub use normalizing::NormalizingPlan;
 pub use plan::ArithmeticPlan;

@@ -2,9 +2,9 @@
 
 use super::operands::{DST, OTHER, Other, SRC};
 use super::part::Part;
-use super::passes::ways_of;
 use super::problem::{Problem, operand, problem};
 use super::ways::Wanted;
+use super::work::{self, Work, waiting};
 use crate::arithmetic::{Arithmetic, ConvertTo, Number};
 use crate::device::{Buffer, Device, across};
 use crate::tensor::{TensorView, TensorViewMut};
@@ -13,6 +13,7 @@ use kernel_abi::Params;
 use kernel_abi::arithmetic::Operation;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// The place, in the parameters of every kernel that computes, of the second operand's address.
 const OTHER_FIELD: usize = Operation::FIELDS - 1;
@@ -35,11 +36,7 @@ const OTHER_FIELD: usize = Operation::FIELDS - 1;
 #[derive(Clone, Debug)]
 pub struct ArithmeticPlan<T, U> {
     problem: Problem,
-    /// Elements from each memory's element `[0, …, 0]` to where the move starts.
-    starts: [isize; 3],
-    parts: Vec<Part>,
-    /// What is done instead where there is no memory for what waits between two passes.
-    instead: Vec<Part>,
+    work: Arc<Work>,
     types: PhantomData<fn(T) -> U>,
 }
 
@@ -140,7 +137,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         U: 'd,
     {
         let operation = arithmetic.operation::<T>(None);
-        Self::planned(&operation, src.into(), Second::none(), dst.into(), Wanted::All)
+        Self::planned(&operation, src.into(), Second::none(), dst.into())
     }
 
     /// The ways that the move can go, the one of [`onto`](Self::onto) first.
@@ -158,7 +155,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         U: 'd,
     {
         let operation = arithmetic.operation::<T>(Some(beta));
-        Self::planned(&operation, src.into(), Second::destination(), dst.into(), Wanted::All)
+        Self::planned(&operation, src.into(), Second::destination(), dst.into())
     }
 
     /// The ways that the move can go, the one of [`adding`](Self::adding) first.
@@ -177,7 +174,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         U: 'o + 'd,
     {
         let (operation, other) = (arithmetic.operation::<T>(Some(beta)), other.into());
-        Self::planned(&operation, src.into(), Second::numbers(&other), dst.into(), Wanted::All)
+        Self::planned(&operation, src.into(), Second::numbers(&other), dst.into())
     }
 
     /// Plans for a factor and a summand of each index of an axis, which are in a table of pairs.
@@ -188,7 +185,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         dst: TensorViewMut<'_, U>,
     ) -> Result<Vec<Self>> {
         let operation = arithmetic.by_channel::<T>();
-        Self::planned(&operation, src, Second::channels(&table), dst, Wanted::All)
+        Self::planned(&operation, src, Second::channels(&table), dst)
     }
 
     /// Computes `dst` of `src`, with the table that [`by_channel`](Self::by_channel) is for.
@@ -208,7 +205,9 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         second: Second<'_>,
         dst: TensorViewMut<'_, U>,
     ) -> Result<Self> {
-        Ok(Self::planned(operation, src, second, dst, Wanted::Best)?.swap_remove(0))
+        let problem = problem(&src, second.other, &dst)?;
+        let work = work::best(&problem, operation, src.device().facts());
+        Ok(ArithmeticPlan { problem, work, types: PhantomData })
     }
 
     /// The plans for what is computed with a second operand, the best first.
@@ -217,32 +216,16 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         src: TensorView<'_, T>,
         second: Second<'_>,
         dst: TensorViewMut<'_, U>,
-        wanted: Wanted,
     ) -> Result<Vec<Self>> {
         let problem = problem(&src, second.other, &dst)?;
-        let plan = |starts, parts, instead| ArithmeticPlan {
-            problem,
-            starts,
-            parts,
-            instead,
-            types: PhantomData,
-        };
-        if problem.src.layout.is_empty() {
-            return Ok(vec![plan([0; 3], Vec::new(), Vec::new())]);
-        }
-        let starts = problem.operands().starts;
-        let ways = ways_of(&problem, operation, src.device().facts(), wanted);
-        let without = ways.iter().find(|parts| waiting(parts) == 0);
-        let instead =
-            |parts: &Vec<Part>| without.filter(|_| waiting(parts) > 0).cloned().unwrap_or_default();
-        let instead: Vec<Vec<Part>> = ways.iter().map(instead).collect();
-        let ways = ways.into_iter().zip(instead);
-        Ok(ways.map(|(parts, instead)| plan(starts, parts, instead)).collect())
+        let ways = work::planned(&problem, operation, src.device().facts(), Wanted::All);
+        let plan = |work| ArithmeticPlan { problem, work: Arc::new(work), types: PhantomData };
+        Ok(ways.into_iter().map(plan).collect())
     }
 
     /// The bytes of device memory that the plan takes while it runs, for what waits between two passes. If there is no memory for it, a slower way takes none.
     pub fn scratch(&self) -> usize {
-        self.problem.src.layout.len() * waiting(&self.parts)
+        self.problem.src.layout.len() * waiting(&self.work.parts)
     }
 
     /// The shape of the tensors that the plan is for.
@@ -252,7 +235,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
 
     /// The names of the kernels that the plan launches, in order.
     pub fn kernel_names(&self) -> Vec<&'static str> {
-        self.parts.iter().map(|part| part.launch.entry.name).collect()
+        self.work.parts.iter().map(|part| part.launch.entry.name).collect()
     }
 
     /// Computes `dst` of `src`, both laid out as the plan was made for.
@@ -342,14 +325,16 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         };
         let bytes = [size_of::<T>(), size_of::<U>(), of_other];
         let start = |memory: usize| {
-            let behind = self.starts[memory] * bytes[memory] as isize;
+            let behind = self.work.starts[memory] * bytes[memory] as isize;
             addresses[memory].wrapping_add_signed(behind as i64)
         };
         let (parts, scratch) = match self.scratch() {
-            0 => (&self.parts, None),
+            0 => (&self.work.parts, None),
             bytes => match device.allocate(bytes) {
-                Ok(scratch) => (&self.parts, Some(scratch)),
-                Err(Error::OutOfMemory { .. }) if !self.instead.is_empty() => (&self.instead, None),
+                Ok(scratch) => (&self.work.parts, Some(scratch)),
+                Err(Error::OutOfMemory { .. }) if !self.work.instead.is_empty() => {
+                    (&self.work.instead, None)
+                }
                 Err(error) => return Err(error),
             },
         };
@@ -368,16 +353,11 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
     }
 }
 
-/// Bytes of an element that waits between two of these parts, in memory that a plan takes while it runs.
-fn waiting(parts: &[Part]) -> usize {
-    parts.iter().map(|part| part.waiting).max().unwrap_or(0)
-}
-
 /// What the plan will do: the kernels by name, with their grids.
 impl<T, U> fmt::Display for ArithmeticPlan<T, U> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.problem)?;
-        self.parts.iter().try_for_each(|Part { launch, .. }| {
+        self.work.parts.iter().try_for_each(|Part { launch, .. }| {
             let (name, grid, block) = (launch.entry.name, launch.grid, launch.block);
             write!(f, " {name} on {grid:?} blocks of {block:?} threads")
         })

@@ -34,6 +34,23 @@ impl Problem {
         others && serves(&self.src, &actual.src) && serves(&self.dst, &actual.dst)
     }
 
+    /// Whether what is planned for this problem is what would be planned for the other: whether all is the same but for where memories start, on addresses as well aligned.
+    pub fn is(&self, other: &Self) -> bool {
+        let is = |a: &Operand, b: &Operand| {
+            (a.element_bytes, a.align) == (b.element_bytes, b.align)
+                && a.layout.shape() == b.layout.shape()
+                && a.layout.strides() == b.layout.strides()
+        };
+        let others = match (&self.other, &other.other) {
+            (Other::None, Other::None) | (Other::Destination, Other::Destination) => true,
+            (Other::Numbers(a), Other::Numbers(b)) | (Other::Channels(a), Other::Channels(b)) => {
+                is(a, b)
+            }
+            _ => false,
+        };
+        others && is(&self.src, &other.src) && is(&self.dst, &other.dst)
+    }
+
     /// The move as kernels see it.
     pub fn operands(&self) -> Operands {
         Operands::of(&self.src, &self.dst, &self.other)
