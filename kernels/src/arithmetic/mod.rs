@@ -50,7 +50,7 @@ macro_rules! arithmetic_entry {
         /// - `src` is readable at every element that the parameters lead to, and `dst` is writable at every one; nothing else accesses
         ///   the latter during the launch, and no two indices lead to one of them;
         /// - so is the second operand readable, if there is one; it may be the destination itself, element for element, and so may the source
-        ///   of `compute_units`, where the same thread loads and stores an element;
+        ///   of `compute_units` and `compute_runs`, where the same thread loads and stores an element;
         /// - all are aligned to their elements' bytes;
         /// - the parameters, the grid and the dynamic shared memory are those that the kernel's plan gives.
         #[cuda_std::kernel]

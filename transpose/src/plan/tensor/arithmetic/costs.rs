@@ -53,6 +53,9 @@ const OF_TILE: f64 = 1800.0;
 /// What an element costs that is computed by itself, of runs, whose neighbours lie together in all memories: as much for all types, for it is instructions that they wait for. (By 216 random windows, decision 109.)
 const OF_ELEMENT: f64 = 18.0;
 
+/// The fraction of a copy's speed that they reach at best.
+const RUNS_BEST: f64 = 0.87;
+
 /// Costs of ways to compute a move.
 pub(super) struct Costs {
     speeds: Speeds,
@@ -86,7 +89,7 @@ impl Costs {
             moved: 2.0 * src as f64 * elements,
             bytes: operands.traffic(),
             elements,
-            are_runs: operands.axes.first().is_some_and(|axis| axis.strides == [1; 3]),
+            are_runs: operands.are_runs(),
             are_wider: dst > src,
             are_few,
             are_vectors,
@@ -107,7 +110,7 @@ impl Costs {
     /// The cost of computing elements one by one, which to move without arithmetic costs `cost`.
     pub fn by_elements(&self, cost: f64) -> f64 {
         if self.are_runs {
-            return (self.elements * OF_ELEMENT).max(self.bytes);
+            return (self.elements * OF_ELEMENT).max(self.bytes / RUNS_BEST);
         }
         self.bytes * cost / (self.moved * self.speeds.elements)
     }

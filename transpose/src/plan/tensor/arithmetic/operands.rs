@@ -126,7 +126,12 @@ impl Operands {
         if self.has_channels() {
             return first.strides[..OTHER] == [1; 2] && self.start_on_units(others, &[SRC, DST]);
         }
-        first.strides == [1; 3] && self.start_on_units(others, &[SRC, DST, OTHER])
+        self.are_runs() && self.start_on_units(others, &[SRC, DST, OTHER])
+    }
+
+    /// Whether elements lie together in all memories along the first axis: what stays in its order.
+    pub fn are_runs(&self) -> bool {
+        self.axes.first().is_some_and(|axis| axis.strides == [1; 3])
     }
 
     /// Whether elements along these axes start on units in these memories.

@@ -36,7 +36,8 @@ pub(super) fn ways_of(
     let Ways { mut all, cost } = ways(&operands, operation, facts, wanted);
     // Where what waits is to be found, no axis is mirrored.
     let may_wait = operands.starts == [0; 3];
-    if is_by_elements(&operands, &all) {
+    // What stays in its order is not faster in two passes.
+    if is_by_elements(&operands, &all) && !operands.are_runs() {
         let with_second_moved =
             || may_wait.then(|| through::with_second_moved(problem, operation, facts)).flatten();
         let two = in_two_passes(problem, operation, facts).or_else(with_second_moved);

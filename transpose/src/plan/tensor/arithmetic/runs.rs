@@ -75,7 +75,7 @@ impl<'a> Runs<'a> {
         let is_long = bytes >= LEAST && run.length >= 4 * operands.unit();
         // Units of one element are whole ones anywhere.
         let may_be_off = operands.unit() > 1;
-        let serves = run.strides == [1; 3] && is_long && may_be_off && !operands.has_channels();
+        let serves = operands.are_runs() && is_long && may_be_off && !operands.has_channels();
         (serves && !operands.are_in_units()).then_some(Runs { operands, operation, run, others })
     }
 
