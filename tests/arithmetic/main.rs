@@ -67,6 +67,12 @@ fn any<T: Sample>(len: usize, salt: u64) -> Vec<T> {
     (0..len).map(|index| T::of_bits(u64::scrambled(index, salt))).collect()
 }
 
+/// Complex numbers whose parts are between -8 and 9.
+fn complex(len: usize, salt: u64) -> Vec<Complex32> {
+    let part = |at| (u32::scrambled(at, salt) >> 8) as f32 / 1e6 - 8.0;
+    (0..len).map(|at| Complex32::new(part(2 * at), part(2 * at + 1))).collect()
+}
+
 /// Elements up to the last one of a layout.
 fn extent(layout: &TensorLayout) -> usize {
     offsets(layout).iter().max().map_or(0, |last| last + 1)
@@ -558,15 +564,10 @@ fn sums_in_boxes(device: &Device) {
     assert_eq!(plan.kernel_names(), ["compute_boxes_beside_b4"]);
 }
 
-/// Conjugates of complex numbers in windows, with complex factors, and what becomes wider and narrower.
+/// Conjugates of complex numbers in windows, with complex factors, added to the destination.
 fn complex_runs(device: &Device) {
     let (rows, cols) = (9, 43);
-    let number = |at: usize, salt| {
-        let part = |at| (u32::scrambled(at, salt) >> 8) as f32 / 1e6 - 8.0;
-        Complex32::new(part(2 * at), part(2 * at + 1))
-    };
-    let all = |count, salt| (0..count).map(|at| number(at, salt)).collect::<Vec<_>>();
-    let (a, b) = (all(rows * (cols + 1), 1), all(rows * (cols + 2), 2));
+    let (a, b) = (complex(rows * (cols + 1), 1), complex(rows * (cols + 2), 2));
     let (alpha, beta) = (Complex32::new(0.3, -1.7), Complex32::new(-0.9, 0.2));
     let source = DeviceTensor::from_host(device, &[rows, cols + 1], &a).unwrap();
     let window = source.view().slice(1, 1.., 1).unwrap();
@@ -590,12 +591,7 @@ fn complex_runs(device: &Device) {
 /// Complex sums of small matrices, of conjugates and with complex factors.
 fn complex_sums_in_boxes(device: &Device) {
     let shape = [70, 9, 13];
-    let number = |at: usize, salt| {
-        let part = |at| (u32::scrambled(at, salt) >> 8) as f32 / 1e6 - 8.0;
-        Complex32::new(part(2 * at), part(2 * at + 1))
-    };
-    let all = |salt| (0..70 * 9 * 13).map(|at| number(at, salt)).collect::<Vec<_>>();
-    let (a, b) = (all(1), all(2));
+    let (a, b) = (complex(70 * 9 * 13, 1), complex(70 * 9 * 13, 2));
     let (alpha, beta) = (Complex32::new(0.3, -1.7), Complex32::new(-0.9, 0.2));
     let source = DeviceTensor::from_host(device, &shape, &a).unwrap();
     let turned = source.view().permute_axes(&[0, 2, 1]).unwrap();
@@ -882,12 +878,8 @@ fn assert_parts<T: Sample>(actual: &[[T; 2]], expected: &[[T; 2]]) {
 /// Products of complex numbers are those of `num-complex`.
 fn complex_factors(device: &Device) {
     let (rows, cols) = (37, 52);
-    let number = |at: usize, salt| {
-        let part = |at| (u32::scrambled(at, salt) >> 8) as f32 / 1e6 - 8.0;
-        Complex32::new(part(2 * at), part(2 * at + 1))
-    };
-    let a: Vec<Complex32> = (0..rows * cols).map(|at| number(at, 1)).collect();
-    let b: Vec<Complex32> = (0..rows * cols).map(|at| number(at, 2)).collect();
+    let a = complex(rows * cols, 1);
+    let b = complex(rows * cols, 2);
     let (alpha, beta) = (Complex32::new(0.3, -1.7), Complex32::new(-0.9, 0.2));
     let source = DeviceMatrix::from_host(device, rows, cols, &a).unwrap();
     let other = DeviceMatrix::from_host(device, cols, rows, &b).unwrap();

@@ -288,7 +288,7 @@ unsafe fn add_whole<
         // SAFETY: elements of the destination's row, of the second operand's, and of the tile.
         unsafe {
             let others = [load_shared_part(columns.slot, bytes)];
-            let values = slid::<P, E, 1>(kept, columns.byte::<P>());
+            let values = slid::<P, 1>(kept, columns.byte::<P>());
             let [results] = P::compute::<true, 1>(operation, values, others, &[NoChannels]);
             store_part(columns.at, bytes, results);
         }
@@ -320,7 +320,7 @@ unsafe fn add_parts<
         // SAFETY: elements of the destination's row, of the second operand's, and of the tile.
         unsafe {
             let others = units.others::<P, 1>(columns.at.wrapping_add(columns.beside));
-            let values = slid::<P, E, 1>(kept, columns.byte::<P>());
+            let values = slid::<P, 1>(kept, columns.byte::<P>());
             let results = P::compute::<true, 1>(operation, values, others, &[NoChannels]);
             units.store::<P, 1>(results);
         }

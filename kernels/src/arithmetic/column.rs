@@ -3,15 +3,13 @@
 //! A thread has one unit at a time, or two that follow each other where the destination's elements are the narrower ones: then it stores as many bytes as it can,
 //! and looks at the formats once for both.
 
-use super::memory::{get, load_part, load_shared_part, put, store_part};
+use super::memory::{get, load_part, load_shared_part, put, slide_part, store_part};
 use super::operation::{Channels, HeldPairs};
 use super::pair::Pair;
 use super::real::Real;
-use crate::element::{Element, B16};
+use crate::element::B16;
 use crate::opaque::opaque;
-use crate::slide::{slide, slide_u32};
 use crate::tensor::axes::unrolled;
-use kernel_abi::fast::VECTOR;
 
 /// Units of which there are the elements from `first` to before `end`; `IN_SPAN` says whether those are the units of a span, of which the first may not be there.
 #[derive(Clone, Copy)]
@@ -222,10 +220,7 @@ pub unsafe fn aligned<P: Pair, const K: usize>(
 /// # Safety
 /// The column has the parts that the units have bytes of, each as many bytes as a unit, and one more, and a barrier separates this from what stored them.
 #[inline(always)]
-pub unsafe fn slid<P: Pair, E: Element, const K: usize>(
-    address: impl Fn(u32) -> u32,
-    byte: u32,
-) -> [B16; K] {
+pub unsafe fn slid<P: Pair, const K: usize>(address: impl Fn(u32) -> u32, byte: u32) -> [B16; K] {
     let bytes = (P::UNIT * P::SRC) as u32;
     let start = byte & !(bytes - 1);
     // SAFETY: the caller's obligations.
@@ -233,20 +228,7 @@ pub unsafe fn slid<P: Pair, E: Element, const K: usize>(
     let mut low = part(0);
     core::array::from_fn(|k| {
         let high = part(k as u32 + 1);
-        let unit = match bytes {
-            4 => B16(slide_u32(low.0, high.0, byte), 0, 0, 0),
-            8 => {
-                let is_past = byte & 4 != 0;
-                let (a, b, c) =
-                    if is_past { (low.1, high.0, high.1) } else { (low.0, low.1, high.0) };
-                if P::SRC >= 4 {
-                    B16(a, b, 0, 0)
-                } else {
-                    B16(slide_u32(a, b, byte), slide_u32(b, c, byte), 0, 0)
-                }
-            }
-            _ => slide::<E>(low, high, byte % VECTOR),
-        };
+        let unit = slide_part(P::SRC, bytes as usize, low, high, byte);
         low = high;
         unit
     })

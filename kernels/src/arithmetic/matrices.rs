@@ -430,7 +430,7 @@ pub(super) unsafe fn store_span_units<
                 let values = if by_twos {
                     kept.units::<P, E, K>(col, byte)
                 } else {
-                    slid::<P, E, K>(|byte| tile.transposed.address(col, byte), byte)
+                    slid::<P, K>(|byte| tile.transposed.address(col, byte), byte)
                 };
                 let channels = |k: usize| {
                     let step = params.other_rows;

@@ -9,9 +9,11 @@ use crate::global::{load_vector, store_vector};
 use crate::launch::is_hopper;
 use crate::opaque::opaque;
 use crate::shared::{load_u16, load_u32, load_u8, store_u32, store_u32x2};
+use crate::slide::{slide, slide_u32};
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
 use cuda_std::gpu_only;
+use kernel_abi::fast::VECTOR;
 
 /// The instruction of a load from global memory.
 #[cfg(all(target_arch = "nvptx64", not(feature = "evict_last")))]
@@ -149,6 +151,30 @@ pub fn get(vector: B16, j: usize, bytes: usize) -> B16 {
         element[k] = words[j * bytes / 4 + k] >> (8 * (j * bytes % 4));
     }
     B16::from_u32s(element)
+}
+
+/// The `bytes` bytes from byte `past`, modulo as many, on of as many and as many again: elements of `size` bytes.
+#[inline(always)]
+pub fn slide_part(size: usize, bytes: usize, first: B16, second: B16, past: u32) -> B16 {
+    match bytes {
+        2 => B16(slide_u32(first.0 | second.0 << 16, 0, past % 2), 0, 0, 0),
+        4 => B16(slide_u32(first.0, second.0, past), 0, 0, 0),
+        8 => {
+            let is_past = past & 4 != 0;
+            let (a, b, c) =
+                if is_past { (first.1, second.0, second.1) } else { (first.0, first.1, second.0) };
+            if size >= 4 {
+                B16(a, b, 0, 0)
+            } else {
+                B16(slide_u32(a, b, past), slide_u32(b, c, past), 0, 0)
+            }
+        }
+        _ => match size {
+            8.. => slide::<u64>(first, second, past % VECTOR),
+            4 => slide::<u32>(first, second, past % VECTOR),
+            _ => slide::<u8>(first, second, past % VECTOR),
+        },
+    }
 }
 
 /// The vector itself, of which the compiler knows nothing more: it does not compute with what a branch loads inside that branch.

@@ -12,13 +12,12 @@
 //! the first and behind the last there are fewer than two units of elements, which lanes have one by one. So nothing is loaded but what the move is of, and source and second operand may be the destination.
 
 use super::arithmetic_entry;
-use super::memory::{arrived, load_part, store_part};
+use super::memory::{arrived, load_part, slide_part, store_part};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair};
 use crate::element::{Element, B16};
 use crate::global::fetch_ends;
 use crate::launch::never_more_registers;
-use crate::slide::{slide, slide_u32};
 use crate::tensor::axes::{divide, steps, unrolled};
 use crate::warp::{ballot, exchange};
 use cuda_std::thread;
@@ -179,30 +178,6 @@ impl Side {
         let is_alone = units.is_alone(K);
         let second = if is_alone { arrived(self.second) } else { B16::from_u32s(next) };
         slide_part(size, bytes, held, second, self.past)
-    }
-}
-
-/// The `bytes` bytes from byte `past` on of as many and as many again, a multiple of `size` bytes.
-#[inline(always)]
-fn slide_part(size: usize, bytes: usize, first: B16, second: B16, past: u32) -> B16 {
-    match bytes {
-        2 => B16(slide_u32(first.0 | second.0 << 16, 0, past), 0, 0, 0),
-        4 => B16(slide_u32(first.0, second.0, past), 0, 0, 0),
-        8 => {
-            let (a, b, c) = match past & 4 {
-                0 => (first.0, first.1, second.0),
-                _ => (first.1, second.0, second.1),
-            };
-            match size {
-                4.. => B16(a, b, 0, 0),
-                _ => B16(slide_u32(a, b, past), slide_u32(b, c, past), 0, 0),
-            }
-        }
-        _ => match size {
-            8 => slide::<u64>(first, second, past),
-            4 => slide::<u32>(first, second, past),
-            _ => slide::<u8>(first, second, past),
-        },
     }
 }
 

@@ -109,6 +109,6 @@ impl<const PITCH: u32, const GROUP: u32> Twos<PITCH, GROUP> {
             col * PITCH + if byte & VECTOR == 0 { first } else { second }
         };
         // SAFETY: the caller's obligations.
-        unsafe { slid::<P, E, K>(address, byte) }
+        unsafe { slid::<P, K>(address, byte) }
     }
 }

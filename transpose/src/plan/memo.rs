@@ -26,15 +26,33 @@ impl<E: Clone> Memo<E> {
     }
 
     /// The entry whose key has this hash and which is the one that is looked for, if it is there and nobody is looking beside it.
-    pub fn find(&self, hash: u64, is_it: impl Fn(&E) -> bool) -> Option<E> {
+    fn find(&self, hash: u64, is_it: impl Fn(&E) -> bool) -> Option<E> {
         let mut set = self.set(hash).try_lock().ok()?;
         let at = set.iter().position(is_it)?;
         set[..=at].rotate_right(1);
         set.first().cloned()
     }
 
+    /// The entry that is looked for, or one that is made, and kept if that is worth it.
+    pub fn find_or(
+        &self,
+        hash: u64,
+        is_it: impl Fn(&E) -> bool,
+        make: impl FnOnce() -> E,
+        is_worth_it: impl FnOnce(&E) -> bool,
+    ) -> E {
+        if let Some(entry) = self.find(hash, is_it) {
+            return entry;
+        }
+        let entry = make();
+        if is_worth_it(&entry) {
+            self.keep(hash, entry.clone());
+        }
+        entry
+    }
+
     /// Keeps an entry, the most recent of its set.
-    pub fn keep(&self, hash: u64, entry: E) {
+    fn keep(&self, hash: u64, entry: E) {
         let Ok(mut set) = self.set(hash).try_lock() else { return };
         let oldest = if set.len() < WAYS { None } else { set.pop() };
         set.insert(0, entry);

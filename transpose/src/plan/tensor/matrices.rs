@@ -32,14 +32,11 @@ fn recent_or(
 ) -> Option<Vec<Launch>> {
     let (hash, chip) = (hash_of(problem), Chip::of(facts));
     let is_it = |recent: &Recent| recent.problem == *problem && recent.chip == chip;
-    if let Some(recent) = RECENT.find(hash, is_it) {
-        return recent.launches;
-    }
-    let launches = plan();
-    if launches.as_ref().is_none_or(|launches| launches.len() <= MOST_KEPT) {
-        RECENT.keep(hash, Recent { chip, problem: *problem, launches: launches.clone() });
-    }
-    launches
+    let make = || Recent { chip, problem: *problem, launches: plan() };
+    let are_few = |recent: &Recent| {
+        recent.launches.as_ref().is_none_or(|launches| launches.len() <= MOST_KEPT)
+    };
+    RECENT.find_or(hash, is_it, make, are_few).launches
 }
 
 /// Launches of the kernels that serve any move, for matrices that are for no kernel of theirs.

@@ -70,14 +70,9 @@ pub(super) fn best(problem: &TensorProblem<'_>, facts: &Facts, flips: Option<Mas
     let is_it = |recent: &Recent| {
         (recent.chip, recent.flips) == (chip, flips) && recent.plan.0.problem.is(problem)
     };
-    if let Some(Recent { plan, .. }) = RECENT.find(hash, is_it) {
-        return plan;
-    }
-    let plan = planned(problem, facts, flips);
-    if matches!(plan.way(), Way::Launches(launches) if launches.len() <= MOST_KEPT) {
-        RECENT.keep(hash, Recent { chip, flips, plan: plan.clone() });
-    }
-    plan
+    let make = || Recent { chip, flips, plan: planned(problem, facts, flips) };
+    let are_few = |recent: &Recent| matches!(recent.plan.way(), Way::Launches(launches) if launches.len() <= MOST_KEPT);
+    RECENT.find_or(hash, is_it, make, are_few).plan
 }
 
 /// The best plan for a problem.

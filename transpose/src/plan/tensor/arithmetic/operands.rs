@@ -183,6 +183,22 @@ impl Operands {
     }
 }
 
+/// These axes in two parts, of which the first has `first` indices of the axis `cut`, each `step` elements' strides apart, and how many elements further than `offsets` each starts in each memory.
+pub(super) fn halves(
+    axes: &[Axis],
+    cut: usize,
+    first: usize,
+    step: isize,
+    offsets: [isize; 3],
+) -> [(Vec<Axis>, [isize; 3]); 2] {
+    [(0, first), (first, axes[cut].length - first)].map(|(begin, length)| {
+        let mut part = axes.to_vec();
+        part[cut].length = length;
+        let behind = |side: usize| offsets[side] + begin as isize * step * axes[cut].strides[side];
+        (part, [SRC, DST, OTHER].map(behind))
+    })
+}
+
 /// One axis for neighbours that lie together in all memories.
 fn joined(axes: Vec<Axis>) -> Vec<Axis> {
     let mut all: Vec<Axis> = Vec::with_capacity(axes.len());

@@ -3,7 +3,7 @@
 use super::operands::{DST, OTHER, SRC};
 use crate::image::EntryPoint;
 use crate::kernels::ARITHMETIC;
-use crate::launch::Launch;
+use crate::launch::{Fields, Launch};
 use kernel_abi::{Kernel, Params, Width};
 
 /// A launch of a move.
@@ -24,6 +24,29 @@ impl Part {
     /// A launch that starts where the move does, its operands in their order.
     pub fn of(launch: Launch) -> Self {
         Part { launch, other: 0, memories: [SRC, DST, OTHER], moves: false, waiting: 0 }
+    }
+
+    /// A launch that has `blocks` blocks of `threads` threads in a row and no shared memory, and starts so many elements, of so many bytes, further in each memory.
+    pub fn counted<P: Params>(
+        kernel: &Kernel<P>,
+        blocks: usize,
+        threads: u32,
+        [offsets, bytes]: [[isize; 3]; 2],
+        params: &P,
+    ) -> Self {
+        let offset = |side: usize| (offsets[side] * bytes[side]) as u64;
+        let launch = Launch {
+            entry: entry(kernel, bytes[SRC] as usize),
+            grid: [blocks as u32, 1, 1],
+            block: [threads, 1, 1],
+            dynamic_shared_bytes: 0,
+            blocks_per_multiprocessor: 0,
+            evict_last: true,
+            cooperative: false,
+            offsets: [offset(SRC), offset(DST)],
+            params: Fields::of(params),
+        };
+        Part { other: offset(OTHER), ..Self::of(launch) }
     }
 
     /// A launch that only moves, from one memory to another.

@@ -19,27 +19,21 @@ pub(super) struct Problem {
 impl Problem {
     /// Whether a plan made for this problem can be run on the other: see [`Kept::serves`](crate::plan::tensor::problem::Kept::serves).
     pub fn serves(&self, actual: &Self) -> bool {
-        let serves = |planned: &Operand, actual: &Operand| {
-            let strides = |operand: &Operand| {
-                (operand.layout.shape().to_vec(), operand.layout.strides().to_vec())
-            };
-            strides(planned) == strides(actual) && actual.align >= planned.align
-        };
-        let others = match (&self.other, &actual.other) {
-            (Other::None, Other::None) | (Other::Destination, Other::Destination) => true,
-            (Other::Numbers(planned), Other::Numbers(actual))
-            | (Other::Channels(planned), Other::Channels(actual)) => serves(planned, actual),
-            _ => false,
-        };
-        others && serves(&self.src, &actual.src) && serves(&self.dst, &actual.dst)
+        self.is_laid_out_as(actual, |planned, actual| actual >= planned)
     }
 
     /// Whether what is planned for this problem is what would be planned for the other: whether all is the same but for where memories start, on addresses as well aligned.
     pub fn is(&self, other: &Self) -> bool {
+        self.is_laid_out_as(other, |a, b| a == b)
+    }
+
+    /// Whether all is the same but for where memories start, and each one's alignment will do beside this problem's.
+    fn is_laid_out_as(&self, other: &Self, will_do: impl Fn(usize, usize) -> bool) -> bool {
         let is = |a: &Operand, b: &Operand| {
-            (a.element_bytes, a.align) == (b.element_bytes, b.align)
+            a.element_bytes == b.element_bytes
                 && a.layout.shape() == b.layout.shape()
                 && a.layout.strides() == b.layout.strides()
+                && will_do(a.align, b.align)
         };
         let others = match (&self.other, &other.other) {
             (Other::None, Other::None) | (Other::Destination, Other::Destination) => true,

@@ -1,19 +1,18 @@
 //! The planner of `compute_runs`: what lies together in all memories, in stretches that start anywhere.
 
-use super::super::canonical::{self, Canonical};
 use super::super::gaps::Gaps;
 use super::super::model::{cost_of_computed_runs, cost_of_computed_units, cost_of_gaps, idle};
 use super::super::sectors::{SECTOR, sectors_of_one};
 use super::super::side::starts_on;
-use super::operands::{Axis, DST, OTHER, Operands, Other, SRC};
-use super::part::{Part, entry};
+use super::operands::{Axis, DST, OTHER, Operands, Other, SRC, halves};
+use super::part::Part;
+use super::tiles::in_words_of;
 use super::units::divided;
 use crate::divide::packed_divisor;
 use crate::facts::Facts;
-use crate::launch::{Fields, Launch};
-use kernel_abi::Width;
 use kernel_abi::arithmetic::{COMPUTE_RUNS, ComputeRuns, MOST_RUN_STEPS, Operation, RUN_THREADS};
 use kernel_abi::fast::WARP;
+use kernel_abi::tensor::Fetching;
 
 /// Threads of a launch: every part's number, those past the end included, is below what a kernel divides.
 const MOST_THREADS: usize = (1 << 31) - RUN_THREADS as usize;
@@ -30,8 +29,28 @@ pub(super) fn best(
     operation: &Operation,
     facts: &Facts,
 ) -> Option<(f64, Vec<Part>)> {
-    let runs = Runs::of(operands, operation)?;
-    Some((runs.cost(facts), runs.launches()))
+    let serves = serves(operands);
+    serves.then(|| {
+        let destination = in_words_of(operands, DST);
+        // What the destination has of sectors is loaded before it is stored, if it is added.
+        let is_loaded = operands.other == Other::Destination;
+        let gaps = (!is_loaded).then(|| Gaps::of(&destination));
+        let of_gaps = gaps.as_ref().map_or(0.0, |gaps| cost_of_gaps(&destination, gaps, true));
+        let (run, others) = operands.axes.split_first().expect("a move of runs has their axis");
+        let runs = Runs { operands, operation, gaps: gaps.as_ref(), run: *run, others };
+        (runs.cost(of_gaps, facts), runs.launches())
+    })
+}
+
+/// Whether the kernel serves.
+fn serves(operands: &Operands) -> bool {
+    let Some(run) = operands.axes.first() else { return false };
+    let bytes = run.length * operands.bytes[SRC].max(operands.bytes[DST]);
+    // Then there is a unit that needs nothing but what is the run's.
+    let is_long = bytes >= LEAST && run.length >= 4 * operands.unit();
+    // Units of one element are whole ones anywhere.
+    let may_be_off = operands.unit() > 1 && !operands.are_in_units();
+    operands.are_runs() && is_long && may_be_off && !operands.has_channels()
 }
 
 /// How a run is shared out to lanes of warps.
@@ -63,24 +82,15 @@ impl Share {
 struct Runs<'a> {
     operands: &'a Operands,
     operation: &'a Operation,
+    /// Those of the destination, if nothing else loads what is beside them.
+    gaps: Option<&'a Gaps>,
     run: Axis,
     others: &'a [Axis],
 }
 
-impl<'a> Runs<'a> {
-    fn of(operands: &'a Operands, operation: &'a Operation) -> Option<Self> {
-        let (&run, others) = operands.axes.split_first()?;
-        let bytes = run.length * operands.bytes[SRC].max(operands.bytes[DST]);
-        // Then there is a unit that needs nothing but what is the run's.
-        let is_long = bytes >= LEAST && run.length >= 4 * operands.unit();
-        // Units of one element are whole ones anywhere.
-        let may_be_off = operands.unit() > 1;
-        let serves = operands.are_runs() && is_long && may_be_off && !operands.has_channels();
-        (serves && !operands.are_in_units()).then_some(Runs { operands, operation, run, others })
-    }
-
-    /// What the model says of them.
-    fn cost(&self, facts: &Facts) -> f64 {
+impl Runs<'_> {
+    /// What the model says of them, whose gaps cost so much.
+    fn cost(&self, of_gaps: f64, facts: &Facts) -> f64 {
         let Runs { operands, run, others, .. } = *self;
         let runs = others.iter().map(|axis| axis.length as f64).product::<f64>();
         let of_side = |side: usize| {
@@ -92,28 +102,10 @@ impl<'a> Runs<'a> {
         };
         let second = if operands.other.is_added() { of_side(OTHER) } else { 0.0 };
         let moved = of_side(SRC) + of_side(DST) + second;
-        let destination = self.destination();
-        let gaps = match operands.other {
-            // What it has of sectors is loaded before it is stored.
-            Other::Destination => 0.0,
-            _ => cost_of_gaps(&destination, &Gaps::of(&destination), true),
-        };
         let share = self.share();
         let blocks = runs * (share.parts << share.lanes) as f64 / f64::from(RUN_THREADS);
         let issued = runs * share.cost(operands.other.is_added());
-        cost_of_computed_runs(moved, issued, gaps) * idle(blocks, facts)
-    }
-
-    /// The move in words that are elements of the destination.
-    fn destination(&self) -> Canonical {
-        let Runs { operands, .. } = *self;
-        let axes = operands.axes.iter().map(|axis| canonical::Axis {
-            length: axis.length,
-            src: axis.strides[SRC],
-            dst: axis.strides[DST],
-        });
-        let width = Width::of_bytes(operands.bytes[DST]).expect("a number has the bytes of a word");
-        Canonical::of_elements(axes, width, [operands.bytes[DST], operands.aligned[DST]])
+        cost_of_computed_runs(moved, issued, of_gaps) * idle(blocks, facts)
     }
 
     /// How a run is shared out, so that warps issue the fewest instructions.
@@ -154,23 +146,17 @@ impl<'a> Runs<'a> {
         let cut = if bytes > MOST { 0 } else { slowest.unwrap_or(0) };
         let multiple = if cut == 0 { self.operands.unit() } else { 1 };
         let half = (axes[cut].length / 2).next_multiple_of(multiple);
-        for (first, length) in [(0, half), (half, axes[cut].length - half)] {
-            let mut part = axes.to_vec();
-            part[cut].length = length;
-            let behind = |side: usize| offsets[side] + first as isize * axes[cut].strides[side];
-            self.split(&part, [SRC, DST, OTHER].map(behind), launches);
+        for (part, offsets) in halves(axes, cut, half, 1, offsets) {
+            self.split(&part, offsets, launches);
         }
     }
 
     /// One launch.
     fn one(&self, offsets: [isize; 3]) -> Part {
-        let Runs { operands, operation, run, others } = *self;
+        let Runs { operands, operation, gaps, run, others } = *self;
         let Share { lanes, parts, steps } = self.share();
         let all = parts * others.iter().map(|axis| axis.length).product::<usize>();
-        let fetch = match operands.other {
-            Other::Destination => 0,
-            _ => Gaps::of(&self.destination()).fetch_ends_of(run.length) as u64,
-        };
+        let fetch = gaps.map_or(Fetching::None, |gaps| gaps.fetch_ends_of(run.length)) as u64;
         let params = ComputeRuns {
             operation: *operation,
             axes: divided(others, 1),
@@ -181,19 +167,9 @@ impl<'a> Runs<'a> {
             steps: steps as u64,
             fetch,
         };
-        let bytes = |side: usize| (offsets[side] * operands.bytes[side] as isize) as u64;
-        let launch = Launch {
-            entry: entry(&COMPUTE_RUNS, operands.bytes[SRC]),
-            grid: [(all << lanes).div_ceil(RUN_THREADS as usize) as u32, 1, 1],
-            block: [RUN_THREADS, 1, 1],
-            dynamic_shared_bytes: 0,
-            blocks_per_multiprocessor: 0,
-            evict_last: true,
-            cooperative: false,
-            offsets: [bytes(SRC), bytes(DST)],
-            params: Fields::of(&params),
-        };
-        Part { other: bytes(OTHER), ..Part::of(launch) }
+        let bytes = operands.bytes.map(|bytes| bytes as isize);
+        let blocks = (all << lanes).div_ceil(RUN_THREADS as usize);
+        Part::counted(&COMPUTE_RUNS, blocks, RUN_THREADS, [offsets, bytes], &params)
     }
 }
 

@@ -38,16 +38,21 @@ pub(super) fn best(
 
 /// The same move as one without arithmetic: of words of the source's elements' size, on both sides.
 pub(super) fn in_words(operands: &Operands) -> canonical::Canonical {
-    let width = Width::of_bytes(operands.bytes[SRC]).expect("a number has the bytes of a word");
+    in_words_of(operands, SRC)
+}
+
+/// The same, of words of the size that elements have on a side: those of the other side are taken to have it too.
+pub(super) fn in_words_of(operands: &Operands, side: usize) -> canonical::Canonical {
+    let word = operands.bytes[side];
+    let width = Width::of_bytes(word).expect("a number has the bytes of a word");
     let axes = operands.axes.iter().map(|axis| canonical::Axis {
         length: axis.length,
         src: axis.strides[SRC],
         dst: axis.strides[DST],
     });
-    // Elements of the destination are taken to be of the source's size.
-    let [src_bytes, dst_bytes, _] = operands.bytes;
-    let dst = scaled_alignment(operands.aligned[DST], dst_bytes, src_bytes);
-    canonical::Canonical::of_elements(axes, width, [operands.aligned[SRC], dst])
+    let aligned =
+        [SRC, DST].map(|of| scaled_alignment(operands.aligned[of], operands.bytes[of], word));
+    canonical::Canonical::of_elements(axes, width, aligned)
 }
 
 /// A move's launch, that computes, and how many times as long a sum takes as the model of moves expects; `None` if the kernel has no such tiles. (By 1600 tiles of 126 random sums, decision 106.)

@@ -1,10 +1,9 @@
 //! The planner of `compute_triples`: pixels of three channels, which lie together on one side, and planes of pixels on the other.
 
 use super::operands::{Axis, DST, Operands, Other, SRC};
-use super::part::{Part, entry};
+use super::part::Part;
 use super::pixels::{are_channels, divided};
 use crate::divide::TOO_LARGE;
-use crate::launch::{Fields, Launch};
 use kernel_abi::arithmetic::{COMPUTE_TRIPLES, ComputeTriples, Operation, TRIPLE_THREADS};
 
 /// The launch; `None` where the kernel does not serve.
@@ -42,18 +41,10 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
         src_plane: plane(SRC),
         dst_plane: plane(DST),
     };
-    let launch = Launch {
-        entry: entry(&COMPUTE_TRIPLES, bytes[SRC]),
-        grid: [units.div_ceil(TRIPLE_THREADS as usize) as u32, 1, 1],
-        block: [TRIPLE_THREADS, 1, 1],
-        dynamic_shared_bytes: 0,
-        blocks_per_multiprocessor: 0,
-        evict_last: true,
-        cooperative: false,
-        offsets: [0, 0],
-        params: Fields::of(&params),
-    };
-    (units < TOO_LARGE - TRIPLE_THREADS as usize).then(|| Part::of(launch))
+    let blocks = units.div_ceil(TRIPLE_THREADS as usize);
+    let bytes = operands.bytes.map(|bytes| bytes as isize);
+    let part = || Part::counted(&COMPUTE_TRIPLES, blocks, TRIPLE_THREADS, [[0; 3], bytes], &params);
+    (units < TOO_LARGE - TRIPLE_THREADS as usize).then(part)
 }
 
 /// The axis of channels, that of pixels, and the others, if there are three channels, which lie together on one side and are planes on the other.

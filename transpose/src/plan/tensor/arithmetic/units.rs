@@ -1,9 +1,8 @@
 //! The planner of `compute_units`, which serves every move.
 
-use super::operands::{Axis, DST, OTHER, Operands, SRC};
-use super::part::{Part, entry};
+use super::operands::{Axis, OTHER, Operands, halves};
+use super::part::Part;
 use crate::divide::packed_divisor;
-use crate::launch::{Fields, Launch};
 use kernel_abi::arithmetic::{
     COMPUTE_UNITS, ComputeUnits, OperandAxis, Operation, UNIT_THREADS, UNITS_OF_THREAD,
 };
@@ -61,17 +60,13 @@ fn split(
     let slowest = (0..axes.len()).rev().find(|&axis| axes[axis].length > 1);
     let slowest = slowest.expect("more than one unit has an axis of more than one index");
     let half = axes[slowest].length / 2;
-    for (first, length) in [(0, half), (half, axes[slowest].length - half)] {
-        let mut part = axes.to_vec();
-        part[slowest].length = length;
-        let step = if slowest == 0 { per } else { 1 };
-        let behind =
-            |side: usize| offsets[side] + (first * step) as isize * axes[slowest].strides[side];
-        split(operands, operation, &part, per, [SRC, DST, OTHER].map(behind), most, launches);
+    let step = if slowest == 0 { per } else { 1 };
+    for (part, offsets) in halves(axes, slowest, half, step as isize, offsets) {
+        split(operands, operation, &part, per, offsets, most, launches);
     }
 }
 
-/// Axes as kernels take them that find an axis's index by division, the first in steps of so many elements.
+/// The axes of a kernel that finds the index of each by division; from one index of the first to the next are `per` elements.
 pub(super) fn divided(axes: &[Axis], per: usize) -> [OperandAxis; MOST_AXES] {
     let none = OperandAxis { divisor: packed_divisor(1), src: 0, dst: 0, other: 0 };
     let mut all = [none; MOST_AXES];
@@ -100,19 +95,8 @@ fn one(
         units: units as u64,
         channel_step: axes.first().map_or(0, |axis| axis.strides[OTHER] as u64),
     };
-    let bytes = |side: usize| (offsets[side] * operands.bytes[side] as isize) as u64;
-    let launch = Launch {
-        entry: entry(&COMPUTE_UNITS, operands.bytes[SRC]),
-        grid: [units.div_ceil(OF_BLOCK) as u32, 1, 1],
-        block: [UNIT_THREADS, 1, 1],
-        dynamic_shared_bytes: 0,
-        blocks_per_multiprocessor: 0,
-        evict_last: true,
-        cooperative: false,
-        offsets: [bytes(SRC), bytes(DST)],
-        params: Fields::of(&params),
-    };
-    Part { other: bytes(OTHER), ..Part::of(launch) }
+    let bytes = operands.bytes.map(|bytes| bytes as isize);
+    Part::counted(&COMPUTE_UNITS, units.div_ceil(OF_BLOCK), UNIT_THREADS, [offsets, bytes], &params)
 }
 
 #[cfg(test)]

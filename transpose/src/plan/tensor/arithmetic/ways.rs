@@ -42,9 +42,12 @@ pub(super) fn ways(
 ) -> Ways {
     let Ways { mut all, mut cost } = without_boxes(operands, operation, facts, wanted);
     if let Some((by_runs, parts)) = runs::best(operands, operation, facts) {
-        let gains = cost.is_some_and(|cost| by_runs < cost);
-        all.insert(if gains { 0 } else { all.len() }, parts);
-        cost = if gains { Some(by_runs) } else { cost };
+        if cost.is_some_and(|cost| by_runs < cost) {
+            all.insert(0, parts);
+            cost = Some(by_runs);
+        } else {
+            all.push(parts);
+        }
     }
     // They take longest to plan: what costs more than others do is not looked for.
     let (most, limit) = match wanted {

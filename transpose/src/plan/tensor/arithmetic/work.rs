@@ -35,19 +35,16 @@ static RECENT: Memo<Recent> = Memo::new();
 
 /// The best way to go: a recent one, or a new one.
 pub(super) fn best(problem: &Problem, operation: &Operation, facts: &Facts) -> Arc<Work> {
-    let (hash, chip) = (hash_of((Key(problem), Bits(operation))), Chip::of(facts));
+    let (hash, chip) = (hash_of(Key { problem, operation }), Chip::of(facts));
     let is_it = |recent: &Recent| {
         (recent.chip, recent.operation) == (chip, *operation) && recent.problem.is(problem)
     };
-    if let Some(Recent { work, .. }) = RECENT.find(hash, is_it) {
-        return work;
-    }
-    let work = Arc::new(planned(problem, operation, facts, Wanted::Best).swap_remove(0));
-    if work.parts.len() + work.instead.len() <= MOST_KEPT {
-        let (operation, problem, work) = (*operation, *problem, work.clone());
-        RECENT.keep(hash, Recent { chip, operation, problem, work });
-    }
-    work
+    let make = || {
+        let work = planned(problem, operation, facts, Wanted::Best).swap_remove(0);
+        Recent { chip, operation: *operation, problem: *problem, work: Arc::new(work) }
+    };
+    let are_few = |Recent { work, .. }: &Recent| work.parts.len() + work.instead.len() <= MOST_KEPT;
+    RECENT.find_or(hash, is_it, make, are_few).work
 }
 
 /// The ways to go, the best first; there is one at least.
@@ -76,26 +73,21 @@ pub(super) fn waiting(parts: &[Part]) -> usize {
     parts.iter().map(|part| part.waiting).max().unwrap_or(0)
 }
 
-/// By what a problem is looked for: how its memories are laid out.
-struct Key<'a>(&'a Problem);
+/// By what a plan is looked for: how memories are laid out, and what is computed.
+struct Key<'a> {
+    problem: &'a Problem,
+    operation: &'a Operation,
+}
 
 impl Hash for Key<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Problem { src, dst, .. } = self.0;
+        let Problem { src, dst, .. } = self.problem;
         (src.element_bytes, dst.element_bytes, src.align, dst.align).hash(state);
         let of_axis = |operand: &Operand, axis: usize| operand.layout.strides()[axis];
         for (axis, length) in src.layout.shape().iter().enumerate() {
             (length, of_axis(src, axis), of_axis(dst, axis)).hash(state);
         }
-    }
-}
-
-/// And by what is computed.
-struct Bits<'a>(&'a Operation);
-
-impl Hash for Bits<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let Operation { src, dst, flags, alpha, beta, .. } = *self.0;
+        let Operation { src, dst, flags, alpha, beta, .. } = *self.operation;
         [src, dst, flags, alpha, beta].into_iter().for_each(|bits| state.write_u64(bits));
     }
 }

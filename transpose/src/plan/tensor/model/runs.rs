@@ -31,7 +31,7 @@ pub(in super::super) fn cost_of_runs(word: Width, tally: &RunTally) -> f64 {
     moved * w.moved[k] + runs * w.run[k] + gaps * w.gaps[k]
 }
 
-/// What the instructions of a warp cost whose lanes compute so many units of runs each, of one run or of several. (By 168 sets of runs of 33 to 5003 numbers of seven pairs of types, with gaps, with something added
+/// What the instructions of a warp cost each lane of which computes `steps` units: all lanes of one run if it `is_one`, else of several. (By 168 sets of runs of 33 to 5003 numbers of seven pairs of types, with gaps, with something added
 /// and without, decision 109: within a tenth for most.)
 pub(in super::super) fn cost_of_computed_units(steps: usize, is_one: bool, is_sum: bool) -> f64 {
     const WARP: f64 = 1000.0;
