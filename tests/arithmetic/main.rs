@@ -27,6 +27,7 @@ on_both_devices! {
     in_boxes,
     in_runs,
     sums_in_boxes,
+    sums_in_boxes_apart,
     complex_runs,
     complex_sums_in_boxes,
     onto_the_destination,
@@ -93,9 +94,9 @@ fn check_layouts<T: Real, U: Real>(
     src: &TensorLayout,
     dst: &TensorLayout,
     other: Option<&TensorLayout>,
-) {
+) -> Vec<&'static str> {
     if !is_ours() {
-        return;
+        return Vec::new();
     }
     let (from, to) = (offsets(src), offsets(dst));
     let a: Vec<T> = any(extent(src), 1);
@@ -119,6 +120,7 @@ fn check_layouts<T: Real, U: Real>(
         None => ArithmeticPlan::<T, U>::candidates(&scaling, source, window),
         Some(b) => ArithmeticPlan::<T, U>::candidates_adding(&scaling, source, beta, b, window),
     };
+    let mut kernels = Vec::new();
     for plan in plans.unwrap() {
         target.copy_from_host(&before).unwrap();
         let window = target.window_mut(dst).unwrap();
@@ -128,7 +130,9 @@ fn check_layouts<T: Real, U: Real>(
         }
         .unwrap_or_else(|error| panic!("{plan}: {error}"));
         assert_same(&target.to_host().unwrap(), &expected, &plan);
+        kernels.extend(plan.kernel_names());
     }
+    kernels
 }
 
 /// Computes `b ← α·a + β·b` from layout to layout, every way that there is, one of which is a kernel's, and compares all of the destination's memory.
@@ -415,7 +419,7 @@ fn moved_and_computed(device: &Device) {
     }
     // What is added to keeps its place: elements wait in between.
     assert_eq!(chosen::<i16, i16>(device), (vec!["batch_b2", "compute_units_b2"], 2));
-    assert_eq!(chosen::<u8, f32>(device), (vec!["batch_b1", "compute_units_b1"], 1));
+    assert_eq!(chosen::<i8, f32>(device), (vec!["batch_b1", "compute_units_b1"], 1));
 }
 
 /// Batches of small matrices, short axes in any order, and runs of a few elements: through boxes, to which every size of element and of word comes.
@@ -515,13 +519,13 @@ fn in_runs(device: &Device) {
 
 /// Sums of small matrices, of short axes in any order and of long stretches, with what lies as the destination does, and with the destination itself, all ways that there are.
 fn sums_in_boxes(device: &Device) {
-    fn check<T: Real>(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device) {
         let both = |src: &TensorLayout, dst: &TensorLayout| {
-            check_layouts::<T, T>(device, [0.5, -3.0], src, dst, Some(dst));
+            check_layouts::<T, U>(device, [0.5, -3.0], src, dst, Some(dst));
             // What runs backwards in the source may have none.
             let is_mirrored = src.strides().iter().any(|&stride| stride < 0);
-            let kernel = (!is_mirrored).then_some("compute_boxes_beside");
-            check_onto::<T, T>(device, src, dst, kernel);
+            let kernel = (!is_mirrored).then_some("compute_boxes_");
+            check_onto::<T, U>(device, src, dst, kernel);
         };
         let turned = |shape: &[usize], order: &[usize]| {
             let src = contiguous(shape).permute_axes(order).unwrap();
@@ -551,10 +555,17 @@ fn sums_in_boxes(device: &Device) {
         both(&src, &rows([2, 11, 90], 7));
         both(&src.slice(1, .., -1).unwrap(), &rows([2, 11, 90], 1));
     }
-    check::<f16>(device);
-    check::<bf16>(device);
-    check::<f32>(device);
-    check::<f64>(device);
+    check::<f16, f16>(device);
+    check::<bf16, bf16>(device);
+    check::<f32, f32>(device);
+    check::<f64, f64>(device);
+    check::<u8, bf16>(device);
+    check::<u8, f16>(device);
+    check::<u8, f32>(device);
+    check::<bf16, f32>(device);
+    check::<f16, f32>(device);
+    check::<f32, bf16>(device);
+    check::<f32, f16>(device);
 
     let source = DeviceTensor::<f32>::zeroed(device, &[200_000, 9, 11]).unwrap();
     let mut target = DeviceTensor::<f32>::zeroed(device, &[200_000, 11, 9]).unwrap();
@@ -562,6 +573,59 @@ fn sums_in_boxes(device: &Device) {
     let scaling = Arithmetic::<f32>::scaling(0.5);
     let plan = ArithmeticPlan::onto(&scaling, turned, 1.0, &mut target).unwrap();
     assert_eq!(plan.kernel_names(), ["compute_boxes_beside_b4"]);
+    let mut target = DeviceTensor::<bf16>::zeroed(device, &[200_000, 11, 9]).unwrap();
+    let scaling = Arithmetic::<bf16>::scaling(0.5);
+    let plan = ArithmeticPlan::onto(&scaling, turned, 1.0, &mut target).unwrap();
+    assert_eq!(plan.kernel_names(), ["compute_boxes_mixed_b4"]);
+}
+
+/// Sums in boxes with what has its stretches elsewhere than the destination: with other gaps between them, in another order, backwards, or behind an odd start.
+fn sums_in_boxes_apart(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device) {
+        // Of a shape, the axes in an order of memory, the gaps behind the rows of the last one and behind all of the next, and where it starts.
+        let layout = |shape: &[usize], order: &[usize], gaps: [usize; 2], start: usize| {
+            let (mut strides, mut step) = (vec![0; shape.len()], 1);
+            for (place, &axis) in order.iter().rev().enumerate() {
+                strides[axis] = step as isize;
+                step = step * shape[axis] + gaps.get(place).copied().unwrap_or(0);
+            }
+            TensorLayout::strided(shape, &strides, start, 8).unwrap()
+        };
+        let all = |order: &[usize], of_source: &[usize], shape: &[usize], is_backwards: bool| {
+            let in_order: Vec<usize> = (0..shape.len()).collect();
+            let src = layout(shape, of_source, [2, 0], 1);
+            for (dst, other) in [([0, 0], [3, 0]), ([1, 0], [0, 0]), ([0, 0], [1, 5])] {
+                let other = layout(shape, order, other, 3);
+                let other = if is_backwards { other.slice(0, .., -1).unwrap() } else { other };
+                let dst = layout(shape, &in_order, dst, 1);
+                let kernels = check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, Some(&other));
+                let is_there = |name: &&str| name.starts_with("compute_boxes_");
+                assert!(
+                    !is_ours() || kernels.iter().any(is_there),
+                    "{src:?} to {dst:?} with {other:?}"
+                );
+            }
+        };
+        all(&[0, 1, 2], &[0, 2, 1], &[7, 21, 35], false);
+        all(&[0, 1, 2], &[0, 2, 1], &[5, 90, 11], true);
+        all(&[1, 0, 2], &[2, 0, 1], &[6, 9, 70], false);
+        all(&[1, 2, 0, 3], &[3, 1, 0, 2], &[4, 6, 5, 19], true);
+        all(&[0, 1], &[1, 0], &[40, 130], false);
+        all(&[0, 1], &[1, 0], &[150, 7], true);
+        // One stretch for each box, in every memory.
+        all(&[0, 1, 2], &[0, 2, 1], &[300, 3, 5], false);
+    }
+    check::<f16, f16>(device);
+    check::<bf16, bf16>(device);
+    check::<f32, f32>(device);
+    check::<f64, f64>(device);
+    check::<u8, bf16>(device);
+    check::<u8, f16>(device);
+    check::<u8, f32>(device);
+    check::<bf16, f32>(device);
+    check::<f16, f32>(device);
+    check::<f32, bf16>(device);
+    check::<f32, f16>(device);
 }
 
 /// Conjugates of complex numbers in windows, with complex factors, added to the destination.

@@ -6,7 +6,7 @@
 //! Strides count elements, of the memory that they are of. Packed divisors are those of [`tensor`](crate::tensor).
 
 use crate::fast::{Batched, SECTOR, VECTOR};
-use crate::tensor::{Boxes, Pieces, Tiles, BOX_THREADS, MOST_AXES, MOST_BLOCK_AXES};
+use crate::tensor::{Boxes, Pieces, Tiles, BOX_THREADS, MOST_AXES, MOST_BLOCK_AXES, MOST_DIGITS};
 use crate::{params, table, Width};
 
 /// A format of real numbers; complex ones are two of them.
@@ -254,7 +254,13 @@ params! {
         boxes: Boxes,
     }
 
-    /// For [`COMPUTE_BOXES_BESIDE`].
+    /// How far apart in a memory the indices of an axis are.
+    Step {
+        /// Elements from one to the next.
+        elements: u64,
+    }
+
+    /// For [`COMPUTE_BOXES_BESIDE`] and [`COMPUTE_BOXES_MIXED`].
     ComputeBoxesBeside {
         /// What is computed.
         operation: Operation,
@@ -272,6 +278,13 @@ params! {
         lanes: u64,
         /// Of how many stretches a block's threads then copy at a time.
         at_once: u64,
+        /// Bytes from where the image starts to a table of where what is added to the block's boxes starts, and each of their stretches, behind the other tables, a multiple of 8; 0 if
+        /// it lies as the destination does.
+        others: u64,
+        /// Else how far apart the indices of each axis that boxes are counted along are in the second operand.
+        other_blocks: [Step; MOST_BLOCK_AXES],
+        /// And of each digit of the destination's stretches.
+        other_targets: [Step; MOST_DIGITS],
         /// The boxes; nothing is fetched.
         boxes: Boxes,
     }
@@ -583,9 +596,13 @@ table! { ARITHMETIC of Arithmetic:
     COMPUTE_PIECES = "compute_pieces" takes ComputePieces {
         1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1]
     }
-    /// Moves of [`COMPUTE_BOXES`] with a second operand that lies as the destination does, of elements that keep their size and are one word each.
+    /// Moves of [`COMPUTE_BOXES`] with a second operand whose elements lie together where the destination's do, of elements that keep their size and are one word each.
     COMPUTE_BOXES_BESIDE = "compute_boxes_beside" takes ComputeBoxesBeside {
         2: exactly [BOX_THREADS, 1, 1], 4: exactly [BOX_THREADS, 1, 1], 8: exactly [BOX_THREADS, 1, 1], 16: exactly [BOX_THREADS, 1, 1]
+    }
+    /// Moves of [`COMPUTE_BOXES_BESIDE`] of elements of another type than the destination's: `u8` and 2 bytes to `f32`, `u8` and `f32` to 2 bytes. Words are elements, in shared memory those of the source.
+    COMPUTE_BOXES_MIXED = "compute_boxes_mixed" takes ComputeBoxesBeside {
+        1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1], 4: exactly [BOX_THREADS, 1, 1]
     }
     /// Moves that compute, whose fastest axis changes: the tiles of [`TILES`](crate::tensor::TILES).
     COMPUTE_TILES = "compute_tiles" takes ComputeTiles {

@@ -18,11 +18,13 @@
 //! | `triples` | pixels of three channels, and planes |
 //! | `boxes` | moves along short axes and in any order: through the boxes of `tensor`, computed before they are gathered |
 //! | `boxes_beside` | sums along short axes and in any order: computed as they are gathered |
+//! | `added` | what is added to boxes, and where it waits |
 //! | `tiles` | moves whose fastest axis changes: through the transposed tile of `tensor` |
 //!
 //! An entry point is for one size of source elements. Formats, and the size of destination elements, are parameters that all threads of a launch have in
 //! common: to look at them takes an instruction or two for each unit, and there are five entry points of a kernel, not one for each pair.
 
+pub mod added;
 pub mod beside;
 pub mod boxes;
 pub mod boxes_beside;

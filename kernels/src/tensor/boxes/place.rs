@@ -19,10 +19,12 @@ pub struct Place {
     pub targets: u32,
     /// Words of each.
     pub target_words: u32,
+    /// Which of the block's boxes it is.
+    pub turn: u32,
 }
 
 impl Place {
-    /// That of a box.
+    /// That of a box, the block's first.
     #[inline(always)]
     pub fn of(params: &Boxes, number: u32) -> Self {
         let (mut from, mut to) = (0u64, 0u64);
@@ -51,6 +53,7 @@ impl Place {
             source_words: count(&params.source_words),
             targets: count(&params.targets),
             target_words: count(&params.target_words),
+            turn: 0,
         }
     }
 
@@ -74,12 +77,12 @@ impl Place {
         }
     }
 
-    /// That which was stored there.
+    /// That which was stored there, of the box that the block moves in such a turn.
     ///
     /// # Safety
     /// A barrier separates this from what stored it.
     #[inline(always)]
-    pub unsafe fn load_shared(address: u32) -> Self {
+    pub unsafe fn load_shared(address: u32, turn: u32) -> Self {
         // SAFETY: the caller's obligations.
         unsafe {
             Place {
@@ -89,6 +92,7 @@ impl Place {
                 source_words: u32::load_shared(address + 20),
                 targets: u32::load_shared(address + 24),
                 target_words: u32::load_shared(address + 28),
+                turn,
             }
         }
     }

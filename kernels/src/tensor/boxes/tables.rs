@@ -178,7 +178,7 @@ impl Tables {
     #[inline(always)]
     pub unsafe fn place(self, turn: u32) -> Place {
         // SAFETY: the caller's obligations.
-        unsafe { Place::load_shared(self.boxes + turn * Place::BYTES) }
+        unsafe { Place::load_shared(self.boxes + turn * Place::BYTES, turn) }
     }
 
     /// Tells where a box's stretches of the source lie, and where they go in the image at `base`.

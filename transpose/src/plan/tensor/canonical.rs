@@ -53,8 +53,12 @@ pub(super) struct Canonical {
     pub word: Width,
     /// Bytes of such a word of the source: as many, unless numbers are converted on the way.
     pub src_word_bytes: usize,
+    /// Bytes of such a word where boxes hold it: as many as the destination's, unless results are converted as they are gathered.
+    pub held_word_bytes: usize,
     /// What is done to words on the way.
     pub on_the_way: OnTheWay,
+    /// Words from one index of each axis to the next in what is added, if that does not lie as the destination does. Along the first axis they lie together.
+    added: Option<[isize; MOST_AXES]>,
     /// Bytes from the source's element `[0, …, 0]`, and from the destination's, to where the move starts.
     pub starts: [isize; 2],
     /// Bytes, up to a sector's, that divide the addresses there.
@@ -83,7 +87,9 @@ impl Canonical {
             count: usize::from(bytes > 1),
             word: Width::B1,
             src_word_bytes: 1,
+            held_word_bytes: 1,
             on_the_way: OnTheWay::Nothing,
+            added: None,
             starts: [0, 0],
             aligned: [problem.src_align, problem.dst_align],
             sides: OnceCell::new(),
@@ -132,9 +138,18 @@ impl Canonical {
             count += 1;
         }
         let aligned = aligned.map(to_sector);
-        let (src_word_bytes, on_the_way) = (word.bytes(), OnTheWay::Nothing);
-        let (starts, sides) = ([0, 0], OnceCell::new());
-        Canonical { axes, count, word, src_word_bytes, on_the_way, starts, aligned, sides }
+        Canonical {
+            axes,
+            count,
+            word,
+            src_word_bytes: word.bytes(),
+            held_word_bytes: word.bytes(),
+            on_the_way: OnTheWay::Nothing,
+            added: None,
+            starts: [0, 0],
+            aligned,
+            sides: OnceCell::new(),
+        }
     }
 
     /// The move of words of which the source's have so many bytes, and that are computed on the way. What the source's side is told of bytes, alignments included, is of the destination's words.
@@ -142,27 +157,56 @@ impl Canonical {
         Canonical { src_word_bytes, on_the_way: OnTheWay::Computed, ..self }
     }
 
+    /// The move of words of which the source's have so many bytes, and boxes hold those. Alignments are told as of [`computing`](Self::computing).
+    pub fn holding(self, src_word_bytes: usize) -> Self {
+        Canonical { src_word_bytes, held_word_bytes: src_word_bytes, ..self }
+    }
+
     /// The move of words to which others are added, that lie as the destination does.
     pub fn adding(self) -> Self {
         Canonical { on_the_way: OnTheWay::Added, ..self }
     }
 
-    /// Whether words are converted to wider or narrower ones.
-    pub fn changes_width(&self) -> bool {
-        self.src_word_bytes != self.word_bytes()
+    /// The move of words to which others are added, so far apart along these axes. Along the first they lie together, as they do in the destination.
+    pub fn adding_apart(self, strides: impl Iterator<Item = isize>) -> Self {
+        let mut added = [0; MOST_AXES];
+        added.iter_mut().zip(strides).for_each(|(place, stride)| *place = stride);
+        Canonical { on_the_way: OnTheWay::Added, added: Some(added), ..self }
     }
 
-    /// The bytes of the destination that so many bytes of the source become, a whole number of words.
+    /// Words of a stretch of the destination that lie together, at most, in what is added too.
+    pub fn most_together(&self) -> usize {
+        let Some(added) = &self.added else { return usize::MAX };
+        let alike = self.axes().iter().zip(added).take_while(|(axis, added)| axis.dst == **added);
+        alike.map(|(axis, _)| axis.dst as usize * axis.length).max().unwrap_or(1)
+    }
+
+    /// How far apart the indices of an axis are in what is added.
+    pub fn added_stride(&self, axis: usize) -> isize {
+        self.added.map_or(self.axes()[axis].dst, |added| added[axis])
+    }
+
+    /// Whether what is added lies as the destination does.
+    pub fn is_added_alike(&self) -> bool {
+        self.added.is_none()
+    }
+
+    /// Whether words are converted to wider or narrower ones before boxes hold them.
+    pub fn changes_width(&self) -> bool {
+        self.src_word_bytes != self.held_word_bytes
+    }
+
+    /// The bytes that boxes hold of so many bytes of the source, a whole number of words.
     pub fn in_image(&self, bytes: usize) -> usize {
         if !self.changes_width() {
             return bytes;
         }
-        bytes * self.word_bytes() / self.src_word_bytes
+        bytes * self.held_word_bytes / self.src_word_bytes
     }
 
     /// The bytes of the source that become so many bytes of the destination, one at least.
     pub fn in_source(&self, bytes: usize) -> usize {
-        if !self.changes_width() {
+        if self.src_word_bytes == self.word_bytes() {
             return bytes;
         }
         (bytes * self.src_word_bytes / self.word_bytes()).max(1)
@@ -245,7 +289,7 @@ impl Canonical {
         let all =
             all.fold(self.run() | src | dst, |all, axis| all | (axis.src | axis.dst) as usize);
         self.word = width_dividing([all]);
-        self.src_word_bytes = self.word.bytes();
+        (self.src_word_bytes, self.held_word_bytes) = (self.word.bytes(), self.word.bytes());
         let log = self.word.bytes().trailing_zeros();
         if log == 0 {
             return;

@@ -68,7 +68,10 @@ impl Case {
             shape = format!("{shape} to {}", of(&self.axes, " "));
         }
         let group = match (self.second, self.shape.len()) {
-            _ if self.gaps != [0, 0] => "windows",
+            _ if self.gaps != [0, 0] && self.axes.last() == Some(&(self.axes.len() - 1)) => {
+                "windows"
+            }
+            _ if self.gaps != [0, 0] => "turned",
             _ if self.is_random => "random",
             (Second::Channels(_), _) => "channels",
             (Second::Numbers(..), _) => "operands",
@@ -233,21 +236,29 @@ fn random(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
     (0..count).map(&mut next).collect()
 }
 
-/// `count` random windows of arrays, each of about `bytes` bytes in source and destination together: runs that start anywhere. Types and what is computed take turns.
-fn windows(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
+/// The axes of a result in their own order.
+const IN_ORDER: &[usize] = &[0, 1, 2, 3, 4, 5];
+
+/// `count` random arrays with gaps between their rows, each of about `bytes` bytes in source and destination together, which are drawn for a number of elements. Types and what is computed
+/// take turns.
+fn with_gaps(
+    seed: u64,
+    count: usize,
+    bytes: usize,
+    draw: fn(&mut Rng, usize) -> Drawn,
+) -> Vec<Case> {
     let mut rng = Rng::with_seed(seed);
     let mut next = |number: usize| {
         let scaled = Some(0.5);
         macro_rules! of {
             ($from:literal as $t:ty, $to:literal as $u:ty) => {{
                 let each = size_of::<$t>() + size_of::<$u>();
-                let Drawn { shape, axes } = drawn_window(&mut rng, bytes / each);
+                let Drawn { shape, axes } = draw(&mut rng, bytes / each);
                 let [src, dst, other] = [(); 3].map(|()| rng.usize(1..12));
-                let orders: [&'static [usize]; 2] = [&[0, 1], &[0, 1, 2]];
                 let second = match number % 3 {
                     0 => Second::None,
                     1 => Second::Destination,
-                    _ => Second::Numbers(orders[shape.len() - 2], other),
+                    _ => Second::Numbers(&IN_ORDER[..shape.len()], other),
                 };
                 let case = case!($from as $t, $to as $u, shape, axes, scaled, second);
                 Case { is_random: true, gaps: [src, dst], ..case }
@@ -274,7 +285,10 @@ pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
         return random(seed, arguments.count, bytes);
     }
     if let Some(seed) = arguments.windows {
-        return windows(seed, arguments.count, bytes);
+        return with_gaps(seed, arguments.count, bytes, drawn_window);
+    }
+    if let Some(seed) = arguments.turned {
+        return with_gaps(seed, arguments.count, bytes, drawn);
     }
     if !arguments.shape.is_empty() {
         let both =

@@ -5,7 +5,7 @@
 //! with what two passes give, of which one moves and one computes. `--peers FOLDER` writes the cases for `arithmetic.py`, which times PyTorch on them and
 //! compares its results.
 //!
-//! `cases` says what is computed, `random` draws arrays that nobody chose (`--sweep SEED`), `measuring` times it, `verifying` compares results, `told` writes what others are told.
+//! `cases` says what is computed, `random` draws arrays that nobody chose (`--sweep SEED`, `--windows`, `--turned`), `measuring` times it, `verifying` compares results, `told` writes what others are told.
 
 mod cases;
 mod factor;
@@ -52,6 +52,9 @@ struct Arguments {
     /// Only random windows, rows of arrays that start anywhere, which depend on this number.
     #[arg(long, value_name = "SEED")]
     windows: Option<u64>,
+    /// Only random arrays in another order, with gaps between the rows of all memories, which depend on this number.
+    #[arg(long, value_name = "SEED")]
+    turned: Option<u64>,
     /// How many random arrays, or windows.
     #[arg(long, default_value_t = 90, value_parser = program::count)]
     count: usize,

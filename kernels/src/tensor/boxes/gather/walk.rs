@@ -8,6 +8,7 @@ use super::runs::unit_of_runs;
 use super::units::PAIRED;
 use super::{ahead, unit};
 use crate::element::{Element, B16};
+use crate::opaque::opaque;
 use crate::shared::load_u16;
 use crate::tensor::axes::{divide, steps};
 use cuda_std::thread;
@@ -17,7 +18,10 @@ use kernel_abi::tensor::{Boxes, BOX_THREADS};
 /// What is done with what a thread stores.
 pub trait Visitor: Copy {
     /// Where in shared memory that is which is beside the first word of a stretch, which goes to an address of the destination.
-    fn beside(self, target: u32, to: u64) -> u32;
+    ///
+    /// # Safety
+    /// A barrier separates this from what filled the tables; there is such a stretch.
+    unsafe fn beside(self, target: u32, to: u64) -> u32;
 
     /// Stores the first `bytes` bytes of a vector to an address of the destination, where that is in shared memory which is beside them.
     ///
@@ -83,12 +87,12 @@ impl<E: Element> Stretches<'_, E> {
     }
 }
 
-/// Visits all that this thread stores of a box.
+/// Visits all that this thread stores of a box, of which the image has words like `I`: a unit is as many of these as it has words of the destination.
 ///
 /// # Safety
-/// Those of [`gather`](super::gather).
+/// Those of [`gather`](super::gather); there are no runs unless both are alike.
 #[inline(always)]
-pub unsafe fn walk<E: Element>(
+pub unsafe fn walk<E: Element, I: Element>(
     dst: *mut E,
     skew: u32,
     params: &Boxes,
@@ -101,16 +105,18 @@ pub unsafe fn walk<E: Element>(
     // SAFETY: the caller's obligations.
     unsafe {
         if size_of::<E>() < 4 && params.singly != 0 {
-            return walk_words(stretches, targets, place.target_words, visitor);
+            return walk_words::<E, I>(stretches, targets, place.target_words, visitor);
         }
         let mut unit = unit::<E>();
-        if size_of::<E>() >= 4 || params.run == 0 {
+        if size_of::<E>() >= 4 || size_of::<I>() != size_of::<E>() || params.run == 0 {
             let (are_even, are_pairs) = (params.targets.count <= 1, params.lanes as u32 > PAIRED);
             match (are_even, size_of::<E>() < 4 && are_pairs) {
-                (true, false) => walk_units::<E, true, 1>(stretches, [targets, bytes], visitor),
-                (false, false) => walk_units::<E, false, 1>(stretches, [targets, bytes], visitor),
-                (true, true) => walk_units::<E, true, 2>(stretches, [targets, bytes], visitor),
-                (false, true) => walk_units::<E, false, 2>(stretches, [targets, bytes], visitor),
+                (true, false) => walk_units::<E, I, true, 1>(stretches, [targets, bytes], visitor),
+                (false, false) => {
+                    walk_units::<E, I, false, 1>(stretches, [targets, bytes], visitor)
+                }
+                (true, true) => walk_units::<E, I, true, 2>(stretches, [targets, bytes], visitor),
+                (false, true) => walk_units::<E, I, false, 2>(stretches, [targets, bytes], visitor),
             }
         } else if (params.run as u32) < 8 {
             walk_runs::<E, 1>(stretches, [targets, bytes], visitor);
@@ -120,7 +126,7 @@ pub unsafe fn walk<E: Element>(
         }
         let are_units = bytes.is_multiple_of(unit) && params.ahead == 0;
         if size_of::<E>() < 4 && !are_units {
-            walk_ends(stretches, targets, [bytes, unit], visitor);
+            walk_ends::<E, I>(stretches, targets, [bytes, unit], visitor);
         }
     }
 }
@@ -130,18 +136,20 @@ pub unsafe fn walk<E: Element>(
 /// # Safety
 /// Those of [`walk`].
 #[inline(always)]
-unsafe fn walk_units<E: Element, const EVEN: bool, const UNITS: usize>(
+unsafe fn walk_units<E: Element, I: Element, const EVEN: bool, const UNITS: usize>(
     stretches: Stretches<E>,
     [targets, bytes]: [u32; 2],
     visitor: impl Visitor,
 ) {
     let unit = unit::<E>();
     let lanes = stretches.params.lanes as u32 + 1 - UNITS as u32;
-    let (first, every) = (thread::thread_idx_x() >> lanes, BOX_THREADS >> lanes);
+    // What is worked out of it for a box need not be kept in registers for the next.
+    let number = opaque(thread::thread_idx_x());
+    let (first, every) = (number >> lanes, BOX_THREADS >> lanes);
     if first >= targets {
         return;
     }
-    let mut at = (thread::thread_idx_x() & ((1 << lanes) - 1)) * unit;
+    let mut at = (number & ((1 << lanes) - 1)) * unit;
     let apart = unit << lanes;
     while at + unit <= bytes {
         // SAFETY: the caller's obligations.
@@ -149,7 +157,8 @@ unsafe fn walk_units<E: Element, const EVEN: bool, const UNITS: usize>(
         let (mut places, mut known) = ([Places([0; 4]); UNITS], u32::MAX);
         while target < targets {
             let Stretch { to, start } = stretch;
-            let (ahead, beside) = (ahead(to), visitor.beside(target, to as u64));
+            // SAFETY: the caller's obligations.
+            let (ahead, beside) = (ahead(to), unsafe { visitor.beside(target, to as u64) });
             let of = |number: usize| at + ahead + number as u32 * apart;
             // SAFETY: the caller's obligations; units that are inside the stretch.
             unsafe {
@@ -164,7 +173,7 @@ unsafe fn walk_units<E: Element, const EVEN: bool, const UNITS: usize>(
                 for (number, places) in places.iter().enumerate() {
                     let at = of(number);
                     if at + unit <= bytes {
-                        let held = unit_of::<E>(*places, start);
+                        let held = unit_of::<E, I>(*places, start);
                         visitor.store(to as u64 + at as u64, unit as usize, beside + at, held);
                     }
                 }
@@ -181,12 +190,21 @@ unsafe fn walk_units<E: Element, const EVEN: bool, const UNITS: usize>(
 /// # Safety
 /// Those of [`walk`].
 #[inline(always)]
-unsafe fn unit_of<E: Element>(places: Places, start: u32) -> B16 {
+unsafe fn unit_of<E: Element, I: Element>(places: Places, start: u32) -> B16 {
+    let Places([first, second, ..]) = places;
     // SAFETY: the caller's obligations.
     unsafe {
-        match size_of::<E>() < 4 {
-            true => B16(places.narrow_unit::<E>(start), 0, 0, 0),
-            false => E::load_shared(start + places.0[0]).in_vector(),
+        if size_of::<E>() >= 4 {
+            return I::load_shared(start + first).in_vector();
+        }
+        if size_of::<I>() == size_of::<E>() {
+            return B16(places.narrow_unit::<E>(start), 0, 0, 0);
+        }
+        // Two words, as near each other as those of the image's size are in a vector.
+        let word = |place: u32| I::load_shared(start + place).in_vector().0;
+        match size_of::<I>() {
+            1 => B16(word(first) | word(second) << 8, 0, 0, 0),
+            _ => B16(word(first), word(second), 0, 0),
         }
     }
 }
@@ -207,8 +225,10 @@ unsafe fn walk_runs<E: Element, const WORDS: u32>(
     let mut target = thread::thread_idx_x() >> lanes;
     while target < targets {
         // SAFETY: the caller's obligations.
-        let Stretch { to, start } = unsafe { stretches.at(target) };
-        let beside = visitor.beside(target, to as u64);
+        let (Stretch { to, start }, beside) = unsafe {
+            let stretch = stretches.at(target);
+            (stretch, visitor.beside(target, stretch.to as u64))
+        };
         // Counted from the start of the sector that the stretch starts in.
         let mut at = first_unit as i32 - (to as u64 as u32 % SECTOR) as i32;
         while at + unit as i32 <= bytes as i32 {
@@ -232,7 +252,7 @@ unsafe fn walk_runs<E: Element, const WORDS: u32>(
 /// # Safety
 /// Those of [`walk`].
 #[inline(always)]
-unsafe fn walk_words<E: Element>(
+unsafe fn walk_words<E: Element, I: Element>(
     stretches: Stretches<E>,
     targets: u32,
     words: u32,
@@ -242,7 +262,9 @@ unsafe fn walk_words<E: Element>(
     let (down, along) = (BOX_THREADS / words, BOX_THREADS % words);
     while target < targets {
         // SAFETY: the caller's obligations.
-        unsafe { visit_word(stretches, target, [at * size_of::<E>() as u32, at], 0, visitor) }
+        unsafe {
+            visit_word::<E, I>(stretches, target, [at * size_of::<E>() as u32, at], 0, visitor)
+        }
         target += down;
         at += along;
         if at >= words {
@@ -257,7 +279,7 @@ unsafe fn walk_words<E: Element>(
 /// # Safety
 /// Those of [`walk`]; words are smaller than units.
 #[inline(always)]
-unsafe fn walk_ends<E: Element>(
+unsafe fn walk_ends<E: Element, I: Element>(
     stretches: Stretches<E>,
     targets: u32,
     [bytes, unit]: [u32; 2],
@@ -281,7 +303,7 @@ unsafe fn walk_ends<E: Element>(
         if at < end {
             let (entry, past) = if run == 0 { (at / size, 0) } else { divide(at, run) };
             // SAFETY: the caller's obligations.
-            unsafe { visit_word(stretches, target, [at, entry], past, visitor) }
+            unsafe { visit_word::<E, I>(stretches, target, [at, entry], past, visitor) }
         }
         target += BOX_THREADS / (2 * lanes);
     }
@@ -292,7 +314,7 @@ unsafe fn walk_ends<E: Element>(
 /// # Safety
 /// Those of [`walk`]; there is such a word.
 #[inline(always)]
-unsafe fn visit_word<E: Element>(
+unsafe fn visit_word<E: Element, I: Element>(
     stretches: Stretches<E>,
     target: u32,
     [at, entry]: [u32; 2],
@@ -303,7 +325,7 @@ unsafe fn visit_word<E: Element>(
     unsafe {
         let Stretch { to, start } = stretches.at(target);
         let place = load_u16(stretches.tables.places + entry * 2) + past;
-        let word = E::load_shared(start + place).in_vector();
+        let word = I::load_shared(start + place).in_vector();
         let beside = visitor.beside(target, to as u64) + at;
         visitor.store(to as u64 + at as u64, size_of::<E>(), beside, word)
     }

@@ -46,6 +46,17 @@ const LONG: usize = 1024;
 /// Where results are wider, columns are longer than the model knows, which is told of the source's elements alone: what it says of tiles is taken to this power.
 const WIDER: f64 = 0.6;
 
+/// The fraction of a copy's speed that `compute_rows` reaches where what is added has gaps of its own: of it each thread waits by itself. (By 30 random sums, decision 111; of one type nothing is faster.)
+const fn rows_apart(src: usize, dst: usize) -> Option<f64> {
+    match (src, dst) {
+        (2, 4) => Some(0.74),
+        (1, 4) => Some(0.66),
+        (1, 2) => Some(0.58),
+        (4, 2) => Some(0.66),
+        _ => None,
+    }
+}
+
 /// What a block of `compute_pixels` costs beside its bytes, and one of `compute_tiles` more than one that only moves.
 const OF_PIXEL_BLOCK: f64 = 8200.0;
 const OF_TILE: f64 = 1800.0;
@@ -53,8 +64,14 @@ const OF_TILE: f64 = 1800.0;
 /// What an element costs that is computed by itself, of runs, whose neighbours lie together in all memories: as much for all types, for it is instructions that they wait for. (By 216 random windows, decision 109.)
 const OF_ELEMENT: f64 = 18.0;
 
-/// The fraction of a copy's speed that they reach at best.
+/// The fraction of a copy's speed that they reach at best, and where numbers have 8 bytes and nothing is added. (By 60 random windows of these, decision 110.)
 const RUNS_BEST: f64 = 0.87;
+const WIDE_RUNS_BEST: f64 = 0.72;
+
+/// What elements of 8 bytes cost that are computed one by one, if they keep their size: this part of what moving them so is said to cost, and of their bytes; and that of sums, two of whose three memories are
+/// in one order. (By 47 random moves and 39 sums, decision 110.)
+const WIDE_ELEMENTS: [f64; 2] = [0.83, 0.41];
+const WIDE_SUMS: [f64; 2] = [0.42, 0.61];
 
 /// Costs of ways to compute a move.
 pub(super) struct Costs {
@@ -64,8 +81,16 @@ pub(super) struct Costs {
     /// Bytes that are read and written.
     bytes: f64,
     elements: f64,
+    /// Bytes of an element of the source, and of the destination.
+    sizes: [usize; 2],
+    /// Whether what is added lies otherwise than the destination.
+    is_apart: bool,
     /// Whether elements lie together in all memories.
     are_runs: bool,
+    /// Whether elements have 8 bytes, or 16, and keep their size.
+    are_wide: bool,
+    /// Whether something is added.
+    adds: bool,
     are_wider: bool,
     /// Whether the axes along which elements lie together are two, one of which has few.
     are_few: bool,
@@ -89,7 +114,11 @@ impl Costs {
             moved: 2.0 * src as f64 * elements,
             bytes: operands.traffic(),
             elements,
+            sizes: [src, dst],
+            is_apart: !operands.other_is_like_destination() && operands.other.is_added(),
             are_runs: operands.are_runs(),
+            are_wide: src == dst && src >= 8,
+            adds: operands.other.is_added(),
             are_wider: dst > src,
             are_few,
             are_vectors,
@@ -110,9 +139,20 @@ impl Costs {
     /// The cost of computing elements one by one, which to move without arithmetic costs `cost`.
     pub fn by_elements(&self, cost: f64) -> f64 {
         if self.are_runs {
-            return (self.elements * OF_ELEMENT).max(self.bytes / RUNS_BEST);
+            let best = if self.are_wide && !self.adds { WIDE_RUNS_BEST } else { RUNS_BEST };
+            return (self.elements * OF_ELEMENT).max(self.bytes / best);
+        }
+        if self.are_wide {
+            let [of_move, of_bytes] = if self.adds { WIDE_SUMS } else { WIDE_ELEMENTS };
+            return self.bytes * (of_move * cost / self.moved + of_bytes);
         }
         self.bytes * cost / (self.moved * self.speeds.elements)
+    }
+
+    /// The cost of matrices whose rows start anywhere, to which what has gaps of its own is added, unless nothing else is as fast.
+    pub fn by_rows_apart(&self) -> Option<f64> {
+        let [src, dst] = self.sizes;
+        rows_apart(src, dst).filter(|_| self.is_apart).map(|fraction| self.bytes / fraction)
     }
 
     /// The cost of `blocks` blocks of `compute_pixels`.

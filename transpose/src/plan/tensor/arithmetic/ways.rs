@@ -6,7 +6,7 @@ use super::part::Part;
 use super::{boxes, boxes_beside, matrices, pixels, runs, tiles, triples, units};
 use crate::Facts;
 use crate::plan::tensor::words;
-use kernel_abi::arithmetic::{COMPUTE_UNITS, Operation};
+use kernel_abi::arithmetic::{COMPUTE_ROWS, COMPUTE_UNITS, Operation};
 
 /// Which ways are asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Wanted {
 pub(super) struct Ways {
     /// The best first.
     pub all: Vec<Vec<Part>>,
-    /// What the best costs, unless it is of a kernel of matrices or triples, or goes by units of long runs: two passes are not faster.
+    /// What the best costs, unless it is of a kernel of matrices or triples that nothing else is as fast as, or goes by units of long runs.
     pub cost: Option<f64>,
 }
 
@@ -99,8 +99,11 @@ fn without_boxes(
     let best_of_both = if tiles_first { by_tiles } else { Some(by_elements) };
     // Where channels have pairs, pixels of each are found once.
     let pixels_first = operands.has_channels() || in_units || is_less(by_pixels, best_of_both);
-    let cost = if !first.is_empty() || in_triples.is_some() || !full.is_empty() {
+    let of_rows = |way: &matrices::Way| way.part.launch.entry.name.starts_with(COMPUTE_ROWS.name);
+    let cost = if in_triples.is_some() {
         None
+    } else if let Some(way) = first.first().or(full.first()) {
+        costs.by_rows_apart().filter(|_| of_rows(way))
     } else if in_units {
         // Short runs are scattered as elements are.
         let run = operands.axes.first().map_or(0, |axis| axis.length * operands.bytes[SRC]);

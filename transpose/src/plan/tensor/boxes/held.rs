@@ -6,7 +6,7 @@ use super::pieces::{self, are_pieces};
 use super::share::Share;
 use super::tile::{FewAxes, MOST_IMAGE, Stretches, Tile};
 use crate::plan::problem::VECTOR;
-use kernel_abi::tensor::{BOX_THREADS, MOST_DIGITS};
+use kernel_abi::tensor::{BOX_THREADS, MOST_DIGITS, MOST_TURNS};
 use smallvec::SmallVec;
 
 /// Banks of shared memory, of 4 bytes each.
@@ -58,6 +58,11 @@ pub(in super::super) struct Beside {
     pub vectors: usize,
 }
 
+/// Bytes of the tables of where a block's boxes, and so many stretches, start in what is added, and of an entry more, so that they may start on a multiple of one.
+pub(in super::super) fn others_bytes(stretches: usize) -> usize {
+    (MOST_TURNS as usize + stretches + 1) * size_of::<u64>()
+}
+
 impl Beside {
     /// That of `stretches` stretches of the destination, each of `bytes` bytes in words of `word` bytes, which follow each other if they `are_one`.
     pub fn of(stretches: usize, bytes: usize, word: usize, are_one: bool) -> Self {
@@ -101,7 +106,9 @@ impl Held {
         if canonical.on_the_way == OnTheWay::Added {
             let word = canonical.word_bytes();
             let are_one = dst.follow_each_other(canonical);
-            self.waiting = Beside::of(dst.count, dst.words * word, word, are_one).bytes();
+            let beside = Beside::of(dst.count, dst.words * word, word, are_one);
+            let tables = if canonical.is_added_alike() { 0 } else { others_bytes(dst.count) };
+            self.waiting = beside.bytes() + tables;
         }
     }
 
@@ -121,13 +128,14 @@ impl Held {
 
     /// Spaces the stretches, `beside` bytes further apart than they need to be.
     fn space(&mut self, canonical: &Canonical, src: &Stretches, tile: &Tile, beside: usize) {
-        let word = canonical.word_bytes();
+        let word = canonical.held_word_bytes;
         let bytes = src.words * word;
+        let starts = (src.starts * word / canonical.word_bytes()).min(VECTOR);
         // To where a vector starts that has nothing of the stretch, wherever that starts: on a multiple of a power of two.
         let loaded = canonical.in_image(src.loaded_at_a_time(canonical)).max(VECTOR);
-        let mut least = bytes - 1 + loaded - ((bytes - 1) & (src.starts - 1));
+        let mut least = bytes - 1 + loaded - ((bytes - 1) & (starts - 1));
         if !self.by_vectors || loaded > VECTOR {
-            least += loaded - src.starts.min(loaded);
+            least += loaded - starts.min(loaded);
         }
         let modulo = if self.by_vectors { VECTOR } else { word.max(4) };
         let mut pitch = least + beside;
@@ -150,8 +158,8 @@ impl Held {
         tile: &Tile,
         [src, dst]: [&Stretches; 2],
     ) -> (f64, bool) {
-        let word = canonical.word_bytes();
-        let asked = Asked::of(tile, [src, dst], word, &self.share);
+        let word = canonical.held_word_bytes;
+        let asked = Asked::of(canonical, tile, [src, dst], &self.share);
         let loads = (dst.count * dst.words).div_ceil(BANKS) * (word / 4).max(1);
         let waited = |of_one_bank: usize| (loads * of_one_bank) as f64 * MEANWHILE;
         // Of pieces a warp has enough else to do meanwhile, nearly always.
@@ -170,7 +178,7 @@ impl Held {
             // Other lanes of a stretch may ask for words of more banks.
             let pitches = self.pitches;
             let of_one_bank = |share: &Share| {
-                let asked = Asked::of(tile, [src, dst], word, share);
+                let asked = Asked::of(canonical, tile, [src, dst], share);
                 asked.of_one_bank(&pitches, BANKS).unwrap_or(BANKS)
             };
             self.share_out(canonical, tile, dst, |share| match share.singly {
@@ -193,7 +201,7 @@ impl Held {
         nearest: usize,
         waited: impl Fn(usize) -> f64,
     ) -> usize {
-        let word = canonical.word_bytes();
+        let word = canonical.held_word_bytes;
         let issued = self.share.issued;
         let (mut chosen, mut least) = ((true, 0), nearest);
         let mut best = issued.max(waited(nearest)) + self.loaded(canonical, src);
@@ -320,9 +328,10 @@ impl Places {
 }
 
 impl Asked {
-    fn of(tile: &Tile, [src, dst]: [&Stretches; 2], word: usize, share: &Share) -> Self {
+    fn of(canonical: &Canonical, tile: &Tile, [src, dst]: [&Stretches; 2], share: &Share) -> Self {
+        let word = canonical.held_word_bytes;
         // Where words are stored one by one, a warp has neighbouring ones: of boxes of as many stretches as that takes, of pieces of one.
-        let of_unit = if share.singly { 1 } else { (4 / word).max(1) };
+        let of_unit = if share.singly { 1 } else { (4 / canonical.word_bytes()).max(1) };
         let lanes = match share.singly && !are_pieces(dst) {
             true => dst.words.min(BANKS).ilog2(),
             false => share.lanes,

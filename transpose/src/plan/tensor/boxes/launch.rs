@@ -16,6 +16,7 @@ use kernel_abi::tensor::{
     BOX_THREADS, BOXES, Boxes, ByVectors, Digit, Digits, MOST_BLOCK_AXES, MOST_DIGITS, MOST_TURNS,
     PIECES, Part,
 };
+use smallvec::SmallVec;
 
 /// Axes that boxes have parts of.
 const PARTS: usize = 2;
@@ -23,18 +24,39 @@ const PARTS: usize = 2;
 /// None of them.
 const NONE: u64 = PARTS as u64;
 
-/// The launch that moves such boxes; `None` where there are more axes, or parts of axes, than the kernel takes.
+/// The axes that a launch's boxes, and their stretches of the destination, are numbered by: for what has other strides along them.
+pub(in super::super) struct Numbering {
+    /// For each axis that boxes are counted along its number, and how many of its indices there are from one box to the next; none for what is no axis.
+    blocks: SmallVec<[Option<(usize, isize)>; MOST_BLOCK_AXES]>,
+    /// The number of each digit's axis.
+    targets: FewAxes,
+}
+
+impl Numbering {
+    /// How far apart boxes are along each axis that they are counted along, where the indices of an axis are as far apart as `of` says.
+    pub fn blocks(&self, of: impl Fn(usize) -> isize) -> impl Iterator<Item = isize> {
+        self.blocks.iter().map(move |block| block.map_or(0, |(axis, step)| of(axis) * step))
+    }
+
+    /// How far apart stretches are along the axis of each digit.
+    pub fn targets(&self, of: impl Fn(usize) -> isize) -> impl Iterator<Item = isize> {
+        self.targets.iter().map(of)
+    }
+}
+
+/// The launch that moves such boxes, and what they are numbered by; `None` where there are more axes, or parts of axes, than the kernel takes.
 pub(super) fn launch_of(
     canonical: &Canonical,
     facts: &Facts,
     tile: &Tile,
     [src, dst]: [&Stretches; 2],
     held: &Held,
-) -> Option<Launch> {
+) -> Option<(Launch, Numbering)> {
     // First the axes that boxes have parts of.
     let whole = Axis { length: 1, src: 0, dst: 0 };
     let mut blocks: Vec<Axis> = Vec::with_capacity(MOST_BLOCK_AXES);
     blocks.extend([whole; PARTS]);
+    let mut of_blocks = SmallVec::from_elem(None, PARTS);
     let mut parts = [Part { part: 1, all: 1 }; PARTS];
     let mut numbers = [usize::MAX; PARTS];
     let (mut in_part, mut boxes, mut beside) = (0, 1usize, None);
@@ -45,10 +67,12 @@ pub(super) fn launch_of(
         if indices > 1 {
             *parts.get_mut(in_part)? = Part { part: indices as u64, all: axis.length as u64 };
             (blocks[in_part], numbers[in_part]) = (block, number);
+            of_blocks[in_part] = Some((number, step));
             in_part += 1;
         } else {
             beside.get_or_insert(number);
             blocks.push(block);
+            of_blocks.push(Some((number, step)));
         }
         boxes = boxes.checked_mul(length).filter(|&boxes| boxes < TOO_LARGE)?;
     }
@@ -60,6 +84,8 @@ pub(super) fn launch_of(
         let beside = Part { part: 1, all: axis.length as u64 };
         (blocks[1], parts[1], numbers[1]) = (blocks[0], parts[0], numbers[0]);
         (blocks[0], parts[0], numbers[0]) = (axis, beside, usize::MAX);
+        let of_axis = of_blocks.remove(PARTS);
+        (of_blocks[1], of_blocks[0]) = (of_blocks[0], of_axis);
     }
     let unit = unit(word, held.run);
     let digits = |axes: &[u8], outside: fn(&Axis) -> isize| {
@@ -70,7 +96,7 @@ pub(super) fn launch_of(
             *digit = Digit {
                 divisor: packed_divisor(tile.has(number)),
                 outside: outside(&canonical.axes()[number]) as u64,
-                inside: held.step(src, number, word) as u64,
+                inside: held.step(src, number, canonical.held_word_bytes) as u64,
             };
         }
         digits
@@ -129,11 +155,13 @@ pub(super) fn launch_of(
     };
     let block = Block { threads: BOX_THREADS, shared: shared_bytes(held, src, dst) };
     let grid = boxes.div_ceil(turns(boxes, block.shared, facts, Gaps::of(canonical).far_rows));
-    if are_pieces(dst) {
+    let launch = if are_pieces(dst) {
         let params = params_of_pieces(canonical, tile, dst, &held.share, &numbers, params)?;
-        return Some(launch(&PIECES, canonical.word, grid, block, [0, 0], &params));
-    }
-    Some(launch(&BOXES, canonical.word, grid, block, [0, 0], &params))
+        launch(&PIECES, canonical.word, grid, block, [0, 0], &params)
+    } else {
+        launch(&BOXES, canonical.word, grid, block, [0, 0], &params)
+    };
+    Some((launch, Numbering { blocks: of_blocks, targets: dst.apart }))
 }
 
 /// How vectors go to shared memory. Through the L1 cache no sector comes twice; but it has a whole line for what is on its way of one, and few for all blocks of a multiprocessor. (By 160 boxes of

@@ -15,10 +15,10 @@ use super::sectors::{SECTOR, float, sectors, sectors_in_part, sectors_of_one};
 use super::side::Side;
 use crate::facts::Facts;
 use crate::launch::Launch;
-pub(super) use held::Beside;
 use held::Held;
+pub(super) use held::{Beside, others_bytes};
 use kernel_abi::tensor::{MOST_DIGITS, MOST_TURNS};
-pub(super) use launch::describe;
+pub(super) use launch::{Numbering, describe};
 use launch::{launch_of, shared_bytes, shared_bytes_of, turns};
 use smallvec::SmallVec;
 use tile::{Cutting, MOST_IMAGE, MOST_STRETCHES, Most, Stretches, Tile};
@@ -75,6 +75,17 @@ pub(super) fn best(
     most: usize,
     limit: f64,
 ) -> Vec<(f64, Launch)> {
+    let numbered = best_numbered(canonical, facts, most, limit).into_iter();
+    numbered.map(|(cost, launch, _)| (cost, launch)).collect()
+}
+
+/// Those of [`best`], each with the axes that its boxes and stretches are numbered by.
+pub(super) fn best_numbered(
+    canonical: &Canonical,
+    facts: &Facts,
+    most: usize,
+    limit: f64,
+) -> Vec<(f64, Launch, Numbering)> {
     /// Boxes that are looked at for each cut of the destination's side, the largest that fit first; and where short rows have gaps behind them.
     const LARGEST: [usize; 2] = [2, 4];
     let gaps = Gaps::of(canonical);
@@ -163,7 +174,7 @@ impl Search<'_> {
     }
 
     /// The launches of the `most` cheapest choices that cost less than a `limit`, and their costs, the cheapest first, of equals the first.
-    fn cheapest(&mut self, most: usize, limit: f64) -> Vec<(f64, Launch)> {
+    fn cheapest(&mut self, most: usize, limit: f64) -> Vec<(f64, Launch, Numbering)> {
         let (canonical, facts) = (self.canonical, self.facts);
         let mut launches = Vec::new();
         while launches.len() < most {
@@ -190,7 +201,7 @@ impl Search<'_> {
                 Known::All => {
                     let Choice { dst, held, cost, .. } = choice;
                     let launch = launch_of(canonical, facts, tile, [src, dst], held);
-                    launches.extend(launch.map(|launch| (*cost, launch)));
+                    launches.extend(launch.map(|(launch, numbering)| (*cost, launch, numbering)));
                     *cost = f64::INFINITY;
                 }
             }
@@ -258,7 +269,8 @@ impl Looked {
             return;
         }
         *sectors = Sectors::of(canonical, tile, stretches);
-        *by_words = tile.stretches(canonical, to, Gapped::No, Most::Words(MOST_PLACES));
+        let most = Most::Words(MOST_PLACES.min(canonical.most_together()));
+        *by_words = tile.stretches(canonical, to, Gapped::No, most);
         let Some(dst) = by_words.as_ref().filter(|dst| dst.count <= MOST_STRETCHES) else { return };
         // By runs there are no more stretches, and no more places than there may be.
         let places = [dst.count, MOST_PLACES];
@@ -468,13 +480,15 @@ fn whole(
     const LONG: usize = 256;
     let word = canonical.word_bytes();
     let [_, to] = canonical.sides();
-    let run = if canonical.run() > 1 { tile.has(0) } else { 1 };
+    let are_runs = canonical.run() > 1 && canonical.held_word_bytes == word;
+    let run = if are_runs { tile.has(0) } else { 1 };
     let is_long = by_words.is_some_and(|stretches| stretches.words * word >= LONG);
     // Units of 4 bytes have no more than two runs.
     if is_long || word >= 4 || run * word < 4 {
         return by_words.map(|stretches| (stretches, 1));
     }
-    let by_runs = tile.stretches(canonical, to, Gapped::No, Most::Words(MOST_PLACES * run));
+    let most = Most::Words((MOST_PLACES * run).min(canonical.most_together()));
+    let by_runs = tile.stretches(canonical, to, Gapped::No, most);
     match (by_words, by_runs) {
         (Some(words), Some(runs)) if words.words == runs.words => Some((words, 1)),
         (words, None) => words.map(|stretches| (stretches, 1)),

@@ -54,7 +54,7 @@ impl Cutting {
 
     /// Whether no box can have this cut and another.
     pub fn is_too_large_with(&self, other: &Self, canonical: &Canonical) -> bool {
-        self.words_with(other, canonical) > MOST_IMAGE / canonical.word_bytes()
+        self.words_with(other, canonical) > MOST_IMAGE / canonical.held_word_bytes
     }
 }
 
@@ -63,7 +63,8 @@ impl Tile {
     #[inline]
     pub fn of(canonical: &Canonical, a: &Cutting, b: &Cutting) -> Option<Self> {
         // Stretches are no shorter than the cuts.
-        let most = (MOST_IMAGE / canonical.word_bytes()).min(MOST_STRETCHES * a.words.min(b.words));
+        let most =
+            (MOST_IMAGE / canonical.held_word_bytes).min(MOST_STRETCHES * a.words.min(b.words));
         let words = a.words_with(b, canonical);
         if words > most {
             return None;
@@ -352,10 +353,12 @@ impl Stretches {
         }
     }
 
-    /// Whether those of the destination follow each other, so that they lie together as one.
+    /// Whether those of the destination follow each other, there and in what is added, so that they lie together as one.
     pub fn follow_each_other(&self, canonical: &Canonical) -> bool {
         let mut axes = self.apart.iter();
-        let first = axes.next().map(|axis| canonical.axes()[axis].dst == self.words as isize);
+        let words = self.words as isize;
+        let follow = |axis: usize| [canonical.axes()[axis].dst, canonical.added_stride(axis)];
+        let first = axes.next().map(|axis| follow(axis) == [words; 2]);
         first.unwrap_or(true) && axes.next().is_none()
     }
 
@@ -378,8 +381,8 @@ impl Stretches {
         }
         let is_short = self.words * canonical.src_word_bytes < LONG;
         // Kernels of wider words have no registers for several vectors.
-        match is_short || canonical.word_bytes() >= 8 {
-            true => box_vector(canonical.src_word_bytes, canonical.word_bytes()),
+        match is_short || canonical.held_word_bytes >= 8 {
+            true => box_vector(canonical.src_word_bytes, canonical.held_word_bytes),
             false => VECTOR,
         }
     }

@@ -57,6 +57,8 @@ struct Weights {
     gaps: [f64; 5],
     /// Of a sector that a box stores a part of: it is loaded, changed, and stored again.
     in_part: [f64; 5],
+    /// The part of that which such a sector costs where gaps make it more, or what shares it is moved at another time: of what is added it has been loaded.
+    of_gap: [f64; 5],
     /// Of a stretch of the source that is uneven.
     uneven: [f64; 5],
     /// Of a box, and the part of it that a block's later boxes do not cost: no block is started for them. (Decision 095.)
@@ -82,6 +84,7 @@ const WEIGHTS: Weights = Weights {
     few: [0.10, 0.10, 0.0, 0.0, 0.0],
     gaps: [0.35, 0.39, 0.12, 0.15, 0.2],
     in_part: [25.0, 37.0, 32.0, 44.0, 15.0],
+    of_gap: [1.0; 5],
     uneven: [0.0, 0.0, 5.0, 3.5, 10.0],
     each: [6200.0, 4800.0, 5800.0, 8300.0, 6200.0],
     again: [0.0, 0.0, 0.15, 0.3, 0.0],
@@ -144,9 +147,37 @@ const COMPUTED_PIECES: Weights = Weights {
     ..PIECES
 };
 
-/// Those of boxes to which something is added: a box waits for twice as much. (By 451 boxes of 106 random sums of 2 and 4 bytes, decision 107.)
-const ADDED: Weights =
-    Weights { each: [6200.0, 17_900.0, 18_600.0, 21_100.0, 19_000.0], ..WEIGHTS };
+/// Those of boxes to which something is added: a box waits for twice as much. (By 451 boxes of 106 random sums of 2 and 4 bytes, decision 107, and 243 of 43 of 8, decision 110.)
+const ADDED: Weights = Weights {
+    moved: [0.60, 0.69, 0.79, 0.93, 0.57],
+    crowded: [0.125, 0.18, 0.165, 0.155, 0.12],
+    many: [0.17, 0.17, 0.0, 0.04, 0.0],
+    in_part: [25.0, 37.0, 32.0, 0.0, 15.0],
+    of_gap: [1.0, 1.0, 1.0, 0.3, 1.0],
+    uneven: [0.0, 0.0, 5.0, 0.0, 10.0],
+    each: [6200.0, 17_900.0, 18_600.0, 12_150.0, 19_000.0],
+    again: [0.0, 0.0, 0.15, 0.14, 0.0],
+    load: [0.0, 0.0, 0.0, 2.7, 6.9],
+    gather: [3.2, 2.65, 0.80, 1.7, 1.0],
+    entry: [0.6, 0.6, 1.75, 16.7, 0.0],
+    ..WEIGHTS
+};
+
+/// Those of boxes of elements of another type than what they are added to. (By 966 boxes of 192 random sums, decision 111; of results of 4 bytes they are nearly those of one type.)
+const MIXED: Weights = Weights {
+    moved: [0.60, 0.95, 0.76, 0.93, 0.57],
+    crowded: [0.125, 0.21, 0.158, 0.155, 0.12],
+    many: [0.17, 0.0, 0.0, 0.04, 0.0],
+    few: [0.0; 5],
+    in_part: [25.0, 14.0, 31.0, 0.0, 15.0],
+    of_gap: [1.0, 0.5, 0.96, 0.3, 1.0],
+    each: [6200.0, 11_200.0, 17_900.0, 12_150.0, 19_000.0],
+    gather: [3.2, 4.9, 0.77, 1.7, 1.0],
+    end: [53.0, 61.0, 0.0, 0.0, 0.0],
+    joint: [26.0, 0.0, 41.0, 0.0, 20.0],
+    entry: [0.6, 1.0, 1.68, 16.7, 0.0],
+    ..ADDED
+};
 
 /// Bytes of shared memory above which blocks of boxes are slower, and of narrow words, of which five blocks run beside each other.
 const CROWDED: f64 = (16 << 10) as f64;
@@ -181,6 +212,7 @@ pub(in super::super) fn cost_of_boxes(
     let (word, k) = (canonical.word, of_width(canonical.word));
     let w = match (canonical.on_the_way, are_pieces) {
         (OnTheWay::Nothing, false) => &WEIGHTS,
+        (OnTheWay::Added, false) if canonical.held_word_bytes != word.bytes() => &MIXED,
         (OnTheWay::Added, false) => &ADDED,
         (OnTheWay::Nothing | OnTheWay::Added, true) => &PIECES,
         (OnTheWay::Computed, false) => &COMPUTED,
@@ -219,7 +251,7 @@ pub(in super::super) fn cost_of_boxes(
         + joints * w.joint[k]
         + entries * w.entry[k];
     let cost = moved * (w.moved[k] + above(crowded) * w.crowded[k] + many + few + gaps)
-        + in_part * of_gap.unwrap_or(w.in_part[k])
+        + in_part * of_gap.map_or(w.in_part[k], |cost| cost * w.of_gap[k])
         + uneven * w.uneven[k]
         + boxes * of_box;
     cost.max(moved * BEST + boxes * (stretches[0] + stretches[1]) * STRETCH[k]) + halves * w.half[k]
