@@ -517,6 +517,31 @@ fn in_runs(device: &Device) {
     assert_eq!(plan.unwrap().kernel_names(), ["compute_runs_b4"]);
 }
 
+/// Checks the sums that there are boxes for.
+macro_rules! check_sums {
+    ($check:ident, $device:ident) => {
+        $check::<f16, f16>($device);
+        $check::<bf16, bf16>($device);
+        $check::<f32, f32>($device);
+        $check::<f64, f64>($device);
+        $check::<u8, bf16>($device);
+        $check::<u8, f16>($device);
+        $check::<u8, f32>($device);
+        $check::<bf16, f32>($device);
+        $check::<f16, f32>($device);
+        $check::<f32, bf16>($device);
+        $check::<f32, f16>($device);
+    };
+}
+
+/// The kernel that adds boxes of one type to another one, or to the same.
+fn kernel_of_sums<T, U>() -> &'static str {
+    match std::any::type_name::<T>() == std::any::type_name::<U>() {
+        true => "compute_boxes_beside",
+        false => "compute_boxes_mixed",
+    }
+}
+
 /// Sums of small matrices, of short axes in any order and of long stretches, with what lies as the destination does, and with the destination itself, all ways that there are.
 fn sums_in_boxes(device: &Device) {
     fn check<T: Real, U: Real>(device: &Device) {
@@ -524,7 +549,7 @@ fn sums_in_boxes(device: &Device) {
             check_layouts::<T, U>(device, [0.5, -3.0], src, dst, Some(dst));
             // What runs backwards in the source may have none.
             let is_mirrored = src.strides().iter().any(|&stride| stride < 0);
-            let kernel = (!is_mirrored).then_some("compute_boxes_");
+            let kernel = (!is_mirrored).then(kernel_of_sums::<T, U>);
             check_onto::<T, U>(device, src, dst, kernel);
         };
         let turned = |shape: &[usize], order: &[usize]| {
@@ -555,17 +580,7 @@ fn sums_in_boxes(device: &Device) {
         both(&src, &rows([2, 11, 90], 7));
         both(&src.slice(1, .., -1).unwrap(), &rows([2, 11, 90], 1));
     }
-    check::<f16, f16>(device);
-    check::<bf16, bf16>(device);
-    check::<f32, f32>(device);
-    check::<f64, f64>(device);
-    check::<u8, bf16>(device);
-    check::<u8, f16>(device);
-    check::<u8, f32>(device);
-    check::<bf16, f32>(device);
-    check::<f16, f32>(device);
-    check::<f32, bf16>(device);
-    check::<f32, f16>(device);
+    check_sums!(check, device);
 
     let source = DeviceTensor::<f32>::zeroed(device, &[200_000, 9, 11]).unwrap();
     let mut target = DeviceTensor::<f32>::zeroed(device, &[200_000, 11, 9]).unwrap();
@@ -599,7 +614,7 @@ fn sums_in_boxes_apart(device: &Device) {
                 let other = if is_backwards { other.slice(0, .., -1).unwrap() } else { other };
                 let dst = layout(shape, &in_order, dst, 1);
                 let kernels = check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, Some(&other));
-                let is_there = |name: &&str| name.starts_with("compute_boxes_");
+                let is_there = |name: &&str| name.starts_with(kernel_of_sums::<T, U>());
                 assert!(
                     !is_ours() || kernels.iter().any(is_there),
                     "{src:?} to {dst:?} with {other:?}"
@@ -615,17 +630,7 @@ fn sums_in_boxes_apart(device: &Device) {
         // One stretch for each box, in every memory.
         all(&[0, 1, 2], &[0, 2, 1], &[300, 3, 5], false);
     }
-    check::<f16, f16>(device);
-    check::<bf16, bf16>(device);
-    check::<f32, f32>(device);
-    check::<f64, f64>(device);
-    check::<u8, bf16>(device);
-    check::<u8, f16>(device);
-    check::<u8, f32>(device);
-    check::<bf16, f32>(device);
-    check::<f16, f32>(device);
-    check::<f32, bf16>(device);
-    check::<f32, f16>(device);
+    check_sums!(check, device);
 }
 
 /// Conjugates of complex numbers in windows, with complex factors, added to the destination.

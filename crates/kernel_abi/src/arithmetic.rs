@@ -281,9 +281,9 @@ params! {
         /// Bytes from where the image starts to a table of where what is added to the block's boxes starts, and each of their stretches, behind the other tables, a multiple of 8; 0 if
         /// it lies as the destination does.
         others: u64,
-        /// Else how far apart the indices of each axis that boxes are counted along are in the second operand.
+        /// If there is such a table, how far apart in the second operand the indices of each axis are that boxes are counted along.
         other_blocks: [Step; MOST_BLOCK_AXES],
-        /// And of each digit of the destination's stretches.
+        /// If there is such a table, how far apart in the second operand the indices of each digit of the destination's stretches are.
         other_targets: [Step; MOST_DIGITS],
         /// The boxes; nothing is fetched.
         boxes: Boxes,

@@ -12,12 +12,12 @@ use crate::global::{can_copy, copy_eight, copy_four, copy_vector};
 use crate::opaque::{not_unrolled, opaque};
 use crate::shared::load_u16;
 use crate::tensor::axes::{divide, steps, unrolled};
-use crate::tensor::boxes::place::Place;
+use crate::tensor::boxes::place::{sum_by, Place};
 use crate::tensor::boxes::tables::Tables;
 use cuda_std::thread;
 use kernel_abi::arithmetic::ComputeBoxesBeside;
 use kernel_abi::fast::{SECTOR, VECTOR};
-use kernel_abi::tensor::{BOX_THREADS, MOST_BLOCK_AXES, MOST_DIGITS, MOST_TURNS};
+use kernel_abi::tensor::{BOX_THREADS, MOST_BLOCK_AXES, MOST_TURNS};
 
 /// What is added to a box: stretches of as many words as the destination's have, or one if those follow each other.
 #[derive(Clone, Copy)]
@@ -373,17 +373,7 @@ pub(super) unsafe fn fill_others<E>(params: &ComputeBoxesBeside, base: u32) {
     let mut number = turn;
     while number < boxes.cols as u32 {
         not_unrolled();
-        let (mut offset, mut rest) = (0u64, number);
-        unrolled! { DIGIT in [0 1 2 3 4 5] of boxes.targets.count => {
-            const { assert!(MOST_DIGITS == 6) };
-            // The last digit is what is left.
-            let is_last = DIGIT + 1 == boxes.targets.count as usize;
-            let divisor = boxes.targets.digits[DIGIT].divisor;
-            let (quotient, index) = if is_last { (0, rest) } else { divide(rest, divisor) };
-            offset = offset.wrapping_add(steps(index, other_targets[DIGIT].elements));
-            rest = quotient;
-        } }
-        let _ = rest;
+        let offset = sum_by(&boxes.targets, number, |place| other_targets[place].elements);
         let bytes = offset.wrapping_mul(size_of::<E>() as u64);
         // SAFETY: an entry that no other thread has.
         unsafe { bytes.store_shared(table + (MOST_TURNS + number) * Tables::WIDE) }

@@ -24,7 +24,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// That of a box, the block's first.
+    /// That of a box, as if it were the block's first.
     #[inline(always)]
     pub fn of(params: &Boxes, number: u32) -> Self {
         let (mut from, mut to) = (0u64, 0u64);
@@ -112,6 +112,12 @@ fn count(digits: &Digits, indices: (u32, u32)) -> u32 {
 /// What a number's digits add up to, each times what `of` says of it.
 #[inline(always)]
 pub fn sum(digits: &Digits, number: u32, of: impl Fn(&Digit) -> u64) -> u64 {
+    sum_by(digits, number, |place| of(&digits.digits[place]))
+}
+
+/// What a number's digits add up to, each times what `of` says of its place, which is a constant.
+#[inline(always)]
+pub fn sum_by(digits: &Digits, number: u32, of: impl Fn(usize) -> u64) -> u64 {
     let (mut sum, mut rest) = (0u64, number);
     unrolled! { DIGIT in [0 1 2 3 4 5] of digits.count => {
         const { assert!(MOST_DIGITS == 6) };
@@ -119,7 +125,7 @@ pub fn sum(digits: &Digits, number: u32, of: impl Fn(&Digit) -> u64) -> u64 {
         // The last digit is what is left.
         let is_last = DIGIT + 1 == digits.count as usize;
         let (quotient, index) = if is_last { (0, rest) } else { divide(rest, digit.divisor) };
-        sum = sum.wrapping_add(steps(index, of(digit)));
+        sum = sum.wrapping_add(steps(index, of(DIGIT)));
         rest = quotient;
     } }
     let _ = rest;

@@ -157,7 +157,7 @@ impl Canonical {
         Canonical { src_word_bytes, on_the_way: OnTheWay::Computed, ..self }
     }
 
-    /// The move of words of which the source's have so many bytes, and boxes hold those. Alignments are told as of [`computing`](Self::computing).
+    /// The move of words of which the source's have `src_word_bytes` bytes, and which boxes hold as the source has them. What the source's side is told of bytes, alignments included, is of the destination's words.
     pub fn holding(self, src_word_bytes: usize) -> Self {
         Canonical { src_word_bytes, held_word_bytes: src_word_bytes, ..self }
     }
@@ -196,7 +196,7 @@ impl Canonical {
         self.src_word_bytes != self.held_word_bytes
     }
 
-    /// The bytes that boxes hold of so many bytes of the source, a whole number of words.
+    /// How many bytes `bytes` bytes of the source, a whole number of words, have where boxes hold them.
     pub fn in_image(&self, bytes: usize) -> usize {
         if !self.changes_width() {
             return bytes;

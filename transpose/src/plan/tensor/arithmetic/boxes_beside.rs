@@ -4,7 +4,7 @@ use super::super::boxes::{self, Beside, Numbering, others_bytes};
 use super::super::canonical::Canonical;
 use super::super::launch::params_of;
 use super::super::sectors::SECTOR;
-use super::operands::{DST, OTHER, Operands, Other, SRC};
+use super::operands::{DST, OTHER, Operands, SRC};
 use super::part::{Part, entry};
 use super::tiles::in_words_of;
 use crate::divide::packed_divisor;
@@ -15,12 +15,9 @@ use kernel_abi::arithmetic::{
 };
 use kernel_abi::tensor::{BOX_THREADS, BOXES, Boxes, MOST_BLOCK_AXES, MOST_DIGITS};
 
-/// What sums cost, as a part of what the model says of boxes to which something is added: of narrow words, and of wider ones.
+/// What sums of one type cost, as a part of what the model says of boxes to which something is added: of narrow words, and of wider ones.
 const NARROW: f64 = 0.99;
 const WIDE: f64 = 0.89;
-
-/// The same of sums of two types.
-const MIXED: f64 = 1.0;
 
 /// Bytes of the largest unit that narrow words are stored by.
 const NARROW_UNIT: usize = 8;
@@ -36,9 +33,11 @@ pub(super) fn best(
     if !serves(operands, operation, facts) {
         return Vec::new();
     }
+    let is_narrow = operands.bytes[DST] < 4;
     let longer = match operation.src == operation.dst {
-        false => MIXED,
-        true if operands.bytes[DST] < 4 => NARROW,
+        // They have weights of their own.
+        false => 1.0,
+        true if is_narrow => NARROW,
         true => WIDE,
     };
     // What the model says is of two memories, of which boxes may be as fast as a copy; a sum has three.
@@ -47,7 +46,8 @@ pub(super) fn best(
         return Vec::new();
     }
     let words = in_words_of(operands, DST).holding(operands.bytes[SRC]);
-    let words = match lies_alike(operands) {
+    let unit = if is_narrow { NARROW_UNIT } else { operands.bytes[DST] };
+    let words = match operands.other_is_like_destination_on(unit) {
         true => words.adding(),
         false => words.adding_apart(operands.axes.iter().map(|axis| axis.strides[OTHER])),
     };
@@ -76,22 +76,6 @@ fn serves(operands: &Operands, operation: &Operation, facts: &Facts) -> bool {
     };
     let copies = facts.compute_capability >= (8, 0);
     copies && has_boxes && operands.other.is_added() && operands.other_runs_with_destination()
-}
-
-/// Whether what is added lies as the destination does, and on units where that does.
-fn lies_alike(operands: &Operands) -> bool {
-    let units_meet = |side: usize| {
-        let bytes = operands.bytes[DST];
-        operands.aligned[side] >= if bytes < 4 { NARROW_UNIT } else { bytes }
-    };
-    match operands.other {
-        Other::Numbers(_) => {
-            operands.axes.iter().all(|axis| axis.strides[OTHER] == axis.strides[DST])
-                && units_meet(DST)
-                && units_meet(OTHER)
-        }
-        _ => true,
-    }
 }
 
 /// A launch of a move, to which something is added.

@@ -46,7 +46,7 @@ const LONG: usize = 1024;
 /// Where results are wider, columns are longer than the model knows, which is told of the source's elements alone: what it says of tiles is taken to this power.
 const WIDER: f64 = 0.6;
 
-/// The fraction of a copy's speed that `compute_rows` reaches where what is added has gaps of its own: of it each thread waits by itself. (By 30 random sums, decision 111; of one type nothing is faster.)
+/// The fraction of a copy's speed that `compute_rows` reaches where what is added has gaps of its own: of it each thread waits by itself. (By 30 random sums, decision 111; of one type boxes are no faster in the mean.)
 const fn rows_apart(src: usize, dst: usize) -> Option<f64> {
     match (src, dst) {
         (2, 4) => Some(0.74),
@@ -87,11 +87,8 @@ pub(super) struct Costs {
     is_apart: bool,
     /// Whether elements lie together in all memories.
     are_runs: bool,
-    /// Whether elements have 8 bytes, or 16, and keep their size.
-    are_wide: bool,
     /// Whether something is added.
     adds: bool,
-    are_wider: bool,
     /// Whether the axes along which elements lie together are two, one of which has few.
     are_few: bool,
     /// Whether each row of a long source has whole vectors.
@@ -117,12 +114,16 @@ impl Costs {
             sizes: [src, dst],
             is_apart: !operands.other_is_like_destination() && operands.other.is_added(),
             are_runs: operands.are_runs(),
-            are_wide: src == dst && src >= 8,
             adds: operands.other.is_added(),
-            are_wider: dst > src,
             are_few,
             are_vectors,
         }
+    }
+
+    /// Whether elements have 8 bytes, or 16, and keep their size.
+    fn are_wide(&self) -> bool {
+        let [src, dst] = self.sizes;
+        src == dst && src >= 8
     }
 
     /// The cost of `tiles` tiles that compute a move, which without arithmetic costs `cost`.
@@ -131,7 +132,8 @@ impl Costs {
             return self.bytes / VECTORS_BEST;
         }
         let said = self.moved / cost;
-        let said = if self.are_wider { said.powf(WIDER) } else { said };
+        let are_wider = self.sizes[DST] > self.sizes[SRC];
+        let said = if are_wider { said.powf(WIDER) } else { said };
         let best = if self.are_few { FEW_BEST } else { TILES_BEST };
         self.bytes / (said * self.speeds.tiles).min(best) + tiles * OF_TILE
     }
@@ -139,10 +141,10 @@ impl Costs {
     /// The cost of computing elements one by one, which to move without arithmetic costs `cost`.
     pub fn by_elements(&self, cost: f64) -> f64 {
         if self.are_runs {
-            let best = if self.are_wide && !self.adds { WIDE_RUNS_BEST } else { RUNS_BEST };
+            let best = if self.are_wide() && !self.adds { WIDE_RUNS_BEST } else { RUNS_BEST };
             return (self.elements * OF_ELEMENT).max(self.bytes / best);
         }
-        if self.are_wide {
+        if self.are_wide() {
             let [of_move, of_bytes] = if self.adds { WIDE_SUMS } else { WIDE_ELEMENTS };
             return self.bytes * (of_move * cost / self.moved + of_bytes);
         }

@@ -170,13 +170,16 @@ impl Operands {
 
     /// Whether the second operand, if there is one, lies as the destination does, and on units where that does.
     pub fn other_is_like_destination(&self) -> bool {
-        let on_units = |side| self.aligned[side] >= self.unit_bytes(side);
+        self.other_is_like_destination_on(self.unit_bytes(DST))
+    }
+
+    /// Whether the second operand, if there is one, lies as the destination does, and both start on multiples of so many bytes.
+    pub fn other_is_like_destination_on(&self, bytes: usize) -> bool {
         match self.other {
             Other::None | Other::Destination => true,
             Other::Numbers(_) => {
                 self.axes.iter().all(|axis| axis.strides[OTHER] == axis.strides[DST])
-                    && on_units(DST)
-                    && on_units(OTHER)
+                    && [DST, OTHER].iter().all(|&side| self.aligned[side] >= bytes)
             }
             Other::Channels(_) => false,
         }

@@ -26,7 +26,7 @@ impl Part {
         Part { launch, other: 0, memories: [SRC, DST, OTHER], moves: false, waiting: 0 }
     }
 
-    /// A launch that has `blocks` blocks of `threads` threads in a row and no shared memory, and starts so many elements, of so many bytes, further in each memory.
+    /// A launch that has `blocks` blocks of `threads` threads in a row and no shared memory, and starts `offsets` elements of `bytes` bytes behind where the move does, in each memory.
     pub fn counted<P: Params>(
         kernel: &Kernel<P>,
         blocks: usize,

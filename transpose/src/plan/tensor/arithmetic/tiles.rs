@@ -41,7 +41,7 @@ pub(super) fn in_words(operands: &Operands) -> canonical::Canonical {
     in_words_of(operands, SRC)
 }
 
-/// The same, of words of the size that elements have on a side: those of the other side are taken to have it too.
+/// The move as one without arithmetic, of words of the size that elements have on a side: elements of the other side are taken to have that size too.
 pub(super) fn in_words_of(operands: &Operands, side: usize) -> canonical::Canonical {
     let word = operands.bytes[side];
     let width = Width::of_bytes(word).expect("a number has the bytes of a word");

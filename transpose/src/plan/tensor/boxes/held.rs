@@ -58,7 +58,7 @@ pub(in super::super) struct Beside {
     pub vectors: usize,
 }
 
-/// Bytes of the tables of where a block's boxes, and so many stretches, start in what is added, and of an entry more, so that they may start on a multiple of one.
+/// Bytes of the tables that say where a block's boxes start in what is added, and where each of `stretches` stretches does; and of an entry more, so that the tables may start on a multiple of one.
 pub(in super::super) fn others_bytes(stretches: usize) -> usize {
     (MOST_TURNS as usize + stretches + 1) * size_of::<u64>()
 }
