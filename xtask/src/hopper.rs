@@ -5,10 +5,8 @@
 
 use crate::assemble::BUILT_FOR_HOPPER;
 use crate::command::{cargo, run};
-use crate::copy::fresh_folder;
 use crate::{paths, ptx};
-use anyhow::Result;
-use std::fs;
+use anyhow::{Result, ensure};
 
 /// The tests that run kernels of those families.
 const TESTS: [&str; 7] = [
@@ -21,14 +19,15 @@ const TESTS: [&str; 7] = [
     "transposes",
 ];
 
-/// Runs the tests on that PTX.
-pub fn simulate() -> Result<()> {
-    let folder = fresh_folder("hopper")?;
-    // Of a family that is built in two ways, the one with more features comes last, and is what stays.
-    for (family, features, _) in BUILT_FOR_HOPPER {
-        let (built, _) = ptx::for_hopper(family, features)?;
-        fs::copy(built, folder.join(family).with_extension("ptx"))?;
+/// Runs the tests on that PTX, which is built first unless it is there.
+pub fn simulate(built: bool) -> Result<()> {
+    if !built {
+        for (family, features, _) in BUILT_FOR_HOPPER {
+            ptx::for_hopper(family, features)?;
+        }
     }
+    let folder = paths::hopper_folder();
+    ensure!(folder.is_dir(), "{} is not there: `cargo xtask assemble` writes it", folder.display());
     // Of the whole workspace, so that nothing is built again that the other tests have built.
     let tests = TESTS.iter().flat_map(|test| ["--test", test]);
     run(cargo()

@@ -45,7 +45,11 @@ enum Chore {
         family: Option<String>,
     },
     /// Run the tests in the simulator on the PTX that the machine code for compute capability 9.0 is made of.
-    Hopper,
+    Hopper {
+        /// What `assemble` built last, without building it again.
+        #[arg(long)]
+        built: bool,
+    },
     /// Type-check the kernels on the host against cuda_std as published on crates.io.
     Published,
     /// Build and run projects outside the workspace from the packages, each with one line for the library, without a CUDA toolkit.
@@ -95,7 +99,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Ptx { check, family } => ptx::ptx(check, family.as_deref()),
         Chore::Assemble => assemble::assemble(false, None),
         Chore::Cubin { family } => assemble::assemble(true, family.as_deref()),
-        Chore::Hopper => hopper::simulate(),
+        Chore::Hopper { built } => hopper::simulate(built),
         Chore::Published => published::check(),
         Chore::Downstream => downstream::check(),
         Chore::Package => package::check(),

@@ -43,6 +43,11 @@ pub fn assembler_version() -> PathBuf {
     root().join("transpose/cubin/ASSEMBLER")
 }
 
+/// Where the PTX is kept that the machine code for compute capability 9.0 is made of, by family.
+pub fn hopper_folder() -> PathBuf {
+    scratch("hopper")
+}
+
 /// Scratch space that git ignores.
 pub fn scratch(name: &str) -> PathBuf {
     root().join("target/xtask").join(name)
