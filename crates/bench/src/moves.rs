@@ -85,9 +85,38 @@ impl Move {
     /// destination are written, and read before where they hold something else as well. No kernel can do without that, but a cache of many MiB can find
     /// some of it again.
     pub fn memory_bound(&self) -> f64 {
-        let (src, dst) = (pieces(&self.src, PIECE), pieces(&self.dst, PIECE));
-        2.0 * self.bytes() as f64 / ((src.all + dst.all + dst.in_part) * PIECE) as f64
+        2.0 * self.bytes() as f64 / (read(&self.src) + written(&self.dst)) as f64
     }
+}
+
+/// Bytes that memory reads, a piece at a time, for those of a layout of bytes.
+fn read(layout: &TensorLayout) -> usize {
+    pieces(layout, PIECE).all * PIECE
+}
+
+/// Bytes that memory moves to write those of a layout of bytes: pieces that hold something else as well are read before.
+fn written(layout: &TensorLayout) -> usize {
+    let pieces = pieces(layout, PIECE);
+    (pieces.all + pieces.in_part) * PIECE
+}
+
+/// Bytes that memory moves where layouts, each of elements of so many bytes, are read, and one is written, which may be one of those; what it moves for a move
+/// is said in [`Move::memory_bound`].
+///
+/// # Errors
+/// Layouts that are too long, or have too many axes.
+pub fn moved_by_memory(
+    sources: &[(usize, &TensorLayout)],
+    destination: (usize, &TensorLayout),
+) -> Result<usize> {
+    let (element, dst) = destination;
+    let is_read = sources.contains(&destination);
+    let dst = in_bytes(element, dst)?;
+    let mut moved = if is_read { read(&dst) } else { written(&dst) };
+    for (element, src) in sources {
+        moved += read(&in_bytes(*element, src)?);
+    }
+    Ok(moved)
 }
 
 /// A layout of elements as one of bytes.

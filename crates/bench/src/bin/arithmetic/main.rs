@@ -1,7 +1,8 @@
 //! The speed of computing on the way, beside a copy: `cargo run --release --bin arithmetic`
 //!
 //! For each case a copy of as many bytes, the library's plan, cuTENSOR where it computes the same and can be opened, and with `--candidates` every other way that the library has, take turns. GB/s count what is read and what is
-//! written: each number of the source, of the destination, and of the destination before if it is added to. Every result is compared, on some of its rows,
+//! written: each number of the source, of the destination, and of the destination before if it is added to. What memory allows, as a fraction of a copy's speed, counts the pieces of 64 bytes
+//! that hold them. Every result is compared, on some of its rows,
 //! with what two passes give, of which one moves and one computes. `--peers FOLDER` writes the cases for `arithmetic.py`, which times PyTorch on them and
 //! compares its results.
 //!
@@ -120,6 +121,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Column::number("memcpy_gb_s", "memcpy, GB/s", 7),
         Column::number("gb_s", "GB/s", 7),
         Column::number("of_copy", "of copy", 7),
+        Column::number("memory_bound", "memory's bound", 7),
         Column::number("cutensor_gb_s", "cuTENSOR, GB/s", 7),
         Column::number("instructions", "instructions for a number", 7),
     ];
@@ -132,7 +134,7 @@ fn run(arguments: &Arguments) -> Result<()> {
             continue;
         }
         for (way, figures) in (case.measure)(&device, case, &peers, arguments)?.iter().enumerate() {
-            let Figures { kernel, bytes, speeds, cutensor, instructions } = figures;
+            let Figures { kernel, bytes, moved, speeds, cutensor, instructions } = figures;
             let [copy, ours] = speeds.map_or([None; 2], |speeds| speeds.map(Some));
             let fraction = speeds.map(|[copy, ours]| ours / copy);
             let mut row: Vec<Cell> = case.in_words().into_iter().map(Cell::from).collect();
@@ -143,6 +145,7 @@ fn run(arguments: &Arguments) -> Result<()> {
                 Cell::speed(copy),
                 Cell::speed(ours),
                 Cell::fraction(fraction),
+                Cell::fraction(*bytes as f64 / *moved as f64),
                 Cell::speed(*cutensor),
                 Cell::speed(*instructions),
             ]);

@@ -3,12 +3,13 @@
 use crate::Arguments;
 use crate::cases::{Case, Second};
 use crate::factor::FromF32;
-use crate::memory::{bytes_of, memories, other_memory, source, target};
+use crate::memory::{bytes_of, memories, other_memory, others, source, target};
 use crate::verifying::{run_once, some_rows, verified};
 use anyhow::{Result, ensure};
+use bench::moves::moved_by_memory;
 use bench::peers::Peers;
 use bench::race::{Contestant, Pairs};
-use transpose::bytemuck;
+use transpose::bytemuck::{self, Pod};
 use transpose::simt::Counters;
 use transpose::{ConvertTo, Device, DeviceMatrix, NormalizingPlan, Number};
 
@@ -17,6 +18,8 @@ pub struct Figures {
     pub kernel: String,
     /// Bytes that are read and written.
     pub bytes: usize,
+    /// Bytes that memory moves for them: see [`moved_by_memory`].
+    pub moved: usize,
     /// Speeds of a copy and of this way, in GB/s; `None` on the simulator.
     pub speeds: Option<[f64; 2]>,
     /// cuTENSOR's, if there is one that computes this.
@@ -48,6 +51,7 @@ where
     let mut pairs = memories::<T, U>(device, case)?;
     let other = other_memory::<U>(device, case)?;
     let plans = verified::<T, U>(case, &mut pairs, &other, arguments.candidates)?;
+    let moved = moved::<T, U>(case, &mut pairs, &other)?;
     let other = &other;
     let ways = plans.iter().map(|plan| {
         let mut names = plan.kernel_names();
@@ -55,7 +59,27 @@ where
         let run = move |src: &_, dst: &mut _| run_once::<T, U>(plan, case, src, other, dst);
         Way { kernel: names.join("+"), run: Box::new(run) }
     });
-    raced::<T, U>(device, case, peers, arguments.turns, &mut pairs, ways.collect())
+    let ways = ways.collect();
+    raced::<T, U>(device, case, peers, arguments.turns, &mut pairs, moved, ways)
+}
+
+/// Bytes that memory moves for a case.
+fn moved<T: Pod, U: Pod>(
+    case: &Case,
+    pairs: &mut Pairs<DeviceMatrix<u8>>,
+    other: &DeviceMatrix<u8>,
+) -> Result<usize> {
+    let (memory, out) = pairs.first();
+    let (src, dst) = (source::<T>(memory, case)?, target::<U>(out, case)?);
+    let dst = (size_of::<U>(), dst.layout());
+    let mut sources = vec![(size_of::<T>(), src.layout())];
+    let other = match case.second {
+        Second::Numbers(order, gap) => Some(others::<U>(other, case, order, gap)?),
+        _ => None,
+    };
+    sources.extend(other.as_ref().map(|other| (size_of::<U>(), other.layout())));
+    sources.extend((case.second == Second::Destination).then_some(dst));
+    moved_by_memory(&sources, dst)
 }
 
 /// Measures a case of factors and summands for each index of an axis: by a plan that has the table on the device, and by calls that bring it there.
@@ -103,7 +127,8 @@ where
             ensure!(same, "{}: row {row} is wrong: {}", case.name(), way.kernel);
         }
     }
-    raced::<T, U>(device, case, peers, arguments.turns, &mut pairs, ways)
+    let moved = moved::<T, U>(case, &mut pairs, &DeviceMatrix::zeroed(device, 1, 1)?)?;
+    raced::<T, U>(device, case, peers, arguments.turns, &mut pairs, moved, ways)
 }
 
 /// Lets a copy, cuTENSOR where it computes the case, and these ways take turns.
@@ -113,6 +138,7 @@ fn raced<T, U>(
     peers: &Peers,
     turns: usize,
     pairs: &mut Pairs<DeviceMatrix<u8>>,
+    moved: usize,
     ways: Vec<Way<'_>>,
 ) -> Result<Vec<Figures>> {
     let [src_bytes, dst_bytes] = bytes_of::<T, U>(case);
@@ -147,7 +173,8 @@ fn raced<T, U>(
         let speeds = speed(0, 2 * copied).zip(speed(1 + way, bytes));
         let cutensor = cutensor.filter(|_| way == 0);
         let speeds = speeds.map(|(copy, ours)| [copy, ours]);
-        Figures { kernel: of_way.kernel.clone(), bytes, speeds, cutensor, instructions: counted }
+        let kernel = of_way.kernel.clone();
+        Figures { kernel, bytes, moved, speeds, cutensor, instructions: counted }
     });
     Ok(figures.collect())
 }
