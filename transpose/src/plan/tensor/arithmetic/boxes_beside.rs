@@ -15,10 +15,6 @@ use kernel_abi::arithmetic::{
 };
 use kernel_abi::tensor::{BOX_THREADS, BOXES, Boxes, MOST_BLOCK_AXES, MOST_DIGITS};
 
-/// What sums of one type cost, as a part of what the model says of boxes to which something is added: of narrow words, and of wider ones.
-const NARROW: f64 = 0.99;
-const WIDE: f64 = 0.89;
-
 /// Bytes of the largest unit that narrow words are stored by.
 const NARROW_UNIT: usize = 8;
 
@@ -33,28 +29,21 @@ pub(super) fn best(
     if !serves(operands, operation, facts) {
         return Vec::new();
     }
-    let is_narrow = operands.bytes[DST] < 4;
-    let longer = match operation.src == operation.dst {
-        // They have weights of their own.
-        false => 1.0,
-        true if is_narrow => NARROW,
-        true => WIDE,
-    };
     // What the model says is of two memories, of which boxes may be as fast as a copy; a sum has three.
     let least = operands.traffic();
     if limit <= least {
         return Vec::new();
     }
     let words = in_words_of(operands, DST).holding(operands.bytes[SRC]);
-    let unit = if is_narrow { NARROW_UNIT } else { operands.bytes[DST] };
+    let unit = if operands.bytes[DST] < 4 { NARROW_UNIT } else { operands.bytes[DST] };
     let words = match operands.other_is_like_destination_on(unit) {
         true => words.adding(),
         false => words.adding_apart(operands.axes.iter().map(|axis| axis.strides[OTHER])),
     };
-    let launches = boxes::best_numbered(&words, facts, most, limit / longer).into_iter();
+    let launches = boxes::best_numbered(&words, facts, most, limit).into_iter();
     let adding = |(cost, launch, numbering)| {
         let part = adding(operands, operation, &words, launch, &numbering)?;
-        Some((f64::max(cost * longer, least), part))
+        Some((f64::max(cost, least), part))
     };
     launches.filter_map(adding).collect()
 }

@@ -3,31 +3,49 @@
 //! Tiles, and elements one by one, are moved as without arithmetic, so what the model says of that is taken, times what the kernels that compute take longer. That, and what pixels cost, is by
 //! 760 arrays of random shapes on an H200 (`arithmetic --sweep`, decision 105).
 
-use super::operands::{DST, Operands, SRC};
+use super::operands::{Axis, DST, Operands, SRC};
 use crate::plan::problem::VECTOR;
 
-/// The fraction of a copy's speed that kernels reach for elements of two sizes: of what tiles, and elements one by one, would have without arithmetic, and of pixels in blocks that cost nothing.
+/// What is known of elements of two sizes.
 struct Speeds {
+    /// The fraction of the speed that tiles would have without arithmetic, and the fraction of a copy's speed that pixels have in blocks that cost nothing.
     tiles: f64,
-    elements: f64,
     pixels: f64,
+    /// What a byte that is read or written costs where elements are computed one by one: this for each that the model says of a byte of a move of them, and so much more. And if something is added, which most
+    /// often lies in the destination's order. (By 366 random moves and 282 sums, decision 112; those of 8 bytes and more that keep their size by 47 and 121.)
+    elements: [f64; 2],
+    sums: [f64; 2],
 }
 
 impl Speeds {
     const fn of(src: usize, dst: usize) -> Self {
-        let [tiles, elements, pixels] = match (src, dst) {
-            (1, 1) => [0.82, 0.60, 0.75],
-            (1, 2) => [0.90, 0.64, 0.58],
-            (1, _) => [1.10, 1.16, 0.81],
-            (2, 1) => [0.75, 0.50, 0.75],
-            (2, 2) => [0.82, 0.60, 0.78],
-            (2, _) => [0.90, 0.76, 0.98],
-            (4, 1) => [0.75, 0.45, 0.90],
-            (4, 2) => [0.78, 0.46, 0.95],
-            (4, _) => [0.92, 0.62, 1.15],
-            _ => [0.92, 0.80, 1.40],
+        let [tiles, pixels] = match (src, dst) {
+            (1, 1) => [0.82, 0.75],
+            (1, 2) => [0.90, 0.58],
+            (1, _) => [1.10, 0.81],
+            (2, 1) => [0.75, 0.75],
+            (2, 2) => [0.82, 0.78],
+            (2, _) => [0.90, 0.98],
+            (4, 1) => [0.75, 0.90],
+            (4, 2) => [0.78, 0.95],
+            (4, _) => [0.92, 1.15],
+            _ => [0.92, 1.40],
         };
-        Speeds { tiles, elements, pixels }
+        let [elements, sums] = match (src, dst) {
+            (1, 2) => [[0.40, 4.38], [0.21, 2.83]],
+            (1, 4) => [[0.19, 2.91], [0.155, 1.42]],
+            (2, 2) => [[0.72, 2.54], [0.52, 1.86]],
+            (2, 4) => [[0.375, 2.20], [0.336, 0.96]],
+            (4, 2) => [[0.84, 1.97], [0.79, 1.16]],
+            (4, 4) => [[0.77, 1.28], [0.52, 0.82]],
+            (8.., 8..) if src == dst => [[0.83, 0.41], [0.46, 0.66]],
+            // What was fitted before there were two terms: a part of the speed without arithmetic.
+            (1, 1) => [[1.67, 0.0]; 2],
+            (2 | 4, 1) => [[2.1, 0.0]; 2],
+            (4, 8) => [[1.6, 0.0]; 2],
+            _ => [[1.25, 0.0]; 2],
+        };
+        Speeds { tiles, pixels, elements, sums }
     }
 }
 
@@ -42,6 +60,9 @@ const FEW: usize = 8;
 /// serve there, says less.
 const VECTORS_BEST: f64 = 0.85;
 const LONG: usize = 1024;
+
+/// What tiles cost that are matrices which lie together in both memories, as a part of what they cost otherwise: blocks load and store one stretch each. (By 34 random batches of small matrices, decision 112.)
+const WHOLE: f64 = 0.9;
 
 /// Where results are wider, columns are longer than the model knows, which is told of the source's elements alone: what it says of tiles is taken to this power.
 const WIDER: f64 = 0.6;
@@ -68,11 +89,6 @@ const OF_ELEMENT: f64 = 18.0;
 const RUNS_BEST: f64 = 0.87;
 const WIDE_RUNS_BEST: f64 = 0.72;
 
-/// What elements of 8 bytes cost that are computed one by one, if they keep their size: this part of what moving them so is said to cost, and of their bytes; and that of sums, two of whose three memories are
-/// in one order. (By 47 random moves and 39 sums, decision 110.)
-const WIDE_ELEMENTS: [f64; 2] = [0.83, 0.41];
-const WIDE_SUMS: [f64; 2] = [0.42, 0.61];
-
 /// Costs of ways to compute a move.
 pub(super) struct Costs {
     speeds: Speeds,
@@ -93,6 +109,8 @@ pub(super) struct Costs {
     are_few: bool,
     /// Whether each row of a long source has whole vectors.
     are_vectors: bool,
+    /// Elements of a matrix, if each lies together in both memories.
+    of_matrix: Option<f64>,
 }
 
 impl Costs {
@@ -106,6 +124,12 @@ impl Costs {
             let follow = to.strides[SRC] == from.length as isize && to.length >= LONG;
             follow && matches!(src, 2 | 4) && dst > 1 && (from.length * src).is_multiple_of(VECTOR)
         });
+        let of_matrix = two.and_then(|(from, to)| {
+            let follows =
+                |side: usize, fast: &Axis, slow: &Axis| slow.strides[side] == fast.length as isize;
+            let lies_together = follows(SRC, from, to) && follows(DST, to, from);
+            lies_together.then(|| (from.length * to.length) as f64)
+        });
         Costs {
             speeds: Speeds::of(src, dst),
             moved: 2.0 * src as f64 * elements,
@@ -117,6 +141,7 @@ impl Costs {
             adds: operands.other.is_added(),
             are_few,
             are_vectors,
+            of_matrix,
         }
     }
 
@@ -135,7 +160,9 @@ impl Costs {
         let are_wider = self.sizes[DST] > self.sizes[SRC];
         let said = if are_wider { said.powf(WIDER) } else { said };
         let best = if self.are_few { FEW_BEST } else { TILES_BEST };
-        self.bytes / (said * self.speeds.tiles).min(best) + tiles * OF_TILE
+        let cost = self.bytes / (said * self.speeds.tiles).min(best) + tiles * OF_TILE;
+        let is_whole = self.of_matrix.is_some_and(|matrix| matrix * tiles <= self.elements);
+        if is_whole { cost * WHOLE } else { cost }
     }
 
     /// The cost of computing elements one by one, which to move without arithmetic costs `cost`.
@@ -144,11 +171,8 @@ impl Costs {
             let best = if self.are_wide() && !self.adds { WIDE_RUNS_BEST } else { RUNS_BEST };
             return (self.elements * OF_ELEMENT).max(self.bytes / best);
         }
-        if self.are_wide() {
-            let [of_move, of_bytes] = if self.adds { WIDE_SUMS } else { WIDE_ELEMENTS };
-            return self.bytes * (of_move * cost / self.moved + of_bytes);
-        }
-        self.bytes * cost / (self.moved * self.speeds.elements)
+        let [of_move, more] = if self.adds { self.speeds.sums } else { self.speeds.elements };
+        self.bytes * (of_move * cost / self.moved + more)
     }
 
     /// The cost of matrices whose rows start anywhere, to which what has gaps of its own is added, unless nothing else is as fast.

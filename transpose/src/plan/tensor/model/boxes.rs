@@ -73,8 +73,10 @@ struct Weights {
     joint: [f64; 5],
     /// Of an entry of a box's tables.
     entry: [f64; 5],
-    /// Of a stretch that is a sector, on top of what boxes cost at least: little more than what lets longer stretches win among boxes that cost alike. (Decision 100.)
+    /// Of a stretch that is a sector, on top of what boxes cost at least: of moves little more than what lets longer stretches win among boxes that cost alike. (Decision 100.)
     half: [f64; 5],
+    /// Of a stretch of the destination to which what is added lies elsewhere: it starts and ends inside what memory reads at a time. (Decision 112.)
+    beside: [f64; 5],
 }
 
 const WEIGHTS: Weights = Weights {
@@ -94,6 +96,7 @@ const WEIGHTS: Weights = Weights {
     joint: [26.0, 28.0, 43.0, 0.0, 20.0],
     entry: [0.6, 0.6, 1.75, 0.7, 0.0],
     half: [1.2, 1.2, 0.0, 0.0, 0.0],
+    beside: [0.0; 5],
 };
 
 /// Those of boxes that are stored in pieces. (By 420 of 295 random moves, decision 073.)
@@ -112,55 +115,63 @@ const PIECES: Weights = Weights {
     ..WEIGHTS
 };
 
-/// Those of boxes that are computed before they are stored, which are as slow as what their warps issue. (By 2157 boxes of 300 random arrays and ten pairs of sizes, decision 106; there are few of 16 bytes.)
+/// Those of boxes that are computed before they are stored, which are as slow as what their warps issue. (By 2157 boxes of 300 random arrays and ten pairs of sizes, decision 106, those of words of 2 and 8 bytes by 869 more of 200, decision 112; there are few of 16 bytes.)
 const COMPUTED: Weights = Weights {
-    moved: [1.27, 0.74, 0.63, 0.57, 0.79],
-    crowded: [0.073, 0.143, 0.097, 0.069, 0.014],
-    many: [0.0, 0.0, 0.0, 0.1, 0.18],
+    moved: [1.27, 0.75, 0.63, 0.67, 0.79],
+    crowded: [0.073, 0.12, 0.097, 0.046, 0.014],
+    many: [0.0, 0.0, 0.0, 0.022, 0.18],
     few: [0.0; 5],
-    in_part: [6.0, 6.0, 12.0, 12.0, 15.0],
-    uneven: [13.0, 4.5, 2.6, 10.3, 34.0],
-    each: [12900.0, 9600.0, 15500.0, 12700.0, 20400.0],
-    again: [0.0, 0.0, 0.29, 0.2, 0.5],
-    load: [0.0, 0.0, 1.55, 1.9, 0.0],
-    gather: [1.7, 3.06, 1.57, 2.49, 0.0],
-    end: [35.0, 64.0, 0.0, 0.0, 0.0],
-    joint: [39.0, 27.0, 59.0, 0.0, 20.0],
-    entry: [3.6, 1.6, 0.5, 1.76, 0.0],
+    in_part: [6.0, 8.0, 12.0, 16.0, 15.0],
+    of_gap: [1.0, 1.0, 1.0, 0.9, 1.0],
+    uneven: [13.0, 8.0, 2.6, 9.4, 34.0],
+    each: [12_900.0, 9300.0, 15_500.0, 11_300.0, 20_400.0],
+    again: [0.0, 0.0, 0.29, 0.22, 0.5],
+    load: [0.0, 0.35, 1.55, 3.6, 0.0],
+    gather: [1.7, 3.1, 1.57, 2.0, 0.0],
+    end: [35.0, 50.0, 0.0, 0.0, 0.0],
+    joint: [39.0, 10.0, 59.0, 17.0, 20.0],
+    entry: [3.6, 4.6, 0.5, 0.0, 0.0],
+    half: [1.2, 2.5, 0.0, 2.3, 0.0],
     ..WEIGHTS
 };
 
 /// Those of such boxes that are stored in pieces.
 const COMPUTED_PIECES: Weights = Weights {
-    moved: [0.90, 0.47, 0.0, 0.0, 0.0],
-    crowded: [0.0, 0.096, 0.0, 0.0, 0.0],
-    many: [0.23, 0.12, 0.0, 0.0, 0.0],
+    moved: [0.90, 0.49, 0.0, 0.0, 0.0],
+    crowded: [0.0, 0.10, 0.0, 0.0, 0.0],
+    many: [0.23, 0.125, 0.0, 0.0, 0.0],
     uneven: [28.0, 0.0, 0.0, 0.0, 0.0],
-    each: [13_800.0, 12_800.0, 0.0, 0.0, 0.0],
+    each: [13_800.0, 13_300.0, 0.0, 0.0, 0.0],
     again: [0.0, 0.12, 0.0, 0.0, 0.0],
-    load: [0.0, 3.5, 0.0, 0.0, 0.0],
-    gather: [5.45, 4.14, 0.0, 0.0, 0.0],
-    end: [125.0, 85.0, 0.0, 0.0, 0.0],
-    joint: [13.0, 19.0, 0.0, 0.0, 0.0],
-    entry: [12.7, 10.7, 0.0, 0.0, 0.0],
-    in_part: [11.0, 60.0, 0.0, 0.0, 0.0],
+    load: [0.0, 3.6, 0.0, 0.0, 0.0],
+    gather: [5.45, 4.3, 0.0, 0.0, 0.0],
+    end: [125.0, 88.0, 0.0, 0.0, 0.0],
+    joint: [13.0, 20.0, 0.0, 0.0, 0.0],
+    entry: [12.7, 11.1, 0.0, 0.0, 0.0],
+    in_part: [11.0, 62.0, 0.0, 0.0, 0.0],
     ..PIECES
 };
 
-/// Those of boxes to which something is added: a box waits for twice as much. (By 451 boxes of 106 random sums of 2 and 4 bytes, decision 107, and 243 of 43 of 8, decision 110.)
+/// Those of boxes to which something is added: a box waits for twice as much, and for half of what memory reads at a time where a stretch is a sector alone. (Of words of 2, 4 and 8 bytes by 971 boxes of
+/// 210 random sums, decision 112; of 16 bytes by those of others.)
 const ADDED: Weights = Weights {
-    moved: [0.60, 0.69, 0.79, 0.93, 0.57],
-    crowded: [0.125, 0.18, 0.165, 0.155, 0.12],
-    many: [0.17, 0.17, 0.0, 0.04, 0.0],
-    in_part: [25.0, 37.0, 32.0, 0.0, 15.0],
-    of_gap: [1.0, 1.0, 1.0, 0.3, 1.0],
-    uneven: [0.0, 0.0, 5.0, 0.0, 10.0],
-    each: [6200.0, 17_900.0, 18_600.0, 12_150.0, 19_000.0],
-    again: [0.0, 0.0, 0.15, 0.14, 0.0],
-    load: [0.0, 0.0, 0.0, 2.7, 6.9],
-    gather: [3.2, 2.65, 0.80, 1.7, 1.0],
-    entry: [0.6, 0.6, 1.75, 16.7, 0.0],
-    ..WEIGHTS
+    moved: [0.60, 1.04, 0.94, 0.88, 0.51],
+    crowded: [0.125, 0.10, 0.092, 0.16, 0.11],
+    many: [0.17, 0.06, 0.035, 0.037, 0.0],
+    few: [0.10, 0.0, 0.0, 0.0, 0.0],
+    gaps: [0.0; 5],
+    in_part: [25.0, 10.0, 5.0, 24.0, 13.0],
+    of_gap: [1.0, 1.0, 1.0, 0.3, 0.9],
+    uneven: [0.0, 0.0, 0.0, 0.0, 9.0],
+    each: [6200.0, 11_900.0, 11_000.0, 10_300.0, 17_000.0],
+    again: [0.0, 0.0, 0.25, 0.16, 0.0],
+    load: [0.0, 0.3, 0.0, 1.5, 6.1],
+    gather: [3.2, 2.75, 2.35, 3.1, 0.9],
+    end: [53.0, 58.0, 0.0, 0.0, 0.0],
+    joint: [26.0, 140.0, 0.0, 0.0, 18.0],
+    entry: [0.6, 6.0, 0.5, 8.9, 0.0],
+    half: [1.2, 100.0, 15.0, 17.0, 0.0],
+    beside: [50.0, 50.0, 43.0, 41.0, 41.0],
 };
 
 /// Those of boxes of elements of another type than what they are added to. (By 966 boxes of 192 random sums, decision 111; of results of 4 bytes they are nearly those of one type.)
@@ -168,14 +179,19 @@ const MIXED: Weights = Weights {
     moved: [0.60, 0.95, 0.76, 0.93, 0.57],
     crowded: [0.125, 0.21, 0.158, 0.155, 0.12],
     many: [0.17, 0.0, 0.0, 0.04, 0.0],
-    few: [0.0; 5],
+    gaps: [0.35, 0.13, 0.12, 0.15, 0.2],
     in_part: [25.0, 14.0, 31.0, 0.0, 15.0],
     of_gap: [1.0, 0.5, 0.96, 0.3, 1.0],
+    uneven: [0.0, 0.0, 5.0, 0.0, 10.0],
     each: [6200.0, 11_200.0, 17_900.0, 12_150.0, 19_000.0],
+    again: [0.0, 0.0, 0.15, 0.14, 0.0],
+    load: [0.0, 0.0, 0.0, 2.7, 6.9],
     gather: [3.2, 4.9, 0.77, 1.7, 1.0],
     end: [53.0, 61.0, 0.0, 0.0, 0.0],
     joint: [26.0, 0.0, 41.0, 0.0, 20.0],
     entry: [0.6, 1.0, 1.68, 16.7, 0.0],
+    half: [1.2, 1.2, 0.0, 0.0, 0.0],
+    beside: [0.0; 5],
     ..ADDED
 };
 
@@ -244,12 +260,14 @@ pub(in super::super) fn cost_of_boxes(
     let many = many(stretches[1]) * above(CROWDED) * w.many[k];
     // Of none it is not known yet how many there are.
     let few = if (1.0..=2.0).contains(&stretches[1]) { w.few[k] } else { 0.0 };
+    let beside = if canonical.is_added_alike() { 0.0 } else { w.beside[k] };
     let of_box = w.each[k] * (1.0 - w.again[k] * (1.0 - 1.0 / turns))
         + loaded * w.load[k]
         + gathered * w.gather[k]
         + ends * w.end[k]
         + joints * w.joint[k]
-        + entries * w.entry[k];
+        + entries * w.entry[k]
+        + stretches[1] * beside;
     let cost = moved * (w.moved[k] + above(crowded) * w.crowded[k] + many + few + gaps)
         + in_part * of_gap.map_or(w.in_part[k], |cost| cost * w.of_gap[k])
         + uneven * w.uneven[k]
