@@ -74,59 +74,96 @@ fn without_boxes(
     facts: &Facts,
     wanted: Wanted,
 ) -> Ways {
-    let of_matrices = matrices::ways(operands, operation, facts);
     // Of sums the best tile is found among some.
     let is_one = wanted == Wanted::Best && !operands.other.is_added();
     let shapes = if is_one { 1 } else { SHAPES };
     let mut in_tiles = tiles::best(operands, operation, facts, shapes);
-    let by_units = units::launches(operands, operation);
-    let in_triples = triples::launch(operands, operation);
     let in_pixels = pixels::launch(operands, operation);
-    let in_words = tiles::in_words(operands);
-    let costs = Costs::of(operands);
-    let by_pixels = in_pixels.as_ref().map(|part| costs.by_pixels(part.launch.grid[0]));
-    let by_elements = costs.by_elements(words::cost_along(&in_words, in_words.axes(), facts));
-    let of_move = in_tiles.iter().map(|&(cost, _)| cost).min_by(f64::total_cmp);
-    let by_tiles = of_move.zip(in_tiles.first()).map(|(cost, (_, part))| {
-        let tiles = part.launch.grid.iter().map(|&blocks| f64::from(blocks)).product();
-        costs.by_tiles(cost, tiles)
-    });
+    let in_triples = triples::launch(operands, operation);
+    let of_matrices = matrices::ways(operands, operation, facts);
     let (full, empty): (Vec<_>, Vec<_>) = of_matrices.into_iter().partition(matrices::Way::is_full);
-    let (first, full): (Vec<_>, Vec<_>) = full.into_iter().partition(matrices::Way::is_ahead);
-    let in_units = operands.are_in_units();
-    let is_less = |a: Option<f64>, b: Option<f64>| a.is_some_and(|a| b.is_none_or(|b| a < b));
-    let tiles_first = !in_units && is_less(by_tiles, Some(by_elements));
-    let best_of_both = if tiles_first { by_tiles } else { Some(by_elements) };
-    // Where channels have pairs, pixels of each are found once.
-    let pixels_first = operands.has_channels() || in_units || is_less(by_pixels, best_of_both);
-    let of_rows = |way: &matrices::Way| way.part.launch.entry.name.starts_with(COMPUTE_ROWS.name);
-    let cost = if in_triples.is_some() {
-        None
-    } else if let Some(way) = first.first().or(full.first()) {
-        costs.by_rows_apart().filter(|_| of_rows(way))
-    } else if in_units {
-        // Short runs are scattered as elements are.
-        let run = operands.axes.first().map_or(0, |axis| axis.length * operands.bytes[SRC]);
-        (run < SHORT).then_some(by_elements)
-    } else if pixels_first {
-        by_pixels
-    } else {
-        best_of_both
+    let (ahead, full): (Vec<_>, Vec<_>) = full.into_iter().partition(matrices::Way::is_ahead);
+    let prices = Prices::of(operands, facts, &in_tiles, in_pixels.as_ref());
+    let cost = match ahead.first().or(full.first()) {
+        _ if in_triples.is_some() => None,
+        Some(way) => prices.of_matrices(way),
+        None => prices.of_best(),
     };
-    let rest = in_tiles.split_off(usize::from(tiles_first).min(in_tiles.len()));
-    let first_tiles = in_tiles;
+    let rest = in_tiles.split_off(usize::from(prices.are_tiles_first()).min(in_tiles.len()));
+    let pixels_first = prices.are_pixels_first();
+    let (pixels, late) = if pixels_first { (in_pixels, None) } else { (None, in_pixels) };
     let one = |part: Part| vec![part];
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
-    let in_tiles = |tiles: Vec<(f64, Part)>| tiles.into_iter().map(|(_, part)| vec![part]);
-    let (pixels, late) = if pixels_first { (in_pixels, None) } else { (None, in_pixels) };
-    let ways = of_matrices(first)
+    let of_tiles = |tiles: Vec<(f64, Part)>| tiles.into_iter().map(|(_, part)| vec![part]);
+    let ways = of_matrices(ahead)
         .chain(in_triples.map(one))
         .chain(pixels.map(one))
         .chain(of_matrices(full))
-        .chain(in_tiles(first_tiles))
-        .chain([by_units]);
-    let others = late.map(one).into_iter().chain(of_matrices(empty)).chain(in_tiles(rest));
+        .chain(of_tiles(in_tiles))
+        .chain([units::launches(operands, operation)]);
+    let others = late.map(one).into_iter().chain(of_matrices(empty)).chain(of_tiles(rest));
     Ways { all: ways.chain(others).collect(), cost }
+}
+
+/// What the ways cost that serve any array.
+struct Prices<'a> {
+    operands: &'a Operands,
+    costs: Costs,
+    tiles: Option<f64>,
+    pixels: Option<f64>,
+    elements: f64,
+}
+
+impl<'a> Prices<'a> {
+    fn of(
+        operands: &'a Operands,
+        facts: &Facts,
+        in_tiles: &[(f64, Part)],
+        in_pixels: Option<&Part>,
+    ) -> Self {
+        let costs = Costs::of(operands);
+        let of_move = in_tiles.iter().map(|&(cost, _)| cost).min_by(f64::total_cmp);
+        let tiles = of_move.zip(in_tiles.first()).map(|(cost, (_, part))| {
+            let tiles = part.launch.grid.iter().map(|&blocks| f64::from(blocks)).product();
+            costs.by_tiles(cost, tiles)
+        });
+        let pixels = in_pixels.map(|part| costs.by_pixels(part.launch.grid[0]));
+        let in_words = tiles::in_words(operands);
+        let elements = costs.by_elements(words::cost_along(&in_words, in_words.axes(), facts));
+        Prices { operands, costs, tiles, pixels, elements }
+    }
+
+    /// Whether tiles cost less than elements one by one.
+    fn are_tiles_first(&self) -> bool {
+        !self.operands.are_in_units() && self.tiles.is_some_and(|tiles| tiles < self.elements)
+    }
+
+    /// What tiles cost, or elements, whichever come first.
+    fn of_both(&self) -> f64 {
+        self.tiles.filter(|_| self.are_tiles_first()).unwrap_or(self.elements)
+    }
+
+    /// Whether pixels cost less than both. Where channels have pairs, pixels of each are found once.
+    fn are_pixels_first(&self) -> bool {
+        let are_less = self.pixels.is_some_and(|pixels| pixels < self.of_both());
+        self.operands.has_channels() || self.operands.are_in_units() || are_less
+    }
+
+    /// What the best of them costs; `None` if that is units of long runs.
+    fn of_best(&self) -> Option<f64> {
+        if self.operands.are_in_units() {
+            // Short runs are scattered as elements are.
+            let run = self.operands.axes.first().map_or(0, |axis| axis.length);
+            return (run * self.operands.bytes[SRC] < SHORT).then_some(self.elements);
+        }
+        if self.are_pixels_first() { self.pixels } else { Some(self.of_both()) }
+    }
+
+    /// What a kernel of matrices costs; `None` if nothing else is as fast.
+    fn of_matrices(&self, way: &matrices::Way) -> Option<f64> {
+        let of_rows = way.part.launch.entry.name.starts_with(COMPUTE_ROWS.name);
+        self.costs.by_rows_apart().filter(|_| of_rows)
+    }
 }
 
 /// Whether the best way computes elements one by one.
