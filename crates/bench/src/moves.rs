@@ -312,6 +312,21 @@ mod tests {
     }
 
     #[test]
+    fn memory_moves_pieces_and_reads_those_that_are_written_in_part() {
+        let together = TensorLayout::contiguous(&[4, 8], 4).unwrap();
+        let half_pieces = TensorLayout::strided(&[4, 8], &[16, 1], 0, 4).unwrap();
+        let moved = |sources: &[&TensorLayout], dst| {
+            let sources: Vec<_> = sources.iter().map(|&layout| (4, layout)).collect();
+            moved_by_memory(&sources, (4, dst)).unwrap()
+        };
+        assert_eq!(moved(&[&together], &together), 128 + 128);
+        assert_eq!(moved(&[&together], &half_pieces), 128 + 2 * 256);
+        // What is added to has been read.
+        assert_eq!(moved(&[&together, &half_pieces], &half_pieces), 128 + 256 + 256);
+        assert_eq!(moved(&[&together, &together], &half_pieces), 2 * 128 + 2 * 256);
+    }
+
+    #[test]
     fn the_bound_counts_sectors() {
         let whole = Move::permutation(4, &[64, 128], &[1, 0]).unwrap();
         assert_eq!((whole.bound(), whole.word(), whole.bytes()), (1.0, 4, 64 * 128 * 4));

@@ -1,7 +1,7 @@
 //! What a way to compute costs: bytes that a copy could have moved meanwhile, as the model of moves counts it.
 //!
-//! Tiles, and elements one by one, are moved as without arithmetic, so what the model says of that is taken, times what the kernels that compute take longer. That, and what pixels cost, is by
-//! 760 arrays of random shapes on an H200 (`arithmetic --sweep`, decision 105).
+//! Tiles, and elements one by one, are moved as without arithmetic, so what the model says of that is taken, times what the kernels that compute take longer, and of elements so much more for each byte. What tiles
+//! and pixels cost is by 760 arrays of random shapes on an H200 (`arithmetic --sweep`, decision 105), but for what says otherwise.
 
 use super::operands::{Axis, DST, Operands, SRC};
 use crate::plan::problem::VECTOR;
