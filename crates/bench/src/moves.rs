@@ -100,19 +100,18 @@ fn written(layout: &TensorLayout) -> usize {
     (pieces.all + pieces.in_part) * PIECE
 }
 
-/// Bytes that memory moves where layouts, each of elements of so many bytes, are read, and one is written, which may be one of those; what it moves for a move
-/// is said in [`Move::memory_bound`].
+/// Bytes that memory moves, a piece at a time, where layouts are read and a destination is written, each given with the bytes of its elements; `is_read` says
+/// whether all of the destination is read too, because something is added to it.
 ///
 /// # Errors
 /// Layouts that are too long, or have too many axes.
 pub fn moved_by_memory(
     sources: &[(usize, &TensorLayout)],
-    destination: (usize, &TensorLayout),
+    (element, dst): (usize, &TensorLayout),
+    is_read: bool,
 ) -> Result<usize> {
-    let (element, dst) = destination;
-    let is_read = sources.contains(&destination);
     let dst = in_bytes(element, dst)?;
-    let mut moved = if is_read { read(&dst) } else { written(&dst) };
+    let mut moved = if is_read { 2 * read(&dst) } else { written(&dst) };
     for (element, src) in sources {
         moved += read(&in_bytes(*element, src)?);
     }
@@ -315,15 +314,17 @@ mod tests {
     fn memory_moves_pieces_and_reads_those_that_are_written_in_part() {
         let together = TensorLayout::contiguous(&[4, 8], 4).unwrap();
         let half_pieces = TensorLayout::strided(&[4, 8], &[16, 1], 0, 4).unwrap();
-        let moved = |sources: &[&TensorLayout], dst| {
+        let moved = |sources: &[&TensorLayout], dst, is_read| {
             let sources: Vec<_> = sources.iter().map(|&layout| (4, layout)).collect();
-            moved_by_memory(&sources, (4, dst)).unwrap()
+            moved_by_memory(&sources, (4, dst), is_read).unwrap()
         };
-        assert_eq!(moved(&[&together], &together), 128 + 128);
-        assert_eq!(moved(&[&together], &half_pieces), 128 + 2 * 256);
+        assert_eq!(moved(&[&together], &together, false), 128 + 128);
+        assert_eq!(moved(&[&together], &half_pieces, false), 128 + 2 * 256);
         // What is added to has been read.
-        assert_eq!(moved(&[&together, &half_pieces], &half_pieces), 128 + 256 + 256);
-        assert_eq!(moved(&[&together, &together], &half_pieces), 2 * 128 + 2 * 256);
+        assert_eq!(moved(&[&together], &half_pieces, true), 128 + 256 + 256);
+        assert_eq!(moved(&[&together, &together], &half_pieces, false), 2 * 128 + 2 * 256);
+        // A source that is laid out as the destination is other memory.
+        assert_eq!(moved(&[&half_pieces], &half_pieces, false), 256 + 2 * 256);
     }
 
     #[test]

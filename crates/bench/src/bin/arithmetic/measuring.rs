@@ -78,8 +78,7 @@ fn moved<T: Pod, U: Pod>(
         _ => None,
     };
     sources.extend(other.as_ref().map(|other| (size_of::<U>(), other.layout())));
-    sources.extend((case.second == Second::Destination).then_some(dst));
-    moved_by_memory(&sources, dst)
+    moved_by_memory(&sources, dst, case.second == Second::Destination)
 }
 
 /// Measures a case of factors and summands for each index of an axis: by a plan that has the table on the device, and by calls that bring it there.
