@@ -21,6 +21,7 @@ on_both_devices! {
     sums_are_rounded,
     transposes_of_every_size,
     matrices_of_many_tiles,
+    tiles_that_meet,
     sums_of_every_layout,
     sums_in_two_passes,
     moved_and_computed,
@@ -318,6 +319,12 @@ fn matrices_of_many_tiles(device: &Device) {
     check::<f64, f32>(device, [1, 134, 66], true);
     check::<f64, i16>(device, [2, 66, 70], false);
     check::<i32, f64>(device, [1, 131, 129], true);
+    // Columns that start on units of wider results, but not on vectors of the source's elements, and on no units at all.
+    check::<f16, f32>(device, [1, 460, 70], true);
+    check::<u8, f32>(device, [1, 452, 70], true);
+    check::<u8, f16>(device, [2, 456, 69], true);
+    check::<u8, f16>(device, [1, 453, 70], true);
+    check::<E4M3, u8>(device, [1, 371, 130], true);
     // Both transposed, of rows that start anywhere.
     check::<f64, f64>(device, [1, 131, 67], true);
     check::<i32, f32>(device, [2, 129, 127], true);
@@ -330,6 +337,24 @@ fn matrices_of_many_tiles(device: &Device) {
     check::<E4M3, E5M2>(device, [70, 9, 51], false);
     check::<f32, E4M3>(device, [70, 9, 51], false);
     check::<f32, f64>(device, [70, 9, 51], false);
+}
+
+/// Tiles that meet on units of the destination, of runs whose last tile has all its rows or few.
+fn tiles_that_meet(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device, all: &[usize]) {
+        for &rows in all {
+            let src = contiguous(&[rows, 68]).t();
+            let dst = TensorLayout::strided(&[68, rows], &[rows as isize + 3, 1], 0, 8).unwrap();
+            let kernels = check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, Some(&dst));
+            let has_tiles = kernels.iter().any(|name| name.starts_with("compute_tiles"));
+            assert!(has_tiles || !is_ours(), "{kernels:?}");
+        }
+    }
+    check::<bf16, bf16>(device, &[112, 113, 176, 182, 240, 368]);
+    check::<f32, f32>(device, &[120, 121, 184, 247, 248, 376]);
+    check::<f32, f16>(device, &[120, 184, 187]);
+    check::<u8, f16>(device, &[240, 243, 368]);
+    check::<f64, f64>(device, &[60, 61, 92]);
 }
 
 /// The second operand lies as the destination, as the source, or as neither.

@@ -228,8 +228,10 @@ params! {
         operation: Operation,
         /// The tiles, in words that are elements of the source; the second operand is laid out like the destination.
         tiles: Tiles,
-        /// A tile's [units](fn@unit) of a column, the last perhaps in part, as a packed divisor; one more if columns start anywhere.
+        /// The most [units](fn@unit) that a tile stores of a column, the first and the last perhaps in part, as a packed divisor.
         col_units: u64,
+        /// Elements of a unit, which tiles that have early rows meet on in the destination.
+        unit: u64,
         /// Whether columns start on units of the destination (1), or anywhere (0).
         whole: u64,
     }

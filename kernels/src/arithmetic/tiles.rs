@@ -2,7 +2,8 @@
 //!
 //! The tile is loaded as there, in elements of the source. It is computed on the way out: a thread loads units of columns from shared memory, computes them, and
 //! stores them, by vectors on the side whose elements have more bytes. Where columns start anywhere, units start where the destination's do: a thread slides
-//! what it loads out of two vectors, and stores those elements that its column has.
+//! what it loads out of two vectors, and stores those elements that its column has. Those would be parts of units at both ends of each column; so tiles have a unit's rows more,
+//! *early* ones, which the tile before has as well, and meet on units ([`Place::meeting`]). Where the units of a column are is found once for all of them, in a table.
 //!
 //! The second operand is on its way before the unit ahead of it is computed, the first unit's before the tile is.
 
@@ -12,7 +13,7 @@ use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair};
 use crate::element::{Element, B16};
 use crate::global::can_copy;
-use crate::launch::never_more_registers;
+use crate::launch::{is_hopper, never_more_registers};
 use crate::slide::slide;
 use crate::tensor::axes::{divide, elsewhere, unrolled};
 use crate::tensor::on_the_way::AsTheyAre;
@@ -40,16 +41,16 @@ impl<E: Element> Held<E> {
     #[inline(always)]
     unsafe fn of_block(dst: u64, params: &ComputeTiles) -> Self {
         let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
+        let tiles = &params.tiles;
         // SAFETY: the caller's obligations; the block's own memory.
         let held = unsafe {
             let base = crate::tile::shared_address(memory);
-            let tile = Tile::<E>::new(base, &params.tiles);
-            let place = Place::of_block::<false>(&params.tiles);
-            let offsets = Offsets {
-                rows: base + params.tiles.tile as u32,
-                cols: base + params.tiles.tile as u32 + params.tiles.rows.tile as u32 * 8,
-            };
-            Held { tile, offsets, place }
+            let tile = Tile::<E>::new(base, tiles);
+            let place = Place::of_block(tiles);
+            let cols = base + tiles.tile as u32;
+            let rows = cols + tiles.cols.tile as u32 * COLUMN_BYTES;
+            let end = rows + (tiles.rows.tile as u32 + tiles.early as u32) * Offsets::BYTES;
+            Held { tile, offsets: Offsets { rows, cols, end }, place }
         };
         // SAFETY: the block's own memory.
         unsafe { held.fill_tables(dst, params) };
@@ -75,45 +76,105 @@ impl<E: Element> Held<E> {
         }
     }
 
-    /// Fills the tables: for each row, bytes from the tile's start in the source to where it starts, and for each column the address where it starts in
-    /// the destination.
+    /// Fills the tables: for each row, bytes from the tile's start in the source to where it starts, and each [`Column`].
     ///
     /// # Safety
     /// There is shared memory for them, which nothing else uses before the next barrier.
     #[inline(always)]
     unsafe fn fill_tables(&self, dst: u64, params: &ComputeTiles) {
-        let Tiles { rows, cols, .. } = &params.tiles;
-        let (all_rows, all_cols) = (rows.tile as u32, cols.tile as u32);
+        let Tiles { rows, cols, early, .. } = &params.tiles;
+        let (all_rows, all_cols) = (rows.tile as u32 + *early as u32, cols.tile as u32);
         let mut index = thread::thread_idx_x();
-        while index < all_rows + all_cols {
-            let entry = if index < all_rows {
-                elsewhere(rows, index).wrapping_mul(size_of::<E>() as u64)
-            } else {
-                let before = self.place.to.wrapping_add(elsewhere(cols, index - all_rows));
-                dst.wrapping_add(before.wrapping_mul(params.operation.dst_bytes))
-            };
-            // SAFETY: an entry of the tables, which no other thread has.
-            unsafe { entry.store_shared(self.offsets.rows + index * size_of::<u64>() as u32) };
-            index += thread::block_dim_x();
+        // SAFETY: entries of the tables, which no other thread has.
+        unsafe {
+            while index < all_cols {
+                let before = self.place.to.wrapping_add(elsewhere(cols, index));
+                let start = dst.wrapping_add(before.wrapping_mul(params.operation.dst_bytes));
+                Column::of(start, self.place, params)
+                    .store(self.offsets.cols + index * COLUMN_BYTES);
+                index += thread::block_dim_x();
+            }
+            index -= all_cols;
+            while index < all_rows {
+                let words = elsewhere(rows, index).wrapping_mul(size_of::<E>() as u64);
+                words.store_shared(self.offsets.rows + index * Offsets::BYTES);
+                index += thread::block_dim_x();
+            }
         }
+    }
+}
+
+/// What the block's threads know of a column.
+#[derive(Clone, Copy)]
+struct Column {
+    /// The destination's address of its first unit.
+    at: u64,
+    /// That unit's first row, before the first one if columns start anywhere.
+    row: i32,
+    /// The rows that the tile stores: the first, and behind the last.
+    first: u32,
+    end: u32,
+}
+
+/// Bytes of a [`Column`] in its table.
+const COLUMN_BYTES: u32 = VECTOR;
+
+impl Column {
+    /// The column whose first row goes to the address `start`.
+    #[inline(always)]
+    fn of(start: u64, place: Place, params: &ComputeTiles) -> Self {
+        let shift = params.operation.dst_bytes.trailing_zeros();
+        let elements = (start >> shift) as u32;
+        // Elements of the unit that a row lies in, before it.
+        let before = |row: u32| elements.wrapping_add(row) & (params.unit as u32 - 1);
+        let (first, end) = place.meeting(&params.tiles, before);
+        let row = first as i32 - before(first) as i32;
+        let at = start.wrapping_add(((row as i64) << shift) as u64);
+        Column { at, row, first, end }
+    }
+
+    /// Stores it to the table.
+    ///
+    /// # Safety
+    /// An entry of the table, which no other thread has.
+    #[inline(always)]
+    unsafe fn store(&self, at: u32) {
+        let ends = self.first | self.end << 16;
+        // SAFETY: the caller's obligations.
+        unsafe {
+            B16(self.at as u32, (self.at >> 32) as u32, self.row as u32, ends).store_shared(at);
+        }
+    }
+
+    /// Loads it from the table.
+    ///
+    /// # Safety
+    /// An entry of the table; a barrier separates this from what filled it.
+    #[inline(always)]
+    unsafe fn load(at: u32) -> Self {
+        // SAFETY: the caller's obligations.
+        let B16(low, high, row, ends) = unsafe { B16::load_shared(at) };
+        let at = low as u64 | (high as u64) << 32;
+        Column { at, row: row as i32, first: ends & 0xffff, end: ends >> 16 }
     }
 }
 
 /// A unit of a column.
 #[derive(Clone, Copy)]
 struct Spot {
-    /// The column; one that there is, if this is not.
+    /// The column.
     col: u32,
-    /// The unit's first row, before the column's first one if columns start anywhere.
+    /// The unit's first row.
     row: i32,
     /// The destination's address of that row.
     at: u64,
-    /// Rows of the column; none if there is no such unit.
-    rows: i32,
+    /// The rows that the tile stores of the column: the first, and behind the last.
+    first: i32,
+    end: i32,
 }
 
 impl Spot {
-    /// The unit of a number.
+    /// The unit of a number, of those that the tile's columns have.
     ///
     /// # Safety
     /// A barrier separates this from what filled the tables.
@@ -123,31 +184,35 @@ impl Spot {
         params: &ComputeTiles,
         held: Held<E>,
     ) -> Self {
-        let Place { rows, cols, .. } = held.place;
         let (col, index) = divide(number, params.col_units);
-        let rows = if col < cols { rows as i32 } else { 0 };
-        let col = col.min(cols - 1);
         // SAFETY: the caller's obligations.
-        let start = unsafe { Offsets::of(held.offsets.cols, col) };
-        let before =
-            if params.whole != 0 { 0 } else { (start as u32 / P::DST as u32) % P::UNIT as u32 };
-        let row = (index * P::UNIT as u32) as i32 - before as i32;
-        let at = start.wrapping_add((row * P::DST as i32) as i64 as u64);
-        Spot { col, row, at, rows }
+        let column = unsafe { Column::load(held.offsets.cols + col * COLUMN_BYTES) };
+        let before = index * P::UNIT as u32;
+        let at = column.at.wrapping_add((before * P::DST as u32) as u64);
+        if WHOLE {
+            // What is loaded of the tile does not wait for the table.
+            return Spot { col, row: before as i32, at, first: 0, end: held.place.rows as i32 };
+        }
+        Spot {
+            col,
+            row: column.row + before as i32,
+            at,
+            first: column.first as i32,
+            end: column.end as i32,
+        }
     }
 
-    /// Whether all elements are the column's.
+    /// Whether the tile stores all elements.
     #[inline(always)]
     fn is_whole<P: Pair>(&self) -> bool {
-        // Rows before the first one are large numbers without a sign.
-        self.row as u32 <= self.rows as u32 && self.row + P::UNIT as i32 <= self.rows
+        self.row >= self.first && self.row + P::UNIT as i32 <= self.end
     }
 
-    /// Whether the `j`-th element is the column's.
+    /// Whether it stores the `j`-th element.
     #[inline(always)]
     fn has(&self, j: usize) -> bool {
         let row = self.row + j as i32;
-        row >= 0 && row < self.rows
+        row >= self.first && row < self.end
     }
 
     /// The elements of the source.
@@ -165,7 +230,7 @@ impl Spot {
         // SAFETY: vectors of which the column has an element.
         unsafe {
             if WHOLE {
-                if self.row < self.rows {
+                if self.row < self.end {
                     return load_shared_part(address(self.row), P::UNIT * P::SRC);
                 }
                 return B16::ANY;
@@ -173,7 +238,7 @@ impl Spot {
             let per_vector = VECTOR as i32 / P::SRC as i32;
             let first = self.row & -per_vector;
             let second = first + per_vector;
-            let in_second = second < self.row + P::UNIT as i32 && second < self.rows;
+            let in_second = second < self.row + P::UNIT as i32 && second < self.end;
             let load = |row: i32, is_needed: bool| {
                 if is_needed {
                     B16::load_shared(address(row))
@@ -181,7 +246,7 @@ impl Spot {
                     B16::ANY
                 }
             };
-            let low = load(first, first >= 0 && first < self.rows);
+            let low = load(first, first >= 0 && first < self.end);
             let high = load(second, in_second);
             slide::<E>(low, high, (self.row - first) as u32 * P::SRC as u32)
         }
@@ -244,6 +309,9 @@ unsafe fn first_other<P: Pair>(dst: u64, params: &ComputeTiles, held: Held<impl 
     }
     let beside = params.operation.other.wrapping_sub(dst);
     let number = thread::thread_idx_x();
+    if number >= held.place.cols * params.col_units as u32 {
+        return B16::ANY;
+    }
     // SAFETY: the caller's obligations.
     unsafe {
         if params.whole != 0 {
@@ -319,7 +387,9 @@ macro_rules! compute_tiles {
                 const BLOCKS: usize = SHAPE.micro_blocks as usize;
                 // As few as hold what is computed, so that as many blocks run together as there can be.
                 // (Where vectors beside others are loaded when they are needed, the assembler would spill.)
-                if can_copy() {
+                if $bytes == 1 && !is_hopper() {
+                    never_more_registers::<56>();
+                } else if can_copy() {
                     never_more_registers::<{ if matches!($bytes, 2 | 4) { 40 } else { 48 } }>();
                 } else {
                     never_more_registers::<{ if $bytes == 4 { 40 } else if $bytes == 2 { 56 } else { 48 } }>();

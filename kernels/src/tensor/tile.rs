@@ -31,9 +31,9 @@ pub struct Place {
 }
 
 impl Place {
-    /// That of this block, of tiles that overlap or have no early rows.
+    /// That of this block.
     #[inline(always)]
-    pub fn of_block<const OVERLAP: bool>(params: &Tiles) -> Self {
+    pub fn of_block(params: &Tiles) -> Self {
         let (mut from, mut to) = (0u64, 0u64);
         // Which of the tiles of its runs it is.
         let (mut row_tile, mut col_tile) = (0, 0);
@@ -58,7 +58,7 @@ impl Place {
         let (rows, cols) = (params.rows.tile as u32, params.cols.tile as u32);
         let (goes_on, cols) = (rows_left > rows, cols.min(cols_left));
         let mut place = Place { from, to, rows: rows.min(rows_left), cols, early: 0, goes_on };
-        if OVERLAP && params.early != 0 && row_tile > 0 {
+        if params.early != 0 && row_tile > 0 {
             place.early = params.early as u32;
             place.rows += place.early;
             place.from = from.wrapping_sub(params.early_from);
@@ -72,11 +72,11 @@ impl Place {
     /// # Safety
     /// `at` is a multiple of 16, and [`PLACE_BYTES`](kernel_abi::tensor::PLACE_BYTES) bytes of shared memory there are used by nothing else; a barrier separates this from [`Self::told`].
     #[inline(always)]
-    pub unsafe fn tell<const OVERLAP: bool>(params: &Tiles, at: u32) {
+    pub unsafe fn tell(params: &Tiles, at: u32) {
         if thread::thread_idx_x() / WARP + 1 != thread::block_dim_x() / WARP {
             return;
         }
-        let Place { from, to, rows, cols, early, goes_on } = Self::of_block::<OVERLAP>(params);
+        let Place { from, to, rows, cols, early, goes_on } = Self::of_block(params);
         if thread::thread_idx_x().is_multiple_of(WARP) {
             // SAFETY: the caller's obligations; no other thread stores it.
             unsafe {
@@ -123,14 +123,19 @@ impl Place {
     /// The rows that the tile stores of a column whose first one goes to `to`, and behind the last of them.
     #[inline(always)]
     pub fn stored<E>(&self, to: *mut E, params: &Tiles) -> (u32, u32) {
+        self.meeting(params, |row| {
+            // Words of the sector that the row lies in, before it.
+            let size = size_of::<E>() as u32;
+            (to as u64 as u32).wrapping_add(row * size) % SECTOR / size
+        })
+    }
+
+    /// The rows that the tile stores of a column, and behind the last of them, where tiles meet so many words before a row as `before` says.
+    #[inline(always)]
+    pub fn meeting(&self, params: &Tiles, before: impl Fn(u32) -> u32) -> (u32, u32) {
         if params.early == 0 {
             return (0, self.rows);
         }
-        // Words of the sector that a row lies in, before it.
-        let before = |row: u32| {
-            let size = size_of::<E>() as u32;
-            (to as u64 as u32).wrapping_add(row * size) % SECTOR / size
-        };
         let first = if self.early > 0 { self.early - before(self.early) } else { 0 };
         (first, if self.goes_on { self.rows - before(self.rows) } else { self.rows })
     }
@@ -179,11 +184,13 @@ pub struct Offsets {
     pub rows: u32,
     /// The table of columns.
     pub cols: u32,
+    /// Behind both.
+    pub end: u32,
 }
 
 impl Offsets {
     /// Bytes of an offset.
-    const BYTES: u32 = size_of::<u64>() as u32;
+    pub const BYTES: u32 = size_of::<u64>() as u32;
 
     /// The tables at `base`, for rows and columns of a whole tile.
     ///
@@ -211,13 +218,8 @@ impl Offsets {
             }
             index += thread::block_dim_x();
         }
-        Offsets { rows: base, cols: base + rows * Self::BYTES }
-    }
-
-    /// The first multiple of a vector's bytes behind both tables.
-    #[inline(always)]
-    pub fn end(&self, params: &Tiles) -> u32 {
-        (self.cols + params.cols.tile as u32 * Self::BYTES).next_multiple_of(VECTOR)
+        let cols_at = base + rows * Self::BYTES;
+        Offsets { rows: base, cols: cols_at, end: cols_at + cols * Self::BYTES }
     }
 
     /// An entry of one of the tables.

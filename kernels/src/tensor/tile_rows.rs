@@ -87,7 +87,7 @@ impl<const R: usize> Own<R> {
             first: vector * (VECTOR / size_of::<E>() as u32),
             vector,
             has_next: !is_last && thread % WARP != WARP - 1,
-            beside: offsets.end(params) + place * (R as u32 * VECTOR),
+            beside: offsets.end.next_multiple_of(VECTOR) + place * (R as u32 * VECTOR),
         }
     }
 

@@ -80,10 +80,10 @@ unsafe fn move_tile<E: MicroBlock<R> + Word, const R: usize, const BLOCKS: usize
         let tables = if is_told { behind + PLACE_BYTES } else { behind };
         let offsets = Offsets::fill::<E>(params, tables);
         let found = if is_told {
-            Place::tell::<true>(params, behind);
+            Place::tell(params, behind);
             None
         } else {
-            Some(Place::of_block::<true>(params))
+            Some(Place::of_block(params))
         };
         thread::sync_threads();
         let place = found.unwrap_or_else(|| Place::told_to_load(behind));

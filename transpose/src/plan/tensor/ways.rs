@@ -2,7 +2,7 @@
 
 use super::canonical::{Axis, Canonical};
 use super::problem::to_vectors;
-use super::tiles::Overlap;
+use super::tiles::Kernel;
 use super::{boxes, model, runs, tiles, words};
 use crate::Facts;
 use crate::launch::Launch;
@@ -87,7 +87,7 @@ impl<'a> Ways<'a> {
         if self.may_cost_less_than(limit) {
             let Ways { canonical, facts, flips } = *self;
             let found = |cost, launch| ways.push(Estimated::of((cost + late, launch)));
-            tiles::best(canonical, facts, flips, Overlap::Wanted, most, limit, found);
+            tiles::best(canonical, facts, flips, Kernel::Moving, most, limit, found);
         }
         ways.into_iter()
     }

@@ -1,7 +1,7 @@
 //! The planner of `compute_tiles`: tiles as the moves without arithmetic have them, of elements of the source.
 
 use super::super::canonical;
-use super::super::tiles::{self, Overlap};
+use super::super::tiles::{self, Kernel};
 use super::operands::{Axis, DST, Operands, SRC, scaled_alignment};
 use super::part::{Part, entry};
 use crate::divide::packed_divisor;
@@ -29,7 +29,8 @@ pub(super) fn best(
     let found = |cost, launch| {
         computing.extend(of_move(operands, operation, launch).map(|(by, part)| (by, cost, part)));
     };
-    tiles::best(&in_words(operands), facts, None, Overlap::No, most, f64::INFINITY, found);
+    let kernel = Kernel::Computing { unit: operands.unit() };
+    tiles::best(&in_words(operands), facts, None, kernel, most, f64::INFINITY, found);
     if operands.other.is_added() {
         computing.sort_by(|a, b| (a.0 * a.1).total_cmp(&(b.0 * b.1)));
     }
@@ -58,13 +59,29 @@ pub(super) fn in_words_of(operands: &Operands, side: usize) -> canonical::Canoni
 /// A move's launch, that computes, and how many times as long a sum takes as the model of moves expects; `None` if the kernel has no such tiles. (By 1600 tiles of 126 random sums, decision 106.)
 fn of_move(operands: &Operands, operation: &Operation, launch: Launch) -> Option<(f64, Part)> {
     let tiles: Tiles = launch.params.to()?;
-    let whole = operands.start_on_units(&axes_of_columns(&tiles), &[DST]);
-    let units = (tiles.rows.tile as usize).div_ceil(operands.unit()) + usize::from(!whole);
-    let (col_units, whole) = (packed_divisor(units), u64::from(whole));
-    let params = ComputeTiles { operation: *operation, tiles, col_units, whole };
+    let whole = tiles.early == 0 && operands.start_on_units(&axes_of_columns(&tiles), &[DST]);
+    let unit = operands.unit();
+    let units = most_units(&tiles, unit, whole);
+    let params = ComputeTiles {
+        operation: *operation,
+        tiles,
+        col_units: packed_divisor(units),
+        unit: unit as u64,
+        whole: u64::from(whole),
+    };
     let entry = entry(&COMPUTE_TILES, operands.bytes[SRC]);
     let longer = 1.0 - LONGER * (tiles.rows.tile as f64 / ROWS).log2();
     Some((longer, Part::of(Launch { entry, params: Fields::of(&params), ..launch })))
+}
+
+/// The most units that a tile stores of a column: where tiles meet on units, the last one of a run perhaps more than others.
+fn most_units(tiles: &Tiles, unit: usize, whole: bool) -> usize {
+    let [tile, all] = [tiles.rows.tile, tiles.rows.all].map(|rows| rows as usize);
+    if tiles.early == 0 {
+        return tile.div_ceil(unit) + usize::from(!whole);
+    }
+    let last = (all - 1) % tile + 1;
+    tile.max(last + unit - 1).div_ceil(unit)
 }
 
 /// The axes along which columns of tiles start at different places of the destination.
@@ -73,4 +90,69 @@ fn axes_of_columns(tiles: &Tiles) -> Vec<Axis> {
     let columns = tiles.cols.inner.iter().map(|axis| axis.stride).chain([tiles.cols.outer]);
     let strides = blocks.chain(columns).map(|stride| [0, stride as isize, stride as isize]);
     strides.map(|strides| Axis { length: 2, strides }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operands::{Operand, Other};
+    use super::*;
+    use crate::TensorLayout;
+    use kernel_abi::Params;
+
+    /// What the best tiles are told of a matrix of these rows and columns that is transposed, of elements of so many bytes on each side.
+    fn best_tiles(shape: [usize; 2], bytes: [usize; 2]) -> ComputeTiles {
+        let operation = Operation::from_fields(&[0; Operation::FIELDS]).unwrap();
+        let dst = TensorLayout::contiguous(&[shape[1], shape[0]], 8).unwrap();
+        let src = TensorLayout::contiguous(&shape, 8).unwrap().t();
+        let operand = |layout, element_bytes| Operand { layout, element_bytes, align: 32 };
+        let (src, dst) = (operand(src, bytes[0]), operand(dst, bytes[1]));
+        let operands = Operands::of(&src, &dst, &Other::None);
+        let (_, part) = best(&operands, &operation, &Facts::h200(), 1).remove(0);
+        part.launch.params.to().unwrap()
+    }
+
+    #[test]
+    fn tiles_meet_on_units_where_columns_start_on_none() {
+        let told = |shape, bytes| {
+            let tiles = best_tiles(shape, bytes);
+            (tiles.tiles.early, tiles.whole)
+        };
+        assert_eq!(told([28589, 2347], [2, 2]), (8, 0));
+        assert_eq!(told([28589, 2347], [4, 2]), (4, 0));
+        assert_eq!(told([28589, 2347], [1, 2]), (8, 0));
+        // Columns start on units of four wider elements, but not on vectors of the source's.
+        assert_eq!(told([28588, 2347], [2, 4]), (0, 1));
+        // A unit of two has one element where it is not whole.
+        assert_eq!(told([28589, 2347], [8, 8]), (0, 0));
+    }
+
+    #[test]
+    fn units_of_a_column_are_as_many_as_any_tile_has() {
+        let mut tiles = best_tiles([28589, 2347], [2, 2]).tiles;
+        for (tile, all) in (1..40).flat_map(|tile| (tile + 1..150).map(move |all| (tile, all))) {
+            (tiles.rows.tile, tiles.rows.all) = (tile, all);
+            for unit in [4, 8] {
+                tiles.early = unit;
+                // Of a column that starts so many elements behind a unit, the unit that each tile begins with, and the first that it has nothing of.
+                let most = (0..unit).flat_map(|behind| {
+                    (0..all.div_ceil(tile)).map(move |number| {
+                        let border = |rows: u64| (behind + rows) / unit;
+                        let begin = border(number * tile);
+                        let is_last = (number + 1) * tile >= all;
+                        let end = if is_last {
+                            (behind + all).div_ceil(unit)
+                        } else {
+                            border((number + 1) * tile)
+                        };
+                        end - begin
+                    })
+                });
+                let most = most.max().unwrap();
+                assert!(
+                    most_units(&tiles, unit as usize, false) as u64 >= most,
+                    "{tile} {all} {unit}"
+                );
+            }
+        }
+    }
 }

@@ -7,7 +7,7 @@ use super::super::launch::{Block, launch, params_of};
 use super::super::model::are_fours;
 use super::size::{Size, alone};
 use super::units::{NARROW, lanes, lanes_of_vectors, loading, units};
-use super::{Choice, Overlap};
+use super::{Choice, Kernel};
 use crate::divide::{TOO_LARGE, packed_divisor};
 use crate::facts::Facts;
 use crate::launch::Launch;
@@ -32,7 +32,7 @@ pub(super) fn block_axes(
     canonical: &Canonical,
     rows: &Cut,
     cols: &Cut,
-    overlap: Overlap,
+    kernel: Kernel,
 ) -> (BlockAxes, [usize; 2]) {
     /// Bytes of the destination that a step of few is near within. Blocks beside each other store to few pages of 2 MiB then, and load what lies together in the
     /// source; with steps of several MiB they are up to 0.09 of a copy slower. (By 1456 tiles of the permutations of the literature in either order on an H200,
@@ -52,7 +52,7 @@ pub(super) fn block_axes(
         }
     }
     axes.sort_by_key(|(axis, _)| axis.dst);
-    if overlap == Overlap::Wanted && are_fours(canonical.word) {
+    if kernel == Kernel::Moving && are_fours(canonical.word) {
         let near = (NEAR / canonical.word_bytes()) as isize;
         let goes_on = |&number: &usize| {
             let axis = axes[number].0;
@@ -90,16 +90,16 @@ pub(super) fn launch_of(
     gaps: &Gaps,
     choice: &Choice,
     flips: Option<Mask>,
-    overlap: Overlap,
+    kernel: Kernel,
 ) -> Option<Launch> {
     let Choice { rows, cols, early, .. } = choice;
-    let (axes, [along_rows, along_cols]) = block_axes(canonical, &rows.cut, &cols.cut, overlap);
+    let (axes, [along_rows, along_cols]) = block_axes(canonical, &rows.cut, &cols.cut, kernel);
     let axes = axes.iter().map(|(axis, _)| axis);
     let blocks = axes.clone().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
     if blocks >= TOO_LARGE {
         return None;
     }
-    let size = Size::of(canonical, *early, rows, cols, overlap);
+    let size = Size::of(canonical, *early, rows, cols, kernel);
     let (lowest, reach) = canonical.source_range();
     let word = canonical.word_bytes();
     let tiles = Tiles {
@@ -111,7 +111,7 @@ pub(super) fn launch_of(
         col_vectors: packed_divisor(size.col_vectors),
         pitch: size.pitch as u64 | (size.padding as u64) << 32,
         tile: size.tile as u64,
-        loading: loading(word, cols, overlap) as u64,
+        loading: loading(word, cols, kernel) as u64,
         lowest: lowest as u64,
         reach: reach as u64,
         lanes: match units(word, rows) {

@@ -8,8 +8,8 @@ use super::super::model::{
     have_bursts, lines, same_of_tiles,
 };
 use super::super::sectors::{BURST, bursts, float, sectors_of_one};
+use super::Kernel;
 use super::MOST_SHARED;
-use super::Overlap;
 use super::joints::joints;
 use super::size::FEW_THREADS;
 use super::units::{NARROW, are_rows_in_units, is_in_units, of_few_vectors};
@@ -74,12 +74,12 @@ impl Moved {
         word: Width,
         words: f64,
         placed: Placed,
-        overlap: Overlap,
+        kernel: Kernel,
         near: isize,
     ) -> Self {
         /// Bytes.
         const NEAR: usize = 32 << 10;
-        let in_units = are_rows_in_units(word.bytes(), &placed, overlap);
+        let in_units = are_rows_in_units(word.bytes(), &placed, kernel);
         let are_near = placed.cut.is_across() && near.unsigned_abs() * word.bytes() < NEAR;
         let each = placed.sectors(word.bytes());
         let mut moved = Self::of(word, words, placed, each, each);

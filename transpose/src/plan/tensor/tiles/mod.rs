@@ -74,12 +74,14 @@ impl Choice<'_> {
     }
 }
 
-/// Whether tiles may load rows that others load as well.
+/// The kernel that tiles are planned for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Overlap {
-    No,
-    /// Where that makes them meet on sectors of the destination.
-    Wanted,
+pub(super) enum Kernel {
+    Moving,
+    /// Its elements of the destination have sizes of their own, and are stored in units of so many.
+    Computing {
+        unit: usize,
+    },
 }
 
 /// Finds the `most` cheapest launches that move tiles at less than a `limit`, and their costs, cheapest first. There are none where the fastest axis is the
@@ -88,7 +90,7 @@ pub(super) fn best(
     canonical: &Canonical,
     facts: &Facts,
     flips: Option<Mask>,
-    overlap: Overlap,
+    kernel: Kernel,
     most: usize,
     limit: f64,
     mut found: impl FnMut(f64, Launch),
@@ -96,7 +98,7 @@ pub(super) fn best(
     let [from, to] = *canonical.sides();
     let word = canonical.word_bytes();
     let steps = canonical.axes().iter().skip(1).map(|axis| axis.dst);
-    let early = Early::least(word, starts_on(to.address, steps, word, SECTOR), overlap);
+    let early = Early::least(word, starts_on(to.address, steps, word, SECTOR), kernel);
     let gaps = Gaps::of(canonical);
     let of_gaps = cost_of_gaps(canonical, &gaps, true);
     let (width, words) = (canonical.word, canonical.words() as f64);
@@ -111,14 +113,14 @@ pub(super) fn best(
     } else {
         tried
     };
-    // Kernels that compute, of which none overlap, have none across axes.
-    let may_cross = overlap == Overlap::Wanted && have_bursts(width);
+    // Kernels that compute have none across axes.
+    let may_cross = kernel == Kernel::Moving && have_bursts(width);
     to.placed_cuts(canonical, tried_rows, MOST_RUN_AXES, may_cross, |cut| {
         add(&mut rows, Moved::rows(width, words, cut, early));
     });
     from.placed_cuts(canonical, tried, MOST_RUN_AXES, may_cross, |cut| {
         let near = canonical.axes()[cut.cut.slowest()].dst;
-        add(&mut cols, Moved::cols(width, words, cut, overlap, near));
+        add(&mut cols, Moved::cols(width, words, cut, kernel, near));
     });
     let by_words = rows.iter().chain(&cols).any(|moved| moved.placed.aligned < VECTOR);
     Moved::price(&mut rows, Part::Rows, width, words, by_words);
@@ -127,7 +129,7 @@ pub(super) fn best(
     let of_cols =
         [0, 1].map(|kind| cols.iter().map(|cols| cols.costs[kind]).fold(f64::INFINITY, lower));
     let least = Least::of(canonical, &gaps, of_gaps);
-    let choice = |rows, cols| choice(canonical, facts, &gaps, early, overlap, rows, cols);
+    let choice = |rows, cols| choice(canonical, facts, &gaps, early, kernel, rows, cols);
     // Of the pair that may be the cheapest it is known first what it costs: if one is wanted, nothing need be known of what costs more.
     let first = if most == 1 { cheapest(&least, &rows, &cols, limit) } else { None };
     let first = first.and_then(|(rows, cols)| choice(rows, cols));
@@ -154,7 +156,7 @@ pub(super) fn best(
         }
     }
     for choice in &best {
-        if let Some(launch) = launch_of(canonical, facts, &gaps, choice, flips, overlap) {
+        if let Some(launch) = launch_of(canonical, facts, &gaps, choice, flips, kernel) {
             found(choice.cost, launch);
         }
     }
@@ -225,7 +227,7 @@ fn choice<'a>(
     facts: &Facts,
     gaps: &Gaps,
     early: usize,
-    overlap: Overlap,
+    kernel: Kernel,
     rows: &'a Moved,
     cols: &'a Moved,
 ) -> Option<Choice<'a>> {
@@ -236,8 +238,8 @@ fn choice<'a>(
     ];
     let [rows, cols] = [&rows.placed, &cols.placed];
     let word = canonical.word_bytes();
-    let early = Early::of(early, word, rows, cols);
-    let size = Size::of(canonical, early, rows, cols, overlap);
+    let early = Early::of(early, word, rows, cols, kernel);
+    let size = Size::of(canonical, early, rows, cols, kernel);
     if size.threads > TileShape::most_threads(canonical.word) as usize || size.shared > MOST_SHARED
     {
         return None;
@@ -258,7 +260,7 @@ fn choice<'a>(
         col_sectors *= 1.0 + float(early.rows) / float(rows.cut.words) * LOADED_AGAIN;
     }
     let in_units = is_in_units(word, rows);
-    let rows_in_units = are_rows_in_units(word, cols, overlap);
+    let rows_in_units = are_rows_in_units(word, cols, kernel);
     let warps = size.threads.div_ceil(WARP as usize);
     let tally = Tally {
         moved: each_row * col_sectors + each_col * row_sectors,
@@ -365,7 +367,7 @@ mod choices {
         let canonical = Canonical::of(&problem);
         let mut launches = Vec::new();
         let found = |_, launch| launches.push(launch);
-        best(&canonical, &Facts::h200(), None, Overlap::Wanted, 1, f64::INFINITY, found);
+        best(&canonical, &Facts::h200(), None, Kernel::Moving, 1, f64::INFINITY, found);
         launches.remove(0)
     }
 

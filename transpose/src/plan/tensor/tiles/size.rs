@@ -5,7 +5,7 @@ use super::super::cuts::Placed;
 use super::super::model::{TAKEN, are_fours};
 use super::early::Early;
 use super::units::{NARROW, loading};
-use super::{MOST_SHARED, Overlap};
+use super::{Kernel, MOST_SHARED};
 use crate::facts::Facts;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{Loading, PLACE_BYTES, TileShape};
@@ -35,7 +35,7 @@ impl Size {
         early: Early,
         rows: &Placed,
         cols: &Placed,
-        overlap: Overlap,
+        kernel: Kernel,
     ) -> Self {
         let shape = TileShape::of(canonical.word);
         let tile_rows = rows.cut.words + early.rows;
@@ -50,8 +50,8 @@ impl Size {
         let groups = kept.div_ceil(block_rows);
         let row_vectors = cols.cut.words.div_ceil(vector);
         let col_bytes = (groups * block_rows).max(vector) * canonical.word_bytes();
-        // Kernels that compute, of which none overlap, turn the vectors of columns, and each warp of theirs finds the tile's place.
-        let moves = overlap == Overlap::Wanted;
+        // Kernels that compute turn the vectors of columns, each warp of theirs finds the tile's place, and what they know of a column is a vector.
+        let moves = kernel == Kernel::Moving;
         let (pitch, padding) = if !moves || !are_fours(canonical.word) {
             (col_bytes.next_multiple_of(128), 0)
         } else if cols.aligned >= VECTOR {
@@ -61,9 +61,10 @@ impl Size {
         };
         let tile = row_vectors * (vector * pitch + padding);
         let place = if moves && canonical.word_bytes() < VECTOR { PLACE_BYTES as usize } else { 0 };
-        let tables = place + (tile_rows + cols.cut.words) * size_of::<u64>();
+        let column = if moves { size_of::<u64>() } else { VECTOR };
+        let tables = place + tile_rows * size_of::<u64>() + cols.cut.words * column;
         let threads = shape.threads(groups * row_vectors);
-        let shared = match loading(canonical.word_bytes(), cols, overlap) {
+        let shared = match loading(canonical.word_bytes(), cols, kernel) {
             Loading::Slid => {
                 (tile + tables).next_multiple_of(VECTOR) + shape.beside(threads, row_vectors)
             }

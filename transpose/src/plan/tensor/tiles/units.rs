@@ -1,7 +1,7 @@
 //! How rows of a tile are loaded, and columns stored: by vectors, units of narrow words, or words.
 
 use super::super::cuts::Placed;
-use super::Overlap;
+use super::Kernel;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::Loading;
 
@@ -35,9 +35,9 @@ pub(super) fn of_few_vectors(word: usize, words: usize) -> f64 {
 }
 
 /// How rows are loaded, perhaps by units.
-pub(super) fn loading(word: usize, cols: &Placed, overlap: Overlap) -> Loading {
-    // Kernels that compute, of which none overlap, load no units.
-    let by_units = overlap == Overlap::Wanted;
+pub(super) fn loading(word: usize, cols: &Placed, kernel: Kernel) -> Loading {
+    // Kernels that compute load no units.
+    let by_units = kernel == Kernel::Moving;
     match units(word, cols) {
         _ if cols.aligned >= VECTOR => Loading::Vectors,
         _ if word >= NARROW => Loading::Words,
@@ -48,8 +48,8 @@ pub(super) fn loading(word: usize, cols: &Placed, overlap: Overlap) -> Loading {
 }
 
 /// Whether rows of narrow words are loaded by vectors or in units.
-pub(super) fn are_rows_in_units(word: usize, cols: &Placed, overlap: Overlap) -> bool {
-    word < NARROW && loading(word, cols, overlap) != Loading::Slid
+pub(super) fn are_rows_in_units(word: usize, cols: &Placed, kernel: Kernel) -> bool {
+    word < NARROW && loading(word, cols, kernel) != Loading::Slid
 }
 
 /// How many lanes store a column of narrow words by vectors that start anywhere in it. Finding a column takes nearly as long as storing a vector of it: of many vectors a lane stores several,
