@@ -824,6 +824,32 @@ fn pixels_of_few_channels(device: &Device) {
             None,
         );
     }
+    /// With what lies as the destination does, and with the destination itself.
+    fn check_sums<T: Real, U: Real>(device: &Device, pixels: usize, channels: usize) {
+        let (behind, planes) =
+            (contiguous(&[2, pixels, channels]), contiguous(&[2, channels, pixels]));
+        let turned = |layout: &TensorLayout| layout.permute_axes(&[0, 2, 1]).unwrap();
+        for (src, dst) in [(turned(&behind), &planes), (turned(&planes), &behind)] {
+            check_layouts::<T, U>(device, [0.5, -3.0], &src, dst, Some(dst));
+            check_onto::<T, U>(device, &src, dst, Some("compute_interleaved_sums"));
+        }
+    }
+    // Whole units of all sizes, of more pixels than a warp has.
+    macro_rules! check_units {
+        ($($from:ty, $to:ty: $pixels:literal;)+) => {
+            for channels in 2..=4 {
+                $(
+                    check::<$from, $to>(device, $pixels, channels);
+                    check_sums::<$from, $to>(device, $pixels, channels);
+                )+
+            }
+        };
+    }
+    check_units! {
+        u8, E4M3: 136; u8, f16: 264; u8, f32: 136;
+        f16, u8: 264; bf16, f16: 264; f16, f32: 136;
+        f32, u8: 136; f32, bf16: 136; f32, f32: 136;
+    }
     check::<u8, f16>(device, 1000, 3);
     check::<u8, f32>(device, 640, 4);
     check::<u8, f64>(device, 77, 2);
@@ -892,8 +918,9 @@ fn channels_of_their_own(device: &Device) {
         check::<f64, f32>(device, src, dst, axis);
         check::<f16, u8>(device, src, dst, axis);
     }
-    for channels in [3, 4] {
-        let (last, first) = (contiguous(&[2, 130, channels]), contiguous(&[2, channels, 130]));
+    for (channels, pixels) in [(2, 136), (3, 130), (3, 136), (4, 130), (4, 136), (5, 136)] {
+        let (last, first) =
+            (contiguous(&[2, pixels, channels]), contiguous(&[2, channels, pixels]));
         check_types(device, &last.permute_axes(&[0, 2, 1]).unwrap(), &first, 1);
         check_types(device, &first.permute_axes(&[0, 2, 1]).unwrap(), &last, 2);
         check_types(device, &last, &last, 2);
@@ -1101,7 +1128,7 @@ fn kernels_are_chosen(device: &Device) {
     // Few columns leave tiles empty.
     let tall = (turned(&[300, 40]), contiguous(&[40, 300]));
     assert_eq!(kernel::<u8, f32>(device, &tall.0, &tall.1, None), "compute_tiles_b1");
-    for (channels, expected) in [(3, "compute_triples_b1"), (4, "compute_pixels_b1")] {
+    for (channels, expected) in [(3, "compute_interleaved3_b1"), (5, "compute_pixels_b1")] {
         let image = contiguous(&[4096, channels]).t();
         let planes = contiguous(&[channels, 4096]);
         assert_eq!(kernel::<u8, f16>(device, &image, &planes, None), expected);

@@ -189,8 +189,8 @@ params! {
         reach: u64,
     }
 
-    /// For [`COMPUTE_TRIPLES`].
-    ComputeTriples {
+    /// For [`COMPUTE_INTERLEAVED2`], [`COMPUTE_INTERLEAVED_SUMS2`] and their like.
+    ComputeInterleaved {
         /// What is computed.
         operation: Operation,
         /// The axes: first that of pixels, in steps of a [`unit`](fn@unit) of them.
@@ -506,8 +506,8 @@ pub const PIXEL_THREADS: u32 = 192;
 /// Bytes of the source that a block of [`COMPUTE_PIXELS`] has, about: four vectors of each thread.
 pub const PIXEL_BYTES: usize = PIXEL_THREADS as usize * 4 * 16;
 
-/// Threads of a block of [`COMPUTE_TRIPLES`].
-pub const TRIPLE_THREADS: u32 = 256;
+/// Threads of a block of [`COMPUTE_INTERLEAVED2`] and its like.
+pub const INTERLEAVED_THREADS: u32 = 256;
 
 /// Threads of a block of [`COMPUTE_UNITS`].
 pub const UNIT_THREADS: u32 = 256;
@@ -554,9 +554,29 @@ table! { ARITHMETIC of Arithmetic:
     COMPUTE_PIXELS = "compute_pixels" takes ComputePixels {
         1: exactly [PIXEL_THREADS, 1, 1], 2: exactly [PIXEL_THREADS, 1, 1], 4: exactly [PIXEL_THREADS, 1, 1], 8: exactly [PIXEL_THREADS, 1, 1]
     }
+    /// Moves that compute, of pixels of two channels, which lie together on one side, and planes of pixels on the other; by units on both.
+    COMPUTE_INTERLEAVED2 = "compute_interleaved2" takes ComputeInterleaved {
+        1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
+    }
+    /// Those of [`COMPUTE_INTERLEAVED2`] with a second operand, which is laid out like the destination.
+    COMPUTE_INTERLEAVED_SUMS2 = "compute_interleaved_sums2" takes ComputeInterleaved {
+        1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
+    }
     /// Moves that compute, of pixels of three channels, which lie together on one side, and planes of pixels on the other; by units on both.
-    COMPUTE_TRIPLES = "compute_triples" takes ComputeTriples {
-        1: exactly [TRIPLE_THREADS, 1, 1], 2: exactly [TRIPLE_THREADS, 1, 1], 4: exactly [TRIPLE_THREADS, 1, 1]
+    COMPUTE_INTERLEAVED3 = "compute_interleaved3" takes ComputeInterleaved {
+        1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
+    }
+    /// Those of [`COMPUTE_INTERLEAVED3`] with a second operand, which is laid out like the destination.
+    COMPUTE_INTERLEAVED_SUMS3 = "compute_interleaved_sums3" takes ComputeInterleaved {
+        1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
+    }
+    /// Moves that compute, of pixels of four channels, which lie together on one side, and planes of pixels on the other; by units on both.
+    COMPUTE_INTERLEAVED4 = "compute_interleaved4" takes ComputeInterleaved {
+        1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
+    }
+    /// Those of [`COMPUTE_INTERLEAVED4`] with a second operand, which is laid out like the destination.
+    COMPUTE_INTERLEAVED_SUMS4 = "compute_interleaved_sums4" takes ComputeInterleaved {
+        1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
     }
     /// Matrices that are transposed and computed, whose rows all start on vectors: the tiles of [`MICRO`](crate::fast::MICRO).
     COMPUTE_MICRO = "compute_micro" takes ComputeMatrices, in micro_grid {

@@ -15,7 +15,7 @@
 //! | `beside` | matrices that are transposed and added to what lies as the destination does, where rows start anywhere |
 //! | `column` | units of a column of their tiles |
 //! | `twos` | tiles of whose columns each thread takes two units |
-//! | `triples` | pixels of three channels, and planes |
+//! | `interleaved` | pixels of two, three or four channels, and planes |
 //! | `boxes` | moves along short axes and in any order: through the boxes of `tensor`, computed before they are gathered |
 //! | `boxes_beside` | sums along short axes and in any order: computed as they are gathered |
 //! | `added` | what is added to boxes, and where it waits |
@@ -30,6 +30,7 @@ pub mod boxes;
 pub mod boxes_beside;
 pub mod column;
 pub mod formats;
+pub mod interleaved;
 pub mod large;
 pub mod matrices;
 pub mod memory;
@@ -39,7 +40,6 @@ pub mod pixels;
 pub mod real;
 pub mod runs;
 pub mod tiles;
-pub mod triples;
 pub mod twos;
 pub mod units;
 

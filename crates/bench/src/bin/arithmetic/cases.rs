@@ -301,7 +301,7 @@ pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
     let all_matrices = [(square, [1, 0]), (odd, [1, 0]), (square, [0, 1])];
     let mut all: Vec<Case> =
         all_matrices.into_iter().flat_map(|(shape, axes)| matrices(shape, axes)).collect();
-    for (channels, images) in [(3, images), (64, images / 8 + 1)] {
+    for (channels, images) in [(3, images), (4, images * 3 / 4 + 1), (64, images / 8 + 1)] {
         let (last, first) = ([images, side, side, channels], [images, channels, side, side]);
         for (shape, axes) in [(last, [0, 3, 1, 2]), (first, [0, 2, 3, 1])] {
             all.extend([

@@ -15,7 +15,7 @@
 //! | `through` | a move, and a pass that computes in order |
 //! | `units` | the planner of `compute_units`, which serves every move |
 //! | `runs` | the planner of `compute_runs`, for what lies together in all memories, in stretches that start anywhere |
-//! | `triples` | the planner of `compute_triples`, for three channels |
+//! | `interleaved` | the planner of `compute_interleaved2` and its like, for two, three and four channels |
 //! | `pixels` | the planner of `compute_pixels`, for few channels |
 //! | `boxes` | the planner of `compute_boxes` and `compute_pieces`, for short axes and any order |
 //! | `boxes_beside` | the planner of `compute_boxes_beside`, for sums along short axes and in any order |
@@ -24,6 +24,7 @@
 mod boxes;
 mod boxes_beside;
 mod costs;
+mod interleaved;
 mod matrices;
 mod normalizing;
 mod operands;
@@ -35,7 +36,6 @@ mod problem;
 mod runs;
 mod through;
 mod tiles;
-mod triples;
 mod units;
 mod ways;
 mod work;

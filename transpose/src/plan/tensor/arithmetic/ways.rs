@@ -3,7 +3,7 @@
 use super::costs::Costs;
 use super::operands::{Operands, SRC};
 use super::part::Part;
-use super::{boxes, boxes_beside, matrices, pixels, runs, tiles, triples, units};
+use super::{boxes, boxes_beside, interleaved, matrices, pixels, runs, tiles, units};
 use crate::Facts;
 use crate::plan::tensor::words;
 use kernel_abi::arithmetic::{COMPUTE_ROWS, COMPUTE_UNITS, Operation};
@@ -20,7 +20,7 @@ pub(super) enum Wanted {
 pub(super) struct Ways {
     /// The best first.
     pub all: Vec<Vec<Part>>,
-    /// What the best costs, unless it is of a kernel of matrices or triples that nothing else is as fast as, or goes by units of long runs.
+    /// What the best costs, unless it is of a kernel of matrices or interleaved channels that nothing else is as fast as, or goes by units of long runs.
     pub cost: Option<f64>,
 }
 
@@ -79,13 +79,13 @@ fn without_boxes(
     let shapes = if is_one { 1 } else { SHAPES };
     let mut in_tiles = tiles::best(operands, operation, facts, shapes);
     let in_pixels = pixels::launch(operands, operation);
-    let in_triples = triples::launch(operands, operation);
+    let of_interleaved = interleaved::launch(operands, operation);
     let of_matrices = matrices::ways(operands, operation, facts);
     let (full, empty): (Vec<_>, Vec<_>) = of_matrices.into_iter().partition(matrices::Way::is_full);
     let (ahead, full): (Vec<_>, Vec<_>) = full.into_iter().partition(matrices::Way::is_ahead);
     let prices = Prices::of(operands, facts, &in_tiles, in_pixels.as_ref());
     let cost = match ahead.first().or(full.first()) {
-        _ if in_triples.is_some() => None,
+        _ if of_interleaved.is_some() => None,
         Some(way) => prices.of_matrices(way),
         None => prices.of_best(),
     };
@@ -96,7 +96,7 @@ fn without_boxes(
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
     let of_tiles = |tiles: Vec<(f64, Part)>| tiles.into_iter().map(|(_, part)| vec![part]);
     let ways = of_matrices(ahead)
-        .chain(in_triples.map(one))
+        .chain(of_interleaved.map(one))
         .chain(pixels.map(one))
         .chain(of_matrices(full))
         .chain(of_tiles(in_tiles))

@@ -1,20 +1,23 @@
-//! The planner of `compute_triples`: pixels of three channels, which lie together on one side, and planes of pixels on the other.
+//! The planner of `compute_interleaved2` and its like: pixels of two, three or four channels, which lie together on one side, and planes of pixels on the other.
 
-use super::operands::{Axis, DST, Operands, Other, SRC};
+use super::operands::{Axis, DST, Operands, SRC};
 use super::part::Part;
 use super::pixels::{are_channels, divided};
 use crate::divide::TOO_LARGE;
-use kernel_abi::arithmetic::{COMPUTE_TRIPLES, ComputeTriples, Operation, TRIPLE_THREADS};
+use kernel_abi::arithmetic::{
+    COMPUTE_INTERLEAVED_SUMS2, COMPUTE_INTERLEAVED_SUMS3, COMPUTE_INTERLEAVED_SUMS4,
+    COMPUTE_INTERLEAVED2, COMPUTE_INTERLEAVED3, COMPUTE_INTERLEAVED4, ComputeInterleaved,
+    INTERLEAVED_THREADS, Operation,
+};
 
 /// The launch; `None` where the kernel does not serve.
 pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part> {
     let bytes = [SRC, DST].map(|side| operands.bytes[side]);
-    if bytes.iter().any(|&bytes| bytes > 4)
-        || matches!(operands.other, Other::Numbers(_) | Other::Destination)
-    {
+    let is_beside = operands.has_channels() || operands.other_is_like_destination();
+    if bytes.iter().any(|&bytes| bytes > 4) || !is_beside {
         return None;
     }
-    let (channel, mut pixel, others) = triples(operands)?;
+    let (channel, mut pixel, others) = interleaved(operands)?;
     if operands.has_channels() && !are_channels(&channel, others.iter().chain([&pixel])) {
         return None;
     }
@@ -33,7 +36,15 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
     let axes: Vec<Axis> = [pixel].into_iter().chain(others).collect();
     let units = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
     let plane = |side: usize| if side == planes { channel.strides[side] as u64 } else { 0 };
-    let params = ComputeTriples {
+    let kernel = match (channel.length, operands.other.is_added()) {
+        (2, false) => &COMPUTE_INTERLEAVED2,
+        (3, false) => &COMPUTE_INTERLEAVED3,
+        (_, false) => &COMPUTE_INTERLEAVED4,
+        (2, true) => &COMPUTE_INTERLEAVED_SUMS2,
+        (3, true) => &COMPUTE_INTERLEAVED_SUMS3,
+        (_, true) => &COMPUTE_INTERLEAVED_SUMS4,
+    };
+    let params = ComputeInterleaved {
         operation: *operation,
         axes: divided(&axes)?,
         count: axes.len() as u64,
@@ -41,22 +52,24 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
         src_plane: plane(SRC),
         dst_plane: plane(DST),
     };
-    let blocks = units.div_ceil(TRIPLE_THREADS as usize);
+    let blocks = units.div_ceil(INTERLEAVED_THREADS as usize);
     let bytes = operands.bytes.map(|bytes| bytes as isize);
-    let part = || Part::counted(&COMPUTE_TRIPLES, blocks, TRIPLE_THREADS, [[0; 3], bytes], &params);
-    (units < TOO_LARGE - TRIPLE_THREADS as usize).then(part)
+    let part = || Part::counted(kernel, blocks, INTERLEAVED_THREADS, [[0; 3], bytes], &params);
+    (units < TOO_LARGE - INTERLEAVED_THREADS as usize).then(part)
 }
 
-/// The axis of channels, that of pixels, and the others, if there are three channels, which lie together on one side and are planes on the other.
-fn triples(operands: &Operands) -> Option<(Axis, Axis, Vec<Axis>)> {
+/// The axis of channels, that of pixels, and the others, if there are few channels, which lie together on one side and are planes on the other.
+fn interleaved(operands: &Operands) -> Option<(Axis, Axis, Vec<Axis>)> {
     let numbered = || operands.axes.iter().enumerate();
     let lies = |axis: &Axis, side: usize, stride: isize| axis.strides[side] == stride;
     let pair = |channel: &Axis, pixel: &Axis| {
         [(SRC, DST), (DST, SRC)].into_iter().any(|(together, planes)| {
-            lies(channel, together, 1) && lies(pixel, together, 3) && lies(pixel, planes, 1)
+            lies(channel, together, 1)
+                && lies(pixel, together, channel.length as isize)
+                && lies(pixel, planes, 1)
         })
     };
-    numbered().filter(|(_, axis)| axis.length == 3).find_map(|(c, channel)| {
+    numbered().filter(|(_, axis)| (2..=4).contains(&axis.length)).find_map(|(c, channel)| {
         let (p, pixel) = numbered().find(|&(p, pixel)| p != c && pair(channel, pixel))?;
         let others = numbered().filter(|&(at, _)| at != c && at != p).map(|(_, axis)| *axis);
         let is_plane = channel.strides[if pixel.strides[SRC] == 1 { SRC } else { DST }] > 0;
