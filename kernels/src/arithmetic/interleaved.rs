@@ -3,8 +3,12 @@
 //! A thread has as many pixels as are a unit of elements: a unit of each plane, and as many units side by side where channels lie together. It loads them,
 //! changes their places in registers, and computes all of them at once. So it does with a second operand, which is laid out like the destination.
 //!
-//! Where units side by side are stored, the lanes of a warp exchange them first, so that neighbouring lanes store neighbouring ones. (The second operand may be the destination: a lane has computed with
-//! what another one stores over before both meet.)
+//! Where units side by side are stored, the lanes of a warp exchange them first, so that neighbouring lanes store neighbouring ones.
+//!
+//! # Order
+//! The second operand may be the destination. Then a lane may store over what another lane has loaded. That load comes before the other lane's `bar.warp.sync` in program order, and the store behind this lane's; the
+//! barrier synchronizes both, so the load precedes the store in causality order (PTX ISA, memory consistency model), and does not see it. By the same barrier a lane's units in shared memory are seen by those that
+//! load them. Where lanes exchange nothing each loads and stores its own units.
 
 use super::arithmetic_entry;
 use super::memory::{load_part, load_shared_part, store_part, store_shared_part};

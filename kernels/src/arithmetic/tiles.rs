@@ -386,7 +386,7 @@ macro_rules! compute_tiles {
                 const ROWS: usize = SHAPE.block_rows as usize;
                 const BLOCKS: usize = SHAPE.micro_blocks as usize;
                 // As few as hold what is computed, so that as many blocks run together as there can be.
-                // (Where vectors beside others are loaded when they are needed, the assembler would spill.)
+                // (Where vectors beside others are loaded when they are needed, the assembler would spill; tiles of bytes also on chips that were not measured.)
                 if $bytes == 1 && !is_hopper() {
                     never_more_registers::<56>();
                 } else if can_copy() {
