@@ -92,7 +92,7 @@ fn axes_of_columns(tiles: &Tiles) -> Vec<Axis> {
     strides.map(|strides| Axis { length: 2, strides }).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::super::operands::{Operand, Other};
     use super::*;
