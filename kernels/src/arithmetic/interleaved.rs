@@ -204,7 +204,7 @@ unsafe fn compute_interleaved<P: Pair, const C: usize, const ADDS: bool>(
     }
 }
 
-/// [`planes`] of elements of so many bytes, of which so many are a unit.
+/// [`planes`] of elements of `bytes` bytes, of which `unit` are a unit.
 #[inline(always)]
 fn planes_of<const C: usize>(bytes: usize, unit: usize, units: [B16; C]) -> [B16; C] {
     match (bytes, unit) {
@@ -216,7 +216,7 @@ fn planes_of<const C: usize>(bytes: usize, unit: usize, units: [B16; C]) -> [B16
     }
 }
 
-/// [`pixels`] of such elements.
+/// [`pixels`] of elements of `bytes` bytes, of which `unit` are a unit.
 #[inline(always)]
 fn pixels_of<const C: usize>(bytes: usize, unit: usize, units: [B16; C]) -> [B16; C] {
     match (bytes, unit) {
@@ -274,7 +274,7 @@ unsafe fn store_exchanged<const C: usize>(place: Place, units: [B16; C], bytes: 
     }
 }
 
-/// Defines an entry point for so many channels, with or without a second operand.
+/// Defines an entry point for pixels of `$channels` channels, with a second operand if it `$adds` one.
 macro_rules! compute_interleaved {
     ($name:ident: $channels:literal $adds:literal $entry:ident, $element:ty, $bytes:tt) => {
         arithmetic_entry! {

@@ -130,7 +130,7 @@ impl Place {
         })
     }
 
-    /// The rows that the tile stores of a column, and behind the last of them, where tiles meet so many words before a row as `before` says.
+    /// The rows that the tile stores of a column, and behind the last of them, where tiles meet on borders in the destination; `before` says how many words there are between a row and the border before it.
     #[inline(always)]
     pub fn meeting(&self, params: &Tiles, before: impl Fn(u32) -> u32) -> (u32, u32) {
         if params.early == 0 {

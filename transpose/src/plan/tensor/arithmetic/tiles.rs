@@ -99,7 +99,7 @@ mod tests {
     use crate::TensorLayout;
     use kernel_abi::Params;
 
-    /// What the best tiles are told of a matrix of these rows and columns that is transposed, of elements of so many bytes on each side.
+    /// The parameters of the best tiles of a transpose: `shape` is the source's rows and columns, `bytes` those of an element of the source and of the destination.
     fn best_tiles(shape: [usize; 2], bytes: [usize; 2]) -> ComputeTiles {
         let operation = Operation::from_fields(&[0; Operation::FIELDS]).unwrap();
         let dst = TensorLayout::contiguous(&[shape[1], shape[0]], 8).unwrap();
@@ -133,7 +133,7 @@ mod tests {
             (tiles.rows.tile, tiles.rows.all) = (tile, all);
             for unit in [4, 8] {
                 tiles.early = unit;
-                // Of a column that starts so many elements behind a unit, the unit that each tile begins with, and the first that it has nothing of.
+                // For a column that starts `behind` elements behind a unit's start: the unit that each tile begins with, and the first one that the tile has nothing of.
                 let most = (0..unit).flat_map(|behind| {
                     (0..all.div_ceil(tile)).map(move |number| {
                         let border = |rows: u64| (behind + rows) / unit;

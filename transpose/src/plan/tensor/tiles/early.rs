@@ -4,7 +4,6 @@ use super::super::cuts::Placed;
 use super::super::sectors::SECTOR;
 use super::Kernel;
 use super::units::is_in_units;
-use crate::plan::problem::VECTOR;
 
 /// Rows that tiles but the first of a run have before their own, so that none but the first and the last has parts of what tiles meet on.
 #[derive(Clone, Copy, Default)]
@@ -19,9 +18,10 @@ impl Early {
     /// one element, none either.
     pub(super) fn least(word: usize, aligned: usize, kernel: Kernel) -> usize {
         match kernel {
-            Kernel::Moving if aligned < VECTOR => SECTOR / word,
-            Kernel::Computing { unit } if aligned < unit * word && unit > 2 => unit,
-            _ => 0,
+            _ if aligned >= kernel.stored_by(word) => 0,
+            Kernel::Moving => SECTOR / word,
+            Kernel::Computing { unit } if unit > 2 => unit,
+            Kernel::Computing { .. } => 0,
         }
     }
 
@@ -45,11 +45,8 @@ impl Early {
         let (row, rare) = if word < 4 { (NARROW_ROW, NARROW_RARE) } else { (ROW, RARE) };
         let row = if kernel == Kernel::Moving { row } else { COMPUTED_ROW };
         let cut = &rows.cut;
-        let are_whole = match kernel {
-            Kernel::Moving => rows.aligned >= VECTOR || is_in_units(word, rows),
-            Kernel::Computing { unit } => rows.aligned >= unit * word,
-        };
-        let are_parts = cut.tiles > 1 && !are_whole;
+        let by_units = kernel == Kernel::Moving && is_in_units(word, rows);
+        let are_parts = cut.tiles > 1 && rows.aligned < kernel.stored_by(word) && !by_units;
         let serves = are_parts && cols.cut.words * word >= row;
         // Tiles across axes start on bursts.
         if least == 0 || !serves || cut.is_across() {

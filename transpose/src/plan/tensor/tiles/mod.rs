@@ -78,10 +78,20 @@ impl Choice<'_> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kernel {
     Moving,
-    /// Its elements of the destination have sizes of their own, and are stored in units of so many.
+    /// It stores units of `unit` elements, which in the destination may have other sizes than in the source.
     Computing {
         unit: usize,
     },
+}
+
+impl Kernel {
+    /// Bytes that columns are stored by where all start on multiples of them, of words of `word` bytes.
+    fn stored_by(self, word: usize) -> usize {
+        match self {
+            Kernel::Moving => VECTOR,
+            Kernel::Computing { unit } => unit * word,
+        }
+    }
 }
 
 /// Finds the `most` cheapest launches that move tiles at less than a `limit`, and their costs, cheapest first. There are none where the fastest axis is the
