@@ -1,9 +1,9 @@
 //! What is measured: types, shapes, and what is computed of them.
 
-use crate::Arguments;
 use crate::measuring::{Figures, measure, measure_channels};
 use crate::random::{Drawn, drawn, drawn_window};
 use crate::told::write;
+use crate::{Arguments, Shape};
 use anyhow::Result;
 use bench::peers::Peers;
 use fastrand::Rng;
@@ -135,9 +135,9 @@ macro_rules! channels {
     };
 }
 
-/// Sums of other types than those of [`matrices`], in place.
-fn sums(shape: [usize; 2]) -> Vec<Case> {
-    let (axes, there) = ([1, 0], Second::Destination);
+/// Sums of other types than those of [`matrices`], of matrices of a shape whose axes take this order, in place.
+fn sums(shape: &[usize], axes: &[usize]) -> Vec<Case> {
+    let there = Second::Destination;
     vec![
         case!("bfloat16" as bf16, "bfloat16" as bf16, shape, axes, Some(0.5), there),
         case!("float64" as f64, "float64" as f64, shape, axes, Some(0.5), there),
@@ -184,7 +184,7 @@ fn with_channels(counts: &[usize], side: usize, bytes: usize) -> Vec<Case> {
 }
 
 /// Matrices of a shape, of all types, whose axes take this order.
-fn matrices(shape: [usize; 2], axes: [usize; 2]) -> Vec<Case> {
+fn matrices(shape: &[usize], axes: &[usize]) -> Vec<Case> {
     vec![
         case!("float32" as f32, "float32" as f32, shape, axes, Some(0.5), Second::None),
         case!("float32" as f32, "float32" as f32, shape, axes, Some(0.5), Second::Destination),
@@ -291,8 +291,13 @@ pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
         return with_gaps(seed, arguments.count, bytes, drawn);
     }
     if !arguments.shape.is_empty() {
-        let both =
-            |&shape: &[usize; 2]| [matrices(shape, [1, 0]), sums(shape), matrices(shape, [0, 1])];
+        let both = |Shape(shape): &Shape| {
+            let (turned, in_order): (&[usize], &[usize]) = match shape.len() {
+                2 => (&[1, 0], &[0, 1]),
+                _ => (&[0, 2, 1], &[0, 1, 2]),
+            };
+            [matrices(shape, turned), sums(shape, turned), matrices(shape, in_order)]
+        };
         return arguments.shape.iter().flat_map(both).flatten().collect();
     }
     let [square, odd] = if is_gpu { [[16384; 2], [10007, 9973]] } else { [[256; 2], [507, 493]] };
@@ -300,7 +305,7 @@ pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
     let side = if is_gpu { 224 } else { 128 };
     let all_matrices = [(square, [1, 0]), (odd, [1, 0]), (square, [0, 1])];
     let mut all: Vec<Case> =
-        all_matrices.into_iter().flat_map(|(shape, axes)| matrices(shape, axes)).collect();
+        all_matrices.into_iter().flat_map(|(shape, axes)| matrices(&shape, &axes)).collect();
     for (channels, images) in [(3, images), (4, images * 3 / 4 + 1), (64, images / 8 + 1)] {
         let (last, first) = ([images, side, side, channels], [images, channels, side, side]);
         for (shape, axes) in [(last, [0, 3, 1, 2]), (first, [0, 2, 3, 1])] {
@@ -325,7 +330,7 @@ pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
             ]);
         }
     }
-    all.extend(sums(odd));
+    all.extend(sums(&odd, &[1, 0]));
     all.extend(with_operands(square, odd, is_gpu));
     let side = arguments.side.unwrap_or(side);
     let bytes = if is_gpu { 17 * 224 * 224 * 64 } else { 1 << 20 };

@@ -44,9 +44,9 @@ struct Arguments {
     /// Small cases, as on the simulator.
     #[arg(long)]
     small: bool,
-    /// Only matrices of this shape, such as 1000x777, transposed and in order.
-    #[arg(long, value_parser = shape, value_name = "ROWSxCOLS")]
-    shape: Vec<[usize; 2]>,
+    /// Only matrices of this shape, such as 1000x777, transposed and in order, or a batch of them, such as 50x1000x777.
+    #[arg(long, value_parser = shape, value_name = "[COUNTx]ROWSxCOLS")]
+    shape: Vec<Shape>,
     /// Only random arrays, which depend on this number.
     #[arg(long, value_name = "SEED")]
     sweep: Option<u64>,
@@ -74,13 +74,17 @@ struct Arguments {
     common: Common,
 }
 
-/// Two numbers with an x between them.
-fn shape(text: &str) -> Result<[usize; 2]> {
-    let of = || {
-        let (rows, cols) = text.split_once(['x', '×'])?;
-        Some([rows.parse().ok()?, cols.parse().ok()?])
-    };
-    of().with_context(|| format!("{text:?} is not two numbers with an x between them"))
+/// The lengths of two or three axes.
+#[derive(Clone)]
+struct Shape(Vec<usize>);
+
+/// Two or three numbers with an x between them.
+fn shape(text: &str) -> Result<Shape> {
+    let lengths = text.split(['x', '×']).map(str::parse).collect::<Result<Vec<usize>, _>>();
+    let lengths = lengths.ok().filter(|lengths| matches!(lengths.len(), 2 | 3));
+    lengths
+        .map(Shape)
+        .with_context(|| format!("{text:?} is not two or three numbers with an x between them"))
 }
 
 fn main() -> ExitCode {
