@@ -30,6 +30,18 @@ pub fn lane_again() -> u32 {
     cuda_std::warp::lane_id()
 }
 
+/// The thread's number in its block, found out anew: it does not wait in a register from where it was found before.
+#[gpu_only]
+#[inline(always)]
+pub fn thread_again() -> u32 {
+    let thread: u32;
+    // SAFETY: a copy of a register. Not pure, so that it stays where it is.
+    unsafe {
+        asm!("mov.u32 {thread}, %tid.x;", thread = out(reg32) thread, options(nomem, nostack, preserves_flags));
+    }
+    thread
+}
+
 /// A 64-bit value itself, of which the compiler knows nothing more: what is computed from it is not taken apart into what it was
 /// computed from.
 #[gpu_only]

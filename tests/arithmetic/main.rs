@@ -850,6 +850,12 @@ fn pixels_of_few_channels(device: &Device) {
         f16, u8: 264; bf16, f16: 264; f16, f32: 136;
         f32, u8: 136; f32, bf16: 136; f32, f32: 136;
     }
+    // Rows that start anywhere, and have parts of units.
+    check_units! {
+        u8, E4M3: 515; u8, f16: 523; u8, f32: 517;
+        f16, u8: 521; bf16, f16: 525; f16, f32: 519;
+        f32, u8: 513; f32, bf16: 518; f32, f32: 527;
+    }
     check::<u8, f16>(device, 1000, 3);
     check::<u8, f32>(device, 640, 4);
     check::<u8, f64>(device, 77, 2);
@@ -1128,11 +1134,22 @@ fn kernels_are_chosen(device: &Device) {
     // Few columns leave tiles empty.
     let tall = (turned(&[300, 40]), contiguous(&[40, 300]));
     assert_eq!(kernel::<u8, f32>(device, &tall.0, &tall.1, None), "compute_tiles_b1");
-    for (channels, expected) in [(3, "compute_interleaved3_b1"), (5, "compute_pixels_b1")] {
-        let image = contiguous(&[4096, channels]).t();
-        let planes = contiguous(&[channels, 4096]);
+    for (pixels, channels, expected) in [
+        (4096, 3, "compute_interleaved3_b1"),
+        (4099, 3, "compute_interleaved3_b1"),
+        (4099, 4, "compute_interleaved4_b1"),
+        (4096, 5, "compute_pixels_b1"),
+    ] {
+        let image = contiguous(&[pixels, channels]).t();
+        let planes = contiguous(&[channels, pixels]);
         assert_eq!(kernel::<u8, f16>(device, &image, &planes, None), expected);
     }
+    // No pixel of four channels starts on a unit, or one does.
+    let image =
+        |start: usize| TensorLayout::strided(&[4, 4099], &[1, 4], start, 4 * 4099 + start).unwrap();
+    let planes = contiguous(&[4, 4099]);
+    assert_eq!(kernel::<u8, f16>(device, &image(1), &planes, None), "compute_pixels_b1");
+    assert_eq!(kernel::<u8, f16>(device, &image(4), &planes, None), "compute_interleaved4_b1");
     // Channels of their own, of which threads hold the pairs, however many there are.
     let expected = [
         (16, "compute_pixels_b1", "compute_narrow_b1"),

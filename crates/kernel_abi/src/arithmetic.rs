@@ -193,16 +193,22 @@ params! {
     ComputeInterleaved {
         /// What is computed.
         operation: Operation,
-        /// The axes: first that of pixels, in steps of a [`unit`](fn@unit) of them.
+        /// The axes: first that of pixels, in steps of a [`unit`](fn@unit) of them; and one step more than units that a row has parts of, if rows start anywhere.
         axes: [OperandAxis; MOST_BLOCK_AXES],
         /// How many there are.
         count: u64,
-        /// Units of pixels, along all axes.
+        /// Units of pixels, along all axes: one for each thread, but for the last of each warp if rows start anywhere.
         units: u64,
         /// Elements from one channel to the next in the source, if pixels lie together there; else 0, and channels do.
         src_plane: u64,
         /// The same of the destination, where it is the other way round.
         dst_plane: u64,
+        /// Pixels along the first axis, whose rows may start anywhere; 0 if all units are whole ones.
+        pixels: u64,
+        /// Bytes from the address that the kernel is given to the lowest element of the source.
+        lowest: u64,
+        /// Bytes from there to behind the highest.
+        reach: u64,
     }
 
     /// For [`COMPUTE_MICRO`], [`COMPUTE_ROWS`], [`COMPUTE_ROWS_LARGE`], [`COMPUTE_ROWS_BESIDE`], [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`].
@@ -554,7 +560,7 @@ table! { ARITHMETIC of Arithmetic:
     COMPUTE_PIXELS = "compute_pixels" takes ComputePixels {
         1: exactly [PIXEL_THREADS, 1, 1], 2: exactly [PIXEL_THREADS, 1, 1], 4: exactly [PIXEL_THREADS, 1, 1], 8: exactly [PIXEL_THREADS, 1, 1]
     }
-    /// Moves that compute, of pixels of two channels, which lie together on one side, and planes of pixels on the other; by units on both.
+    /// Moves that compute, of pixels of two channels, which lie together on one side, and planes of pixels on the other; by units on both, which are slid where rows start anywhere.
     COMPUTE_INTERLEAVED2 = "compute_interleaved2" takes ComputeInterleaved {
         1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
     }
@@ -562,7 +568,7 @@ table! { ARITHMETIC of Arithmetic:
     COMPUTE_INTERLEAVED_SUMS2 = "compute_interleaved_sums2" takes ComputeInterleaved {
         1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
     }
-    /// Moves that compute, of pixels of three channels, which lie together on one side, and planes of pixels on the other; by units on both.
+    /// Moves that compute, of pixels of three channels, which lie together on one side, and planes of pixels on the other; by units on both, which are slid where rows start anywhere.
     COMPUTE_INTERLEAVED3 = "compute_interleaved3" takes ComputeInterleaved {
         1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
     }
@@ -570,7 +576,7 @@ table! { ARITHMETIC of Arithmetic:
     COMPUTE_INTERLEAVED_SUMS3 = "compute_interleaved_sums3" takes ComputeInterleaved {
         1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
     }
-    /// Moves that compute, of pixels of four channels, which lie together on one side, and planes of pixels on the other; by units on both.
+    /// Moves that compute, of pixels of four channels, which lie together on one side, and planes of pixels on the other; by units on both, which are slid where rows start anywhere.
     COMPUTE_INTERLEAVED4 = "compute_interleaved4" takes ComputeInterleaved {
         1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
     }

@@ -118,7 +118,7 @@ pub unsafe fn load_shared_part(address: u32, bytes: usize) -> B16 {
     }
 }
 
-/// Stores the first `bytes` bytes of a vector, 4, 8 or 16, to shared memory.
+/// Stores the first `bytes` bytes of a vector to shared memory.
 ///
 /// # Safety
 /// `address` is a multiple of `bytes`, which are inside the block's shared memory and accessed by no other thread before the next barrier.
@@ -127,6 +127,8 @@ pub unsafe fn store_shared_part(address: u32, bytes: usize, vector: B16) {
     // SAFETY: the caller's obligations.
     unsafe {
         match bytes {
+            1 => (vector.0 as u8).store_shared(address),
+            2 => (vector.0 as u16).store_shared(address),
             4 => store_u32(address, vector.0),
             8 => store_u32x2(address, vector.0, vector.1),
             _ => vector.store_shared(address),

@@ -5,145 +5,102 @@
 //!
 //! Where units side by side are stored, the lanes of a warp exchange them first, so that neighbouring lanes store neighbouring ones.
 //!
+//! Rows of pixels that start anywhere, or have parts of units, go that way too, and what a lane holds of a plane is slid first: [`rows`].
+//!
 //! # Order
 //! The second operand may be the destination. Then a lane may store over what another lane has loaded. That load comes before the other lane's `bar.warp.sync` in program order, and the store behind this lane's; the
 //! barrier synchronizes both, so the load precedes the store in causality order (PTX ISA, memory consistency model), and does not see it. By the same barrier a lane's units in shared memory are seen by those that
-//! load them. Where lanes exchange nothing each loads and stores its own units.
+//! load them. Where lanes exchange nothing each loads and stores its own units, and of units that a row has a part of each lane stores the elements that it has loaded.
 
+mod registers;
+mod rows;
+
+use self::registers::{pixels_of, planes_of};
+use self::rows::Units;
 use super::arithmetic_entry;
-use super::memory::{load_part, load_shared_part, store_part, store_shared_part};
+use super::memory::{load_shared_part, slide_part, store_part, store_shared_part};
 use super::operation::{Each, NoChannels};
 use super::pair::{for_sizes, Pair};
 use crate::element::{Element, B16};
-use crate::shared::permute;
+use crate::opaque::{lane_again, thread_again};
 use crate::tensor::axes::{divide, steps, unrolled};
-use crate::warp::{ballot, broadcast};
+use crate::warp::{ballot, broadcast, next_lanes_vector};
 use cuda_std::{thread, warp};
 use kernel_abi::arithmetic::{ComputeInterleaved, INTERLEAVED_THREADS};
-use kernel_abi::fast::WARP;
+use kernel_abi::fast::{VECTOR, WARP};
 use kernel_abi::tensor::MOST_BLOCK_AXES;
-
-/// The `word`-th word of units of `words` words each, side by side.
-#[inline(always)]
-fn word_of<const C: usize>(units: &[B16; C], words: usize, word: usize) -> u32 {
-    units[word / words].u32s()[word % words]
-}
-
-/// `C` units of `N` elements of `BYTES` bytes: the words of which are what `word` says.
-#[inline(always)]
-fn units<const C: usize, const BYTES: usize, const N: usize>(
-    word: impl Fn(usize, usize) -> u32,
-) -> [B16; C] {
-    let mut units = [B16::ANY; C];
-    unrolled! { K in [0 1 2 3] of C => {
-        let mut parts = [0u32; 4];
-        unrolled! { W in [0 1 2 3] of N * BYTES / 4 => {
-            parts[W] = word(K, W);
-        } }
-        units[K] = B16::from_u32s(parts);
-    } }
-    units
-}
-
-/// Four bytes, of which `of` says the word of these, and the byte there, that each comes from.
-#[inline(always)]
-fn bytes_of<const C: usize>(words: [u32; C], of: impl Fn(u32) -> (u32, u32)) -> u32 {
-    let mut bytes = words[0];
-    unrolled! { NUMBER in [0 1 2 3] of C => {
-        if NUMBER != 0 {
-            // Of the words before, the bytes are in their places, but for the first one's.
-            let mut selector = 0;
-            for j in 0..4 {
-                let (word, byte) = of(j);
-                let before = if NUMBER == 1 { byte } else { j };
-                let from = if word == NUMBER as u32 { 4 + byte } else { before };
-                selector |= from << (4 * j);
-            }
-            bytes = permute(bytes, words[NUMBER], selector);
-        }
-    } }
-    bytes
-}
-
-/// Two halves of words: of each the word, and whether it is the upper half.
-#[inline(always)]
-fn halves(low: (u32, bool), high: (u32, bool)) -> u32 {
-    let (a, b) = (if low.1 { 0x32 } else { 0x10 }, if high.1 { 0x7600 } else { 0x5400 });
-    permute(low.0, high.0, a | b)
-}
-
-/// Units of planes out of as many units of pixels.
-#[inline(always)]
-fn planes<const C: usize, const BYTES: usize, const N: usize>(pixels: [B16; C]) -> [B16; C] {
-    let word = |at: usize| word_of(&pixels, N * BYTES / 4, at);
-    units::<C, BYTES, N>(|channel, w| match BYTES {
-        1 => bytes_of::<C>(core::array::from_fn(|k| word(C * w + k)), |j| {
-            let byte = channel as u32 + C as u32 * j;
-            (byte / 4, byte % 4)
-        }),
-        2 => {
-            let half = |at: usize| (word(at / 2), at % 2 == 1);
-            let first = 2 * C * w + channel;
-            halves(half(first), half(first + C))
-        }
-        _ => word(C * w + channel),
-    })
-}
-
-/// Units of pixels out of as many units of planes.
-#[inline(always)]
-fn pixels<const C: usize, const BYTES: usize, const N: usize>(planes: [B16; C]) -> [B16; C] {
-    units::<C, BYTES, N>(|unit, w| {
-        // The word's number, of all units.
-        let at = unit * (N * BYTES / 4) + w;
-        match BYTES {
-            1 => bytes_of::<C>(core::array::from_fn(|c| planes[c].u32s()[at / C]), |j| {
-                let element = (4 * (at % C)) as u32 + j;
-                (element % C as u32, element / C as u32)
-            }),
-            2 => {
-                let half = |element: usize| {
-                    let pixel = element / C;
-                    (planes[element % C].u32s()[pixel / 2], pixel % 2 == 1)
-                };
-                halves(half(2 * at), half(2 * at + 1))
-            }
-            _ => planes[at % C].u32s()[at / C],
-        }
-    })
-}
 
 /// Where a thread's pixels are.
 #[derive(Clone, Copy)]
 struct Place {
+    /// The address of its first pixel, or of its row's.
     src: u64,
     dst: u64,
+    /// Its first pixel's number in the row, if rows start anywhere: that of a unit where channels lie together, which may be before the row.
+    pixel: i32,
     is_there: bool,
+    /// Lanes of a warp that store.
+    lanes: u32,
 }
 
 impl Place {
     /// Those of this thread.
     #[inline(always)]
-    fn of_thread([src, dst]: [u64; 2], bytes: [usize; 2], params: &ComputeInterleaved) -> Self {
-        let number = thread::block_idx_x() * INTERLEAVED_THREADS + thread::thread_idx_x();
-        let (mut rest, mut at) = (number, [0u64; 2]);
+    fn of_thread<const C: usize>(
+        [src, dst]: [u64; 2],
+        bytes: [usize; 2],
+        unit: usize,
+        params: &ComputeInterleaved,
+    ) -> Self {
+        let thread = thread::block_idx_x() * INTERLEAVED_THREADS + thread::thread_idx_x();
+        let slides = params.pixels != 0;
+        let lanes = if slides { WARP - 1 } else { WARP };
+        let number = thread / WARP * lanes + thread % WARP;
+        let (mut rest, mut at, mut first) = (number, [0u64; 2], 0);
         unrolled! { AXIS in [0 1 2 3 4 5 6 7 8 9] of params.count => {
             const { assert!(MOST_BLOCK_AXES == 10) };
             let axis = &params.axes[AXIS];
             // There is nothing behind the last axis: what is left is its index.
             let is_last = AXIS as u32 + 1 == params.count as u32;
             let (quotient, index) = if is_last { (0, rest) } else { divide(rest, axis.divisor) };
-            at[0] = at[0].wrapping_add(steps(index, axis.src));
-            at[1] = at[1].wrapping_add(steps(index, axis.dst));
+            if AXIS == 0 && slides {
+                first = index;
+            } else {
+                at[0] = at[0].wrapping_add(steps(index, axis.src));
+                at[1] = at[1].wrapping_add(steps(index, axis.dst));
+            }
             rest = quotient;
         } }
         let _ = rest;
         let behind = |side: usize| at[side].wrapping_mul(bytes[side] as u64);
-        Place {
-            src: src.wrapping_add(behind(0)),
-            dst: dst.wrapping_add(behind(1)),
-            is_there: number < params.units as u32,
+        let (src, dst) = (src.wrapping_add(behind(0)), dst.wrapping_add(behind(1)));
+        let mut pixel = 0;
+        if slides {
+            // The row's first pixel is so many elements behind the start of a unit.
+            let from_planes = params.src_plane != 0;
+            let (together, bytes) = if from_planes { (dst, bytes[1]) } else { (src, bytes[0]) };
+            let past = together as u32 / bytes as u32 % unit as u32;
+            // So many pixels before it there is such a start: three times three are one, modulo eight.
+            let before = if C == 3 { past * 3 % unit as u32 } else { past / C as u32 };
+            // Of planes that are stored, the first lane's next one has the first pixels.
+            let before = before + if from_planes { 0 } else { unit as u32 };
+            pixel = (first * unit as u32) as i32 - before as i32;
         }
+        Place { src, dst, pixel, is_there: number < params.units as u32, lanes }
+    }
+
+    /// Those of one side, where its pixels or its row start at `start`, and planes are `plane` elements apart, or channels lie together: whether it `stores` them.
+    #[inline(always)]
+    fn units<const C: usize>(
+        &self,
+        [start, plane]: [u64; 2],
+        bytes: usize,
+        unit: usize,
+        params: &ComputeInterleaved,
+        stores: bool,
+    ) -> Units<C> {
+        let plane = plane * bytes as u64;
+        Units { start, plane, pixels: params.pixels as i32, pixel: self.pixel, bytes, unit, stores }
     }
 }
 
@@ -158,31 +115,50 @@ unsafe fn compute_interleaved<P: Pair, const C: usize, const ADDS: bool>(
     params: &ComputeInterleaved,
     base: u32,
 ) {
-    let place = Place::of_thread([src, dst], [P::SRC, P::DST], params);
-    let (src_bytes, dst_bytes) = (P::UNIT * P::SRC, P::UNIT * P::DST);
-    let from_planes = params.src_plane != 0;
-    // From one of the units to the next.
-    let src_step = if from_planes { params.src_plane * P::SRC as u64 } else { src_bytes as u64 };
-    let mut held = [B16::ANY; C];
-    if place.is_there {
-        unrolled! { K in [0 1 2 3] of C => {
-            // SAFETY: a unit of the source.
-            held[K] = unsafe { load_part(place.src.wrapping_add(K as u64 * src_step), src_bytes) };
-        } }
-    }
-    let dst_step = if from_planes { dst_bytes as u64 } else { params.dst_plane * P::DST as u64 };
-    let mut others = [B16::ANY; C];
-    if ADDS && place.is_there {
-        let at = place.dst.wrapping_add(params.operation.other.wrapping_sub(dst));
-        unrolled! { K in [0 1 2 3] of C => {
-            // SAFETY: a unit of the second operand.
-            others[K] = unsafe { load_part(at.wrapping_add(K as u64 * dst_step), dst_bytes) };
-        } }
+    let place = Place::of_thread::<C>([src, dst], [P::SRC, P::DST], P::UNIT, params);
+    let (slides, from_planes) = (params.pixels != 0, params.src_plane != 0);
+    let from = place.units::<C>([place.src, params.src_plane], P::SRC, P::UNIT, params, false);
+    let to = place.units::<C>([place.dst, params.dst_plane], P::DST, P::UNIT, params, true);
+    let lowest = src.wrapping_add(params.lowest);
+    let readable = [lowest, lowest.wrapping_add(params.reach)];
+    let lane = thread::thread_idx_x() % WARP;
+    let is_stored = place.is_there && lane < place.lanes;
+    let beside =
+        Units { start: to.start.wrapping_add(params.operation.other.wrapping_sub(dst)), ..to };
+    let slots = base + (thread::thread_idx_x() - lane) * C as u32 * VECTOR;
+    let held_whole = !slides || from.are_between(readable);
+    let stored_whole = !slides || to.are_whole();
+    // Found anew where results are stored, so that it does not wait in a register.
+    let slots_again = || base + thread_again() / WARP * WARP * C as u32 * VECTOR;
+    let (mut held, mut others) = ([B16::ANY; C], [B16::ANY; C]);
+    // SAFETY: units of the source and of the second operand, or what their rows have of them.
+    unsafe {
+        // These are rare, and first: while elements are exchanged no units wait in registers.
+        if slides {
+            from.load_parts(place.is_there && !held_whole, slots, &mut held);
+        }
+        if place.is_there && held_whole {
+            held = from.load();
+        }
+        if ADDS && is_stored && stored_whole {
+            others = beside.load();
+        }
+        if ADDS && slides {
+            beside.load_parts(is_stored && !stored_whole, slots, &mut others);
+        }
     }
     if !from_planes {
         held = planes_of::<C>(P::SRC, P::UNIT, held);
     } else if ADDS {
         others = planes_of::<C>(P::DST, P::UNIT, others);
+    }
+    if slides {
+        unrolled! { K in [0 1 2 3] of C => {
+            let past = if from_planes { from.past(K) } else { to.until(K) };
+            // SAFETY: the whole warp is here.
+            let next = unsafe { next_lanes_vector(held[K]) };
+            held[K] = slide_part(P::SRC, P::UNIT * P::SRC, held[K], next, past * P::SRC as u32);
+        } }
     }
     let results = if ADDS {
         P::compute::<true, C>(&params.operation, held, others, &[NoChannels; C])
@@ -192,39 +168,22 @@ unsafe fn compute_interleaved<P: Pair, const C: usize, const ADDS: bool>(
         let channels = core::array::from_fn(of);
         P::compute::<true, C>(&params.operation, held, others, &channels)
     };
-    // SAFETY: units of the destination, which no other thread has; the block's own memory.
+    // SAFETY: units of the destination, or what its rows have of them, which no other thread has; the block's own memory.
     unsafe {
+        let (mut units, mut are_stored) = (results, false);
         if from_planes {
-            store_exchanged(place, pixels_of::<C>(P::DST, P::UNIT, results), dst_bytes, base);
-        } else if place.is_there {
-            unrolled! { K in [0 1 2 3] of C => {
-                store_part(place.dst.wrapping_add(K as u64 * dst_step), dst_bytes, results[K]);
-            } }
+            units = pixels_of::<C>(P::DST, P::UNIT, results);
+            let all = (to.address(0), is_stored && stored_whole, place.lanes);
+            are_stored = store_exchanged(all, units, P::UNIT * P::DST, slots_again());
         }
-    }
-}
-
-/// [`planes`] of elements of `bytes` bytes, of which `unit` are a unit.
-#[inline(always)]
-fn planes_of<const C: usize>(bytes: usize, unit: usize, units: [B16; C]) -> [B16; C] {
-    match (bytes, unit) {
-        (1, 8) => planes::<C, 1, 8>(units),
-        (1, _) => planes::<C, 1, 4>(units),
-        (2, 8) => planes::<C, 2, 8>(units),
-        (2, _) => planes::<C, 2, 4>(units),
-        _ => planes::<C, 4, 4>(units),
-    }
-}
-
-/// [`pixels`] of elements of `bytes` bytes, of which `unit` are a unit.
-#[inline(always)]
-fn pixels_of<const C: usize>(bytes: usize, unit: usize, units: [B16; C]) -> [B16; C] {
-    match (bytes, unit) {
-        (1, 8) => pixels::<C, 1, 8>(units),
-        (1, _) => pixels::<C, 1, 4>(units),
-        (2, 8) => pixels::<C, 2, 8>(units),
-        (2, _) => pixels::<C, 2, 4>(units),
-        _ => pixels::<C, 4, 4>(units),
+        if !are_stored {
+            if is_stored && stored_whole {
+                to.store(&units);
+            }
+            if slides {
+                to.store_parts(is_stored && !stored_whole, slots_again(), &units);
+            }
+        }
     }
 }
 
@@ -241,36 +200,41 @@ fn kept(number: u32, channels: u32, bytes: u32) -> u32 {
     }
 }
 
-/// Stores units of `bytes` bytes side by side, those of a warp that are all side by side by neighbouring lanes.
+/// Stores units of `bytes` bytes side by side, of as many lanes of the warp as store, by neighbouring lanes, if those of all lanes are side by side: whether it has.
 ///
 /// # Safety
-/// All lanes of the warp call it together. The units are the destination's, where there are such, and no other thread has them; `base` is the address of
-/// a vector of shared memory for each thread and channel.
+/// All lanes of the warp call it together. The units at `dst` are the destination's, where there `is` such, and no other thread has them. `slots` is the address of `C` vectors of shared memory of each lane of the warp,
+/// which nobody else accesses.
 #[inline(always)]
-unsafe fn store_exchanged<const C: usize>(place: Place, units: [B16; C], bytes: usize, base: u32) {
-    let t = thread::thread_idx_x();
-    let (lane, channels) = (t % WARP, C as u32);
+unsafe fn store_exchanged<const C: usize>(
+    (dst, is, lanes): (u64, bool, u32),
+    units: [B16; C],
+    bytes: usize,
+    slots: u32,
+) -> bool {
+    let (lane, channels) = (lane_again(), C as u32);
     // SAFETY: the caller's obligations.
     unsafe {
-        let first =
-            broadcast(place.dst as u32) as u64 | (broadcast((place.dst >> 32) as u32) as u64) << 32;
-        let is_next = place.dst == first.wrapping_add((lane * channels) as u64 * bytes as u64);
-        let all = ballot(place.is_there && is_next) == u32::MAX;
-        let of_warp = base + (t - lane) * channels * bytes as u32;
-        let kept = |number: u32| of_warp + kept(number, channels, bytes as u32) * bytes as u32;
+        let first = broadcast(dst as u32) as u64 | (broadcast((dst >> 32) as u32) as u64) << 32;
+        let is_next = dst == first.wrapping_add((lane * channels) as u64 * bytes as u64);
+        let all = ballot(lane >= lanes || is && is_next) == u32::MAX;
+        let kept = |number: u32| slots + kept(number, channels, bytes as u32) * bytes as u32;
+        // What was in shared memory has been read.
+        warp::sync_warp(u32::MAX);
         unrolled! { K in [0 1 2 3] of C => {
             store_shared_part(kept(channels * lane + K as u32), bytes, units[K]);
         } }
         warp::sync_warp(u32::MAX);
-        unrolled! { K in [0 1 2 3] of C => {
-            let number = K as u32 * WARP + lane;
-            if all {
-                let unit = load_shared_part(kept(number), bytes);
-                store_part(first.wrapping_add(number as u64 * bytes as u64), bytes, unit);
-            } else if place.is_there {
-                store_part(place.dst.wrapping_add((K * bytes) as u64), bytes, units[K]);
-            }
-        } }
+        if all {
+            unrolled! { K in [0 1 2 3] of C => {
+                let number = K as u32 * WARP + lane;
+                if number < lanes * channels {
+                    let unit = load_shared_part(kept(number), bytes);
+                    store_part(first.wrapping_add(number as u64 * bytes as u64), bytes, unit);
+                }
+            } }
+        }
+        all
     }
 }
 

@@ -3,12 +3,19 @@
 use super::operands::{Axis, DST, Operands, SRC};
 use super::part::Part;
 use super::pixels::{are_channels, divided};
+use super::tiles::in_words;
 use crate::divide::TOO_LARGE;
 use kernel_abi::arithmetic::{
     COMPUTE_INTERLEAVED_SUMS2, COMPUTE_INTERLEAVED_SUMS3, COMPUTE_INTERLEAVED_SUMS4,
     COMPUTE_INTERLEAVED2, COMPUTE_INTERLEAVED3, COMPUTE_INTERLEAVED4, ComputeInterleaved,
     INTERLEAVED_THREADS, Operation,
 };
+use kernel_abi::fast::WARP;
+
+/// Elements of a row, of all its channels, below which other ways are as fast, if rows start anywhere: of what is computed alone, and of sums. (By 60 batches of rows of 49 to 2501 pixels, of each pair of
+/// types, on an H200, decision 115. Of channels that have numbers of their own no other way is as fast.)
+const FEW: usize = 512;
+const FEW_ADDED: usize = 1024;
 
 /// The launch; `None` where the kernel does not serve.
 pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part> {
@@ -25,13 +32,16 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
     // The side of planes, and the other one.
     let (planes, together) = if pixel.strides[SRC] == 1 { (SRC, DST) } else { (DST, SRC) };
     let of_planes: Vec<Axis> = others.iter().copied().chain([channel]).collect();
-    let whole = pixel.length.is_multiple_of(unit)
+    let are_whole = pixel.length.is_multiple_of(unit)
         && operands.start_on_units(&of_planes, &[planes])
         && operands.start_on_units(&others, &[together]);
-    if !whole {
+    if !are_whole && !serves_rows(operands, [channel.length, pixel.length], &others, together) {
         return None;
     }
-    pixel.length /= unit;
+    let (pixels, lanes) = if are_whole { (0, WARP) } else { (pixel.length, WARP - 1) };
+    // Where rows start anywhere there are units before their first pixel and behind their last, and what is slid comes from one more.
+    let more = if are_whole { 0 } else { 1 };
+    pixel.length = (pixel.length + more * (unit - 1)).div_ceil(unit) + more;
     pixel.strides = pixel.strides.map(|stride| stride * unit as isize);
     let axes: Vec<Axis> = [pixel].into_iter().chain(others).collect();
     let units = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
@@ -44,6 +54,7 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
         (3, true) => &COMPUTE_INTERLEAVED_SUMS3,
         (_, true) => &COMPUTE_INTERLEAVED_SUMS4,
     };
+    let (lowest, reach) = in_words(operands).source_range();
     let params = ComputeInterleaved {
         operation: *operation,
         axes: divided(&axes)?,
@@ -51,11 +62,30 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
         units: units as u64,
         src_plane: plane(SRC),
         dst_plane: plane(DST),
+        pixels: pixels as u64,
+        lowest: lowest as u64,
+        reach: reach as u64,
     };
-    let blocks = units.div_ceil(INTERLEAVED_THREADS as usize);
+    let threads = units.div_ceil(lanes as usize) * WARP as usize;
+    let blocks = threads.div_ceil(INTERLEAVED_THREADS as usize);
     let bytes = operands.bytes.map(|bytes| bytes as isize);
     let part = || Part::counted(kernel, blocks, INTERLEAVED_THREADS, [[0; 3], bytes], &params);
-    (units < TOO_LARGE - INTERLEAVED_THREADS as usize).then(part)
+    let is_small = |count: usize| count < TOO_LARGE - INTERLEAVED_THREADS as usize;
+    (is_small(threads) && is_small(pixels * channel.length)).then(part)
+}
+
+/// Whether the kernel serves rows that start anywhere, of so many channels and pixels.
+fn serves_rows(
+    operands: &Operands,
+    [channels, pixels]: [usize; 2],
+    others: &[Axis],
+    together: usize,
+) -> bool {
+    let few = if operands.other.is_added() { FEW_ADDED } else { FEW };
+    // A unit starts with a pixel in each row: of three channels there is always such a one, of two and four only where rows start on as many elements.
+    let step = if channels == 3 { 1 } else { channels } * operands.bytes[together];
+    (channels * pixels >= few || operands.has_channels())
+        && operands.start_on(step, others, together)
 }
 
 /// The axis of channels, that of pixels, and the others, if there are few channels, which lie together on one side and are planes on the other.

@@ -1,0 +1,247 @@
+//! Rows of pixels that start anywhere: units of which a row has a part, and units that are slid into place.
+//!
+//! Where channels lie together, a thread's pixels start on a unit: the row's first one is some pixels behind such a start. A plane's units start elsewhere, each plane's at its own distance. So what a
+//! lane holds of a plane is slid: a unit from its own elements and the next lane's, which are the plane's next ones. The last lane of a warp has no next one. It holds what the first lane of the next warp holds too,
+//! and stores nothing.
+//!
+//! A unit that a row has a part of is loaded and stored element by element, by the whole warp: each lane takes one of the lane's whose units these are, through shared memory.
+
+use super::super::memory::{load_part, load_shared_part, store_part, store_shared_part};
+use crate::element::{Element, B16};
+use crate::tensor::axes::unrolled;
+use crate::warp::{ballot, exchange};
+use cuda_std::warp::{self, lane_id};
+use kernel_abi::fast::{VECTOR, WARP};
+
+/// Channels at most, and elements of a unit.
+const MOST_CHANNELS: usize = 4;
+const MOST_UNIT: usize = 8;
+
+/// A row of elements in global memory, in units of `unit` elements of `bytes` bytes.
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// The address of its first element.
+    pub start: u64,
+    /// How many it has.
+    pub count: i32,
+    pub bytes: usize,
+    pub unit: usize,
+}
+
+impl Row {
+    /// The address of an element.
+    #[inline(always)]
+    pub fn address(&self, element: i32) -> u64 {
+        self.start.wrapping_add((element as i64 * self.bytes as i64) as u64)
+    }
+
+    /// How many elements behind the start of a unit an element is.
+    #[inline(always)]
+    pub fn phase(&self, element: i32) -> u32 {
+        (self.start as u32 / self.bytes as u32).wrapping_add(element as u32) % self.unit as u32
+    }
+
+    /// Whether it has all elements of the unit that begins with this one.
+    #[inline(always)]
+    pub fn has_unit(&self, first: i32) -> bool {
+        first >= 0 && first + self.unit as i32 <= self.count
+    }
+
+    /// Whether it has this element.
+    #[inline(always)]
+    fn has(&self, element: i32) -> bool {
+        element >= 0 && element < self.count
+    }
+}
+
+/// The units of a thread on one side: one of each plane, or `C` side by side.
+#[derive(Clone, Copy)]
+pub struct Units<const C: usize> {
+    /// The address of the row's first pixel, of the first plane.
+    pub start: u64,
+    /// Bytes from one plane to the next; 0 if channels lie together.
+    pub plane: u64,
+    /// Pixels of the row, and the number of the thread's first one.
+    pub pixels: i32,
+    pub pixel: i32,
+    /// Bytes of an element, and elements of a unit.
+    pub bytes: usize,
+    pub unit: usize,
+    /// Whether they are stored: then a plane's is the first one at or behind the thread's pixel, and else the last one at or before it.
+    pub stores: bool,
+}
+
+impl<const C: usize> Units<C> {
+    /// The row that the `k`-th is in.
+    #[inline(always)]
+    pub fn row(&self, k: usize) -> Row {
+        let (plane, count) = match self.plane {
+            0 => (0, self.pixels * C as i32),
+            plane => (k as u64 * plane, self.pixels),
+        };
+        Row { start: self.start.wrapping_add(plane), count, bytes: self.bytes, unit: self.unit }
+    }
+
+    /// How many elements before the thread's first pixel there is the start of a unit of the `k`-th plane.
+    #[inline(always)]
+    pub fn past(&self, k: usize) -> u32 {
+        self.row(k).phase(self.pixel)
+    }
+
+    /// How many behind it.
+    #[inline(always)]
+    pub fn until(&self, k: usize) -> u32 {
+        self.past(k).wrapping_neg() % self.unit as u32
+    }
+
+    /// The number of the `k`-th one's first element in its row.
+    #[inline(always)]
+    fn first(&self, k: usize) -> i32 {
+        if self.plane == 0 {
+            self.pixel * C as i32 + (k * self.unit) as i32
+        } else if self.stores {
+            self.pixel + self.until(k) as i32
+        } else {
+            self.pixel - self.past(k) as i32
+        }
+    }
+
+    /// The address of the `k`-th one.
+    #[inline(always)]
+    pub fn address(&self, k: usize) -> u64 {
+        self.row(k).address(self.first(k))
+    }
+
+    /// Whether their rows have all of them.
+    #[inline(always)]
+    pub fn are_whole(&self) -> bool {
+        let mut are = true;
+        unrolled! { K in [0 1 2 3] of C => {
+            are &= self.row(K).has_unit(self.first(K));
+        } }
+        are
+    }
+
+    /// Whether all of them are between these addresses.
+    #[inline(always)]
+    pub fn are_between(&self, [lowest, end]: [u64; 2]) -> bool {
+        let mut are = true;
+        unrolled! { K in [0 1 2 3] of C => {
+            let at = self.address(K);
+            are &= at >= lowest && at + (self.unit * self.bytes) as u64 <= end;
+        } }
+        are
+    }
+
+    /// Loads them.
+    ///
+    /// # Safety
+    /// They are readable.
+    #[inline(always)]
+    pub unsafe fn load(&self) -> [B16; C] {
+        let mut units = [B16::ANY; C];
+        unrolled! { K in [0 1 2 3] of C => {
+            // SAFETY: the caller's obligation.
+            units[K] = unsafe { load_part(self.address(K), self.unit * self.bytes) };
+        } }
+        units
+    }
+
+    /// Stores them.
+    ///
+    /// # Safety
+    /// They are writable, and nobody else accesses them.
+    #[inline(always)]
+    pub unsafe fn store(&self, units: &[B16; C]) {
+        unrolled! { K in [0 1 2 3] of C => {
+            // SAFETY: the caller's obligations.
+            unsafe { store_part(self.address(K), self.unit * self.bytes, units[K]) };
+        } }
+    }
+
+    /// Loads what their rows have of them, of the lanes whose `part` it is: each lane of the warp loads one element of theirs, after the other's.
+    ///
+    /// # Safety
+    /// All lanes of the warp call it together, and the elements are readable. `slots` is the address of `C` vectors of shared memory of each lane of the warp, which nobody else accesses.
+    #[inline(always)]
+    pub unsafe fn load_parts(&self, part: bool, slots: u32, units: &mut [B16; C]) {
+        // SAFETY: the caller's obligations. By the barriers what was in shared memory has been read, and what is loaded has been stored there.
+        unsafe {
+            let parts = ballot(part);
+            if parts == 0 {
+                return;
+            }
+            warp::sync_warp(u32::MAX);
+            self.each_element(parts, slots, |has, at, slot| {
+                let element = if has { load_part(at, self.bytes) } else { B16::ANY };
+                store_shared_part(slot, self.bytes, element);
+            });
+            warp::sync_warp(u32::MAX);
+            if part {
+                unrolled! { K in [0 1 2 3] of C => {
+                    units[K] = load_shared_part(self.slot(slots, lane_id(), K as u32), self.unit * self.bytes);
+                } }
+            }
+        }
+    }
+
+    /// Stores what their rows have of them, of the lanes whose `part` it is, as [`load_parts`](Self::load_parts) loads it.
+    ///
+    /// # Safety
+    /// That of [`load_parts`](Self::load_parts); the elements are writable, and nobody else accesses them.
+    #[inline(always)]
+    pub unsafe fn store_parts(&self, part: bool, slots: u32, units: &[B16; C]) {
+        // SAFETY: the caller's obligations. By the barriers what was in shared memory has been read, and the units have been stored there.
+        unsafe {
+            let parts = ballot(part);
+            if parts == 0 {
+                return;
+            }
+            warp::sync_warp(u32::MAX);
+            if part {
+                unrolled! { K in [0 1 2 3] of C => {
+                    store_shared_part(self.slot(slots, lane_id(), K as u32), self.unit * self.bytes, units[K]);
+                } }
+            }
+            warp::sync_warp(u32::MAX);
+            self.each_element(parts, slots, |has, at, slot| {
+                if has {
+                    store_part(at, self.bytes, load_shared_part(slot, self.bytes));
+                }
+            });
+        }
+    }
+
+    /// Where a lane's `k`-th unit is in shared memory.
+    #[inline(always)]
+    fn slot(&self, slots: u32, lane: u32, k: u32) -> u32 {
+        slots + (lane * C as u32 + k) * VECTOR
+    }
+
+    /// Has each lane of the warp take an element of the units of each lane of `parts`: whether the row has it, its address, and where it is in shared memory.
+    ///
+    /// # Safety
+    /// All lanes of the warp call it together.
+    #[inline(always)]
+    unsafe fn each_element(&self, parts: u32, slots: u32, take: impl Fn(bool, u64, u32)) {
+        const { assert!(MOST_CHANNELS * MOST_UNIT <= WARP as usize) };
+        let (k, j) = (lane_id() / self.unit as u32, lane_id() % self.unit as u32);
+        let mut rest = parts;
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            rest &= rest - 1;
+            // SAFETY: the caller's obligation.
+            let of = |value: u32| unsafe { exchange(value, lane) };
+            let start = of(self.start as u32) as u64 | (of((self.start >> 32) as u32) as u64) << 32;
+            let units = Units { start, pixel: of(self.pixel as u32) as i32, ..*self };
+            let (row, element) = (units.row(k as usize), units.first(k as usize) + j as i32);
+            if k < C as u32 {
+                take(
+                    row.has(element),
+                    row.address(element),
+                    self.slot(slots, lane, k) + j * self.bytes as u32,
+                );
+            }
+        }
+    }
+}
