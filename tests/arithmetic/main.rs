@@ -1144,9 +1144,8 @@ fn kernels_are_chosen(device: &Device) {
         let planes = contiguous(&[channels, pixels]);
         assert_eq!(kernel::<u8, f16>(device, &image, &planes, None), expected);
     }
-    // No pixel of four channels starts on a unit, or one does.
-    let image =
-        |start: usize| TensorLayout::strided(&[4, 4099], &[1, 4], start, 4 * 4099 + start).unwrap();
+    // Of an image that starts at its second byte no pixel starts on a unit; of one that starts a pixel later some do.
+    let image = |start: usize| TensorLayout::strided(&[4, 4099], &[1, 4], start, 1).unwrap();
     let planes = contiguous(&[4, 4099]);
     assert_eq!(kernel::<u8, f16>(device, &image(1), &planes, None), "compute_pixels_b1");
     assert_eq!(kernel::<u8, f16>(device, &image(4), &planes, None), "compute_interleaved4_b1");

@@ -39,11 +39,11 @@ impl Speeds {
             (4, 2) => [[0.84, 1.97], [0.79, 1.16]],
             (4, 4) => [[0.77, 1.28], [0.52, 0.82]],
             (8.., 8..) if src == dst => [[0.83, 0.41], [0.46, 0.66]],
-            // What was fitted before there were two terms: a part of the speed without arithmetic.
-            (1, 1) => [[1.67, 0.0]; 2],
-            (2 | 4, 1) => [[2.1, 0.0]; 2],
+            // What has no second term, from here on, was fitted before there were two: a part of the speed without arithmetic.
             (4, 8) => [[1.6, 0.0], [0.288, 0.693]],
             (8, 4) => [[1.006, 0.485], [1.25, 0.0]],
+            (1, 1) => [[1.67, 0.0]; 2],
+            (2 | 4, 1) => [[2.1, 0.0]; 2],
             _ => [[1.25, 0.0]; 2],
         };
         Speeds { tiles, pixels, elements, sums }

@@ -74,7 +74,7 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
     (is_small(threads) && is_small(pixels * channel.length)).then(part)
 }
 
-/// Whether the kernel serves rows that start anywhere, of so many channels and pixels.
+/// Whether the kernel serves rows of `pixels` pixels of `channels` channels that start anywhere; channels lie together in the memory `together`.
 fn serves_rows(
     operands: &Operands,
     [channels, pixels]: [usize; 2],
