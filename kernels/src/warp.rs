@@ -64,6 +64,17 @@ pub unsafe fn broadcast(value: u32) -> u32 {
     unsafe { shfl_sync_idx(u32::MAX, value, 0, LAST) }
 }
 
+/// The 64 bits of the lane that this one names.
+///
+/// # Safety
+/// All 32 lanes of the warp call it together; `lane` is below 32.
+#[inline(always)]
+pub unsafe fn exchange_u64(value: u64, lane: u32) -> u64 {
+    // SAFETY: the caller's obligation.
+    let half = |half: u32| unsafe { exchange(half, lane) as u64 };
+    half(value as u32) | half((value >> 32) as u32) << 32
+}
+
 /// The next lane's `value`; the last lane's own.
 ///
 /// # Safety

@@ -24,7 +24,7 @@ use super::pair::{for_sizes, Pair};
 use crate::element::{Element, B16};
 use crate::opaque::{lane_again, thread_again};
 use crate::tensor::axes::{divide, steps, unrolled};
-use crate::warp::{ballot, broadcast, next_lanes_vector};
+use crate::warp::{ballot, exchange_u64, next_lanes_vector};
 use cuda_std::{thread, warp};
 use kernel_abi::arithmetic::{ComputeInterleaved, INTERLEAVED_THREADS};
 use kernel_abi::fast::{VECTOR, WARP};
@@ -76,11 +76,11 @@ impl Place {
         let (src, dst) = (src.wrapping_add(behind(0)), dst.wrapping_add(behind(1)));
         let mut pixel = 0;
         if slides {
-            // The row's first pixel is so many elements behind the start of a unit.
+            // Elements between the start of a unit and the row's first pixel, where channels lie together.
             let from_planes = params.src_plane != 0;
             let (together, bytes) = if from_planes { (dst, bytes[1]) } else { (src, bytes[0]) };
             let past = together as u32 / bytes as u32 % unit as u32;
-            // So many pixels before it there is such a start: three times three are one, modulo eight.
+            // Pixels between a unit's start that is a pixel's too and the row's first: three is its own inverse modulo eight.
             let before = if C == 3 { past * 3 % unit as u32 } else { past / C as u32 };
             // Of planes that are stored, the first lane's next one has the first pixels.
             let before = before + if from_planes { 0 } else { unit as u32 };
@@ -215,7 +215,7 @@ unsafe fn store_exchanged<const C: usize>(
     let (lane, channels) = (lane_again(), C as u32);
     // SAFETY: the caller's obligations.
     unsafe {
-        let first = broadcast(dst as u32) as u64 | (broadcast((dst >> 32) as u32) as u64) << 32;
+        let first = exchange_u64(dst, 0);
         let is_next = dst == first.wrapping_add((lane * channels) as u64 * bytes as u64);
         let all = ballot(lane >= lanes || is && is_next) == u32::MAX;
         let kept = |number: u32| slots + kept(number, channels, bytes as u32) * bytes as u32;

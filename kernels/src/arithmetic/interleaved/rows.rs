@@ -4,12 +4,12 @@
 //! lane holds of a plane is slid: a unit from its own elements and the next lane's, which are the plane's next ones. The last lane of a warp has no next one. It holds what the first lane of the next warp holds too,
 //! and stores nothing.
 //!
-//! A unit that a row has a part of is loaded and stored element by element, by the whole warp: each lane takes one of the lane's whose units these are, through shared memory.
+//! A unit that a row has a part of is loaded and stored element by element, by the whole warp: for one lane that has such units after the other each lane takes an element, through shared memory.
 
 use super::super::memory::{load_part, load_shared_part, store_part, store_shared_part};
 use crate::element::{Element, B16};
 use crate::tensor::axes::unrolled;
-use crate::warp::{ballot, exchange};
+use crate::warp::{ballot, exchange, exchange_u64};
 use cuda_std::warp::{self, lane_id};
 use kernel_abi::fast::{VECTOR, WARP};
 
@@ -159,7 +159,7 @@ impl<const C: usize> Units<C> {
         } }
     }
 
-    /// Loads what their rows have of them, of the lanes whose `part` it is: each lane of the warp loads one element of theirs, after the other's.
+    /// Loads what their rows have of them, of the lanes that have a `part`: for one of them after the other each lane of the warp loads an element.
     ///
     /// # Safety
     /// All lanes of the warp call it together, and the elements are readable. `slots` is the address of `C` vectors of shared memory of each lane of the warp, which nobody else accesses.
@@ -185,7 +185,7 @@ impl<const C: usize> Units<C> {
         }
     }
 
-    /// Stores what their rows have of them, of the lanes whose `part` it is, as [`load_parts`](Self::load_parts) loads it.
+    /// Stores what their rows have of them, of the lanes that have a `part`: for one of them after the other each lane of the warp stores an element.
     ///
     /// # Safety
     /// That of [`load_parts`](Self::load_parts); the elements are writable, and nobody else accesses them.
@@ -231,9 +231,9 @@ impl<const C: usize> Units<C> {
             let lane = rest.trailing_zeros();
             rest &= rest - 1;
             // SAFETY: the caller's obligation.
-            let of = |value: u32| unsafe { exchange(value, lane) };
-            let start = of(self.start as u32) as u64 | (of((self.start >> 32) as u32) as u64) << 32;
-            let units = Units { start, pixel: of(self.pixel as u32) as i32, ..*self };
+            let (start, pixel) =
+                unsafe { (exchange_u64(self.start, lane), exchange(self.pixel as u32, lane)) };
+            let units = Units { start, pixel: pixel as i32, ..*self };
             let (row, element) = (units.row(k as usize), units.first(k as usize) + j as i32);
             if k < C as u32 {
                 take(
