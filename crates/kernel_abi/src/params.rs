@@ -65,6 +65,7 @@ pub(crate) use params;
 pub(crate) trait Field {}
 
 impl Field for u64 {}
+impl<const N: usize> Field for [u64; N] {}
 impl<P: Params> Field for P {}
 
 #[cfg(test)]

@@ -41,6 +41,12 @@ pub const WORDS_OF_THREAD: u32 = 4;
 /// Threads of a block of [`RUNS`].
 pub const RUNS_THREADS: u32 = 256;
 
+/// Words that a warp of [`CONSTANTS`] writes.
+pub const WORDS_OF_WARP: usize = 32;
+
+/// Words among the parameters of [`CONSTANTS`]: half of what a kernel's parameters may be.
+pub const CONSTANT_WORDS: usize = 256;
+
 /// Vectors that a thread of [`RUNS`] moves.
 pub const VECTORS_OF_THREAD: u32 = 2;
 
@@ -61,6 +67,12 @@ params! {
         divisor,
         /// Words from one index to the next on the other side: where it is no run.
         stride,
+    }
+
+    /// For [`CONSTANTS`].
+    Constants {
+        /// The words. A block of fewer warps writes those that are theirs.
+        words: [u64; CONSTANT_WORDS],
     }
 
     /// What lies together on one side, and is found on the other by dividing an index. A tile takes some indices of the slowest
@@ -417,6 +429,10 @@ table! { TENSOR of Tensor:
     /// Moves of narrow words that [`BOXES`] would store in stretches of a few words, or in long ones: in pieces, all of which are alike.
     PIECES = "pieces" takes Pieces {
         1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1]
+    }
+    /// Writes words that are among its parameters.
+    CONSTANTS = "constants" takes Constants {
+        8: at_most CONSTANT_WORDS as u32 / WORDS_OF_WARP as u32 * WARP
     }
     /// Moves of [`WORDS`] on which bits are flipped.
     WORDS_XOR = "words_xor" takes WordsXor {

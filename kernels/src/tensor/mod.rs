@@ -14,9 +14,12 @@
 //! | `vector` | vectors out of single words |
 //! | `on_the_way` | what `words` and `tiles` do to words on the way: nothing, or bits are flipped |
 //! | `axes` | indices and offsets out of a number, by division |
+//! | `constants` | words that a launch has among its parameters |
 
 pub mod axes;
 pub mod boxes;
+#[cfg(feature = "tensor")]
+pub mod constants;
 pub mod on_the_way;
 pub mod pieces;
 #[cfg(feature = "tensor")]

@@ -6,9 +6,11 @@
 //!
 //! | file | what it is about |
 //! |---|---|
+//! | `constants` | small arrays, which go to the device with launches |
 //! | `host` | a host array with its axes in the order of its memory |
 //! | `matrix`, `tensor` | the methods of matrices and tensors |
 
+mod constants;
 mod host;
 mod matrix;
 mod tensor;
@@ -17,6 +19,7 @@ use crate::layout::Layout;
 use crate::tensor::{DeviceTensor, TensorLayout, TensorView, TensorViewMut, to_matrix};
 use crate::{Error, Result};
 use bytemuck::Pod;
+pub(crate) use constants::Constants;
 pub(crate) use host::{in_order, runs};
 
 /// Rows of fewer bytes are brought together on the device, and not copied one by one.

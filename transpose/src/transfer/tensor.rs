@@ -1,6 +1,6 @@
 //! The methods that copy tensors from and to the host, and that fill and clone them.
 
-use super::{download, host_memory, upload};
+use super::{Constants, download, host_memory, upload};
 use crate::device::Device;
 use crate::tensor::{DeviceTensor, TensorLayout, TensorView, TensorViewMut};
 use crate::{Error, Result};
@@ -70,7 +70,7 @@ impl<T: Pod> DeviceTensor<T> {
         self.view_mut().copy_from_host(elements)
     }
 
-    /// Gives every element one value.
+    /// Gives every element one value. The work is queued; values of more than 8 KiB are waited for.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], and what the device reports.
@@ -156,13 +156,13 @@ impl<T: Pod> TensorViewMut<'_, T> {
         unsafe { upload(self.reborrow(), elements.as_ptr(), layout) }
     }
 
-    /// Gives every element one value.
+    /// Gives every element one value. The work is queued; values of more than 8 KiB are waited for.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], and what the device reports.
     pub fn fill(&mut self, value: T) -> Result<()> {
-        let one = DeviceTensor::from_host(self.device, &[], &[value])?;
-        one.view().broadcast(self.shape())?.copy_into(self.reborrow())
+        let one = Constants::new(self.device, &[value])?;
+        one.view()?.index_axis(0, 0)?.broadcast(self.shape())?.copy_into(self.reborrow())
     }
 }
 

@@ -1,16 +1,19 @@
-//! The plan for a factor and a summand of each channel: it holds their table on the device, so that running it only launches.
+//! The plan for a factor and a summand of each channel: it holds their table on the device, so that running it is what computes and no more.
 
 use super::plan::ArithmeticPlan;
 use crate::arithmetic::{Arithmetic, ConvertTo, Number, kind::Real};
 use crate::device::Device;
-use crate::tensor::{DeviceTensor, TensorView, TensorViewMut};
+use crate::tensor::{TensorView, TensorViewMut};
+use crate::transfer::Constants;
 use crate::{Error, Result};
+use bytemuck::Pod;
 use kernel_abi::arithmetic::flags;
 use std::fmt;
 
 /// Numbers `T` times the factor and plus the summand of their index on an axis, as numbers `U`: checked, its table on the device, only waiting to be run.
 ///
-/// [`TensorView::normalize_into`] makes one for each call, and waits for what is queued, for the table comes from the host.
+/// [`TensorView::normalize_into`] makes one for each call, which brings the table to the device by a launch for each 2 KiB of it: a pair has 8 bytes, or 16 if it is
+/// computed in numbers of 64 bits. A table of more than 8 KiB is copied, and what is queued is waited for.
 ///
 /// ```
 /// use transpose::{Device, DeviceTensor, NormalizingPlan};
@@ -35,36 +38,31 @@ pub struct NormalizingPlan<T, U> {
 /// The pairs of an axis's indices, in numbers of those that it is computed in.
 #[derive(Debug)]
 enum Table {
-    Narrow(DeviceTensor<[f32; 2]>),
-    Wide(DeviceTensor<[f64; 2]>),
+    Narrow(Constants<[f32; 2]>),
+    Wide(Constants<[f64; 2]>),
 }
 
 impl Table {
     /// Brings pairs to the device.
-    fn new(
-        device: &Device,
-        is_wide: bool,
-        length: usize,
-        pairs: impl Iterator<Item = [f64; 2]>,
-    ) -> Result<Self> {
+    fn new(device: &Device, is_wide: bool, pairs: impl Iterator<Item = [f64; 2]>) -> Result<Self> {
         if is_wide {
             let pairs: Vec<_> = pairs.collect();
-            return DeviceTensor::from_host(device, &[length], &pairs).map(Table::Wide);
+            return Constants::new(device, &pairs).map(Table::Wide);
         }
         let pairs: Vec<_> = pairs.map(|pair| pair.map(|value| value as f32)).collect();
-        DeviceTensor::from_host(device, &[length], &pairs).map(Table::Narrow)
+        Constants::new(device, &pairs).map(Table::Narrow)
     }
 }
 
 /// A table along an axis of a shape, which has that axis: each index of the others has all of it.
-fn along<'a, P: Number>(
-    table: &'a DeviceTensor<P>,
+fn along<'a, P: Pod>(
+    table: &'a Constants<P>,
     axis: usize,
     shape: &[usize],
 ) -> Result<TensorView<'a, P>> {
     let mut alone = vec![1; shape.len()];
     alone[axis] = shape[axis];
-    table.view().reshape(&alone)?.broadcast(shape)
+    table.view()?.reshape(&alone)?.broadcast(shape)
 }
 
 impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
@@ -95,7 +93,7 @@ impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
         let arithmetic = Arithmetic::converting();
         let is_wide = arithmetic.by_channel::<T>().flags & flags::WIDE != 0;
         let pairs = factors.iter().zip(summands).map(|(factor, summand)| [*factor, *summand]);
-        let table = Table::new(src.device(), is_wide, length, pairs)?;
+        let table = Table::new(src.device(), is_wide, pairs)?;
         let plan = match &table {
             Table::Narrow(table) => {
                 ArithmeticPlan::by_channel(&arithmetic, src, along(table, axis, shape)?, dst)
