@@ -1,7 +1,7 @@
 //! What is measured: types, shapes, and what is computed of them.
 
 use crate::measuring::{Figures, measure, measure_channels};
-use crate::random::{Drawn, drawn, drawn_window};
+use crate::random::{Drawn, Images, drawn, drawn_images, drawn_window};
 use crate::told::write;
 use crate::{Arguments, Shape};
 use anyhow::Result;
@@ -236,6 +236,32 @@ fn random(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
     (0..count).map(&mut next).collect()
 }
 
+/// `count` random batches of images, each of about `bytes` bytes in source and destination together, whose channels have a factor and a summand each: channels last to first and back, and as
+/// they are. Types and orders take turns.
+fn each_channel(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
+    let mut rng = Rng::with_seed(seed);
+    let mut next = |number: usize| {
+        macro_rules! of {
+            ($from:literal as $t:ty, $to:literal as $u:ty) => {{
+                let each = size_of::<$t>() + size_of::<$u>();
+                let Images { shape, axes, channels } = drawn_images(&mut rng, bytes / each);
+                let case = channels!($from as $t, $to as $u, shape, axes, Some(0.5), channels);
+                Case { is_random: true, ..case }
+            }};
+        }
+        match number % 7 {
+            0 => of!("uint8" as u8, "float16" as f16),
+            1 => of!("uint8" as u8, "float32" as f32),
+            2 => of!("float32" as f32, "uint8" as u8),
+            3 => of!("float16" as f16, "float32" as f32),
+            4 => of!("float32" as f32, "float16" as f16),
+            5 => of!("float32" as f32, "float32" as f32),
+            _ => of!("bfloat16" as bf16, "bfloat16" as bf16),
+        }
+    };
+    (0..count).map(&mut next).collect()
+}
+
 /// The axes of a result in their own order.
 const IN_ORDER: &[usize] = &[0, 1, 2, 3, 4, 5];
 
@@ -289,6 +315,9 @@ pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
     }
     if let Some(seed) = arguments.turned {
         return with_gaps(seed, arguments.count, bytes, drawn);
+    }
+    if let Some(seed) = arguments.each {
+        return each_channel(seed, arguments.count, bytes);
     }
     if !arguments.shape.is_empty() {
         let both = |Shape(shape): &Shape| {

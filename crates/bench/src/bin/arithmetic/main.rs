@@ -56,7 +56,10 @@ struct Arguments {
     /// Only random arrays in another order, with gaps between the rows of all memories, which depend on this number.
     #[arg(long, value_name = "SEED")]
     turned: Option<u64>,
-    /// How many random arrays, or windows.
+    /// Only random images whose channels have a factor and a summand each, which depend on this number.
+    #[arg(long, value_name = "SEED")]
+    each: Option<u64>,
+    /// How many random arrays, windows, or batches of images.
     #[arg(long, default_value_t = 90, value_parser = program::count)]
     count: usize,
     /// Counts of channels of the cases in which each has a factor and a summand.

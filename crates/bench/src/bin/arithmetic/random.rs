@@ -1,4 +1,4 @@
-//! Arrays that nobody chose: random shapes of two to six axes, in another order, and windows of arrays in their own.
+//! Arrays that nobody chose: random shapes of two to six axes, in another order, windows of arrays in their own, and images.
 
 use bench::sweep::{another_order, log_uniform, split};
 use fastrand::Rng;
@@ -39,4 +39,26 @@ pub fn drawn_window(rng: &mut Rng, elements: usize) -> Drawn {
     }
     let rows = split(rng, elements / row, 2);
     Drawn { shape: vec![rows[0], rows[1], row], axes: vec![1, 0, 2] }
+}
+
+/// Images, in the order of a result whose axis `channels` is that of the channels.
+pub struct Images {
+    pub shape: [usize; 4],
+    pub axes: [usize; 4],
+    pub channels: usize,
+}
+
+/// A random batch of images of about `elements` elements: 5 to 300 rows and columns, 2 to 600 channels, which come last or first, in the source and in the result.
+pub fn drawn_images(rng: &mut Rng, elements: usize) -> Images {
+    let [rows, cols] = [(); 2].map(|()| log_uniform(rng, 5, 300));
+    let channels = log_uniform(rng, 2, 600);
+    let count = (elements / rows / cols / channels).max(1);
+    let last = [count, rows, cols, channels];
+    let first = [count, channels, rows, cols];
+    match rng.usize(..4) {
+        0 => Images { shape: last, axes: [0, 1, 2, 3], channels: 3 },
+        1 => Images { shape: first, axes: [0, 1, 2, 3], channels: 1 },
+        2 => Images { shape: last, axes: [0, 3, 1, 2], channels: 1 },
+        _ => Images { shape: first, axes: [0, 2, 3, 1], channels: 3 },
+    }
 }
