@@ -35,6 +35,7 @@ on_both_devices! {
     random_layouts,
     pixels_of_few_channels,
     channels_of_their_own,
+    channels_in_order,
     complex_numbers,
     complex_factors,
     matrices,
@@ -867,62 +868,60 @@ fn pixels_of_few_channels(device: &Device) {
     check::<f32, f64>(device, 64, 23);
 }
 
-/// Each channel has its own factor and summand, wherever the axis is.
-fn channels_of_their_own(device: &Device) {
-    fn check<T: Real, U: Real>(
-        device: &Device,
-        src: &TensorLayout,
-        dst: &TensorLayout,
-        axis: usize,
-    ) {
-        let length = src.shape()[axis];
-        let factors: Vec<f64> = (0..length).map(|at| (at as f64 - 1.3) * 0.37).collect();
-        let summands: Vec<f64> = (0..length).map(|at| at as f64 * 3.1 - 2.0).collect();
-        let a: Vec<T> = any(extent(src), 1);
-        let before: Vec<U> = any(extent(dst) + 5, 2);
-        let mut expected = before.clone();
-        let inner: usize = src.shape()[axis + 1..].iter().product();
-        for (at, (&from, &to)) in offsets(src).iter().zip(&offsets(dst)).enumerate() {
-            let channel = at / inner % length;
-            let (factor, summand, a) = (factors[channel], summands[channel], a[from].value());
-            expected[to] = U::rounded(if T::WIDE || U::WIDE {
-                a * factor + summand
-            } else {
-                f64::from(a as f32 * factor as f32 + summand as f32)
-            });
-        }
-        let memory = DeviceTensor::from_host(device, &[a.len()], &a).unwrap();
-        let mut target = DeviceTensor::from_host(device, &[before.len()], &before).unwrap();
-        let window = target.window_mut(dst).unwrap();
-        memory.window(src).unwrap().normalize_into(axis, &factors, &summands, window).unwrap();
-        assert_same(
-            &target.to_host().unwrap(),
-            &expected,
-            format!("{src:?} to {dst:?}, axis {axis}"),
-        );
-        // A plan's table stays for the next tensors, of its layouts alone.
-        let window = target.window_mut(dst).unwrap();
-        let from = memory.window(src).unwrap();
-        let plan = NormalizingPlan::new(from, axis, &factors, &summands, window).unwrap();
+/// Checks that each index of an axis has its own factor and summand, by every way.
+fn check_channels<T: Real, U: Real>(
+    device: &Device,
+    src: &TensorLayout,
+    dst: &TensorLayout,
+    axis: usize,
+) {
+    let length = src.shape()[axis];
+    let factors: Vec<f64> = (0..length).map(|at| (at as f64 - 1.3) * 0.37).collect();
+    let summands: Vec<f64> = (0..length).map(|at| at as f64 * 3.1 - 2.0).collect();
+    let a: Vec<T> = any(extent(src), 1);
+    let before: Vec<U> = any(extent(dst) + 5, 2);
+    let mut expected = before.clone();
+    let inner: usize = src.shape()[axis + 1..].iter().product();
+    for (at, (&from, &to)) in offsets(src).iter().zip(&offsets(dst)).enumerate() {
+        let channel = at / inner % length;
+        let (factor, summand, a) = (factors[channel], summands[channel], a[from].value());
+        expected[to] = U::rounded(if T::WIDE || U::WIDE {
+            a * factor + summand
+        } else {
+            f64::from(a as f32 * factor as f32 + summand as f32)
+        });
+    }
+    let memory = DeviceTensor::from_host(device, &[a.len()], &a).unwrap();
+    let mut target = DeviceTensor::from_host(device, &[before.len()], &before).unwrap();
+    let window = target.window_mut(dst).unwrap();
+    memory.window(src).unwrap().normalize_into(axis, &factors, &summands, window).unwrap();
+    assert_same(&target.to_host().unwrap(), &expected, format!("{src:?} to {dst:?}, axis {axis}"));
+    // A plan's table stays for the next tensors, of its layouts alone. All ways give the same bits.
+    let window = target.window_mut(dst).unwrap();
+    let from = memory.window(src).unwrap();
+    let plans = NormalizingPlan::candidates(from, axis, &factors, &summands, window).unwrap();
+    for plan in plans {
+        let what = format!("{src:?} to {dst:?}, axis {axis}, {plan}");
         target.copy_from_host(&before).unwrap();
         for _ in 0..2 {
-            plan.run(from, target.window_mut(dst).unwrap()).unwrap();
+            let done = plan.run(from, target.window_mut(dst).unwrap());
+            done.unwrap_or_else(|error| panic!("{what}: {error}"));
         }
-        assert_same(
-            &target.to_host().unwrap(),
-            &expected,
-            format!("{src:?} to {dst:?}, axis {axis}"),
-        );
+        assert_same(&target.to_host().unwrap(), &expected, what);
     }
+}
+
+/// Each channel has its own factor and summand, wherever the axis is.
+fn channels_of_their_own(device: &Device) {
     fn check_types(device: &Device, src: &TensorLayout, dst: &TensorLayout, axis: usize) {
-        check::<u8, f32>(device, src, dst, axis);
-        check::<u8, f16>(device, src, dst, axis);
-        check::<i8, u8>(device, src, dst, axis);
-        check::<u8, i32>(device, src, dst, axis);
-        check::<f32, u8>(device, src, dst, axis);
-        check::<i32, f64>(device, src, dst, axis);
-        check::<f64, f32>(device, src, dst, axis);
-        check::<f16, u8>(device, src, dst, axis);
+        check_channels::<u8, f32>(device, src, dst, axis);
+        check_channels::<u8, f16>(device, src, dst, axis);
+        check_channels::<i8, u8>(device, src, dst, axis);
+        check_channels::<u8, i32>(device, src, dst, axis);
+        check_channels::<f32, u8>(device, src, dst, axis);
+        check_channels::<i32, f64>(device, src, dst, axis);
+        check_channels::<f64, f32>(device, src, dst, axis);
+        check_channels::<f16, u8>(device, src, dst, axis);
     }
     for (channels, pixels) in [(2, 136), (3, 130), (3, 136), (4, 130), (4, 136), (5, 136)] {
         let (last, first) =
@@ -978,6 +977,50 @@ fn channels_of_their_own(device: &Device) {
     plan.run(&image, &mut planes).unwrap();
     drop(plan);
     assert_eq!(planes.to_host().unwrap(), [1.0; 12]);
+}
+
+/// What stays in its order: channels that change within a unit, and planes that end in one; of as many elements as units have, and others.
+fn channels_in_order(device: &Device) {
+    fn check_types(device: &Device, shape: &[usize], axis: usize) {
+        let layout = contiguous(shape);
+        check_channels::<u8, u8>(device, &layout, &layout, axis);
+        check_channels::<u8, f16>(device, &layout, &layout, axis);
+        check_channels::<u8, f32>(device, &layout, &layout, axis);
+        check_channels::<f16, i8>(device, &layout, &layout, axis);
+        check_channels::<bf16, bf16>(device, &layout, &layout, axis);
+        check_channels::<f16, f32>(device, &layout, &layout, axis);
+        check_channels::<f32, u8>(device, &layout, &layout, axis);
+        check_channels::<f32, bf16>(device, &layout, &layout, axis);
+        check_channels::<f32, f32>(device, &layout, &layout, axis);
+    }
+    for inner in [1, 2, 3, 7, 8, 9, 25, 300] {
+        for channels in [2, 3, 6, 8, 17] {
+            check_types(device, &[5, channels, inner], 1);
+        }
+    }
+    for (shape, axis) in [
+        (&[700, 13][..], 1),
+        (&[90, 600], 1),
+        (&[3, 1001], 1),
+        (&[1, 5000], 1),
+        (&[5000, 1], 0),
+        (&[3, 5, 1, 7], 2),
+        (&[2, 3, 4, 5, 6], 2),
+    ] {
+        check_types(device, shape, axis);
+    }
+    // Rows that start on units and end within one, with gaps behind them.
+    for axis in 0..3 {
+        let rows = TensorLayout::strided(&[2, 5, 13], &[80, 16, 1], 0, 1).unwrap();
+        check_channels::<u8, f32>(device, &rows, &rows, axis);
+        check_channels::<f32, f16>(device, &rows, &rows, axis);
+    }
+    // Axes that are in another order than the memory, but in the same one on both sides.
+    for axis in 0..3 {
+        let turned = contiguous(&[7, 40, 11]).permute_axes(&[2, 0, 1]).unwrap();
+        check_channels::<u8, f16>(device, &turned, &turned, axis);
+        check_channels::<f32, f32>(device, &turned, &turned, axis);
+    }
 }
 
 /// Complex numbers become wider and narrower ones, conjugated or not.

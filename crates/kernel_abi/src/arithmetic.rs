@@ -159,6 +159,24 @@ params! {
         fetch: u64,
     }
 
+    /// For [`COMPUTE_CHANNELS`].
+    ComputeChannels {
+        /// What is computed.
+        operation: Operation,
+        /// Elements, below 2³¹.
+        elements: u64,
+        /// Elements of a channel that follow each other, as a packed divisor.
+        inner: u64,
+        /// Channels, as a packed divisor.
+        channels: u64,
+        /// [Units](fn@unit) from one of a thread to its next, as a packed divisor.
+        apart: u64,
+        /// Whether a channel has as many elements in a row as a unit (1). Else (0) all units of a thread have elements of like channels.
+        are_planes: u64,
+        /// Whether pairs of the table are loaded two at a time (1): channels change with each element, their number is even, and the table starts on 16 bytes.
+        by_twos: u64,
+    }
+
     /// For [`COMPUTE_PIXELS`].
     ComputePixels {
         /// What is computed.
@@ -524,6 +542,12 @@ pub const UNITS_OF_THREAD: u32 = 4;
 /// Threads of a block of [`COMPUTE_RUNS`].
 pub const RUN_THREADS: u32 = 128;
 
+/// Threads of a block of [`COMPUTE_CHANNELS`].
+pub const CHANNEL_THREADS: u32 = 256;
+
+/// [Units](fn@unit) of a thread of [`COMPUTE_CHANNELS`].
+pub const CHANNEL_UNITS: u32 = 4;
+
 /// Units that a thread of [`COMPUTE_RUNS`] has at most.
 pub const MOST_RUN_STEPS: u32 = 4;
 
@@ -555,6 +579,10 @@ table! { ARITHMETIC of Arithmetic:
     /// Moves that compute, of what lies together in all memories, in runs that start anywhere.
     COMPUTE_RUNS = "compute_runs" takes ComputeRuns {
         1: exactly [RUN_THREADS, 1, 1], 2: exactly [RUN_THREADS, 1, 1], 4: exactly [RUN_THREADS, 1, 1], 8: exactly [RUN_THREADS, 1, 1]
+    }
+    /// Numbers that stay in their order, without gaps, and have the factor and summand of their channel.
+    COMPUTE_CHANNELS = "compute_channels" takes ComputeChannels {
+        1: exactly [CHANNEL_THREADS, 1, 1], 2: exactly [CHANNEL_THREADS, 1, 1], 4: exactly [CHANNEL_THREADS, 1, 1]
     }
     /// Moves that compute, of pixels of few channels: these lie together on one side, or on both.
     COMPUTE_PIXELS = "compute_pixels" takes ComputePixels {

@@ -150,10 +150,22 @@ pub trait ColumnPairs: HeldPairs {
 /// A pair that all elements of a column have.
 pub struct OnePair(B16);
 
-/// A pair for each element, the same in all columns.
+/// A pair for each element of a unit.
+#[derive(Clone, Copy)]
 pub struct PairOfEach {
     factors: [u32; 8],
     summands: [u32; 8],
+}
+
+impl PairOfEach {
+    /// Those of a unit that has no elements yet.
+    pub const NONE: Self = PairOfEach { factors: [0; 8], summands: [0; 8] };
+
+    /// Gives the `j`-th element its pair.
+    #[inline(always)]
+    pub fn set(&mut self, j: usize, pair: B16) {
+        (self.factors[j], self.summands[j]) = (pair.0, pair.1);
+    }
 }
 
 impl HeldPairs for OnePair {
@@ -186,15 +198,14 @@ impl HeldPairs for PairOfEach {
 impl ColumnPairs for PairOfEach {
     #[inline(always)]
     unsafe fn load<P: Pair>(at: u64, step: u64, end: i32) -> Self {
-        let (mut factors, mut summands) = ([0; 8], [0; 8]);
+        let mut pairs = Self::NONE;
         unrolled! { J in [0 1 2 3 4 5 6 7] of P::UNIT => {
             // Of an element that there is not, the pair of the last that there is: the table ends there.
             let element = (J as i32).min(end - 1) as u64;
             // SAFETY: the caller's obligations.
-            let pair = unsafe { load_part(at.wrapping_add(step.wrapping_mul(element)), 8) };
-            (factors[J], summands[J]) = (pair.0, pair.1);
+            pairs.set(J, unsafe { load_part(at.wrapping_add(step.wrapping_mul(element)), 8) });
         } }
-        PairOfEach { factors, summands }
+        pairs
     }
 
     #[inline(always)]

@@ -9,6 +9,7 @@
 //! | `memory` | parts of vectors of global and shared memory |
 //! | `units` | any move: units of elements, in the destination's order |
 //! | `runs` | what lies together in all memories, in stretches that start anywhere: by units that are slid |
+//! | `channels` | what stays in its order without gaps, with a factor and a summand for each channel |
 //! | `pixels` | pixels of few channels: gathered from what lies together in the source |
 //! | `matrices` | matrices that are transposed: through the tiles of `fast` |
 //! | `large` | matrices that are transposed and converted, where rows start anywhere, in larger tiles: for sizes of elements that gain by that |
@@ -28,6 +29,7 @@ pub mod added;
 pub mod beside;
 pub mod boxes;
 pub mod boxes_beside;
+pub mod channels;
 pub mod column;
 pub mod formats;
 pub mod interleaved;

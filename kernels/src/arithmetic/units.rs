@@ -49,8 +49,8 @@ impl Held {
     unsafe fn load<P: Pair>(place: Place, params: &ComputeUnits, elements: usize) -> Self {
         let Place { src, dst, other, channel, is_there } = place;
         let flags = params.operation.flags;
-        // Where there are channels there is no operand to load: the registers have which channel it is.
-        let of_channel = if flags & flags::CHANNELS != 0 { channel } else { 0 };
+        // Where there are channels there is no operand to load: the registers have which channel it is. A unit that is not there has the first: the table ends with the last.
+        let of_channel = if flags & flags::CHANNELS != 0 && is_there { channel } else { 0 };
         let mut held = Held { dst, is_there, source: B16::ANY, other: B16(of_channel, 0, 0, 0) };
         if is_there {
             // SAFETY: the elements of a unit, which lie together on a multiple of their bytes.

@@ -100,17 +100,19 @@ where
     let mut pairs = memories::<T, U>(device, case)?;
     let (memory, out) = pairs.first();
     let (src, dst) = (source::<T>(memory, case)?, target::<U>(out, case)?);
-    let plan = NormalizingPlan::new(src, axis, &factors, &summands, dst)?;
-    let planned = |src: &DeviceMatrix<u8>, dst: &mut DeviceMatrix<u8>| {
-        plan.run(source::<T>(src, case)?, target::<U>(dst, case)?)
-    };
+    let mut plans = NormalizingPlan::candidates(src, axis, &factors, &summands, dst)?;
+    plans.truncate(if arguments.candidates { plans.len() } else { 1 });
     let called = |src: &DeviceMatrix<u8>, dst: &mut DeviceMatrix<u8>| {
         source::<T>(src, case)?.normalize_into(axis, &factors, &summands, target::<U>(dst, case)?)
     };
-    let ways = vec![
-        Way { kernel: plan.kernel_names().join("+"), run: Box::new(planned) },
-        Way { kernel: "normalize_into".into(), run: Box::new(called) },
-    ];
+    let planned = plans.iter().map(|plan| {
+        let run = |src: &DeviceMatrix<u8>, dst: &mut DeviceMatrix<u8>| {
+            plan.run(source::<T>(src, case)?, target::<U>(dst, case)?)
+        };
+        Way { kernel: plan.kernel_names().join("+"), run: Box::new(run) }
+    });
+    let called = Way { kernel: "normalize_into".into(), run: Box::new(called) };
+    let ways: Vec<_> = planned.chain([called]).collect();
     for way in &ways {
         out.view_mut().fill(0)?;
         (way.run)(memory, out)?;

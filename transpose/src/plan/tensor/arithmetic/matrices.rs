@@ -24,9 +24,6 @@ const NARROWER_FULL: f64 = 0.7;
 /// The same of tiles of [`COMPUTE_SHORT`], of which more run together.
 const SHORT_FULL: f64 = 0.5;
 
-/// How full tiles of [`COMPUTE_ROWS`] are preferred whose columns each have a channel's pair: what else serves computes element by element.
-const COLUMN_PAIRS_FULL: f64 = 0.25;
-
 /// How full tiles are preferred whose threads hold channels' pairs.
 const HELD_PAIRS_FULL: f64 = 0.125;
 
@@ -65,6 +62,8 @@ fn early(src_bytes: usize, dst_bytes: usize) -> u64 {
 /// A way to move matrices, and how full its tiles are.
 pub(super) struct Way {
     full: f64,
+    /// The part of the columns of the tiles that there are.
+    cols_full: f64,
     enough: f64,
     /// What is enough to be preferred to `compute_pixels`, which loads a pair of channels for each number, where this way does not.
     ahead: f64,
@@ -75,6 +74,16 @@ impl Way {
     /// Whether the tiles are full enough.
     pub fn is_full(&self) -> bool {
         self.full >= self.enough
+    }
+
+    /// The parts of the rows and of the columns of the tiles that there are.
+    pub fn parts(&self) -> [f64; 2] {
+        [self.full / self.cols_full, self.cols_full]
+    }
+
+    /// Whether the kernel is for rows that start anywhere.
+    pub fn is_in_spans(&self) -> bool {
+        self.part.launch.entry.name.starts_with(COMPUTE_ROWS.name)
     }
 
     /// Whether they are so for `compute_pixels` to be worse.
@@ -242,12 +251,9 @@ impl<'a> Move<'a> {
         launch.blocks_per_multiprocessor =
             if matches!(self.width, Width::B1 | Width::B2) { 0 } else { ROWS_BLOCKS };
         let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
-        let enough = match self.columns_have_pairs() {
-            true => COLUMN_PAIRS_FULL,
-            // More is computed for each byte of narrower results: of rows that are not there as well.
-            false if dst < src && self.rows_full(&tile) < NARROWER_FULL => 1.0,
-            false => FULL,
-        };
+        // More is computed for each byte of narrower results: of rows that are not there as well.
+        let is_late = dst < src && self.rows_full(&tile) < NARROWER_FULL;
+        let enough = if is_late { 1.0 } else { FULL };
         Some(Way { enough, ..self.way_in_spans(launch, &tile) })
     }
 
@@ -382,7 +388,8 @@ impl<'a> Move<'a> {
 
     /// A way by tiles of so many rows and columns, the first of which begins `early` rows before the matrix.
     fn way_from(&self, launch: Launch, [rows, cols]: [u64; 2], early: u64) -> Way {
-        let full = full(self.matrices.rows, early, rows) * full(self.matrices.cols, 0, cols);
-        Way { full, enough: FULL, ahead: f64::INFINITY, part: Part::of(launch) }
+        let cols_full = full(self.matrices.cols, 0, cols);
+        let full = full(self.matrices.rows, early, rows) * cols_full;
+        Way { full, cols_full, enough: FULL, ahead: f64::INFINITY, part: Part::of(launch) }
     }
 }

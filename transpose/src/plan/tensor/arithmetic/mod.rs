@@ -11,10 +11,12 @@
 //! | `matrices` | the planner of `compute_micro`, `compute_rows`, `compute_rows_large`, `compute_rows_beside`, `compute_sums` and `compute_sum_rows`, for matrices that are transposed |
 //! | `ways` | the ways to go of one pass, the best first |
 //! | `costs` | what ways of one pass cost |
+//! | `by_channel` | the ways of moves whose channels have a factor and a summand each |
 //! | `passes` | the order of a sum's operands, and sums in two passes |
 //! | `through` | a move, and a pass that computes in order |
 //! | `units` | the planner of `compute_units`, which serves every move |
 //! | `runs` | the planner of `compute_runs`, for what lies together in all memories, in stretches that start anywhere |
+//! | `channels` | the planner of `compute_channels`, for what stays in its order and has a factor and a summand for each channel |
 //! | `interleaved` | the planner of `compute_interleaved2` and its like, for two, three and four channels |
 //! | `pixels` | the planner of `compute_pixels`, for few channels |
 //! | `boxes` | the planner of `compute_boxes` and `compute_pieces`, for short axes and any order |
@@ -23,6 +25,8 @@
 
 mod boxes;
 mod boxes_beside;
+mod by_channel;
+mod channels;
 mod costs;
 mod interleaved;
 mod matrices;

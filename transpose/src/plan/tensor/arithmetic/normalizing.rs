@@ -2,13 +2,13 @@
 
 use super::plan::ArithmeticPlan;
 use crate::arithmetic::{Arithmetic, ConvertTo, Number, kind::Real};
-use crate::device::Device;
 use crate::tensor::{TensorView, TensorViewMut};
 use crate::transfer::Constants;
 use crate::{Error, Result};
 use bytemuck::Pod;
 use kernel_abi::arithmetic::flags;
 use std::fmt;
+use std::sync::Arc;
 
 /// Numbers `T` times the factor and plus the summand of their index on an axis, as numbers `U`: checked, its table on the device, only waiting to be run.
 ///
@@ -32,7 +32,7 @@ use std::fmt;
 pub struct NormalizingPlan<T, U> {
     plan: ArithmeticPlan<T, U>,
     axis: usize,
-    table: Table,
+    table: Arc<Table>,
 }
 
 /// The pairs of an axis's indices, in numbers of those that it is computed in.
@@ -43,9 +43,23 @@ enum Table {
 }
 
 impl Table {
-    /// Brings pairs to the device.
-    fn new(device: &Device, is_wide: bool, pairs: impl Iterator<Item = [f64; 2]>) -> Result<Self> {
-        if is_wide {
+    /// Brings the factors and summands of an axis to the device of a view of numbers.
+    fn of<T: ConvertTo<U> + Number<Kind = Real>, U: Number>(
+        arithmetic: &Arithmetic<U>,
+        src: &TensorView<'_, T>,
+        axis: usize,
+        factors: &[f64],
+        summands: &[f64],
+    ) -> Result<Self> {
+        let (shape, device) = (src.shape(), src.device());
+        let length = *shape.get(axis).ok_or(Error::NoSuchAxis { axis, axes: shape.len() })?;
+        for actual in [factors.len(), summands.len()] {
+            if actual != length {
+                return Err(Error::TensorLength { shape: vec![length], expected: length, actual });
+            }
+        }
+        let pairs = factors.iter().zip(summands).map(|(factor, summand)| [*factor, *summand]);
+        if arithmetic.by_channel::<T>().flags & flags::WIDE != 0 {
             let pairs: Vec<_> = pairs.collect();
             return Constants::new(device, &pairs).map(Table::Wide);
         }
@@ -82,18 +96,9 @@ impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
         T: 's,
         U: 'd,
     {
-        let (src, dst) = (src.into(), dst.into());
+        let (src, dst, arithmetic) = (src.into(), dst.into(), Arithmetic::converting());
         let shape = src.shape();
-        let length = *shape.get(axis).ok_or(Error::NoSuchAxis { axis, axes: shape.len() })?;
-        for actual in [factors.len(), summands.len()] {
-            if actual != length {
-                return Err(Error::TensorLength { shape: vec![length], expected: length, actual });
-            }
-        }
-        let arithmetic = Arithmetic::converting();
-        let is_wide = arithmetic.by_channel::<T>().flags & flags::WIDE != 0;
-        let pairs = factors.iter().zip(summands).map(|(factor, summand)| [*factor, *summand]);
-        let table = Table::new(src.device(), is_wide, pairs)?;
+        let table = Table::of(&arithmetic, &src, axis, factors, summands)?;
         let plan = match &table {
             Table::Narrow(table) => {
                 ArithmeticPlan::by_channel(&arithmetic, src, along(table, axis, shape)?, dst)
@@ -102,7 +107,39 @@ impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
                 ArithmeticPlan::by_channel(&arithmetic, src, along(table, axis, shape)?, dst)
             }
         };
-        Ok(NormalizingPlan { plan: plan?.swap_remove(0), axis, table })
+        Ok(NormalizingPlan { plan: plan?, axis, table: Arc::new(table) })
+    }
+
+    /// The ways that these can go, the one of [`new`](Self::new) first. They have one table.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn candidates<'s, 'd>(
+        src: impl Into<TensorView<'s, T>>,
+        axis: usize,
+        factors: &[f64],
+        summands: &[f64],
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<Vec<Self>>
+    where
+        T: 's,
+        U: 'd,
+    {
+        let (src, dst, arithmetic) = (src.into(), dst.into(), Arithmetic::converting());
+        let shape = src.shape();
+        let table = Arc::new(Table::of(&arithmetic, &src, axis, factors, summands)?);
+        let plans = match &*table {
+            Table::Narrow(table) => {
+                let table = along(table, axis, shape)?;
+                ArithmeticPlan::candidates_by_channel(&arithmetic, src, table, dst)
+            }
+            Table::Wide(table) => {
+                let table = along(table, axis, shape)?;
+                ArithmeticPlan::candidates_by_channel(&arithmetic, src, table, dst)
+            }
+        };
+        let of_plan = |plan| NormalizingPlan { plan, axis, table: table.clone() };
+        Ok(plans?.into_iter().map(of_plan).collect())
     }
 
     /// Computes `dst` of `src`, both laid out as the plan was made for.
@@ -121,7 +158,7 @@ impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
         U: 'd,
     {
         let (src, dst, shape) = (src.into(), dst.into(), self.plan.shape());
-        match &self.table {
+        match &*self.table {
             Table::Narrow(table) => {
                 self.plan.run_by_channel(src, along(table, self.axis, shape)?, dst)
             }

@@ -183,6 +183,17 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
         src: TensorView<'_, T>,
         table: TensorView<'t, P>,
         dst: TensorViewMut<'_, U>,
+    ) -> Result<Self> {
+        let operation = arithmetic.by_channel::<T>();
+        Self::best(&operation, src, Second::channels(&table), dst)
+    }
+
+    /// The ways that [`by_channel`](Self::by_channel) can go, its own first.
+    pub(super) fn candidates_by_channel<'t, P: Number>(
+        arithmetic: &Arithmetic<U>,
+        src: TensorView<'_, T>,
+        table: TensorView<'t, P>,
+        dst: TensorViewMut<'_, U>,
     ) -> Result<Vec<Self>> {
         let operation = arithmetic.by_channel::<T>();
         Self::planned(&operation, src, Second::channels(&table), dst)

@@ -11,13 +11,16 @@ use super::operands::{DST, OTHER, Operand, Other, SCRATCH, SRC};
 use super::part::Part;
 use super::problem::Problem;
 use super::ways::{Wanted, is_by_elements, ways};
-use super::{runs, units};
+use super::{channels, runs, units};
 use crate::Facts;
 use crate::plan::problem::VECTOR;
 use crate::plan::tensor::plan::{self, Way};
 use crate::plan::tensor::problem::{TensorProblem, to_sector};
 use crate::tensor::TensorLayout;
 use kernel_abi::arithmetic::Operation;
+
+/// The fraction of a copy's speed that a pass in order has where channels have numbers of their own.
+const CHANNELS: f64 = 0.95;
 
 /// A move and a pass that computes, in either order, of memories in which nothing is mirrored, and what they cost; `None` where they do not serve.
 pub(super) fn moved_and_computed(
@@ -26,14 +29,11 @@ pub(super) fn moved_and_computed(
     facts: &Facts,
 ) -> Option<(f64, Vec<Part>)> {
     let Problem { src, dst, other } = problem;
-    if matches!(other, Other::Channels(_)) {
-        return None;
-    }
     if src.element_bytes > dst.element_bytes {
         // Results of which the destination's are a part would be rounded twice.
         let waiting = (!other.is_added()).then(|| like(src, dst.element_bytes)).flatten()?;
-        let first = Problem { src: *src, dst: waiting, other: Other::None };
-        let (computed, first) = in_order(&first, operation, facts, [SRC, SCRATCH, SCRATCH])?;
+        let first = Problem { src: *src, dst: waiting, other: *other };
+        let (computed, first) = in_order(&first, operation, facts, [SRC, SCRATCH, OTHER])?;
         let (moved, second) = moving(&waiting, dst, facts, [SCRATCH, DST])?;
         return Some((computed + moved, both(first, second, dst.element_bytes)));
     }
@@ -121,9 +121,12 @@ fn in_order(
     memories: [usize; 3],
 ) -> Option<(f64, Vec<Part>)> {
     let operands = problem.operands();
-    let (cost, parts) = match operands.are_in_units() {
-        true => (operands.traffic(), units::launches(&operands, operation)),
-        false => runs::best(&operands, operation, facts)?,
+    let (cost, parts) = if operands.has_channels() {
+        (operands.traffic() / CHANNELS, channels::launches(&operands, operation)?)
+    } else if operands.are_in_units() {
+        (operands.traffic(), units::launches(&operands, operation))
+    } else {
+        runs::best(&operands, operation, facts)?
     };
     Some((cost, parts.into_iter().map(|part| Part { memories, ..part }).collect()))
 }

@@ -30,7 +30,7 @@ fn in_parts(operands: &Operands, operation: &Operation, most: usize) -> Vec<Part
         if all % per > 0 {
             let mut rest = operands.axes.clone();
             rest[0].length = all % per;
-            let behind = [(units * per) as isize; 3];
+            let behind = first.strides.map(|stride| (units * per) as isize * stride);
             split(operands, operation, &rest, 1, behind, most, &mut launches);
         }
         if units == 0 {

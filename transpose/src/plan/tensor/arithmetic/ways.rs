@@ -3,7 +3,7 @@
 use super::costs::Costs;
 use super::operands::{Operands, SRC};
 use super::part::Part;
-use super::{boxes, boxes_beside, interleaved, matrices, pixels, runs, tiles, units};
+use super::{boxes, boxes_beside, by_channel, interleaved, matrices, pixels, runs, tiles, units};
 use crate::Facts;
 use crate::plan::tensor::words;
 use kernel_abi::arithmetic::{COMPUTE_ROWS, COMPUTE_UNITS, Operation};
@@ -40,6 +40,9 @@ pub(super) fn ways(
     facts: &Facts,
     wanted: Wanted,
 ) -> Ways {
+    if operands.has_channels() {
+        return by_channel::ways(operands, operation, facts);
+    }
     let Ways { mut all, mut cost } = without_boxes(operands, operation, facts, wanted);
     if let Some((by_runs, parts)) = runs::best(operands, operation, facts) {
         if cost.is_some_and(|cost| by_runs < cost) {
@@ -82,9 +85,8 @@ fn without_boxes(
     let of_interleaved = interleaved::launch(operands, operation);
     let of_matrices = matrices::ways(operands, operation, facts);
     let (full, empty): (Vec<_>, Vec<_>) = of_matrices.into_iter().partition(matrices::Way::is_full);
-    let (ahead, full): (Vec<_>, Vec<_>) = full.into_iter().partition(matrices::Way::is_ahead);
     let prices = Prices::of(operands, facts, &in_tiles, in_pixels.as_ref());
-    let cost = match ahead.first().or(full.first()) {
+    let cost = match full.first() {
         _ if of_interleaved.is_some() => None,
         Some(way) => prices.of_matrices(way),
         None => prices.of_best(),
@@ -95,8 +97,9 @@ fn without_boxes(
     let one = |part: Part| vec![part];
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
     let of_tiles = |tiles: Vec<(f64, Part)>| tiles.into_iter().map(|(_, part)| vec![part]);
-    let ways = of_matrices(ahead)
-        .chain(of_interleaved.map(one))
+    let ways = of_interleaved
+        .map(one)
+        .into_iter()
         .chain(pixels.map(one))
         .chain(of_matrices(full))
         .chain(of_tiles(in_tiles))
@@ -143,10 +146,10 @@ impl<'a> Prices<'a> {
         self.tiles.filter(|_| self.are_tiles_first()).unwrap_or(self.elements)
     }
 
-    /// Whether pixels cost less than both. Where channels have pairs, pixels of each are found once.
+    /// Whether pixels cost less than both.
     fn are_pixels_first(&self) -> bool {
         let are_less = self.pixels.is_some_and(|pixels| pixels < self.of_both());
-        self.operands.has_channels() || self.operands.are_in_units() || are_less
+        self.operands.are_in_units() || are_less
     }
 
     /// What the best of them costs; `None` if that is units of long runs.
