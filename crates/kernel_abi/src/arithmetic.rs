@@ -229,7 +229,7 @@ params! {
         reach: u64,
     }
 
-    /// For [`COMPUTE_MICRO`], [`COMPUTE_ROWS`], [`COMPUTE_ROWS_LARGE`], [`COMPUTE_ROWS_BESIDE`], [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`].
+    /// For [`COMPUTE_MICRO`], [`COMPUTE_ROWS`], [`COMPUTE_ROWS_LARGE`], [`COMPUTE_ROWS_BY_PAIRS`], [`COMPUTE_ROWS_BESIDE`], [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`].
     ComputeMatrices {
         /// What is computed.
         operation: Operation,
@@ -442,6 +442,11 @@ impl SpanTile {
     }
 }
 
+/// Bytes of shared memory of a block of [`COMPUTE_ROWS_BY_PAIRS`]: its tile, and a pair for each row.
+pub const fn by_pairs_bytes(tile: &SpanTile) -> u32 {
+    tile.vectors() * VECTOR + tile.rows * 8
+}
+
 /// Threads of a block of [`COMPUTE_ROWS_BESIDE`].
 pub const BESIDE_THREADS: u32 = 512;
 
@@ -631,6 +636,10 @@ table! { ARITHMETIC of Arithmetic:
     /// Moves of [`COMPUTE_ROWS`] of elements of 2 bytes that become 4, or of 4 that become 2, with nothing beside the source: the tiles are larger.
     COMPUTE_ROWS_LARGE = "compute_rows_large" takes ComputeMatrices, in large_rows_grid {
         2: exactly SpanTile::large().block(), 4: exactly SpanTile::large().block()
+    }
+    /// Moves of [`COMPUTE_ROWS`] whose rows, or columns, are channels with a factor and a summand each, which are computed with in 32 bits.
+    COMPUTE_ROWS_BY_PAIRS = "compute_rows_by_pairs" takes ComputeMatrices, in rows_grid {
+        1: exactly SpanTile::of(Width::B1).block(), 2: exactly SpanTile::of(Width::B2).block(), 4: exactly SpanTile::of(Width::B4).block()
     }
     /// Moves of [`COMPUTE_ROWS`] with a second operand that lies as the destination does: what is added is on its way to shared memory while a tile is loaded.
     COMPUTE_ROWS_BESIDE = "compute_rows_beside" takes ComputeMatrices, in beside_grid {

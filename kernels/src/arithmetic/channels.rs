@@ -102,7 +102,7 @@ unsafe fn pairs_of<P: Pair>(number: u32, params: &ComputeChannels) -> PairOfEach
         }
         if params.by_twos != 0 {
             unrolled! { J in [0 1 2 3] of P::UNIT / 2 => {
-                if J > 0 {
+                if J != 0 {
                     channel = behind(channel + 1, channels);
                 }
                 let at = params.operation.other + (channel * PAIR) as u64;

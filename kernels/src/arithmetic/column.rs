@@ -150,6 +150,11 @@ pub trait ColumnPairs: HeldPairs {
 /// A pair that all elements of a column have.
 pub struct OnePair(B16);
 
+impl OnePair {
+    /// That of no column.
+    pub const NONE: Self = OnePair(B16(0, 0, 0, 0));
+}
+
 /// A pair for each element of a unit.
 #[derive(Clone, Copy)]
 pub struct PairOfEach {

@@ -7,7 +7,7 @@
 //! There is nothing beside the source. The tile is more than what can be declared of shared memory: it is the launch's.
 
 use super::arithmetic_entry;
-use super::matrices::{store_span_units, together, Pieces, SpansOf};
+use super::matrices::{store_span_units, together, Pieces, SpansOf, NOTHING};
 use super::pair::{Pair, Sizes};
 use super::twos::{are_taken, Kept};
 use crate::fast::per_vector;
@@ -34,7 +34,7 @@ macro_rules! compute_rows_large {
                 let of_sector = span_elements(P::SRC, P::DST);
                 let tile = SpansOf::<$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP>::new(thread::block_idx_x(), base, of_sector);
                 tile.load_as::<R, BLOCKS, _>(&pieces.matrices, &Kept::<{ are_taken($src, $dst, false) }>);
-                store_span_units::<P, $element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP, { TILE.block()[0] }, { together::<P>() }, false, 1>(&params, &pieces, tile)
+                store_span_units::<P, $element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP, { TILE.block()[0] }, { together::<P>() }, NOTHING, 1>(&params, &pieces, tile, 0)
             }
         }
     };

@@ -19,6 +19,7 @@ use super::column::{aligned, slid, Column, ColumnPairs, OnePair, PairOfEach, Uni
 use super::memory::{arrived, load_part, load_shared_part};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair, Sizes};
+use super::row_pairs::{RowPairs, PAIR};
 use super::twos::{self, PerhapsByTwos, Twos};
 use crate::element::{Element, B16};
 use crate::fast::rows::OnTheWayIn;
@@ -108,8 +109,8 @@ unsafe fn fetch(start: u64, stride: u64, cols: u32, log_sectors: u32, [low, high
 /// What is computed, as the compiler knows it where there is nothing beside the source: what has to be looked at of a second operand and of channels takes no
 /// instructions there.
 #[inline(always)]
-fn operation_of<const SECOND: bool>(params: &ComputeMatrices) -> Operation {
-    let none = if SECOND { 0 } else { flags::OTHER | flags::CHANNELS };
+fn operation_of(params: &ComputeMatrices, has_second: bool) -> Operation {
+    let none = if has_second { 0 } else { flags::OTHER | flags::CHANNELS };
     Operation { flags: params.operation.flags & !none, ..params.operation }
 }
 
@@ -138,7 +139,7 @@ unsafe fn store_units<
     tile: micro::Tile<E, ROWS>,
     place: micro::Place,
 ) {
-    let operation = &operation_of::<SECOND>(params);
+    let operation = &operation_of(params, SECOND);
     let has_other = operation.flags & flags::OTHER != 0;
     let elements = (K * P::UNIT) as u32;
     let units = ROWS / elements;
@@ -354,10 +355,16 @@ impl InColumn {
     }
 }
 
-/// Computes the spans of a transposed tile's columns, `K` units of them together.
+/// What is beside the source: nothing, which takes no instructions; anything; or pairs of channels that are computed with in 32 bits, one for each row of the source, or one for each column.
+pub(super) const NOTHING: u8 = 0;
+const ANYTHING: u8 = 1;
+pub(super) const ROW_PAIRS: u8 = 2;
+pub(super) const COLUMN_PAIRS: u8 = 3;
+
+/// Computes the spans of a transposed tile's columns, `K` units of them together. Pairs of rows are in shared memory, at `pairs`.
 ///
 /// # Safety
-/// The obligations of the entry points; a barrier separates this from what loaded the tile.
+/// The obligations of the entry points; a barrier separates this from what loaded the tile, and kept the pairs.
 #[inline(always)]
 pub(super) unsafe fn store_span_units<
     P: Pair,
@@ -368,19 +375,21 @@ pub(super) unsafe fn store_span_units<
     const GROUP: u32,
     const THREADS: u32,
     const K: usize,
-    const SECOND: bool,
+    const BESIDE: u8,
     const AHEAD: usize,
 >(
     params: &ComputeMatrices,
     pieces: &Pieces<E>,
     tile: SpansOf<E, ROW_VECTORS, ROWS, PITCH, GROUP>,
+    pairs: u32,
 ) {
-    let operation = &operation_of::<SECOND>(params);
+    let has_second = BESIDE != NOTHING;
+    let operation = &operation_of(params, BESIDE == ANYTHING);
     let has_other = operation.flags & flags::OTHER != 0;
     let of_sector = span_elements(P::SRC, P::DST);
     let elements = (K * P::UNIT) as u32;
     let units = (ROWS - of_sector) / elements;
-    let by_twos = K == 2 && twos::are_taken(P::SRC, P::DST, SECOND);
+    let by_twos = K == 2 && twos::are_taken(P::SRC, P::DST, BESIDE == ANYTHING);
     // A column starts on a quarter of a warp where that takes no more than one thread that has nothing.
     let threads = if by_twos && (units + 1).is_power_of_two() { units + 1 } else { units };
     // Columns of a thread that lie a multiple of a span's alignment apart start alike: then where units are is found once for all. With the second operand's of
@@ -401,14 +410,23 @@ pub(super) unsafe fn store_span_units<
     let first_col = tile.col + col as u64;
     let mut start = pieces.dst + first_col * pieces.stride;
     let mut here = span.in_column::<P>(start);
-    let mut second = if SECOND { pieces.second_of(params, row, first_col) } else { 0 };
+    let mut second = if has_second { pieces.second_of(params, row, first_col) } else { 0 };
     // From a column of the thread to its next: of the destination, and of what belongs to it.
     let apart = step as u64 * pieces.stride;
-    let second_apart = if SECOND { params.other_cols.wrapping_mul(step as u64) } else { 0 };
+    let second_apart = if has_second { params.other_cols.wrapping_mul(step as u64) } else { 0 };
     // Units begin in one of two vectors if spans are early by less than those have. If columns of the thread are kept alike, too, vectors are found once.
     let are_found = of_sector <= elements && step.is_multiple_of(8 * GROUP);
     let earliest = number * elements * P::SRC as u32;
     let kept = Twos::new(tile.transposed, col, earliest, are_found);
+    let row_pairs = RowPairs { base: pairs, rows: ROWS, unit: P::UNIT as u32 };
+    // The pair of a thread's next column is on its way while this one is computed, if there are registers for it.
+    let fetches_pairs = BESIDE == COLUMN_PAIRS && P::SRC != 2;
+    let mut column_pair = if fetches_pairs && col < cols {
+        // SAFETY: the pair of the thread's first column.
+        unsafe { OnePair::load::<P>(second, 0, 0) }
+    } else {
+        OnePair::NONE
+    };
     while col < cols {
         // What is added to several columns is on its way before any of them is computed: reads and writes that take turns more often are slower.
         let mut others = [[B16::ANY; K]; AHEAD];
@@ -436,7 +454,19 @@ pub(super) unsafe fn store_span_units<
                     let step = params.other_rows;
                     Column { units, before: k * P::UNIT, pair: second, early, step }
                 };
-                let results = if P::SRC < 8 {
+                let results = if BESIDE == ROW_PAIRS {
+                    let pairs = row_pairs.of_elements(on_time - early);
+                    P::by_pairs(operation, values, &pairs)
+                } else if BESIDE == COLUMN_PAIRS && !fetches_pairs {
+                    P::by_pairs(operation, values, &OnePair::load::<P>(second, 0, 0))
+                } else if BESIDE == COLUMN_PAIRS {
+                    let is_last = col + step >= cols;
+                    let next = second.wrapping_add(if is_last { 0 } else { second_apart });
+                    let next = load_part(next, PAIR as usize);
+                    let results = P::by_pairs(operation, values, &column_pair);
+                    column_pair.next(next);
+                    results
+                } else if P::SRC < 8 {
                     let channels: [Column<true>; K] = core::array::from_fn(channels);
                     P::compute::<true, K>(operation, values, others[0], &channels)
                 } else {
@@ -478,7 +508,7 @@ unsafe fn store_spans<
     // SAFETY: the caller's obligations.
     unsafe {
         macro_rules! store {
-            ($k:literal, $second:literal, $ahead:literal) => {
+            ($k:literal, $beside:ident, $ahead:literal) => {
                 store_span_units::<
                     P,
                     E,
@@ -488,19 +518,19 @@ unsafe fn store_spans<
                     GROUP,
                     THREADS,
                     $k,
-                    $second,
+                    $beside,
                     $ahead,
-                >(params, pieces, tile)
+                >(params, pieces, tile, 0)
             };
         }
         match (together::<P>(), has_second(params)) {
-            (2, false) => store!(2, false, 1),
-            (_, false) => store!(1, false, 1),
+            (2, false) => store!(2, NOTHING, 1),
+            (_, false) => store!(1, NOTHING, 1),
             // With something beside the source there are no registers for two units. On 9.0 a thread has registers for what is added to four columns, elsewhere for
             // two; of narrow elements, of which a unit is many, for one.
-            (_, true) if P::SRC == 4 && is_hopper() => store!(1, true, 4),
-            (_, true) if P::SRC == 4 => store!(1, true, 2),
-            (_, true) => store!(1, true, 1),
+            (_, true) if P::SRC == 4 && is_hopper() => store!(1, ANYTHING, 4),
+            (_, true) if P::SRC == 4 => store!(1, ANYTHING, 2),
+            (_, true) => store!(1, ANYTHING, 1),
         }
     }
 }
@@ -586,7 +616,7 @@ macro_rules! compute_rows {
                     let end = near((pieces.matrices.rows * bytes) as i64 - first);
                     fetch(start, params.other_cols, tile.cols(&pieces.matrices), log_sectors, [near(-first), end]);
                 }
-                tile.load_as::<R, BLOCKS, _>(&pieces.matrices, &PerhapsByTwos { params: &params });
+                tile.load_as::<R, BLOCKS, _>(&pieces.matrices, &PerhapsByTwos::<false> { params: &params });
                 for_sizes!($bytes matrices, params, store_spans(&params, &pieces, tile),
                     [$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP, THREADS])
             }

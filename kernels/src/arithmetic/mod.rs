@@ -13,8 +13,10 @@
 //! | `pixels` | pixels of few channels: gathered from what lies together in the source |
 //! | `matrices` | matrices that are transposed: through the tiles of `fast` |
 //! | `large` | matrices that are transposed and converted, where rows start anywhere, in larger tiles: for sizes of elements that gain by that |
+//! | `by_pairs` | matrices that are transposed and computed, whose rows or columns are channels with pairs of their own, where rows start anywhere |
 //! | `beside` | matrices that are transposed and added to what lies as the destination does, where rows start anywhere |
 //! | `column` | units of a column of their tiles |
+//! | `row_pairs` | the pairs of channels that the rows of a tile have |
 //! | `twos` | tiles of whose columns each thread takes two units |
 //! | `interleaved` | pixels of two, three or four channels, and planes |
 //! | `boxes` | moves along short axes and in any order: through the boxes of `tensor`, computed before they are gathered |
@@ -29,6 +31,7 @@ pub mod added;
 pub mod beside;
 pub mod boxes;
 pub mod boxes_beside;
+pub mod by_pairs;
 pub mod channels;
 pub mod column;
 pub mod formats;
@@ -40,6 +43,7 @@ pub mod operation;
 pub mod pair;
 pub mod pixels;
 pub mod real;
+pub mod row_pairs;
 pub mod runs;
 pub mod tiles;
 pub mod twos;

@@ -189,7 +189,7 @@ pub trait HeldPairs {
     fn of(&self, j: usize) -> [f32; 2];
 }
 
-/// The results for the `N` numbers that each vector begins with, each by its pair.
+/// The results for the `N` numbers that each vector begins with, each by its pair: those of the second vector's follow those of the first one's.
 #[inline(always)]
 pub fn by_pairs<const SRC: usize, const DST: usize, const N: usize, const K: usize>(
     operation: &Operation,
@@ -198,7 +198,7 @@ pub fn by_pairs<const SRC: usize, const DST: usize, const N: usize, const K: usi
 ) -> [B16; K] {
     let mut values = decode::<f32, SRC, N, K>(operation.src as u32, src);
     for_numbers! { V of K, J of N => {
-        let [factor, summand] = pairs.of(J);
+        let [factor, summand] = pairs.of(V * N + J);
         values[V][J] = values[V][J].times(factor).plus(summand);
     } }
     encode::<f32, DST, N, K>(operation.dst as u32, values)

@@ -27,13 +27,13 @@ fn place(byte: u32) -> u32 {
     byte ^ ((byte / 8) & VECTOR)
 }
 
-/// Elements stay what they are on the way in, and are kept for threads that perhaps take two units.
-pub struct PerhapsByTwos<'a> {
+/// Elements stay what they are on the way in, and are kept for threads that perhaps take two units. `BY_PAIRS` says that there is nothing beside the source but pairs of channels, which leave registers for two.
+pub struct PerhapsByTwos<'a, const BY_PAIRS: bool> {
     /// What says whether they do.
     pub params: &'a ComputeMatrices,
 }
 
-impl<E: Element> OnTheWayIn<E> for PerhapsByTwos<'_> {
+impl<E: Element, const BY_PAIRS: bool> OnTheWayIn<E> for PerhapsByTwos<'_, BY_PAIRS> {
     const LOOKS_ONCE: bool = true;
 
     #[inline(always)]
@@ -41,7 +41,7 @@ impl<E: Element> OnTheWayIn<E> for PerhapsByTwos<'_> {
         let operation = &self.params.operation;
         // Looked at here, and not before the loads, which leave no register for it.
         let dst_bytes = opaque(operation.dst_bytes as u32) as usize;
-        let has_second = operation.flags & (flags::OTHER | flags::CHANNELS) != 0;
+        let has_second = !BY_PAIRS && operation.flags & (flags::OTHER | flags::CHANNELS) != 0;
         if are_taken(size_of::<E>(), dst_bytes, has_second) {
             place(byte)
         } else {

@@ -24,7 +24,7 @@ const WARPS: usize = CONSTANT_WORDS / WORDS_OF_WARP;
 #[inline(always)]
 unsafe fn write(dst: u64, params: &Constants) {
     let warp = thread::thread_idx_x() / WARP;
-    if thread::thread_idx_x() % WARP != 0 {
+    if !thread::thread_idx_x().is_multiple_of(WARP) {
         return;
     }
     unrolled! { W in [0 1 2 3 4 5 6 7] of WARPS => {

@@ -1,7 +1,7 @@
 //! The ways to compute a move in one pass whose channels have a factor and a summand each, and what they cost.
 //!
-//! Kernels that hold pairs, or find one for many elements, are as fast as without channels and come first. Others load a pair for each element, or for each column of a tile; what they cost is
-//! by 430 random batches of images on an H200 (`arithmetic --each`, decision 118).
+//! Kernels whose threads hold pairs, or find one for many elements, come first. Others load pairs for each element, or find them in shared memory; what they cost is
+//! by 430 random batches of images on an H200, and matrices whose rows start anywhere by 133 others (`arithmetic --each`, decisions 118 and 119).
 
 use super::costs::Costs;
 use super::operands::{Axis, DST, OTHER, Operands, SRC};
@@ -9,7 +9,7 @@ use super::part::Part;
 use super::ways::Ways;
 use super::{channels, interleaved, matrices, pixels, units};
 use crate::Facts;
-use kernel_abi::arithmetic::Operation;
+use kernel_abi::arithmetic::{Operation, flags};
 
 /// What an element costs whose pair is loaded for it alone, in bytes that a copy could have moved meanwhile, of any types.
 const OF_ELEMENT: f64 = 21.5;
@@ -21,35 +21,34 @@ const TO_PLANES: f64 = 0.97;
 /// The same to planes where what lanes load lies a multiple of so many bytes apart: in few banks of shared memory.
 const IN_FEW_BANKS: [(usize, f64); 2] = [(128, 0.5), (64, 0.75)];
 
-/// Where each column of a tile of `compute_rows` has a pair: the fraction of a copy's speed that tiles have of whose columns there is a certain part, and that part. Tiles of fewer have less, by a power.
+/// What tiles of `compute_rows_by_pairs` have whose columns, or rows, are channels: the fraction of a copy's speed of those of whose columns there is a certain part, and that part. Tiles of fewer columns, and
+/// of fewer rows, have less, by powers of the parts that there are.
 const fn by_columns(src: usize, dst: usize) -> [f64; 2] {
     match (src, dst) {
-        (1, 2) => [0.73, 0.55],
-        (1, 4) => [0.77, 0.35],
-        (2, 2) => [0.79, 0.85],
-        (2, 4) => [0.85, 0.50],
-        (4, 1) => [0.58, 0.80],
-        (4, 2) => [0.70, 0.80],
-        (4, 4) => [0.81, 0.70],
+        (1, 2) => [0.87, 0.50],
+        (1, 4) => [0.93, 0.35],
+        (2, 2) => [0.92, 0.80],
+        (2, 4) => [0.93, 0.50],
+        (4, 1) => [0.80, 0.90],
+        (4, 2) => [0.90, 0.65],
+        (4, 4) => [0.96, 0.60],
         _ => [0.60, 0.80],
     }
 }
-const FEWER: f64 = 0.6;
-
-/// The fraction that full tiles have where each row has a pair, and the powers of the parts of rows and columns that others have of it.
-const fn by_rows(src: usize, dst: usize) -> f64 {
+const fn by_rows(src: usize, dst: usize) -> [f64; 2] {
     match (src, dst) {
-        (1, 2) => 0.42,
-        (1, 4) => 0.82,
-        (2, 2) => 0.50,
-        (2, 4) => 0.84,
-        (4, 1) => 0.53,
-        (4, 2) => 0.65,
-        (4, 4) => 0.81,
-        _ => 0.50,
+        (1, 2) => [0.69, 0.55],
+        (1, 4) => [1.00, 0.95],
+        (2, 2) => [0.76, 0.85],
+        (2, 4) => [1.00, 0.70],
+        (4, 1) => [0.68, 1.00],
+        (4, 2) => [0.86, 0.90],
+        (4, 4) => [1.02, 0.95],
+        _ => [0.50, 0.80],
     }
 }
-const OF_PARTS: [f64; 2] = [0.9, 0.4];
+const FEWER_COLUMNS: f64 = 0.6;
+const FEWER_ROWS: f64 = 0.9;
 
 /// The ways, the best first.
 pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) -> Ways {
@@ -58,7 +57,11 @@ pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) ->
     let (in_spans, held): (Vec<_>, Vec<_>) = of_matrices.partition(matrices::Way::is_in_spans);
     let in_pixels = pixels::launch(operands, operation);
     let (full, empty): (Vec<_>, Vec<_>) = held.into_iter().partition(matrices::Way::is_full);
-    let is_ahead = |way: &matrices::Way| way.is_ahead() || in_pixels.is_none();
+    let is_wide = operation.flags & flags::WIDE != 0;
+    // Of numbers of 32 bits `compute_rows_by_pairs` is faster than what loads a pair for each, though rows start on vectors.
+    let is_ahead = |way: &matrices::Way| {
+        way.is_ahead() || in_pixels.is_none() && (way.holds_pairs() || is_wide)
+    };
     let (ahead, full): (Vec<_>, Vec<_>) = full.into_iter().partition(is_ahead);
     let one = |part: Part| vec![part];
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
@@ -98,16 +101,12 @@ impl<'a> Prices<'a> {
         self.elements * OF_ELEMENT
     }
 
-    /// The cost of `compute_rows`, of whose tiles' rows and columns there are these parts.
+    /// The cost of `compute_rows_by_pairs`, of whose tiles' rows and columns there are these parts.
     fn in_spans(&self, [rows, cols]: [f64; 2]) -> f64 {
         let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
-        let fraction = if self.to_pixels {
-            by_rows(src, dst) * rows.powf(OF_PARTS[0]) * cols.powf(OF_PARTS[1])
-        } else {
-            let [most, enough] = by_columns(src, dst);
-            most * rows * (cols / enough).min(1.0).powf(FEWER)
-        };
-        self.operands.traffic() / fraction
+        let [most, enough] = if self.to_pixels { by_rows(src, dst) } else { by_columns(src, dst) };
+        let fewer = (cols / enough).min(1.0).powf(FEWER_COLUMNS) * rows.powf(FEWER_ROWS);
+        self.operands.traffic() / (most * fewer)
     }
 
     /// The cost of so many blocks of `compute_pixels`.

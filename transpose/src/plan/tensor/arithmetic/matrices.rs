@@ -1,4 +1,4 @@
-//! The planner of `compute_micro`, `compute_rows`, `compute_rows_large`, `compute_rows_beside`, `compute_sums` and `compute_sum_rows`: a matrix that is transposed, or a batch of them.
+//! The planner of `compute_micro`, `compute_rows`, `compute_rows_large`, `compute_rows_by_pairs`, `compute_rows_beside`, `compute_sums` and `compute_sum_rows`: a matrix that is transposed, or a batch of them.
 
 use super::operands::{Axis, DST, OTHER, Operands, Other, SRC};
 use super::part::{Part, entry};
@@ -9,8 +9,9 @@ use crate::plan::fast::Tuning;
 use crate::plan::problem::VECTOR;
 use kernel_abi::arithmetic::{
     BESIDE_THREADS, COMPUTE_MICRO, COMPUTE_NARROW, COMPUTE_ROWS, COMPUTE_ROWS_BESIDE,
-    COMPUTE_ROWS_LARGE, COMPUTE_SHORT, COMPUTE_SUM_ROWS, COMPUTE_SUMS, ComputeMatrices, MatrixTile,
-    Operation, SpanTile, beside_bytes, flags, span_elements, units_together,
+    COMPUTE_ROWS_BY_PAIRS, COMPUTE_ROWS_LARGE, COMPUTE_SHORT, COMPUTE_SUM_ROWS, COMPUTE_SUMS,
+    ComputeMatrices, MatrixTile, Operation, SpanTile, beside_bytes, by_pairs_bytes, flags,
+    span_elements, units_together,
 };
 use kernel_abi::fast::Batched;
 use kernel_abi::{Kernel, Width};
@@ -79,6 +80,11 @@ impl Way {
     /// The parts of the rows and of the columns of the tiles that there are.
     pub fn parts(&self) -> [f64; 2] {
         [self.full / self.cols_full, self.cols_full]
+    }
+
+    /// Whether its threads hold pairs of channels.
+    pub fn holds_pairs(&self) -> bool {
+        self.ahead.is_finite()
     }
 
     /// Whether the kernel is for rows that start anywhere.
@@ -215,8 +221,13 @@ impl<'a> Move<'a> {
 
     /// Whether there are channels whose pairs the threads of [`COMPUTE_NARROW`] and [`COMPUTE_SHORT`] hold.
     fn holds_pairs(&self) -> bool {
+        self.width == Width::B1 && self.has_narrow_pairs()
+    }
+
+    /// Whether there are channels, whose pairs are numbers of 32 bits.
+    fn has_narrow_pairs(&self) -> bool {
         let is_wide = self.operation.flags & flags::WIDE != 0;
-        self.width == Width::B1 && self.operands.has_channels() && !is_wide
+        self.operands.has_channels() && !is_wide && self.operands.bytes[DST] < 8
     }
 
     /// Whether there are channels, a pair for each column.
@@ -247,9 +258,14 @@ impl<'a> Move<'a> {
             return self.in_spans_beside();
         }
         let tile = SpanTile::of(self.width);
-        let mut launch = self.launch(&COMPUTE_ROWS, &self.params(), tile.block())?;
+        let by_pairs = self.has_narrow_pairs();
+        let kernel = if by_pairs { &COMPUTE_ROWS_BY_PAIRS } else { &COMPUTE_ROWS };
+        let mut launch = self.launch(kernel, &self.params(), tile.block())?;
         launch.blocks_per_multiprocessor =
             if matches!(self.width, Width::B1 | Width::B2) { 0 } else { ROWS_BLOCKS };
+        if by_pairs {
+            launch.dynamic_shared_bytes = by_pairs_bytes(&tile);
+        }
         let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
         // More is computed for each byte of narrower results: of rows that are not there as well.
         let is_late = dst < src && self.rows_full(&tile) < NARROWER_FULL;

@@ -8,7 +8,7 @@
 //! | `problem` | what a plan is made for |
 //! | `part` | a launch of a move, and its entry point |
 //! | `operands` | the move in canonical form: axes of up to three memories |
-//! | `matrices` | the planner of `compute_micro`, `compute_rows`, `compute_rows_large`, `compute_rows_beside`, `compute_sums` and `compute_sum_rows`, for matrices that are transposed |
+//! | `matrices` | the planner of `compute_micro`, `compute_rows`, `compute_rows_large`, `compute_rows_by_pairs`, `compute_rows_beside`, `compute_sums` and `compute_sum_rows`, for matrices that are transposed |
 //! | `ways` | the ways to go of one pass, the best first |
 //! | `costs` | what ways of one pass cost |
 //! | `by_channel` | the ways of moves whose channels have a factor and a summand each |
