@@ -875,6 +875,9 @@ fn check_channels<T: Real, U: Real>(
     dst: &TensorLayout,
     axis: usize,
 ) {
+    if !is_ours() {
+        return;
+    }
     let length = src.shape()[axis];
     let factors: Vec<f64> = (0..length).map(|at| (at as f64 - 1.3) * 0.37).collect();
     let summands: Vec<f64> = (0..length).map(|at| at as f64 * 3.1 - 2.0).collect();

@@ -44,8 +44,8 @@ pub const RUNS_THREADS: u32 = 256;
 /// Words that a warp of [`CONSTANTS`] writes.
 pub const WORDS_OF_WARP: usize = 32;
 
-/// Words among the parameters of [`CONSTANTS`]: half of what a kernel's parameters may be.
-pub const CONSTANT_WORDS: usize = 256;
+/// Words among the parameters of [`CONSTANTS`]: a quarter of what a kernel's parameters may be, for each word is code of its own.
+pub const CONSTANT_WORDS: usize = 128;
 
 /// Vectors that a thread of [`RUNS`] moves.
 pub const VECTORS_OF_THREAD: u32 = 2;

@@ -27,8 +27,8 @@ unsafe fn write(dst: u64, params: &Constants) {
     if !thread::thread_idx_x().is_multiple_of(WARP) {
         return;
     }
-    unrolled! { W in [0 1 2 3 4 5 6 7] of WARPS => {
-        const { assert!(WARPS == 8) };
+    unrolled! { W in [0 1 2 3] of WARPS => {
+        const { assert!(WARPS == 4) };
         if warp == W as u32 {
             const { assert!(WORDS_OF_WARP == 32) };
             unrolled! { V in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] of WORDS_OF_WARP / 2 => {

@@ -128,7 +128,7 @@ mod tests {
     fn a_launch_has_whole_warps_and_zeros_behind_what_is_given() {
         let launch = launch(&[1; 9], 1, 3).unwrap();
         assert_eq!(launch.block, [32, 1, 1]);
-        assert_eq!(launch.offsets, [0, 3 * 2048]);
+        assert_eq!(launch.offsets, [0, 3 * 1024]);
         assert_eq!(launch.params[..3], [0x0101_0101_0101_0101, 1, 0]);
     }
 }

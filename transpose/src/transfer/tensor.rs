@@ -70,7 +70,7 @@ impl<T: Pod> DeviceTensor<T> {
         self.view_mut().copy_from_host(elements)
     }
 
-    /// Gives every element one value. The work is queued; values of more than 8 KiB are waited for.
+    /// Gives every element one value. The work is queued; values of more than 4 KiB are waited for.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], and what the device reports.
@@ -156,7 +156,7 @@ impl<T: Pod> TensorViewMut<'_, T> {
         unsafe { upload(self.reborrow(), elements.as_ptr(), layout) }
     }
 
-    /// Gives every element one value. The work is queued; values of more than 8 KiB are waited for.
+    /// Gives every element one value. The work is queued; values of more than 4 KiB are waited for.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], and what the device reports.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// Numbers `T` times the factor and plus the summand of their index on an axis, as numbers `U`: checked, its table on the device, only waiting to be run.
 ///
-/// [`TensorView::normalize_into`] makes one for each call, which brings the table to the device by a launch for each 2 KiB of it: a pair has 8 bytes, or 16 if it is
-/// computed in numbers of 64 bits. A table of more than 8 KiB is copied, and what is queued is waited for.
+/// [`TensorView::normalize_into`] makes one for each call, which brings the table to the device by a launch for each 1 KiB of it: a pair has 8 bytes, or 16 if it is
+/// computed in numbers of 64 bits. A table of more than 4 KiB is copied, and what is queued is waited for.
 ///
 /// ```
 /// use transpose::{Device, DeviceTensor, NormalizingPlan};
