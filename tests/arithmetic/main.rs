@@ -36,6 +36,7 @@ on_both_devices! {
     pixels_of_few_channels,
     channels_of_their_own,
     channels_in_order,
+    tables_of_calls_that_nobody_waits_for,
     complex_numbers,
     complex_factors,
     matrices,
@@ -1023,6 +1024,30 @@ fn channels_in_order(device: &Device) {
         let turned = contiguous(&[7, 40, 11]).permute_axes(&[2, 0, 1]).unwrap();
         check_channels::<u8, f16>(device, &turned, &turned, axis);
         check_channels::<f32, f32>(device, &turned, &turned, axis);
+    }
+}
+
+/// A table comes with each call, and goes with it, and nobody waits in between: each call has its own numbers though all may have one memory for their tables.
+fn tables_of_calls_that_nobody_waits_for(device: &Device) {
+    let (rows, channels) = if device.is_gpu() { (3000, 100) } else { (9, 100) };
+    let a: Vec<u8> = (0..rows * channels).map(|at| (at * 7 % 251) as u8).collect();
+    let src = DeviceTensor::from_host(device, &[rows, channels], &a).unwrap();
+    let factor = |call: usize, channel: usize| (call * 3 + channel % 7) as f64;
+    let results: Vec<DeviceTensor<f32>> = (0..40)
+        .map(|call| {
+            let factors: Vec<f64> = (0..channels).map(|channel| factor(call, channel)).collect();
+            let summands = vec![call as f64; channels];
+            // In their order, and transposed.
+            let view = if call % 2 == 0 { src.view() } else { src.view().t() };
+            view.normalized(1 - call % 2, &factors, &summands).unwrap()
+        })
+        .collect();
+    for (call, result) in results.iter().enumerate() {
+        let view = if call % 2 == 0 { result.view() } else { result.view().t() };
+        for (at, actual) in view.to_host().unwrap().into_iter().enumerate() {
+            let expected = f64::from(a[at]) * factor(call, at % channels) + call as f64;
+            assert_eq!(f64::from(actual), expected, "call {call}, element {at}");
+        }
     }
 }
 
