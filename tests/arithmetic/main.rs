@@ -904,10 +904,10 @@ fn check_channels<T: Real, U: Real>(
     let window = target.window_mut(dst).unwrap();
     let from = memory.window(src).unwrap();
     let plans = NormalizingPlan::candidates(from, axis, &factors, &summands, window).unwrap();
-    for plan in plans {
+    for (number, plan) in plans.iter().enumerate() {
         let what = format!("{src:?} to {dst:?}, axis {axis}, {plan}");
         target.copy_from_host(&before).unwrap();
-        for _ in 0..2 {
+        for _ in 0..if number == 0 { 2 } else { 1 } {
             let done = plan.run(from, target.window_mut(dst).unwrap());
             done.unwrap_or_else(|error| panic!("{what}: {error}"));
         }
@@ -958,7 +958,9 @@ fn channels_of_their_own(device: &Device) {
         let dst = contiguous(&[images, cols, rows]);
         for axis in 0..3 {
             check_types(device, &src, &dst, axis);
-            check_types(device, &src, &dst.slice(axis, .., -1).unwrap(), axis);
+            if images > 1 {
+                check_types(device, &src, &dst.slice(axis, .., -1).unwrap(), axis);
+            }
         }
     }
     let image = DeviceTensor::from_host(device, &[4, 3], &[1u8; 12]).unwrap();
