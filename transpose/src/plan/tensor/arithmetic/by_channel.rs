@@ -18,7 +18,7 @@ const OF_ELEMENT: f64 = 21.5;
 const TO_PIXELS: f64 = 0.85;
 const TO_PLANES: f64 = 0.97;
 
-/// The same to planes where what lanes load lies a multiple of so many bytes apart: in few banks of shared memory.
+/// The part of the speed without channels that `compute_pixels` has to planes, where what lanes load lies a multiple of so many bytes apart: in few banks of shared memory.
 const IN_FEW_BANKS: [(usize, f64); 2] = [(128, 0.5), (64, 0.75)];
 
 /// What tiles of `compute_rows_by_pairs` have whose columns, or rows, are channels: the fraction of a copy's speed of those of whose columns there is a certain part, and that part. Tiles of fewer columns, and
@@ -109,7 +109,7 @@ impl<'a> Prices<'a> {
         self.operands.traffic() / (most * fewer)
     }
 
-    /// The cost of so many blocks of `compute_pixels`.
+    /// The cost of `compute_pixels` in `blocks` blocks.
     fn in_pixels(&self, blocks: u32) -> f64 {
         let cost = Costs::of(self.operands).by_pixels(blocks);
         if self.to_pixels {
