@@ -15,6 +15,7 @@ use super::arithmetic_entry;
 use super::column::{PairOfEach, Units};
 use super::memory::{arrived, load_part, put};
 use super::pair::{for_sizes, Pair};
+use super::row_pairs::PAIR;
 use crate::element::{Element, B16};
 use crate::launch::at_most_registers;
 use crate::tensor::axes::{divide, unrolled};
@@ -23,9 +24,6 @@ use kernel_abi::arithmetic::{ComputeChannels, CHANNEL_THREADS, CHANNEL_UNITS};
 
 /// Units of a thread.
 const EACH: usize = CHANNEL_UNITS as usize;
-
-/// Bytes of a pair.
-const PAIR: u32 = 8;
 
 /// The number of this thread's `k`-th unit: with others of as many threads as units are apart between it and the one before.
 #[inline(always)]
