@@ -260,6 +260,14 @@ params! {
         whole: u64,
     }
 
+    /// For [`COMPUTE_TILES_BY_PAIRS`].
+    ComputeTilesByPairs {
+        /// The tiles.
+        tiles: ComputeTiles,
+        /// Which channels elements of the destination have.
+        channels: ChannelPlaces,
+    }
+
     /// How the source of [`COMPUTE_BOXES`] and [`COMPUTE_PIECES`] is computed before it is gathered. Words are one element each, or as many as lie together on both sides.
     Computed {
         /// What is computed.
@@ -278,6 +286,39 @@ params! {
         computed: Computed,
         /// The boxes, in words of the destination: bytes in shared memory are of results, but vectors are of the source, as `lowest` and `reach` are. They have as many bytes as [`box_vector`](crate::tensor::box_vector) says, or 16.
         boxes: Boxes,
+    }
+
+    /// Which channel an element has by where it lies in a memory: `⌊e / inner⌋` modulo the channels, where `e` elements are before it.
+    ChannelPlaces {
+        /// Elements of a channel that follow each other, as a packed divisor.
+        inner: u64,
+        /// Channels, as a packed divisor.
+        channels: u64,
+        /// Bytes of elements of all channels, a vector's or more: with them no vector that has an element lies before the first one.
+        behind: u64,
+        /// Bytes from where a block's shared memory starts to [rows of pairs](pair_rows_bytes), behind all else, a multiple of 8: channels change with each element. 0 if a channel has as many elements in a row as a
+        /// [unit](fn@unit): then pairs are loaded for each.
+        pairs: u64,
+    }
+
+    /// For [`COMPUTE_BOXES_BY_PAIRS`].
+    ComputeBoxesByPairs {
+        /// What is computed.
+        computed: Computed,
+        /// Which channels elements of the source have.
+        channels: ChannelPlaces,
+        /// The boxes, as those of [`ComputeBoxes`].
+        boxes: Boxes,
+    }
+
+    /// For [`COMPUTE_PIECES_BY_PAIRS`].
+    ComputePiecesByPairs {
+        /// What is computed.
+        computed: Computed,
+        /// Which channels elements of the source have.
+        channels: ChannelPlaces,
+        /// The pieces, as the boxes of [`ComputeBoxes`].
+        pieces: Pieces,
     }
 
     /// How far apart in a memory the indices of an axis are.
@@ -445,6 +486,20 @@ impl SpanTile {
 /// Bytes of shared memory of a block of [`COMPUTE_ROWS_BY_PAIRS`]: its tile, and a pair for each row.
 pub const fn by_pairs_bytes(tile: &SpanTile) -> u32 {
     tile.vectors() * VECTOR + tile.rows * 8
+}
+
+/// Channels that a row of pairs starts with in shared memory, where channels [change with each element](ChannelPlaces::pairs).
+pub const PAIRS_OF_ROW: u32 = 16;
+
+/// Pairs of a row: behind the first ones as many more as a unit may have that starts with the last of them.
+pub const PAIRS_IN_ROW: u32 = PAIRS_OF_ROW + 7;
+
+/// Bytes from one row of pairs to the next: units whose first channels are a power of two apart then start in different banks.
+pub const PAIR_ROW_BYTES: u32 = (PAIRS_OF_ROW + 9) * 8;
+
+/// Bytes of the rows of pairs of so many channels.
+pub const fn pair_rows_bytes(channels: usize) -> usize {
+    channels.div_ceil(PAIRS_OF_ROW as usize) * PAIR_ROW_BYTES as usize
 }
 
 /// Threads of a block of [`COMPUTE_ROWS_BESIDE`].
@@ -661,6 +716,14 @@ table! { ARITHMETIC of Arithmetic:
     COMPUTE_PIECES = "compute_pieces" takes ComputePieces {
         1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1]
     }
+    /// Moves of [`COMPUTE_BOXES`] of elements that have the factor and summand of their channel, and are one word each.
+    COMPUTE_BOXES_BY_PAIRS = "compute_boxes_by_pairs" takes ComputeBoxesByPairs {
+        1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1], 4: exactly [BOX_THREADS, 1, 1]
+    }
+    /// Moves of [`COMPUTE_BOXES_BY_PAIRS`] of narrow words, in pieces.
+    COMPUTE_PIECES_BY_PAIRS = "compute_pieces_by_pairs" takes ComputePiecesByPairs {
+        1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1]
+    }
     /// Moves of [`COMPUTE_BOXES`] with a second operand whose elements lie together where the destination's do, of elements that keep their size and are one word each.
     COMPUTE_BOXES_BESIDE = "compute_boxes_beside" takes ComputeBoxesBeside {
         2: exactly [BOX_THREADS, 1, 1], 4: exactly [BOX_THREADS, 1, 1], 8: exactly [BOX_THREADS, 1, 1], 16: exactly [BOX_THREADS, 1, 1]
@@ -672,5 +735,9 @@ table! { ARITHMETIC of Arithmetic:
     /// Moves that compute, whose fastest axis changes: the tiles of [`TILES`](crate::tensor::TILES).
     COMPUTE_TILES = "compute_tiles" takes ComputeTiles {
         1: at_most crate::tensor::TileShape::most_threads(Width::B1), 2: at_most crate::tensor::TileShape::most_threads(Width::B2), 4: at_most crate::tensor::TileShape::most_threads(Width::B4), 8: at_most crate::tensor::TileShape::most_threads(Width::B8), 16: at_most crate::tensor::TileShape::most_threads(Width::B16)
+    }
+    /// Moves of [`COMPUTE_TILES`] of elements that have the factor and summand of their channel.
+    COMPUTE_TILES_BY_PAIRS = "compute_tiles_by_pairs" takes ComputeTilesByPairs {
+        1: at_most crate::tensor::TileShape::most_threads(Width::B1), 2: at_most crate::tensor::TileShape::most_threads(Width::B2), 4: at_most crate::tensor::TileShape::most_threads(Width::B4)
     }
 }

@@ -16,13 +16,16 @@
 //! | `by_pairs` | matrices that are transposed and computed, whose rows or columns are channels with pairs of their own, where rows start anywhere |
 //! | `beside` | matrices that are transposed and added to what lies as the destination does, where rows start anywhere |
 //! | `column` | units of a column of their tiles |
+//! | `placed_pairs` | the pairs of elements that say which channel they have by where they lie |
 //! | `row_pairs` | the pairs of channels that the rows of a tile have |
 //! | `twos` | tiles of whose columns each thread takes two units |
 //! | `interleaved` | pixels of two, three or four channels, and planes |
 //! | `boxes` | moves along short axes and in any order: through the boxes of `tensor`, computed before they are gathered |
+//! | `boxes_by_pairs` | those of them whose channels have a factor and a summand each |
 //! | `boxes_beside` | sums along short axes and in any order: computed as they are gathered |
 //! | `added` | what is added to boxes, and where it waits |
 //! | `tiles` | moves whose fastest axis changes: through the transposed tile of `tensor` |
+//! | `tiles_by_pairs` | those of them whose channels have a factor and a summand each |
 //!
 //! An entry point is for one size of source elements. Formats, and the size of destination elements, are parameters that all threads of a launch have in
 //! common: to look at them takes an instruction or two for each unit, and there are five entry points of a kernel, not one for each pair.
@@ -31,6 +34,7 @@ pub mod added;
 pub mod beside;
 pub mod boxes;
 pub mod boxes_beside;
+pub mod boxes_by_pairs;
 pub mod by_pairs;
 pub mod channels;
 pub mod column;
@@ -42,10 +46,12 @@ pub mod memory;
 pub mod operation;
 pub mod pair;
 pub mod pixels;
+pub mod placed_pairs;
 pub mod real;
 pub mod row_pairs;
 pub mod runs;
 pub mod tiles;
+pub mod tiles_by_pairs;
 pub mod twos;
 pub mod units;
 

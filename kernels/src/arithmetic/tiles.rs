@@ -27,10 +27,10 @@ use kernel_abi::Width;
 
 /// A block's tile.
 #[derive(Clone, Copy)]
-struct Held<E> {
-    tile: Tile<E>,
-    offsets: Offsets,
-    place: Place,
+pub(super) struct Held<E> {
+    pub tile: Tile<E>,
+    pub offsets: Offsets,
+    pub place: Place,
 }
 
 impl<E: Element> Held<E> {
@@ -39,7 +39,7 @@ impl<E: Element> Held<E> {
     /// # Safety
     /// The obligations of the entry points.
     #[inline(always)]
-    unsafe fn of_block(dst: u64, params: &ComputeTiles) -> Self {
+    pub unsafe fn of_block(dst: u64, params: &ComputeTiles) -> Self {
         let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
         let tiles = &params.tiles;
         // SAFETY: the caller's obligations; the block's own memory.
@@ -161,13 +161,13 @@ impl Column {
 
 /// A unit of a column.
 #[derive(Clone, Copy)]
-struct Spot {
+pub(super) struct Spot {
     /// The column.
     col: u32,
     /// The unit's first row.
     row: i32,
     /// The destination's address of that row.
-    at: u64,
+    pub at: u64,
     /// The rows that the tile stores of the column: the first, and behind the last.
     first: i32,
     end: i32,
@@ -179,7 +179,7 @@ impl Spot {
     /// # Safety
     /// A barrier separates this from what filled the tables.
     #[inline(always)]
-    unsafe fn of<P: Pair, E: Element, const WHOLE: bool>(
+    pub unsafe fn of<P: Pair, E: Element, const WHOLE: bool>(
         number: u32,
         params: &ComputeTiles,
         held: Held<E>,
@@ -220,7 +220,7 @@ impl Spot {
     /// # Safety
     /// A barrier separates this from what loaded the tile.
     #[inline(always)]
-    unsafe fn elements<P: Pair, E: Element, const WHOLE: bool>(
+    pub unsafe fn elements<P: Pair, E: Element, const WHOLE: bool>(
         &self,
         params: &ComputeTiles,
         held: Held<E>,
@@ -280,7 +280,7 @@ impl Spot {
     /// # Safety
     /// No other thread has the unit.
     #[inline(always)]
-    unsafe fn store<P: Pair>(&self, results: B16) {
+    pub unsafe fn store<P: Pair>(&self, results: B16) {
         let at = self.at;
         // SAFETY: the caller's obligations.
         unsafe {

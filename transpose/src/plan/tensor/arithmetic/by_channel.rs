@@ -3,13 +3,14 @@
 //! Kernels whose threads hold pairs, or find one for many elements, come first. Others load pairs for each element, or find them in shared memory; what they cost is
 //! by 430 random batches of images on an H200, and matrices whose rows start anywhere by 133 others (`arithmetic --each`, decisions 118 and 119).
 
+use super::super::sectors::SECTOR;
 use super::costs::Costs;
 use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
-use super::ways::Ways;
-use super::{channels, interleaved, matrices, pixels, units};
+use super::ways::{SHAPES, SMALL, Wanted, Ways};
+use super::{boxes, channels, interleaved, matrices, pixels, tiles, units};
 use crate::Facts;
-use kernel_abi::arithmetic::{Operation, flags};
+use kernel_abi::arithmetic::{COMPUTE_PIECES_BY_PAIRS, Operation, flags, pair_rows_bytes};
 
 /// What an element costs whose pair is loaded for it alone, in bytes that a copy could have moved meanwhile, of any types.
 const OF_ELEMENT: f64 = 21.5;
@@ -20,6 +21,71 @@ const TO_PLANES: f64 = 0.97;
 
 /// The part of the speed without channels that `compute_pixels` has to planes, where what lanes load lies a multiple of so many bytes apart: in few banks of shared memory.
 const IN_FEW_BANKS: [(usize, f64); 2] = [(128, 0.5), (64, 0.75)];
+
+/// How many times as long boxes, and boxes in pieces, take as without channels, of which rows are channels or columns. (By 809 of 172 random batches of images, decision 120.)
+const fn in_boxes(dst: usize, are_pieces: bool, by_rows: bool) -> f64 {
+    match (dst, are_pieces, by_rows) {
+        (1, true, _) => 1.00,
+        (1, false, _) => 1.22,
+        (2, true, _) | (2, false, false) => 1.16,
+        (2, false, true) => 1.24,
+        _ => 1.09,
+    }
+}
+
+/// Boxes that are looked at for the best: what the model of moves says that they cost without channels is not in the order of what they cost with them.
+const BOXES: usize = 3;
+
+/// How many times as long tiles of 256 threads take as the model of moves expects, where columns are channels, and where rows are. (By 453 tiles of 77 random batches of images, decision 120.)
+const fn tiles_by_columns(src: usize, dst: usize) -> f64 {
+    match (src, dst) {
+        (1, 4) => 1.16,
+        (2, 2) => 1.09,
+        (2, 4) => 1.10,
+        (4, 1) => 1.40,
+        (4, 2) => 1.08,
+        (4, 4) => 1.02,
+        _ => 1.25,
+    }
+}
+const fn tiles_by_rows(src: usize, dst: usize) -> f64 {
+    match (src, dst) {
+        (1, 4) => 1.06,
+        (2, 2) => 1.07,
+        (2, 4) => 0.88,
+        (4, 1) => 1.25,
+        (4, 2) => 1.01,
+        (4, 4) => 0.92,
+        _ => 1.20,
+    }
+}
+
+/// By which power of their threads tiles take longer: of large blocks few run side by side, and all of one wait for each other.
+const OF_THREADS: f64 = 0.1;
+
+/// What a byte of the pairs costs that each tile keeps whose rows are channels. (By 12 batches of 200 to 510 channels.)
+const OF_PAIRS: f64 = 1.2;
+
+/// What tiles of `compute_short` and `compute_narrow` have whose rows are channels, of whose rows there is a certain part: that part where results have 4 bytes, and where they have fewer. Tiles of fewer rows, and of fewer columns, have less, by powers of the parts that there are;
+/// so have those of which rows of the destination start inside sectors. (By 24 batches of 8 to 256 channels.)
+const HELD_ROWS: f64 = 0.97;
+const ENOUGH_ROWS: [f64; 2] = [0.5, 0.8];
+const FEWER_HELD: [f64; 2] = [0.65, 0.5];
+const INSIDE_SECTORS: f64 = 0.74;
+
+/// The part of their rows from which on nothing is faster than these, where rows of the destination start on sectors.
+const FULL_ROWS: f64 = 0.9;
+
+/// What full tiles of `compute_micro` have whose columns are channels: a pair is loaded for each unit. Tiles of fewer columns, and of fewer rows, have less, by powers of the parts that there are. (By 14 of the batches of `arithmetic --each 902` to `910`.)
+const fn in_micro_blocks(dst: usize) -> f64 {
+    match dst {
+        1 => 0.82,
+        2 => 0.95,
+        _ => 1.00,
+    }
+}
+const MICRO_COLUMNS: f64 = 0.35;
+const MICRO_ROWS: f64 = 0.30;
 
 /// What tiles of `compute_rows_by_pairs` have whose columns, or rows, are channels: the fraction of a copy's speed of those of whose columns there is a certain part, and that part. Tiles of fewer columns, and
 /// of fewer rows, have less, by powers of the parts that there are.
@@ -51,13 +117,22 @@ const FEWER_COLUMNS: f64 = 0.6;
 const FEWER_ROWS: f64 = 0.9;
 
 /// The ways, the best first.
-pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) -> Ways {
+pub(super) fn ways(
+    operands: &Operands,
+    operation: &Operation,
+    facts: &Facts,
+    wanted: Wanted,
+) -> Ways {
     let prices = Prices::of(operands);
     let of_matrices = matrices::ways(operands, operation, facts).into_iter();
     let (in_spans, held): (Vec<_>, Vec<_>) = of_matrices.partition(matrices::Way::is_in_spans);
     let in_pixels = pixels::launch(operands, operation);
-    let (full, empty): (Vec<_>, Vec<_>) = held.into_iter().partition(matrices::Way::is_full);
     let is_wide = operation.flags & flags::WIDE != 0;
+    let has_price = |way: &matrices::Way| way.is_in_micro_blocks() && prices.has_micro(is_wide);
+    let (in_micro, held): (Vec<_>, Vec<_>) = held.into_iter().partition(has_price);
+    let holds_rows = |way: &matrices::Way| way.holds_pairs() && prices.are_rows_priced(way.parts());
+    let (held_rows, held): (Vec<_>, Vec<_>) = held.into_iter().partition(holds_rows);
+    let (full, empty): (Vec<_>, Vec<_>) = held.into_iter().partition(matrices::Way::is_full);
     // Of numbers of 32 bits `compute_rows_by_pairs` is faster than what loads a pair for each, though rows start on vectors.
     let is_ahead = |way: &matrices::Way| {
         way.is_ahead() || in_pixels.is_none() && (way.holds_pairs() || is_wide)
@@ -69,7 +144,12 @@ pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) ->
     let mut all: Vec<_> = first.chain(interleaved::launch(operands, operation).map(one)).collect();
     let mut others = vec![(prices.by_elements(), units::launches(operands, operation))];
     others.extend(in_spans.into_iter().map(|way| (prices.in_spans(way.parts()), one(way.part))));
+    others.extend(in_micro.into_iter().map(|way| (prices.in_micro(way.parts()), one(way.part))));
+    others.extend(held_rows.into_iter().map(|way| (prices.held_rows(way.parts()), one(way.part))));
     others.extend(in_pixels.map(|part| (prices.in_pixels(part.launch.grid[0]), one(part))));
+    if wanted == Wanted::All || all.is_empty() {
+        others.extend(prices.short_axes(operation, facts, wanted, &others));
+    }
     others.sort_by(|a, b| a.0.total_cmp(&b.0));
     let cost = if all.is_empty() { others.first().map(|&(cost, _)| cost) } else { None };
     all.extend(others.into_iter().map(|(_, parts)| parts));
@@ -97,6 +177,29 @@ impl<'a> Prices<'a> {
         }
     }
 
+    /// The ways along short axes, and what they cost: tiles, and boxes that cost less than all `others`.
+    fn short_axes(
+        &self,
+        operation: &Operation,
+        facts: &Facts,
+        wanted: Wanted,
+        others: &[(f64, Vec<Part>)],
+    ) -> Vec<(f64, Vec<Part>)> {
+        let in_tiles = tiles::best(self.operands, operation, facts, SHAPES).into_iter();
+        let priced = |(cost, part)| (self.in_tiles(cost, &part), vec![part]);
+        let mut all: Vec<_> = in_tiles.map(priced).collect();
+        // They take longest to plan.
+        let least = all.iter().chain(others).map(|&(cost, _)| cost).fold(f64::INFINITY, f64::min);
+        let (most, limit) = match wanted {
+            Wanted::All => (SHAPES, f64::INFINITY),
+            Wanted::Best if self.operands.traffic() >= SMALL => (BOXES, least),
+            Wanted::Best => return all,
+        };
+        let in_boxes = boxes::best(self.operands, operation, facts, most, limit).into_iter();
+        all.extend(in_boxes.map(|(cost, part)| (self.in_boxes(cost, &part), vec![part])));
+        all
+    }
+
     fn by_elements(&self) -> f64 {
         self.elements * OF_ELEMENT
     }
@@ -107,6 +210,54 @@ impl<'a> Prices<'a> {
         let [most, enough] = if self.to_pixels { by_rows(src, dst) } else { by_columns(src, dst) };
         let fewer = (cols / enough).min(1.0).powf(FEWER_COLUMNS) * rows.powf(FEWER_ROWS);
         self.operands.traffic() / (most * fewer)
+    }
+
+    /// Whether there is a price of `compute_micro`: of elements of 4 bytes whose columns, or matrices, are channels.
+    fn has_micro(&self, is_wide: bool) -> bool {
+        !is_wide && !self.to_pixels && self.operands.bytes[SRC] == 4
+    }
+
+    /// The cost of `compute_micro`, of whose tiles' rows and columns there are these parts.
+    fn in_micro(&self, [rows, cols]: [f64; 2]) -> f64 {
+        let fewer = cols.powf(MICRO_COLUMNS) * rows.powf(MICRO_ROWS);
+        self.operands.traffic() / (in_micro_blocks(self.operands.bytes[DST]) * fewer)
+    }
+
+    /// Whether rows of the destination are whole sectors apart.
+    fn are_on_sectors(&self) -> bool {
+        let mut apart =
+            self.operands.axes.iter().skip(1).map(|axis| axis.strides[DST].unsigned_abs());
+        apart.all(|stride| (stride * self.operands.bytes[DST]).is_multiple_of(SECTOR))
+    }
+
+    /// Whether tiles whose threads hold pairs are of rows that are channels, and others may be faster; there are these parts of their rows and columns.
+    fn are_rows_priced(&self, [rows, _]: [f64; 2]) -> bool {
+        self.to_pixels && !(rows >= FULL_ROWS && self.are_on_sectors())
+    }
+
+    /// The cost of tiles whose threads hold the pairs of rows, of whose rows and columns there are these parts.
+    fn held_rows(&self, [rows, cols]: [f64; 2]) -> f64 {
+        let enough = ENOUGH_ROWS[usize::from(self.operands.bytes[DST] < 4)];
+        let fewer = (rows / enough).min(1.0).powf(FEWER_HELD[0]) * cols.powf(FEWER_HELD[1]);
+        let inside = if self.are_on_sectors() { 1.0 } else { INSIDE_SECTORS };
+        self.operands.traffic() / (HELD_ROWS * fewer * inside)
+    }
+
+    /// The cost of `compute_tiles_by_pairs`, of which the model of moves expects this.
+    fn in_tiles(&self, cost: f64, part: &Part) -> f64 {
+        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let tiles = part.launch.grid.iter().map(|&blocks| f64::from(blocks)).product();
+        let threads = f64::from(part.launch.block[0]) / 256.0;
+        let by = if self.to_pixels { tiles_by_rows } else { tiles_by_columns };
+        let computed = Costs::of(self.operands).by_tiles(cost, tiles) * by(src, dst);
+        let channels = self.channels.filter(|_| self.to_pixels).map_or(0, |axis| axis.length);
+        computed * threads.powf(OF_THREADS) + tiles * pair_rows_bytes(channels) as f64 * OF_PAIRS
+    }
+
+    /// The cost of `compute_boxes_by_pairs`, or of `compute_pieces_by_pairs`, which take this without channels.
+    fn in_boxes(&self, cost: f64, part: &Part) -> f64 {
+        let are_pieces = part.launch.entry.name.starts_with(COMPUTE_PIECES_BY_PAIRS.name);
+        cost * in_boxes(self.operands.bytes[DST], are_pieces, self.to_pixels)
     }
 
     /// The cost of `compute_pixels` in `blocks` blocks.

@@ -92,6 +92,11 @@ impl Way {
         self.part.launch.entry.name.starts_with(COMPUTE_ROWS.name)
     }
 
+    /// Whether the kernel is for rows that all start on vectors, and loads the pairs of channels for each unit, or for each number.
+    pub fn is_in_micro_blocks(&self) -> bool {
+        self.part.launch.entry.name.starts_with(COMPUTE_MICRO.name)
+    }
+
     /// Whether they are so for `compute_pixels` to be worse.
     pub fn is_ahead(&self) -> bool {
         self.full >= self.ahead

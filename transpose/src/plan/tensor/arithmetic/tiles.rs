@@ -1,14 +1,17 @@
-//! The planner of `compute_tiles`: tiles as the moves without arithmetic have them, of elements of the source.
+//! The planner of `compute_tiles`, and of `compute_tiles_by_pairs` where channels have a factor and a summand each: tiles as the moves without arithmetic have them, of elements of the source.
 
 use super::super::canonical;
 use super::super::tiles::{self, Kernel};
+use super::channel_places::{Places, has_narrow_pairs};
 use super::operands::{Axis, DST, Operands, SRC, scaled_alignment};
 use super::part::{Part, entry};
 use crate::divide::packed_divisor;
 use crate::facts::Facts;
 use crate::launch::{Fields, Launch};
 use kernel_abi::Width;
-use kernel_abi::arithmetic::{COMPUTE_TILES, ComputeTiles, Operation};
+use kernel_abi::arithmetic::{
+    COMPUTE_TILES, COMPUTE_TILES_BY_PAIRS, ComputeTiles, ComputeTilesByPairs, Operation,
+};
 use kernel_abi::tensor::Tiles;
 
 /// The rows of a tile of a sum that is as fast as the model of moves expects, and by what part one of twice as many is faster beside others of the same sum.
@@ -22,12 +25,24 @@ pub(super) fn best(
     facts: &Facts,
     most: usize,
 ) -> Vec<(f64, Part)> {
-    if !operands.other_is_like_destination() {
+    let channels = operands.has_channels().then(|| Places::of(operands, DST)).flatten();
+    let serves = match channels {
+        None => operands.other_is_like_destination(),
+        Some(_) => has_narrow_pairs(operands, operation),
+    };
+    if !serves {
         return Vec::new();
     }
     let mut computing = Vec::new();
     let found = |cost, launch| {
-        computing.extend(of_move(operands, operation, launch).map(|(by, part)| (by, cost, part)));
+        let told = of_move(operands, operation, &launch).zip(Some(launch));
+        computing.extend(told.and_then(|((longer, params), launch)| {
+            let launch = match channels {
+                None => computing_all(operands, params, launch),
+                Some(channels) => by_pairs(operands, params, channels, launch, facts)?,
+            };
+            Some((longer, cost, Part::of(launch)))
+        }));
     };
     let kernel = Kernel::Computing { unit: operands.unit() };
     tiles::best(&in_words(operands), facts, None, kernel, most, f64::INFINITY, found);
@@ -56,8 +71,12 @@ pub(super) fn in_words_of(operands: &Operands, side: usize) -> canonical::Canoni
     canonical::Canonical::of_elements(axes, width, aligned)
 }
 
-/// A move's launch, that computes, and how many times as long a sum takes as the model of moves expects; `None` if the kernel has no such tiles. (By 1600 tiles of 126 random sums, decision 106.)
-fn of_move(operands: &Operands, operation: &Operation, launch: Launch) -> Option<(f64, Part)> {
+/// What a launch of a move is told that computes, and how many times as long a sum takes as the model of moves expects; `None` if the kernel has no such tiles. (By 1600 tiles of 126 random sums, decision 106.)
+fn of_move(
+    operands: &Operands,
+    operation: &Operation,
+    launch: &Launch,
+) -> Option<(f64, ComputeTiles)> {
     let tiles: Tiles = launch.params.to()?;
     let whole = tiles.early == 0 && operands.start_on_units(&axes_of_columns(&tiles), &[DST]);
     let unit = operands.unit();
@@ -69,9 +88,32 @@ fn of_move(operands: &Operands, operation: &Operation, launch: Launch) -> Option
         unit: unit as u64,
         whole: u64::from(whole),
     };
-    let entry = entry(&COMPUTE_TILES, operands.bytes[SRC]);
     let longer = 1.0 - LONGER * (tiles.rows.tile as f64 / ROWS).log2();
-    Some((longer, Part::of(Launch { entry, params: Fields::of(&params), ..launch })))
+    Some((longer, params))
+}
+
+/// The launch that computes all elements alike.
+fn computing_all(operands: &Operands, params: ComputeTiles, launch: Launch) -> Launch {
+    let entry = entry(&COMPUTE_TILES, operands.bytes[SRC]);
+    Launch { entry, params: Fields::of(&params), ..launch }
+}
+
+/// The launch that computes elements by the pairs of their channels; `None` if a block has no room for these.
+fn by_pairs(
+    operands: &Operands,
+    tiles: ComputeTiles,
+    channels: Places,
+    launch: Launch,
+    facts: &Facts,
+) -> Option<Launch> {
+    let behind = (launch.dynamic_shared_bytes as usize).next_multiple_of(size_of::<u64>());
+    let shared = behind + channels.pairs_bytes();
+    let channels = channels.told(operands.bytes[DST], behind);
+    let params = Fields::of(&ComputeTilesByPairs { tiles, channels });
+    let entry = entry(&COMPUTE_TILES_BY_PAIRS, operands.bytes[SRC]);
+    let dynamic_shared_bytes = shared as u32;
+    let fits = shared <= facts.block_shared && launch.offsets == [0, 0];
+    fits.then_some(Launch { entry, params, dynamic_shared_bytes, ..launch })
 }
 
 /// The most units that a tile stores of a column: where tiles meet on units, the last one of a run perhaps more than others.

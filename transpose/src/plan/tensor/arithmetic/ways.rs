@@ -28,10 +28,10 @@ pub(super) struct Ways {
 const SHORT: usize = 64;
 
 /// How many shapes of tile, and of box, are candidates.
-const SHAPES: usize = 6;
+pub(super) const SHAPES: usize = 6;
 
 /// Bytes that are read and written below which boxes are no way: to plan them would take longer than they gain.
-const SMALL: f64 = (1 << 20) as f64;
+pub(super) const SMALL: f64 = (1 << 20) as f64;
 
 /// The ways to go in one pass.
 pub(super) fn ways(
@@ -41,7 +41,7 @@ pub(super) fn ways(
     wanted: Wanted,
 ) -> Ways {
     if operands.has_channels() {
-        return by_channel::ways(operands, operation, facts);
+        return by_channel::ways(operands, operation, facts, wanted);
     }
     let Ways { mut all, mut cost } = without_boxes(operands, operation, facts, wanted);
     if let Some((by_runs, parts)) = runs::best(operands, operation, facts) {
