@@ -1,7 +1,7 @@
 //! The ways to compute a move in one pass whose channels have a factor and a summand each, and what they cost.
 //!
-//! Kernels whose threads hold pairs, or find one for many elements, come first. Others load pairs for each element, or find them in shared memory; what they cost is
-//! by 430 random batches of images on an H200, and matrices whose rows start anywhere by 133 others (`arithmetic --each`, decisions 118 and 119).
+//! Kernels whose threads hold pairs, or find one for many elements, come first where nothing was seen to be faster. All others have a price: those that find pairs by where elements lie, or in shared memory, and those that load them for each element. What they cost is
+//! by random batches of images on an H200 (`arithmetic --each`, decisions 118 to 120).
 
 use super::super::sectors::SECTOR;
 use super::costs::Costs;
@@ -157,7 +157,7 @@ pub(super) fn ways(
     Ways { all, cost }
 }
 
-/// What the ways cost that load pairs for each element, or for each column of a tile.
+/// What the ways cost that others may be faster than.
 struct Prices<'a> {
     operands: &'a Operands,
     elements: f64,
