@@ -497,7 +497,7 @@ pub const PAIRS_IN_ROW: u32 = PAIRS_OF_ROW + 7;
 /// Bytes from one row of pairs to the next: units whose first channels are a power of two apart then start in different banks.
 pub const PAIR_ROW_BYTES: u32 = (PAIRS_OF_ROW + 9) * 8;
 
-/// Bytes of the rows of pairs of so many channels.
+/// Bytes of shared memory that the rows of pairs of `channels` channels take.
 pub const fn pair_rows_bytes(channels: usize) -> usize {
     channels.div_ceil(PAIRS_OF_ROW as usize) * PAIR_ROW_BYTES as usize
 }

@@ -251,7 +251,7 @@ unsafe fn compute_vector_at<P: Pair>(operation: &Operation, [from, to]: [u32; 2]
     }
 }
 
-/// Stores results of so many bytes to shared memory: a vector, or a half or a quarter of one.
+/// Stores `bytes` bytes of results, 16, 8 or 4, to shared memory.
 ///
 /// # Safety
 /// Those of [`hold`], of as many bytes; `to` is a multiple of 4, and of them all if images are held by vectors.

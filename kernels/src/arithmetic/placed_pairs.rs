@@ -7,7 +7,7 @@
 //! so the address of a unit says all that is to be known of it, whatever axes have been cut for a box or a tile.
 //!
 //! - *Planes.* Where a channel has a unit's elements in a row, or more, a unit has elements of two channels at most: their pairs are loaded for each unit.
-//! - *Pixels.* Where channels change with each element, pairs wait in shared memory, in rows of so many channels and a unit's more: a unit has its pairs one behind the other, though behind the last channel
+//! - *Pixels.* Where channels change with each element, pairs wait in shared memory, in rows of 16 channels and the 7 behind them: a unit has its pairs one behind the other, though behind the last channel
 //!   the first comes again. Lanes whose units start a power of two of channels apart meet in no bank.
 
 use super::memory::load_part;
@@ -79,7 +79,7 @@ impl PlacedPairs<'_> {
         at.wrapping_sub(start).wrapping_add(self.channels.behind) as u32
     }
 
-    /// The results for the unit that a vector begins with, which lies [`before`](Self::before) bytes behind where all channels begin, in a memory of elements of so many bytes.
+    /// The results for the unit that a vector begins with, which lies [`before`](Self::before) bytes behind where all channels begin, in a memory of elements of `bytes` bytes.
     ///
     /// # Safety
     /// Nothing writes the table; a barrier separates this from what [kept](Self::keep) pairs in shared memory.
@@ -120,7 +120,7 @@ impl HeldPairs for InRow {
     }
 }
 
-/// The pair of a channel, of which there are so many elements yet, and that of the next one.
+/// The pair of a channel, of which a unit has the first `here` elements, and the pair of the channel behind it.
 struct OfTwo {
     pairs: [B16; 2],
     here: u32,

@@ -3,7 +3,7 @@
 use super::super::boxes;
 use super::super::canonical::{self, Canonical};
 use super::super::launch::params_of;
-use super::channel_places::{Places, has_narrow_pairs};
+use super::channel_places::Places;
 use super::operands::{Axis, DST, Operands, Other, SRC, scaled_alignment};
 use super::part::{Part, entry};
 use crate::facts::Facts;
@@ -62,7 +62,7 @@ fn serves(operands: &Operands, operation: &Operation) -> bool {
     let [src_bytes, dst_bytes, _] = operands.bytes;
     match operands.other {
         Other::None => !matches!((src_bytes, dst_bytes), (1 | 2, 8) | (8, 1)),
-        Other::Channels(_) => has_narrow_pairs(operands, operation),
+        Other::Channels(_) => operands.has_narrow_pairs(operation),
         _ => false,
     }
 }
@@ -123,19 +123,18 @@ fn by_pairs(
     launch: Launch,
 ) -> Option<Part> {
     let word = canonical.word_bytes();
-    let behind = (launch.dynamic_shared_bytes as usize).next_multiple_of(size_of::<u64>());
-    let told = channels.told(computed.src_bytes as usize, behind);
+    let (channels, dynamic_shared_bytes) =
+        channels.told(computed.src_bytes as usize, launch.dynamic_shared_bytes);
     let (entry, params) = if let Some(boxes) = params_of(&BOXES, &launch) {
         let computed = waiting(canonical, computed, &boxes, &launch);
-        let params = ComputeBoxesByPairs { computed, channels: told, boxes };
+        let params = ComputeBoxesByPairs { computed, channels, boxes };
         (entry(&COMPUTE_BOXES_BY_PAIRS, word), Fields::of(&params))
     } else {
         let pieces = params_of(&PIECES, &launch)?;
         let computed = waiting(canonical, computed, &pieces.boxes, &launch);
-        let params = ComputePiecesByPairs { computed, channels: told, pieces };
+        let params = ComputePiecesByPairs { computed, channels, pieces };
         (entry(&COMPUTE_PIECES_BY_PAIRS, word), Fields::of(&params))
     };
-    let dynamic_shared_bytes = (behind + channels.pairs_bytes()) as u32;
     Some(Part::of(Launch { entry, params, dynamic_shared_bytes, ..launch }))
 }
 

@@ -19,7 +19,7 @@ const OF_ELEMENT: f64 = 21.5;
 const TO_PIXELS: f64 = 0.85;
 const TO_PLANES: f64 = 0.97;
 
-/// The part of the speed without channels that `compute_pixels` has to planes, where what lanes load lies a multiple of so many bytes apart: in few banks of shared memory.
+/// The part of the speed without channels that `compute_pixels` has to planes, where what neighbouring lanes load is a multiple of 128, or 64, bytes apart: in few banks of shared memory.
 const IN_FEW_BANKS: [(usize, f64); 2] = [(128, 0.5), (64, 0.75)];
 
 /// How many times as long boxes, and boxes in pieces, take as without channels, of which rows are channels or columns. (By 809 of 172 random batches of images, decision 120.)

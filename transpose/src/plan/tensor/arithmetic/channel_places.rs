@@ -1,8 +1,8 @@
 //! Which channel an element has by where it lies in the source or the destination, for kernels that compute in the order of one of them.
 
-use super::operands::{Axis, DST, OTHER, Operands, SRC};
+use super::operands::{Axis, OTHER, Operands};
 use crate::divide::packed_divisor;
-use kernel_abi::arithmetic::{ChannelPlaces, Operation, flags, pair_rows_bytes};
+use kernel_abi::arithmetic::{ChannelPlaces, pair_rows_bytes};
 
 /// Elements from a memory's first to behind its last, and of all channels, at most: a kernel counts their bytes in 32 bits.
 const MOST: usize = 1 << 30;
@@ -51,31 +51,27 @@ impl Places {
     }
 
     /// Bytes of shared memory that pairs take.
-    pub fn pairs_bytes(self) -> usize {
+    fn pairs_bytes(self) -> usize {
         if self.inner == 1 { pair_rows_bytes(self.channels) } else { 0 }
     }
 
-    /// As kernels are told of channels of elements of so many bytes, whose pairs are `pairs` bytes behind where shared memory starts, if they take any.
-    pub fn told(self, bytes: usize, pairs: usize) -> ChannelPlaces {
+    /// What a kernel is told of the channels of elements of `bytes` bytes, and the shared memory of its blocks with the pairs that wait there, behind `shared` bytes that blocks have anyway.
+    pub fn told(self, bytes: usize, shared: u32) -> (ChannelPlaces, u32) {
         let all = self.inner * self.channels;
-        ChannelPlaces {
+        let pairs = shared.next_multiple_of(size_of::<u64>() as u32);
+        let told = ChannelPlaces {
             inner: packed_divisor(self.inner),
             channels: packed_divisor(self.channels),
             behind: (OF_VECTOR.next_multiple_of(all) * bytes) as u64,
-            pairs: if self.inner == 1 { pairs as u64 } else { 0 },
-        }
+            pairs: if self.inner == 1 { u64::from(pairs) } else { 0 },
+        };
+        (told, pairs + self.pairs_bytes() as u32)
     }
-}
-
-/// Whether the pairs of channels are of numbers that kernels which find them so compute: of 32 bits.
-pub(super) fn has_narrow_pairs(operands: &Operands, operation: &Operation) -> bool {
-    let are_narrow = [SRC, DST].iter().all(|&side| operands.bytes[side] <= 4);
-    operands.has_channels() && operation.flags & flags::WIDE == 0 && are_narrow
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::operands::{Operand, Other};
+    use super::super::operands::{Operand, Other, SRC};
     use super::*;
     use crate::TensorLayout;
 
@@ -120,9 +116,9 @@ mod tests {
 
     #[test]
     fn no_vector_starts_before_the_first_element() {
-        let told = Places { inner: 1, channels: 5 }.told(2, 64);
-        assert_eq!((told.behind, told.pairs), (40, 64));
-        let told = Places { inner: 100, channels: 5 }.told(4, 64);
-        assert_eq!((told.behind, told.pairs), (2000, 0));
+        let (told, shared) = Places { inner: 1, channels: 5 }.told(2, 60);
+        assert_eq!((told.behind, told.pairs, shared), (40, 64, 64 + 200));
+        let (told, shared) = Places { inner: 100, channels: 5 }.told(4, 64);
+        assert_eq!((told.behind, told.pairs, shared), (2000, 0, 64));
     }
 }

@@ -4,7 +4,7 @@ use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
 use crate::divide::{gcd, packed_divisor};
 use kernel_abi::arithmetic::{
-    CHANNEL_THREADS, CHANNEL_UNITS, COMPUTE_CHANNELS, ComputeChannels, Operation, flags,
+    CHANNEL_THREADS, CHANNEL_UNITS, COMPUTE_CHANNELS, ComputeChannels, Operation,
 };
 
 /// Elements of a launch at most: every unit's number, those past the end included, and every element's are below what a kernel divides.
@@ -66,10 +66,7 @@ impl Channels {
 
 /// The launches; `None` where the kernel does not serve.
 pub(super) fn launches(operands: &Operands, operation: &Operation) -> Option<Vec<Part>> {
-    let serves = operands.has_channels()
-        && operation.flags & flags::WIDE == 0
-        && [SRC, DST].iter().all(|&side| operands.bytes[side] <= 4)
-        && operands.start_on_units(&[], &[SRC, DST]);
+    let serves = operands.has_narrow_pairs(operation) && operands.start_on_units(&[], &[SRC, DST]);
     let channels = serves.then(|| Channels::of(&operands.axes)).flatten()?;
     let unit = operands.unit();
     // What a launch begins with is the first of the first channel, and on units.
@@ -116,7 +113,7 @@ mod tests {
     use super::*;
     use crate::TensorLayout;
     use kernel_abi::Params;
-    use kernel_abi::arithmetic::Format;
+    use kernel_abi::arithmetic::{Format, flags};
 
     /// The launches for an array of bytes that become numbers of 2, whose axis `axis` is that of the channels.
     fn of(shape: &[usize], axis: usize) -> Option<Vec<Part>> {

@@ -226,13 +226,7 @@ impl<'a> Move<'a> {
 
     /// Whether there are channels whose pairs the threads of [`COMPUTE_NARROW`] and [`COMPUTE_SHORT`] hold.
     fn holds_pairs(&self) -> bool {
-        self.width == Width::B1 && self.has_narrow_pairs()
-    }
-
-    /// Whether there are channels, whose pairs are numbers of 32 bits.
-    fn has_narrow_pairs(&self) -> bool {
-        let is_wide = self.operation.flags & flags::WIDE != 0;
-        self.operands.has_channels() && !is_wide && self.operands.bytes[DST] < 8
+        self.width == Width::B1 && self.operands.has_narrow_pairs(self.operation)
     }
 
     /// Whether there are channels, a pair for each column.
@@ -263,7 +257,7 @@ impl<'a> Move<'a> {
             return self.in_spans_beside();
         }
         let tile = SpanTile::of(self.width);
-        let by_pairs = self.has_narrow_pairs();
+        let by_pairs = self.operands.has_narrow_pairs(self.operation);
         let kernel = if by_pairs { &COMPUTE_ROWS_BY_PAIRS } else { &COMPUTE_ROWS };
         let mut launch = self.launch(kernel, &self.params(), tile.block())?;
         launch.blocks_per_multiprocessor =

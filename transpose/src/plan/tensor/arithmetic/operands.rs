@@ -2,7 +2,7 @@
 
 use crate::plan::problem::{VECTOR, alignment};
 use crate::tensor::TensorLayout;
-use kernel_abi::arithmetic::unit;
+use kernel_abi::arithmetic::{Operation, flags, unit};
 
 /// The memories of a move, by their places in what is indexed by them: source, destination, second operand.
 pub(super) const SRC: usize = 0;
@@ -118,6 +118,12 @@ impl Operands {
     /// Whether each channel has a pair of numbers.
     pub fn has_channels(&self) -> bool {
         matches!(self.other, Other::Channels(_))
+    }
+
+    /// Whether there are channels whose pairs are numbers of 32 bits, of elements of up to 4 bytes.
+    pub fn has_narrow_pairs(&self, operation: &Operation) -> bool {
+        let are_narrow = [SRC, DST].iter().all(|&side| self.bytes[side] <= 4);
+        self.has_channels() && operation.flags & flags::WIDE == 0 && are_narrow
     }
 
     /// Whether elements lie together in all memories along the first axis, and start on units along the others.

@@ -2,7 +2,7 @@
 
 use super::super::canonical;
 use super::super::tiles::{self, Kernel};
-use super::channel_places::{Places, has_narrow_pairs};
+use super::channel_places::Places;
 use super::operands::{Axis, DST, Operands, SRC, scaled_alignment};
 use super::part::{Part, entry};
 use crate::divide::packed_divisor;
@@ -28,7 +28,7 @@ pub(super) fn best(
     let channels = operands.has_channels().then(|| Places::of(operands, DST)).flatten();
     let serves = match channels {
         None => operands.other_is_like_destination(),
-        Some(_) => has_narrow_pairs(operands, operation),
+        Some(_) => operands.has_narrow_pairs(operation),
     };
     if !serves {
         return Vec::new();
@@ -106,13 +106,11 @@ fn by_pairs(
     launch: Launch,
     facts: &Facts,
 ) -> Option<Launch> {
-    let behind = (launch.dynamic_shared_bytes as usize).next_multiple_of(size_of::<u64>());
-    let shared = behind + channels.pairs_bytes();
-    let channels = channels.told(operands.bytes[DST], behind);
+    let (channels, dynamic_shared_bytes) =
+        channels.told(operands.bytes[DST], launch.dynamic_shared_bytes);
     let params = Fields::of(&ComputeTilesByPairs { tiles, channels });
     let entry = entry(&COMPUTE_TILES_BY_PAIRS, operands.bytes[SRC]);
-    let dynamic_shared_bytes = shared as u32;
-    let fits = shared <= facts.block_shared && launch.offsets == [0, 0];
+    let fits = dynamic_shared_bytes as usize <= facts.block_shared && launch.offsets == [0, 0];
     fits.then_some(Launch { entry, params, dynamic_shared_bytes, ..launch })
 }
 
