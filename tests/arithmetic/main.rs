@@ -1031,6 +1031,23 @@ fn channels_by_place(device: &Device) {
         check_types(device, &last.permute_axes(&[0, 2, 1]).unwrap(), &first, 1);
         check_types(device, &first.permute_axes(&[0, 2, 1]).unwrap(), &last, 2);
     }
+    // Destinations that start further behind a unit's start than a pixel has channels, in images that are moved as a whole and in part.
+    for (channels, pixels, start) in [(4, 50, 7), (5, 48, 6), (5, 3000, 7), (6, 9, 7), (7, 40, 7)] {
+        let starting = |shape: &[usize; 3]| {
+            let strides = [shape[1] * shape[2], shape[2], 1].map(|stride| stride as isize);
+            TensorLayout::strided(shape, &strides, start, 1).unwrap()
+        };
+        let (last, first) = ([2, pixels, channels], [2, channels, pixels]);
+        let turned = |shape| contiguous(shape).permute_axes(&[0, 2, 1]).unwrap();
+        for (src, dst, axis) in
+            [(turned(&first), starting(&last), 2), (turned(&last), starting(&first), 1)]
+        {
+            check_channels::<bf16, f16>(device, &src, &dst, axis);
+            check_channels::<u8, f16>(device, &src, &dst, axis);
+            check_layouts::<f16, u8>(device, [0.5, 0.0], &src, &dst, None);
+            check_layouts::<f32, f32>(device, [0.5, 0.0], &src, &dst, None);
+        }
+    }
     // Gaps behind rows of whole pixels, of pixels in part, and behind planes.
     let of =
         |shape: &[usize], strides: &[isize]| TensorLayout::strided(shape, strides, 3, 1).unwrap();

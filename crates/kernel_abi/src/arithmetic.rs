@@ -181,30 +181,73 @@ params! {
     ComputePixels {
         /// What is computed.
         operation: Operation,
-        /// The axes that blocks are counted along: first that of pixels, in steps of a block's.
+        /// The axes that blocks are counted along: first that of groups, which are pixels or images, in steps of a block's.
         blocks: [OperandAxis; MOST_BLOCK_AXES],
         /// How many there are.
         count: u64,
-        /// Pixels of a block.
+        /// Groups of a block.
         per: u64,
-        /// Pixels of all blocks.
-        pixels: u64,
-        /// Channels of a pixel, as a packed divisor.
-        channels: u64,
-        /// Elements from one channel to the next in the source, whose pixels then lie together; 0 if channels do, and pixels behind them.
-        src_plane: u64,
-        /// The same of the destination.
-        dst_plane: u64,
-        /// Vectors of what lies together of a block's part of the source, wherever it starts, as a packed divisor.
-        src_vectors: u64,
-        /// [Units](fn@unit) of what lies together of its part of the destination, as a packed divisor.
-        dst_units: u64,
-        /// Whether those start on units of the destination (1), or anywhere (0).
-        whole: u64,
+        /// Groups of all blocks.
+        groups: u64,
+        /// What lies together of a block's part of the source.
+        stretches: PixelStretches,
+        /// What lies together of its part of the destination.
+        runs: PixelRuns,
+        /// Which channels elements have.
+        channels: ChannelPlaces,
         /// Bytes from the address that the kernel is given to the lowest element of the source.
         lowest: u64,
         /// Bytes from there to behind the highest.
         reach: u64,
+    }
+
+    /// What a block of [`COMPUTE_PIXELS`] loads: stretches of the source, equally far apart there and in shared memory.
+    PixelStretches {
+        /// Stretches of a block, or of each group.
+        count: u64,
+        /// Elements of a stretch that each group has, or all of them.
+        elements: u64,
+        /// Whether more groups make stretches longer (1), or more of them (0).
+        lengthen: u64,
+        /// Elements of the source from one to the next.
+        step: u64,
+        /// Bytes of shared memory from the first element of one to that of the next, modulo a vector as many as in the source.
+        pitch: u64,
+        /// Vectors of a stretch, wherever it starts, as a packed divisor.
+        vectors: u64,
+    }
+
+    /// What a block of [`COMPUTE_PIXELS`] stores: runs of the destination, and where their elements wait in shared memory. An element of a run is the `e`-th of a line, which is the `i`-th of a plane:
+    /// it waits `e · step + i · line + plane's number · plane` bytes behind where its run begins.
+    PixelRuns {
+        /// Runs of a block.
+        count: u64,
+        /// Elements of a run that each group has.
+        elements: u64,
+        /// Elements of the destination from one to the next.
+        step: u64,
+        /// [Units](fn@unit) that a warp stores of a run before those of the next, as a power of two.
+        units: u64,
+        /// As many of all runs, as a packed divisor.
+        turn: u64,
+        /// Units of a block, and what there is beside them of whole turns.
+        all: u64,
+        /// Whether runs start on units of the destination (1), or anywhere (0).
+        whole: u64,
+        /// Bytes of shared memory from where one run begins to where the next does.
+        run: u64,
+        /// Bytes from one element of a line to the next.
+        element: u64,
+        /// Elements of a line, as a packed divisor: a unit has elements of three lines at most.
+        line: u64,
+        /// Bytes from one line to the next.
+        next: u64,
+        /// Lines of a plane, as a packed divisor.
+        lines: u64,
+        /// Bytes from one plane to the next.
+        plane: u64,
+        /// Whether elements of a line are of one channel each (1), or lines are, and then runs (0).
+        are_channels: u64,
     }
 
     /// For [`COMPUTE_INTERLEAVED2`], [`COMPUTE_INTERLEAVED_SUMS2`] and their like.

@@ -1,20 +1,28 @@
 //! Moves that compute, of pixels of few channels: channels lie together in the source, and planes of pixels in the destination, or the other way round, or
 //! channels on both sides.
 //!
-//! A block takes some pixels. It loads what lies together of them, one stretch or one of each channel, by vectors into shared memory, as it lies. A thread gathers
+//! A block takes some pixels of an image, or some whole images. It loads what lies together of them, one stretch or one of each plane, by vectors into shared memory, as it lies. A thread gathers
 //! the elements of a unit of the destination from there, computes it, and stores it.
 //!
-//! A stretch may start anywhere: it is kept as far behind a vector's start as it is in the source.
+//! A stretch may start anywhere: it is kept as far behind a vector's start as it is in the source. The distance of stretches in shared memory is, modulo a vector, their distance in the source, so where an element waits is
+//!
+//! ```text
+//! e · element + i · next + j · plane
+//! ```
+//!
+//! for the `e`-th element of the `i`-th line of the `j`-th plane: a unit has two divisions, and an element an addition and, where a line may end before it, a choice. Elements that wait in few banks are shared out so that a warp has
+//! some units of each of several runs.
 
 use super::arithmetic_entry;
 use super::memory::{get, load_shared_part, put, store_part};
-use super::operation::Each;
+use super::operation::{Each, NothingBeside};
 use super::pair::{for_sizes, Pair};
+use super::placed_pairs::PlacedPairs;
 use crate::element::{Element, B16};
 use crate::global::load_vector;
 use crate::launch::never_more_registers;
+use crate::opaque::not_unrolled;
 use crate::tensor::axes::{divide, steps, unrolled};
-use crate::tensor::vector::Word;
 use cuda_std::thread;
 use kernel_abi::arithmetic::{ComputePixels, PIXEL_THREADS};
 use kernel_abi::fast::VECTOR;
@@ -23,20 +31,23 @@ use kernel_abi::tensor::MOST_BLOCK_AXES;
 /// Vectors of a thread that are in flight together.
 const LOADS: usize = 4;
 
-/// A block's part: where it starts, and how many pixels it has.
+/// No address of shared memory.
+const NOWHERE: u32 = u32::MAX;
+
+/// A block's part: where it starts, and how many groups it has.
 #[derive(Clone, Copy)]
 struct Part {
     /// Elements of the source before it, and of the destination.
     src: u64,
     dst: u64,
-    pixels: u32,
+    groups: u32,
 }
 
 impl Part {
     /// That of this block.
     #[inline(always)]
     fn of_block(params: &ComputePixels) -> Self {
-        let mut part = Part { src: 0, dst: 0, pixels: 0 };
+        let mut part = Part { src: 0, dst: 0, groups: 0 };
         let mut rest = thread::block_idx_x();
         unrolled! { AXIS in [0 1 2 3 4 5 6 7 8 9] of params.count => {
             const { assert!(MOST_BLOCK_AXES == 10) };
@@ -45,8 +56,8 @@ impl Part {
             part.src = part.src.wrapping_add(steps(index, axis.src));
             part.dst = part.dst.wrapping_add(steps(index, axis.dst));
             if AXIS == 0 {
-                let (all, per) = (params.pixels as u32, params.per as u32);
-                part.pixels = (all - index * per).min(per);
+                let (all, per) = (params.groups as u32, params.per as u32);
+                part.groups = (all - index * per).min(per);
             }
             rest = quotient;
         } }
@@ -55,193 +66,270 @@ impl Part {
     }
 }
 
-/// The stretches of a part in shared memory.
-#[derive(Clone, Copy)]
-struct Held {
-    base: u32,
-    /// Bytes from one stretch's first vector to the next one's.
-    pitch: u32,
-    /// The address of the first stretch, modulo a vector, and how much further each next one starts.
-    address: u32,
-    plane: u32,
-    /// Bytes from one pixel to the next.
-    pixel: u32,
-    /// Bytes from one channel to the next where they lie together, else 0.
-    channel: u32,
-}
-
-impl Held {
-    /// Where an element is kept.
-    #[inline(always)]
-    fn address(&self, pixel: u32, channel: u32) -> u32 {
-        let stretch = if self.channel == 0 { channel } else { 0 };
-        let past = (self.address + stretch * self.plane) % VECTOR;
-        self.base + stretch * self.pitch + past + pixel * self.pixel + channel * self.channel
+/// Keeps the elements between `start` and `end` of the vector at `aligned`, one by one.
+///
+/// # Safety
+/// These are readable, and `to` is a vector of the block's shared memory that no other thread accesses before the next barrier.
+#[inline(always)]
+unsafe fn keep_elements<E: Element>(aligned: u64, start: u64, end: u64, to: u32) {
+    let mut past = 0;
+    while past < VECTOR {
+        not_unrolled();
+        let at = aligned + past as u64;
+        if at >= start && at < end {
+            // SAFETY: an element between them, and its place.
+            unsafe { E::load(at as *const E).store_shared(to + past) }
+        }
+        past += size_of::<E>() as u32;
     }
 }
 
-/// Loads the pixels of this block.
+/// Loads the stretches of a part. Returns where its first element waits.
 ///
 /// # Safety
-/// The obligations of the entry points.
+/// The obligations of the entry points; `shared` is where the block's shared memory starts.
 #[inline(always)]
-unsafe fn load_pixels<E: Word>(src: *const E, params: &ComputePixels) -> (Held, Part) {
-    let part = Part::of_block(params);
-    let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
-    let size = size_of::<E>() as u32;
-    let first = (src as u64).wrapping_add(part.src.wrapping_mul(size as u64));
-    let channels = params.channels as u32;
-    let is_planar = params.src_plane != 0;
-    let held = Held {
-        // SAFETY: the block's own memory.
-        base: unsafe { crate::tile::shared_address(memory) },
-        pitch: params.src_vectors as u32 * VECTOR,
-        address: first as u32 % VECTOR,
-        plane: params.src_plane as u32 * size,
-        pixel: if is_planar { size } else { channels * size },
-        channel: if is_planar { 0 } else { size },
-    };
-    // SAFETY: the caller's obligations.
-    unsafe { load::<E>(first, src as u64, params, part, held, channels) };
-    thread::sync_threads();
-    (held, part)
-}
-
-/// The vector at `aligned` of which only the elements between `start` and `end` may be loaded.
-///
-/// # Safety
-/// These are readable.
-#[inline(always)]
-unsafe fn gathered<E: Word>(aligned: u64, start: u64, end: u64) -> B16 {
-    E::vector(|j| {
-        let at = aligned + (j * size_of::<E>() as u32) as u64;
-        if at >= start && at < end {
-            // SAFETY: an element between them.
-            unsafe { E::load(at as *const E) }
-        } else {
-            E::ANY
-        }
-    })
-}
-
-/// Loads the stretches of a part.
-///
-/// # Safety
-/// Those of [`load_pixels`]; the shared memory is the block's.
-#[inline(always)]
-unsafe fn load<E: Word>(
-    first: u64,
-    src: u64,
-    params: &ComputePixels,
-    part: Part,
-    held: Held,
-    channels: u32,
-) {
-    let size = size_of::<E>() as u32;
-    let is_planar = params.src_plane != 0;
-    let (stretches, elements) =
-        if is_planar { (channels, part.pixels) } else { (1, part.pixels * channels) };
-    let lowest = src.wrapping_add(params.lowest);
-    let all = stretches * params.src_vectors as u32;
+unsafe fn load<E: Element>(src: *const E, params: &ComputePixels, part: Part, shared: u32) -> u32 {
+    let (stretches, size) = (&params.stretches, size_of::<E>() as u64);
+    let first = (src as u64).wrapping_add(part.src.wrapping_mul(size));
+    let held = shared + first as u32 % VECTOR;
+    let lowest = (src as u64).wrapping_add(params.lowest);
+    let (mut count, mut elements) = (stretches.count as u32, stretches.elements as u32);
+    if stretches.lengthen != 0 {
+        elements *= part.groups;
+    } else {
+        count *= part.groups;
+    }
+    let all = count * stretches.vectors as u32;
     let mut base = thread::thread_idx_x();
     while base < all {
-        let mut loaded = [B16::ANY; LOADS];
+        let (mut loaded, mut to) = ([B16::ANY; LOADS], [NOWHERE; LOADS]);
         unrolled! { K in [0 1 2 3] of LOADS => {
             let number = base + K as u32 * PIXEL_THREADS;
-            let (stretch, vector) = divide(number, params.src_vectors);
-            let start = first.wrapping_add(steps(stretch, params.src_plane.wrapping_mul(size as u64)));
-            let end = start + (elements * size) as u64;
+            let (stretch, vector) = divide(number, stretches.vectors);
+            let start = first.wrapping_add(steps(stretch, stretches.step.wrapping_mul(size)));
+            let end = start + elements as u64 * size;
             let at = start / VECTOR as u64 * VECTOR as u64 + (vector * VECTOR) as u64;
             if number < all && at < end {
-                // SAFETY: a vector of what lies between the source's elements, or elements.
-                loaded[K] = unsafe {
+                let slot = held + stretch * stretches.pitch as u32;
+                let slot = slot / VECTOR * VECTOR + vector * VECTOR;
+                // SAFETY: a vector of what lies between the source's elements, or elements; a place of the block's, which no other thread stores to.
+                unsafe {
                     if at >= lowest && at + VECTOR as u64 <= lowest + params.reach {
-                        load_vector(at)
+                        loaded[K] = load_vector(at);
+                        to[K] = slot;
                     } else {
-                        gathered::<E>(at, start, end)
+                        keep_elements::<E>(at, start, end, slot);
                     }
-                };
+                }
             }
         } }
         unrolled! { K in [0 1 2 3] of LOADS => {
-            let number = base + K as u32 * PIXEL_THREADS;
-            if number < all {
+            if to[K] != NOWHERE {
                 // SAFETY: a place of the block's, which no other thread stores to.
-                unsafe { loaded[K].store_shared(held.base + number * VECTOR) };
+                unsafe { loaded[K].store_shared(to[K]) };
             }
         } }
         base += LOADS as u32 * PIXEL_THREADS;
     }
+    held
 }
 
-/// Computes what is held, and stores it.
+/// Where the elements of a unit wait, and which channels they have: those of its first line, of the one behind it, and of a third.
+#[derive(Clone, Copy)]
+struct Unit {
+    /// Addresses that the unit's first element would have, if it were of this line.
+    lines: [u32; 3],
+    /// Channels, likewise.
+    channels: [u32; 3],
+    /// Elements of the first line, and of the first two.
+    left: [u32; 2],
+    /// Channels, and bytes, from one element to the next.
+    steps: [u32; 2],
+}
+
+impl Unit {
+    /// The unit that starts with the `first`-th element of a run, which may be before the run's.
+    #[inline(always)]
+    fn of(first: i32, run: u32, held: u32, params: &ComputePixels) -> Self {
+        let runs = &params.runs;
+        let [element, next, plane] =
+            [runs.element, runs.next, runs.plane].map(|bytes| bytes as u32);
+        let (line, lines) = (runs.line as u32, runs.lines as u32);
+        // Counted from two lines, and from a plane, before the run's first: a unit that starts before the run is of lines there.
+        let (counted, past) = divide((first + 2 * line as i32) as u32, runs.line);
+        let (planes, number) = divide(counted + lines - 1, runs.lines);
+        let second = held + run * runs.run as u32 + (planes - 1) * plane + number * next;
+        let back = if number == 0 { plane - (lines - 1) * next } else { next };
+        let forth = if number + 1 == lines { plane - (lines - 1) * next } else { next };
+        let (left, both) = (line - past, line - past + line);
+        let start = [
+            second - back + past * element,
+            second - left * element,
+            second + forth - both * element,
+        ];
+        let channel = |number: u32| if number >= lines { 0 } else { number };
+        let are_channels = runs.are_channels != 0;
+        let channels = if are_channels {
+            [past, 0u32.wrapping_sub(left), 0u32.wrapping_sub(both)]
+        } else {
+            let before = if number == 0 { lines - 1 } else { number - 1 };
+            [run + before, run + number, run + channel(number + 1)]
+        };
+        Unit { lines: start, channels, left: [left, both], steps: [are_channels as u32, element] }
+    }
+
+    /// The unit that starts with the `first`-th element of a run which is one line.
+    #[inline(always)]
+    fn of_endless(first: i32, run: u32, held: u32, params: &ComputePixels) -> Self {
+        let element = params.runs.element as u32;
+        let start = held + run * params.runs.run as u32 + first as u32 * element;
+        Unit { lines: [start; 3], channels: [run; 3], left: [u32::MAX; 2], steps: [0, element] }
+    }
+
+    /// Which of some numbers is that of the line of the `j`-th element.
+    #[inline(always)]
+    fn of_line(&self, j: u32, of: [u32; 3]) -> u32 {
+        let [first, second, third] = of;
+        // Lines have three elements at least, and units of more than four have lines of four.
+        let behind = if j >= 5 && j >= self.left[1] { third } else { second };
+        if j < self.left[0] {
+            first
+        } else {
+            behind
+        }
+    }
+
+    /// Where the `j`-th element waits.
+    #[inline(always)]
+    fn address(&self, j: u32) -> u32 {
+        self.of_line(j, self.lines) + j * self.steps[1]
+    }
+
+    /// Its channel.
+    #[inline(always)]
+    fn channel(&self, j: u32) -> u32 {
+        self.of_line(j, self.channels) + j * self.steps[0]
+    }
+}
+
+/// The elements that wait at the addresses that there are.
 ///
 /// # Safety
-/// Those of [`load_pixels`]; a barrier separates this from what loaded it.
+/// They are of the part; a barrier separates this from what loaded it.
 #[inline(always)]
-unsafe fn store<P: Pair>(dst: u64, params: &ComputePixels, (held, part): (Held, Part)) {
-    let operation = &params.operation;
-    let channels = params.channels as u32;
-    let is_planar = params.dst_plane != 0;
-    let (stretches, elements) =
-        if is_planar { (channels, part.pixels) } else { (1, part.pixels * channels) };
-    let all = stretches * params.dst_units as u32;
+unsafe fn gathered<P: Pair>(address: impl Fn(usize) -> Option<u32>) -> B16 {
+    let mut words = [0u32; 4];
+    unrolled! { J in [0 1 2 3 4 5 6 7] of P::UNIT => {
+        if let Some(address) = address(J) {
+            // SAFETY: the caller's obligations.
+            put(&mut words, J, P::SRC, unsafe { load_shared_part(address, P::SRC) });
+        }
+    } }
+    B16::from_u32s(words)
+}
+
+/// Computes what waits, and stores it.
+///
+/// # Safety
+/// The obligations of the entry points; a barrier separates this from what loaded the part, and from what kept pairs.
+#[inline(always)]
+unsafe fn store<P: Pair>(
+    dst: u64,
+    params: &ComputePixels,
+    part: Part,
+    held: u32,
+    pairs: PlacedPairs<'_>,
+) {
+    let runs = &params.runs;
+    let elements = part.groups * runs.elements as u32;
     let mut number = thread::thread_idx_x();
-    while number < all {
-        let (stretch, unit) = divide(number, params.dst_units);
-        let start = part.dst.wrapping_add(steps(stretch, params.dst_plane)) * P::DST as u64;
+    while number < runs.all as u32 {
+        let (turn, rest) = divide(number, runs.turn);
+        let (run, of_run) = (rest >> runs.units as u32, rest & ((1 << runs.units as u32) - 1));
+        let start = part.dst.wrapping_add(steps(run, runs.step)) * P::DST as u64;
         let start = dst.wrapping_add(start);
         // Units start where the destination's do; the first and the last have elements in part.
         let before =
-            if params.whole != 0 { 0 } else { (start as u32 / P::DST as u32) % P::UNIT as u32 };
-        let first = (unit * P::UNIT as u32) as i32 - before as i32;
-        let has = |j: usize| {
-            let element = first + j as i32;
-            element >= 0 && element < elements as i32
-        };
-        let from = first.max(0) as u32;
-        let (mut pixel, mut channel) =
-            if is_planar { (from, stretch) } else { divide(from, params.channels) };
-        let (mut words, mut of) = ([0u32; 4], [if is_planar { stretch } else { 0 }; 8]);
-        // SAFETY: elements of the part, whose places no other thread has, and a whole unit where there is one.
-        unsafe {
-            unrolled! { J in [0 1 2 3 4 5 6 7] of P::UNIT => {
-                if has(J) {
-                    let element = load_shared_part(held.address(pixel, channel), P::SRC);
-                    put(&mut words, J, P::SRC, element);
-                    of[J] = channel;
-                    if is_planar {
-                        pixel += 1;
+            if runs.whole != 0 { 0 } else { (start as u32 / P::DST as u32) % P::UNIT as u32 };
+        let first =
+            (((turn << runs.units as u32) + of_run) * P::UNIT as u32) as i32 - before as i32;
+        let has = |j: usize| ((first + j as i32) as u32) < elements;
+        if first < elements as i32 {
+            let is_whole = has(0) && has(P::UNIT - 1);
+            // SAFETY: elements of the part, whose places no other thread has, and a whole unit where there is one.
+            unsafe {
+                let (unit, elements) = if runs.plane == 0 {
+                    let unit = Unit::of_endless(first, run, held, params);
+                    let elements = if is_whole {
+                        let bytes = unit.steps[1];
+                        gathered::<P>(|j| Some(unit.lines[0] + j as u32 * bytes))
                     } else {
-                        channel += 1;
-                        let is_next = channel == channels;
-                        pixel += is_next as u32;
-                        channel = if is_next { 0 } else { channel };
-                    }
+                        gathered::<P>(|j| has(j).then(|| unit.address(j as u32)))
+                    };
+                    (unit, elements)
+                } else {
+                    let unit = Unit::of(first, run, held, params);
+                    let elements = if is_whole {
+                        gathered::<P>(|j| Some(unit.address(j as u32)))
+                    } else {
+                        gathered::<P>(|j| has(j).then(|| unit.address(j as u32)))
+                    };
+                    (unit, elements)
+                };
+                let results = compute::<P>(elements, unit, params, pairs);
+                let at = start.wrapping_add((first * P::DST as i32) as i64 as u64);
+                if is_whole {
+                    store_part(at, P::UNIT * P::DST, results);
+                } else {
+                    unrolled! { J in [0 1 2 3 4 5 6 7] of P::UNIT => {
+                        if has(J) {
+                            let element = get(results, J, P::DST);
+                            store_part(at.wrapping_add((J * P::DST) as u64), P::DST, element);
+                        }
+                    } }
                 }
-            } }
-            let _ = (pixel, channel);
-            let values = [B16::from_u32s(words)];
-            let [results] = P::compute::<true, _>(
-                operation,
-                values,
-                [B16::ANY],
-                &[Each { channels: of, are_one: is_planar }],
-            );
-            let at = start.wrapping_add((first * P::DST as i32) as i64 as u64);
-            if has(0) && has(P::UNIT - 1) {
-                store_part(at, P::UNIT * P::DST, results);
-            } else {
-                unrolled! { J in [0 1 2 3 4 5 6 7] of P::UNIT => {
-                    if has(J) {
-                        let element = get(results, J, P::DST);
-                        store_part(at.wrapping_add((J * P::DST) as u64), P::DST, element);
-                    }
-                } }
             }
         }
         number += PIXEL_THREADS;
     }
+}
+
+/// The results for the elements of a unit.
+///
+/// # Safety
+/// Those of [`store`].
+#[inline(always)]
+unsafe fn compute<P: Pair>(
+    elements: B16,
+    unit: Unit,
+    params: &ComputePixels,
+    pairs: PlacedPairs<'_>,
+) -> B16 {
+    let are_channels = params.runs.are_channels != 0;
+    if P::SRC < 8 && P::DST < 8 && pairs.are_kept() {
+        // SAFETY: the caller's obligations; channels of the table.
+        return unsafe {
+            if are_channels {
+                pairs.compute_from::<P>(elements, unit.channels[0])
+            } else {
+                let [first, second, _] = unit.channels;
+                pairs.compute_of_two::<P>(elements, [first, second], unit.left[0])
+            }
+        };
+    }
+    let (operation, elements) = (&params.operation, [elements]);
+    if P::SRC < 4 && P::DST < 4 {
+        // Where these have channels, their pairs are kept.
+        let [results] = P::compute::<true, _>(operation, elements, [B16::ANY], &[NothingBeside]);
+        return results;
+    }
+    let mut channels = [0; 8];
+    unrolled! { J in [0 1 2 3 4 5 6 7] of P::UNIT => { channels[J] = unit.channel(J as u32); } }
+    let are_one = !are_channels && params.runs.lines as u32 == 1;
+    let each = [Each { channels, are_one }];
+    let [results] = P::compute::<true, _>(operation, elements, [B16::ANY], &each);
+    results
 }
 
 /// Defines an entry point.
@@ -251,8 +339,13 @@ macro_rules! compute_pixels {
             "Computes pixels of few channels.",
             COMPUTE_PIXELS: ComputePixels, $name: $element, |src, dst, params| {
                 never_more_registers::<64>();
-                let held = load_pixels::<$element>(src, &params);
-                for_sizes!($($bytes)+, params, store(dst as u64, &params, held))
+                let shared = crate::tile::shared_address(cuda_std::shared::dynamic_shared_mem::<u8>());
+                let part = Part::of_block(&params);
+                let pairs = PlacedPairs { operation: &params.operation, channels: &params.channels, shared };
+                pairs.keep(PIXEL_THREADS);
+                let held = load::<$element>(src, &params, part, shared);
+                thread::sync_threads();
+                for_sizes!($($bytes)+, params, store(dst as u64, &params, part, held, pairs))
             }
         }
     };

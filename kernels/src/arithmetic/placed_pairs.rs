@@ -52,6 +52,12 @@ impl PlacedPairs<'_> {
         unsafe { load_part(self.operation.other + (channel * PAIR) as u64, PAIR as usize) }
     }
 
+    /// Whether they wait in shared memory.
+    #[inline(always)]
+    pub fn are_kept(self) -> bool {
+        self.rows().is_some()
+    }
+
     /// Keeps those that wait in shared memory; a barrier follows.
     ///
     /// # Safety
@@ -89,11 +95,7 @@ impl PlacedPairs<'_> {
         let (follow, passed) = divide(before / bytes as u32, *inner);
         let (_, channel) = divide(follow, *channels);
         let [result] = match self.rows() {
-            Some(rows) => {
-                let (row, place) = (channel / PAIRS_OF_ROW, channel % PAIRS_OF_ROW);
-                let pairs = InRow { first: rows + row * PAIR_ROW_BYTES + place * PAIR };
-                P::by_pairs(self.operation, [unit], &pairs)
-            }
+            Some(rows) => P::by_pairs(self.operation, [unit], &InRow::of(rows, channel)),
             None => {
                 let next = if channel + 1 == *channels as u32 { 0 } else { channel + 1 };
                 // SAFETY: the caller's obligations; channels of the table.
@@ -105,18 +107,66 @@ impl PlacedPairs<'_> {
     }
 }
 
+/// What is known of a unit's channels otherwise, of pairs that are [kept](PlacedPairs::keep) in shared memory.
+impl PlacedPairs<'_> {
+    /// The results for a unit whose elements have this channel and those behind it.
+    ///
+    /// # Safety
+    /// A barrier separates this from what kept the pairs, of which there is this channel's.
+    #[inline(always)]
+    pub unsafe fn compute_from<P: Pair>(self, unit: B16, channel: u32) -> B16 {
+        let pairs = InRow::of(self.shared + self.channels.pairs as u32, channel);
+        let [result] = P::by_pairs(self.operation, [unit], &pairs);
+        result
+    }
+
+    /// The results for a unit of which `here` elements have the first channel, and the others the second.
+    ///
+    /// # Safety
+    /// A barrier separates this from what kept the pairs, of which there are both channels'.
+    #[inline(always)]
+    pub unsafe fn compute_of_two<P: Pair>(
+        self,
+        unit: B16,
+        [first, second]: [u32; 2],
+        here: u32,
+    ) -> B16 {
+        let rows = self.shared + self.channels.pairs as u32;
+        let kept = |channel| InRow::of(rows, channel).bits(0);
+        let pairs = OfTwo { pairs: [kept(first), kept(second)], here };
+        let [result] = P::by_pairs(self.operation, [unit], &pairs);
+        result
+    }
+}
+
 /// Pairs that follow each other in shared memory.
 struct InRow {
     /// The address of the first.
     first: u32,
 }
 
+impl InRow {
+    /// Those from a channel's on, of rows that begin at an address.
+    #[inline(always)]
+    fn of(rows: u32, channel: u32) -> Self {
+        let (row, place) = (channel / PAIRS_OF_ROW, channel % PAIRS_OF_ROW);
+        InRow { first: rows + row * PAIR_ROW_BYTES + place * PAIR }
+    }
+}
+
+impl InRow {
+    /// The `j`-th pair.
+    #[inline(always)]
+    fn bits(&self, j: u32) -> B16 {
+        // SAFETY: a pair of a row, as many of which follow any channel's as a unit has elements: who made this has found its first.
+        B16::from_u64s([unsafe { u64::load_shared(self.first + j * PAIR) }, 0])
+    }
+}
+
 impl HeldPairs for InRow {
     #[inline(always)]
     fn of(&self, j: usize) -> [f32; 2] {
-        // SAFETY: a pair of a row, as many of which follow any channel's as a unit has elements: who made this has found its first.
-        let pair = unsafe { u64::load_shared(self.first + j as u32 * PAIR) };
-        f32::pair(B16::from_u64s([pair, 0]))
+        f32::pair(self.bits(j as u32))
     }
 }
 

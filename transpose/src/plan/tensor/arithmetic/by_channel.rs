@@ -7,20 +7,47 @@ use super::super::sectors::SECTOR;
 use super::costs::Costs;
 use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
+use super::pixels::{self, FEW_CHANNELS, InPixels};
 use super::ways::{SHAPES, SMALL, Wanted, Ways};
-use super::{boxes, channels, interleaved, matrices, pixels, tiles, units};
+use super::{boxes, channels, interleaved, matrices, tiles, units};
 use crate::Facts;
 use kernel_abi::arithmetic::{COMPUTE_PIECES_BY_PAIRS, Operation, flags, pair_rows_bytes};
 
 /// What an element costs whose pair is loaded for it alone, in bytes that a copy could have moved meanwhile, of any types.
 const OF_ELEMENT: f64 = 21.5;
 
-/// The part of the speed without channels that `compute_pixels` has where channels come to lie together, and where planes do.
-const TO_PIXELS: f64 = 0.85;
-const TO_PLANES: f64 = 0.97;
+/// What `compute_pixels` has of a copy's speed at best, where channels come to lie together, and where planes do. (By 96 of 288 random batches of images, decision 121, as all of its prices.)
+const fn to_pixels(src: usize, dst: usize) -> f64 {
+    match (src, dst) {
+        (1, 4) | (2, 4) => 0.92,
+        (2, 2) => 0.87,
+        (4, 2) => 0.81,
+        (4, 4) => 1.00,
+        _ => 0.70,
+    }
+}
+const fn to_planes(src: usize, dst: usize) -> f64 {
+    match (src, dst) {
+        (1, 4) => 0.92,
+        (2, 2) => 1.00,
+        (2, 4) => 0.98,
+        (4, 1) => 0.75,
+        (4, 2) => 0.86,
+        (4, 4) => 1.15,
+        _ => 0.82,
+    }
+}
 
-/// The part of the speed without channels that `compute_pixels` has to planes, where what neighbouring lanes load is a multiple of 128, or 64, bytes apart: in few banks of shared memory.
-const IN_FEW_BANKS: [(usize, f64); 2] = [(128, 0.5), (64, 0.75)];
+/// The part of its speed without channels that it has where a pair is loaded for each element.
+const OF_WIDE_PAIRS: f64 = 0.85;
+
+/// What its blocks, the stretches that they load and the runs that they store cost beside.
+const OF_PIXEL_BLOCK: f64 = 4100.0;
+const OF_STRETCH: f64 = 69.0;
+const OF_RUN: f64 = 95.0;
+
+/// What an element costs for each word more that meets others in its bank, of whole images that are stored plane by plane.
+const OF_MEETING: f64 = 0.23;
 
 /// How many times as long boxes, and boxes in pieces, take as without channels, of which rows are channels or columns. (By 809 of 172 random batches of images, decision 120.)
 const fn in_boxes(dst: usize, are_pieces: bool, by_rows: bool) -> f64 {
@@ -123,7 +150,7 @@ pub(super) fn ways(
     facts: &Facts,
     wanted: Wanted,
 ) -> Ways {
-    let prices = Prices::of(operands);
+    let prices = Prices::of(operands, operation);
     let of_matrices = matrices::ways(operands, operation, facts).into_iter();
     let (in_spans, held): (Vec<_>, Vec<_>) = of_matrices.partition(matrices::Way::is_in_spans);
     let in_pixels = pixels::launch(operands, operation);
@@ -134,9 +161,9 @@ pub(super) fn ways(
     let (held_rows, held): (Vec<_>, Vec<_>) = held.into_iter().partition(holds_rows);
     let (full, empty): (Vec<_>, Vec<_>) = held.into_iter().partition(matrices::Way::is_full);
     // Of numbers of 32 bits `compute_rows_by_pairs` is faster than what loads a pair for each, though rows start on vectors.
-    let is_ahead = |way: &matrices::Way| {
-        way.is_ahead() || in_pixels.is_none() && (way.holds_pairs() || is_wide)
-    };
+    let are_few = in_pixels.as_ref().is_some_and(|pixels| pixels.channels <= FEW_CHANNELS);
+    let is_ahead =
+        |way: &matrices::Way| way.is_ahead() || !are_few && (way.holds_pairs() || is_wide);
     let (ahead, full): (Vec<_>, Vec<_>) = full.into_iter().partition(is_ahead);
     let one = |part: Part| vec![part];
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
@@ -146,7 +173,7 @@ pub(super) fn ways(
     others.extend(in_spans.into_iter().map(|way| (prices.in_spans(way.parts()), one(way.part))));
     others.extend(in_micro.into_iter().map(|way| (prices.in_micro(way.parts()), one(way.part))));
     others.extend(held_rows.into_iter().map(|way| (prices.held_rows(way.parts()), one(way.part))));
-    others.extend(in_pixels.map(|part| (prices.in_pixels(part.launch.grid[0]), one(part))));
+    others.extend(in_pixels.map(|pixels| (prices.in_pixels(&pixels), one(pixels.part))));
     if wanted == Wanted::All || all.is_empty() {
         others.extend(prices.short_axes(operation, facts, wanted, &others));
     }
@@ -161,17 +188,20 @@ pub(super) fn ways(
 struct Prices<'a> {
     operands: &'a Operands,
     elements: f64,
+    /// Whether pairs are numbers of 32 bits.
+    are_narrow: bool,
     /// The axis of the channels, if there are several, and whether it is the destination's fastest.
     channels: Option<Axis>,
     to_pixels: bool,
 }
 
 impl<'a> Prices<'a> {
-    fn of(operands: &'a Operands) -> Self {
+    fn of(operands: &'a Operands, operation: &Operation) -> Self {
         let has_pairs = |axis: &&Axis| axis.strides[OTHER] != 0;
         Prices {
             operands,
             elements: operands.axes.iter().map(|axis| axis.length as f64).product(),
+            are_narrow: operands.has_narrow_pairs(operation),
             channels: operands.axes.iter().find(has_pairs).copied(),
             to_pixels: operands.axes.first().is_some_and(|axis| has_pairs(&axis)),
         }
@@ -260,15 +290,16 @@ impl<'a> Prices<'a> {
         cost * in_boxes(self.operands.bytes[DST], are_pieces, self.to_pixels)
     }
 
-    /// The cost of `compute_pixels` in `blocks` blocks.
-    fn in_pixels(&self, blocks: u32) -> f64 {
-        let cost = Costs::of(self.operands).by_pixels(blocks);
-        if self.to_pixels {
-            return cost / TO_PIXELS;
+    /// The cost of `compute_pixels`.
+    fn in_pixels(&self, pixels: &InPixels) -> f64 {
+        if !self.are_narrow {
+            return Costs::of(self.operands).by_pixels(pixels.part.launch.grid[0]) / OF_WIDE_PAIRS;
         }
-        let pixel = self.channels.map_or(0, |axis| axis.length) * self.operands.bytes[SRC];
-        let apart = pixel * self.operands.unit();
-        let in_few = IN_FEW_BANKS.iter().find(|(bytes, _)| apart.is_multiple_of(*bytes));
-        cost / in_few.map_or(TO_PLANES, |&(_, part)| part)
+        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let best = if pixels.to_pixels { to_pixels(src, dst) } else { to_planes(src, dst) };
+        let InPixels { blocks, stretches, runs, .. } = *pixels;
+        let meeting = self.elements * (pixels.meet - 1) as f64 * OF_MEETING;
+        let beside = blocks * OF_PIXEL_BLOCK + stretches * OF_STRETCH + runs * OF_RUN;
+        self.operands.traffic() / best + beside + meeting
     }
 }

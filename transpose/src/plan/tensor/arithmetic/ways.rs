@@ -81,7 +81,7 @@ fn without_boxes(
     let is_one = wanted == Wanted::Best && !operands.other.is_added();
     let shapes = if is_one { 1 } else { SHAPES };
     let mut in_tiles = tiles::best(operands, operation, facts, shapes);
-    let in_pixels = pixels::launch(operands, operation);
+    let in_pixels = pixels::launch(operands, operation).map(|pixels| pixels.part);
     let of_interleaved = interleaved::launch(operands, operation);
     let of_matrices = matrices::ways(operands, operation, facts);
     let (full, empty): (Vec<_>, Vec<_>) = of_matrices.into_iter().partition(matrices::Way::is_full);
