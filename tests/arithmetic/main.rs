@@ -1048,6 +1048,13 @@ fn channels_by_place(device: &Device) {
             check_layouts::<f32, f32>(device, [0.5, 0.0], &src, &dst, None);
         }
     }
+    // Planes of less than a vector, of more images than a block has room for, and more channels than it has room for with their distances.
+    for (images, channels, pixels) in [(700, 5, 6), (1, 256, 70), (2, 128, 65)] {
+        let src = contiguous(&[images, channels, pixels]).permute_axes(&[0, 2, 1]).unwrap();
+        let dst = contiguous(&[images, pixels, channels]);
+        check_channels::<u8, f16>(device, &src, &dst, 2);
+        check_channels::<f32, f32>(device, &src, &dst, 2);
+    }
     // Gaps behind rows of whole pixels, of pixels in part, and behind planes.
     let of =
         |shape: &[usize], strides: &[isize]| TensorLayout::strided(shape, strides, 3, 1).unwrap();

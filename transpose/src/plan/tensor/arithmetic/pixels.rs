@@ -23,6 +23,13 @@ const SMALL_PART: usize = 3;
 /// Pixels of a block are a multiple of this, so that blocks start on vectors where the first one does.
 const STEP: usize = 64;
 
+/// Bytes of shared memory that a block of any device may have, and most of which images take that wait plane by plane.
+const MOST_SHARED: usize = 48 << 10;
+const FOR_IMAGES: usize = 36 << 10;
+
+/// Distances of planes in shared memory that are looked at for the one at which the fewest lanes meet, each a vector more than the one before.
+const PITCHES: usize = 8;
+
 /// Elements of a line that does not end.
 const ENDLESS: usize = 1 << 30;
 
@@ -89,12 +96,15 @@ impl Pixels {
         };
         let (images, _) = operands.axes.iter().enumerate().find(follows)?;
         let bytes = image * operands.bytes[SRC];
+        // Of each plane, wherever it starts and how far it is from the next one.
+        let plane = pixel * operands.bytes[SRC] + (PITCHES + 1) * VECTOR;
+        let room = if self.planes[SRC] == 0 { usize::MAX } else { FOR_IMAGES / (channel * plane) };
         let serves = match self.planes {
             [0, 0] => false,
             [_, 0] => bytes <= PIXEL_BYTES,
             _ => pixel >= operands.unit() && bytes <= PIXEL_BYTES / SMALL_PART,
         };
-        serves.then(|| (images, PIXEL_BYTES / bytes))
+        (serves && room > 0).then(|| (images, (PIXEL_BYTES / bytes).min(room)))
     }
 }
 
@@ -166,7 +176,8 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<InPix
     };
     let blocks = all as f64;
     let of_groups = if stretches.lengthen != 0 { 1 } else { block.per };
-    (block.groups < TOO_LARGE).then(|| InPixels {
+    let fits = held + pairs_bytes <= MOST_SHARED;
+    (fits && block.groups < TOO_LARGE).then(|| InPixels {
         part: Part::of(launch),
         channels: channel.length,
         to_pixels: pixels.planes[DST] == 0,
@@ -262,7 +273,7 @@ impl Block {
             });
             conflicts(places)
         };
-        let pitches = (0..8).map(|more| least + more * VECTOR);
+        let pitches = (0..PITCHES).map(|more| least + more * VECTOR);
         pitches.min_by_key(conflicts).unwrap_or(least)
     }
 
