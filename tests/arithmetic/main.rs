@@ -814,18 +814,21 @@ fn laid_out(
 
 /// Channels behind each other to planes and back, of every size, in whole and cut blocks, from and to memory that starts anywhere.
 fn pixels_of_few_channels(device: &Device) {
+    /// Two images whose channels lie behind each other, and two of planes.
+    fn both(pixels: usize, channels: usize) -> [TensorLayout; 2] {
+        [contiguous(&[2, pixels, channels]), contiguous(&[2, channels, pixels])]
+    }
+    fn turned(layout: &TensorLayout) -> TensorLayout {
+        layout.permute_axes(&[0, 2, 1]).unwrap()
+    }
     fn check<T: Real, U: Real>(device: &Device, pixels: usize, channels: usize) {
-        let (behind, planes) =
-            (contiguous(&[2, pixels, channels]), contiguous(&[2, channels, pixels]));
-        let turned = |layout: &TensorLayout| layout.permute_axes(&[0, 2, 1]).unwrap();
+        let [behind, planes] = both(pixels, channels);
         check_layouts::<T, U>(device, [0.5, 0.0], &turned(&behind), &planes, None);
         check_layouts::<T, U>(device, [0.5, 0.0], &turned(&planes), &behind, None);
     }
     /// What has other strides than contiguous arrays.
     fn check_strides<T: Real, U: Real>(device: &Device, pixels: usize, channels: usize) {
-        let (behind, planes) =
-            (contiguous(&[2, pixels, channels]), contiguous(&[2, channels, pixels]));
-        let turned = |layout: &TensorLayout| layout.permute_axes(&[0, 2, 1]).unwrap();
+        let [behind, planes] = both(pixels, channels);
         // One plane for all channels.
         let repeated = [pixels as isize, 1, 0];
         let repeated =
@@ -850,9 +853,7 @@ fn pixels_of_few_channels(device: &Device) {
     }
     /// With what lies as the destination does, and with the destination itself.
     fn check_sums<T: Real, U: Real>(device: &Device, pixels: usize, channels: usize) {
-        let (behind, planes) =
-            (contiguous(&[2, pixels, channels]), contiguous(&[2, channels, pixels]));
-        let turned = |layout: &TensorLayout| layout.permute_axes(&[0, 2, 1]).unwrap();
+        let [behind, planes] = both(pixels, channels);
         for (src, dst) in [(turned(&behind), &planes), (turned(&planes), &behind)] {
             check_layouts::<T, U>(device, [0.5, -3.0], &src, dst, Some(dst));
             check_onto::<T, U>(device, &src, dst, Some("compute_interleaved_sums"));

@@ -203,13 +203,13 @@ params! {
 
     /// What a block of [`COMPUTE_PIXELS`] loads: stretches of the source, equally far apart there and in shared memory.
     PixelStretches {
-        /// Stretches of a block, or of each group.
+        /// Stretches of a block if groups lengthen them, else of each group.
         count: u64,
-        /// Elements of a stretch that each group has, or all of them.
+        /// Elements of a stretch that each group has if groups lengthen it, else all of them.
         elements: u64,
         /// Whether more groups make stretches longer (1), or more of them (0).
         lengthen: u64,
-        /// Elements of the source from one to the next.
+        /// Elements of the source from one stretch to the next.
         step: u64,
         /// Bytes of shared memory from the first element of one to that of the next, modulo a vector as many as in the source.
         pitch: u64,
@@ -218,7 +218,7 @@ params! {
     }
 
     /// What a block of [`COMPUTE_PIXELS`] stores: runs of the destination, and where their elements wait in shared memory. An element of a run is the `e`-th of a line, which is the `i`-th of a plane:
-    /// it waits `e · step + i · line + plane's number · plane` bytes behind where its run begins.
+    /// of the `j`-th plane it waits `e · element + i · next + j · plane` bytes behind where its run begins.
     PixelRuns {
         /// Runs of a block.
         count: u64,
@@ -246,7 +246,7 @@ params! {
         lines: u64,
         /// Bytes from one plane to the next.
         plane: u64,
-        /// Whether elements of a line are of one channel each (1), or lines are, and then runs (0).
+        /// Whether the elements of a line have a channel each (1), or all of them one, which lines or else runs are counted by (0).
         are_channels: u64,
     }
 

@@ -105,14 +105,11 @@ impl PlacedPairs<'_> {
         };
         result
     }
-}
 
-/// What is known of a unit's channels otherwise, of pairs that are [kept](PlacedPairs::keep) in shared memory.
-impl PlacedPairs<'_> {
     /// The results for a unit whose elements have this channel and those behind it.
     ///
     /// # Safety
-    /// A barrier separates this from what kept the pairs, of which there is this channel's.
+    /// A barrier separates this from what [kept](Self::keep) the pairs in shared memory, of which there is this channel's.
     #[inline(always)]
     pub unsafe fn compute_from<P: Pair>(self, unit: B16, channel: u32) -> B16 {
         let pairs = InRow::of(self.shared + self.channels.pairs as u32, channel);
@@ -123,7 +120,7 @@ impl PlacedPairs<'_> {
     /// The results for a unit of which `here` elements have the first channel, and the others the second.
     ///
     /// # Safety
-    /// A barrier separates this from what kept the pairs, of which there are both channels'.
+    /// A barrier separates this from what [kept](Self::keep) the pairs in shared memory, of which there are both channels'.
     #[inline(always)]
     pub unsafe fn compute_of_two<P: Pair>(
         self,
@@ -152,9 +149,7 @@ impl InRow {
         let (row, place) = (channel / PAIRS_OF_ROW, channel % PAIRS_OF_ROW);
         InRow { first: rows + row * PAIR_ROW_BYTES + place * PAIR }
     }
-}
 
-impl InRow {
     /// The `j`-th pair.
     #[inline(always)]
     fn bits(&self, j: u32) -> B16 {

@@ -1,7 +1,7 @@
 //! The ways to compute a move in one pass whose channels have a factor and a summand each, and what they cost.
 //!
 //! Kernels whose threads hold pairs, or find one for many elements, come first where nothing was seen to be faster. All others have a price: those that find pairs by where elements lie, or in shared memory, and those that load them for each element. What they cost is
-//! by random batches of images on an H200 (`arithmetic --each`, decisions 118 to 120).
+//! by random batches of images on an H200 (`arithmetic --each`, decisions 118 to 121).
 
 use super::super::sectors::SECTOR;
 use super::costs::Costs;
@@ -38,15 +38,15 @@ const fn to_planes(src: usize, dst: usize) -> f64 {
     }
 }
 
-/// The part of its speed without channels that it has where a pair is loaded for each element.
+/// The part of the speed without channels that `compute_pixels` has where a pair is loaded for each element.
 const OF_WIDE_PAIRS: f64 = 0.85;
 
-/// What its blocks, the stretches that they load and the runs that they store cost beside.
+/// What each block of `compute_pixels` costs beside its bytes, and each stretch that it loads, and each run that it stores.
 const OF_PIXEL_BLOCK: f64 = 4100.0;
 const OF_STRETCH: f64 = 69.0;
 const OF_RUN: f64 = 95.0;
 
-/// What an element costs for each word more that meets others in its bank, of whole images that are stored plane by plane.
+/// What an element of `compute_pixels` costs for each word beside the first that a warp loads of one bank at once.
 const OF_MEETING: f64 = 0.23;
 
 /// How many times as long boxes, and boxes in pieces, take as without channels, of which rows are channels or columns. (By 809 of 172 random batches of images, decision 120.)

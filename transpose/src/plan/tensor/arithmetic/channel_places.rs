@@ -50,6 +50,11 @@ impl Places {
         (serves && channels.pairs_bytes() <= MOST_PAIRS).then_some(channels)
     }
 
+    /// Those of pixels of so many channels, which change with each element.
+    pub fn of_pixels(channels: usize) -> Self {
+        Places { inner: 1, channels }
+    }
+
     /// Bytes of shared memory that pairs take.
     fn pairs_bytes(self) -> usize {
         if self.inner == 1 { pair_rows_bytes(self.channels) } else { 0 }

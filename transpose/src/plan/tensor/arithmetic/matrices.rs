@@ -66,7 +66,7 @@ pub(super) struct Way {
     /// The part of the columns of the tiles that there are.
     cols_full: f64,
     enough: f64,
-    /// What is enough to be preferred to `compute_pixels`, which loads a pair of channels for each number, where this way does not.
+    /// What is enough to be preferred to `compute_pixels`, which loads a pair of channels for each number that is computed in 64 bits, and from shared memory for each other one, where this way does not.
     ahead: f64,
     pub part: Part,
 }

@@ -1,5 +1,6 @@
 //! The planner of `compute_pixels`: moves along a short axis of channels and a long one of pixels, which lie together on either side, or channels on both.
 
+use super::channel_places::Places;
 use super::operands::{Axis, DST, OTHER, Operands, Other, SRC};
 use super::part::{Part, entry};
 use super::tiles::in_words;
@@ -8,11 +9,11 @@ use crate::launch::{Fields, Launch};
 use crate::plan::problem::VECTOR;
 use kernel_abi::arithmetic::{
     COMPUTE_PIXELS, ChannelPlaces, ComputePixels, OperandAxis, Operation, PIXEL_BYTES,
-    PIXEL_THREADS, PixelRuns, PixelStretches, pair_rows_bytes,
+    PIXEL_THREADS, PixelRuns, PixelStretches,
 };
 use kernel_abi::tensor::MOST_BLOCK_AXES;
 
-/// Channels of a pixel at most, and bytes, where each has a pair; and where one factor serves all: more are moved by tiles.
+/// Channels of a pixel at most, and bytes of a pixel, where each channel has a pair; and channels where one factor serves all: pixels of more are moved by tiles.
 const MOST_CHANNELS: usize = 256;
 const MOST_BYTES: usize = 512;
 pub(super) const FEW_CHANNELS: usize = 24;
@@ -33,8 +34,10 @@ const PITCHES: usize = 8;
 /// Elements of a line that does not end.
 const ENDLESS: usize = 1 << 30;
 
-/// Threads of a warp, and banks of shared memory, of so many bytes.
+/// Threads of a warp, which are as many as shared memory has banks.
 const LANES: usize = 32;
+
+/// Bytes of a bank's word.
 const BANK: usize = 4;
 
 /// Where the axes of channels and of pixels are, and how they lie on both sides.
@@ -119,7 +122,7 @@ pub(super) struct InPixels {
     pub blocks: f64,
     pub stretches: f64,
     pub runs: f64,
-    /// Words of one bank that a warp loads at once.
+    /// Words of one bank that a warp loads at once, of channels that have pairs.
     pub meet: usize,
 }
 
@@ -131,23 +134,19 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<InPix
     }
     let pixels = Pixels::of(operands)?;
     let channel = operands.axes[pixels.channels];
-    let are_others = |axis: &Axis| *axis != channel;
-    let mut not_channels = operands.axes.iter().filter(|axis| are_others(axis));
-    if operands.has_channels() && !are_channels(&channel, not_channels.by_ref()) {
+    let others = operands.axes.iter().filter(|axis| **axis != channel);
+    if operands.has_channels() && !are_channels(&channel, others) {
         return None;
     }
     let block = Block::of(&pixels, operands)?;
     let whole = operands.start_on_units(&block.starts, &[DST]);
     let (stretches, held) = block.stretches(operands);
     let runs = block.runs(operands, stretches.pitch as usize, whole)?;
-    let meet = block.meet(operands, &runs);
     let has_pairs = operands.has_narrow_pairs(operation);
-    let pairs_bytes = if has_pairs { pair_rows_bytes(channel.length) } else { 0 };
-    let channels = ChannelPlaces {
-        inner: packed_divisor(1),
-        channels: packed_divisor(channel.length),
-        behind: 0,
-        pairs: if has_pairs { held as u64 } else { 0 },
+    let (told, with_pairs) = Places::of_pixels(channel.length).told(size, held);
+    let (channels, shared, meet) = match has_pairs {
+        true => (told, with_pairs, block.meet(operands, &runs)),
+        false => (ChannelPlaces { pairs: 0, ..told }, held, 1),
     };
     let (lowest, reach) = in_words(operands).source_range();
     let params = ComputePixels {
@@ -167,7 +166,7 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<InPix
         entry: entry(&COMPUTE_PIXELS, size),
         grid: [u32::try_from(all).ok().filter(|&all| (all as usize) < TOO_LARGE)?, 1, 1],
         block: [PIXEL_THREADS, 1, 1],
-        dynamic_shared_bytes: (held + pairs_bytes) as u32,
+        dynamic_shared_bytes: shared,
         blocks_per_multiprocessor: 0,
         evict_last: true,
         cooperative: false,
@@ -176,7 +175,7 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<InPix
     };
     let blocks = all as f64;
     let of_groups = if stretches.lengthen != 0 { 1 } else { block.per };
-    let fits = held + pairs_bytes <= MOST_SHARED;
+    let fits = shared as usize <= MOST_SHARED;
     (fits && block.groups < TOO_LARGE).then(|| InPixels {
         part: Part::of(launch),
         channels: channel.length,
@@ -238,7 +237,7 @@ impl Block {
     }
 
     /// What is loaded, and how much of shared memory that takes.
-    fn stretches(&self, operands: &Operands) -> (PixelStretches, usize) {
+    fn stretches(&self, operands: &Operands) -> (PixelStretches, u32) {
         let (size, image) = (operands.bytes[SRC], self.image.unwrap_or(1));
         let [plane, _] = self.planes;
         let (count, elements, are_longer) = match self.image {
@@ -258,26 +257,23 @@ impl Block {
             vectors: packed_divisor((of_block * size + VECTOR - 1).div_ceil(VECTOR)),
         };
         let held = (all - 1) * pitch + of_block * size + 2 * VECTOR;
-        (stretches, held.next_multiple_of(VECTOR))
+        (stretches, held.next_multiple_of(VECTOR) as u32)
     }
 
-    /// The distance in shared memory of planes of so many bytes at which the fewest lanes meet in a bank.
+    /// The distance in shared memory, of planes of `bytes` bytes that are `plane` elements apart in the source, at which the fewest lanes meet in a bank.
     fn pitch(&self, bytes: usize, plane: isize, operands: &Operands) -> usize {
         let size = operands.bytes[SRC];
         let like = (plane * size as isize).rem_euclid(VECTOR as isize) as usize;
         let least = (bytes + VECTOR - 1).next_multiple_of(VECTOR) + like;
-        let conflicts = |pitch: &usize| {
-            let places = (0..LANES).map(|lane| {
-                let element = lane * operands.unit();
-                (element % self.channels) * pitch + element / self.channels * size
-            });
-            conflicts(places)
+        let place = |pitch: usize, lane: usize| {
+            let element = lane * operands.unit();
+            (element % self.channels) * pitch + element / self.channels * size
         };
         let pitches = (0..PITCHES).map(|more| least + more * VECTOR);
-        pitches.min_by_key(conflicts).unwrap_or(least)
+        fewest_meet(pitches, place).unwrap_or(least)
     }
 
-    /// What is stored, of stretches that wait so many bytes apart; `None` if that is too much.
+    /// What is stored, of stretches that wait `pitch` bytes apart, and whether runs start on units; `None` if a block would have more units than it can count.
     fn runs(&self, operands: &Operands, pitch: usize, whole: bool) -> Option<PixelRuns> {
         let (size, unit) = (operands.bytes[SRC], operands.unit());
         let Block { channels, planes: [src, dst], image, .. } = *self;
@@ -314,9 +310,7 @@ impl Block {
             are_channels: u64::from(dst == 0),
         })
     }
-}
 
-impl Block {
     /// Words of one bank that a warp loads at once, about: of a block's first units.
     fn meet(&self, operands: &Operands, runs: &PixelRuns) -> usize {
         let [run, element, next, plane] =
@@ -333,15 +327,31 @@ impl Block {
     }
 }
 
-/// How many units of a plane a warp stores before those of the next one, as a power of two, of pixels of so many bytes: as many as meet in the fewest banks, and store whole sectors.
+/// How many units of a plane a warp stores before those of the next plane, as a power of two, where pixels have `pixel` bytes in the source: those of which the fewest meet in a bank, and which store whole sectors.
 fn turns(operands: &Operands, pixel: usize) -> u32 {
     let (size, unit) = (operands.bytes[SRC], operands.unit());
     let least = if unit * operands.bytes[DST] >= VECTOR { 1 } else { 3 };
-    let meet = |units: &u32| {
-        let place = |lane: usize| (lane >> units) * size + lane % (1 << units) * unit * pixel;
-        conflicts((0..LANES).map(place))
-    };
-    (least..=LANES.ilog2()).rev().min_by_key(meet).unwrap_or(least)
+    let place =
+        |units: u32, lane: usize| (lane >> units) * size + lane % (1 << units) * unit * pixel;
+    fewest_meet((least..=LANES.ilog2()).rev(), place).unwrap_or(least)
+}
+
+/// The first of these choices by which the fewest lanes meet in a bank: where none do, no others are looked at.
+fn fewest_meet<C: Copy>(
+    choices: impl Iterator<Item = C>,
+    place: impl Fn(C, usize) -> usize,
+) -> Option<C> {
+    let mut fewest: Option<(usize, C)> = None;
+    for choice in choices {
+        let meet = conflicts((0..LANES).map(|lane| place(choice, lane)));
+        if fewest.is_none_or(|(least, _)| meet < least) {
+            fewest = Some((meet, choice));
+        }
+        if meet == 1 {
+            break;
+        }
+    }
+    fewest.map(|(_, choice)| choice)
 }
 
 /// The most words of one bank that lanes load from these places.
