@@ -293,7 +293,7 @@ impl<'a> Prices<'a> {
     /// The cost of `compute_pixels`.
     fn in_pixels(&self, pixels: &InPixels) -> f64 {
         if !self.are_narrow {
-            return Costs::of(self.operands).by_pixels(pixels.part.launch.grid[0]) / OF_WIDE_PAIRS;
+            return Costs::of(self.operands).by_pixels(pixels) / OF_WIDE_PAIRS;
         }
         let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
         let best = if pixels.to_pixels { to_pixels(src, dst) } else { to_planes(src, dst) };

@@ -1,16 +1,18 @@
 //! What a way to compute costs: bytes that a copy could have moved meanwhile, as the model of moves counts it.
 //!
 //! Tiles, and elements one by one, are moved as without arithmetic, so what the model says of that is taken, times what the kernels that compute take longer, and of elements so much more for each byte. What tiles
-//! and pixels cost is by 760 arrays of random shapes on an H200 (`arithmetic --sweep`, decision 105), but for what says otherwise.
+//! cost is by 760 arrays of random shapes on an H200 (`arithmetic --sweep`, decision 105), but for what says otherwise.
 
 use super::operands::{Axis, DST, Operands, SRC};
+use super::pixels::InPixels;
 use crate::plan::problem::VECTOR;
 
 /// What is known of elements of two sizes.
 struct Speeds {
-    /// The fraction of the speed that tiles would have without arithmetic, and the fraction of a copy's speed that pixels have in blocks that cost nothing.
+    /// The fraction of the speed that tiles would have without arithmetic.
     tiles: f64,
-    pixels: f64,
+    /// What `compute_pixels` would have of a copy's speed if blocks and runs cost nothing, to planes and to pixels. (By 265 random matrices and batches, decision 122, as all prices of pixels; results of one byte, and of 8 that have another size, as of others beside them.)
+    pixels: [f64; 2],
     /// What a byte that is read or written costs where elements are computed one by one: this for each that the model says of a byte of a move of them, and so much more. And if something is added, which most
     /// often lies in the destination's order. (By 366 random moves and 282 sums, decision 112; those of 8 bytes and more that keep their size by 47 and 121; of `f64` to `f32` and sums of `f32` to `f64` by 67 matrices and batches each, decision 116.)
     elements: [f64; 2],
@@ -19,17 +21,17 @@ struct Speeds {
 
 impl Speeds {
     const fn of(src: usize, dst: usize) -> Self {
-        let [tiles, pixels] = match (src, dst) {
-            (1, 1) => [0.82, 0.75],
-            (1, 2) => [0.90, 0.58],
-            (1, _) => [1.10, 0.81],
-            (2, 1) => [0.75, 0.75],
-            (2, 2) => [0.82, 0.78],
-            (2, _) => [0.90, 0.98],
-            (4, 1) => [0.75, 0.90],
-            (4, 2) => [0.78, 0.95],
-            (4, _) => [0.92, 1.15],
-            _ => [0.92, 1.40],
+        let (tiles, pixels) = match (src, dst) {
+            (1, 1) => (0.82, [1.00, 0.85]),
+            (1, 2) => (0.90, [1.22, 0.95]),
+            (1, _) => (1.10, [1.05, 0.93]),
+            (2, 1) => (0.75, [1.00, 0.85]),
+            (2, 2) => (0.82, [1.26, 1.02]),
+            (2, _) => (0.90, [1.20, 1.04]),
+            (4, 1) => (0.75, [1.05, 0.88]),
+            (4, 2) => (0.78, [1.21, 0.99]),
+            (4, _) => (0.92, [1.41, 1.14]),
+            _ => (0.92, [1.56, 1.34]),
         };
         let [elements, sums] = match (src, dst) {
             (1, 2) => [[0.40, 4.38], [0.21, 2.83]],
@@ -79,8 +81,16 @@ const fn rows_apart(src: usize, dst: usize) -> Option<f64> {
     }
 }
 
-/// What a block of `compute_pixels` costs beside its bytes, and one of `compute_tiles` more than one that only moves.
-const OF_PIXEL_BLOCK: f64 = 8200.0;
+/// What a block of `compute_pixels` costs beside its bytes, and each run that it stores.
+const OF_PIXEL_BLOCK: f64 = 7700.0;
+const OF_RUN: f64 = 77.0;
+
+/// The fraction of a copy's speed that whole images have at best, whose results are wider, and what a block of them costs, and each stretch that it loads.
+const IMAGES_BEST: f64 = 0.86;
+const OF_IMAGE_BLOCK: f64 = 2900.0;
+const OF_STRETCH: f64 = 17.0;
+
+/// What a block of `compute_tiles` costs more than one that only moves.
 const OF_TILE: f64 = 1800.0;
 
 /// What an element costs that is computed by itself, of runs, whose neighbours lie together in all memories: as much for all types, for it is instructions that they wait for. (By 216 random windows, decision 109.)
@@ -182,8 +192,13 @@ impl Costs {
         rows_apart(src, dst).filter(|_| self.is_apart).map(|fraction| self.bytes / fraction)
     }
 
-    /// The cost of `blocks` blocks of `compute_pixels`.
-    pub fn by_pixels(&self, blocks: u32) -> f64 {
-        self.bytes / self.speeds.pixels + f64::from(blocks) * OF_PIXEL_BLOCK
+    /// The cost of `compute_pixels`, where one factor serves all elements.
+    pub fn by_pixels(&self, pixels: &InPixels) -> f64 {
+        let InPixels { blocks, stretches, runs, .. } = *pixels;
+        if pixels.are_images {
+            return self.bytes / IMAGES_BEST + blocks * OF_IMAGE_BLOCK + stretches * OF_STRETCH;
+        }
+        let best = self.speeds.pixels[usize::from(pixels.to_pixels)];
+        self.bytes / best + blocks * OF_PIXEL_BLOCK + runs * OF_RUN
     }
 }

@@ -83,9 +83,9 @@ impl Pixels {
         })
     }
 
-    /// The axis of images, if some are loaded and stored as a whole, and how many by each block: of channels that have pairs. Where one factor serves all there are boxes for small images.
+    /// The axis of images, if some are loaded and stored as a whole, and how many by each block: where channels have pairs, or results are wider. Otherwise boxes are faster for small images.
     fn images(&self, operands: &Operands) -> Option<(usize, usize)> {
-        if !operands.has_channels() {
+        if !operands.has_channels() && operands.bytes[DST] <= operands.bytes[SRC] {
             return None;
         }
         let [channel, pixel] = [self.channels, self.pixels].map(|axis| operands.axes[axis].length);
@@ -118,6 +118,8 @@ pub(super) struct InPixels {
     pub channels: usize,
     /// Whether these come to lie together.
     pub to_pixels: bool,
+    /// Whether blocks take whole images.
+    pub are_images: bool,
     /// Blocks, stretches that they load, and runs that they store.
     pub blocks: f64,
     pub stretches: f64,
@@ -180,6 +182,7 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<InPix
         part: Part::of(launch),
         channels: channel.length,
         to_pixels: pixels.planes[DST] == 0,
+        are_images: block.image.is_some(),
         blocks,
         stretches: blocks * (stretches.count as usize * of_groups) as f64,
         runs: blocks * runs.count as f64,

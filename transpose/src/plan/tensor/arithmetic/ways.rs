@@ -3,6 +3,7 @@
 use super::costs::Costs;
 use super::operands::{Operands, SRC};
 use super::part::Part;
+use super::pixels::InPixels;
 use super::{boxes, boxes_beside, by_channel, interleaved, matrices, pixels, runs, tiles, units};
 use crate::Facts;
 use crate::plan::tensor::words;
@@ -81,7 +82,7 @@ fn without_boxes(
     let is_one = wanted == Wanted::Best && !operands.other.is_added();
     let shapes = if is_one { 1 } else { SHAPES };
     let mut in_tiles = tiles::best(operands, operation, facts, shapes);
-    let in_pixels = pixels::launch(operands, operation).map(|pixels| pixels.part);
+    let in_pixels = pixels::launch(operands, operation);
     let of_interleaved = interleaved::launch(operands, operation);
     let of_matrices = matrices::ways(operands, operation, facts);
     let (full, empty): (Vec<_>, Vec<_>) = of_matrices.into_iter().partition(matrices::Way::is_full);
@@ -93,6 +94,7 @@ fn without_boxes(
     };
     let rest = in_tiles.split_off(usize::from(prices.are_tiles_first()).min(in_tiles.len()));
     let pixels_first = prices.are_pixels_first();
+    let in_pixels = in_pixels.map(|pixels| pixels.part);
     let (pixels, late) = if pixels_first { (in_pixels, None) } else { (None, in_pixels) };
     let one = |part: Part| vec![part];
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
@@ -122,7 +124,7 @@ impl<'a> Prices<'a> {
         operands: &'a Operands,
         facts: &Facts,
         in_tiles: &[(f64, Part)],
-        in_pixels: Option<&Part>,
+        in_pixels: Option<&InPixels>,
     ) -> Self {
         let costs = Costs::of(operands);
         let of_move = in_tiles.iter().map(|&(cost, _)| cost).min_by(f64::total_cmp);
@@ -130,7 +132,7 @@ impl<'a> Prices<'a> {
             let tiles = part.launch.grid.iter().map(|&blocks| f64::from(blocks)).product();
             costs.by_tiles(cost, tiles)
         });
-        let pixels = in_pixels.map(|part| costs.by_pixels(part.launch.grid[0]));
+        let pixels = in_pixels.map(|pixels| costs.by_pixels(pixels));
         let in_words = tiles::in_words(operands);
         let elements = costs.by_elements(words::cost_along(&in_words, in_words.axes(), facts));
         Prices { operands, costs, tiles, pixels, elements }
