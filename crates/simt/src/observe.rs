@@ -187,7 +187,8 @@ impl Cta<'_> {
                 let (kind, other) = match defect {
                     SharedDefect::Uninitialised => (FindingKind::UninitialisedShared, None),
                     SharedDefect::Race(then) => {
-                        let line = self.launch.program.code[then.pc as usize].line;
+                        let code = &self.launch.program.code;
+                        let line = then.pc().map_or(0, |pc| code[pc as usize].line);
                         let thread = self.launch.thread_index(then.thread());
                         let other = Site { line, block: self.block, thread };
                         (FindingKind::SharedRace, Some(other))

@@ -12,25 +12,44 @@
 use crate::clocks::Clocks;
 use crate::trace::Motion;
 
-/// Who made an access, when, and by which instruction.
+/// Who made an access, when, and by which instruction: the warp's clock, 0 for "nobody yet", the thread in the block, whether the
+/// access is strong, and the instruction, which is held at its largest value. One word, for a cell is read as soon as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
-    /// Clock of the warp; 0 for "nobody yet".
-    clock: u32,
-    /// Thread in the block, and whether the access may race, in the low bit.
-    thread: u32,
-    pub pc: u32,
-}
+pub(crate) struct Record(u64);
+
+const PC_MAX: u32 = (1 << 21) - 1;
+// Where the fields of a record lie, behind the strength.
+const PC_AT: u32 = 1;
+const THREAD_AT: u32 = PC_AT + 21;
+const CLOCK_AT: u32 = THREAD_AT + 10;
 
 impl Record {
-    const NONE: Record = Record { clock: 0, thread: 0, pc: 0 };
+    const NONE: Record = Record(0);
+
+    fn new(clock: u32, thread: u32, pc: u32, strong: bool) -> Record {
+        Record(
+            u64::from(clock) << CLOCK_AT
+                | u64::from(thread) << THREAD_AT
+                | u64::from(pc.min(PC_MAX)) << PC_AT
+                | u64::from(strong),
+        )
+    }
+
+    fn clock(self) -> u32 {
+        (self.0 >> CLOCK_AT) as u32
+    }
 
     pub(crate) fn thread(self) -> u32 {
-        self.thread >> 1
+        (self.0 >> THREAD_AT) as u32 & 1023
+    }
+
+    /// The instruction, unless its number did not fit.
+    pub(crate) fn pc(self) -> Option<u32> {
+        Some((self.0 >> PC_AT) as u32 & PC_MAX).filter(|pc| *pc < PC_MAX)
     }
 
     fn strong(self) -> bool {
-        self.thread & 1 == 1
+        self.0 & 1 == 1
     }
 }
 
@@ -87,13 +106,10 @@ impl SharedCheck {
         let count = (access.bytes / self.piece).max(1) as usize;
         let mut uninitialised = None;
         let mut race = None;
-        let now = Record {
-            clock: clocks.now((access.thread / 32) as usize),
-            thread: access.thread << 1 | u32::from(access.strong),
-            pc: access.pc,
-        };
+        let clock = clocks.now((access.thread / 32) as usize);
+        let now = Record::new(clock, access.thread, access.pc, access.strong);
         for cell in &mut self.cells[first..first + count] {
-            if access.motion != Motion::Store && cell.writer.clock < clocks.start {
+            if access.motion != Motion::Store && cell.writer.clock() < clocks.start {
                 uninitialised = Some(SharedDefect::Uninitialised);
             }
             let racing = match access.motion {
@@ -108,14 +124,14 @@ impl SharedCheck {
 
 /// Whether `now` need not fear `then`.
 fn ordered(clocks: &Clocks, then: Record, now: Record) -> bool {
-    clocks.happens_before(then.thread(), then.clock, now.thread())
+    clocks.happens_before(then.thread(), then.clock(), now.thread())
         || (then.strong() && now.strong())
 }
 
 impl Cell {
     /// Notes a read; returns the write it races with.
     fn read(&mut self, clocks: &Clocks, now: Record) -> Option<Record> {
-        let past = |then: &Record| clocks.happens_before(then.thread(), then.clock, now.thread());
+        let past = |then: &Record| clocks.happens_before(then.thread(), then.clock(), now.thread());
         if let Some(slot) = self.readers.iter_mut().find(|then| past(then)) {
             *slot = now;
         }

@@ -11,7 +11,7 @@ use crate::isa::{Barrier, Init, Inst, Op, Special, Unary, W};
 use crate::launch::Budget;
 use crate::paths::{Paths, State, Wait};
 use crate::program::{Key, Program};
-use crate::registers::{ALL, LANES, Registers, lanes};
+use crate::registers::{ALL, Doubles, LANES, Registers, lanes};
 
 /// Why a warp stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,13 +73,11 @@ impl Warp {
         };
         for (at, init) in program.words.iter().enumerate() {
             let Some(init) = init else { continue };
-            let value = |lane| warp_value(cta, index, lane, *init) as u32;
-            warp.registers.words[at] = std::array::from_fn(value);
+            warp.registers.words[at] = warp_values(cta, index, *init).map(|value| value as u32);
         }
         for (at, init) in program.doubles.iter().enumerate() {
             let Some(init) = init else { continue };
-            let value = |lane| warp_value(cta, index, lane, *init);
-            warp.registers.doubles[at] = std::array::from_fn(value);
+            warp.registers.doubles[at] = warp_values(cta, index, *init);
         }
         warp
     }
@@ -540,15 +538,19 @@ impl Warp {
     }
 }
 
-/// What a register of lane `lane` holds before the first instruction.
-fn warp_value(cta: &Cta<'_>, warp: u32, lane: usize, init: Init) -> u64 {
+/// What a register holds for each lane before the first instruction.
+fn warp_values(cta: &Cta<'_>, warp: u32, init: Init) -> Doubles {
+    match init {
+        Init::Const(value) => [value; LANES],
+        Init::DynamicShared => [cta.launch.dynamic_shared_at; LANES],
+        Init::Special(special) => std::array::from_fn(|lane| lane_value(cta, warp, lane, special)),
+    }
+}
+
+/// What a special register holds for a lane.
+fn lane_value(cta: &Cta<'_>, warp: u32, lane: usize, special: Special) -> u64 {
     let launch = cta.launch;
     let thread = launch.thread_index(warp * LANES as u32 + lane as u32);
-    let special = match init {
-        Init::Const(value) => return value,
-        Init::DynamicShared => return launch.dynamic_shared_at,
-        Init::Special(special) => special,
-    };
     let bit = 1u32 << lane;
     u64::from(match special {
         Special::Tid(axis) => thread[usize::from(axis)],
