@@ -344,26 +344,6 @@ params! {
         pairs: u64,
     }
 
-    /// For [`COMPUTE_BOXES_BY_PAIRS`].
-    ComputeBoxesByPairs {
-        /// What is computed.
-        computed: Computed,
-        /// Which channels elements of the source have.
-        channels: ChannelPlaces,
-        /// The boxes, as those of [`ComputeBoxes`].
-        boxes: Boxes,
-    }
-
-    /// For [`COMPUTE_PIECES_BY_PAIRS`].
-    ComputePiecesByPairs {
-        /// What is computed.
-        computed: Computed,
-        /// Which channels elements of the source have.
-        channels: ChannelPlaces,
-        /// The pieces, as the boxes of [`ComputeBoxes`].
-        pieces: Pieces,
-    }
-
     /// How far apart in a memory the indices of an axis are.
     Step {
         /// Elements from one to the next.
@@ -757,14 +737,6 @@ table! { ARITHMETIC of Arithmetic:
     }
     /// Moves of [`COMPUTE_BOXES`] of narrow words: the pieces of [`PIECES`](crate::tensor::PIECES). Widths are of words of the destination.
     COMPUTE_PIECES = "compute_pieces" takes ComputePieces {
-        1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1]
-    }
-    /// Moves of [`COMPUTE_BOXES`] of elements that have the factor and summand of their channel, and are one word each.
-    COMPUTE_BOXES_BY_PAIRS = "compute_boxes_by_pairs" takes ComputeBoxesByPairs {
-        1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1], 4: exactly [BOX_THREADS, 1, 1]
-    }
-    /// Moves of [`COMPUTE_BOXES_BY_PAIRS`] of narrow words, in pieces.
-    COMPUTE_PIECES_BY_PAIRS = "compute_pieces_by_pairs" takes ComputePiecesByPairs {
         1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1]
     }
     /// Moves of [`COMPUTE_BOXES`] with a second operand whose elements lie together where the destination's do, of elements that keep their size and are one word each.

@@ -37,13 +37,13 @@ use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::{box_vector, Boxes, BOX_THREADS};
 
 /// A source that is computed before it is gathered as words like `E`.
-pub(super) struct Computing<'a, E> {
-    pub src: *const E,
-    pub computed: &'a Computed,
+struct Computing<'a, E> {
+    src: *const E,
+    computed: &'a Computed,
     /// Bytes of what is loaded at a time.
-    pub vector: u32,
+    vector: u32,
     /// Where the image starts in shared memory.
-    pub image: u32,
+    image: u32,
 }
 
 impl<E> Clone for Computing<'_, E> {
@@ -58,7 +58,7 @@ impl<E> Copy for Computing<'_, E> {}
 impl<E> Computing<'_, E> {
     /// Where a vector waits that is `at` bytes from the first of its stretch, and has this number among those of the box.
     #[inline(always)]
-    pub fn waits(self, stretch: &Stretch, at: u32, number: u32) -> u32 {
+    fn waits(self, stretch: &Stretch, at: u32, number: u32) -> u32 {
         match self.computed.waiting as u32 {
             0 => stretch.hold + at,
             waiting => self.image + waiting + number * self.vector,
@@ -247,25 +247,13 @@ unsafe fn compute_vector_at<P: Pair>(operation: &Operation, [from, to]: [u32; 2]
     unsafe {
         let vector = load_shared_part(from, bytes);
         let [result] = P::compute::<true, 1>(operation, [vector], [B16::ANY], &[NothingBeside]);
-        hold_results(result, bytes / P::SRC * P::DST, to, by_vectors);
-    }
-}
-
-/// Stores `bytes` bytes of results, 16, 8 or 4, to shared memory.
-///
-/// # Safety
-/// Those of [`hold`], of as many bytes; `to` is a multiple of 4, and of them all if images are held by vectors.
-#[inline(always)]
-pub(super) unsafe fn hold_results(results: B16, bytes: usize, to: u32, by_vectors: u64) {
-    // SAFETY: the caller's obligations.
-    unsafe {
-        match bytes {
-            16 => hold(results, to, by_vectors),
+        match bytes / P::SRC * P::DST {
+            16 => hold(result, to, by_vectors),
             8 if by_vectors == 0 => {
-                store_u32(to, results.0);
-                store_u32(to + 4, results.1);
+                store_u32(to, result.0);
+                store_u32(to + 4, result.1);
             }
-            _ => store_shared_part(to, bytes, results),
+            results => store_shared_part(to, results, result),
         }
     }
 }

@@ -21,7 +21,6 @@
 //! | `twos` | tiles of whose columns each thread takes two units |
 //! | `interleaved` | pixels of two, three or four channels, and planes |
 //! | `boxes` | moves along short axes and in any order: through the boxes of `tensor`, computed before they are gathered |
-//! | `boxes_by_pairs` | those of them whose channels have a factor and a summand each |
 //! | `boxes_beside` | sums along short axes and in any order: computed as they are gathered |
 //! | `added` | what is added to boxes, and where it waits |
 //! | `tiles` | moves whose fastest axis changes: through the transposed tile of `tensor` |
@@ -34,7 +33,6 @@ pub mod added;
 pub mod beside;
 pub mod boxes;
 pub mod boxes_beside;
-pub mod boxes_by_pairs;
 pub mod by_pairs;
 pub mod channels;
 pub mod column;

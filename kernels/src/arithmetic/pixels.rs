@@ -259,6 +259,7 @@ unsafe fn store<P: Pair>(
             let is_whole = has(0) && has(P::UNIT - 1);
             // SAFETY: elements of the part, whose places no other thread has, and a whole unit where there is one.
             unsafe {
+                // Chosen as a whole: a unit that is chosen before its elements are has its lines in local memory.
                 let (unit, elements) = if runs.plane == 0 {
                     let unit = Unit::of_endless(first, run, held, params);
                     let elements = if is_whole {

@@ -4,7 +4,7 @@
 //! channel of the element that e elements are before = ⌊e / inner⌋ mod channels
 //! ```
 //!
-//! so the address of a unit says all that is to be known of it, whatever axes have been cut for a box or a tile.
+//! so the address of a unit says all that is to be known of it, whatever axes have been cut for a tile.
 //!
 //! - *Planes.* Where a channel has a unit's elements in a row, or more, a unit has elements of two channels at most: their pairs are loaded for each unit.
 //! - *Pixels.* Where channels change with each element, pairs wait in shared memory, in rows of 16 channels and the 7 behind them: a unit has its pairs one behind the other, though behind the last channel
@@ -35,11 +35,16 @@ pub struct PlacedPairs<'a> {
 }
 
 impl PlacedPairs<'_> {
-    /// Where pairs wait in shared memory, if they do.
+    /// Whether pairs wait in shared memory.
     #[inline(always)]
-    fn rows(self) -> Option<u32> {
-        let pairs = self.channels.pairs as u32;
-        (pairs != 0).then(|| self.shared + pairs)
+    pub fn are_kept(self) -> bool {
+        self.channels.pairs != 0
+    }
+
+    /// Where they do.
+    #[inline(always)]
+    fn rows(self) -> u32 {
+        self.shared + self.channels.pairs as u32
     }
 
     /// The pair of a channel.
@@ -52,20 +57,16 @@ impl PlacedPairs<'_> {
         unsafe { load_part(self.operation.other + (channel * PAIR) as u64, PAIR as usize) }
     }
 
-    /// Whether they wait in shared memory.
-    #[inline(always)]
-    pub fn are_kept(self) -> bool {
-        self.rows().is_some()
-    }
-
     /// Keeps those that wait in shared memory; a barrier follows.
     ///
     /// # Safety
     /// All `threads` threads of the block call it; there is shared memory for the rows, and nothing writes the table.
     #[inline(always)]
     pub unsafe fn keep(self, threads: u32) {
-        let Some(rows) = self.rows() else { return };
-        let channels = self.channels.channels;
+        if !self.are_kept() {
+            return;
+        }
+        let (rows, channels) = (self.rows(), self.channels.channels);
         let all = (channels as u32).div_ceil(PAIRS_OF_ROW) * PAIRS_IN_ROW;
         let mut number = thread::thread_idx_x();
         while number < all {
@@ -94,14 +95,13 @@ impl PlacedPairs<'_> {
         let ChannelPlaces { inner, channels, .. } = self.channels;
         let (follow, passed) = divide(before / bytes as u32, *inner);
         let (_, channel) = divide(follow, *channels);
-        let [result] = match self.rows() {
-            Some(rows) => P::by_pairs(self.operation, [unit], &InRow::of(rows, channel)),
-            None => {
-                let next = if channel + 1 == *channels as u32 { 0 } else { channel + 1 };
-                // SAFETY: the caller's obligations; channels of the table.
-                let pairs = unsafe { [self.pair(channel), self.pair(next)] };
-                P::by_pairs(self.operation, [unit], &OfTwo { pairs, here: *inner as u32 - passed })
-            }
+        let [result] = if self.are_kept() {
+            P::by_pairs(self.operation, [unit], &InRow::of(self.rows(), channel))
+        } else {
+            let next = if channel + 1 == *channels as u32 { 0 } else { channel + 1 };
+            // SAFETY: the caller's obligations; channels of the table.
+            let pairs = unsafe { [self.pair(channel), self.pair(next)] };
+            P::by_pairs(self.operation, [unit], &OfTwo { pairs, here: *inner as u32 - passed })
         };
         result
     }
@@ -112,8 +112,7 @@ impl PlacedPairs<'_> {
     /// A barrier separates this from what [kept](Self::keep) the pairs in shared memory, of which there is this channel's.
     #[inline(always)]
     pub unsafe fn compute_from<P: Pair>(self, unit: B16, channel: u32) -> B16 {
-        let pairs = InRow::of(self.shared + self.channels.pairs as u32, channel);
-        let [result] = P::by_pairs(self.operation, [unit], &pairs);
+        let [result] = P::by_pairs(self.operation, [unit], &InRow::of(self.rows(), channel));
         result
     }
 
@@ -128,8 +127,7 @@ impl PlacedPairs<'_> {
         [first, second]: [u32; 2],
         here: u32,
     ) -> B16 {
-        let rows = self.shared + self.channels.pairs as u32;
-        let kept = |channel| InRow::of(rows, channel).bits(0);
+        let kept = |channel| InRow::of(self.rows(), channel).bits(0);
         let pairs = OfTwo { pairs: [kept(first), kept(second)], here };
         let [result] = P::by_pairs(self.operation, [unit], &pairs);
         result

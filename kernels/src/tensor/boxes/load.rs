@@ -354,22 +354,3 @@ pub unsafe fn hold(vector: B16, address: u32, at_once: u64) {
     store(2, c);
     store(3, d);
 }
-
-/// The vector that was [stored](hold) to an address.
-///
-/// # Safety
-/// Those of [`hold`], of loads.
-#[inline(always)]
-pub unsafe fn held(address: u32, at_once: u64) -> B16 {
-    if at_once != 0 {
-        // SAFETY: the caller's obligations.
-        return unsafe { B16::load_shared(address) };
-    }
-    let turn = (thread::thread_idx_x() >> 3) & 3;
-    // SAFETY: the caller's obligations.
-    let load = |j: u32| unsafe { u32::load_shared(address + ((j + turn) & 3) * 4) };
-    let (a, b, c, d) = (load(0), load(1), load(2), load(3));
-    let (a, b, c, d) = if turn & 1 == 0 { (a, b, c, d) } else { (d, a, b, c) };
-    let (a, b, c, d) = if turn & 2 == 0 { (a, b, c, d) } else { (c, d, a, b) };
-    B16(a, b, c, d)
-}

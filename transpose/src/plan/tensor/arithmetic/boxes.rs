@@ -1,9 +1,8 @@
-//! The planner of `compute_boxes` and `compute_pieces`, and of `compute_boxes_by_pairs` and `compute_pieces_by_pairs` where channels have a factor and a summand each: boxes as the moves without arithmetic have them, of words of the destination.
+//! The planner of `compute_boxes` and `compute_pieces`: boxes as the moves without arithmetic have them, of words of the destination.
 
 use super::super::boxes;
 use super::super::canonical::{self, Canonical};
 use super::super::launch::params_of;
-use super::channel_places::Places;
 use super::operands::{Axis, DST, Operands, Other, SRC, scaled_alignment};
 use super::part::{Part, entry};
 use crate::facts::Facts;
@@ -11,8 +10,7 @@ use crate::launch::{Fields, Launch};
 use crate::plan::problem::VECTOR;
 use kernel_abi::Width;
 use kernel_abi::arithmetic::{
-    COMPUTE_BOXES, COMPUTE_BOXES_BY_PAIRS, COMPUTE_PIECES, COMPUTE_PIECES_BY_PAIRS, ComputeBoxes,
-    ComputeBoxesByPairs, ComputePieces, ComputePiecesByPairs, Computed, Operation,
+    COMPUTE_BOXES, COMPUTE_PIECES, ComputeBoxes, ComputePieces, Computed, Operation,
 };
 use kernel_abi::tensor::{BOXES, Boxes, PIECES};
 
@@ -29,14 +27,9 @@ pub(super) fn best(
     limit: f64,
 ) -> Vec<(f64, Part)> {
     let [src_bytes, dst_bytes, _] = operands.bytes;
-    let Some((each, canonical)) = serves(operands, operation).then(|| in_words(operands)).flatten()
-    else {
+    let Some((each, canonical)) = serves(operands).then(|| in_words(operands)).flatten() else {
         return Vec::new();
     };
-    let channels = operands.has_channels().then(|| Places::of(operands, SRC));
-    if channels == Some(None) {
-        return Vec::new();
-    }
     let computed = Computed {
         operation: *operation,
         src_bytes: src_bytes as u64,
@@ -49,22 +42,16 @@ pub(super) fn best(
         _ => 1.0,
     };
     let launches = boxes::best(&canonical, facts, most, limit / slower).into_iter();
-    let of_move = |launch: Launch| match channels.flatten() {
-        None => of_move(&canonical, computed, launch),
-        Some(channels) => by_pairs(&canonical, computed, channels, launch)
-            .filter(|part| part.launch.dynamic_shared_bytes as usize <= facts.block_shared),
-    };
-    launches.filter_map(|(cost, launch)| Some((cost * slower, of_move(launch)?))).collect()
+    launches
+        .filter_map(|(cost, launch)| Some((cost * slower, of_move(&canonical, computed, launch)?)))
+        .collect()
 }
 
 /// Whether there are boxes of such elements.
-fn serves(operands: &Operands, operation: &Operation) -> bool {
+fn serves(operands: &Operands) -> bool {
     let [src_bytes, dst_bytes, _] = operands.bytes;
-    match operands.other {
-        Other::None => !matches!((src_bytes, dst_bytes), (1 | 2, 8) | (8, 1)),
-        Other::Channels(_) => operands.has_narrow_pairs(operation),
-        _ => false,
-    }
+    let is_alone = matches!(operands.other, Other::None);
+    is_alone && !matches!((src_bytes, dst_bytes), (1 | 2, 8) | (8, 1))
 }
 
 /// The move in words of the destination, of as many elements each as lie together on both sides wherever one does, and how many those are; `None` without axes.
@@ -92,7 +79,7 @@ fn in_words(operands: &Operands) -> Option<(usize, Canonical)> {
 /// How many elements a word has.
 fn elements_of_word(operands: &Operands) -> usize {
     let Some((first, others)) = operands.axes.split_first() else { return 1 };
-    if operands.has_channels() || [SRC, DST].map(|side| first.strides[side]) != [1, 1] {
+    if [SRC, DST].map(|side| first.strides[side]) != [1, 1] {
         return 1;
     }
     let strides = others.iter().flat_map(|axis| [SRC, DST].map(|side| axis.strides[side]));
@@ -113,29 +100,6 @@ fn of_move(canonical: &Canonical, computed: Computed, launch: Launch) -> Option<
         (entry(&COMPUTE_PIECES, word), Fields::of(&ComputePieces { computed, pieces }))
     };
     Some(Part::of(Launch { entry, params, ..launch }))
-}
-
-/// A launch of a move, that computes by the pairs of its channels.
-fn by_pairs(
-    canonical: &Canonical,
-    computed: Computed,
-    channels: Places,
-    launch: Launch,
-) -> Option<Part> {
-    let word = canonical.word_bytes();
-    let (channels, dynamic_shared_bytes) =
-        channels.told(computed.src_bytes as usize, launch.dynamic_shared_bytes);
-    let (entry, params) = if let Some(boxes) = params_of(&BOXES, &launch) {
-        let computed = waiting(canonical, computed, &boxes, &launch);
-        let params = ComputeBoxesByPairs { computed, channels, boxes };
-        (entry(&COMPUTE_BOXES_BY_PAIRS, word), Fields::of(&params))
-    } else {
-        let pieces = params_of(&PIECES, &launch)?;
-        let computed = waiting(canonical, computed, &pieces.boxes, &launch);
-        let params = ComputePiecesByPairs { computed, channels, pieces };
-        (entry(&COMPUTE_PIECES_BY_PAIRS, word), Fields::of(&params))
-    };
-    Some(Part::of(Launch { entry, params, dynamic_shared_bytes, ..launch }))
 }
 
 /// What is computed, with where what is loaded waits: behind the tables, if elements do not keep their size.

@@ -8,10 +8,10 @@ use super::costs::Costs;
 use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
 use super::pixels::{self, FEW_CHANNELS, InPixels};
-use super::ways::{SHAPES, SMALL, Wanted, Ways};
-use super::{boxes, channels, interleaved, matrices, tiles, units};
+use super::ways::{SHAPES, Wanted, Ways};
+use super::{channels, interleaved, matrices, tiles, units};
 use crate::Facts;
-use kernel_abi::arithmetic::{COMPUTE_PIECES_BY_PAIRS, Operation, flags, pair_rows_bytes};
+use kernel_abi::arithmetic::{Operation, flags, pair_rows_bytes};
 
 /// What an element costs whose pair is loaded for it alone, in bytes that a copy could have moved meanwhile, of any types.
 const OF_ELEMENT: f64 = 21.5;
@@ -48,20 +48,6 @@ const OF_RUN: f64 = 95.0;
 
 /// What an element of `compute_pixels` costs for each word beside the first that a warp loads of one bank at once.
 const OF_MEETING: f64 = 0.23;
-
-/// How many times as long boxes, and boxes in pieces, take as without channels, of which rows are channels or columns. (By 809 of 172 random batches of images, decision 120.)
-const fn in_boxes(dst: usize, are_pieces: bool, by_rows: bool) -> f64 {
-    match (dst, are_pieces, by_rows) {
-        (1, true, _) => 1.00,
-        (1, false, _) => 1.22,
-        (2, true, _) | (2, false, false) => 1.16,
-        (2, false, true) => 1.24,
-        _ => 1.09,
-    }
-}
-
-/// Boxes that are looked at for the best: what the model of moves says that they cost without channels is not in the order of what they cost with them.
-const BOXES: usize = 3;
 
 /// How many times as long tiles of 256 threads take as the model of moves expects, where columns are channels, and where rows are. (By 453 tiles of 77 random batches of images, decision 120.)
 const fn tiles_by_columns(src: usize, dst: usize) -> f64 {
@@ -175,7 +161,8 @@ pub(super) fn ways(
     others.extend(held_rows.into_iter().map(|way| (prices.held_rows(way.parts()), one(way.part))));
     others.extend(in_pixels.map(|pixels| (prices.in_pixels(&pixels), one(pixels.part))));
     if wanted == Wanted::All || all.is_empty() {
-        others.extend(prices.short_axes(operation, facts, wanted, &others));
+        let in_tiles = tiles::best(operands, operation, facts, SHAPES).into_iter();
+        others.extend(in_tiles.map(|(cost, part)| (prices.in_tiles(cost, &part), one(part))));
     }
     others.sort_by(|a, b| a.0.total_cmp(&b.0));
     let cost = if all.is_empty() { others.first().map(|&(cost, _)| cost) } else { None };
@@ -205,29 +192,6 @@ impl<'a> Prices<'a> {
             channels: operands.axes.iter().find(has_pairs).copied(),
             to_pixels: operands.axes.first().is_some_and(|axis| has_pairs(&axis)),
         }
-    }
-
-    /// The ways along short axes, and what they cost: tiles, and boxes that cost less than all `others`.
-    fn short_axes(
-        &self,
-        operation: &Operation,
-        facts: &Facts,
-        wanted: Wanted,
-        others: &[(f64, Vec<Part>)],
-    ) -> Vec<(f64, Vec<Part>)> {
-        let in_tiles = tiles::best(self.operands, operation, facts, SHAPES).into_iter();
-        let priced = |(cost, part)| (self.in_tiles(cost, &part), vec![part]);
-        let mut all: Vec<_> = in_tiles.map(priced).collect();
-        // They take longest to plan.
-        let least = all.iter().chain(others).map(|&(cost, _)| cost).fold(f64::INFINITY, f64::min);
-        let (most, limit) = match wanted {
-            Wanted::All => (SHAPES, f64::INFINITY),
-            Wanted::Best if self.operands.traffic() >= SMALL => (BOXES, least),
-            Wanted::Best => return all,
-        };
-        let in_boxes = boxes::best(self.operands, operation, facts, most, limit).into_iter();
-        all.extend(in_boxes.map(|(cost, part)| (self.in_boxes(cost, &part), vec![part])));
-        all
     }
 
     fn by_elements(&self) -> f64 {
@@ -282,12 +246,6 @@ impl<'a> Prices<'a> {
         let computed = Costs::of(self.operands).by_tiles(cost, tiles) * by(src, dst);
         let channels = self.channels.filter(|_| self.to_pixels).map_or(0, |axis| axis.length);
         computed * threads.powf(OF_THREADS) + tiles * pair_rows_bytes(channels) as f64 * OF_PAIRS
-    }
-
-    /// The cost of `compute_boxes_by_pairs`, or of `compute_pieces_by_pairs`, which take this without channels.
-    fn in_boxes(&self, cost: f64, part: &Part) -> f64 {
-        let are_pieces = part.launch.entry.name.starts_with(COMPUTE_PIECES_BY_PAIRS.name);
-        cost * in_boxes(self.operands.bytes[DST], are_pieces, self.to_pixels)
     }
 
     /// The cost of `compute_pixels`.

@@ -1,6 +1,6 @@
-//! Which channel an element has by where it lies in the source or the destination, for kernels that compute in the order of one of them.
+//! Which channel an element has by where it lies in the destination, for kernels that compute in its order.
 
-use super::operands::{Axis, OTHER, Operands};
+use super::operands::{Axis, DST, OTHER, Operands};
 use crate::divide::packed_divisor;
 use kernel_abi::arithmetic::{ChannelPlaces, pair_rows_bytes};
 
@@ -22,16 +22,16 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Those of one side, whose axes are not mirrored; `None` where elements do not say what channel they have by where they lie.
-    pub fn of(operands: &Operands, side: usize) -> Option<Self> {
+    /// Those of the destination; `None` where elements do not say what channel they have by where they lie.
+    pub fn of(operands: &Operands) -> Option<Self> {
         let mut axes = operands.axes.iter();
         let channel = axes.find(|axis| axis.strides[OTHER] != 0)?;
         let others = operands.axes.iter().filter(|axis| *axis != channel);
-        let inner = usize::try_from(channel.strides[side]).ok().filter(|&inner| inner > 0)?;
+        let inner = usize::try_from(channel.strides[DST]).ok().filter(|&inner| inner > 0)?;
         let all = inner.checked_mul(channel.length)?;
         let (mut within, mut extent) = (1, all);
         for &Axis { length, strides } in others {
-            let stride = usize::try_from(strides[side]).ok().filter(|&stride| stride > 0)?;
+            let stride = usize::try_from(strides[DST]).ok().filter(|&stride| stride > 0)?;
             let reached = stride.checked_mul(length - 1)?;
             match stride < inner {
                 true => within += reached,
@@ -76,7 +76,7 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
-    use super::super::operands::{Operand, Other, SRC};
+    use super::super::operands::{Operand, Other};
     use super::*;
     use crate::TensorLayout;
 
@@ -91,10 +91,10 @@ mod tests {
         };
         let mut other = vec![0; shape.len()];
         other[axis] = 1;
-        let dst = TensorLayout::contiguous(shape, 1).unwrap();
-        let dst = Operand { layout: dst, element_bytes: 1, align: 16 };
+        let src = TensorLayout::contiguous(shape, 1).unwrap();
+        let src = Operand { layout: src, element_bytes: 1, align: 16 };
         let table = Other::Channels(operand(8, &other));
-        Places::of(&Operands::of(&operand(1, strides), &dst, &table), SRC)
+        Places::of(&Operands::of(&src, &operand(1, strides), &table))
     }
 
     #[test]
@@ -115,8 +115,9 @@ mod tests {
         // More than are counted.
         assert_eq!(of(&[1 << 28, 4], &[4, 1], 1), None);
         assert_eq!(of(&[(1 << 28) - 5, 4], &[4, 1], 1), is(1, 4));
-        // Mirrored.
-        assert_eq!(of(&[9, 5], &[-5, 1], 1), None);
+        // Mirrored pixels, which have places in the other direction, and mirrored channels.
+        assert_eq!(of(&[9, 5], &[-5, 1], 1), is(1, 5));
+        assert_eq!(of(&[9, 5], &[5, -1], 1), None);
     }
 
     #[test]

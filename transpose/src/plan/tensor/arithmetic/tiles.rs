@@ -25,7 +25,7 @@ pub(super) fn best(
     facts: &Facts,
     most: usize,
 ) -> Vec<(f64, Part)> {
-    let channels = operands.has_channels().then(|| Places::of(operands, DST)).flatten();
+    let channels = operands.has_channels().then(|| Places::of(operands)).flatten();
     let serves = match channels {
         None => operands.other_is_like_destination(),
         Some(_) => operands.has_narrow_pairs(operation),

@@ -32,7 +32,7 @@ const SHORT: usize = 64;
 pub(super) const SHAPES: usize = 6;
 
 /// Bytes that are read and written below which boxes are no way: to plan them would take longer than they gain.
-pub(super) const SMALL: f64 = (1 << 20) as f64;
+const SMALL: f64 = (1 << 20) as f64;
 
 /// The ways to go in one pass.
 pub(super) fn ways(
