@@ -198,11 +198,16 @@ impl Side {
             let Some(all) = inner.checked_mul(length).filter(|&all| all < TOO_LARGE) else { break };
             // Sectors are powers of two.
             let in_sectors = sector >> inner.trailing_zeros().min(sector.trailing_zeros());
-            let mut last = 0;
+            let (mut last, mut last_most) = (0, 0);
             for &tried in tried.iter().filter(|&&tried| tried >= inner) {
                 // As few tiles as that makes, of about the same length, in whole sectors if that is not much more.
-                let most = quotient(tried, inner).min(length);
-                let indices = parts(length, parts(length, most));
+                let most = if inner == 1 { tried } else { quotient(tried, inner) }.min(length);
+                // Where any number of indices is whole sectors, as many are cut alike.
+                if in_sectors == 1 && std::mem::replace(&mut last_most, most) == most {
+                    continue;
+                }
+                let few = parts(length, most);
+                let indices = likely_parts(length, few, most);
                 let whole = ((indices + in_sectors - 1) & !(in_sectors - 1)).min(length);
                 // Else in whole sectors if that is not much less; of narrow words, whose rows start anywhere as a rule, if rows of both sides start on sectors.
                 let less = indices & !(in_sectors - 1);
@@ -216,7 +221,7 @@ impl Side {
                 };
                 let words = inner * indices;
                 if std::mem::replace(&mut last, words) != words {
-                    let (count, tiles) = (count as u8, parts(length, indices));
+                    let (count, tiles) = (count as u8, likely_parts(length, indices, few));
                     found(Cut { axes: run, count, bits, indices, words, all, tiles });
                 }
                 // With more it is the same.
@@ -279,4 +284,10 @@ fn quotient(number: usize, by: usize) -> usize {
 /// How many parts of `of` a number has, the last part perhaps smaller. The number and `of` are below [`TOO_LARGE`], so that their sum has 32 bits.
 fn parts(number: usize, of: usize) -> usize {
     quotient(number + of - 1, of)
+}
+
+/// The [`parts`], which most likely are so many: a processor multiplies in less time than it divides.
+fn likely_parts(number: usize, of: usize, likely: usize) -> usize {
+    let are_so_many = (likely - 1) * of < number && number <= likely * of;
+    if are_so_many { likely } else { parts(number, of) }
 }
