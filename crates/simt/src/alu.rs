@@ -472,13 +472,8 @@ fn products(signed: bool, a: &Words, b: &Words) -> Doubles {
     }
 }
 
-/// Of the lower halves: what inactive lanes hold may be anything.
 fn product16(signed: bool, a: u32, b: u32) -> u32 {
-    if signed {
-        (i32::from(a as i16) * i32::from(b as i16)) as u32
-    } else {
-        u32::from(a as u16) * u32::from(b as u16)
-    }
+    if signed { (i32::from(a as i16) * i32::from(b as i16)) as u32 } else { a * b }
 }
 
 #[inline(always)]

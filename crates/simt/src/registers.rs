@@ -4,8 +4,6 @@
 //! lanes that the compiler turns into vector instructions. Inactive lanes are
 //! computed too, where that is harmless, and masked out when written.
 
-use std::cell::RefCell;
-
 use crate::isa::{D, Guard, P, TRUE, W};
 
 /// Lanes in a warp.
@@ -27,50 +25,14 @@ pub(crate) struct Registers {
     pub predicates: Vec<u32>,
 }
 
-/// What earlier warps of a thread computed with. A kernel has thousands of registers, most of which a warp never touches: to clear them took
-/// longer than to run small launches.
-#[derive(Default)]
-struct Used {
-    words: Vec<Words>,
-    doubles: Vec<Doubles>,
-}
-
-/// A thread keeps as many as a block has warps, and of each at most so many words of all lanes.
-const MOST_USED: usize = 32;
-const MOST_WORDS: usize = 1 << 13;
-
-thread_local! {
-    static USED: RefCell<Vec<Used>> = const { RefCell::new(Vec::new()) };
-}
-
-impl Drop for Registers {
-    fn drop(&mut self) {
-        let used = Used {
-            words: std::mem::take(&mut self.words),
-            doubles: std::mem::take(&mut self.doubles),
-        };
-        if used.words.capacity() + 2 * used.doubles.capacity() > MOST_WORDS {
-            return;
-        }
-        // A thread that ends keeps nothing.
-        let _ = USED.try_with(|all| {
-            let mut all = all.borrow_mut();
-            if all.len() < MOST_USED {
-                all.push(used);
-            }
-        });
-    }
-}
-
 impl Registers {
-    /// Registers of which only those that hold "true" have a value: what a kernel may read before it writes it is set for each block
-    /// ([`crate::program::LiveIn`]).
     pub(crate) fn new(words: usize, doubles: usize, predicates: usize) -> Registers {
-        let mut used = USED.with_borrow_mut(Vec::pop).unwrap_or_default();
-        used.words.resize(words.max(used.words.len()), [0; LANES]);
-        used.doubles.resize(doubles.max(used.doubles.len()), [0; LANES]);
-        let Used { words, doubles } = used;
-        let mut registers = Registers { words, doubles, predicates: vec![0; predicates] };
+        let mut registers = Registers {
+            // Of thousands a warp touches few: what the allocator has as zeros need not be cleared.
+            words: bytemuck::zeroed_vec(words),
+            doubles: bytemuck::zeroed_vec(doubles),
+            predicates: vec![0; predicates],
+        };
         registers.predicates[usize::from(TRUE.0)] = ALL;
         registers
     }
