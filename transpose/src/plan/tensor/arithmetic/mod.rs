@@ -13,6 +13,7 @@
 //! | `costs` | what ways of one pass cost |
 //! | `channel_places` | which channel an element has by where it lies |
 //! | `by_channel` | the ways of moves whose channels have a factor and a summand each |
+//! | `channel_costs` | what these cost |
 //! | `passes` | the order of a sum's operands, and sums in two passes |
 //! | `through` | a move, and a pass that computes in order |
 //! | `units` | the planner of `compute_units`, which serves every move |
@@ -20,13 +21,14 @@
 //! | `channels` | the planner of `compute_channels`, for what stays in its order and has a factor and a summand for each channel |
 //! | `interleaved` | the planner of `compute_interleaved2` and its like, for two, three and four channels |
 //! | `pixels` | the planner of `compute_pixels`, for few channels |
-//! | `boxes` | the planner of `compute_boxes` and `compute_pieces`, for short axes and any order, and of those that compute by the pairs of channels |
+//! | `boxes` | the planner of `compute_boxes` and `compute_pieces`, for short axes and any order |
 //! | `boxes_beside` | the planner of `compute_boxes_beside`, for sums along short axes and in any order |
 //! | `tiles` | the planner of `compute_tiles`, and of `compute_tiles_by_pairs`, for moves whose fastest axis changes |
 
 mod boxes;
 mod boxes_beside;
 mod by_channel;
+mod channel_costs;
 mod channel_places;
 mod channels;
 mod costs;
