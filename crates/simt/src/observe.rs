@@ -150,7 +150,7 @@ impl Cta<'_> {
                 GlobalRace::Exhausted => (FindingKind::ClockExhausted, None),
             };
             let other = then.map(|then| Site {
-                line: then.pc().map_or(0, |pc| launch.program.code[pc as usize].line),
+                line: launch.program.line(then.pc()),
                 block: launch.block_index(then.block()),
                 thread: launch.thread_index(then.thread()),
             });
@@ -187,8 +187,7 @@ impl Cta<'_> {
                 let (kind, other) = match defect {
                     SharedDefect::Uninitialised => (FindingKind::UninitialisedShared, None),
                     SharedDefect::Race(then) => {
-                        let code = &self.launch.program.code;
-                        let line = then.pc().map_or(0, |pc| code[pc as usize].line);
+                        let line = self.launch.program.line(then.pc());
                         let thread = self.launch.thread_index(then.thread());
                         let other = Site { line, block: self.block, thread };
                         (FindingKind::SharedRace, Some(other))

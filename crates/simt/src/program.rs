@@ -43,6 +43,11 @@ impl LiveIn {
 }
 
 impl Program {
+    /// The line of an instruction; 0 if nobody knows which it was.
+    pub(crate) fn line(&self, pc: Option<u32>) -> u32 {
+        pc.map_or(0, |pc| self.code[pc as usize].line)
+    }
+
     /// The narrowest access of a kernel that can touch the state space of `window`.
     pub(crate) fn narrowest_access(&self, window: Window) -> u32 {
         let touches = |of: Window| of == window || of == Window::Generic;

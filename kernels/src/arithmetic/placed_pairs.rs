@@ -41,7 +41,7 @@ impl PlacedPairs<'_> {
         self.channels.pairs != 0
     }
 
-    /// Where they do.
+    /// Where the rows of pairs begin that wait in shared memory.
     #[inline(always)]
     fn rows(self) -> u32 {
         self.shared + self.channels.pairs as u32

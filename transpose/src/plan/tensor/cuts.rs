@@ -202,7 +202,7 @@ impl Side {
             for &tried in tried.iter().filter(|&&tried| tried >= inner) {
                 // As few tiles as that makes, of about the same length, in whole sectors if that is not much more.
                 let most = if inner == 1 { tried } else { quotient(tried, inner) }.min(length);
-                // Where any number of indices is whole sectors, as many are cut alike.
+                // Where any number of indices is whole sectors, all cuts of at most so many indices are equal.
                 if in_sectors == 1 && std::mem::replace(&mut last_most, most) == most {
                     continue;
                 }
@@ -286,7 +286,7 @@ fn parts(number: usize, of: usize) -> usize {
     quotient(number + of - 1, of)
 }
 
-/// The [`parts`], which most likely are so many: a processor multiplies in less time than it divides.
+/// The number of [`parts`], found without a division if it is the `likely` one: a processor multiplies in less time than it divides.
 fn likely_parts(number: usize, of: usize, likely: usize) -> usize {
     let are_so_many = (likely - 1) * of < number && number <= likely * of;
     if are_so_many { likely } else { parts(number, of) }

@@ -125,7 +125,7 @@ const fn by_rows(src: usize, dst: usize) -> [f64; 2] {
 const FEWER_COLUMNS: f64 = 0.6;
 const FEWER_ROWS: f64 = 0.9;
 
-/// What is known of a move for that.
+/// What is known of a move by which its ways have a cost.
 pub(super) struct ChannelCosts<'a> {
     operands: &'a Operands,
     elements: f64,

@@ -13,7 +13,7 @@
 //! | `costs` | what ways of one pass cost |
 //! | `channel_places` | which channel an element has by where it lies |
 //! | `by_channel` | the ways of moves whose channels have a factor and a summand each |
-//! | `channel_costs` | what these cost |
+//! | `channel_costs` | what the ways of `by_channel` cost |
 //! | `passes` | the order of a sum's operands, and sums in two passes |
 //! | `through` | a move, and a pass that computes in order |
 //! | `units` | the planner of `compute_units`, which serves every move |
