@@ -5,7 +5,7 @@ use ndarray::{Array, ArrayD, Axis, Ix2, Ix3, IxDyn, ShapeBuilder, Slice};
 use num_complex::{Complex, Complex64};
 use proptest::prelude::*;
 use transpose::{Device, DeviceMatrix, DeviceTensor, Error};
-use transpose_tests::on_both_devices;
+use transpose_tests::{cases, on_both_devices};
 
 on_both_devices! {
     halves_are_elements,
@@ -50,8 +50,7 @@ fn arrays() -> impl Strategy<Value = (Vec<usize>, Vec<usize>, bool, Vec<isize>)>
 }
 
 fn arrays_of_any_order_and_stride(device: &Device) {
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) };
-    proptest!(config, |((shape, order, fortran, steps) in arrays())| {
+    proptest!(cases(150), |((shape, order, fortran, steps) in arrays())| {
         let len: usize = shape.iter().product();
         let elements: Vec<u32> = (1..=len as u32).collect();
         let array = Array::from_shape_vec(IxDyn(&shape).set_f(fortran), elements).unwrap();

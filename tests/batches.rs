@@ -3,7 +3,7 @@
 use profile::count;
 use proptest::prelude::*;
 use transpose::{Batch, Device, DeviceMatrix, Error, Plan, PlanCache};
-use transpose_tests::{Element, on_both_devices};
+use transpose_tests::{Element, cases, on_both_devices};
 
 on_both_devices! {
     batches_row_by_row,
@@ -49,7 +49,7 @@ fn batches_row_by_row(device: &Device) {
         }
     }
     let sizes = (2..6usize, 1..40usize, 1..40usize, 0..3usize, 0..3usize, any::<bool>());
-    proptest!(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(12) }, |((count, rows, cols, gap, start, is_apart) in sizes)| {
+    proptest!(cases(12), |((count, rows, cols, gap, start, is_apart) in sizes)| {
         let of = [count, rows, cols, gap, start];
         check::<u8>(device, of, is_apart);
         check::<[u8; 3]>(device, of, is_apart);

@@ -8,7 +8,7 @@ use transpose::interop::num_complex::Complex;
 use transpose::{
     Conjugate, Device, DeviceMatrix, DeviceTensor, Error, Plan, PlanCache, TensorLayout,
 };
-use transpose_tests::{Element, offsets, on_both_devices};
+use transpose_tests::{Element, cases, offsets, on_both_devices};
 
 on_both_devices! {
     only_a_sign_changes,
@@ -245,8 +245,7 @@ fn random_moves(device: &Device) {
     };
     let case = proptest::collection::vec(axis, 1..=6)
         .prop_flat_map(move |axes| (orders(axes.len()), Just(axes)));
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) };
-    proptest!(config, |(((src, dst), axes) in case)| {
+    proptest!(cases(100), |(((src, dst), axes) in case)| {
         // No more than some thousand elements.
         let mut left = 3000;
         let axes: Vec<Axis> = axes.into_iter().map(|(length, sides)| {

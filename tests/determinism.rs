@@ -1,11 +1,11 @@
 //! The same bits, whatever moves them: every strategy, every plan, every algorithm in place, chips of other sizes, other streams, again and again,
 //! and a GPU as the simulator. Bits that are no numbers, or numbers that are NaN, are among them.
 
-use proptest::prelude::{ProptestConfig, any, proptest};
+use proptest::prelude::{any, proptest};
 use transpose::{
     Arithmetic, ArithmeticPlan, Device, DeviceMatrix, DeviceTensor, Error, InPlace, Plan, Strategy,
 };
-use transpose_tests::{Element, on_both_devices};
+use transpose_tests::{Element, cases, on_both_devices};
 
 on_both_devices! {
     simulator: simulator_of_talking_blocks;
@@ -74,7 +74,7 @@ fn matrices(device: &Device) {
         }
     }
     let sizes = (1..90usize, 1..90usize, any::<u64>());
-    proptest!(ProptestConfig::with_cases(2), |((rows, cols, salt) in sizes)| {
+    proptest!(cases(2), |((rows, cols, salt) in sizes)| {
         of::<u8>(device, rows, cols, salt);
         of::<u32>(device, rows, cols, salt);
         of::<[u16; 3]>(device, rows, cols, salt);
@@ -83,7 +83,7 @@ fn matrices(device: &Device) {
 
 fn arrays(device: &Device) {
     let sizes = (1..9usize, 1..20usize, 1..20usize, any::<u64>());
-    proptest!(ProptestConfig::with_cases(2), |((a, b, c, salt) in sizes)| {
+    proptest!(cases(2), |((a, b, c, salt) in sizes)| {
         let host: Vec<u16> = (0..a * b * c).map(|at| u16::scrambled(at, salt)).collect();
         let mut same = Same(None);
         for (number, device) in devices(device).iter().enumerate() {
@@ -100,7 +100,7 @@ fn arrays(device: &Device) {
 
 /// Products and sums are rounded once each, in the same order everywhere.
 fn numbers(device: &Device) {
-    proptest!(ProptestConfig::with_cases(2), |((rows, cols, salt) in (1..60usize, 1..60usize, any::<u64>()))| {
+    proptest!(cases(2), |((rows, cols, salt) in (1..60usize, 1..60usize, any::<u64>()))| {
         let bits = |at| f32::from_bits(u32::scrambled(at, salt));
         let host: Vec<f32> = (0..rows * cols).map(bits).collect();
         let addends: Vec<f32> = (0..rows * cols).map(|at| bits(at + 7000)).collect();

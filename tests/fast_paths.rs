@@ -1,9 +1,9 @@
 //! Every kernel that `Strategy::Auto` can choose, made to be chosen, on the simulator and on a GPU.
 
 use profile::Inspection;
-use proptest::prelude::{ProptestConfig, Strategy as _, any, proptest};
+use proptest::prelude::{Strategy as _, any, proptest};
 use transpose::{Batch, Device, DeviceMatrix, Plan, PlanCache, Strategy};
-use transpose_tests::{Case, Element, check, is_ours, on_both_devices, simulator};
+use transpose_tests::{Case, Element, cases, check, is_ours, on_both_devices, simulator};
 
 on_both_devices! {
     aligned_rows,
@@ -405,8 +405,7 @@ fn batches(device: &Device) {
 fn random_cases(device: &Device) {
     let sizes = || (0..600usize, 0..3usize).prop_map(|(n, shift)| n >> (4 * shift));
     let case = Case::any(sizes());
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) };
-    proptest!(config, |(case in case, tight in any::<bool>())| {
+    proptest!(cases(40), |(case in case, tight in any::<bool>())| {
         let case = if tight { Case::tight(case.rows, case.cols) } else { case };
         check::<u8>(device, case, |src, dst| src.transpose_into(dst).unwrap());
         check::<u16>(device, case, |src, dst| src.transpose_into(dst).unwrap());

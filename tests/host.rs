@@ -8,7 +8,7 @@ use transpose::host::{
     transpose_in_place, transpose_into,
 };
 use transpose::{Device, Error, PinnedBuffer, TensorLayout};
-use transpose_tests::{Element, is_ours, is_sanitized, offsets, on_both_devices};
+use transpose_tests::{Element, cases, is_ours, is_sanitized, offsets, on_both_devices};
 
 on_both_devices! {
     matrices_by_every_way,
@@ -97,10 +97,9 @@ fn matrices_by_every_way(device: &Device) {
 /// Axes of a host array: lengths, which of them is which of the other side, gaps, and directions.
 fn any_strides(device: &Device) {
     let axis = (1..9usize, 0..3usize, any::<bool>(), any::<bool>());
-    let cases = ProptestConfig::with_cases(48);
     let arrays =
         (proptest::collection::vec(axis, 1..5), any::<u64>(), any::<[bool; 2]>(), 0..4000usize);
-    proptest!(cases, |((axes, salt, pinned, memory) in arrays, beside in 0..4usize)| {
+    proptest!(cases(48), |((axes, salt, pinned, memory) in arrays, beside in 0..4usize)| {
         let options = options(600 + memory, 600 + memory, 3, 2).cpu_threads(beside);
         strides::<u16>(device, &axes, salt, pinned, options);
     });

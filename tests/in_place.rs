@@ -1,8 +1,8 @@
 //! Transposition in place: every algorithm × element width × shape, on the simulator and on a GPU.
 
-use proptest::prelude::{ProptestConfig, Strategy as _, proptest};
+use proptest::prelude::{Strategy as _, proptest};
 use transpose::{Carry, Device, DeviceMatrix, Error, InPlace, InPlaceOptions, InPlacePlan};
-use transpose_tests::{Element, is_ours, on_both_devices, takes_large};
+use transpose_tests::{Element, cases, is_ours, on_both_devices, takes_large};
 
 on_both_devices! {
     simulator: simulator_of_talking_blocks;
@@ -469,8 +469,7 @@ fn tuples_with_gaps(device: &Device) {
 fn random_cases(device: &Device) {
     let algorithms = ANY_SHAPE.to_vec();
     let case = (1..120usize, 1..120usize, proptest::sample::select(algorithms), 12..18u32);
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) };
-    proptest!(config, |((rows, cols, algorithm, chip) in case.prop_map(|case| case))| {
+    proptest!(cases(40), |((rows, cols, algorithm, chip) in case.prop_map(|case| case))| {
         let options = small_chip(1 << chip);
         // Not every shape fits a small chip; then the whole one has to do.
         if !check_widths(device, (rows, cols), algorithm, &options) {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use transpose::{
     Device, DeviceMatrix, DeviceTensor, Error, Plan, PlanCache, TensorLayout, TensorView, copy_all,
 };
-use transpose_tests::{Element, is_ours, offsets, on_both_devices};
+use transpose_tests::{Element, cases, is_ours, offsets, on_both_devices};
 
 on_both_devices! {
     every_order_of_up_to_four_axes,
@@ -544,8 +544,7 @@ fn random_moves(device: &Device) {
     let axis = (1..=6usize, 0..3usize, prop_oneof![4 => Just(1isize), 1 => Just(-1), 1 => Just(2)]);
     let axes = proptest::collection::vec((axis.clone(), axis), 1..=8);
     let case = (axes, 0..1000u32, 0..8usize, 0..4usize);
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(120) };
-    proptest!(config, |((axes, seed, offset, element) in case)| {
+    proptest!(cases(120), |((axes, seed, offset, element) in case)| {
         // No more than some thousand elements.
         let mut left = 4000;
         let axes: Vec<_> = axes.into_iter().map(|(mut src, dst)| {

@@ -8,7 +8,7 @@ use transpose::{
     Allocation, Device, DeviceGroup, DeviceTensor, Error, ExchangeOptions, ShardedMatrix,
     ShardedPlan, ShardedTensor, Shares, TensorLayout,
 };
-use transpose_tests::{Element, takes_large};
+use transpose_tests::{Element, cases, takes_large};
 
 /// Simulated devices that reach each other's memory, with every check on.
 fn linked(count: usize) -> Option<DeviceGroup> {
@@ -147,8 +147,8 @@ fn any_exchange(group: Group) {
         let cuts = || proptest::collection::vec(0..100usize, 2);
         (Just(shape), axes, 0..rank, 0..rank, cuts(), cuts(), 1..200usize, 1..3usize, any::<bool>())
     });
-    let cases = ProptestConfig::with_cases(if takes_large(&group.devices()[0]) { 200 } else { 40 });
-    proptest!(cases, |((shape, axes, from, to, src_cuts, dst_cuts, bytes, streams, overlaps) in case)| {
+    let count = if takes_large(&group.devices()[0]) { 200 } else { 40 };
+    proptest!(cases(count), |((shape, axes, from, to, src_cuts, dst_cuts, bytes, streams, overlaps) in case)| {
         let host: Vec<u16> = scrambled(shape.iter().product(), 3);
         let shares = cut(shape[from], &src_cuts);
         let src = ShardedTensor::from_host_shared(&group, &shape, from, &shares, &host).unwrap();

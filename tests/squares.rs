@@ -3,9 +3,9 @@
 //! No block hands anything to another here, so the simulator checks for races between blocks too: an access to a byte of another
 //! block's tile would be one.
 
-use proptest::prelude::{ProptestConfig, proptest};
+use proptest::prelude::proptest;
 use transpose::{Device, DeviceMatrix, Error};
-use transpose_tests::{Element, is_ours, on_both_devices};
+use transpose_tests::{Element, cases, is_ours, on_both_devices};
 
 on_both_devices! { single_squares, batches, random_batches, refusals }
 
@@ -121,8 +121,7 @@ fn refusals(device: &Device) {
 
 fn random_batches(device: &Device) {
     let case = (1..90usize, 0..9usize, 1..7usize, 0..9usize, 0..20usize);
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(30) };
-    proptest!(config, |((side, slack, count, between, offset) in case)| {
+    proptest!(cases(30), |((side, slack, count, between, offset) in case)| {
         let ld = side + slack;
         let squares = Squares { side, ld, count, stride: side * ld + between, offset };
         check_all_squares(device, squares);

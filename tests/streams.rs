@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use std::sync::Barrier;
 use transpose::{Device, DeviceMatrix, DeviceTensor, Error, Graph, PinnedBuffer};
-use transpose_tests::{Element, on_both_devices, takes_large};
+use transpose_tests::{Element, cases, on_both_devices, takes_large};
 
 on_both_devices! {
     moves_between_streams,
@@ -68,8 +68,8 @@ fn any_program_of_several_streams(device: &Device) {
     const SIDE: usize = 64;
     const MATRICES: usize = 5;
     let choice = (0..5u8, 0..MATRICES, 0..MATRICES, 0..3usize);
-    let cases = ProptestConfig::with_cases(if takes_large(device) { 64 } else { 16 });
-    proptest!(cases, |(program in proptest::collection::vec(choice, 1..40))| {
+    let count = if takes_large(device) { 64 } else { 16 };
+    proptest!(cases(count), |(program in proptest::collection::vec(choice, 1..40))| {
         run(device, (SIDE, SIDE), MATRICES, &program);
     });
 }

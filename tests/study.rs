@@ -1,10 +1,10 @@
 //! Every kernel of the catalogue × element width × shape × block shape, on the simulator and on a
 //! GPU, each against the oracle for what it does.
 
-use proptest::prelude::{ProptestConfig, Strategy as _, proptest};
+use proptest::prelude::{Strategy as _, proptest};
 use study::{Block, DALMASSO_BLOCKS, Kernel, Outcome, Source};
 use transpose::{Device, DeviceMatrix, Error};
-use transpose_tests::{Element, is_ours, on_both_devices};
+use transpose_tests::{Element, cases, is_ours, on_both_devices};
 
 on_both_devices! {
     shapes,
@@ -210,8 +210,7 @@ fn random_cases(device: &Device) {
                 let block = if legal { block } else { kernel.default_block() };
                 Case { kernel, block, rows, cols, src_slack, dst_slack, offset }
             });
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) };
-    proptest!(config, |(case in case)| check_widths(device, case));
+    proptest!(cases(100), |(case in case)| check_widths(device, case));
 }
 
 fn sources_without_an_outcome(device: &Device) {

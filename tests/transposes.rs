@@ -1,8 +1,8 @@
 //! Every strategy × element width × shape × layout, on the simulator and on a GPU.
 
-use proptest::prelude::{ProptestConfig, proptest};
+use proptest::prelude::proptest;
 use transpose::{Device, DeviceMatrix, Layout, MatrixView, MatrixViewMut, Plan, Strategy};
-use transpose_tests::{Case, Element, check, check_widths, on_both_devices};
+use transpose_tests::{Case, Element, cases, check, check_widths, on_both_devices};
 
 on_both_devices! {
     tile_edges,
@@ -144,8 +144,7 @@ fn memory_of_others(device: &Device) {
 fn random_cases(device: &Device) {
     let case = Case::any(0..150usize);
     let strategy = proptest::sample::select(Strategy::ALL);
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) };
-    proptest!(config, |(strategy in strategy, case in case)| check_widths(device, strategy, case));
+    proptest!(cases(60), |(strategy in strategy, case in case)| check_widths(device, strategy, case));
 }
 
 /// The suite itself: its comparison must notice elements that were not moved.

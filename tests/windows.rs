@@ -9,7 +9,7 @@ use transpose::{
     Allocation, Batch, Device, DeviceMatrix, DeviceTensor, Error, Layout, MatrixViewMut,
     TensorLayout,
 };
-use transpose_tests::{Element, on_both_devices};
+use transpose_tests::{Element, cases, on_both_devices};
 
 on_both_devices! {
     windows_do_not_wrap,
@@ -27,10 +27,6 @@ on_both_devices! {
     bits_that_are_no_elements,
     memory_is_given_away_and_taken_back,
     memory_that_others_free,
-}
-
-fn cases(count: u32) -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(count) }
 }
 
 fn host<T: Element>(len: usize) -> Vec<T> {

@@ -1,9 +1,10 @@
 //! Arithmetic on the way against an oracle, bit for bit, on the simulator and on a GPU.
 
 mod numbers;
+mod random;
 
 use numbers::{Sample, computed, edges};
-use proptest::prelude::*;
+use random::{Side, laid_out, random_channels, random_layouts, random_sums};
 use std::collections::HashMap;
 use transpose::interop::half::{bf16, f16};
 use transpose::interop::num_complex::Complex32;
@@ -34,6 +35,8 @@ on_both_devices! {
     complex_sums_in_boxes,
     onto_the_destination,
     random_layouts,
+    random_sums,
+    random_channels,
     pixels_of_few_channels,
     channels_of_their_own,
     channels_in_order,
@@ -535,7 +538,11 @@ fn in_runs(device: &Device) {
         }
         // Runs in another order, backwards ones, and more axes.
         let source = contiguous(&[3, 4, 2, 69]);
-        let dst = laid_out(&[2, 3, 4, 69], &[0, 1, 2, 3], |axis| (1, axis));
+        let dst = laid_out(&[2, 3, 4, 69], &[0, 1, 2, 3], 0, |gap| Side {
+            is_mirrored: false,
+            step: 1,
+            gap,
+        });
         let src = source.permute_axes(&[2, 0, 1, 3]).unwrap().slice(1, .., -1).unwrap();
         check_layouts::<T, U>(device, [1.5, 0.25], &src, &dst, None);
         check_onto::<T, U>(device, &src, &dst, Some("compute_runs"));
@@ -757,59 +764,6 @@ fn onto_the_destination(device: &Device) {
     check::<f64, f64>(device, 33, 47);
     check::<f16, f32>(device, 64, 64);
     check::<bf16, bf16>(device, 57, 31);
-}
-
-/// Parts, steps and mirrored axes of arrays of up to four axes.
-fn random_layouts(device: &Device) {
-    let axes = prop::collection::vec((1usize..9, -2isize..3, 0usize..3), 1..5);
-    let order = any_order();
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
-        cases: 24,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    });
-    runner
-        .run(&(axes.clone(), axes, order, proptest::bool::ANY), |(src, dst, order, adds)| {
-            let rank = src.len().min(dst.len());
-            let shape: Vec<usize> = (0..rank).map(|axis| src[axis].0.max(dst[axis].0)).collect();
-            let mut order: Vec<usize> = order.into_iter().filter(|&axis| axis < rank).collect();
-            order.dedup();
-            let from = laid_out(&shape, &order, |axis| (src[axis].1, src[axis].2));
-            let natural: Vec<usize> = (0..rank).collect();
-            // What is written has no element twice.
-            let to = laid_out(&shape, &natural, |axis| {
-                (if dst[axis].1 < 0 { -1 } else { 1 }, dst[axis].2)
-            });
-            let other = adds.then_some(&from);
-            check_layouts::<f32, f16>(device, [1.5, 0.25], &from, &to, other);
-            check_layouts::<u8, f32>(device, [1.5, 0.25], &from, &to, other);
-            check_layouts::<f64, i16>(device, [1.5, 0.25], &from, &to, other);
-            Ok(())
-        })
-        .unwrap();
-}
-
-/// The numbers of four axes in any order.
-fn any_order() -> impl Strategy<Value = Vec<usize>> {
-    Just(vec![0, 1, 2, 3]).prop_shuffle()
-}
-
-/// An array of this shape: its axes from the fastest on in the reverse of `order`, each with a step, and so many elements between its parts.
-fn laid_out(
-    shape: &[usize],
-    order: &[usize],
-    of: impl Fn(usize) -> (isize, usize),
-) -> TensorLayout {
-    let (mut strides, mut offset, mut inner) = (vec![0; shape.len()], 0, 1);
-    for &axis in order.iter().rev() {
-        let (step, gap) = of(axis);
-        strides[axis] = step * inner;
-        if step < 0 {
-            offset += (shape[axis] - 1) * strides[axis].unsigned_abs();
-        }
-        inner *= (shape[axis] * step.unsigned_abs().max(1) + gap) as isize;
-    }
-    TensorLayout::strided(shape, &strides, offset, 8).unwrap()
 }
 
 /// Channels behind each other to planes and back, of every size, in whole and cut blocks, from and to memory that starts anywhere.

@@ -1,9 +1,11 @@
 //! What the tests share: the two devices, an oracle, and a case with canaries around it.
 
+mod cases;
 mod kernels;
 mod sanitized;
 mod skipped;
 
+pub use cases::cases;
 pub use sanitized::{is_ours, is_sanitized, takes_large};
 
 use bytemuck::Pod;
