@@ -238,13 +238,18 @@ fn random(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
 
 /// `count` random batches of images, each of about `bytes` bytes in source and destination together, whose channels have a factor and a summand each: channels last to first and back, and as
 /// they are. Types and orders take turns.
-fn each_channel(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
+fn each_channel(seed: u64, bytes: usize, arguments: &Arguments) -> Vec<Case> {
+    /// Rows, and columns, of an image at most.
+    const MOST: usize = 300;
+    let Arguments { count, ref channels, side, .. } = *arguments;
+    let (counts, most) = (channels, side.unwrap_or(MOST));
     let mut rng = Rng::with_seed(seed);
     let mut next = |number: usize| {
         macro_rules! of {
             ($from:literal as $t:ty, $to:literal as $u:ty) => {{
                 let each = size_of::<$t>() + size_of::<$u>();
-                let Images { shape, axes, channels } = drawn_images(&mut rng, bytes / each);
+                let Images { shape, axes, channels } =
+                    drawn_images(&mut rng, bytes / each, counts, most);
                 let case = channels!($from as $t, $to as $u, shape, axes, Some(0.5), channels);
                 Case { is_random: true, ..case }
             }};
@@ -317,7 +322,7 @@ pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
         return with_gaps(seed, arguments.count, bytes, drawn);
     }
     if let Some(seed) = arguments.each {
-        return each_channel(seed, arguments.count, bytes);
+        return each_channel(seed, bytes, arguments);
     }
     if !arguments.shape.is_empty() {
         let both = |Shape(shape): &Shape| {
@@ -363,6 +368,8 @@ pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
     all.extend(with_operands(square, odd, is_gpu));
     let side = arguments.side.unwrap_or(side);
     let bytes = if is_gpu { 17 * 224 * 224 * 64 } else { 1 << 20 };
-    all.extend(with_channels(&arguments.channels, side, bytes));
+    let counts =
+        if arguments.channels.is_empty() { &[64, 128, 256] } else { &arguments.channels[..] };
+    all.extend(with_channels(counts, side, bytes));
     all
 }

@@ -62,10 +62,10 @@ struct Arguments {
     /// How many random arrays, windows, or batches of images.
     #[arg(long, default_value_t = 90, value_parser = program::count)]
     count: usize,
-    /// Counts of channels of the cases in which each has a factor and a summand.
-    #[arg(long, value_delimiter = ',', value_name = "COUNTS", default_values_t = [64, 128, 256], value_parser = program::count)]
+    /// Counts of channels of the cases in which each has a factor and a summand: 64, 128 and 256 without this, and of random images any.
+    #[arg(long, value_delimiter = ',', value_name = "COUNTS", value_parser = program::count)]
     channels: Vec<usize>,
-    /// Rows, and columns, of their images.
+    /// Rows, and columns, of their images: 224 without this; of random images the most, 300 without this.
     #[arg(long, value_parser = program::count)]
     side: Option<usize>,
     /// Write the cases to this folder, for others: a table, and the bytes of each small case's source and result.

@@ -48,10 +48,10 @@ pub struct Images {
     pub channels: usize,
 }
 
-/// A random batch of images of about `elements` elements: 5 to 300 rows and columns, 2 to 600 channels, which come last or first, in the source and in the result.
-pub fn drawn_images(rng: &mut Rng, elements: usize) -> Images {
-    let [rows, cols] = [(); 2].map(|()| log_uniform(rng, 5, 300));
-    let channels = log_uniform(rng, 2, 600);
+/// A random batch of images of about `elements` elements: 5 to `most` rows and columns, 2 to 600 channels, or one of `counts`, if there are any, which come last or first, in the source and in the result.
+pub fn drawn_images(rng: &mut Rng, elements: usize, counts: &[usize], most: usize) -> Images {
+    let [rows, cols] = [(); 2].map(|()| log_uniform(rng, most.min(5), most));
+    let channels = rng.choice(counts).copied().unwrap_or_else(|| log_uniform(rng, 2, 600));
     let count = (elements / rows / cols / channels).max(1);
     let last = [count, rows, cols, channels];
     let first = [count, channels, rows, cols];

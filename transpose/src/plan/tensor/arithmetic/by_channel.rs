@@ -37,8 +37,11 @@ pub(super) fn ways(
     let one = |part: Part| vec![part];
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
     let first = channels::launches(operands, operation).into_iter().chain(of_matrices(ahead));
-    let mut all: Vec<_> = first.chain(interleaved::launch(operands, operation).map(one)).collect();
+    let of_interleaved = interleaved::launch(operands, operation).into_iter();
+    let (ragged, whole): (Vec<_>, Vec<_>) = of_interleaved.partition(|way| way.ragged > 0);
+    let mut all: Vec<_> = first.chain(whole.into_iter().map(|way| one(way.part))).collect();
     let mut others = vec![(costs.by_elements(), units::launches(operands, operation))];
+    others.extend(ragged.into_iter().map(|way| (costs.interleaved(&way), one(way.part))));
     others.extend(in_spans.into_iter().map(|way| (costs.in_spans(way.parts()), one(way.part))));
     others.extend(in_micro.into_iter().map(|way| (costs.in_micro(way.parts()), one(way.part))));
     others.extend(held_rows.into_iter().map(|way| (costs.held_rows(way.parts()), one(way.part))));

@@ -3,6 +3,7 @@
 //! By random batches of images on an H200 (`arithmetic --each`, decisions 118 to 121).
 
 use super::costs::Costs;
+use super::interleaved::Interleaved;
 use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
 use super::pixels::InPixels;
@@ -33,6 +34,22 @@ const fn to_planes(src: usize, dst: usize) -> f64 {
         _ => 0.82,
     }
 }
+
+/// What `compute_interleaved2` and its like have of a copy's speed where rows start anywhere, to pixels and to planes, and what each row costs beside: elements at its ends are loaded one by one. (By 219 random batches of images of two to four
+/// channels, decision 124; results of one byte by `f32` to `u8`.)
+const fn ragged(src: usize, dst: usize) -> [f64; 2] {
+    match (src, dst) {
+        (1, 2) => [0.89, 0.93],
+        (1, 4) => [0.83, 0.91],
+        (2, 2) => [0.98, 1.00],
+        (2, 4) => [0.91, 0.95],
+        (4, 2) => [0.92, 0.96],
+        (4, 4) => [0.97, 1.03],
+        _ => [0.74, 0.71],
+    }
+}
+const OF_RAGGED_ROW: f64 = 500.0;
+const OF_RAGGED_ROW_OF_FOURS: f64 = 350.0;
 
 /// The part of the speed without channels that `compute_pixels` has where a pair is loaded for each element.
 const OF_WIDE_PAIRS: f64 = 0.85;
@@ -201,6 +218,15 @@ impl<'a> ChannelCosts<'a> {
         let computed = Costs::of(self.operands).by_tiles(cost, tiles) * by(src, dst);
         let channels = self.channels.filter(|_| self.to_pixels).map_or(0, |axis| axis.length);
         computed * threads.powf(OF_THREADS) + tiles * pair_rows_bytes(channels) as f64 * OF_PAIRS
+    }
+
+    /// The cost of pixels of two to four channels, in rows that start anywhere.
+    pub fn interleaved(&self, way: &Interleaved) -> f64 {
+        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let [to_pixels, to_planes] = ragged(src, dst);
+        let best = if way.to_pixels { to_pixels } else { to_planes };
+        let of_row = if src + dst == 8 { OF_RAGGED_ROW_OF_FOURS } else { OF_RAGGED_ROW };
+        self.operands.traffic() / best + way.ragged as f64 * of_row
     }
 
     /// The cost of `compute_pixels`.

@@ -13,12 +13,21 @@ use kernel_abi::arithmetic::{
 use kernel_abi::fast::WARP;
 
 /// Elements of a row, of all its channels, below which other ways are as fast, if rows start anywhere: of what is computed alone, and of sums. (By 60 batches of rows of 49 to 2501 pixels, of each pair of
-/// types, on an H200, decision 115. Of channels that have numbers of their own no other way is as fast.)
+/// types, on an H200, decision 115. Where channels have numbers of their own, such rows have a price.)
 const FEW: usize = 512;
 const FEW_ADDED: usize = 1024;
 
+/// A launch, and what its cost is known by.
+pub(super) struct Interleaved {
+    pub part: Part,
+    /// Rows of pixels that start anywhere; none where all have whole units.
+    pub ragged: usize,
+    /// Whether channels come to lie together.
+    pub to_pixels: bool,
+}
+
 /// The launch; `None` where the kernel does not serve.
-pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part> {
+pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Interleaved> {
     let bytes = [SRC, DST].map(|side| operands.bytes[side]);
     let is_beside = operands.has_channels() || operands.other_is_like_destination();
     if bytes.iter().any(|&bytes| bytes > 4) || !is_beside {
@@ -43,6 +52,7 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
     let more = if are_whole { 0 } else { 1 };
     pixel.length = (pixel.length + more * (unit - 1)).div_ceil(unit) + more;
     pixel.strides = pixel.strides.map(|stride| stride * unit as isize);
+    let ragged = if are_whole { 0 } else { others.iter().map(|axis| axis.length).product() };
     let axes: Vec<Axis> = [pixel].into_iter().chain(others).collect();
     let units = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
     let plane = |side: usize| if side == planes { channel.strides[side] as u64 } else { 0 };
@@ -69,9 +79,12 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Part>
     let threads = units.div_ceil(lanes as usize) * WARP as usize;
     let blocks = threads.div_ceil(INTERLEAVED_THREADS as usize);
     let bytes = operands.bytes.map(|bytes| bytes as isize);
-    let part = || Part::counted(kernel, blocks, INTERLEAVED_THREADS, [[0; 3], bytes], &params);
     let is_small = |count: usize| count < TOO_LARGE - INTERLEAVED_THREADS as usize;
-    (is_small(threads) && is_small(pixels * channel.length)).then(part)
+    (is_small(threads) && is_small(pixels * channel.length)).then(|| Interleaved {
+        part: Part::counted(kernel, blocks, INTERLEAVED_THREADS, [[0; 3], bytes], &params),
+        ragged,
+        to_pixels: planes == SRC,
+    })
 }
 
 /// Whether the kernel serves rows of `pixels` pixels of `channels` channels that start anywhere; channels lie together in the memory `together`.
@@ -81,7 +94,12 @@ fn serves_rows(
     others: &[Axis],
     together: usize,
 ) -> bool {
-    let few = if operands.other.is_added() { FEW_ADDED } else { FEW };
+    let few = match (operands.other.is_added(), operands.bytes[DST]) {
+        (false, _) => FEW,
+        // No boxes are for these.
+        (true, 1) => 0,
+        (true, _) => FEW_ADDED,
+    };
     // A unit starts with a pixel in each row: of three channels there is always such a one, of two and four only where rows start on as many elements.
     let step = if channels == 3 { 1 } else { channels } * operands.bytes[together];
     (channels * pixels >= few || operands.has_channels())

@@ -83,7 +83,7 @@ fn without_boxes(
     let shapes = if is_one { 1 } else { SHAPES };
     let mut in_tiles = tiles::best(operands, operation, facts, shapes);
     let in_pixels = pixels::launch(operands, operation);
-    let of_interleaved = interleaved::launch(operands, operation);
+    let of_interleaved = interleaved::launch(operands, operation).map(|way| way.part);
     let of_matrices = matrices::ways(operands, operation, facts);
     let (full, empty): (Vec<_>, Vec<_>) = of_matrices.into_iter().partition(matrices::Way::is_full);
     let prices = Prices::of(operands, facts, &in_tiles, in_pixels.as_ref());
