@@ -208,8 +208,8 @@ fn matrices(shape: &[usize], axes: &[usize]) -> Vec<Case> {
     ]
 }
 
-/// `count` random arrays, each of about `bytes` bytes in source and destination together. Types and what is computed take turns.
-fn random(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
+/// `count` random arrays, each of about `bytes` bytes in source and destination together. Types and what is computed take turns: those that are asked for most, or `others`.
+fn random(seed: u64, count: usize, bytes: usize, others: bool) -> Vec<Case> {
     let mut rng = Rng::with_seed(seed);
     let mut next = |number: usize| {
         let scaled = Some(0.5);
@@ -221,16 +221,25 @@ fn random(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
                 Case { is_random: true, ..case }
             }};
         }
-        match number % 9 {
-            0 => of!("float32" as f32, "float32" as f32, scaled, Second::None),
-            1 => of!("bfloat16" as bf16, "bfloat16" as bf16, scaled, Second::None),
-            2 => of!("float16" as f16, "float32" as f32, None, Second::None),
-            3 => of!("float32" as f32, "float16" as f16, None, Second::None),
-            4 => of!("uint8" as u8, "float16" as f16, None, Second::None),
-            5 => of!("uint8" as u8, "float32" as f32, scaled, Second::None),
-            6 => of!("float64" as f64, "float64" as f64, scaled, Second::None),
-            7 => of!("float32" as f32, "float32" as f32, scaled, Second::Destination),
-            _ => of!("bfloat16" as bf16, "bfloat16" as bf16, scaled, Second::Destination),
+        match (others, number % 9) {
+            (true, 0) => of!("float32" as f32, "float8_e4m3fn" as E4M3, None, Second::None),
+            (true, 1) => of!("float16" as f16, "float8_e4m3fn" as E4M3, None, Second::None),
+            (true, 2) => of!("float8_e4m3fn" as E4M3, "float16" as f16, None, Second::None),
+            (true, 3) => of!("int32" as i32, "float32" as f32, None, Second::None),
+            (true, 4) => of!("float64" as f64, "float32" as f32, None, Second::None),
+            (true, 5) => of!("float32" as f32, "float64" as f64, None, Second::None),
+            (true, 6) => of!("float32" as f32, "uint8" as u8, scaled, Second::None),
+            (true, 7) => of!("float64" as f64, "float32" as f32, scaled, Second::Destination),
+            (true, _) => of!("uint8" as u8, "uint8" as u8, scaled, Second::None),
+            (false, 0) => of!("float32" as f32, "float32" as f32, scaled, Second::None),
+            (false, 1) => of!("bfloat16" as bf16, "bfloat16" as bf16, scaled, Second::None),
+            (false, 2) => of!("float16" as f16, "float32" as f32, None, Second::None),
+            (false, 3) => of!("float32" as f32, "float16" as f16, None, Second::None),
+            (false, 4) => of!("uint8" as u8, "float16" as f16, None, Second::None),
+            (false, 5) => of!("uint8" as u8, "float32" as f32, scaled, Second::None),
+            (false, 6) => of!("float64" as f64, "float64" as f64, scaled, Second::None),
+            (false, 7) => of!("float32" as f32, "float32" as f32, scaled, Second::Destination),
+            (false, _) => of!("bfloat16" as bf16, "bfloat16" as bf16, scaled, Second::Destination),
         }
     };
     (0..count).map(&mut next).collect()
@@ -313,7 +322,7 @@ fn with_gaps(
 pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
     let bytes = if is_gpu { 256 << 20 } else { 64 << 10 };
     if let Some(seed) = arguments.sweep {
-        return random(seed, arguments.count, bytes);
+        return random(seed, arguments.count, bytes, arguments.others);
     }
     if let Some(seed) = arguments.windows {
         return with_gaps(seed, arguments.count, bytes, drawn_window);

@@ -50,6 +50,9 @@ struct Arguments {
     /// Only random arrays, which depend on this number.
     #[arg(long, value_name = "SEED")]
     sweep: Option<u64>,
+    /// Random arrays of other types: 8-bit floats, integers, results of one byte, and between 32 and 64 bits.
+    #[arg(long, requires = "sweep")]
+    others: bool,
     /// Only random windows, rows of arrays that start anywhere, which depend on this number.
     #[arg(long, value_name = "SEED")]
     windows: Option<u64>,

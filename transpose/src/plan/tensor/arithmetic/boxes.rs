@@ -14,9 +14,10 @@ use kernel_abi::arithmetic::{
 };
 use kernel_abi::tensor::{BOXES, Boxes, PIECES};
 
-/// How many times as long boxes take as the model, which is told of words, says of words of several single bytes, which are computed by fours, and of single bytes that become 4.
+/// How many times as long boxes take as the model, which is told of words, says of words of several single bytes, which are computed by fours, of single bytes that become 4, and of what becomes single bytes (decision 125).
 const BYTES_OF_WORDS: f64 = 1.35;
 const WIDE_BYTES: f64 = 1.12;
+const TO_BYTES: f64 = 0.82;
 
 /// The `most` launches that the model expects to be fastest, of those that cost less than a `limit`, with what it says that they cost; none where boxes do not serve: with something beside the source, between single bytes and 8, and of 2 bytes that become 8.
 pub(super) fn best(
@@ -39,6 +40,7 @@ pub(super) fn best(
     let slower = match (src_bytes, dst_bytes) {
         (1, 1) if each > 1 => BYTES_OF_WORDS,
         (1, 4) => WIDE_BYTES,
+        (2 | 4, 1) => TO_BYTES,
         _ => 1.0,
     };
     let launches = boxes::best(&canonical, facts, most, limit / slower).into_iter();

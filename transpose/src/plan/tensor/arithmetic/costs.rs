@@ -11,7 +11,7 @@ use crate::plan::problem::VECTOR;
 struct Speeds {
     /// The fraction of the speed that tiles would have without arithmetic.
     tiles: f64,
-    /// What `compute_pixels` would have of a copy's speed if blocks and runs cost nothing, to planes and to pixels. (By 265 random matrices and batches, decision 122, as all prices of pixels; results of one byte, and of 8 that have another size, as of others beside them.)
+    /// What `compute_pixels` would have of a copy's speed if blocks and runs cost nothing, to planes and to pixels. (By 265 random matrices and batches, decision 122, as all prices of pixels; those of 8 that have 4 as of others beside them, and results of one byte and `f64` of 4 by random arrays of decision 125.)
     pixels: [f64; 2],
     /// What a byte that is read or written costs where elements are computed one by one: this for each that the model says of a byte of a move of them, and so much more. And if something is added, which most
     /// often lies in the destination's order. (By 366 random moves and 282 sums, decision 112; those of 8 bytes and more that keep their size by 47 and 121; of `f64` to `f32` and sums of `f32` to `f64` by 67 matrices and batches each, decision 116.)
@@ -22,15 +22,16 @@ struct Speeds {
 impl Speeds {
     const fn of(src: usize, dst: usize) -> Self {
         let (tiles, pixels) = match (src, dst) {
-            (1, 1) => (0.82, [1.00, 0.85]),
+            (1, 1) => (0.53, [0.58, 0.49]),
             (1, 2) => (0.90, [1.22, 0.95]),
             (1, _) => (1.10, [1.05, 0.93]),
-            (2, 1) => (0.75, [1.00, 0.85]),
+            (2, 1) => (0.77, [0.95, 0.81]),
             (2, 2) => (0.82, [1.26, 1.02]),
             (2, _) => (0.90, [1.20, 1.04]),
-            (4, 1) => (0.75, [1.05, 0.88]),
+            (4, 1) => (0.72, [1.00, 0.84]),
             (4, 2) => (0.78, [1.21, 0.99]),
-            (4, _) => (0.92, [1.41, 1.14]),
+            (4, 4) => (0.92, [1.41, 1.14]),
+            (4, _) => (1.12, [1.56, 1.34]),
             _ => (0.92, [1.56, 1.34]),
         };
         let [elements, sums] = match (src, dst) {
@@ -42,10 +43,11 @@ impl Speeds {
             (4, 4) => [[0.77, 1.28], [0.52, 0.82]],
             (8.., 8..) if src == dst => [[0.83, 0.41], [0.46, 0.66]],
             // What has no second term, from here on, was fitted before there were two: a part of the speed without arithmetic.
-            (4, 8) => [[1.6, 0.0], [0.288, 0.693]],
-            (8, 4) => [[1.006, 0.485], [1.25, 0.0]],
-            (1, 1) => [[1.67, 0.0]; 2],
-            (2 | 4, 1) => [[2.1, 0.0]; 2],
+            (4, 8) => [[0.48, 0.87], [0.288, 0.693]],
+            (8, 4) => [[1.006, 0.485], [0.93, 0.30]],
+            (1, 1) => [[0.41, 7.2], [1.67, 0.0]],
+            (2, 1) => [[0.87, 4.1], [2.1, 0.0]],
+            (4, 1) => [[0.95, 2.65], [2.1, 0.0]],
             _ => [[1.25, 0.0]; 2],
         };
         Speeds { tiles, pixels, elements, sums }
@@ -81,6 +83,9 @@ const fn rows_apart(src: usize, dst: usize) -> Option<f64> {
     }
 }
 
+/// The fraction of a copy's speed that `compute_interleaved2` and its like have between single bytes, which they compute one by one. (Decision 125.)
+const INTERLEAVED_BYTES: f64 = 0.37;
+
 /// What a block of `compute_pixels` costs beside its bytes, and each run that it stores.
 const OF_PIXEL_BLOCK: f64 = 7700.0;
 const OF_RUN: f64 = 77.0;
@@ -89,6 +94,9 @@ const OF_RUN: f64 = 77.0;
 const IMAGES_BEST: f64 = 0.86;
 const OF_IMAGE_BLOCK: f64 = 2900.0;
 const OF_STRETCH: f64 = 17.0;
+
+/// What tiles of sums of `f64` to `f32` have of the speed of those without a sum. (Decision 125.)
+const SUMS_OF_WIDE: f64 = 0.80;
 
 /// What a block of `compute_tiles` costs more than one that only moves.
 const OF_TILE: f64 = 1800.0;
@@ -171,7 +179,8 @@ impl Costs {
         let are_wider = self.sizes[DST] > self.sizes[SRC];
         let said = if are_wider { said.powf(WIDER) } else { said };
         let best = if self.are_few { FEW_BEST } else { TILES_BEST };
-        let cost = self.bytes / (said * self.speeds.tiles).min(best) + tiles * OF_TILE;
+        let of_sums = if self.adds && self.sizes == [8, 4] { SUMS_OF_WIDE } else { 1.0 };
+        let cost = self.bytes / (said * self.speeds.tiles * of_sums).min(best) + tiles * OF_TILE;
         let is_whole = self.of_matrix.is_some_and(|matrix| matrix * tiles <= self.elements);
         if is_whole { cost * WHOLE } else { cost }
     }
@@ -190,6 +199,11 @@ impl Costs {
     pub fn by_rows_apart(&self) -> Option<f64> {
         let [src, dst] = self.sizes;
         rows_apart(src, dst).filter(|_| self.is_apart).map(|fraction| self.bytes / fraction)
+    }
+
+    /// The cost of pixels of two to four channels, unless nothing else is as fast.
+    pub fn by_interleaved(&self) -> Option<f64> {
+        (self.sizes == [1, 1] && !self.adds).then_some(self.bytes / INTERLEAVED_BYTES)
     }
 
     /// The cost of `compute_pixels`, where one factor serves all elements.

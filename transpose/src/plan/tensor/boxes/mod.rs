@@ -10,18 +10,24 @@ mod tile;
 use super::canonical::Canonical;
 use super::cuts::Gapped;
 use super::gaps::Gaps;
-use super::model::{ALONE, BoxTally, are_alone, cost_of_boxes, idle_in_boxes, of_gap_in_boxes};
+use super::model::{
+    ALONE, BoxTally, are_alone, beside_each_other, cost_of_boxes, idle_in_boxes, of_gap_in_boxes,
+};
 use super::sectors::{SECTOR, float, sectors, sectors_in_part, sectors_of_one};
 use super::side::Side;
 use crate::facts::Facts;
 use crate::launch::Launch;
 use held::Held;
 pub(super) use held::{Beside, others_bytes};
-use kernel_abi::tensor::{MOST_DIGITS, MOST_TURNS};
+use kernel_abi::fast::WARP;
+use kernel_abi::tensor::{BOX_THREADS, MOST_DIGITS, MOST_TURNS};
 pub(super) use launch::{Numbering, describe};
 use launch::{launch_of, shared_bytes, shared_bytes_of, turns};
 use smallvec::SmallVec;
 use tile::{Cutting, MOST_IMAGE, MOST_STRETCHES, Most, Stretches, Tile};
+
+/// Warps of a block.
+const WARPS: usize = (BOX_THREADS / WARP) as usize;
 
 /// The most words, or runs, of a stretch of the destination: each has an entry in a table. What is longer is several.
 const MOST_PLACES: usize = 2048;
@@ -86,11 +92,12 @@ pub(super) fn best_numbered(
     most: usize,
     limit: f64,
 ) -> Vec<(f64, Launch, Numbering)> {
-    /// Boxes that are looked at for each cut of the destination's side, the largest that fit first; and where short rows have gaps behind them.
+    /// Boxes that are looked at for each cut of the destination's side, the largest that fit first; and where short rows have gaps behind them, or words become narrower on the way.
     const LARGEST: [usize; 2] = [2, 4];
     let gaps = Gaps::of(canonical);
     let are_small = gaps.far_rows > 0.0 || canonical.word_bytes() >= 4 && gaps.has_short_rows;
-    let largest = LARGEST[usize::from(are_small)];
+    let are_narrowed = canonical.src_word_bytes > canonical.word_bytes();
+    let largest = LARGEST[usize::from(are_small || are_narrowed)];
     let tried = tried(canonical.word_bytes());
     let [from, to] = canonical.sides();
     let cuttings = |side: &Side, gaps| {
@@ -377,6 +384,7 @@ impl Sectors {
             uneven: if is_even { 0.0 } else { sources },
             boxes,
             shared: shared as f64,
+            beside: beside_each_other(WARPS, shared, facts),
             loaded: held.loaded(canonical, src),
             gathered: 0.0,
             joints: 0.0,
@@ -462,7 +470,7 @@ impl Choice {
         tally.ends = held.share.ends;
         tally.loaded = held.loaded(canonical, src);
         let shared = shared_bytes(held, src, dst);
-        tally.shared = shared as f64;
+        (tally.shared, tally.beside) = (shared as f64, beside_each_other(WARPS, shared, facts));
         let fits = shared <= facts.block_shared;
         let cost = if fits { self.cost_of_tally(canonical, facts) } else { f64::INFINITY };
         (self.known, self.cost) = (Known::All, cost);

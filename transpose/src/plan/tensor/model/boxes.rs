@@ -13,8 +13,9 @@ pub(in super::super) struct BoxTally {
     pub uneven: f64,
     /// Boxes.
     pub boxes: f64,
-    /// Bytes of shared memory of a block.
+    /// Bytes of shared memory of a block, and how many blocks a multiprocessor so has beside each other.
     pub shared: f64,
+    pub beside: usize,
     /// Of a box, instructions that warps issue to load it.
     pub loaded: f64,
     /// Of a box, instructions that warps issue to store it, but for ends.
@@ -205,6 +206,9 @@ const CROWDED_GAPS: f64 = (8 << 10) as f64;
 /// What a byte of a sector costs boxes of narrow words more for each 8 KiB of shared memory above the first, where short rows are far apart.
 const FAR_ROWS: f64 = 0.33;
 
+/// How many times as long boxes take that are computed, of which a multiprocessor has one block or two: nothing is loaded or stored while warps compute. (By 1038 boxes of 8 pairs of sizes, decision 125; pieces have enough warps with one.)
+const FEW_BESIDE: [f64; 2] = [1.7, 1.2];
+
 /// What boxes cost at least for each byte of a sector: they were never seen to be much faster.
 pub(super) const BEST: f64 = 1.08;
 
@@ -240,6 +244,7 @@ pub(in super::super) fn cost_of_boxes(
         uneven,
         boxes,
         shared,
+        beside,
         loaded,
         gathered,
         ends,
@@ -260,17 +265,21 @@ pub(in super::super) fn cost_of_boxes(
     let many = many(stretches[1]) * above(CROWDED) * w.many[k];
     // Of none it is not known yet how many there are.
     let few = if (1.0..=2.0).contains(&stretches[1]) { w.few[k] } else { 0.0 };
-    let beside = if canonical.is_added_alike() { 0.0 } else { w.beside[k] };
+    let apart = if canonical.is_added_alike() { 0.0 } else { w.beside[k] };
     let of_box = w.each[k] * (1.0 - w.again[k] * (1.0 - 1.0 / turns))
         + loaded * w.load[k]
         + gathered * w.gather[k]
         + ends * w.end[k]
         + joints * w.joint[k]
         + entries * w.entry[k]
-        + stretches[1] * beside;
+        + stretches[1] * apart;
     let cost = moved * (w.moved[k] + above(crowded) * w.crowded[k] + many + few + gaps)
         + in_part * of_gap.map_or(w.in_part[k], |cost| cost * w.of_gap[k])
         + uneven * w.uneven[k]
         + boxes * of_box;
-    cost.max(moved * BEST + boxes * (stretches[0] + stretches[1]) * STRETCH[k]) + halves * w.half[k]
+    let cost = cost.max(moved * BEST + boxes * (stretches[0] + stretches[1]) * STRETCH[k])
+        + halves * w.half[k];
+    let is_computed = canonical.on_the_way == OnTheWay::Computed && !are_pieces;
+    let few = FEW_BESIDE.get(*beside - 1).filter(|_| is_computed);
+    cost * few.unwrap_or(&1.0)
 }
