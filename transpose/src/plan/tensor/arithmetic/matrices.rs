@@ -19,8 +19,13 @@ use kernel_abi::{Kernel, Width};
 /// Tiles that are at least so full are preferred to those of `compute_tiles`, which are cut to the shape.
 const FULL: f64 = 0.625;
 
-/// The part of the rows of tiles of [`COMPUTE_ROWS`] that there are at least where they are preferred though results are narrower: 36 to 48 rows of `f32` to `f16`, 0.64 to 0.69 of them, had 0.63 to 0.69 of a copy, 0.81 to 0.95 by others.
-const NARROWER_FULL: f64 = 0.7;
+/// The part of the rows of tiles of [`COMPUTE_ROWS`] that there are at least where they are preferred and results are narrower, or have the size of sources of 4 bytes and more: 36 to 48 rows of `f32` to `f16`, 0.64 to 0.69 of them, had
+/// 0.63 to 0.69 of a copy, 0.81 to 0.95 by others. (0.775 by 70 random matrices and batches, decision 126.)
+const ROWS_FULL: f64 = 0.775;
+
+/// How full tiles of [`COMPUTE_ROWS`] are preferred where results are wider, and by which power less it counts which part of their columns there is than of their rows. (By 23 random matrices and batches, decision 126.)
+const WIDER_FULL: f64 = 0.65;
+const LESS_FOR_COLUMNS: f64 = 0.4;
 
 /// The same of tiles of [`COMPUTE_SHORT`], of which more run together.
 const SHORT_FULL: f64 = 0.5;
@@ -266,10 +271,17 @@ impl<'a> Move<'a> {
             launch.dynamic_shared_bytes = by_pairs_bytes(&tile);
         }
         let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
-        // More is computed for each byte of narrower results: of rows that are not there as well.
-        let is_late = dst < src && self.rows_full(&tile) < NARROWER_FULL;
-        let enough = if is_late { 1.0 } else { FULL };
-        Some(Way { enough, ..self.way_in_spans(launch, &tile) })
+        let way = self.way_in_spans(launch, &tile);
+        // Something is computed of rows that are not there as well.
+        let is_late = (dst < src || dst == src && src >= 4) && self.rows_full(&tile) < ROWS_FULL;
+        let enough = if is_late {
+            1.0
+        } else if dst > src && !is_added {
+            WIDER_FULL * way.cols_full.powf(LESS_FOR_COLUMNS)
+        } else {
+            FULL
+        };
+        Some(Way { enough, ..way })
     }
 
     /// By tiles of [`COMPUTE_ROWS_BESIDE`].
