@@ -206,7 +206,7 @@ const CROWDED_GAPS: f64 = (8 << 10) as f64;
 /// What a byte of a sector costs boxes of narrow words more for each 8 KiB of shared memory above the first, where short rows are far apart.
 const FAR_ROWS: f64 = 0.33;
 
-/// How many times as long boxes take that are computed, of which a multiprocessor has one block or two: nothing is loaded or stored while warps compute. (By 1038 boxes of 8 pairs of sizes, decision 125; pieces have enough warps with one.)
+/// How many times as long boxes take that are computed, of which a multiprocessor has one block or two: nothing is loaded or stored while warps compute. (By 923 boxes of seven pairs of sizes, decision 125. Pieces, which are priced as they are, show nothing of it.)
 const FEW_BESIDE: [f64; 2] = [1.7, 1.2];
 
 /// What boxes cost at least for each byte of a sector: they were never seen to be much faster.
