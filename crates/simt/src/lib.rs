@@ -6,7 +6,7 @@
 //!
 //! The model is that of GPUs since Volta: warps of 32 lanes that diverge and
 //! meet again, blocks with shared memory and barriers, a grid whose blocks run
-//! in any order. Blocks run in parallel on all cores.
+//! in any order. Blocks run in parallel, on all cores if they have enough threads.
 //!
 //! On request a launch also
 //!

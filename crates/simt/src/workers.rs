@@ -1,4 +1,4 @@
-//! Runs a launch's blocks on all cores.
+//! Runs a launch's blocks, on all cores where there is enough to do.
 //!
 //! Workers take blocks in order of their number, a few at a time, so that blocks
 //! start as they would on a GPU: a block may wait for an earlier one. What a
@@ -24,6 +24,10 @@ const LARGEST_CHUNK: u64 = 64;
 /// The registers of all workers take at most so much memory; a kernel that has too many runs on fewer cores. No block has more.
 const MOST_REGISTER_BYTES: u64 = 1 << 30;
 
+/// Threads of a launch for each worker, at least, unless it has atomics, by which its blocks may wait for each other. What has fewer is done before it is shared out: the tests of arithmetic and of permutations, two
+/// at a time on two cores, take 0.6 of the time that they take by two workers each.
+const LEAST_THREADS: u64 = 1 << 15;
+
 /// Bytes of the registers of one worker.
 fn register_bytes(launch: &Launch<'_>) -> u64 {
     let program = launch.program;
@@ -42,7 +46,11 @@ struct Queue<'a> {
 /// Runs all blocks of a launch.
 pub(crate) fn run(launch: &Launch<'_>, options: &Options) -> Result<Done, Error> {
     let fit = MOST_REGISTER_BYTES / register_bytes(launch).max(1);
-    let workers = (rayon::current_num_threads() as u64).min(launch.blocks).min(fit).max(1);
+    let may_talk = !launch.program.atomics.is_empty();
+    let threads = launch.blocks.saturating_mul(u64::from(launch.threads));
+    let shares = if may_talk { launch.blocks } else { threads / LEAST_THREADS };
+    let most = (rayon::current_num_threads() as u64).min(launch.blocks);
+    let workers = most.min(shares).min(fit).max(1);
     let chunk = (launch.blocks / (8 * workers)).clamp(1, LARGEST_CHUNK);
     let queue = Queue { launch, blocks: Tickets::new(launch.blocks, chunk), options };
     let done = Mutex::new(Done::new(launch));
