@@ -59,7 +59,7 @@ impl Memory {
     }
 }
 
-/// An array of this shape whose axes come in this order, the slowest first, and so many elements before it.
+/// An array of `shape` whose axes come in `order`, the slowest first, with `start` elements before it.
 pub(super) fn laid_out(
     shape: &[usize],
     order: &[usize],
@@ -80,7 +80,7 @@ pub(super) fn laid_out(
     TensorLayout::strided(shape, &strides, offset, 8).unwrap()
 }
 
-/// Shapes of so many axes, short ones as often as long ones, of no more elements than a test has time for.
+/// Shapes of `axes` axes, short ones as often as long ones, of no more elements than a test has time for.
 fn shapes(
     device: &Device,
     axes: std::ops::RangeInclusive<usize>,

@@ -202,7 +202,7 @@ impl Side {
             for &tried in tried.iter().filter(|&&tried| tried >= inner) {
                 // As few tiles as that makes, of about the same length, in whole sectors if that is not much more.
                 let most = if inner == 1 { tried } else { quotient(tried, inner) }.min(length);
-                // Where any number of indices is whole sectors, all cuts of at most so many indices are equal.
+                // Where any number of indices is whole sectors, all cuts of at most `most` indices are equal.
                 if in_sectors == 1 && std::mem::replace(&mut last_most, most) == most {
                     continue;
                 }

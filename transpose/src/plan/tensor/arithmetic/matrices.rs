@@ -27,7 +27,7 @@ const ROWS_FULL: f64 = 0.775;
 const WIDER_FULL: f64 = 0.65;
 const LESS_FOR_COLUMNS: f64 = 0.4;
 
-/// The same of tiles of [`COMPUTE_SHORT`], of which more run together.
+/// How full tiles of [`COMPUTE_SHORT`] are preferred to those of `compute_tiles`: less than [`FULL`], for more of them run together.
 const SHORT_FULL: f64 = 0.5;
 
 /// How full tiles are preferred whose threads hold channels' pairs.
