@@ -402,6 +402,16 @@ fn conversions() -> Vec<Case> {
     for to in ["e4m3x2", "e5m2x2"] {
         let body = format!("cvt.rn.satfinite.{to}.f32 {{d}}, {{a}}, {{b}};");
         cases.push(Case::new(body, &[SINGLE.operand(); 2], &[Class::Half]));
+        let body = format!("cvt.rn.f16x2.{to} {{d}}, {{a}};");
+        cases.push(Case::new(body, &[(Class::Half, Values::Int(16))], &[Class::Word]));
+    }
+    for to in ["u16", "s16"] {
+        let body = format!("cvt.pack.sat.{to}.s32 {{d}}, {{a}}, {{b}};");
+        cases.push(Case::new(body, &[WORD; 2], &[Class::Word]));
+    }
+    for to in ["u8", "s8"] {
+        let body = format!("cvt.pack.sat.{to}.s32.b32 {{d}}, {{a}}, {{b}}, {{c}};");
+        cases.push(Case::new(body, &[WORD; 3], &[Class::Word]));
     }
     cases
 }

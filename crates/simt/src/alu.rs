@@ -395,6 +395,18 @@ fn pack_unpack(r: &mut Registers, op: &Op, mask: u32) -> bool {
             let out = words(|lane| number(r.w(a)[lane]) << to.bits() | number(r.w(b)[lane]));
             r.set_w(d, mask, &out);
         }
+        Op::WidenPair(from, d, a) => {
+            let half = |bits: u32| u32::from(from.half(bits as u8));
+            let out = words(|lane| half(r.w(a)[lane] >> 8) << 16 | half(r.w(a)[lane]));
+            r.set_w(d, mask, &out);
+        }
+        Op::Saturate { to, d, a, b, above } => {
+            let part = |bits: u32| number::saturated(bits as i32, to);
+            let of_above = |lane: usize| above.map_or(0, |c| r.w(c)[lane] << (2 * to.bits));
+            let out =
+                words(|lane| part(r.w(b)[lane]) | part(r.w(a)[lane]) << to.bits | of_above(lane));
+            r.set_w(d, mask, &out);
+        }
         Op::Pack16x2(d, [a, b]) => {
             let out = words(|lane| r.w(a)[lane] | r.w(b)[lane] << 16);
             r.set_w(d, mask, &out);

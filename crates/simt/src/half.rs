@@ -73,6 +73,21 @@ impl Narrow {
     }
 }
 
+impl Narrow {
+    /// The half that a number of 8 bits is, exactly; of what is no number the one that GPUs make.
+    pub(crate) fn half(self, bits: u8) -> u16 {
+        let (sign, magnitude) = (u16::from(bits & 0x80) << 8, bits & 0x7f);
+        let (fraction, least, largest) = self.shape();
+        let is_infinite = self == Narrow::E5m2 && magnitude == 0x7c;
+        if u32::from(magnitude) > largest && !is_infinite {
+            return 0x7fff;
+        }
+        // The exponent gets the other bias, for which what is less than a normal number is not yet one.
+        let shifted = to_f64(u16::from(magnitude) << (FRACTION - fraction));
+        sign | if is_infinite { 0x7c00 } else { of_f64(shifted * power(least - LEAST)) }
+    }
+}
+
 /// 2 to the power of `exponent`, that of a normal number.
 fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
@@ -101,6 +116,24 @@ mod tests {
             assert_eq!(of_f64(-f64::from_bits(middle.to_bits() + 1)), (bits + 1) | 0x8000);
         }
         assert_eq!([65519.999, 65520.0, 1e300, 5e-324].map(of_f64), [0x7bff, 0x7c00, 0x7c00, 0]);
+    }
+
+    #[test]
+    fn every_number_of_eight_bits_is_itself_as_a_half() {
+        for format in [Narrow::E4m3, Narrow::E5m2] {
+            for bits in 0..=u8::MAX {
+                let half = format.half(bits);
+                let is_nan = half & 0x7fff > 0x7c00;
+                // An infinite number is not among those that numbers are made.
+                if half & 0x7fff != 0x7c00 {
+                    let back = format.of_f64(to_f64(half));
+                    assert_eq!(back, if is_nan { 0x7f } else { u16::from(bits) }, "{format:?}");
+                }
+            }
+        }
+        let ones = [Narrow::E4m3.half(0x38), Narrow::E5m2.half(0x3c)];
+        assert_eq!(ones, [0x3c00; 2]);
+        assert_eq!([Narrow::E4m3.half(0x7e), Narrow::E5m2.half(0xfc)], [0x5f00, 0xfc00]);
     }
 
     #[test]

@@ -504,6 +504,16 @@ pub(crate) enum Op {
     },
     /// Two numbers of 32 bits made narrow, the second one in the lower bits.
     ConvertPair(Narrow, W, W, W),
+    /// Two numbers of 8 bits made halves, each where it was of the two.
+    WidenPair(Narrow, W, W),
+    /// Two integers of 32 bits cut to what the type `to` has, the second one in the lower bits, and above them the lower bits of a third register.
+    Saturate {
+        to: IntType,
+        d: W,
+        a: W,
+        b: W,
+        above: Option<W>,
+    },
     /// Joins `N` parts into one register, low part first.
     Pack16x2(W, [W; 2]),
     Pack16x4(D, [W; 4]),

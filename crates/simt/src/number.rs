@@ -417,6 +417,14 @@ fn extend(value: u64, kind: IntType) -> u64 {
     if kind.signed { ((value << spare) as i64 >> spare) as u64 } else { value << spare >> spare }
 }
 
+/// The bits of what is nearest to `value` of a type of fewer than 32.
+pub(crate) fn saturated(value: i32, to: IntType) -> u32 {
+    let (bits, all) = (u32::from(to.bits), u32::MAX >> (32 - u32::from(to.bits)));
+    let least = if to.signed { -1 << (bits - 1) } else { 0 };
+    let largest = if to.signed { all >> 1 } else { all };
+    value.clamp(least, largest as i32) as u32 & all
+}
+
 /// Converts `value`; the result is extended to 64 bits by its own type.
 pub(crate) fn convert(how: Convert, value: u64) -> u64 {
     match how {

@@ -410,8 +410,18 @@ impl<'a> Decoder<'a> {
             ("e4m3x2", Narrow::E4m3),
             ("e5m2x2", Narrow::E5m2),
         ];
+        if op.take("pack") {
+            return self.saturate(op, args);
+        }
         if let Some(to) = op.take_one_of(&PAIRS) {
-            return self.convert_pair(op, to, args);
+            return match op.take_one_of(&PAIRS[2..]) {
+                Some(from) if to == Narrow::F16 && op.take("rn") => {
+                    let [d, a] = self.args(args)?;
+                    Ok(Op::WidenPair(from, self.dst_w(d, 32)?, self.src_w(a, 16)?))
+                }
+                Some(_) => Err(op.unsupported()),
+                None => self.convert_pair(op, to, args),
+            };
         }
         let integral = op.take_one_of(&[
             ("rni", Rounding::Nearest),
@@ -464,6 +474,27 @@ impl<'a> Decoder<'a> {
         let [d, a, b] = self.args(args)?;
         let d = self.dst_w(d, 2 * to.bits() as u8)?;
         Ok(Op::ConvertPair(to, d, self.src_w(a, 32)?, self.src_w(b, 32)?))
+    }
+
+    /// Reads `d, a, b`, and of bytes `c`: two integers of 32 bits cut to smaller ones, beside each other.
+    fn saturate(&mut self, op: &mut Opcode<'a>, args: &'a [Operand<'a>]) -> Result<Op, Error> {
+        let word = Type { kind: Kind::Signed, bits: 32 };
+        let is_known = op.take("sat");
+        let (to, from) = (op.take_converted_type()?, op.take_converted_type()?);
+        let bits = Type { kind: Kind::Bits, bits: 32 };
+        let has_above = to.bits == 8 && op.take_type()? == bits;
+        let is_integer = matches!(to.kind, Kind::Unsigned | Kind::Signed);
+        if !is_known || from != word || !is_integer || !(has_above || to.bits == 16) {
+            return Err(op.unsupported());
+        }
+        let (above, args) = match args.split_last() {
+            Some((last, rest)) if has_above => (Some(self.src_w(last, 32)?), rest),
+            _ => (None, args),
+        };
+        let [d, a, b] = self.args(args)?;
+        let (a, b) = (self.src_w(a, 32)?, self.src_w(b, 32)?);
+        let to = IntType { bits: to.bits, signed: to.is_signed() };
+        Ok(Op::Saturate { to, d: self.dst_w(d, 32)?, a, b, above })
     }
 
     /// A source register at least as wide as `kind`.

@@ -85,6 +85,7 @@ fn of_part(base: &str, part: &str) -> Requirement {
         "L2::256B" => Requirement::new(7, 4, 80),
         _ if part.starts_with("L1::") => Requirement::new(7, 4, 70),
         _ if part.starts_with("L2::") => Requirement::new(7, 4, 80),
+        "pack" if base == "cvt" => Requirement::new(6, 5, 72),
         "f16x2" | "bf16x2" if base == "cvt" => Requirement::new(7, 0, 80),
         "e4m3x2" | "e5m2x2" => Requirement::new(7, 8, 90),
         "f64" if base == "atom" || base == "red" => Requirement::new(5, 0, 60),
