@@ -12,7 +12,8 @@
 //! Subnormal numbers are numbers like others.
 
 use super::real::{
-    half_of, has_pairs, of_half, pair_of_bf16, pair_of_e4m3, pair_of_e5m2, pair_of_f16, Real,
+    half_of, halves_of_e4m3, has_pairs, of_half, pair_of_bf16, pair_of_e4m3, pair_of_e5m2,
+    pair_of_f16, pair_of_i16, pair_of_i8, pair_of_u16, pair_of_u8, Real,
 };
 use crate::element::B16;
 use crate::tensor::axes::unrolled;
@@ -66,17 +67,46 @@ fn vectors<const BYTES: usize, const N: usize, const K: usize>(parts: [[u32; N];
 #[inline(always)]
 fn vectors_of_pairs<F: Real, const BYTES: usize, const N: usize, const K: usize>(
     values: [[F; N]; K],
-    pair: impl Fn(f32, f32) -> u32,
+    pair: impl Fn(F, F) -> u32,
 ) -> [B16; K] {
     let mut parts = [[0; N]; K];
     for_numbers! { V of K, J of N => {
         if J.is_multiple_of(2) {
-            let low = values[V][J].to_f32_odd();
-            let high = if J + 1 < N { values[V][(J + 1) % N].to_f32_odd() } else { 0.0 };
-            parts[V][J] = pair(low, high);
+            let high = if J + 1 < N { values[V][(J + 1) % N] } else { F::ZERO };
+            parts[V][J] = pair(values[V][J], high);
         }
     } }
     vectors::<BYTES, N, K>(parts)
+}
+
+/// Two integers, each the nearest that `BYTES` bytes have, 1 or 2; the first one in the lower bits.
+#[inline(always)]
+fn pair_of_integers<const BYTES: usize>(is_signed: bool, low: i32, high: i32) -> u32 {
+    if has_pairs() {
+        return match (BYTES, is_signed) {
+            (1, false) => pair_of_u8(low, high),
+            (1, true) => pair_of_i8(low, high),
+            (_, false) => pair_of_u16(low, high),
+            (_, true) => pair_of_i16(low, high),
+        };
+    }
+    let all = u32::MAX >> (32 - 8 * BYTES);
+    let largest = (if is_signed { all >> 1 } else { all }) as i32;
+    let least = if is_signed { -largest - 1 } else { 0 };
+    let cut = |value: i32| value.clamp(least, largest) as u32 & all;
+    cut(low) | cut(high) << (8 * BYTES)
+}
+
+/// Two numbers of `E4M3` at a time, by way of halves.
+#[inline(always)]
+fn of_pairs_of_e4m3<F: Real, const N: usize, const K: usize>(from: [B16; K]) -> [[F; N]; K] {
+    let mut halves = 0;
+    each!(F::ZERO, |V, J| {
+        if J.is_multiple_of(2) {
+            halves = halves_of_e4m3(part::<2>(from[V], J / 2) as u16);
+        }
+        F::of_f32(of_half((halves >> (16 * (J % 2))) as u16))
+    })
 }
 
 /// The `N` numbers of `BYTES` bytes that each vector begins with.
@@ -90,6 +120,7 @@ pub fn decode<F: Real, const BYTES: usize, const N: usize, const K: usize>(
     match BYTES {
         1 if is(Format::U8) => each!(F::ZERO, |V, J| F::of_unsigned(bits(V, J))),
         1 if is(Format::I8) => each!(F::ZERO, |V, J| F::of_integer(bits(V, J) as i8 as i32)),
+        1 if is(Format::E4M3) && has_pairs() => of_pairs_of_e4m3(from),
         1 if is(Format::E4M3) => each!(F::ZERO, |V, J| F::of_f32(of_e4m3(bits(V, J)))),
         1 => each!(F::ZERO, |V, J| F::of_f32(of_half((bits(V, J) << 8) as u16))),
         2 if is(Format::U16) => each!(F::ZERO, |V, J| F::of_unsigned(bits(V, J))),
@@ -110,32 +141,32 @@ pub fn encode<F: Real, const BYTES: usize, const N: usize, const K: usize>(
     values: [[F; N]; K],
 ) -> [B16; K] {
     let is = |other: Format| format == other as u32;
-    let clamped = |value: F, low: i32, high: i32| {
-        value.to_integer().clamp(low, high) as u32 & (u32::MAX >> (32 - 8 * BYTES))
+    let of_integers = |is_signed: bool| {
+        move |a: F, b: F| pair_of_integers::<BYTES>(is_signed, a.to_integer(), b.to_integer())
     };
+    let of_f32s =
+        |pair: fn(f32, f32) -> u32| move |a: F, b: F| pair(a.to_f32_odd(), b.to_f32_odd());
     let pairs = has_pairs();
     match BYTES {
-        1 if is(Format::U8) => vectors::<1, N, K>(each!(0, |V, J| clamped(values[V][J], 0, 0xff))),
-        1 if is(Format::I8) => {
-            vectors::<1, N, K>(each!(0, |V, J| clamped(values[V][J], -0x80, 0x7f)))
+        1 if is(Format::U8) => vectors_of_pairs::<F, 1, N, K>(values, of_integers(false)),
+        1 if is(Format::I8) => vectors_of_pairs::<F, 1, N, K>(values, of_integers(true)),
+        1 if is(Format::E4M3) && pairs => {
+            vectors_of_pairs::<F, 1, N, K>(values, of_f32s(pair_of_e4m3))
         }
-        1 if is(Format::E4M3) && pairs => vectors_of_pairs::<F, 1, N, K>(values, pair_of_e4m3),
         1 if is(Format::E4M3) => {
             vectors::<1, N, K>(each!(0, |V, J| E4M3.of(values[V][J].to_f32_odd())))
         }
-        1 if pairs => vectors_of_pairs::<F, 1, N, K>(values, pair_of_e5m2),
+        1 if pairs => vectors_of_pairs::<F, 1, N, K>(values, of_f32s(pair_of_e5m2)),
         1 => vectors::<1, N, K>(each!(0, |V, J| E5M2.of(values[V][J].to_f32_odd()))),
-        2 if is(Format::U16) => {
-            vectors::<2, N, K>(each!(0, |V, J| clamped(values[V][J], 0, 0xffff)))
+        2 if is(Format::U16) => vectors_of_pairs::<F, 2, N, K>(values, of_integers(false)),
+        2 if is(Format::I16) => vectors_of_pairs::<F, 2, N, K>(values, of_integers(true)),
+        2 if is(Format::F16) && pairs => {
+            vectors_of_pairs::<F, 2, N, K>(values, of_f32s(pair_of_f16))
         }
-        2 if is(Format::I16) => {
-            vectors::<2, N, K>(each!(0, |V, J| clamped(values[V][J], -0x8000, 0x7fff)))
-        }
-        2 if is(Format::F16) && pairs => vectors_of_pairs::<F, 2, N, K>(values, pair_of_f16),
         2 if is(Format::F16) => {
             vectors::<2, N, K>(each!(0, |V, J| half_of(values[V][J].to_f32_odd()) as u32))
         }
-        2 if pairs => vectors_of_pairs::<F, 2, N, K>(values, pair_of_bf16),
+        2 if pairs => vectors_of_pairs::<F, 2, N, K>(values, of_f32s(pair_of_bf16)),
         2 => vectors::<2, N, K>(each!(0, |V, J| to_bf16(values[V][J].to_f32_odd()))),
         4 if is(Format::U32) => vectors::<4, N, K>(each!(0, |V, J| values[V][J].to_unsigned())),
         4 if is(Format::I32) => {

@@ -116,18 +116,18 @@ pub fn has_pairs() -> bool {
     ComputeCapability::from_cuda_arch_env() >= ComputeCapability::Compute90
 }
 
-/// Defines the instruction that makes two numbers, the first one in the lower bits.
+/// Defines the instruction that makes two numbers, the first one in the lower bits; what `$above` names lies above them.
 macro_rules! pair {
-    ($name:ident, $instruction:literal, $bits:ty as $register:ident) => {
+    ($name:ident, $from:ty, $instruction:literal, $bits:ty as $register:ident $(, $above:literal)?) => {
         /// The nearest numbers, as bits.
         #[gpu_only]
         #[inline(always)]
-        pub fn $name(low: f32, high: f32) -> u32 {
+        pub fn $name(low: $from, high: $from) -> u32 {
             let pair: $bits;
             // SAFETY: arithmetic on registers.
             unsafe {
-                asm!(concat!($instruction, " {pair}, {high}, {low};"), pair = out($register) pair,
-                    high = in(reg32) high, low = in(reg32) low,
+                asm!(concat!($instruction, " {pair}, {high}, {low}", $(", ", $above,)? ";"),
+                    pair = out($register) pair, high = in(reg32) high, low = in(reg32) low,
                     options(pure, nomem, nostack, preserves_flags));
             }
             pair as u32
@@ -135,10 +135,21 @@ macro_rules! pair {
     };
 }
 
-pair!(pair_of_f16, "cvt.rn.f16x2.f32", u32 as reg32);
-pair!(pair_of_bf16, "cvt.rn.bf16x2.f32", u32 as reg32);
-pair!(pair_of_e4m3, "cvt.rn.satfinite.e4m3x2.f32", u16 as reg16);
-pair!(pair_of_e5m2, "cvt.rn.satfinite.e5m2x2.f32", u16 as reg16);
+pair!(pair_of_f16, f32, "cvt.rn.f16x2.f32", u32 as reg32);
+pair!(pair_of_bf16, f32, "cvt.rn.bf16x2.f32", u32 as reg32);
+pair!(pair_of_e4m3, f32, "cvt.rn.satfinite.e4m3x2.f32", u16 as reg16);
+pair!(pair_of_e5m2, f32, "cvt.rn.satfinite.e5m2x2.f32", u16 as reg16);
+pair!(pair_of_u8, i32, "cvt.pack.sat.u8.s32.b32", u32 as reg32, "0");
+pair!(pair_of_i8, i32, "cvt.pack.sat.s8.s32.b32", u32 as reg32, "0");
+pair!(pair_of_u16, i32, "cvt.pack.sat.u16.s32", u32 as reg32);
+pair!(pair_of_i16, i32, "cvt.pack.sat.s16.s32", u32 as reg32);
+convert!(
+    halves_of_e4m3,
+    "The halves that two numbers of 8 bits are, of chips that make pairs.",
+    "cvt.rn.f16x2.e4m3x2",
+    u16 as reg16,
+    u32 as reg32
+);
 
 impl Real for f32 {
     const ZERO: Self = 0.0;
@@ -206,12 +217,8 @@ impl Real for f32 {
 
     #[inline(always)]
     fn to_integer(self) -> i32 {
-        let nearest = nearest_of_f32(self);
-        if self.is_nan() {
-            0
-        } else {
-            nearest
-        }
+        // 0 for what is no number: so the instruction says of numbers of 32 bits.
+        nearest_of_f32(self)
     }
 
     #[inline(always)]

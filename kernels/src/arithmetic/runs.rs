@@ -323,7 +323,7 @@ macro_rules! compute_runs {
         arithmetic_entry! {
             "Computes what lies together in all memories, wherever it starts.",
             COMPUTE_RUNS: ComputeRuns, $name: $element, |src, dst, params| {
-                never_more_registers::<72>();
+                never_more_registers::<{ if $bytes == 1 { 64 } else { 72 } }>();
                 let part = part(src, dst, &params);
                 fetch(part, &params);
                 for_sizes!($bytes, params, compute_runs(part, &params))

@@ -22,6 +22,7 @@ use super::memory::{load_shared_part, slide_part, store_part, store_shared_part}
 use super::operation::{Each, NoChannels};
 use super::pair::{for_sizes, Pair};
 use crate::element::{Element, B16};
+use crate::launch::at_most_registers;
 use crate::opaque::{lane_again, thread_again};
 use crate::tensor::axes::{divide, steps, unrolled};
 use crate::warp::{ballot, exchange_u64, next_lanes_vector};
@@ -238,12 +239,25 @@ unsafe fn store_exchanged<const C: usize>(
     }
 }
 
+/// Registers that a thread has without a second operand: left to itself the assembler takes up to half as many more, for fewer blocks. (With fewer for three channels of 4 bytes it spills.)
+const fn most_registers(channels: usize, bytes: usize) -> u32 {
+    match (channels, bytes) {
+        (2, _) => 32,
+        (3, 4) => 56,
+        (3, _) => 48,
+        _ => 64,
+    }
+}
+
 /// Defines an entry point for pixels of `$channels` channels, with a second operand if it `$adds` one.
 macro_rules! compute_interleaved {
     ($name:ident: $channels:literal $adds:literal $entry:ident, $element:ty, $bytes:tt) => {
         arithmetic_entry! {
             "Computes pixels of few channels.",
             $entry: ComputeInterleaved, $name: $element, |src, dst, params| {
+                if !$adds {
+                    at_most_registers::<{ most_registers($channels, $bytes) }>();
+                }
                 let memory = cuda_std::shared_array![B16; $channels * INTERLEAVED_THREADS as usize];
                 let base = crate::tile::shared_address(memory.cast());
                 for_sizes!($bytes narrow, params, compute_interleaved(src as u64, dst as u64, &params, base), [$channels, $adds])
