@@ -268,7 +268,7 @@ impl<E> Source<E> {
     }
 }
 
-/// Whether columns of the [tile](Tile) of a kernel that only moves have padding between them. (With it the assembler would spill words of 16 bytes on some chips.)
+/// Whether columns of every [tile](Tile) of a kernel that only moves have padding between them. (With it the assembler would spill words of 16 bytes on some chips; of narrow words only some tiles have it.)
 pub const fn is_padded<E>() -> bool {
     matches!(size_of::<E>(), 4 | 8)
 }
@@ -306,10 +306,15 @@ impl<E> Tile<E> {
         self.base + col * self.pitch + kept * VECTOR + byte % VECTOR
     }
 
-    /// Where that word is kept in a tile of a kernel that computes, `ALONE`, or of one that only moves. (A branch would order the instructions of words of 16 bytes anew.)
+    /// Where that word is kept in a tile whose vectors are `TURNED` for sure, as those of kernels that compute, or in any other. Of narrow words `vector` is which [vector](turn) of a row has the column: it has turned the
+    /// column's, or there is padding behind the columns of each. (A branch would order the instructions of words of 16 bytes anew.)
     #[inline(always)]
-    pub fn kept<const ALONE: bool>(&self, row: u32, col: u32, vector: u32) -> u32 {
-        let is_padded = const { (is_padded::<E>() && !ALONE) as u32 };
+    pub fn kept<const TURNED: bool>(&self, row: u32, col: u32, vector: u32) -> u32 {
+        if const { size_of::<E>() < 4 && !TURNED } {
+            let turn = if self.padding == 0 { vector } else { 0 };
+            return self.address(row, col, turn) + vector * self.padding;
+        }
+        let is_padded = const { (is_padded::<E>() && !TURNED) as u32 };
         let padding = col / per_vector::<E>() * (self.padding * is_padded);
         self.address(row, col, vector * (1 - is_padded)) + padding
     }

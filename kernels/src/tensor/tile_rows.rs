@@ -18,12 +18,12 @@ use cuda_std::thread;
 use kernel_abi::fast::{VECTOR, WARP};
 use kernel_abi::tensor::Tiles;
 
-/// Loads a tile and transposes it into shared memory, `SLID` where not all rows start on vectors. What is kept of a column is whole vectors; what there is behind its last row may be anything.
+/// Loads a tile and transposes it into shared memory, `SLID` where not all rows start on vectors, and without padding between the columns if vectors are `TURNED` for sure. What is kept of a column is whole vectors; what there is behind its last row may be anything.
 ///
 /// # Safety
 /// The obligations of [`load`](super::tiles::load); all threads of the block call this together, and each has one micro-block.
 #[inline(always)]
-pub unsafe fn load_rows<E: MicroBlock<R>, const R: usize, const SLID: bool>(
+pub unsafe fn load_rows<E: MicroBlock<R>, const R: usize, const SLID: bool, const TURNED: bool>(
     source: Source<E>,
     params: &Tiles,
     on_the_way: impl OnTheWay<E>,
@@ -50,10 +50,10 @@ pub unsafe fn load_rows<E: MicroBlock<R>, const R: usize, const SLID: bool>(
     if top < place.kept_rows::<E>() {
         // SAFETY: no two threads have a micro-block in common, and the tile has its columns.
         unsafe {
-            E::store_columns(held, tile.address(top, first, vector), tile.pitch());
+            E::store_columns(held, tile.kept::<TURNED>(top, first, vector), tile.pitch());
             if !all_inside {
                 let (rows, columns) = ([top, R as u32], [first, vector]);
-                load_singly(source, on_the_way, offsets, tile, place, rows, columns);
+                load_singly::<E, TURNED>(source, on_the_way, offsets, tile, place, rows, columns);
             }
         }
     }
@@ -191,7 +191,7 @@ impl<const R: usize> Own<R> {
 /// # Safety
 /// The obligations of [`load_rows`]; the micro-block of `rows` rows from `top` on, and a vector's columns from `first` on, is this thread's.
 #[inline(always)]
-unsafe fn load_singly<E: Element>(
+unsafe fn load_singly<E: Element, const TURNED: bool>(
     source: Source<E>,
     on_the_way: impl OnTheWay<E>,
     offsets: Offsets,
@@ -210,7 +210,7 @@ unsafe fn load_singly<E: Element>(
                 let from = source.address(Offsets::of(offsets.rows, row), col);
                 on_the_way
                     .word(E::load(from as *const E))
-                    .store_shared(tile.address(row, col, vector));
+                    .store_shared(tile.kept::<TURNED>(row, col, vector));
             }
             col += 1;
         }

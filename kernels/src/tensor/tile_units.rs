@@ -8,6 +8,7 @@ use crate::micro_block::store_columns_of_unit;
 use crate::shared::{load_u32, load_u32x2};
 use crate::tensor::axes::divide;
 use cuda_std::thread;
+use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::{TileShape, Tiles};
 use kernel_abi::Width;
 
@@ -93,7 +94,12 @@ pub unsafe fn store_units<E: Element, const UNIT: u32>(
     while byte < place.rows * size_of::<E>() as u32 {
         let mut col = first;
         while col < place.cols {
-            let from = tile.address(byte / size_of::<E>() as u32, col, turn::<E>(params, col));
+            let (row, turn) = (byte / size_of::<E>() as u32, turn::<E>(params, col));
+            // Where all columns start on vectors there may be padding between them.
+            let from = match UNIT {
+                VECTOR => tile.kept::<false>(row, col, turn),
+                _ => tile.address(row, col, turn),
+            };
             // SAFETY: a column that there is, and a unit of it, which no other thread has.
             unsafe {
                 let to = dst.wrapping_byte_add(Offsets::of(offsets.cols, col) as usize);

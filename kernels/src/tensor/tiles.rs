@@ -28,7 +28,8 @@
 //!   store an odd number of vectors apart; what they load lies together but for the padding. Where rows are loaded word by word, neighbouring threads have neighbouring
 //!   columns, and each column is an odd number of vectors. (Of rows of two vectors the step is an odd number of halves of all banks, of four an odd number of quarters.)
 //!   So a tile takes little more shared memory than it has words, and the more is left to the cache for what is on its way.
-//! - *Turned vectors*, in tiles of other words and of kernels that compute: columns are a multiple of 128 bytes apart, and vector `k` of the columns that the `v`-th thread of
+//! - *Padding* too, in tiles of narrow words whose columns would else have other bytes between them: columns of whole vectors behind each other, and a vector behind those of each vector of a row.
+//! - *Turned vectors*, in all other tiles, and in those of kernels that compute: columns are a multiple of 128 bytes apart, and vector `k` of the columns that the `v`-th thread of
 //!   a row has, or that are the row's `v`-th unit, is kept at `k ^ v mod 8`. Who reads a column meets each of its vectors once.
 
 use super::axes::{divide, unrolled};
@@ -148,9 +149,9 @@ pub unsafe fn load<
         // SAFETY: the caller's obligations; threads have a micro-block of narrow words, and all of the block come here.
         return unsafe {
             if loading == Loading::Slid as u32 {
-                load_rows::<E, R, true>(source, params, on_the_way, offsets, tile, place)
+                load_rows::<E, R, true, true>(source, params, on_the_way, offsets, tile, place)
             } else {
-                load_rows::<E, R, false>(source, params, on_the_way, offsets, tile, place)
+                load_rows::<E, R, false, ALONE>(source, params, on_the_way, offsets, tile, place)
             }
         };
     }
@@ -252,7 +253,7 @@ unsafe fn store_vectors<E: Element>(
         let from = if is_padded::<E>() {
             tile.kept::<false>(row, col, 0)
         } else {
-            tile.address(row, col, turn::<E>(params, col))
+            tile.kept::<false>(row, col, turn::<E>(params, col))
         };
         // SAFETY: a column that there is, words of the destination, and a whole vector where there is one.
         unsafe {

@@ -2,17 +2,21 @@
 
 use super::super::canonical::Canonical;
 use super::super::cuts::Placed;
-use super::super::model::{TAKEN, are_fours};
+use super::super::model::TAKEN;
 use super::early::Early;
 use super::units::{NARROW, loading};
 use super::{Kernel, MOST_SHARED};
 use crate::facts::Facts;
 use crate::plan::problem::VECTOR;
+use kernel_abi::Width;
 use kernel_abi::tensor::{Loading, PLACE_BYTES, TileShape};
 
 /// Bytes that the blocks of a multiprocessor have on their way where memory moves little else than sectors in part, and threads of such a block, at most.
 pub(super) const FEW_BYTES: usize = 32 << 10;
 pub(super) const FEW_THREADS: u32 = 128;
+
+/// Bytes of all banks of shared memory: columns whose vectors are turned are so many apart, or a multiple.
+const ALL_BANKS: usize = 128;
 
 /// What a tile takes of a block.
 pub(super) struct Size {
@@ -52,19 +56,27 @@ impl Size {
         let col_bytes = (groups * block_rows).max(vector) * canonical.word_bytes();
         // Kernels that compute turn the vectors of columns, each warp of theirs finds the tile's place, and what they know of a column is a vector.
         let moves = kernel == Kernel::Moving;
-        let (pitch, padding) = if !moves || !are_fours(canonical.word) {
-            (col_bytes.next_multiple_of(128), 0)
-        } else if cols.aligned >= VECTOR {
-            (col_bytes, padding(vector * col_bytes, row_vectors))
-        } else {
-            (col_bytes + padding(col_bytes, row_vectors), 0)
+        let loading = loading(canonical.word_bytes(), cols, kernel);
+        let behind_vectors = || (col_bytes, padding(vector * col_bytes, row_vectors));
+        let (pitch, padding) = match canonical.word {
+            Width::B1 | Width::B2
+                if moves
+                    && loading == Loading::Vectors
+                    && rows.aligned >= VECTOR
+                    && !col_bytes.is_multiple_of(ALL_BANKS) =>
+            {
+                behind_vectors()
+            }
+            Width::B4 | Width::B8 if moves && cols.aligned >= VECTOR => behind_vectors(),
+            Width::B4 | Width::B8 if moves => (col_bytes + padding(col_bytes, row_vectors), 0),
+            _ => (col_bytes.next_multiple_of(ALL_BANKS), 0),
         };
         let tile = row_vectors * (vector * pitch + padding);
         let place = if moves && canonical.word_bytes() < VECTOR { PLACE_BYTES as usize } else { 0 };
         let column = if moves { size_of::<u64>() } else { VECTOR };
         let tables = place + tile_rows * size_of::<u64>() + cols.cut.words * column;
         let threads = shape.threads(groups * row_vectors);
-        let shared = match loading(canonical.word_bytes(), cols, kernel) {
+        let shared = match loading {
             Loading::Slid => {
                 (tile + tables).next_multiple_of(VECTOR) + shape.beside(threads, row_vectors)
             }
