@@ -65,6 +65,7 @@ impl Size {
                     && rows.aligned >= VECTOR
                     && !col_bytes.is_multiple_of(ALL_BANKS) =>
             {
+                // Where there is padding nothing is turned: so the kernel tells these tiles from others.
                 behind_vectors()
             }
             Width::B4 | Width::B8 if moves && cols.aligned >= VECTOR => behind_vectors(),
@@ -119,6 +120,14 @@ pub(super) fn alone(size: &Size, facts: &Facts) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A column of narrow words is some vectors, and a vector of a row has 8 or 16 columns.
+    #[test]
+    fn narrow_words_have_padding_behind_every_vector() {
+        for (vectors, row_vectors) in (1..64).flat_map(|v| (2..40).map(move |rows| (v, rows))) {
+            assert!([8, 16].iter().all(|cols| padding(cols * vectors * VECTOR, row_vectors) > 0));
+        }
+    }
 
     #[test]
     fn padding_keeps_neighbours_out_of_each_others_banks() {
