@@ -71,20 +71,17 @@ impl Narrow {
         let nearest = (((exponent - least) as u32) << fraction).saturating_add(units).min(beyond);
         nearest as u16 | if value.is_sign_negative() { sign } else { 0 }
     }
-}
 
-impl Narrow {
     /// The half that a number of 8 bits is, exactly; of what is no number the one that GPUs make.
     pub(crate) fn half(self, bits: u8) -> u16 {
-        let (sign, magnitude) = (u16::from(bits & 0x80) << 8, bits & 0x7f);
+        let (sign, magnitude) = (u16::from(bits & 0x80) << 8, u16::from(bits & 0x7f));
         let (fraction, least, largest) = self.shape();
-        let is_infinite = self == Narrow::E5m2 && magnitude == 0x7c;
-        if u32::from(magnitude) > largest && !is_infinite {
+        if self == Narrow::E4m3 && u32::from(magnitude) > largest {
             return 0x7fff;
         }
-        // The exponent gets the other bias, for which what is less than a normal number is not yet one.
-        let shifted = to_f64(u16::from(magnitude) << (FRACTION - fraction));
-        sign | if is_infinite { 0x7c00 } else { of_f64(shifted * power(least - LEAST)) }
+        // As a half these bits have another bias: the exponent is that much too small.
+        let shifted = to_f64(sign | magnitude << (FRACTION - fraction));
+        of_f64(shifted * power(least - LEAST))
     }
 }
 

@@ -419,10 +419,7 @@ fn extend(value: u64, kind: IntType) -> u64 {
 
 /// The bits of what is nearest to `value` of a type of fewer than 32.
 pub(crate) fn saturated(value: i32, to: IntType) -> u32 {
-    let (bits, all) = (u32::from(to.bits), u32::MAX >> (32 - u32::from(to.bits)));
-    let least = if to.signed { -1 << (bits - 1) } else { 0 };
-    let largest = if to.signed { all >> 1 } else { all };
-    value.clamp(least, largest as i32) as u32 & all
+    float_to_int(f64::from(value), to) as u32 & (u32::MAX >> (32 - u32::from(to.bits)))
 }
 
 /// Converts `value`; the result is extended to 64 bits by its own type.

@@ -15,7 +15,7 @@ use kernel_abi::tensor::{Loading, PLACE_BYTES, TileShape};
 pub(super) const FEW_BYTES: usize = 32 << 10;
 pub(super) const FEW_THREADS: u32 = 128;
 
-/// Bytes of all banks of shared memory: columns whose vectors are turned are so many apart, or a multiple.
+/// Bytes of all banks of shared memory. Columns whose vectors are turned start a multiple of 128 bytes apart.
 const ALL_BANKS: usize = 128;
 
 /// What a tile takes of a block.
@@ -56,19 +56,19 @@ impl Size {
         let col_bytes = (groups * block_rows).max(vector) * canonical.word_bytes();
         // Kernels that compute turn the vectors of columns, each warp of theirs finds the tile's place, and what they know of a column is a vector.
         let moves = kernel == Kernel::Moving;
-        let loading = loading(canonical.word_bytes(), cols, kernel);
+        let by_vectors = cols.aligned >= VECTOR;
         let behind_vectors = || (col_bytes, padding(vector * col_bytes, row_vectors));
         let (pitch, padding) = match canonical.word {
             Width::B1 | Width::B2
                 if moves
-                    && loading == Loading::Vectors
+                    && by_vectors
                     && rows.aligned >= VECTOR
                     && !col_bytes.is_multiple_of(ALL_BANKS) =>
             {
                 // Where there is padding nothing is turned: so the kernel tells these tiles from others.
                 behind_vectors()
             }
-            Width::B4 | Width::B8 if moves && cols.aligned >= VECTOR => behind_vectors(),
+            Width::B4 | Width::B8 if moves && by_vectors => behind_vectors(),
             Width::B4 | Width::B8 if moves => (col_bytes + padding(col_bytes, row_vectors), 0),
             _ => (col_bytes.next_multiple_of(ALL_BANKS), 0),
         };
@@ -77,7 +77,7 @@ impl Size {
         let column = if moves { size_of::<u64>() } else { VECTOR };
         let tables = place + tile_rows * size_of::<u64>() + cols.cut.words * column;
         let threads = shape.threads(groups * row_vectors);
-        let shared = match loading {
+        let shared = match loading(canonical.word_bytes(), cols, kernel) {
             Loading::Slid => {
                 (tile + tables).next_multiple_of(VECTOR) + shape.beside(threads, row_vectors)
             }
@@ -98,11 +98,9 @@ impl Size {
 /// Bytes behind so many whole vectors that the threads of a row step by in shared memory, so that eight neighbouring threads store to eight different groups of banks: the
 /// step is an odd number of vectors, or of eighths of all banks where a row has no more than that many vectors.
 pub(super) fn padding(step: usize, row_vectors: usize) -> usize {
-    /// Vectors that are all banks.
-    const BANKS: usize = 8;
     let least = match row_vectors {
         1 => return 0,
-        2 | 4 => BANKS / row_vectors * VECTOR,
+        2 | 4 => ALL_BANKS / row_vectors,
         _ => VECTOR,
     };
     // To an odd multiple of the least.
