@@ -160,17 +160,19 @@ impl GlobalCheck {
         }
         let clock = clocks.now((access.thread / 32) as usize) - clocks.start + 1;
         let now = Record::new(access.block, access.thread, clock, access.pc, access.strong);
-        let check = Check { shadow, count, clocks, now, reads: self.reads };
         if clock >= CLOCK_MAX && (self.races || self.reads) {
             race = race.or(Some(GlobalRace::Exhausted));
         }
-        for piece in pieces {
-            let found = match access.motion {
-                Motion::Load if self.reads => check.read(piece),
-                Motion::Store | Motion::Atomic if self.races || self.reads => check.write(piece),
-                _ => None,
-            };
-            race = race.or(found);
+        let noted = self.reads || self.races && access.motion != Motion::Load;
+        if let Some(cells) = noted.then(|| shadow.cells(count, self.reads)).flatten() {
+            let check = Check { cells, clocks, now, reads: self.reads };
+            for piece in pieces {
+                let found = match access.motion {
+                    Motion::Load => check.read(piece),
+                    Motion::Store | Motion::Atomic => check.write(piece),
+                };
+                race = race.or(found);
+            }
         }
         race.filter(|race| self.races || !matches!(race, GlobalRace::WriteWrite(_)))
     }
@@ -186,40 +188,41 @@ impl GlobalCheck {
     }
 }
 
+impl Shadow {
+    /// The records of so many pieces: writers, and, where reads are noted, two of readers; `None` if the host has no memory for them.
+    fn cells(&self, count: u64, reads: bool) -> Option<[&[AtomicU64]; 3]> {
+        let make = || bytemuck::allocation::try_zeroed_slice_box(count as usize).ok();
+        let writers = self.writers.get_or_init(make).as_deref()?;
+        if !reads {
+            return Some([writers; 3]);
+        }
+        let readers = self.readers.get_or_init(make).as_deref()?;
+        Some([writers, readers, self.other_readers.get_or_init(make).as_deref()?])
+    }
+}
+
 /// One access being checked.
 struct Check<'a> {
-    shadow: &'a Shadow,
-    count: u64,
+    /// Writers, readers, other readers; the latter two are writers, too, where reads are not noted.
+    cells: [&'a [AtomicU64]; 3],
     clocks: &'a Clocks,
     now: Record,
     reads: bool,
 }
 
 impl Check<'_> {
-    /// The cell of a piece; `None` if the host has no memory for the cells.
-    fn cell<'c>(&self, cells: &'c CellsOfAll, piece: u64) -> Option<&'c AtomicU64> {
-        let make = || bytemuck::allocation::try_zeroed_slice_box(self.count as usize).ok();
-        cells.get_or_init(make).as_ref().map(|cells| &cells[piece as usize])
-    }
-
-    /// The cells of a piece; `None` if the host has no memory for them.
-    fn cells(&self, piece: u64) -> Option<Cells<'_>> {
-        let Shadow { writers, readers, other_readers, .. } = self.shadow;
-        let writer = self.cell(writers, piece)?;
-        if !self.reads {
-            return Some(Cells { writer, reader: writer, other_reader: writer });
-        }
-        let (reader, other_reader) = (self.cell(readers, piece)?, self.cell(other_readers, piece)?);
-        Some(Cells { writer, reader, other_reader })
+    fn cells(&self, piece: u64) -> Cells<'_> {
+        let [writer, reader, other_reader] = self.cells.map(|cells| &cells[piece as usize]);
+        Cells { writer, reader, other_reader }
     }
 
     fn read(&self, piece: u64) -> Option<GlobalRace> {
-        let writer = self.cells(piece)?.read(self.now.0, self)?;
+        let writer = self.cells(piece).read(self.now.0, self)?;
         Some(GlobalRace::ReadWrite(Record(writer)))
     }
 
     fn write(&self, piece: u64) -> Option<GlobalRace> {
-        let cells = self.cells(piece)?;
+        let cells = self.cells(piece);
         if let Some(writer) = cells.write(self.now.0, self) {
             return Some(GlobalRace::WriteWrite(Record(writer)));
         }

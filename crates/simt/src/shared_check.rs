@@ -53,7 +53,7 @@ impl Record {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
     writer: Record,
     readers: [Record; 2],
@@ -108,7 +108,16 @@ impl SharedCheck {
         let mut race = None;
         let clock = clocks.now((access.thread / 32) as usize);
         let now = Record::new(clock, access.thread, access.pc, access.strong);
+        // What vectors move piece by piece was moved by vectors before: most pieces have the records that the one before them had.
+        let mut last: Option<[Cell; 2]> = None;
         for cell in &mut self.cells[first..first + count] {
+            if let Some([before, after]) = last
+                && before == *cell
+            {
+                *cell = after;
+                continue;
+            }
+            let before = *cell;
             if access.motion != Motion::Store && cell.writer.clock() < clocks.start {
                 uninitialised = Some(SharedDefect::Uninitialised);
             }
@@ -117,6 +126,7 @@ impl SharedCheck {
                 Motion::Store | Motion::Atomic => cell.write(clocks, now),
             };
             race = race.or(racing.map(SharedDefect::Race));
+            last = Some([before, *cell]);
         }
         [uninitialised, race]
     }
