@@ -11,7 +11,8 @@ pub trait MicroBlock<const R: usize>: Element {
     ///
     /// # Safety
     /// The addresses are in the block's shared memory, aligned to a column's bytes (at most 16), and
-    /// accessed by no other thread before the next barrier.
+    /// accessed by no other thread before the next barrier. A column of two vectors is in 32 aligned bytes, and `at` is where
+    /// the first of them is, which may be behind the second.
     unsafe fn store_columns(block: [B16; R], at: u32, pitch: u32);
 }
 
@@ -30,6 +31,21 @@ impl MicroBlock<2> for u64 {
         unsafe {
             B16(a.0, a.1, b.0, b.1).store_shared(at);
             B16(a.2, a.3, b.2, b.3).store_shared(at + pitch);
+        }
+    }
+}
+
+impl MicroBlock<4> for u64 {
+    #[inline(always)]
+    unsafe fn store_columns([a, b, c, d]: [B16; 4], at: u32, pitch: u32) {
+        // Columns are turned by vectors: two side by side stay beside each other, in either order.
+        let other = at ^ size_of::<B16>() as u32;
+        // SAFETY: the caller's obligations.
+        unsafe {
+            B16(a.0, a.1, b.0, b.1).store_shared(at);
+            B16(c.0, c.1, d.0, d.1).store_shared(other);
+            B16(a.2, a.3, b.2, b.3).store_shared(at + pitch);
+            B16(c.2, c.3, d.2, d.3).store_shared(other + pitch);
         }
     }
 }

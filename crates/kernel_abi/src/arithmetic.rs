@@ -450,11 +450,19 @@ impl SpanTile {
     /// The tile for source elements of a width, up to 8 bytes.
     pub const fn of(width: Width) -> Self {
         match width {
-            Width::B8 | Width::B16 => {
-                SpanTile { row_vectors: 32, rows: 64, block_rows: 2, micro_blocks: 2 }
+            Width::B4 | Width::B8 | Width::B16 => {
+                SpanTile { row_vectors: 32, rows: 64, block_rows: 4, micro_blocks: 2 }
             }
-            Width::B4 => SpanTile { row_vectors: 32, rows: 64, block_rows: 4, micro_blocks: 2 },
             _ => SpanTile { row_vectors: 16, rows: 128, block_rows: 4, micro_blocks: 2 },
+        }
+    }
+
+    /// The tile of [`COMPUTE_SUM_ROWS`], whose threads hold vectors of both operands: fewer of elements of 8 bytes.
+    pub const fn of_sums(width: Width) -> Self {
+        let tile = Self::of(width);
+        match width {
+            Width::B8 | Width::B16 => SpanTile { block_rows: 2, ..tile },
+            _ => tile,
         }
     }
 
@@ -463,15 +471,21 @@ impl SpanTile {
         SpanTile { row_vectors: 32, rows: 128, block_rows: 4, micro_blocks: 2 }
     }
 
-    /// The tile of [`COMPUTE_ROWS_BESIDE`], for source elements of a width, up to 8 bytes, and destination elements that `are_wider` or not: fewer columns of those, so that what is added to all of
-    /// them has room beside the tile.
-    pub const fn beside(width: Width, are_wider: bool) -> Self {
+    /// The tile of [`COMPUTE_ROWS_BESIDE`], for source elements of a width, up to 8 bytes, and destination elements of so many: fewer columns of wider ones, so that what is added to all of
+    /// them has room beside the tile, and as many rows as leave the cache its room: some 70 KiB for both, 80 for bytes that become two (decision 129).
+    pub const fn beside(width: Width, dst_bytes: usize) -> Self {
         let tile = Self::of(width);
-        match (width, are_wider) {
-            (Width::B8 | Width::B16, _) => tile,
-            (Width::B1, true) => SpanTile { row_vectors: 8, micro_blocks: 1, ..tile },
-            (_, true) => SpanTile { row_vectors: tile.row_vectors / 2, micro_blocks: 1, ..tile },
-            (_, false) => SpanTile { micro_blocks: 1, ..tile },
+        let one = SpanTile { micro_blocks: 1, ..tile };
+        match (width, dst_bytes) {
+            (Width::B1, 2) => SpanTile { row_vectors: 8, rows: 256, ..one },
+            (Width::B1, 4) => SpanTile { row_vectors: 8, ..one },
+            (Width::B2, 1) => SpanTile { rows: 192, ..tile },
+            (Width::B2, 4) => SpanTile { row_vectors: 8, rows: 192, ..one },
+            (Width::B4, 1 | 2) => SpanTile { rows: 96, ..tile },
+            (Width::B4, 8) => SpanTile { row_vectors: 16, ..one },
+            (Width::B8, 2 | 4) => SpanTile { rows: 96, ..tile },
+            (Width::B8 | Width::B16, _) => SpanTile { block_rows: 2, ..tile },
+            _ => one,
         }
     }
 
@@ -488,11 +502,6 @@ impl SpanTile {
     /// Elements of a row.
     pub const fn cols(&self, width: Width) -> u32 {
         (self.row_vectors - 1) * VECTOR / width.bytes() as u32
-    }
-
-    /// [Units](fn@unit) of a span, where elements of `src_bytes` bytes become elements of `dst_bytes`.
-    pub const fn units(&self, src_bytes: usize, dst_bytes: usize) -> u32 {
-        self.span_rows(src_bytes, dst_bytes) as u32 / unit(src_bytes, dst_bytes) as u32
     }
 
     /// Threads that load the tile: as many as a block has, but for [`COMPUTE_ROWS_BESIDE`].
@@ -537,13 +546,10 @@ pub const fn step_alike(most: u32, of_sector: u32) -> u32 {
     }
 }
 
-/// Bytes of shared memory of a block of [`COMPUTE_ROWS_BESIDE`]: its tile, and a place for each unit that is added to.
+/// Bytes of shared memory of a block of [`COMPUTE_ROWS_BESIDE`]: its tile, and a place for each element of the spans of its columns.
 pub const fn beside_bytes(tile: &SpanTile, width: Width, dst_bytes: usize) -> u32 {
-    let src_bytes = width.bytes();
-    let units = tile.units(src_bytes, dst_bytes);
-    let step = step_alike(BESIDE_THREADS / units, span_elements(src_bytes, dst_bytes));
-    let columns = tile.cols(width).div_ceil(step) * step;
-    tile.vectors() * VECTOR + columns * units * (unit(src_bytes, dst_bytes) * dst_bytes) as u32
+    let span = tile.span_rows(width.bytes(), dst_bytes) as u32 * dst_bytes as u32;
+    tile.vectors() * VECTOR + tile.cols(width) * span
 }
 
 /// Bytes that spans of [`COMPUTE_ROWS`] start on multiples of, in a destination of elements of so many bytes: a sector. Of wide elements' narrow results a span
@@ -595,8 +601,7 @@ fn large_rows_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
 
 /// The grid of [`COMPUTE_ROWS_BESIDE`].
 fn beside_grid(params: &ComputeMatrices, width: Width) -> [u64; 2] {
-    let are_wider = params.operation.dst_bytes > width.bytes() as u64;
-    spans_grid(&SpanTile::beside(width, are_wider), params, width)
+    spans_grid(&SpanTile::beside(width, params.operation.dst_bytes as usize), params, width)
 }
 
 /// The grid of a kernel whose tiles are [`SpanTile`]s.
@@ -648,6 +653,15 @@ pub const fn unit(src_bytes: usize, dst_bytes: usize) -> usize {
 pub const fn units_together(src_bytes: usize, dst_bytes: usize) -> usize {
     // Of narrower elements more would take registers that the kernel has not.
     if src_bytes == 8 && dst_bytes < 8 {
+        2
+    } else {
+        1
+    }
+}
+
+/// [Units](fn@unit) of a span that a thread computes and stores together: two of results that are narrower, which fill a vector together, or half of one.
+pub const fn span_units_together(src_bytes: usize, dst_bytes: usize) -> usize {
+    if src_bytes > dst_bytes && unit(src_bytes, dst_bytes) <= 4 {
         2
     } else {
         1
@@ -729,7 +743,7 @@ table! { ARITHMETIC of Arithmetic:
     }
     /// Sums of matrices that both are transposed, whose rows start anywhere, but inside vectors alike: the spans of [`COMPUTE_ROWS`].
     COMPUTE_SUM_ROWS = "compute_sum_rows" takes ComputeMatrices, in rows_grid {
-        2: exactly SpanTile::of(Width::B2).block(), 4: exactly SpanTile::of(Width::B4).block(), 8: exactly SpanTile::of(Width::B8).block()
+        2: exactly SpanTile::of_sums(Width::B2).block(), 4: exactly SpanTile::of_sums(Width::B4).block(), 8: exactly SpanTile::of_sums(Width::B8).block()
     }
     /// Moves that compute, of short axes and in any order: the boxes of [`BOXES`](crate::tensor::BOXES). Widths are of words of the destination.
     COMPUTE_BOXES = "compute_boxes" takes ComputeBoxes {

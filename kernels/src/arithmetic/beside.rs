@@ -6,18 +6,19 @@
 //! what it asked for itself, so that no barrier is needed but to wait for its own copies.
 //!
 //! There is room for all that is added to a tile: one that asks again for what had no room waits again, and reads between its stores. So tiles of elements that become
-//! wider have fewer columns, which fewer threads load than compute. Fewer blocks then run on a multiprocessor at a time, and more of its memory is left as a cache for what is on its way:
+//! wider have fewer columns, which fewer threads load than compute. And they have as many rows as leave the cache its room, for what waits at barriers is the less of a block's time the more it moves, and
+//! spans of narrow results are longer: decision 129. Fewer blocks then run on a multiprocessor at a time, and more of its memory is left as a cache for what is on its way:
 //! decision 099.
 //!
 //! Only what is built for compute capability 9.0 has these copies, and plans choose the kernel there alone; elsewhere a thread loads what it adds unit by unit.
 
 use super::arithmetic_entry;
 use super::column::{slid, Units};
-use super::matrices::{Pieces, SpansOf};
-use super::memory::{await_copies, load_shared_part, start_copy, store_part};
+use super::matrices::{together, Pieces, SpansOf};
+use super::memory::{await_copies, get, load_shared_part, put, start_copy, store_part};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair};
-use crate::element::Element;
+use crate::element::{Element, B16};
 use crate::fast::rows::OnTheWayIn;
 use crate::fast::{per_vector, VECTOR};
 use crate::launch::{is_hopper, never_more_registers};
@@ -29,11 +30,13 @@ use kernel_abi::arithmetic::{
 };
 use kernel_abi::Width;
 
-/// Elements stay what they are on the way in; `SOME_LOAD` says whether some threads of a block load none.
-struct BySome<const SOME_LOAD: bool>;
+/// Elements stay what they are on the way in; `SOME_LOAD` says whether some threads of a block load none, and `LOOKS_ONCE` whether they have one micro-block.
+struct BySome<const SOME_LOAD: bool, const LOOKS_ONCE: bool>;
 
-impl<E: Element, const SOME_LOAD: bool> OnTheWayIn<E> for BySome<SOME_LOAD> {
-    const LOOKS_ONCE: bool = true;
+impl<E: Element, const SOME_LOAD: bool, const LOOKS_ONCE: bool> OnTheWayIn<E>
+    for BySome<SOME_LOAD, LOOKS_ONCE>
+{
+    const LOOKS_ONCE: bool = LOOKS_ONCE;
     const SOME_LOAD: bool = SOME_LOAD;
 }
 
@@ -64,19 +67,23 @@ impl Columns {
         span_elements(P::SRC, P::DST)
     }
 
-    /// Bytes of a unit.
-    const fn bytes<P: Pair>() -> u32 {
-        (P::UNIT * P::DST) as u32
+    /// Elements of the units that a thread has in a column, and their bytes.
+    const fn elements<P: Pair>() -> u32 {
+        (together::<P>() * P::UNIT) as u32
     }
 
-    /// Units of a span in tiles of `rows` rows.
-    const fn units<P: Pair>(rows: u32) -> u32 {
-        (rows - Self::of_sector::<P>()) / P::UNIT as u32
+    const fn bytes<P: Pair>() -> u32 {
+        Self::elements::<P>() * P::DST as u32
+    }
+
+    /// How many threads have units of one column, in tiles of `rows` rows.
+    const fn threads<P: Pair>(rows: u32) -> u32 {
+        (rows - Self::of_sector::<P>()) / Self::elements::<P>()
     }
 
     /// Columns from one that a thread has to its next.
     const fn step<P: Pair>(rows: u32) -> u32 {
-        step_alike(BESIDE_THREADS / Self::units::<P>(rows), Self::of_sector::<P>())
+        step_alike(BESIDE_THREADS / Self::threads::<P>(rows), Self::of_sector::<P>())
     }
 
     /// Whether the spans of all columns of a thread start alike.
@@ -98,12 +105,12 @@ impl Columns {
         tile: SpansOf<E, ROW_VECTORS, ROWS, PITCH, GROUP>,
         slots: u32,
     ) -> Self {
-        let (units, step) = (Self::units::<P>(ROWS), Self::step::<P>(ROWS));
+        let (threads, step) = (Self::threads::<P>(ROWS), Self::step::<P>(ROWS));
         let t = thread::thread_idx_x();
-        let (number, col) = (t % units, t / units);
+        let (number, col) = (t % threads, t / threads);
         let cols = tile.cols(&pieces.matrices);
         let left = if col < step && col < cols { (cols - col).div_ceil(step) } else { 0 };
-        let on_time = Self::of_sector::<P>() - 1 + number * P::UNIT as u32;
+        let on_time = Self::of_sector::<P>() - 1 + number * Self::elements::<P>();
         // What all threads have in common, and what they do not.
         let of_tile = pieces.dst.wrapping_add(tile.col * pieces.stride);
         let start = of_tile.wrapping_add(col as u64 * pieces.stride);
@@ -124,7 +131,11 @@ impl Columns {
             are_whole: is_hopper() && is_inside,
         };
         if is_hopper() && !is_inside && Self::are_alike::<P>(ROWS) {
-            columns.are_whole = columns.unit(pieces, tile).are_whole::<P, 1>();
+            let units = columns.unit(pieces, tile);
+            columns.are_whole = match together::<P>() {
+                1 => units.are_whole::<P, 1>(),
+                _ => units.are_whole::<P, 2>(),
+            };
         }
         columns
     }
@@ -161,7 +172,7 @@ impl Columns {
         let step = Self::step::<P>(ROWS);
         self.col += step;
         self.left -= 1;
-        self.slot += step * Self::units::<P>(ROWS) * Self::bytes::<P>();
+        self.slot += step * Self::threads::<P>(ROWS) * Self::bytes::<P>();
         self.at = self.at.wrapping_add(self.apart);
         if !Self::are_alike::<P>(ROWS) {
             // Later than the column before by as much as it starts further inside a sector, or else a sector less.
@@ -234,12 +245,18 @@ unsafe fn add<
 ) {
     let operation = params.operation;
     let formats = [operation.src as u32, operation.dst as u32];
+    macro_rules! together {
+        ($add:ident($($arg:expr),+)) => {
+            match together::<P>() {
+                1 => $add::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP, 1>($($arg),+),
+                _ => $add::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP, 2>($($arg),+),
+            }
+        };
+    }
     await_copies();
     if !columns.are_whole {
         // SAFETY: the caller's obligations.
-        return unsafe {
-            add_parts::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP>(&operation, pieces, tile, columns)
-        };
+        return unsafe { together!(add_parts(&operation, pieces, tile, columns)) };
     }
     // What most sums are of is compiled once more for these formats, which then take no instructions to be looked at.
     macro_rules! common {
@@ -252,9 +269,7 @@ unsafe fn add<
                 let (src, dst) = (Format::$src as u64, Format::$dst as u64);
                 let operation = Operation { src, dst, flags: flags::OTHER, ..operation };
                 // SAFETY: the caller's obligations; the units are whole.
-                return unsafe {
-                    add_whole::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP>(&operation, tile, columns)
-                };
+                return unsafe { together!(add_whole(&operation, tile, columns)) };
             }
         )+ };
     }
@@ -262,7 +277,7 @@ unsafe fn add<
         F32 to F32, BF16 to BF16, F16 to F16, BF16 to F32, F16 to F32, U8 to F32, U8 to F16, F32 to F16, F32 to BF16
     );
     // SAFETY: the caller's obligations; the units are whole.
-    unsafe { add_whole::<P, E, ROW_VECTORS, ROWS, PITCH, GROUP>(&operation, tile, columns) }
+    unsafe { together!(add_whole(&operation, tile, columns)) }
 }
 
 /// [`add`], of units that are whole.
@@ -277,6 +292,7 @@ unsafe fn add_whole<
     const ROWS: u32,
     const PITCH: u32,
     const GROUP: u32,
+    const K: usize,
 >(
     operation: &Operation,
     tile: SpansOf<E, ROW_VECTORS, ROWS, PITCH, GROUP>,
@@ -287,10 +303,15 @@ unsafe fn add_whole<
         let kept = |byte| tile.transposed.address(columns.col, byte);
         // SAFETY: elements of the destination's row, of the second operand's, and of the tile.
         unsafe {
-            let others = [load_shared_part(columns.slot, bytes)];
-            let values = slid::<P, 1>(kept, columns.byte::<P>());
-            let [results] = P::compute::<true, 1>(operation, values, others, &[NoChannels]);
-            store_part(columns.at, bytes, results);
+            let others = load_shared_part(columns.slot, bytes);
+            let others = core::array::from_fn(|k| get(others, k, P::UNIT * P::DST));
+            let values = slid::<P, K>(kept, columns.byte::<P>());
+            let results = P::compute::<true, K>(operation, values, others, &[NoChannels; K]);
+            let mut words = [0; 4];
+            for k in 0..K {
+                put(&mut words, k, P::UNIT * P::DST, results[k]);
+            }
+            store_part(columns.at, bytes, B16::from_u32s(words));
         }
         columns.go_on::<P, ROWS>();
     }
@@ -308,6 +329,7 @@ unsafe fn add_parts<
     const ROWS: u32,
     const PITCH: u32,
     const GROUP: u32,
+    const K: usize,
 >(
     operation: &Operation,
     pieces: &Pieces<E>,
@@ -319,18 +341,18 @@ unsafe fn add_parts<
         let kept = |byte| tile.transposed.address(columns.col, byte);
         // SAFETY: elements of the destination's row, of the second operand's, and of the tile.
         unsafe {
-            let others = units.others::<P, 1>(columns.at.wrapping_add(columns.beside));
-            let values = slid::<P, 1>(kept, columns.byte::<P>());
-            let results = P::compute::<true, 1>(operation, values, others, &[NoChannels]);
-            units.store::<P, 1>(results);
+            let others = units.others::<P, K>(columns.at.wrapping_add(columns.beside));
+            let values = slid::<P, K>(kept, columns.byte::<P>());
+            let results = P::compute::<true, K>(operation, values, others, &[NoChannels; K]);
+            units.store::<P, K>(results);
         }
         columns.go_on::<P, ROWS>();
     }
 }
 
-/// Defines an entry point: for which sizes of the destination's elements there is which tile.
+/// Defines an entry point: for which sizes of the destination's elements there is which tile, the first one for those that have no other.
 macro_rules! compute_rows_beside {
-    ($name:ident: $element:ty, $width:ident, $bytes:tt, not_wider $($wider:ident)?) => {
+    ($name:ident: $element:ty, $width:ident, $bytes:tt, $first:ident as $of:literal $(, $sizes:ident if $dst_bytes:literal)*) => {
         arithmetic_entry! {
             "Transposes matrices whose rows start anywhere, and adds what lies as the destination does.",
             COMPUTE_ROWS_BESIDE: ComputeMatrices, $name: $element, |src, dst, params| {
@@ -340,15 +362,15 @@ macro_rules! compute_rows_beside {
                     // Left to itself the assembler stops at fewer on some chips, and spills.
                     never_more_registers::<128>();
                 }
-                $(if params.operation.dst_bytes > size_of::<$element>() as u64 {
-                    return compute_rows_beside!(@tile true, $wider, src, dst, params, $element, $width, $bytes);
-                })?
-                compute_rows_beside!(@tile false, not_wider, src, dst, params, $element, $width, $bytes)
+                $(if params.operation.dst_bytes == $dst_bytes {
+                    return compute_rows_beside!(@tile $dst_bytes, $sizes, src, dst, params, $element, $width, $bytes);
+                })*
+                compute_rows_beside!(@tile $of, $first, src, dst, params, $element, $width, $bytes)
             }
         }
     };
-    (@tile $are_wider:literal, $sizes:ident, $src:ident, $dst:ident, $params:ident, $element:ty, $width:ident, $bytes:tt) => {{
-        const TILE: SpanTile = SpanTile::beside(Width::$width, $are_wider);
+    (@tile $dst_bytes:literal, $sizes:ident, $src:ident, $dst:ident, $params:ident, $element:ty, $width:ident, $bytes:tt) => {{
+        const TILE: SpanTile = SpanTile::beside(Width::$width, $dst_bytes);
         const PITCH: u32 = TILE.rows * size_of::<$element>() as u32;
         const GROUP: u32 = per_vector::<$element>();
         const R: usize = TILE.block_rows as usize;
@@ -362,13 +384,13 @@ macro_rules! compute_rows_beside {
         let tile = SpansOf::<$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP>::new(thread::block_idx_x(), base, of_sector);
         let columns = for_sizes!($bytes $sizes, $params, ask(&pieces, tile, slots),
             [$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP]);
-        tile.load_as::<R, BLOCKS, _>(&pieces.matrices, &BySome::<{ TILE.loaders() < BESIDE_THREADS }>);
+        tile.load_as::<R, BLOCKS, _>(&pieces.matrices, &BySome::<{ TILE.loaders() < BESIDE_THREADS }, { TILE.micro_blocks == 1 }>);
         for_sizes!($bytes $sizes, $params, add(&$params, &pieces, tile, columns),
             [$element, { TILE.row_vectors }, { TILE.rows }, PITCH, GROUP])
     }};
 }
 
-compute_rows_beside!(compute_rows_beside_b1: u8, B1, 1, not_wider wider);
-compute_rows_beside!(compute_rows_beside_b2: u16, B2, 2, not_wider wider);
-compute_rows_beside!(compute_rows_beside_b4: u32, B4, 4, not_wider wider);
-compute_rows_beside!(compute_rows_beside_b8: u64, B8, 8, not_wider);
+compute_rows_beside!(compute_rows_beside_b1: u8, B1, 1, four_times as 4, alike if 1, twice if 2);
+compute_rows_beside!(compute_rows_beside_b2: u16, B2, 2, alike as 2, narrower if 1, twice if 4);
+compute_rows_beside!(compute_rows_beside_b4: u32, B4, 4, narrower as 2, alike if 4, twice if 8);
+compute_rows_beside!(compute_rows_beside_b8: u64, B8, 8, narrower as 4, alike if 8);

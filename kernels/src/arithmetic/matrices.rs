@@ -30,8 +30,8 @@ use crate::matrices::Matrices;
 use crate::tensor::axes::unrolled;
 use cuda_std::thread;
 use kernel_abi::arithmetic::{
-    flags, span_align, span_elements, step_alike, units_together, ComputeMatrices, MatrixTile,
-    Operation, SpanTile,
+    flags, span_align, span_elements, span_units_together, step_alike, units_together,
+    ComputeMatrices, MatrixTile, Operation, SpanTile,
 };
 use kernel_abi::Width;
 
@@ -76,13 +76,9 @@ impl<E: Element> Pieces<E> {
     }
 }
 
-/// How many units a thread computes together, of elements of so many bytes.
+/// How many units of a span a thread computes together.
 pub(super) const fn together<P: Pair>() -> usize {
-    if P::SRC > P::DST && P::UNIT <= 4 {
-        2
-    } else {
-        1
-    }
+    span_units_together(P::SRC, P::DST)
 }
 
 /// Fetches what a block adds to: of `cols` rows of the second operand, the first of which has the element at `start`, those of `1 << log_sectors` sectors that lie
@@ -627,7 +623,7 @@ macro_rules! compute_rows {
 compute_rows!(COMPUTE_ROWS compute_rows_b1: u8, B1, 1, 64);
 compute_rows!(COMPUTE_ROWS compute_rows_b2: u16, B2, 2, 64);
 compute_rows!(COMPUTE_ROWS compute_rows_b4: u32, B4, 4, 64);
-compute_rows!(COMPUTE_ROWS compute_rows_b8: u64, B8, 8, 40);
+compute_rows!(COMPUTE_ROWS compute_rows_b8: u64, B8, 8, 64);
 
 /// The second operand as a source: the same shape, laid out like the source.
 #[inline(always)]
@@ -736,7 +732,7 @@ macro_rules! compute_sum_rows {
         arithmetic_entry! {
             "Adds matrices whose rows start inside vectors alike, and transposes the sums.",
             COMPUTE_SUM_ROWS: ComputeMatrices, $name: $element, |src, dst, params| {
-                const TILE: SpanTile = SpanTile::of(Width::$width);
+                const TILE: SpanTile = SpanTile::of_sums(Width::$width);
                 at_most_registers::<{ $registers }>();
                 const PITCH: u32 = TILE.rows * size_of::<$element>() as u32;
                 const GROUP: u32 = per_vector::<$element>();

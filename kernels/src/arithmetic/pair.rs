@@ -105,20 +105,24 @@ pairs! {
 }
 
 /// Calls a generic function for the size of the destination's elements, one of those that there are for sources of this size: of all, of real numbers alone,
-/// of narrow ones, of those that the kernels of matrices serve, or of these such as are wider than the source's or are not. Its first parameter is the [`Pair`]; others are given behind the arguments.
+/// of narrow ones, of those that the kernels of matrices serve, or of these such as have the source's size, less, or twice or four times as much. Its first parameter is the [`Pair`]; others are given behind the arguments.
 macro_rules! for_sizes {
     (1 matrices, $($rest:tt)+) => { for_sizes!(@each 1 [1 2] 4, $($rest)+) };
     (2 matrices, $($rest:tt)+) => { for_sizes!(@each 2 [1 2] 4, $($rest)+) };
     (4 matrices, $($rest:tt)+) => { for_sizes!(@each 4 [1 2 4] 8, $($rest)+) };
     (8 matrices, $($rest:tt)+) => { for_sizes!(@each 8 [2 4] 8, $($rest)+) };
     (16 matrices, $($rest:tt)+) => { for_sizes!(@each 16 [] 16, $($rest)+) };
-    (1 wider, $($rest:tt)+) => { for_sizes!(@each 1 [2] 4, $($rest)+) };
-    (2 wider, $($rest:tt)+) => { for_sizes!(@each 2 [] 4, $($rest)+) };
-    (4 wider, $($rest:tt)+) => { for_sizes!(@each 4 [] 8, $($rest)+) };
-    (1 not_wider, $($rest:tt)+) => { for_sizes!(@each 1 [] 1, $($rest)+) };
-    (2 not_wider, $($rest:tt)+) => { for_sizes!(@each 2 [1] 2, $($rest)+) };
-    (4 not_wider, $($rest:tt)+) => { for_sizes!(@each 4 [1 2] 4, $($rest)+) };
-    (8 not_wider, $($rest:tt)+) => { for_sizes!(@each 8 [2 4] 8, $($rest)+) };
+    (1 alike, $($rest:tt)+) => { for_sizes!(@each 1 [] 1, $($rest)+) };
+    (2 alike, $($rest:tt)+) => { for_sizes!(@each 2 [] 2, $($rest)+) };
+    (4 alike, $($rest:tt)+) => { for_sizes!(@each 4 [] 4, $($rest)+) };
+    (2 narrower, $($rest:tt)+) => { for_sizes!(@each 2 [] 1, $($rest)+) };
+    (4 narrower, $($rest:tt)+) => { for_sizes!(@each 4 [1] 2, $($rest)+) };
+    (8 narrower, $($rest:tt)+) => { for_sizes!(@each 8 [2] 4, $($rest)+) };
+    (8 alike, $($rest:tt)+) => { for_sizes!(@each 8 [] 8, $($rest)+) };
+    (1 twice, $($rest:tt)+) => { for_sizes!(@each 1 [] 2, $($rest)+) };
+    (2 twice, $($rest:tt)+) => { for_sizes!(@each 2 [] 4, $($rest)+) };
+    (4 twice, $($rest:tt)+) => { for_sizes!(@each 4 [] 8, $($rest)+) };
+    (1 four_times, $($rest:tt)+) => { for_sizes!(@each 1 [] 4, $($rest)+) };
     (1 narrow, $($rest:tt)+) => { for_sizes!(@each 1 [1 2] 4, $($rest)+) };
     (2 narrow, $($rest:tt)+) => { for_sizes!(@each 2 [1 2] 4, $($rest)+) };
     (4 narrow, $($rest:tt)+) => { for_sizes!(@each 4 [1 2] 4, $($rest)+) };

@@ -22,7 +22,7 @@ use cuda_std::thread;
 /// A transposed tile: rows of `PITCH` bytes, a multiple of 128.
 #[derive(Clone, Copy)]
 pub struct Transposed<const PITCH: u32, const GROUP: u32> {
-    /// Its shared-memory address, a multiple of 16.
+    /// Its shared-memory address, a multiple of 16; of 32 where threads have micro-blocks of 4 rows of 8 bytes.
     pub base: u32,
 }
 

@@ -149,6 +149,18 @@ fn sums(shape: &[usize], axes: &[usize]) -> Vec<Case> {
     ]
 }
 
+/// Sums of types that are not listed: whose results are narrower.
+fn narrow_sums(shape: &[usize], axes: &[usize]) -> Vec<Case> {
+    let there = Second::Destination;
+    vec![
+        case!("float64" as f64, "float32" as f32, shape, axes, Some(0.5), there),
+        case!("float32" as f32, "bfloat16" as bf16, shape, axes, Some(0.5), there),
+        case!("float32" as f32, "float8_e4m3fn" as E4M3, shape, axes, Some(0.5), there),
+        case!("float32" as f32, "uint8" as u8, shape, axes, Some(0.5), there),
+        case!("float16" as f16, "float8_e4m3fn" as E4M3, shape, axes, Some(0.5), there),
+    ]
+}
+
 /// Sums with other operands than the destination.
 fn with_operands(square: [usize; 2], odd: [usize; 2], is_gpu: bool) -> Vec<Case> {
     let cube = if is_gpu { [768, 512, 640] } else { [24, 32, 40] };
@@ -339,7 +351,8 @@ pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
                 2 => (&[1, 0], &[0, 1]),
                 _ => (&[0, 2, 1], &[0, 1, 2]),
             };
-            [matrices(shape, turned), sums(shape, turned), matrices(shape, in_order)]
+            let [moves, sums, narrow] = [matrices, sums, narrow_sums].map(|of| of(shape, turned));
+            [moves, sums, narrow, matrices(shape, in_order)]
         };
         return arguments.shape.iter().flat_map(both).flatten().collect();
     }

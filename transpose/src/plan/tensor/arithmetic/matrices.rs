@@ -11,7 +11,7 @@ use kernel_abi::arithmetic::{
     BESIDE_THREADS, COMPUTE_MICRO, COMPUTE_NARROW, COMPUTE_ROWS, COMPUTE_ROWS_BESIDE,
     COMPUTE_ROWS_BY_PAIRS, COMPUTE_ROWS_LARGE, COMPUTE_SHORT, COMPUTE_SUM_ROWS, COMPUTE_SUMS,
     ComputeMatrices, MatrixTile, Operation, SpanTile, beside_bytes, by_pairs_bytes, flags,
-    span_elements, units_together,
+    span_elements, span_units_together, units_together,
 };
 use kernel_abi::fast::Batched;
 use kernel_abi::{Kernel, Width};
@@ -43,8 +43,16 @@ const ROWS_BLOCKS: u32 = 4;
 /// many as the driver chooses: tiles whose elements become 4 bytes have 68 KiB, and a kernel has one rule.
 const BESIDE_BLOCKS: u32 = 2;
 
-/// Tiles along the rows of which `compute_rows_beside` is the first way: of two, both are at an edge (107 rows of `bf16` 0.34 of a copy, and 0.69 by `compute_tiles`).
-const BESIDE_EDGES: u64 = 4;
+/// Tiles along the rows from which `compute_rows_beside` is the first way: of two of `bf16` both are at an edge (107 rows 0.34 of a copy, and 0.69 by `compute_tiles`). Tiles of bytes that become 2, and of 4 bytes that become less,
+/// are as fast as others from two on, of 8 bytes that become less from three, of 2 that become one from eight (13 counts of rows from 151 to 1601, decision 129).
+const fn beside_edges(src: usize, dst: usize) -> u64 {
+    match (src, dst) {
+        (1, 2) | (4, 1 | 2) => 2,
+        (8, 2 | 4) => 3,
+        (2, 1) => 8,
+        _ => 4,
+    }
+}
 
 /// Blocks of `compute_rows_large` that a multiprocessor runs together: its registers are then in use.
 const LARGE_BLOCKS: u32 = 2;
@@ -257,7 +265,9 @@ impl<'a> Move<'a> {
         }
         // What is added waits in shared memory where that was measured, and comes in whole units.
         let is_added = self.operation.flags & flags::OTHER != 0;
-        let in_units = is_added && self.operands.other_is_like_destination();
+        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let bytes = span_units_together(src, dst) * self.operands.unit() * dst;
+        let in_units = is_added && self.operands.other_is_like_destination_on(bytes);
         if in_units && facts.compute_capability == (9, 0) {
             return self.in_spans_beside();
         }
@@ -270,7 +280,6 @@ impl<'a> Move<'a> {
         if by_pairs {
             launch.dynamic_shared_bytes = by_pairs_bytes(&tile);
         }
-        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
         let way = self.way_in_spans(launch, &tile);
         // Something is computed of rows that are not there as well.
         let is_late = (dst < src || dst == src && src >= 4) && self.rows_full(&tile) < ROWS_FULL;
@@ -287,14 +296,14 @@ impl<'a> Move<'a> {
     /// By tiles of [`COMPUTE_ROWS_BESIDE`].
     fn in_spans_beside(&self) -> Option<Way> {
         let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
-        let tile = SpanTile::beside(self.width, dst > src);
+        let tile = SpanTile::beside(self.width, dst);
         let block = [BESIDE_THREADS, 1, 1];
         let mut launch = self.launch(&COMPUTE_ROWS_BESIDE, &self.params(), block)?;
         launch.blocks_per_multiprocessor = if self.width == Width::B1 { 0 } else { BESIDE_BLOCKS };
         launch.dynamic_shared_bytes = beside_bytes(&tile, self.width, dst);
         let way = self.way_in_spans(launch, &tile);
         // Blocks at the first and last rows have units of which there is a part, and wait for what they add.
-        let at_edges = self.matrices.rows < BESIDE_EDGES * tile.span_rows(src, dst);
+        let at_edges = self.matrices.rows < beside_edges(src, dst) * tile.span_rows(src, dst);
         Some(Way { full: if at_edges { 0.0 } else { way.full }, ..way })
     }
 
@@ -350,7 +359,7 @@ impl<'a> Move<'a> {
             && matches!(bytes[SRC], 2 | 4 | 8)
             && [self.first, self.second].iter().chain(&self.batch).all(alike)
             && [SRC, OTHER].into_iter().all(|side| self.operands.aligned[side] >= VECTOR);
-        let tile = SpanTile::of(self.width);
+        let tile = SpanTile::of_sums(self.width);
         let launch = || self.launch(&COMPUTE_SUM_ROWS, &self.params(), tile.block());
         let shape = [tile.span_rows(bytes[SRC], bytes[DST]), tile.cols(self.width).into()];
         Some(self.way(serves.then(launch).flatten()?, shape))
