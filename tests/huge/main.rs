@@ -12,13 +12,18 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 use study::Outcome;
 use transpose::{
-    Arithmetic, ArithmeticPlan, Batch, Carry, Conjugate, Device, DeviceMatrix, DeviceTensor, Error,
-    InPlace, InPlaceOptions, InPlacePlan, MatrixView, MatrixViewMut, Number, Plan, Strategy,
-    TensorView,
+    Arithmetic, ArithmeticPlan, Batch, Carry, Conjugate, ConvertTo, Device, DeviceMatrix,
+    DeviceTensor, Error, InPlace, InPlaceOptions, InPlacePlan, MatrixView, MatrixViewMut,
+    NormalizingPlan, Number, Plan, Strategy, TensorView,
 };
 
 /// Kernels that cannot have so many elements, and why.
-const EXCEPT: [(&str, &str); 2] = [
+const EXCEPT: [(&str, &str); 4] = [
+    (
+        "compute_tiles_by_pairs",
+        "other ways serve: places of channels are counted in 32 bits, of 2³⁰ elements",
+    ),
+    ("constants", "a launch stores 128 words of 8 bytes, which are among its parameters"),
     ("fused", "refused: the stages count super-elements in 31 bits"),
     ("flags", "refused: the stages count super-elements in 31 bits"),
 ];
@@ -95,9 +100,8 @@ impl Tried {
         flipped: Option<usize>,
         candidates: impl Fn(TensorView<'_, T>, &mut DeviceTensor<T>) -> transpose::Result<Vec<Plan>>,
     ) {
-        let lengths: Vec<usize> = order.iter().map(|&axis| shape[axis]).collect();
         let Some(src) = self.filled::<T>(shape) else { return };
-        let Some(mut dst) = self.room::<T>(&lengths) else { return };
+        let Some(mut dst) = self.room::<T>(&ordered(shape, order)) else { return };
         let view = src.view().permute_axes(order).unwrap();
         for plan in candidates(view, &mut dst).unwrap() {
             if self.is_new(&plan.kernel_names()) {
@@ -188,40 +192,86 @@ impl Tried {
         self.note(&names, &what, mistakes(&DeviceTensor::from(matrix), origin));
     }
 
-    /// Bytes that become numbers of two bytes on the way, by every kernel that can and has not been tried.
-    fn converted(&mut self, shape: &[usize], order: &[usize]) {
-        let lengths: Vec<usize> = order.iter().map(|&axis| shape[axis]).collect();
-        let Some(src) = self.filled::<u8>(shape) else { return };
-        let Some(mut dst) = self.room::<u16>(&lengths) else { return };
-        let view = src.view().permute_axes(order).unwrap();
+    /// Numbers that become wider ones on the way, by every kernel that can and has not been tried. The first axis of the source has `gap` elements behind each of its indices.
+    fn converted<T: ConvertTo<U> + Pod, U: Number + Pod>(
+        &mut self,
+        shape: &[usize],
+        order: &[usize],
+        gap: usize,
+    ) {
+        let rows: usize = shape[1..].iter().product();
+        let Some(src) = self.filled::<T>(&[shape[0], rows + gap]) else { return };
+        let Some(mut dst) = self.room::<U>(&ordered(shape, order)) else { return };
+        let view = src.view().slice(1, ..rows, 1).unwrap().reshape(shape).unwrap();
+        let view = view.permute_axes(order).unwrap();
         let arithmetic = Arithmetic::converting();
+        let mut axes = axes(shape, order);
+        axes[order.iter().position(|&axis| axis == 0).unwrap()].1 += gap;
         for plan in ArithmeticPlan::candidates(&arithmetic, view, &mut dst).unwrap() {
             if self.is_new(&plan.kernel_names()) {
-                dst.fill(0).unwrap();
+                dst.fill(U::zeroed()).unwrap();
                 plan.run(view, &mut dst).unwrap();
-                let axes = axes(shape, order);
-                let origin = Origin { axes: &axes, source_bytes: 1, flipped: None };
-                let what = format!("{shape:?} by {order:?}, u8 to u16");
+                let origin = Origin { axes: &axes, source_bytes: size_of::<T>(), flipped: None };
+                let what = format!("{shape:?} by {order:?}, {}", names::<T, U>());
                 self.note(&plan.kernel_names(), &what, mistakes(&dst, origin));
             }
         }
     }
 
-    /// A matrix of numbers of two bytes, twice its transpose less its transpose, by every kernel that can and has not been tried: both operands
-    /// are as long, and each counts.
-    fn summed(&mut self, rows: usize, cols: usize) {
-        let Some(src) = self.filled::<u16>(&[rows, cols]) else { return };
-        let Some(mut dst) = self.room::<u16>(&[cols, rows]) else { return };
-        let view = src.view().permute_axes(&[1, 0]).unwrap();
-        let twice = Arithmetic::scaling(2.0);
-        for plan in ArithmeticPlan::candidates_adding(&twice, view, -1.0, view, &mut dst).unwrap() {
+    /// Bytes that become numbers of two bytes, each index of an axis of the result by a factor and a summand of its own, which change nothing.
+    fn normalized(&mut self, shape: &[usize], order: &[usize], axis: usize) {
+        let lengths = ordered(shape, order);
+        let Some(src) = self.filled::<u8>(shape) else { return };
+        let Some(mut dst) = self.room::<u16>(&lengths) else { return };
+        let view = src.view().permute_axes(order).unwrap();
+        let [factors, summands] = [1.0, 0.0].map(|value| vec![value; lengths[axis]]);
+        let plans = NormalizingPlan::candidates(view, axis, &factors, &summands, &mut dst).unwrap();
+        for plan in plans {
             if self.is_new(&plan.kernel_names()) {
                 dst.fill(0).unwrap();
-                plan.run_adding(view, view, &mut dst).unwrap();
-                let axes = axes(&[rows, cols], &[1, 0]);
-                let origin = Origin { axes: &axes, source_bytes: 2, flipped: None };
-                let what = format!("{rows} × {cols} of u16, 2 · transpose − transpose");
+                plan.run(view, &mut dst).unwrap();
+                let axes = axes(shape, order);
+                let origin = Origin { axes: &axes, source_bytes: 1, flipped: None };
+                let what = format!("{shape:?} by {order:?}, each of axis {axis}, u8 to u16");
                 self.note(&plan.kernel_names(), &what, mistakes(&dst, origin));
+            }
+        }
+    }
+
+    /// Numbers in another order, twice, less what they are themselves as the result's numbers, which lie as the source does or, `beside`, as the result does: by every kernel that can and has not been tried.
+    /// Both operands are as long, and each counts. The numbers are those of bytes, which results become again to be compared.
+    fn summed<T, U>(&mut self, shape: &[usize], order: &[usize], beside: bool)
+    where
+        u8: ConvertTo<T>,
+        T: ConvertTo<U>,
+        U: ConvertTo<u8> + Number<Factor = f32>,
+    {
+        let lengths = ordered(shape, order);
+        let Some(bytes) = self.filled::<u8>(shape) else { return };
+        let Some(mut src) = self.room::<T>(shape) else { return };
+        bytes.view().convert_into(&mut src).unwrap();
+        drop(bytes);
+        let Some(mut other) = self.room::<U>(if beside { &lengths } else { shape }) else { return };
+        let Some(mut dst) = self.room::<U>(&lengths) else { return };
+        let view = src.view().permute_axes(order).unwrap();
+        if beside {
+            view.convert_into(&mut other).unwrap();
+        } else {
+            src.view().convert_into(&mut other).unwrap();
+        }
+        let other = if beside { other.view() } else { other.view().permute_axes(order).unwrap() };
+        let twice = Arithmetic::scaling(2.0);
+        for plan in ArithmeticPlan::candidates_adding(&twice, view, -1.0, other, &mut dst).unwrap()
+        {
+            if self.is_new(&plan.kernel_names()) {
+                dst.fill(U::zeroed()).unwrap();
+                plan.run_adding(view, other, &mut dst).unwrap();
+                let Some(mut bytes) = self.room::<u8>(&lengths) else { return };
+                dst.view().convert_into(&mut bytes).unwrap();
+                let axes = axes(shape, order);
+                let origin = Origin { axes: &axes, source_bytes: 1, flipped: None };
+                let what = format!("2 · {shape:?} by {order:?} − that, {}", names::<T, U>());
+                self.note(&plan.kernel_names(), &what, mistakes(&bytes, origin));
             }
         }
     }
@@ -259,6 +309,18 @@ fn matrix<T: Pod>(array: &mut DeviceTensor<T>) -> MatrixViewMut<'_, T> {
     array.view_mut().try_into().unwrap()
 }
 
+/// The lengths of an array's axes in another order.
+fn ordered(shape: &[usize], order: &[usize]) -> Vec<usize> {
+    order.iter().map(|&axis| shape[axis]).collect()
+}
+
+/// Which numbers become which.
+fn names<T, U>() -> String {
+    let [from, to] = [std::any::type_name::<T>(), std::any::type_name::<U>()]
+        .map(|name| name.rsplit("::").next().unwrap_or(name));
+    format!("{from} to {to}")
+}
+
 /// The axes of a permuted array, as its elements lie in the source.
 fn axes(shape: &[usize], order: &[usize]) -> Vec<(usize, usize)> {
     let stride = |axis: usize| shape[axis + 1..].iter().product();
@@ -290,11 +352,26 @@ fn all(device: &Device) -> Tried {
     tried.permuted::<u32>(&[1625, 1627, 1629], &[2, 1, 0]);
     tried.conjugated::<[f16; 2]>(&[1625, 1627, 1629], &[2, 1, 0]);
     // With arithmetic on the way.
-    tried.converted(&[65536, 65552], &[1, 0]);
-    tried.converted(&[65536, 21846, 3], &[0, 2, 1]);
-    tried.converted(&[1_431_655_776, 3], &[1, 0]);
-    tried.converted(&[65537, 65539], &[0, 1]);
-    tried.summed(65536, 65552);
+    tried.converted::<u8, u16>(&[65536, 65552], &[1, 0], 0);
+    for channels in [2, 3, 4] {
+        let pixels = (65552usize).div_ceil(channels);
+        tried.converted::<u8, u16>(&[65536, pixels, channels], &[0, 2, 1], 0);
+        tried.summed::<u8, u16>(&[65536, pixels, channels], &[0, 2, 1], true);
+        tried.normalized(&[65536, pixels, channels], &[0, 2, 1], 1);
+    }
+    tried.converted::<u8, u16>(&[1_431_655_776, 3], &[1, 0], 0);
+    tried.converted::<u8, u16>(&[65537, 65539], &[0, 1], 0);
+    tried.converted::<u8, u16>(&[65537, 65539], &[0, 1], 7);
+    tried.converted::<u16, u32>(&[65537, 65539], &[1, 0], 0);
+    tried.normalized(&[65536, 65552], &[1, 0], 0);
+    tried.normalized(&[65537, 65539], &[1, 0], 1);
+    tried.normalized(&[65537, 65539], &[0, 1], 1);
+    tried.normalized(&[1 << 20, 17, 3, 81], &[1, 3, 0, 2], 0);
+    tried.summed::<u16, u16>(&[65536, 65552], &[1, 0], false);
+    tried.summed::<u8, u16>(&[65537, 65539], &[1, 0], true);
+    tried.summed::<u16, u16>(&[1 << 20, 17, 3, 81], &[1, 3, 0, 2], true);
+    tried.summed::<f16, f16>(&[1 << 20, 17, 3, 81], &[0, 3, 2, 1], true);
+    tried.summed::<u8, f16>(&[1 << 20, 17, 3, 81], &[0, 3, 2, 1], true);
     // In place.
     tried.in_place::<u8>((65552, 65552), InPlace::Auto, default);
     tried.in_place::<u32>((65537, 65537), InPlace::Auto, default);
@@ -323,7 +400,7 @@ fn shipped() -> BTreeSet<String> {
     let names = transpose::raw::images().flat_map(|image| {
         let ptx = image.ptx().into_owned();
         let entries = ptx.lines().filter_map(|line| line.strip_prefix(".visible .entry "));
-        let kernels = entries.filter_map(|rest| rest.split_once("_b"));
+        let kernels = entries.filter_map(|rest| rest.rsplit_once("_b"));
         kernels.map(|(kernel, _)| kernel.to_owned()).collect::<Vec<_>>()
     });
     names.collect()
@@ -367,11 +444,15 @@ fn mistakes_are_counted() {
     check::<u32>(&device);
     check::<f64>(&device);
     let mut tried = Tried::new(&device);
-    tried.converted(&[48, 160], &[1, 0]);
-    tried.converted(&[10, 22, 3], &[0, 2, 1]);
-    tried.converted(&[160, 3], &[1, 0]);
-    tried.converted(&[41, 51], &[0, 1]);
-    tried.summed(64, 160);
+    tried.converted::<u8, u16>(&[48, 160], &[1, 0], 0);
+    tried.converted::<u8, u16>(&[10, 22, 3], &[0, 2, 1], 0);
+    tried.converted::<u8, u16>(&[160, 3], &[1, 0], 0);
+    tried.converted::<u8, u16>(&[41, 51], &[0, 1], 7);
+    tried.converted::<u16, u32>(&[41, 51], &[1, 0], 3);
+    tried.normalized(&[10, 22, 3], &[0, 2, 1], 1);
+    tried.summed::<u16, u16>(&[64, 160], &[1, 0], false);
+    tried.summed::<u8, u16>(&[64, 160], &[1, 0], true);
+    tried.summed::<f16, f16>(&[30, 17, 3, 11], &[0, 3, 2, 1], true);
     tried.conjugated::<[f16; 2]>(&[40, 50], &[1, 0]);
     tried.transposed::<[u8; 3]>(70, 40);
     tried.batched::<u8>(50, 16);
