@@ -105,6 +105,11 @@ impl Paths {
     pub(crate) fn diverge(&mut self, at: usize, groups: &[(u32, u32)], meet: u32) {
         let old = self.all[at];
         let parts = groups.iter().filter(|(mask, target)| *mask != 0 && *target != meet);
+        if parts.clone().next().is_none() {
+            // A branch to the instruction behind it: nobody parts.
+            self.all[at].pc = meet;
+            return;
+        }
         let (parent, children) = if meet == old.rpc {
             // They meet where this path would have ended: its parent waits already.
             self.all[at].state = State::Free;
@@ -242,6 +247,20 @@ mod tests {
         let mut leaves: Vec<_> = ready.map(|path| (path.pc, path.mask)).collect();
         leaves.sort_unstable();
         leaves
+    }
+
+    #[test]
+    fn a_branch_to_where_lanes_meet_parts_nobody() {
+        let mut paths = Paths::default();
+        paths.reset(0xff);
+        let at = paths.pick().unwrap();
+        paths.diverge(at, &[(0xf, 30), (0xf0, 30)], 30);
+        assert_eq!(leaves(&paths), [(30, 0xff)]);
+        // Also where a path that has others beside it ends.
+        paths.diverge(at, &[(0xf, 40), (0xf0, 50)], 60);
+        let part = paths.pick().unwrap();
+        paths.diverge(part, &[(0x30, 60), (0xc0, 60)], 60);
+        assert_eq!(leaves(&paths), [(40, 0xf), (60, 0xf0)]);
     }
 
     #[test]
