@@ -471,8 +471,8 @@ impl SpanTile {
         SpanTile { row_vectors: 32, rows: 128, block_rows: 4, micro_blocks: 2 }
     }
 
-    /// The tile of [`COMPUTE_ROWS_BESIDE`], for source elements of a width, up to 8 bytes, and destination elements of so many: fewer columns of wider ones, so that what is added to all of
-    /// them has room beside the tile, and as many rows as leave the cache its room: some 70 KiB for both, 80 for bytes that become two (decision 129).
+    /// The tile of [`COMPUTE_ROWS_BESIDE`], for source elements of a width, up to 8 bytes, and destination elements of `dst_bytes` bytes. Where results are wider it has fewer columns, so that there is room
+    /// beside the tile for what is added to it. It has as many rows as leave the cache its room: tile and what is added take some 70 KiB, 80 where bytes become 2 (decision 129).
     pub const fn beside(width: Width, dst_bytes: usize) -> Self {
         let tile = Self::of(width);
         let one = SpanTile { micro_blocks: 1, ..tile };

@@ -189,7 +189,7 @@ impl GlobalCheck {
 }
 
 impl Shadow {
-    /// The records of so many pieces: writers, and, where reads are noted, two of readers; `None` if the host has no memory for them.
+    /// The records of all `count` pieces: who wrote each, and, if `reads` are noted, two who read it; `None` if the host has no memory for these.
     fn cells(&self, count: u64, reads: bool) -> Option<[&[AtomicU64]; 3]> {
         let make = || bytemuck::allocation::try_zeroed_slice_box(count as usize).ok();
         let writers = self.writers.get_or_init(make).as_deref()?;

@@ -105,7 +105,8 @@ impl Paths {
     pub(crate) fn diverge(&mut self, at: usize, groups: &[(u32, u32)], meet: u32) {
         let old = self.all[at];
         let parts = groups.iter().filter(|(mask, target)| *mask != 0 && *target != meet);
-        if parts.clone().next().is_none() {
+        let count = parts.clone().count() as u32;
+        if count == 0 {
             // A branch to the instruction behind it: nobody parts.
             self.all[at].pc = meet;
             return;
@@ -113,12 +114,12 @@ impl Paths {
         let (parent, children) = if meet == old.rpc {
             // They meet where this path would have ended: its parent waits already.
             self.all[at].state = State::Free;
-            (old.parent, parts.clone().count() as u32 - 1)
+            (old.parent, count - 1)
         } else {
             self.all[at].state = State::Parent;
             self.all[at].pc = meet;
             self.all[at].children = 0;
-            (at, parts.clone().count() as u32)
+            (at, count)
         };
         if parent != NO_PARENT {
             self.all[parent].children += children;

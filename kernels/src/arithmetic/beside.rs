@@ -30,7 +30,7 @@ use kernel_abi::arithmetic::{
 };
 use kernel_abi::Width;
 
-/// Elements stay what they are on the way in; `SOME_LOAD` says whether some threads of a block load none, and `LOOKS_ONCE` whether they have one micro-block.
+/// Elements stay what they are on the way in; `SOME_LOAD` says whether some threads of a block load none, and `LOOKS_ONCE` whether they have one micro-block: of two LLVM would keep what is loaded in memory.
 struct BySome<const SOME_LOAD: bool, const LOOKS_ONCE: bool>;
 
 impl<E: Element, const SOME_LOAD: bool, const LOOKS_ONCE: bool> OnTheWayIn<E>

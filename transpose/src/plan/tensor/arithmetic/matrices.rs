@@ -186,9 +186,14 @@ impl<'a> Move<'a> {
 
     /// Whether all rows of the destination start on as many units as are stored together.
     fn dst_starts_on_units(&self) -> bool {
-        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let [src, dst] = self.sizes();
         let bytes = units_together(src, dst) * self.operands.unit() * dst;
         self.operands.start_on(bytes, &self.operands.axes[1..], DST)
+    }
+
+    /// Bytes of an element of the source, and of the destination.
+    fn sizes(&self) -> [usize; 2] {
+        [SRC, DST].map(|side| self.operands.bytes[side])
     }
 
     /// How many columns of tiles lie between two that are walked together.
@@ -265,7 +270,7 @@ impl<'a> Move<'a> {
         }
         // What is added waits in shared memory where that was measured, and comes in whole units.
         let is_added = self.operation.flags & flags::OTHER != 0;
-        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let [src, dst] = self.sizes();
         let bytes = span_units_together(src, dst) * self.operands.unit() * dst;
         let in_units = is_added && self.operands.other_is_like_destination_on(bytes);
         if in_units && facts.compute_capability == (9, 0) {
@@ -295,7 +300,7 @@ impl<'a> Move<'a> {
 
     /// By tiles of [`COMPUTE_ROWS_BESIDE`].
     fn in_spans_beside(&self) -> Option<Way> {
-        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let [src, dst] = self.sizes();
         let tile = SpanTile::beside(self.width, dst);
         let block = [BESIDE_THREADS, 1, 1];
         let mut launch = self.launch(&COMPUTE_ROWS_BESIDE, &self.params(), block)?;
@@ -321,7 +326,7 @@ impl<'a> Move<'a> {
     /// By tiles of [`COMPUTE_ROWS_LARGE`], for what was measured.
     fn in_large_spans(&self, facts: &Facts) -> Option<Way> {
         let tile = SpanTile::large();
-        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let [src, dst] = self.sizes();
         let nothing_beside = self.operation.flags & (flags::OTHER | flags::CHANNELS) == 0;
         let serves = nothing_beside
             && matches!([src, dst], [2, 4] | [4, 2])
@@ -411,13 +416,13 @@ impl<'a> Move<'a> {
 
     /// The part of the rows of such tiles that there are.
     fn rows_full(&self, tile: &SpanTile) -> f64 {
-        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let [src, dst] = self.sizes();
         full(self.matrices.rows, early(src, dst), tile.span_rows(src, dst))
     }
 
     /// A way by tiles whose columns' spans start on sectors: the first tile begins up to a sector's elements before the matrix.
     fn way_in_spans(&self, launch: Launch, tile: &SpanTile) -> Way {
-        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let [src, dst] = self.sizes();
         let shape = [tile.span_rows(src, dst), tile.cols(self.width).into()];
         self.way_from(launch, shape, early(src, dst))
     }
