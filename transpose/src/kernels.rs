@@ -83,33 +83,53 @@ static IN_PLACE_STUDIES: Image = image!(
     [code!(9 0, "../cubin/in_place_studies.sm_90.cubin.zst", waits: true, evict_last: true)]
 );
 
-/// The image of a family, if this library has it.
+/// The image of a family that moves from one memory to another, which is in every program that does so.
 const fn image(family: Family) -> Option<&'static Image> {
     match family {
         Family::Classic => Some(&CLASSIC),
         Family::Fast => Some(&FAST),
-        Family::InPlace => Some(&IN_PLACE),
         Family::Tensor => Some(&TENSOR),
+        // What else there is has plans of its own, which alone refer to it; crates/study launches the kernels of the texts itself.
+        Family::InPlace | Family::InPlaceStudies | Family::Arithmetic | Family::Study => None,
+    }
+}
+
+/// The image of a family that plans in place launch, if this library has it. Only they refer to the kernels in place, so that other programs are not linked with them.
+const fn image_in_place(family: Family) -> Option<&'static Image> {
+    match family {
+        Family::InPlace => Some(&IN_PLACE),
         #[cfg(feature = "in_place_studies")]
         Family::InPlaceStudies => Some(&IN_PLACE_STUDIES),
-        #[cfg(not(feature = "in_place_studies"))]
-        Family::InPlaceStudies => None,
-        Family::Arithmetic => None,
-        // crates/study has the kernels of the texts, and launches them itself.
-        Family::Study => None,
+        _ => image(family),
     }
 }
 
 /// The images of every family that this library has.
 pub(crate) fn images() -> impl Iterator<Item = &'static Image> {
-    Family::ALL.into_iter().filter_map(image).chain([&ARITHMETIC])
+    Family::ALL.into_iter().filter_map(image_in_place).chain([&ARITHMETIC])
 }
 
-/// The entry point of a kernel for elements of `width`.
+/// The entry point of a kernel for elements of `width`, of those that move from one memory to another.
 ///
 /// # Errors
 /// [`Error::ElementSize`] for a width that the kernel does not exist for here.
 pub(crate) fn entry<P: Params>(kernel: &Kernel<P>, width: Width) -> Result<EntryPoint> {
+    entry_of(kernel, width, image)
+}
+
+/// The entry point of a kernel for elements of `width`, of those that plans in place launch.
+///
+/// # Errors
+/// As [`entry`].
+pub(crate) fn entry_in_place<P: Params>(kernel: &Kernel<P>, width: Width) -> Result<EntryPoint> {
+    entry_of(kernel, width, image_in_place)
+}
+
+fn entry_of<P: Params>(
+    kernel: &Kernel<P>,
+    width: Width,
+    image: impl Fn(Family) -> Option<&'static Image>,
+) -> Result<EntryPoint> {
     let entry = kernel.entry(width).and_then(|entry| Some(image(entry.family)?.entry(entry.name)));
     entry.ok_or(Error::ElementSize { bytes: width.bytes() })
 }
@@ -194,7 +214,7 @@ mod tests {
         ];
         for (family, kernels) in tables {
             let of_its_own = (family == Family::Arithmetic).then_some(&ARITHMETIC);
-            let Some(image) = image(family).or(of_its_own) else { continue };
+            let Some(image) = image_in_place(family).or(of_its_own) else { continue };
             let ptx = image.ptx();
             let built: HashSet<_> = entry_points(&ptx).collect();
             let entries = kernels.iter().flat_map(|entries| entries.iter());

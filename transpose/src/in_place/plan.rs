@@ -373,7 +373,7 @@ mod tests {
     /// A launch that every device refuses: it asks for more shared memory than there is.
     fn impossible() -> Step {
         Step::Launch(Launch {
-            entry: kernels::entry(&SQUARE_WIDE, Width::B4).unwrap(),
+            entry: kernels::entry_in_place(&SQUARE_WIDE, Width::B4).unwrap(),
             grid: [1; 3],
             block: [32, 1, 1],
             dynamic_shared_bytes: u32::MAX,

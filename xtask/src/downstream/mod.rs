@@ -26,7 +26,7 @@ const PAGES: [&str; 5] = [
 ];
 
 /// The most that a release program with one transpose on a GPU may have, in bytes.
-const MOST_BYTES: u64 = 4_000_000;
+const MOST_BYTES: u64 = 3_000_000;
 
 /// The features that ask for a CUDA toolkit when they are built.
 const OF_TOOLKITS: [&str; 1] = ["cust"];

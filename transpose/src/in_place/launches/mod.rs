@@ -47,7 +47,7 @@ fn launch<P: Params>(
 ) -> Launch {
     // The kernels in place exist for every width; only `SQUARE` leaves the widest to `SQUARE_WIDE`. Nothing is planned with
     // those that this library is built without.
-    let entry = kernels::entry(kernel, width).expect("a kernel that there is");
+    let entry = kernels::entry_in_place(kernel, width).expect("a kernel that there is");
     let block = [threads as u32, 1, 1];
     // Some rows name their blocks to the host alone, so neither driver nor simulator would refuse another.
     debug_assert!(kernel.entry(width).is_some_and(|row| row.block.allows(block)), "{block:?}");
