@@ -14,9 +14,11 @@ use transpose_tests::Element;
 /// Longer than anything takes that does not hang.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where nobody listens now.
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+/// Where the first process of a world listens, at a port that nobody else can have, and the address.
+fn listener() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
 }
 
 fn device() -> Device {
@@ -29,11 +31,14 @@ fn in_processes<R: Send>(
     timeout: Duration,
     work: impl Fn(World) -> R + Sync,
 ) -> Vec<R> {
-    let first = free_address();
+    let (listener, first) = &listener();
     std::thread::scope(|scope| {
         let process = |rank| {
             let work = &work;
-            scope.spawn(move || work(World::connect(rank, size, first, timeout).unwrap()))
+            scope.spawn(move || match rank {
+                0 => work(World::listening(listener, size, timeout).unwrap()),
+                _ => work(World::connect(rank, size, *first, timeout).unwrap()),
+            })
         };
         let processes: Vec<_> = (0..size).map(process).collect();
         processes.into_iter().map(|process| process.join().unwrap()).collect()
@@ -347,10 +352,18 @@ fn a_process_that_does_something_else() {
 
 #[test]
 fn a_world_without_some_of_its_processes() {
-    let (first, patience) = (free_address(), Duration::from_millis(300));
-    let alone = World::connect(0, 3, first, patience).map(drop).unwrap_err();
-    assert!(alone.to_string().contains("2 of 3 processes did not come in time"), "{alone}");
-    let lost = World::connect(1, 3, free_address(), patience).map(drop).unwrap_err();
+    let ((listener, first), patience) = (listener(), Duration::from_millis(300));
+    let any_port = "127.0.0.1:0".parse().unwrap();
+    for alone in
+        [World::connect(0, 3, any_port, patience), World::listening(&listener, 3, patience)]
+    {
+        let alone = alone.map(drop).unwrap_err();
+        assert!(alone.to_string().contains("2 of 3 processes did not come in time"), "{alone}");
+    }
+    let taken = World::connect(0, 3, first, patience).map(drop).unwrap_err();
+    assert!(taken.to_string().contains("cannot listen at"), "{taken}");
+    let nobody = "127.0.0.1:1".parse().unwrap();
+    let lost = World::connect(1, 3, nobody, patience).map(drop).unwrap_err();
     assert!(
         matches!(&lost, Error::Peer { rank: 0, reason } if reason.contains("in time")),
         "{lost}"
@@ -359,13 +372,34 @@ fn a_world_without_some_of_its_processes() {
         let refused = World::connect(rank, size, first, patience).map(drop);
         assert!(matches!(refused, Err(Error::World { .. })), "{rank} of {size}: {refused:?}");
     }
+    for size in [0, usize::MAX] {
+        let refused = World::listening(&listener, size, patience).map(drop);
+        assert!(matches!(refused, Err(Error::World { .. })), "{size}: {refused:?}");
+    }
+    assert_eq!(World::listening(&listener, 1, patience).unwrap().size(), 1);
+}
+
+/// The first process may come after the others, and listen only then.
+#[test]
+fn the_first_process_comes_last() {
+    // Below the ports that systems give away, so that no other socket of this program has it.
+    let port = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
+    let first = SocketAddr::from(([127, 0, 0, 1], port));
+    std::thread::scope(|scope| {
+        let other = scope.spawn(move || World::connect(1, 2, first, PATIENCE).unwrap());
+        std::thread::sleep(Duration::from_millis(50));
+        let zero = World::connect(0, 2, first, PATIENCE).unwrap();
+        let one = other.join().unwrap();
+        assert_eq!((zero.rank(), zero.size()), (0, 2));
+        assert_eq!((one.rank(), one.size()), (1, 2));
+    });
 }
 
 #[test]
 fn processes_of_two_worlds() {
-    let first = free_address();
+    let (listener, first) = listener();
     std::thread::scope(|scope| {
-        let two = scope.spawn(move || World::connect(0, 2, first, PATIENCE).map(drop));
+        let two = scope.spawn(move || World::listening(&listener, 2, PATIENCE).map(drop));
         let three = scope.spawn(move || World::connect(1, 3, first, PATIENCE).map(drop));
         let said = two.join().unwrap().unwrap_err().to_string();
         assert!(said.contains("process 1 of 3 came to a world of 2"), "{said}");
@@ -376,15 +410,10 @@ fn processes_of_two_worlds() {
 /// Whoever is no process of ours is sent away, and nobody waits long for them.
 #[test]
 fn strangers() {
-    let first = free_address();
+    let (listener, first) = listener();
     std::thread::scope(|scope| {
-        let listening = scope.spawn(move || World::connect(0, 2, first, PATIENCE).unwrap());
-        let stranger = loop {
-            match TcpStream::connect(first) {
-                Ok(stream) => break stream,
-                Err(_) => std::thread::sleep(Duration::from_millis(5)),
-            }
-        };
+        let listening = scope.spawn(move || World::listening(&listener, 2, PATIENCE).unwrap());
+        let stranger = TcpStream::connect(first).unwrap();
         std::io::Write::write_all(&mut &stranger, b"GET / HTTP/1.1\r\n\r\n").unwrap();
         let other = scope.spawn(move || World::connect(1, 2, first, PATIENCE).unwrap());
         let (zero, one) = (listening.join().unwrap(), other.join().unwrap());

@@ -170,13 +170,17 @@ impl Transport for &Counted {
 
 /// Runs `work` as both processes of a world, one after the other's end being waited for.
 fn in_two_processes(work: impl Fn(&World, &Device) + Sync) {
-    let first = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let listener = &TcpListener::bind("127.0.0.1:0").unwrap();
+    let (first, patience) = (listener.local_addr().unwrap(), Duration::from_secs(20));
     std::thread::scope(|scope| {
         for rank in 0..2 {
             let work = &work;
             scope.spawn(move || {
-                let world = World::connect(rank, 2, first, Duration::from_secs(20)).unwrap();
-                work(&world, &Device::cuda(0).unwrap());
+                let world = match rank {
+                    0 => World::listening(listener, 2, patience),
+                    _ => World::connect(rank, 2, first, patience),
+                };
+                work(&world.unwrap(), &Device::cuda(0).unwrap());
             });
         }
     });

@@ -96,14 +96,7 @@ impl World {
     /// [`Error::World`] if the others do not come in time, are of a world of another size, or are more than 65536; and [`Error::Peer`] for one
     /// that goes.
     pub fn connect(rank: usize, size: usize, first: SocketAddr, timeout: Duration) -> Result<Self> {
-        if rank >= size {
-            return Err(world(format!("process {rank} of {size} is behind the last")));
-        }
-        if size > MOST {
-            return Err(world(format!(
-                "{size} processes are more than the {MOST} that there may be"
-            )));
-        }
+        require_place(rank, size)?;
         let deadline = Deadline::after(timeout);
         let wires = match (rank, size) {
             (_, 1) => Ok(vec![None]),
@@ -111,6 +104,19 @@ impl World {
             _ => join(rank, size, &[first], deadline),
         }?;
         Ok(Self::of(rank, wires, timeout))
+    }
+
+    /// The world of `size` processes, of which this is the first and listens already: at a port that the system has chosen, say, which the
+    /// others are told before they [`connect`](Self::connect) to it.
+    ///
+    /// A port that was free a moment ago need not be when `connect` comes to listen at it; one that is listened at stays so.
+    ///
+    /// # Errors
+    /// Those of `connect`.
+    pub fn listening(listener: &TcpListener, size: usize, timeout: Duration) -> Result<Self> {
+        require_place(0, size)?;
+        let wires = gather(size, listener, Deadline::after(timeout))?;
+        Ok(Self::of(0, wires, timeout))
     }
 
     /// The world of processes that are connected.
@@ -255,6 +261,16 @@ fn world(reason: impl Into<String>) -> Error {
     Error::World { reason: reason.into() }
 }
 
+fn require_place(rank: usize, size: usize) -> Result<()> {
+    if rank >= size {
+        return Err(world(format!("process {rank} of {size} is behind the last")));
+    }
+    if size > MOST {
+        return Err(world(format!("{size} processes are more than the {MOST} that there may be")));
+    }
+    Ok(())
+}
+
 fn listen(first: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(first)
         .map_err(|error| world(format!("the first process cannot listen at {first}: {error}")))
@@ -352,6 +368,8 @@ fn connect(places: &[SocketAddr], deadline: Deadline) -> io::Result<Wire> {
             let left = deadline.left()?;
             let brief = if places.len() > 1 { left.min(SILENT) } else { left };
             match TcpStream::connect_timeout(place, brief) {
+                // Where nobody listens, the system may have given this socket the very port that it asks for.
+                Ok(stream) if stream.local_addr()? == stream.peer_addr()? => {}
                 Ok(stream) => return Wire::new(stream),
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
                 Err(_) => {}
