@@ -2,8 +2,8 @@
 //! nothing else in common. What goes wrong in one is an error in all, in bounded time.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::sync::{Barrier, Mutex};
+use std::time::Duration;
 use transpose::simt::Checks;
 use transpose::{
     Device, DeviceMatrix, DeviceTensor, DistributedMatrix, DistributedPlan, DistributedTensor,
@@ -12,7 +12,7 @@ use transpose::{
 use transpose_tests::Element;
 
 /// Longer than anything takes that does not hang.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where the first process of a world listens, at a port that nobody else can have, and the address.
 fn listener() -> (TcpListener, SocketAddr) {
@@ -23,6 +23,11 @@ fn listener() -> (TcpListener, SocketAddr) {
 
 fn device() -> Device {
     Device::simulated_with(Checks::ALL)
+}
+
+/// Whether a process heard that another has gone, and did not wait for it until there was no time left.
+fn is_told(error: &Error) -> bool {
+    matches!(error, Error::Peer { reason, .. } if !reason.contains("in time"))
 }
 
 /// Runs `work` as every process of a world, and returns what came of it by rank.
@@ -282,54 +287,50 @@ impl Transport for Broken {
 
 #[test]
 fn what_fails_in_one_process_fails_in_all() {
-    let start = Instant::now();
     let errors = in_processes(3, PATIENCE, |world| {
         let src = DistributedMatrix::<u32>::zeroed(&world, &device(), 90, 60).unwrap();
         if world.rank() == 2 {
             let broken = Broken(Mutex::new(false));
             let error = src.transposed(&broken).unwrap_err();
             assert!(*broken.0.lock().unwrap());
-            return error;
+            return (error, world);
         }
         let error = src.transposed(&Sockets::new(&world)).unwrap_err();
         // The world has failed, and says why again.
         assert_eq!(world.all_gather(&[]).unwrap_err(), error);
-        error
+        // Its connections are closed though the world is there until all have ended.
+        (error, world)
     });
-    assert!(errors.iter().all(|error| matches!(error, Error::Peer { .. })), "{errors:?}");
-    assert!(start.elapsed() < PATIENCE / 2, "{:?}", start.elapsed());
+    assert!(errors.iter().all(|(error, _)| is_told(error)), "{errors:?}");
 }
 
 #[test]
 fn a_process_that_dies() {
-    let start = Instant::now();
     let errors = in_processes(4, PATIENCE, |world| {
         if world.rank() == 3 {
             return None;
         }
         let src = DistributedMatrix::<u32>::zeroed(&world, &device(), 90, 60).unwrap();
-        src.transposed(&Sockets::new(&world)).err()
+        let error = src.transposed(&Sockets::new(&world)).unwrap_err();
+        // Those that are left keep their connections: what they hear of is the end of the one that died.
+        Some((error, world))
     });
-    assert!(
-        errors[..3].iter().all(|error| matches!(error, Some(Error::Peer { .. }))),
-        "{errors:?}"
-    );
-    assert!(start.elapsed() < PATIENCE / 2, "{:?}", start.elapsed());
+    let is_told =
+        |end: &Option<(Error, World)>| end.as_ref().is_some_and(|(error, _)| is_told(error));
+    assert!(errors[..3].iter().all(is_told), "{errors:?}");
 }
 
 #[test]
 fn a_process_that_sleeps() {
-    let (patience, start) = (Duration::from_millis(300), Instant::now());
-    let errors = in_processes(2, patience, |world| {
-        if world.rank() == 1 {
-            std::thread::sleep(4 * patience);
-            return None;
-        }
-        world.all_gather(&[1]).err()
+    let awake = Barrier::new(2);
+    let errors = in_processes(2, Duration::from_secs(2), |world| {
+        let error = if world.rank() == 0 { world.all_gather(&[1]).err() } else { None };
+        // It sleeps until the other one has given it up.
+        awake.wait();
+        error
     });
     let Some(Error::Peer { rank: 1, reason }) = &errors[0] else { panic!("{errors:?}") };
     assert!(reason.contains("in time"), "{reason}");
-    assert!(start.elapsed() < PATIENCE / 2);
 }
 
 #[test]
