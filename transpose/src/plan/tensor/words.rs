@@ -212,7 +212,6 @@ fn one(canonical: &Canonical, flips: Option<Mask>, axes: &[Axis], offsets: [isiz
 #[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::super::problem::TensorProblem;
-    use super::super::ways::Ways;
     use super::*;
     use crate::tensor::TensorLayout;
 
@@ -247,18 +246,6 @@ mod tests {
         assert!((bytes[0] - 8.0 * 6.0 / 5.0).abs() < 0.03 && bytes[1] < 8.1, "{bytes:?}");
     }
 
-    /// The kernel that an H200 makes this move by, from a source that starts on a multiple of `src_align` bytes to a destination that starts on a sector.
-    fn kernel_of(
-        element_bytes: usize,
-        src_align: usize,
-        src: &TensorLayout,
-        dst: &TensorLayout,
-    ) -> &'static str {
-        let problem = TensorProblem { element_bytes, src, dst, src_align, dst_align: 32 };
-        let (canonical, facts) = (Canonical::of(&problem), Facts::h200());
-        Ways::of(&canonical, &facts, None).ok().unwrap().best().launches[0].entry.name
-    }
-
     /// Elements of 48 bytes start inside sectors, whose rest the next column has: 200 rows of them are in the cache until then, a million are not. (On an H200 the one has 0.91 to 0.96 of a copy, the
     /// other 0.63 to 0.73.)
     #[test]
@@ -274,23 +261,6 @@ mod tests {
         };
         let [near, far] = [cost(200, 10_000), cost(1_000_000, 2)];
         assert!(near < 2.3 && far > 1.2 * near, "{near}, {far}");
-    }
-
-    /// Pieces of 160 bytes that change places. (On an H200 that has 0.95 of a copy word by word, and 0.84 in boxes.)
-    #[test]
-    fn pieces_go_word_by_word() {
-        let src = TensorLayout::contiguous(&[96, 75, 96, 80], 2).unwrap();
-        let src = src.permute_axes(&[2, 1, 0, 3]).unwrap();
-        let dst = TensorLayout::contiguous(src.shape(), 2).unwrap();
-        assert_eq!(kernel_of(2, 32, &src, &dst), "words_b16");
-    }
-
-    /// Rows of 24 bytes, 192 apart: each is alone in its sector, or two. (On an H200 that has 0.25 of a copy word by word, and 0.14 by tiles.)
-    #[test]
-    fn rows_that_are_alone_go_word_by_word() {
-        let layout = |strides| TensorLayout::strided(&[2_318_972, 3], strides, 0, 8).unwrap();
-        let (src, dst) = (layout(&[1, 2_318_972]), layout(&[24, 1]));
-        assert_eq!(kernel_of(8, 8, &src, &dst), "words_b8");
     }
 
     /// The move that reverses the axes of such an array of so many bytes an element, all but the last `kept` of them.

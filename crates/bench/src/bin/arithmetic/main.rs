@@ -6,8 +6,9 @@
 //! with what two passes give, of which one moves and one computes. `--peers FOLDER` writes the cases for `arithmetic.py`, which times PyTorch on them and
 //! compares its results.
 //!
-//! `cases` says what is computed, `random` draws arrays that nobody chose (`--sweep SEED`, `--windows`, `--turned`), `measuring` times it, `verifying` compares results, `told` writes what others are told.
+//! `case` says what a case is, `cases` which there are, `random` draws arrays that nobody chose (`--sweep SEED`, `--windows`, `--turned`), `measuring` times it, `verifying` compares results, `told` writes what others are told.
 
+mod case;
 mod cases;
 mod factor;
 mod measuring;
@@ -22,9 +23,9 @@ use bench::program::{self, Common, usage};
 use bench::progress;
 use bench::svg::{Bar, Chart};
 use bench::table::{Cell, Column, Report};
-use cases::{Case, cases};
+use case::{Case, Figures};
+use cases::cases;
 use clap::Parser;
-use measuring::Figures;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use told::write_table;

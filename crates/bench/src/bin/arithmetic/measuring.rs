@@ -1,7 +1,7 @@
 //! Ways to compute a case, a copy and cuTENSOR that take turns.
 
 use crate::Arguments;
-use crate::cases::{Case, Second};
+use crate::case::{Case, Figures, Second};
 use crate::factor::FromF32;
 use crate::memory::{bytes_of, memories, other_memory, others, source, target};
 use crate::verifying::{run_once, some_rows, verified};
@@ -12,21 +12,6 @@ use bench::race::{Contestant, Pairs};
 use transpose::bytemuck::{self, Pod};
 use transpose::simt::Counters;
 use transpose::{ConvertTo, Device, DeviceMatrix, NormalizingPlan, Number};
-
-/// What was measured of one way.
-pub struct Figures {
-    pub kernel: String,
-    /// Bytes that are read and written.
-    pub bytes: usize,
-    /// Bytes that memory moves for them: see [`moved_by_memory`].
-    pub moved: usize,
-    /// Speeds of a copy and of this way, in GB/s; `None` on the simulator.
-    pub speeds: Option<[f64; 2]>,
-    /// cuTENSOR's, if there is one that computes this.
-    pub cutensor: Option<f64>,
-    /// Of lanes, for each number, as the simulator counts them; `None` on a GPU.
-    pub instructions: Option<f64>,
-}
 
 /// What computes a destination of a source.
 type Run<'a> = Box<dyn Fn(&DeviceMatrix<u8>, &mut DeviceMatrix<u8>) -> transpose::Result<()> + 'a>;

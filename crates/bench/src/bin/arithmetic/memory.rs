@@ -1,6 +1,6 @@
 //! The memories of a case, and its numbers in them.
 
-use crate::cases::{Case, Second};
+use crate::case::{Case, Second};
 use anyhow::Result;
 use bench::memory::ensure_free;
 use bench::race::Pairs;

@@ -1,6 +1,6 @@
 //! What other programs are told of the cases: a table, and the bytes of sources and results.
 
-use crate::cases::{Case, Second};
+use crate::case::{Case, Second};
 use crate::factor::FromF32;
 use crate::memory::filled;
 use crate::verifying::verified;

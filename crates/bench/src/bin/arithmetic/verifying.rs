@@ -1,6 +1,6 @@
 //! Results are what two passes give, of which one moves and one computes.
 
-use crate::cases::{Case, Second};
+use crate::case::{Case, Second};
 use crate::factor::FromF32;
 use crate::memory::{others, source, target};
 use anyhow::{Result, ensure};

@@ -7,7 +7,7 @@ use super::channel_costs::ChannelCosts;
 use super::operands::Operands;
 use super::part::Part;
 use super::pixels::{self, FEW_CHANNELS};
-use super::ways::{SHAPES, Wanted, Ways};
+use super::wanted::{SHAPES, Wanted, Ways};
 use super::{channels, interleaved, matrices, tiles, units};
 use crate::Facts;
 use kernel_abi::arithmetic::{Operation, flags};

@@ -9,6 +9,7 @@
 //! | `part` | a launch of a move, and its entry point |
 //! | `operands` | the move in canonical form: axes of up to three memories |
 //! | `matrices` | the planner of `compute_micro`, `compute_rows`, `compute_rows_large`, `compute_rows_by_pairs`, `compute_rows_beside`, `compute_sums` and `compute_sum_rows`, for matrices that are transposed |
+//! | `wanted` | which ways are wanted, and found |
 //! | `ways` | the ways to go of one pass, the best first |
 //! | `costs` | what ways of one pass cost |
 //! | `channel_places` | which channel an element has by where it lies |
@@ -45,6 +46,7 @@ mod runs;
 mod through;
 mod tiles;
 mod units;
+mod wanted;
 mod ways;
 mod work;
 

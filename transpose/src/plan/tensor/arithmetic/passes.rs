@@ -9,7 +9,8 @@ use super::operands::{DST, OTHER, Operands, Other, SRC};
 use super::part::Part;
 use super::problem::Problem;
 use super::through;
-use super::ways::{Wanted, Ways, is_by_elements, ways};
+use super::wanted::{Wanted, Ways};
+use super::ways::{is_by_elements, ways};
 use crate::Facts;
 use kernel_abi::arithmetic::{Format, Operation, flags};
 

@@ -3,7 +3,7 @@
 use super::operands::{DST, OTHER, Other, SRC};
 use super::part::Part;
 use super::problem::{Problem, operand, problem};
-use super::ways::Wanted;
+use super::wanted::Wanted;
 use super::work::{self, Work, waiting};
 use crate::arithmetic::{Arithmetic, ConvertTo, Number};
 use crate::device::{Buffer, Device, across};

@@ -10,7 +10,8 @@
 use super::operands::{DST, OTHER, Operand, Other, SCRATCH, SRC};
 use super::part::Part;
 use super::problem::Problem;
-use super::ways::{Wanted, is_by_elements, ways};
+use super::wanted::Wanted;
+use super::ways::{is_by_elements, ways};
 use super::{channels, runs, units};
 use crate::Facts;
 use crate::plan::problem::VECTOR;

@@ -4,32 +4,14 @@ use super::costs::Costs;
 use super::operands::{Operands, SRC};
 use super::part::Part;
 use super::pixels::InPixels;
+use super::wanted::{SHAPES, Wanted, Ways};
 use super::{boxes, boxes_beside, by_channel, interleaved, matrices, pixels, runs, tiles, units};
 use crate::Facts;
 use crate::plan::tensor::words;
 use kernel_abi::arithmetic::{COMPUTE_ROWS, COMPUTE_UNITS, Operation};
 
-/// Which ways are asked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
-    All,
-    /// The best one; others may be left out.
-    Best,
-}
-
-/// Ways to go.
-pub(super) struct Ways {
-    /// The best first.
-    pub all: Vec<Vec<Part>>,
-    /// What the best costs, unless it is of a kernel of matrices or interleaved channels that nothing else is as fast as, or goes by units of long runs.
-    pub cost: Option<f64>,
-}
-
 /// Bytes of what lies together on both sides below which units are said to cost what elements cost.
 const SHORT: usize = 64;
-
-/// How many shapes of tile, and of box, are candidates.
-pub(super) const SHAPES: usize = 6;
 
 /// Bytes that are read and written below which boxes are no way: to plan them would take longer than they gain.
 const SMALL: f64 = (1 << 20) as f64;

@@ -4,7 +4,7 @@ use super::operands::Operand;
 use super::part::Part;
 use super::passes::ways_of;
 use super::problem::Problem;
-use super::ways::Wanted;
+use super::wanted::Wanted;
 use crate::Facts;
 use crate::plan::memo::{Chip, MOST_KEPT, Memo, hash_of};
 use kernel_abi::arithmetic::Operation;
