@@ -484,8 +484,9 @@ fn products(signed: bool, a: &Words, b: &Words) -> Doubles {
     }
 }
 
+/// Lanes that do not take part may hold more than 16 bits.
 fn product16(signed: bool, a: u32, b: u32) -> u32 {
-    if signed { (i32::from(a as i16) * i32::from(b as i16)) as u32 } else { a * b }
+    if signed { (i32::from(a as i16) * i32::from(b as i16)) as u32 } else { a.wrapping_mul(b) }
 }
 
 #[inline(always)]

@@ -4,7 +4,10 @@
 //! lanes that the compiler turns into vector instructions. Inactive lanes are
 //! computed too, where that is harmless, and masked out when written.
 
+use std::sync::Mutex;
+
 use crate::isa::{D, Guard, P, TRUE, W};
+use crate::memory::lock;
 
 /// Lanes in a warp.
 pub(crate) const LANES: usize = 32;
@@ -25,14 +28,27 @@ pub(crate) struct Registers {
     pub predicates: Vec<u32>,
 }
 
+/// Registers of warps that are done, for those of other launches: to clear thousands of new ones takes longer than many a small launch.
+static SPARE: Mutex<Vec<Registers>> = Mutex::new(Vec::new());
+
+/// The warps whose registers are kept, at most, and the bytes of each.
+const MOST_SPARE: usize = 64;
+const MOST_SPARE_BYTES: usize = 2 << 20;
+
 impl Registers {
+    /// At least so many. What they hold is not known: a block's start sets those that may be read before they are written, and of lanes that do not take part in an instruction nothing is used.
     pub(crate) fn new(words: usize, doubles: usize, predicates: usize) -> Registers {
-        let mut registers = Registers {
-            // Of thousands a warp touches few: what the allocator has as zeros need not be cleared.
-            words: bytemuck::zeroed_vec(words),
-            doubles: bytemuck::zeroed_vec(doubles),
-            predicates: vec![0; predicates],
-        };
+        let spare = lock(&SPARE).pop();
+        let mut registers = spare.unwrap_or_default();
+        if registers.words.len() < words {
+            registers.words = bytemuck::zeroed_vec(words);
+        }
+        if registers.doubles.len() < doubles {
+            registers.doubles = bytemuck::zeroed_vec(doubles);
+        }
+        if registers.predicates.len() < predicates {
+            registers.predicates = vec![0; predicates];
+        }
         registers.predicates[usize::from(TRUE.0)] = ALL;
         registers
     }
@@ -67,6 +83,18 @@ impl Registers {
     pub(crate) fn set_p(&mut self, p: P, mask: u32, lanes: u32) {
         let value = &mut self.predicates[usize::from(p.0)];
         *value = *value & !mask | lanes & mask;
+    }
+}
+
+impl Drop for Registers {
+    fn drop(&mut self) {
+        let bytes = size_of_val(&self.words[..]) + size_of_val(&self.doubles[..]);
+        if (1..=MOST_SPARE_BYTES).contains(&bytes) {
+            let mut spare = lock(&SPARE);
+            if spare.len() < MOST_SPARE {
+                spare.push(std::mem::take(self));
+            }
+        }
     }
 }
 
