@@ -92,6 +92,7 @@ const OF_MANY: &[&str] = &[
     "connect",
     "from_env",
     "from_shard",
+    "listening",
     "of_gpus",
     "receive",
     "receive_into",

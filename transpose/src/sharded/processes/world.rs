@@ -109,7 +109,8 @@ impl World {
     /// The world of `size` processes, of which this is the first and listens already: at a port that the system has chosen, say, which the
     /// others are told before they [`connect`](Self::connect) to it.
     ///
-    /// A port that was free a moment ago need not be when `connect` comes to listen at it; one that is listened at stays so.
+    /// A port that was free a moment ago need not be when `connect` comes to listen at it; one that is listened at stays so. The listener does
+    /// not block from now on.
     ///
     /// # Errors
     /// Those of `connect`.
@@ -369,7 +370,7 @@ fn connect(places: &[SocketAddr], deadline: Deadline) -> io::Result<Wire> {
             let brief = if places.len() > 1 { left.min(SILENT) } else { left };
             match TcpStream::connect_timeout(place, brief) {
                 // Where nobody listens, the system may have given this socket the very port that it asks for.
-                Ok(stream) if stream.local_addr()? == stream.peer_addr()? => {}
+                Ok(stream) if is_connected_to_itself(&stream) => {}
                 Ok(stream) => return Wire::new(stream),
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
                 Err(_) => {}
@@ -377,6 +378,10 @@ fn connect(places: &[SocketAddr], deadline: Deadline) -> io::Result<Wire> {
         }
         std::thread::sleep(AGAIN.min(deadline.left()?));
     }
+}
+
+fn is_connected_to_itself(stream: &TcpStream) -> bool {
+    matches!((stream.local_addr(), stream.peer_addr()), (Ok(here), Ok(there)) if here == there)
 }
 
 /// The next process that connects, and what it says of itself. Whoever says something else is sent away.
