@@ -36,19 +36,14 @@ const MOST_SPARE: usize = 64;
 const MOST_SPARE_BYTES: usize = 2 << 20;
 
 impl Registers {
-    /// At least so many. What they hold is not known: a block's start sets those that may be read before they are written, and of lanes that do not take part in an instruction nothing is used.
+    /// Registers for a warp, at least as many of each kind as are asked for. What they hold is not known: a block's start sets the registers that may be read before they are written, and no value is used of lanes that
+    /// do not take part in an instruction.
     pub(crate) fn new(words: usize, doubles: usize, predicates: usize) -> Registers {
         let spare = lock(&SPARE).pop();
         let mut registers = spare.unwrap_or_default();
-        if registers.words.len() < words {
-            registers.words = bytemuck::zeroed_vec(words);
-        }
-        if registers.doubles.len() < doubles {
-            registers.doubles = bytemuck::zeroed_vec(doubles);
-        }
-        if registers.predicates.len() < predicates {
-            registers.predicates = vec![0; predicates];
-        }
+        ensure(&mut registers.words, words);
+        ensure(&mut registers.doubles, doubles);
+        ensure(&mut registers.predicates, predicates);
         registers.predicates[usize::from(TRUE.0)] = ALL;
         registers
     }
@@ -83,6 +78,13 @@ impl Registers {
     pub(crate) fn set_p(&mut self, p: P, mask: u32, lanes: u32) {
         let value = &mut self.predicates[usize::from(p.0)];
         *value = *value & !mask | lanes & mask;
+    }
+}
+
+/// Makes registers of a kind at least so many.
+fn ensure<R: bytemuck::Zeroable>(registers: &mut Vec<R>, count: usize) {
+    if registers.len() < count {
+        *registers = bytemuck::zeroed_vec(count);
     }
 }
 
