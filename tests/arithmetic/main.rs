@@ -1,10 +1,12 @@
 //! Arithmetic on the way against an oracle, bit for bit, on the simulator and on a GPU.
 
+mod complex;
 mod numbers;
 mod random;
 
+use complex::complex_sums_in_windows;
 use numbers::{Sample, computed, edges};
-use random::{Side, laid_out, random_channels, random_layouts, random_sums};
+use random::{Side, laid_out, random_channels, random_complex, random_layouts, random_sums};
 use std::collections::HashMap;
 use transpose::interop::half::{bf16, f16};
 use transpose::interop::num_complex::Complex32;
@@ -33,10 +35,12 @@ on_both_devices! {
     sums_in_boxes_apart,
     complex_runs,
     complex_sums_in_boxes,
+    complex_sums_in_windows,
     onto_the_destination,
     random_layouts,
     random_sums,
     random_channels,
+    random_complex,
     pixels_of_few_channels,
     channels_of_their_own,
     channels_in_order,

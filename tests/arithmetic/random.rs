@@ -1,8 +1,10 @@
 //! Random arrays: any lengths, orders, steps, gaps and starts on each side, by all ways.
 
+use super::complex::check_complex;
 use super::{Real, check_channels, check_layouts};
 use proptest::prelude::*;
 use transpose::interop::half::{bf16, f16};
+use transpose::interop::num_complex::{Complex32, Complex64};
 use transpose::{Device, E4M3, TensorLayout};
 use transpose_tests::cases;
 
@@ -156,5 +158,17 @@ pub(super) fn random_channels(device: &Device) {
             u8, i8; u8, f16; u8, f32; f16, u8; bf16, bf16; f16, f32; f32, u8; f32, f16; f32, f32;
             i8, E4M3; i32, f64; f64, f32;
         }
+    });
+}
+
+/// Complex numbers and their conjugates, alone or with an array that lies like the destination, or in any other way.
+pub(super) fn random_complex(device: &Device) {
+    let memories = (Memory::any(APART), Memory::any(WHOLE), Memory::any(REPEATED));
+    let case = (shapes(device, 1..=MOST_AXES), memories, 0..3usize, any::<[bool; 2]>());
+    proptest!(cases(20), |((shape, (src, dst, other), adds, [are_wide, conjugates]) in case)| {
+        let (src, dst, other) = (src.of(&shape), dst.of(&shape), other.of(&shape));
+        let other = [None, Some(&dst), Some(&other)][adds];
+        let check = if are_wide { check_complex::<Complex64> } else { check_complex::<Complex32> };
+        check(device, &src, &dst, other, conjugates);
     });
 }

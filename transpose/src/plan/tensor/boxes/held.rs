@@ -70,8 +70,9 @@ impl Beside {
         const SHORT: usize = 64;
         let (stretches, bytes) = if are_one { (1, stretches * bytes) } else { (stretches, bytes) };
         let least = word.max(4);
-        // Lanes that are served together then ask for whole sectors, if they are even.
-        let (vector, align) = if bytes < SHORT { (least, least) } else { (VECTOR, SECTOR) };
+        // Lanes that are served together then ask for whole sectors, if they are even. The kernel counts vectors from sectors, also such as are one word.
+        let by_words = bytes < SHORT && least < VECTOR;
+        let (vector, align) = if by_words { (least, least) } else { (VECTOR, SECTOR) };
         // It may start behind a multiple by all words but one.
         let vectors = (bytes + align - word.min(align)).div_ceil(align) * (align / vector);
         Beside { stretches, vector, align, vectors }
