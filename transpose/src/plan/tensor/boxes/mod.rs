@@ -531,6 +531,26 @@ mod tests {
         assert!(beside.iter().all(|&(bytes, _)| bytes < 2 * 4554), "{beside:?}");
     }
 
+    /// The kernel counts what is left of an axis in 32 bits.
+    #[test]
+    fn no_box_has_a_part_of_an_axis_that_is_too_long() {
+        let all = |matrices: usize| {
+            let shape = [matrices, 2, 2, 2];
+            let layout = |strides| TensorLayout::strided(&shape, strides, 0, 1).unwrap();
+            let (src, dst) = (layout(&[8, 4, 2, 1]), layout(&[8, 1, 2, 4]));
+            let (src_align, dst_align) = (32, 32);
+            let problem =
+                TensorProblem { element_bytes: 1, src: &src, dst: &dst, src_align, dst_align };
+            let canonical = Canonical::of(&problem);
+            let launches = best(&canonical, &Facts::simulated(), 100, f64::INFINITY).into_iter();
+            let boxes = launches.filter_map(|(_, launch)| params_of::<Boxes>(&BOXES, &launch));
+            boxes.flat_map(|boxes| boxes.parts.map(|part| part.all)).max()
+        };
+        assert_eq!(all(1 << 30), Some(1 << 30));
+        let most = all((1 << 32) + 5000);
+        assert!(most.is_none_or(|all| all <= u32::MAX.into()), "{most:?}");
+    }
+
     /// The parameters of the cheapest launch of `boxes` that transposes `count` matrices of `rows` × `cols` elements of `element_bytes` bytes. Neither side has gaps.
     fn boxes_of(element_bytes: usize, [count, rows, cols]: [usize; 3]) -> Boxes {
         let words = element_bytes as isize;

@@ -5,6 +5,7 @@ use super::super::cuts::{Cut, Gapped};
 use super::super::sectors::SECTOR;
 use super::super::side::{Side, starts_on};
 use super::piece::{Piece, piece_of};
+use crate::divide::TOO_LARGE;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{MOST_AXES, MOST_DIGITS, box_vector};
 
@@ -76,7 +77,8 @@ impl Tile {
         Some(Tile { words, indices }.filled(canonical, most))
     }
 
-    /// With some indices of one more axis, for up to `most` words, if it has every index of each axis of which it has more than one.
+    /// With some indices of one more axis, for up to `most` words, if it has every index of each axis of which it has more than one: of one whose length the kernel, which counts what
+    /// is left of an axis in 32 bits, can be told.
     #[inline]
     fn filled(mut self, canonical: &Canonical, most: usize) -> Self {
         let is_in_part =
@@ -85,7 +87,10 @@ impl Tile {
             return self;
         }
         let most = most / self.words;
-        let others = self.axes(canonical).filter(|&(_, axis, indices)| indices < axis.length);
+        let is_left = |&(_, axis, indices): &(usize, &Axis, usize)| {
+            indices < axis.length && axis.length < TOO_LARGE
+        };
+        let others = self.axes(canonical).filter(is_left);
         let stride = |axis: &Axis| axis.src.unsigned_abs().min(axis.dst.unsigned_abs());
         if let Some((number, axis, _)) = others.min_by_key(|(_, axis, _)| stride(axis)) {
             let indices = axis.length.div_ceil(axis.length.div_ceil(most));
