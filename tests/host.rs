@@ -4,7 +4,7 @@ use bytemuck::Pod;
 use proptest::prelude::*;
 use std::sync::Mutex;
 use transpose::host::{
-    HostInPlace, HostOptions, HostView, HostViewMut, Progress, Workspace, copy_into, cpu,
+    Bus, HostInPlace, HostOptions, HostView, HostViewMut, Progress, Workspace, copy_into, cpu,
     transpose_in_place, transpose_into,
 };
 use transpose::{Device, Error, PinnedBuffer, TensorLayout};
@@ -16,6 +16,8 @@ on_both_devices! {
     limits_are_kept,
     more_streams_than_tiles,
     a_workspace_serves_many_shapes,
+    a_workspace_serves_elements_of_any_alignment,
+    memory_pinned_for_the_simulator,
     more_than_a_cache_holds,
     progress_comes_to_its_end,
     a_watch_that_panics_stops_all_threads,
@@ -200,6 +202,44 @@ fn a_workspace_serves_many_shapes(device: &Device) {
         let dst = HostViewMut::matrix(&mut result, cols, rows).unwrap();
         workspace.transpose_into(src, dst).unwrap();
         assert!(result == transposed(rows, cols, &host));
+    }
+}
+
+/// What waits for the device starts on multiples of what the elements do, whatever was moved before.
+fn a_workspace_serves_elements_of_any_alignment(device: &Device) {
+    #[derive(Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+    #[repr(C, align(8192))]
+    struct Pages([u8; 8192]);
+    let mut workspace = Workspace::new(device, options(400_000, 400_000, 2, 2));
+    let bytes: Vec<u8> = scrambled(600 * 700, 6);
+    let mut turned = vec![0; bytes.len()];
+    let src = HostView::matrix(&bytes, 600, 700).unwrap();
+    workspace.transpose_into(src, HostViewMut::matrix(&mut turned, 700, 600).unwrap()).unwrap();
+    let before = workspace.ring_bytes();
+    let pages: Vec<Pages> = (0..6).map(|page| Pages([page; 8192])).collect();
+    let mut result = vec![Pages([9; 8192]); 6];
+    let src = HostView::matrix(&pages, 2, 3).unwrap();
+    workspace.transpose_into(src, HostViewMut::matrix(&mut result, 3, 2).unwrap()).unwrap();
+    assert!(turned == transposed(600, 700, &bytes) && result == transposed(2, 3, &pages));
+    assert!(before > 0 && workspace.ring_bytes() <= before.max(400_000));
+}
+
+/// To a GPU that is memory like any other, which its kernels may not reach.
+fn memory_pinned_for_the_simulator(device: &Device) {
+    let (rows, cols) = if device.is_gpu() { (4100, 4100) } else { (41, 50) };
+    let (simulated, host) = (Device::simulated(), scrambled::<u32>(rows * cols, 7));
+    let src = PinnedBuffer::from_slice(&simulated, &host).unwrap();
+    for bus in [Bus::Engine, Bus::Kernel, Bus::Fused] {
+        let mut dst = PinnedBuffer::<u32>::zeroed(&simulated, rows * cols).unwrap();
+        let layout = |shape: [usize; 2]| TensorLayout::contiguous(&shape, 4).unwrap();
+        let from = HostView::pinned(&src, &layout([rows, cols])).unwrap();
+        let to = HostViewMut::pinned(&mut dst, &layout([cols, rows])).unwrap();
+        assert!(from.is_pinned() && to.is_pinned());
+        let mut workspace = Workspace::new(device, HostOptions::default().bus(bus, bus));
+        workspace.transpose_into(from, to).unwrap();
+        // A GPU brings it by a ring of its own.
+        assert_eq!(workspace.ring_bytes() > 0, device.is_gpu());
+        assert!(dst.read().unwrap() == transposed(rows, cols, &host), "{bus:?}");
     }
 }
 

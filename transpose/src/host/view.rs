@@ -1,7 +1,7 @@
 //! Arrays in host memory that a program lends: a shape, strides, and whether the device can reach the memory by itself.
 
 use crate::tensor::TensorLayout;
-use crate::{Error, PinnedBuffer, Result};
+use crate::{Device, Error, PinnedBuffer, Result};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 
@@ -20,7 +20,7 @@ use std::marker::PhantomData;
 pub struct HostView<'a, T> {
     start: *const T,
     layout: TensorLayout,
-    pinned: bool,
+    pinned: Pinned,
     elements: PhantomData<&'a [T]>,
 }
 
@@ -29,8 +29,24 @@ pub struct HostView<'a, T> {
 pub struct HostViewMut<'a, T> {
     start: *mut T,
     layout: TensorLayout,
-    pinned: bool,
+    pinned: Pinned,
     elements: PhantomData<&'a mut [T]>,
+}
+
+/// Which devices reach memory by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pinned {
+    No,
+    /// What is pinned for a simulated device is ordinary memory.
+    ForSimulated,
+    /// All of them, whichever it was allocated for.
+    ForGpus,
+}
+
+impl Pinned {
+    fn of<T: Pod>(buffer: &PinnedBuffer<T>) -> Self {
+        if buffer.device().is_gpu() { Pinned::ForGpus } else { Pinned::ForSimulated }
+    }
 }
 
 impl<T> Clone for HostView<'_, T> {
@@ -57,7 +73,7 @@ impl<'a, T: Pod> HostView<'a, T> {
     /// [`Error::TensorOutOfBounds`] for elements that the slice has not, and [`Error::TensorSizeOverflow`].
     pub fn new(elements: &'a [T], layout: &TensorLayout) -> Result<Self> {
         let layout = checked::<T>(layout, elements.len())?;
-        Ok(HostView { start: elements.as_ptr(), layout, pinned: false, elements: PhantomData })
+        Ok(HostView { start: elements.as_ptr(), layout, pinned: Pinned::No, elements: PhantomData })
     }
 
     /// The slice as a matrix, row by row.
@@ -74,7 +90,7 @@ impl<'a, T: Pod> HostView<'a, T> {
     /// # Errors
     /// Those of [`new`](Self::new), and what the device reports.
     pub fn pinned(buffer: &'a PinnedBuffer<T>, layout: &TensorLayout) -> Result<Self> {
-        Ok(HostView { pinned: true, ..Self::new(buffer.read()?, layout)? })
+        Ok(HostView { pinned: Pinned::of(buffer), ..Self::new(buffer.read()?, layout)? })
     }
 }
 
@@ -88,7 +104,7 @@ impl<'a, T: Pod> HostViewMut<'a, T> {
         let layout = checked::<T>(layout, elements.len())?;
         layout.require_injective()?;
         let start = elements.as_mut_ptr();
-        Ok(HostViewMut { start, layout, pinned: false, elements: PhantomData })
+        Ok(HostViewMut { start, layout, pinned: Pinned::No, elements: PhantomData })
     }
 
     /// The slice as a matrix, row by row.
@@ -106,7 +122,8 @@ impl<'a, T: Pod> HostViewMut<'a, T> {
     /// # Errors
     /// Those of [`new`](Self::new), and what the device reports.
     pub fn pinned(buffer: &'a mut PinnedBuffer<T>, layout: &TensorLayout) -> Result<Self> {
-        Ok(HostViewMut { pinned: true, ..Self::new(buffer.write()?, layout)? })
+        let pinned = Pinned::of(buffer);
+        Ok(HostViewMut { pinned, ..Self::new(buffer.write()?, layout)? })
     }
 
     /// The first element of the memory that the layout's offset counts from.
@@ -123,9 +140,18 @@ macro_rules! views {
                 &self.layout
             }
 
-            /// Whether the device reaches the memory by itself.
+            /// Whether the device that the memory is pinned for reaches it by itself.
             pub fn is_pinned(&self) -> bool {
-                self.pinned
+                self.pinned != Pinned::No
+            }
+
+            /// Whether this device reaches the memory by itself.
+            pub(super) fn is_reached_by(&self, device: &Device) -> bool {
+                match self.pinned {
+                    Pinned::No => false,
+                    Pinned::ForSimulated => !device.is_gpu(),
+                    Pinned::ForGpus => true,
+                }
             }
 
             /// The same elements, axis `i` being what axis `axes[i]` was.

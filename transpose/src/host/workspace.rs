@@ -84,13 +84,19 @@ impl Workspace {
         // SAFETY: the views borrow the elements until all work is done, and longer than the locks live.
         let locks = unsafe {
             [
-                self.lock(src.is_pinned(), src.start(), src.layout())?,
-                self.lock(dst.is_pinned(), dst.start_mut(), dst.layout())?,
+                self.lock(src.is_reached_by(&self.device), src.start(), src.layout())?,
+                self.lock(dst.is_reached_by(&self.device), dst.start_mut(), dst.layout())?,
             ]
         };
         let sides = (
-            Side { layout: src.layout(), pinned: src.is_pinned() || locks[0].is_some() },
-            Side { layout: dst.layout(), pinned: dst.is_pinned() || locks[1].is_some() },
+            Side {
+                layout: src.layout(),
+                pinned: src.is_reached_by(&self.device) || locks[0].is_some(),
+            },
+            Side {
+                layout: dst.layout(),
+                pinned: dst.is_reached_by(&self.device) || locks[1].is_some(),
+            },
         );
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let plan = HostPlan::between(sides.0, sides.1, element, &self.options, cores)?;
@@ -160,7 +166,11 @@ impl Workspace {
     /// Takes what a plan needs and is not there yet.
     pub(super) fn prepare(&mut self, plan: &HostPlan, align: usize) -> Result<()> {
         let (needed, align) = (plan.ring_bytes(), align.max(ALIGNMENT));
-        if needed > 0 && self.ring.as_ref().is_none_or(|&(_, bytes)| bytes < needed) {
+        // What was made for elements of another type may start anywhere for these.
+        let serves = |ring: &(HostMemory, usize)| {
+            ring.1 >= needed && ring.0.start().addr().get().is_multiple_of(align)
+        };
+        if needed > 0 && !self.ring.as_ref().is_some_and(serves) {
             self.ring = None;
             self.ring = Some((self.device.allocate_host(needed, align)?, needed));
         }

@@ -14,7 +14,7 @@ use super::options::InPlaceOptions;
 use super::recipe::Recipe;
 use super::shape::{Shape, scratch_limit};
 use super::{stages, studies};
-use crate::facts::Facts;
+use crate::facts::{Facts, GRID_LIMIT};
 use crate::layout::Layout;
 use crate::{Error, Result};
 
@@ -102,6 +102,10 @@ impl Conversion {
         if !stages::tile_fits((rows, cols), shape, facts, options) {
             return Err(not_served("010!", shape, "a tile is larger than fits on chip"));
         }
+        // Each is a block's.
+        if count > GRID_LIMIT[0] {
+            return Err(not_served("010!", shape, "there are more tiles than a grid has blocks"));
+        }
         stages::transpose_tiles(recipe, (rows, cols), count, shape, facts, options);
         Ok(())
     }
@@ -131,4 +135,23 @@ impl Conversion {
 fn not_served(algorithm: &'static str, shape: &Shape, reason: &'static str) -> Error {
     let Shape { rows, cols, .. } = *shape;
     Error::NotServed { algorithm, rows, cols, element_bytes: shape.element_bytes(), reason }
+}
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use super::*;
+    use kernel_abi::Width;
+
+    #[test]
+    fn no_more_tiles_than_a_grid_has_blocks() {
+        let tiles = |count: usize| {
+            let shape = Shape { rows: 2 * count, cols: 2, ld: 2, width: Width::B1, tuple: 1 };
+            let conversion = Conversion::AosToAsta { width: 2 };
+            conversion.recipe(&shape, &Facts::h200(), &InPlaceOptions::default())
+        };
+        assert!(tiles(GRID_LIMIT[0]).is_ok());
+        for count in [GRID_LIMIT[0] + 1, (1 << 32) + 5] {
+            assert!(matches!(tiles(count), Err(Error::NotServed { .. })), "{count}");
+        }
+    }
 }

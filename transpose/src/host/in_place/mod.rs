@@ -155,9 +155,10 @@ impl Workspace {
             let (shape, strides) = (layout.shape().to_vec(), layout.strides().to_vec());
             return Err(Error::NotAMatrix { shape, strides });
         }
+        let reached = matrix.is_reached_by(self.device());
         // SAFETY: the view borrows the elements until all work is done, and longer than the lock lives.
-        let lock = unsafe { self.lock(matrix.is_pinned(), matrix.start_mut(), &layout)? };
-        let pinned = matrix.is_pinned() || lock.is_some();
+        let lock = unsafe { self.lock(reached, matrix.start_mut(), &layout)? };
+        let pinned = reached || lock.is_some();
         let start = matrix.start_mut().wrapping_add(layout.offset());
         let matrix = Matrix { start, rows, cols, pinned };
         // One row is one column already.
