@@ -135,8 +135,13 @@ impl Budget {
         }
         let bytes = self.slot(streams).min(wanted);
         if bytes < least {
-            let limit = self.device.min(self.ring.saturating_mul(2));
-            return Err(Error::HostBudget { needed: 2 * least, limit });
+            // One step takes a place for what comes up and one for what goes down, and a slot for each side that goes through the ring.
+            let takes = |slots: usize| least.saturating_mul(slots);
+            let (needed, limit) = match takes(2) > self.device {
+                true => (takes(2), self.device),
+                false => (takes(self.rings), self.ring),
+            };
+            return Err(Error::HostBudget { needed, limit });
         }
         let places = self.places(streams);
         let slots = if self.rings == 0 { 2 * streams } else { streams };

@@ -122,7 +122,7 @@ impl HostPlan {
         let share = Share::of(
             rings(routes),
             side * side * element_bytes,
-            2 * element_bytes,
+            2 * aligned(1, element_bytes),
             options,
             cores,
         )?;
@@ -278,18 +278,26 @@ mod tests {
             rows in 1..100_000usize,
             cols in 1..100_000usize,
             pinned in any::<[bool; 2]>(),
-            device in 1024..3_000_000_000usize,
-            ring in 1024..300_000_000usize,
+            device in prop_oneof![1..2048usize, 1024..3_000_000_000usize],
+            ring in prop_oneof![1..2048usize, 1024..300_000_000usize],
             streams in 0..9usize,
         ) {
             let options =
                 HostOptions::default().device_memory(device).ring_memory(ring).streams(streams);
-            let plan = transposed(rows, cols, pinned, &options);
-            prop_assert!(plan.device_bytes() <= device);
-            prop_assert!(plan.ring_bytes() <= ring);
-            if rows == cols {
-                let plan = HostPlan::square(rows, pinned[0], 4, &options, 32).unwrap();
-                prop_assert!(plan.device_bytes() <= device && plan.ring_bytes() <= ring);
+            let [src, dst] = [[rows, cols], [cols, rows]]
+                .map(|shape| TensorLayout::contiguous(&shape, 4).unwrap());
+            let (src, dst) = (src.t(), dst);
+            let side = |layout, pinned| Side { layout, pinned };
+            let sides = (side(&src, pinned[0]), side(&dst, pinned[1]));
+            let square = HostPlan::square(rows, pinned[0], 4, &options, 32);
+            for plan in [HostPlan::between(sides.0, sides.1, 4, &options, 32), square] {
+                match plan {
+                    Ok(plan) => {
+                        prop_assert!(plan.device_bytes() <= device && plan.ring_bytes() <= ring);
+                    }
+                    Err(Error::HostBudget { needed, limit }) => prop_assert!(limit < needed),
+                    Err(error) => prop_assert!(false, "{error}"),
+                }
             }
         }
     }

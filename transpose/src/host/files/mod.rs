@@ -22,7 +22,7 @@ use bytemuck::Pod;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use turner::Turner;
+use turner::{Turner, of_sectors};
 
 /// The most bytes of a tile. Larger ones make stretches longer than a call of the system needs to be worth it.
 const TILE: usize = 16 << 20;
@@ -80,11 +80,11 @@ pub fn move_between<T: Pod>(
         _ => 2,
     };
     let threads = cores.min(memory / buffers / size.max(4096)).max(1);
-    let tile = (memory / buffers / threads).min(TILE);
-    if tile < size {
-        return Err(Error::HostBudget { needed: buffers * size, limit: memory });
+    let most = (memory / buffers / threads).min(TILE.max(size)) / size;
+    if most == 0 {
+        return Err(Error::HostBudget { needed: buffers.saturating_mul(size), limit: memory });
     }
-    let tiles = Tiles::new(from, to, tile / size, 0);
+    let tiles = Tiles::new(from, to, most - most % of_sectors::<T>().min(most), 0);
     let work = Work {
         src,
         dst,
@@ -217,6 +217,23 @@ mod tests {
         let (from, to) =
             (TensorLayout::contiguous(&[3, 2], 4)?, TensorLayout::contiguous(&[2, 3], 4)?);
         move_between::<u32>((src, &from.t()), (dst, &to), Through::Cpu, memory, &|_| ())
+    }
+
+    /// Elements of 32 MiB, more than a tile has of others.
+    #[test]
+    fn an_element_may_be_larger_than_a_tile() {
+        type Large = [[[u8; 4096]; 4096]; 2];
+        let bytes = size_of::<Large>();
+        let [from, to] =
+            [[2, 1], [1, 2]].map(|shape| TensorLayout::contiguous(&shape, bytes).unwrap());
+        let file = Small(2 * bytes as u64);
+        let moved = |memory| {
+            let (src, dst) = ((&file as &dyn ReadAt, &from.t()), (&file as &dyn WriteAt, &to));
+            move_between::<Large>(src, dst, Through::Cpu, memory, &|_| ())
+        };
+        assert_eq!(moved(2 * bytes), Ok(()));
+        let refused = Error::HostBudget { needed: 2 * bytes, limit: 2 * bytes - 1 };
+        assert_eq!(moved(2 * bytes - 1), Err(refused));
     }
 
     #[test]

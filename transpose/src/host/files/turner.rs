@@ -19,6 +19,17 @@ pub enum Through<'a> {
     Device(&'a Device),
 }
 
+/// Elements of which a whole number of sectors is full.
+pub(super) fn of_sectors<T>() -> usize {
+    const SECTOR: u32 = 32;
+    (SECTOR >> size_of::<T>().trailing_zeros().min(SECTOR.ilog2())) as usize
+}
+
+/// Elements from the start of one tile in a device's memory to that of the next, which starts on a sector unless they are so few that they would take more memory by that than there may be.
+fn padded<T>(elements: usize) -> usize {
+    elements.next_multiple_of(of_sectors::<T>().min(elements).max(1))
+}
+
 /// Two buffers, and what turns the contents of one into the other.
 #[allow(clippy::large_enum_variant, reason = "each thread has one")]
 pub(super) enum Turner<T: Pod> {
@@ -40,9 +51,7 @@ impl<T: Pod> Turner<T> {
             }
             Through::Device(device) => {
                 let stream = device.new_stream()?;
-                // Both halves start where vectors do.
-                let elements = elements.next_multiple_of(64);
-                let memory = crate::DeviceTensor::zeroed(&stream, &[2, elements])?;
+                let memory = crate::DeviceTensor::zeroed(&stream, &[2, padded::<T>(elements)])?;
                 let buffer = || PinnedBuffer::zeroed(&stream, elements);
                 let buffers = [buffer()?, buffer()?];
                 Turner::Device { stream, memory, buffers }
@@ -70,15 +79,20 @@ impl<T: Pod> Turner<T> {
                 Ok(outgoing)
             }
             Turner::Device { stream, memory, buffers: [incoming, outgoing] } => {
-                let (up, elements) = (memory.device_address(), memory.shape()[1]);
-                let down = up + (elements * size) as u64;
-                memory.view_mut().index_axis(0, 0)?.upload_from(incoming)?;
+                let (up, pitch) = (memory.device_address(), memory.shape()[1]);
+                let down = up + (pitch * size) as u64;
+                let elements = incoming.len();
+                memory
+                    .view_mut()
+                    .index_axis(0, 0)?
+                    .slice(0, ..elements, 1)?
+                    .upload_from(incoming)?;
                 // SAFETY: the memory holds two tiles and is the stream's; what is read of it has been uploaded.
                 unsafe {
                     let source = TensorView::<T>::valid(stream, up, from);
                     kernel::turn(source, TensorViewMut::valid(stream, down, to))?;
                 }
-                memory.view().index_axis(0, 1)?.download_into(outgoing)?;
+                memory.view().index_axis(0, 1)?.slice(0, ..elements, 1)?.download_into(outgoing)?;
                 outgoing.read()
             }
         }
