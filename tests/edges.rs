@@ -4,7 +4,8 @@ use bytemuck::{Pod, Zeroable};
 use study::{Block, HostMatrix, Kernel, MemoryKind};
 use transpose::simt::Checks;
 use transpose::{
-    Batch, Device, DeviceMatrix, InPlace, InPlaceOptions, InPlacePlan, Plan, PlanCache, Strategy,
+    Batch, Device, DeviceMatrix, Error, InPlace, InPlaceOptions, InPlacePlan, Plan, PlanCache,
+    Strategy, TensorView,
 };
 use transpose_tests::on_both_devices;
 
@@ -16,6 +17,8 @@ on_both_devices! {
     elements_of_no_bytes_in_studies,
     strides_of_a_single_matrix_mean_nothing,
     rows_as_far_apart_as_can_be,
+    strides_between_empty_matrices_mean_nothing,
+    more_elements_of_no_bytes_than_there_can_be,
 }
 
 /// A type with one value, which takes no memory.
@@ -151,6 +154,28 @@ fn strides_of_a_single_matrix_mean_nothing(device: &Device) {
         let mut untouched = DeviceMatrix::<[u8; 3]>::zeroed(device, 10, 7).unwrap();
         src.view().transpose_batched_into(&mut untouched, batch(0)).unwrap();
         assert_eq!(untouched.to_host().unwrap(), [[0; 3]; 70]);
+    }
+}
+
+fn strides_between_empty_matrices_mean_nothing(device: &Device) {
+    let src = DeviceMatrix::<u32>::zeroed(device, 0, 3).unwrap();
+    let mut dst = DeviceMatrix::<u32>::zeroed(device, 3, 0).unwrap();
+    for stride in [0, usize::MAX / 2, usize::MAX] {
+        let batch = Batch { count: 2, src_stride: stride, dst_stride: 0 };
+        let mut cache = PlanCache::in_memory();
+        let plan = Plan::measure_batched(&src, &mut dst, batch, &mut cache).unwrap();
+        assert_eq!(plan.kernel_names(), [""; 0]);
+    }
+}
+
+/// Elements are counted, and their distances, in as many bits as bytes are.
+fn more_elements_of_no_bytes_than_there_can_be(device: &Device) {
+    let most = isize::MAX as usize;
+    let matrix = DeviceMatrix::<Nothing>::zeroed(device, 1, most).unwrap();
+    assert!(TensorView::from(&matrix).is_contiguous());
+    for (rows, cols) in [(2, most), (1, most + 1)] {
+        let refused = DeviceMatrix::<Nothing>::zeroed(device, rows, cols).map(drop);
+        assert!(matches!(refused, Err(Error::SizeOverflow { .. })), "{refused:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::{Bound, Range, RangeBounds};
 /// The shape of a row-major matrix and the distance between its rows, in elements.
 ///
 /// A layout that exists is valid: the leading dimension holds a row, and the matrix's extent in
-/// bytes, for the element size it was made for, fits `isize`.
+/// bytes, for the element size it was made for, and in elements fits `isize`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub(crate) rows: usize,
@@ -23,8 +23,9 @@ impl Layout {
         if ld < cols {
             return Err(Error::LeadingDimension { ld, cols });
         }
+        // Of elements without bytes there are no more either: distances are counted in elements, too.
         rows.checked_mul(ld)
-            .and_then(|elements| elements.checked_mul(element_bytes))
+            .and_then(|elements| elements.checked_mul(element_bytes.max(1)))
             .filter(|&bytes| bytes <= isize::MAX as usize)
             .ok_or(Error::SizeOverflow { rows, cols, ld, element_bytes })?;
         Ok(Layout { rows, cols, ld })

@@ -143,7 +143,8 @@ impl Problem {
 
     /// The alignment that all rows of all matrices have, on the source's side and the destination's.
     pub fn row_alignments(&self) -> (usize, usize) {
-        let bytes = |elements: usize| alignment((elements * self.element_bytes) as u64);
+        // Batches of which nothing moves may have any strides.
+        let bytes = |elements: usize| alignment(elements.wrapping_mul(self.element_bytes) as u64);
         let Batch { count, src_stride, dst_stride } = self.batch;
         let of = |address: usize, layout: &Layout, stride: usize| {
             let rows = if layout.rows > 1 { bytes(layout.ld) } else { VECTOR };
