@@ -137,7 +137,8 @@ fn heads_for_sequences() {
 /// Devices that reach each other's memory: addresses are all that the processes tell each other. Nothing is carried.
 struct Reaching(Mutex<usize>);
 
-impl Transport for Reaching {
+// SAFETY: the processes are threads of one, whose simulated devices reach each other's memory, and offer addresses of live shards.
+unsafe impl Transport for Reaching {
     fn offer(&self, address: u64, _: usize) -> Vec<u8> {
         address.to_le_bytes().to_vec()
     }
@@ -271,7 +272,8 @@ fn shards_that_do_not_fit_are_refused_everywhere() {
 /// Carries nothing, and says so.
 struct Broken(Mutex<bool>);
 
-impl Transport for Broken {
+// SAFETY: it touches no memory.
+unsafe impl Transport for Broken {
     unsafe fn exchange(&self, _: usize, _: &Device, _: &[Parcel], _: &[Parcel]) -> Result<()> {
         Err(Error::Peer { rank: 9, reason: "the cable is cut".to_owned() })
     }
@@ -302,6 +304,42 @@ fn what_fails_in_one_process_fails_in_all() {
         (error, world)
     });
     assert!(errors.iter().all(|(error, _)| is_told(error)), "{errors:?}");
+}
+
+/// Panics in place of carrying anything.
+struct Panicking(Mutex<bool>);
+
+// SAFETY: it touches no memory.
+unsafe impl Transport for Panicking {
+    unsafe fn exchange(&self, _: usize, _: &Device, _: &[Parcel], _: &[Parcel]) -> Result<()> {
+        panic!("this transport carries nothing")
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn abort(&self) {
+        *self.0.lock().unwrap() = true;
+    }
+}
+
+/// What was queued is given up before its memory is, and nobody goes on.
+#[test]
+fn a_transport_that_panics() {
+    let errors = in_processes(2, PATIENCE, |world| {
+        let src = DistributedMatrix::<u32>::zeroed(&world, &device(), 90, 60).unwrap();
+        if world.rank() == 0 {
+            return (src.transposed(&Sockets::new(&world)).unwrap_err(), world);
+        }
+        let panicking = Panicking(Mutex::new(false));
+        let left = std::panic::AssertUnwindSafe(|| src.transposed(&panicking).map(drop));
+        assert!(std::panic::catch_unwind(left).is_err());
+        assert!(*panicking.0.lock().unwrap());
+        (world.all_gather(&[]).unwrap_err(), world)
+    });
+    assert!(is_told(&errors[0].0), "{}", errors[0].0);
+    assert!(matches!(errors[1].0, Error::World { .. }), "{}", errors[1].0);
 }
 
 #[test]

@@ -171,35 +171,43 @@ impl DistributedPlan {
         };
         let ends = [src.shard().device_address(), address];
         let homes = [src.device(), dst.device()];
+        // They outlive what is queued, also if anything panics: what is declared later goes first.
+        let mut buffers = None;
+        let unfinished = Unfinished { plan: self, transport };
         let queued = match &reached {
             // SAFETY: the plan was made for arrays that are spread so, whose memory lives; `dst` is borrowed exclusively; what is queued is
             // done when this returns. All processes have said that they run the same exchange, and that their destinations are ready.
-            Some(addresses) => unsafe { self.store(ends[0], addresses, homes) }.map(|()| None),
+            Some(addresses) => unsafe { self.store(ends[0], addresses, homes) },
             // SAFETY: likewise.
-            None => unsafe { self.queue(ends, homes, transport) }.map(Some),
+            None => unsafe { self.queue(ends, homes, transport, &mut buffers) },
         };
-        let done = queued.and_then(|buffers| {
-            let waited = self.wait(transport);
-            // No process leaves before all have what they need of it; one that goes then has not gone in between.
-            waited.and_then(|()| self.world.all_gather(&[])).map(|_| drop(buffers))
-        });
-        done.inspect_err(|error| {
-            self.world.fail(error);
-            self.give_up(transport);
-        })
+        let waited = queued.and_then(|()| self.wait(transport));
+        // No process leaves before all have what they need of it; one that goes then has not gone in between.
+        let done = waited.and_then(|()| self.world.all_gather(&[]));
+        match done {
+            Ok(_) => {
+                std::mem::forget(unfinished);
+                Ok(())
+            }
+            Err(error) => {
+                self.world.fail(&error);
+                Err(error)
+            }
+        }
     }
 
-    /// Queues all rounds, and what stays. The buffers must live until all of it is done.
+    /// Queues all rounds, and what stays, by `buffers`, which it makes.
     ///
     /// # Safety
-    /// The addresses are those of shards that the plan was made for, in live memory, which nothing else uses but what their homes have queued so
+    /// The buffers live until all of it is done, whatever this returns. The addresses are those of shards that the plan was made for, in live memory, which nothing else uses but what their homes have queued so
     /// far; the other processes run the same exchange.
     unsafe fn queue(
         &self,
         ends: [u64; 2],
         homes: [&Device; 2],
         transport: &dyn Transport,
-    ) -> Result<[Buffer; 2]> {
+        buffers: &mut Option<[Buffer; 2]>,
+    ) -> Result<()> {
         let Streams { pack, unpack, near, .. } = &self.streams;
         let [src, dst] = ends;
         pack.wait_for(homes[0])?;
@@ -207,41 +215,31 @@ impl DistributedPlan {
         for home in homes {
             near.wait_for(home)?;
         }
-        let buffers =
-            [pack.allocate(SLOTS * self.slots[0])?, pack.allocate(SLOTS * self.slots[1])?];
-        let queued = || -> Result<()> {
-            let addresses = buffers.each_ref().map(Buffer::address);
-            let all = Rounds::new(&self.rounds, &self.streams, addresses, self.slots, transport)?;
-            let (count, mut next) = (self.rounds.len(), 0);
-            for (turn, rounds) in all.turns().enumerate() {
-                // Those too whose slots are free: they are packed while others are carried.
-                while next < count.min(rounds.start + SLOTS) {
-                    // SAFETY: the caller's obligations.
-                    unsafe { all.pack(next, src)? };
-                    next += 1;
-                }
-                // SAFETY: the buffers live until the caller has waited; the other processes carry the same rounds in the same lane.
-                unsafe { all.carry(turn, rounds.clone())? };
+        let buffers = buffers
+            .insert([pack.allocate(SLOTS * self.slots[0])?, pack.allocate(SLOTS * self.slots[1])?]);
+        let addresses = buffers.each_ref().map(Buffer::address);
+        let all = Rounds::new(&self.rounds, &self.streams, addresses, self.slots, transport)?;
+        let (count, mut next) = (self.rounds.len(), 0);
+        for (turn, rounds) in all.turns().enumerate() {
+            // Those too whose slots are free: they are packed while others are carried.
+            while next < count.min(rounds.start + SLOTS) {
                 // SAFETY: the caller's obligations.
-                unsafe { all.unpack(turn, rounds, dst)? };
-                if turn == 0 {
-                    // Once the link is busy.
-                    self.queue_near(near, ends)?;
-                }
+                unsafe { all.pack(next, src)? };
+                next += 1;
             }
-            if count == 0 {
+            // SAFETY: the buffers live until all is done; the other processes carry the same rounds in the same lane.
+            unsafe { all.carry(turn, rounds.clone())? };
+            // SAFETY: the caller's obligations.
+            unsafe { all.unpack(turn, rounds, dst)? };
+            if turn == 0 {
+                // Once the link is busy.
                 self.queue_near(near, ends)?;
             }
-            Ok(())
-        };
-        match queued() {
-            Ok(()) => Ok(buffers),
-            Err(error) => {
-                // What was queued uses the buffers.
-                self.give_up(transport);
-                Err(error)
-            }
         }
+        if count == 0 {
+            self.queue_near(near, ends)?;
+        }
+        Ok(())
     }
 
     /// Ends what was queued, and waits until all streams have.
@@ -287,6 +285,22 @@ impl DistributedPlan {
             }
         }
         transport.check()
+    }
+}
+
+/// An exchange that has begun: if it goes before it has ended, by an error or by a panic, what was queued is given up and waited for.
+struct Unfinished<'a> {
+    plan: &'a DistributedPlan,
+    transport: &'a dyn Transport,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let reason = "an exchange of this process was left by a panic".to_owned();
+            self.plan.world.fail(&Error::World { reason });
+        }
+        self.plan.give_up(self.transport);
     }
 }
 

@@ -166,7 +166,9 @@ impl Offer {
     }
 }
 
-impl<T: Transport> Transport for PeerStores<T> {
+// SAFETY: what is reached is this process's memory, or what the driver has opened of the others' allocations, as far behind their starts as offered; it stays open until other offers take its
+// place, which a later call brings. All else is the carrier's.
+unsafe impl<T: Transport> Transport for PeerStores<T> {
     fn lanes(&self) -> usize {
         self.carrier.lanes()
     }

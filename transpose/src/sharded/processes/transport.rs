@@ -15,7 +15,14 @@ pub struct Parcel {
 
 /// Carries bytes from process to process. [`Sockets`](crate::Sockets) does for any device, `Nccl` (feature `nccl`) for GPUs; others, such
 /// as a program's own MPI, are made by implementing this.
-pub trait Transport: Send + Sync {
+///
+/// # Safety
+/// Exchanges are safe to run: kernels store to the addresses that a transport [reaches](Self::reach), and the transport itself moves bytes of the device's memory. So whoever implements one vouches that
+/// - `reach` gives addresses at which this process's device may store all bytes that the processes offered, by rank, until the next call;
+/// - `exchange` reads no memory of the device but the parcels that it sends, writes none but those that it receives, and does either in the order of its queue;
+/// - once `abort` has returned and the queues have been waited for, nothing of that memory is used any more;
+/// - all of that holds after a panic of one of its methods, too.
+pub unsafe trait Transport: Send + Sync {
     /// How many exchanges may be on their way at a time, each in a lane of its own; as many in every process.
     fn lanes(&self) -> usize {
         1
