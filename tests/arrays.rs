@@ -1,7 +1,7 @@
 //! Other crates' arrays and numbers, on the simulator and on a GPU.
 
 use half::{bf16, f16};
-use ndarray::{Array, ArrayD, Axis, Ix2, Ix3, IxDyn, ShapeBuilder, Slice};
+use ndarray::{Array, ArrayD, Axis, CowArray, Ix2, Ix3, IxDyn, ShapeBuilder, Slice, s};
 use num_complex::{Complex, Complex64};
 use proptest::prelude::*;
 use transpose::{Device, DeviceMatrix, DeviceTensor, Error};
@@ -13,6 +13,7 @@ on_both_devices! {
     arrays_of_any_order_and_stride,
     arrays_to_matrices,
     arrays_of_another_shape,
+    arrays_that_share_their_elements,
 }
 
 fn halves_are_elements(device: &Device) {
@@ -104,4 +105,21 @@ fn arrays_of_another_shape(device: &Device) {
     assert!(matches!(refused, Err(Error::TooManyAxes { axes: 17, .. })));
     let empty = Array::<u8, _>::zeros((0, 2));
     assert_eq!(DeviceMatrix::from_ndarray(device, &empty).unwrap().to_ndarray().unwrap(), empty);
+}
+
+/// What is written gets elements of its own, in an order of its own; those who shared the old ones keep them.
+fn arrays_that_share_their_elements(device: &Device) {
+    let tensor = DeviceTensor::from_host(device, &[3, 2], &[1u16, 2, 3, 4, 5, 6]).unwrap();
+    let expected = tensor.to_ndarray::<Ix2>().unwrap();
+    let base = Array::from_elem((3, 1 << 16), 9u16);
+    let part = s![..;-1, ..;1 << 15];
+    let mut cow = CowArray::from(base.slice(part));
+    tensor.view().copy_to_ndarray(&mut cow).unwrap();
+    assert_eq!(cow, expected);
+    let shared = base.into_shared();
+    let mut other = shared.clone();
+    other.slice_collapse(part);
+    tensor.view().copy_to_ndarray(&mut other).unwrap();
+    assert_eq!(other, expected);
+    assert!(shared.iter().all(|&element| element == 9));
 }

@@ -19,10 +19,25 @@ impl Stream {
     /// # Errors
     /// What the driver answers.
     pub fn new(context: &Context) -> Result<Self, Error> {
+        const DEFAULT: u32 = 0;
+        Self::with_flags(context, DEFAULT)
+    }
+
+    /// A stream that is in no order with the process's default stream (`CU_STREAM_NON_BLOCKING`): while one of the others is captured, nobody may use
+    /// that.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn non_blocking(context: &Context) -> Result<Self, Error> {
+        const NON_BLOCKING: u32 = 1;
+        Self::with_flags(context, NON_BLOCKING)
+    }
+
+    fn with_flags(context: &Context, flags: u32) -> Result<Self, Error> {
         let _current = context.enter()?;
         let mut raw = RawStream::NULL;
         // SAFETY: `raw` is a place for a stream.
-        unsafe { context.functions().cuStreamCreate(&mut raw, 0) }?;
+        unsafe { context.functions().cuStreamCreate(&mut raw, flags) }?;
         Ok(Stream { context: context.clone(), raw, owned: true })
     }
 

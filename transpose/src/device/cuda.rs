@@ -345,7 +345,8 @@ impl Backend for Cuda {
                 self.dynamic_shared(launch, &*self.gpu.kernels.function(launch)?)?;
             }
         }
-        let stream = Stream::new(self.context())?;
+        // Others may use the process's default stream meanwhile.
+        let stream = Stream::non_blocking(self.context())?;
         let queue = |step: &Step| match step {
             Step::Launch(launch, addresses) => {
                 let function = self.gpu.kernels.function(launch)?;

@@ -87,9 +87,11 @@ impl<T: Pod> TensorView<'_, T> {
         S: DataMut<Elem = T>,
         D: Dimension,
     {
+        // Asked for first: an array that shares its elements gets some of its own by that, which may have other strides.
+        let first = array.as_mut_ptr();
         let (layout, below) = layout_of::<T>(array.shape(), array.strides())?;
         // SAFETY: the array's elements, all of which lie at the layout's offsets from the lowest, are borrowed exclusively.
-        unsafe { download(*self, array.as_mut_ptr().sub(below), &layout) }
+        unsafe { download(*self, first.sub(below), &layout) }
     }
 }
 

@@ -67,10 +67,12 @@ impl Slots {
         facts: &Facts,
         options: &InPlaceOptions,
     ) -> Option<&'static str> {
-        if self.rows.saturating_mul(self.cols) >= 1 << 31 || self.length.max(self.gap) >= 1 << 31 {
-            return Some("there are 2³¹ super-elements, or elements of one, or more");
-        }
         let (words, width) = self.in_words(element_bytes);
+        // The kernels count both in 32 bits.
+        if self.rows.saturating_mul(self.cols) >= 1 << 31 || words.length.max(words.gap) >= 1 << 31
+        {
+            return Some("there are 2³¹ super-elements, or words of one, or more");
+        }
         let carried = options.carry == Carry::SharedMemory;
         (carried && words.carried_chunk(width, facts, options) == 0)
             .then_some("two words of a super-element do not fit on chip")
@@ -240,7 +242,19 @@ fn lane_words(width: Width) -> usize {
 mod tests {
     use super::{LEAST_BYTES, MOST_BYTES, Slots, abi, flag_bytes, gcd, scramble, short_cycle};
     use crate::Device;
+    use crate::in_place::options::InPlaceOptions;
     use crate::kernels::Width;
+
+    /// Of 3 bytes 2³² words and five are fewer than 2³¹ elements.
+    #[test]
+    fn words_of_a_slot_are_counted_in_32_bits() {
+        let (facts, options) = (Device::simulated().facts().clone(), InPlaceOptions::default());
+        let refused = |length: usize, bytes: usize| {
+            Slots::dense(2, 2, length, 1).refusal(bytes, &facts, &options).is_some()
+        };
+        assert!(refused(((1 << 32) + 5) / 3, 3) && refused((1 << 30) + 1, 6));
+        assert!(!refused((1 << 30) + 1, 4) && !refused((1 << 31) / 3, 3));
+    }
 
     /// Chunks that start anywhere have words of their own, and fit the registers of a warp.
     #[test]
