@@ -49,9 +49,11 @@ pub fn import(device: &Device, tensor: &Bound<'_, PyAny>) -> PyResult<Imported> 
     }
 }
 
-/// Gives a tensor back to its library, whose stream waits for the device; without a stream the call waits.
+/// Gives a tensor back to its library, whose stream waits for the device; without a stream, or with none that is in any order (-1), the call waits.
 pub fn release(imported: Imported, number: Option<isize>) -> PyResult<()> {
-    if number.is_some() {
+    // A library that orders nothing itself (-1) has to find all done.
+    const UNORDERED: isize = -1;
+    if number.is_some_and(|number| number != UNORDERED) {
         // SAFETY: the caller of the module says that its library works on that stream.
         unsafe { imported.release_on(stream(number)?).map_err(refused)? };
     }

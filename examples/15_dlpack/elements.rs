@@ -1,5 +1,6 @@
 //! Elements of any type, by their size: what moves does not ask what they are.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 use transpose::interop::dlpack::{
     DLDataType, DLManagedTensor, DLManagedTensorVersioned, ForeignStream, Imported, Refusal,
@@ -89,7 +90,33 @@ pub fn permute_into(imported: &Imported, axes: &[usize], target: &mut Imported) 
         return Err(Refusal::DataType { found: target.data_type() }.into());
     }
     by_size!(imported, |Word, Variant| {
+        let source = imported.view_bits::<Word>()?.permute_axes(axes)?;
         let target = target.view_bits_mut::<Word>()?;
-        imported.view_bits::<Word>()?.permute_axes(axes)?.copy_into(target)
+        // Both are borrowed from whoever lends them: nobody else has looked.
+        let [from, to] = [
+            bytes_of::<Word>(source.device_address(), source.shape(), source.strides()),
+            bytes_of::<Word>(target.device_address(), target.shape(), target.strides()),
+        ];
+        if from.start < to.end && to.start < from.end {
+            return Err(Refusal::Malformed { what: "source and destination overlap" }.into());
+        }
+        source.copy_into(target)
     })
+}
+
+/// Between which addresses elements of a type lie, the first of which is at `address`.
+fn bytes_of<W>(address: u64, shape: &[usize], strides: &[isize]) -> Range<u64> {
+    if shape.contains(&0) {
+        return address..address;
+    }
+    let ends = shape.iter().zip(strides).map(|(&length, &stride)| (length as isize - 1) * stride);
+    let (below, above) =
+        ends.fold(
+            (0, 0),
+            |(below, above): (isize, isize), end| {
+                if end < 0 { (below + end, above) } else { (below, above + end) }
+            },
+        );
+    let bytes = |elements: isize| elements as i64 * size_of::<W>() as i64;
+    address.wrapping_add_signed(bytes(below))..address.wrapping_add_signed(bytes(above + 1))
 }

@@ -3,7 +3,7 @@
 
 use crate::awkward::awkward;
 use crate::moves::{Arena, Drawn, Move};
-use crate::program::Common;
+use crate::program::{Common, usage};
 use crate::progress;
 use crate::race::Contestant;
 use crate::svg::{Bar, Chart};
@@ -71,6 +71,13 @@ fn drawn_of(
     capacity: usize,
 ) -> Result<Vec<Drawn>> {
     let only = KINDS.iter().find(|(_, name, _)| only == Some(name));
+    // Moves have half of the bytes or more: none would do.
+    ensure!(
+        bytes / 2 <= capacity,
+        usage(format!(
+            "moves of {bytes} bytes are larger than what there is room for, {capacity} bytes"
+        ))
+    );
     let mut rng = Rng::with_seed(seed);
     let mut all = Vec::with_capacity(count);
     while all.len() < count {

@@ -115,6 +115,10 @@ impl Common {
             streams + usize::from(self.json) <= 1,
             usage("standard output takes one of --json, --csv - and --svg -")
         );
+        ensure!(
+            streams > 0 || self.csv.is_none() || self.csv != self.svg,
+            usage("--csv and --svg are one file")
+        );
         files()
             .filter(|path| !output::is_stdout(path))
             .try_for_each(|path| output::ensure_writable(path))

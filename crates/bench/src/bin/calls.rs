@@ -7,7 +7,7 @@
 //! them, and until all of them are done. The matrix is small, so that the device does not hold the host up for long. Results are
 //! verified after the timing.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use bench::memory::{ensure_free, matrix_bytes};
 use bench::moves::Drawn;
 use bench::peers::{self, Peers};
@@ -292,8 +292,10 @@ fn graphs(table: &mut Table, side: usize) -> Result<()> {
 
 /// In buffers of cust, lent to a device on another stream.
 fn with_cust(table: &mut Table, side: usize) -> Result<()> {
-    let _context = cust::quick_init()?;
     let device = table.device.clone();
+    cust::init(cust::CudaFlags::empty())?;
+    let number = device.cuda_ordinal().context("cust knows devices by their numbers")?;
+    let _context = cust::context::Context::new(cust::device::Device::get_device(number)?)?;
     let src = DeviceBuffer::from_slice(&numbers(side))?;
     let mut dst = DeviceBuffer::from_slice(&numbers(side))?;
     table.time("buffers of cust, lent", 1, || {
@@ -309,7 +311,8 @@ fn with_cust(table: &mut Table, side: usize) -> Result<()> {
 
 /// In slices of cudarc, of another stream and of the device's own.
 fn with_cudarc(table: &mut Table, side: usize) -> Result<()> {
-    let stream = CudaContext::new(0)?.new_stream()?;
+    let number = table.device.cuda_ordinal().context("cudarc knows devices by their numbers")?;
+    let stream = CudaContext::new(number as usize)?.new_stream()?;
     let (beside, own) = (table.device.clone(), of_cudarc::device(stream.clone())?);
     let src = stream.clone_htod(&numbers(side))?;
     let mut dst = stream.alloc_zeros::<f32>(side * side)?;

@@ -98,7 +98,31 @@ fn main() -> ExitCode {
     program::main(|arguments: &Arguments| &arguments.common, run)
 }
 
+/// Refuses arrays of nothing, and of more elements than any memory has.
+fn ensure_possible(arguments: &Arguments) -> Result<()> {
+    const MOST: usize = 1 << 40;
+    /// Each has a factor and a summand, which the host has, too.
+    const MOST_CHANNELS: usize = 1 << 24;
+    let is_possible = |lengths: &[usize]| {
+        let product = |all: usize, &length: &usize| all.checked_mul(length);
+        let all = lengths.iter().try_fold(1, product);
+        all.is_some_and(|all| (1..=MOST).contains(&all))
+    };
+    for Shape(lengths) in &arguments.shape {
+        ensure!(is_possible(lengths), usage(format!("there is no array of {lengths:?} elements")));
+    }
+    let side = arguments.side.unwrap_or(1);
+    for &channels in arguments.channels.iter().chain(&[1]) {
+        ensure!(
+            channels <= MOST_CHANNELS && is_possible(&[side, side, channels]),
+            usage(format!("there are no images of {side} × {side} × {channels} elements"))
+        );
+    }
+    Ok(())
+}
+
 fn run(arguments: &Arguments) -> Result<()> {
+    ensure_possible(arguments)?;
     let device = arguments.common.open()?;
     if let Some(folder) = &arguments.peers {
         write_table(&cases(true, arguments), &folder.join("cases.csv"))?;

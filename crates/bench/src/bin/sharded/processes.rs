@@ -14,6 +14,7 @@ use bench::table::{Cell, Column, Report};
 use bench::{progress, with_element};
 use bytemuck::Pod;
 use cuda_driver::{Driver, Event, RawStream, Stream};
+use std::ffi::OsString;
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -42,8 +43,8 @@ pub fn start(processes: usize) -> Result<()> {
     // Behind the port that launchers name is the one that the first process listens on.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let program = std::env::current_exe()?;
-    let mut given: Vec<String> = std::env::args().skip(1).collect();
-    given.retain(|argument| !argument.starts_with("--processes="));
+    let mut given: Vec<OsString> = std::env::args_os().skip(1).collect();
+    given.retain(|argument| !argument.to_string_lossy().starts_with("--processes="));
     if let Some(at) = given.iter().position(|argument| argument == "--processes") {
         given.drain(at..(at + 2).min(given.len()));
     }
