@@ -70,6 +70,19 @@ impl Record {
     fn strong(self) -> bool {
         self.0 & 1 == 1
     }
+
+    /// This access, in the place of what a cell says of an earlier one: a weak one of the same thread that nothing has ordered since is still one that others may race with.
+    fn instead_of(self, cell: &AtomicU64) -> Record {
+        const STRONG: u64 = 1;
+        if !self.strong() {
+            return self;
+        }
+        // What another worker puts there now is no access of this thread.
+        let then = Record(cell.load(SeqCst));
+        let alike = |record: Record| (record.block(), record.thread(), record.clock());
+        let is_weak = then.is_some() && alike(then) == alike(self) && !then.strong();
+        if is_weak { Record(self.0 & !STRONG) } else { self }
+    }
 }
 
 /// A race, by what the two accesses were.
@@ -165,7 +178,7 @@ impl GlobalCheck {
         }
         let noted = self.reads || self.races && access.motion != Motion::Load;
         if let Some(cells) = noted.then(|| shadow.cells(count, self.reads)).flatten() {
-            let check = Check { cells, clocks, now, reads: self.reads };
+            let check = Check { cells, clocks, now, writes: self.races, reads: self.reads };
             for piece in pieces {
                 let found = match access.motion {
                     Motion::Load => check.read(piece),
@@ -174,7 +187,7 @@ impl GlobalCheck {
                 race = race.or(found);
             }
         }
-        race.filter(|race| self.races || !matches!(race, GlobalRace::WriteWrite(_)))
+        race
     }
 
     /// What was written, for the report.
@@ -207,6 +220,7 @@ struct Check<'a> {
     cells: [&'a [AtomicU64]; 3],
     clocks: &'a Clocks,
     now: Record,
+    writes: bool,
     reads: bool,
 }
 
@@ -217,13 +231,16 @@ impl Check<'_> {
     }
 
     fn read(&self, piece: u64) -> Option<GlobalRace> {
-        let writer = self.cells(piece).read(self.now.0, self)?;
+        let cells = self.cells(piece);
+        let writer = cells.read(self.now.instead_of(cells.reader).0, self)?;
         Some(GlobalRace::ReadWrite(Record(writer)))
     }
 
     fn write(&self, piece: u64) -> Option<GlobalRace> {
         let cells = self.cells(piece);
-        if let Some(writer) = cells.write(self.now.0, self) {
+        let writer = cells.write(self.now.instead_of(cells.writer).0, self);
+        // Who does not ask for races of writes may ask for those of reads.
+        if let Some(writer) = writer.filter(|_| self.writes) {
             return Some(GlobalRace::WriteWrite(Record(writer)));
         }
         let reader = if self.reads { cells.racing_reader(self) } else { None };

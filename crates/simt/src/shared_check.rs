@@ -51,6 +51,13 @@ impl Record {
     fn strong(self) -> bool {
         self.0 & 1 == 1
     }
+
+    /// This access, in the place of an earlier one: a weak one of the same thread that nothing has ordered since is still one that others may race with.
+    fn instead_of(self, then: Record) -> Record {
+        const STRONG: u64 = 1;
+        let alike = |record: Record| (record.thread(), record.clock());
+        if alike(then) == alike(self) { Record(self.0 & (then.0 | !STRONG)) } else { self }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +150,7 @@ impl Cell {
     fn read(&mut self, clocks: &Clocks, now: Record) -> Option<Record> {
         let past = |then: &Record| clocks.happens_before(then.thread(), then.clock(), now.thread());
         if let Some(slot) = self.readers.iter_mut().find(|then| past(then)) {
-            *slot = now;
+            *slot = now.instead_of(*slot);
         }
         Some(self.writer).filter(|then| !ordered(clocks, *then, now))
     }
@@ -151,7 +158,8 @@ impl Cell {
     /// Notes a write; returns the access it races with.
     fn write(&mut self, clocks: &Clocks, now: Record) -> Option<Record> {
         let others = [self.writer, self.readers[0], self.readers[1]];
-        *self = Cell { writer: now, readers: [Record::NONE; 2] };
+        let writer = now.instead_of(self.writer);
+        *self = Cell { writer, readers: [Record::NONE; 2] };
         others.into_iter().find(|then| !ordered(clocks, *then, now))
     }
 }

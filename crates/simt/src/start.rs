@@ -41,8 +41,7 @@ impl Kernel {
         let blocks = self.check_config(config, options)?;
         let table = memory.snapshot();
         let nothing = Allocation::empty();
-        let align = self.program.dynamic_align.unwrap_or(1);
-        let dynamic_shared_at = self.program.static_shared.next_multiple_of(u64::from(align));
+        let dynamic_shared_at = self.dynamic_shared_at();
         let launch = Launch {
             name: Arc::clone(&self.name),
             program: &self.program,
@@ -106,11 +105,22 @@ impl Kernel {
         Ok(config.grid.iter().map(|&n| u64::from(n)).product())
     }
 
+    /// Where dynamic shared memory starts: behind what is static, aligned as the kernel says.
+    fn dynamic_shared_at(&self) -> u64 {
+        let align = self.program.dynamic_align.unwrap_or(1);
+        self.program.static_shared.next_multiple_of(u64::from(align))
+    }
+
     fn check_shared(&self, config: &LaunchConfig, options: &Options) -> Result<(), Error> {
         let fixed = self.program.static_shared;
         let given = fixed + u64::from(config.dynamic_shared_bytes);
         let limit = options.shared_memory_limit;
         let kernel = self.name.to_string();
+        let dynamic_at = self.dynamic_shared_at();
+        if dynamic_at > limit.max(fixed) {
+            let given = dynamic_at + u64::from(config.dynamic_shared_bytes);
+            return Err(Error::SharedMemory { kernel, given, fixed, limit });
+        }
         if fixed > STATIC_SHARED_LIMIT {
             return Err(Error::SharedMemory { kernel, given, fixed, limit: STATIC_SHARED_LIMIT });
         }

@@ -233,7 +233,9 @@ impl Warp {
 
     #[cold]
     fn limit_reached(&self, cta: &Cta<'_>) -> Box<Finding> {
-        let path = self.paths.all.iter().find(|path| path.state != State::Free);
+        // A path whose children run may go on behind the last instruction.
+        let mut paths = self.paths.all.iter();
+        let path = paths.find(|path| matches!(path.state, State::Ready | State::Waiting(_)));
         let here = path.map_or(At { pc: 0, warp: self.index, mask: 1 }, |path| At {
             pc: path.pc,
             warp: self.index,

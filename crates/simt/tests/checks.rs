@@ -196,6 +196,24 @@ fn atomics_on_shared_memory_do_not_race() {
     clean(&count("red.shared.add.u32 [tile], 1; ld.volatile.shared.u32 %r7, [tile];"), 1, 96);
 }
 
+/// A counter that is set and counted up without a barrier between: what the thread that sets it counts itself hides nothing.
+#[test]
+fn weak_stores_race_with_the_atomics_of_others() {
+    let barrier = |between: &str| {
+        format!(
+            "setp.ne.u32 %p1, %r1, 0;
+             @!%p1 st.shared.u32 [tile], 0;
+             {between}
+             red.shared.add.u32 [tile], 1;
+             bar.sync 0;
+             ld.shared.u32 %r7, [tile];
+             st.global.u32 [%d3], %r7;"
+        )
+    };
+    clean(&barrier("bar.sync 0;"), 1, 96);
+    only(&findings(&barrier(""), 1, 96), FindingKind::SharedRace);
+}
+
 #[test]
 fn named_barriers_order_those_who_take_part() {
     // Warp 0 produces for warp 1; warp 2 reads without having waited.

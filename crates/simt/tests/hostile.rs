@@ -217,3 +217,39 @@ fn the_instruction_limit_is_for_the_whole_grid() {
         assert!(error.to_string().contains("instructions"), "{error}");
     }
 }
+
+/// Lanes that never end, in a branch that others have left for the end of the kernel: the first path is a parent that goes on behind the last instruction.
+#[test]
+fn the_instruction_limit_is_reached_beside_a_parent_that_ends() {
+    let ptx = ".visible .entry k() {
+        .reg .b32 %r; .reg .pred %a, %b, %c;
+        mov.u32 %r, %laneid; setp.lt.u32 %a, %r, 16; setp.lt.u32 %b, %r, 8; setp.lt.u32 %c, %r, 4;
+        @%a bra T;
+        ret;
+    T:  bar.warp.sync 0xffffffff;
+        @%b bra L;
+        ret;
+    L:  @%c bra M;
+        bra L;
+    M:  bra L;
+    }";
+    let module = Module::parse(ptx).unwrap();
+    let options = Options::default().instruction_limit(1000);
+    let config = LaunchConfig { grid: [1; 3], block: [32, 1, 1], dynamic_shared_bytes: 0 };
+    let kernel = module.kernel("k").unwrap();
+    let error = kernel.launch(&Memory::new(1 << 20), &config, &[], &options).unwrap_err();
+    assert!(error.to_string().contains("instructions"), "{error}");
+}
+
+/// Dynamic shared memory that starts gigabytes behind what is static.
+#[test]
+fn alignment_is_no_way_around_the_limit_of_shared_memory() {
+    let ptx = ".extern .shared .align 2147483648 .b8 d[];
+        .visible .entry k() { .shared .b8 a[4]; .reg .b32 %r; mov.u32 %r, a; mov.u32 %r, d; ret; }";
+    let module = Module::parse(ptx).unwrap();
+    let config = LaunchConfig { grid: [1; 3], block: [32, 1, 1], dynamic_shared_bytes: 64 };
+    let kernel = module.kernel("k").unwrap();
+    let error =
+        kernel.launch(&Memory::new(1 << 20), &config, &[], &Options::default()).unwrap_err();
+    assert!(matches!(error, simt::Error::SharedMemory { given: 0x8000_0040, .. }), "{error}");
+}
