@@ -22,6 +22,12 @@ pub(crate) struct Clocks {
 
 const BARRIERS: usize = 16;
 
+/// Warps of a block, at most.
+const MOST_WARPS: usize = 32;
+
+/// What a warp knows of the clock of each of a block's.
+pub(crate) type Known = [u32; MOST_WARPS];
+
 impl Clocks {
     pub(crate) fn new(warps: usize) -> Clocks {
         Clocks {
@@ -47,6 +53,19 @@ impl Clocks {
     /// The clock of a warp.
     pub(crate) fn now(&self, warp: usize) -> u32 {
         self.now[warp]
+    }
+
+    /// What `warp` knows of the others now.
+    pub(crate) fn known(&self, warp: usize) -> Known {
+        let mut known = [0; MOST_WARPS];
+        known[..self.known.len()].copy_from_slice(&self.known[warp]);
+        known
+    }
+
+    /// Has `warp` know what `known` says, and `known` say what it knew.
+    pub(crate) fn exchange_known(&mut self, warp: usize, known: &mut Known) {
+        let warps = self.known.len();
+        self.known[warp].swap_with_slice(&mut known[..warps]);
     }
 
     /// The lanes of `warp` synchronise among themselves.

@@ -1,9 +1,11 @@
 //! Copies from global to shared memory that the thread which makes them does not wait for (`cp.async`).
 //!
 //! What is copied is read at once, and is stored when the thread waits for the group that it has put the copy in. Until then shared memory has what it
-//! had: a kernel that does not wait, or not for the right group, finds that.
+//! had: a kernel that does not wait, or not for the right group, finds that. A GPU may store it at any time from the copy on, so it races with what nothing orders before the
+//! copy, though it may be ordered before the wait.
 
 use crate::access;
+use crate::clocks::Known;
 use crate::cta::{At, Cta};
 use crate::findings::Finding;
 use crate::isa::Access;
@@ -28,6 +30,8 @@ struct Copied {
     at: At,
     /// The group that it is part of, of each lane.
     group: [u32; LANES],
+    /// What the warp knew of the others when it was begun, if anybody asks for that.
+    known: Option<Known>,
 }
 
 impl Copies {
@@ -47,7 +51,8 @@ impl Copies {
     ) -> Result<(), Box<Finding>> {
         let words = access::read::<WATCH>(cta, registers, from, at)?;
         let addresses = addresses(registers, to.base, to.offset);
-        self.waiting.push(Copied { to: *to, addresses, words, at, group: self.closed });
+        let known = if WATCH { cta.known_clocks(at.warp) } else { None };
+        self.waiting.push(Copied { to: *to, addresses, words, at, group: self.closed, known });
         Ok(())
     }
 
@@ -73,8 +78,11 @@ impl Copies {
             let due = due.fold(0, |all, lane| all | 1 << lane);
             if due != 0 {
                 let at = At { mask: due, ..copied.at };
-                let Copied { to, addresses, words, .. } = copied;
-                access::write::<WATCH>(cta, to, at, addresses, words)?;
+                let Copied { to, addresses, words, known, .. } = copied;
+                cta.exchange_known_clocks(at.warp, known);
+                let stored = access::write::<WATCH>(cta, to, at, addresses, words);
+                cta.exchange_known_clocks(at.warp, known);
+                stored?;
                 copied.at.mask &= !due;
             }
         }

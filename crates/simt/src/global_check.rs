@@ -267,6 +267,10 @@ impl Order for Check<'_> {
     fn is_ours(&self, then: u64) -> bool {
         Record(then).block() == self.now.block()
     }
+
+    fn is_near(&self, then: u64) -> bool {
+        self.is_ours(then) && Record(then).thread() / 32 == self.now.thread() / 32
+    }
 }
 
 /// Sets the bits of pieces, of so many.

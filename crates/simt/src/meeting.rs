@@ -19,6 +19,8 @@ pub(crate) trait Order {
     fn is_ordered(&self, then: u64) -> bool;
     /// Whether an earlier access was of the same block.
     fn is_ours(&self, then: u64) -> bool;
+    /// Whether an earlier access was of the same warp.
+    fn is_near(&self, then: u64) -> bool;
 }
 
 impl Cells<'_> {
@@ -28,9 +30,11 @@ impl Cells<'_> {
     pub fn read(self, now: u64, order: &impl Order) -> Option<u64> {
         let before = self.reader.swap(now, SeqCst);
         if before != 0 && !order.is_past(before) {
-            // A reader of another block stays a danger for ever; keep one of those.
+            // A reader of another block stays a danger for ever; keep one of those. Else
+            // one of another warp: a warp's own readers may all be past at once.
             let kept = self.other_reader.load(SeqCst);
-            if kept == 0 || order.is_ours(kept) {
+            let is_less = order.is_past(kept) || (order.is_ours(kept) && !order.is_near(before));
+            if kept == 0 || is_less {
                 self.other_reader.store(before, SeqCst);
             }
         }

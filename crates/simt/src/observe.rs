@@ -1,5 +1,6 @@
 //! What an instrumented block tells its observers: the hooks that execution calls, and where they lead.
 
+use crate::clocks::Known;
 use crate::cta::{At, Cta};
 use crate::findings::{Finding, FindingKind, Site, Space, Touched};
 use crate::global_check::{GlobalAccess, GlobalRace};
@@ -51,6 +52,18 @@ impl Cta<'_> {
         }
         if let Some(weak) = &mut self.weak {
             weak.threads.synchronise_warp(warp, mask);
+        }
+    }
+
+    /// What a warp knows of the clocks of others, if anybody watches.
+    pub(crate) fn known_clocks(&self, warp: u32) -> Option<Known> {
+        self.watch.as_ref().map(|watch| watch.clocks.known(warp as usize))
+    }
+
+    /// Has a warp know of the clocks of others what is given, and the other way round.
+    pub(crate) fn exchange_known_clocks(&mut self, warp: u32, known: &mut Option<Known>) {
+        if let (Some(watch), Some(known)) = (&mut self.watch, known) {
+            watch.clocks.exchange_known(warp as usize, known);
         }
     }
 

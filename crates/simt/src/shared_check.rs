@@ -2,8 +2,10 @@
 //!
 //! For every piece of shared memory it remembers who wrote it last and up to two
 //! threads that read it since. An access that conflicts with a remembered one
-//! and that nothing orders after it is a race. Two readers suffice: a writer is
-//! a different thread from at least one of them.
+//! and that nothing orders after it is a race. Two readers of different warps are
+//! remembered, if there are such: where all warps come to every barrier, a writer
+//! races with one of them if it races with any. Where some warps wait for each
+//! other only, a third warp's read may be forgotten.
 //!
 //! What orders accesses is a thread's own program, barriers, and `bar.warp.sync`
 //! within a warp. Atomics and volatile accesses do not race with each other; an
@@ -151,6 +153,12 @@ impl Cell {
         let past = |then: &Record| clocks.happens_before(then.thread(), then.clock(), now.thread());
         if let Some(slot) = self.readers.iter_mut().find(|then| past(then)) {
             *slot = now.instead_of(*slot);
+        } else {
+            let warp = |record: Record| record.thread() / 32;
+            let [first, second] = &mut self.readers;
+            if warp(*first) == warp(*second) && warp(now) != warp(*first) {
+                *second = now;
+            }
         }
         Some(self.writer).filter(|then| !ordered(clocks, *then, now))
     }

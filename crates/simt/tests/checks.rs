@@ -196,6 +196,56 @@ fn atomics_on_shared_memory_do_not_race() {
     clean(&count("red.shared.add.u32 [tile], 1; ld.volatile.shared.u32 %r7, [tile];"), 1, 96);
 }
 
+/// Of all who have read, those of the writer's own warp are waited for.
+#[test]
+fn readers_of_one_warp_do_not_hide_those_of_another() {
+    for (space, word) in [("shared", "[tile]"), ("global", "[%d2]")] {
+        let body = |barrier: &str, writer: u32| {
+            format!(
+                "setp.eq.u32 %p1, %r1, {writer};
+                 @%p1 st.shared.u32 [tile], 0;
+                 bar.sync 0;
+                 ld.{space}.u32 %r7, {word};
+                 {barrier}
+                 @%p1 st.{space}.u32 {word}, 5;
+                 st.global.u32 [%d3], %r7;"
+            )
+        };
+        let kind = if space == "shared" {
+            FindingKind::SharedRace
+        } else {
+            FindingKind::GlobalReadWriteRace
+        };
+        for writer in [0, 33] {
+            clean(&body("bar.sync 0;", writer), 1, 64);
+            only(&findings(&body("bar.warp.sync -1;", writer), 1, 64), kind);
+        }
+    }
+}
+
+/// A copy may be stored as soon as it is begun: who still reads what was there before has to be waited for.
+#[test]
+fn copies_race_with_reads_before_they_are_waited_for() {
+    let copied = |between: &str| {
+        format!(
+            "st.shared.u32 [%r6], %r1;
+             bar.sync 0;
+             xor.b32 %r10, %r1, 63; mad.lo.u32 %r11, %r10, 4, %r5;
+             ld.shared.u32 %r7, [%r11];
+             {between}
+             cp.async.ca.shared.global [%r6], [%d2], 4;
+             bar.sync 0;
+             cp.async.wait_all;
+             bar.sync 0;
+             ld.shared.u32 %r8, [%r11];
+             add.u32 %r7, %r7, %r8;
+             st.global.u32 [%d3], %r7;"
+        )
+    };
+    clean(&copied("bar.sync 0;"), 1, 64);
+    only(&findings(&copied(""), 1, 64), FindingKind::SharedRace);
+}
+
 /// A counter that is set and counted up without a barrier between: what the thread that sets it counts itself hides nothing.
 #[test]
 fn weak_stores_race_with_the_atomics_of_others() {
