@@ -119,16 +119,22 @@ pub fn decode<F: Real, const BYTES: usize, const N: usize, const K: usize>(
     let bits = |k: usize, j: usize| part::<BYTES>(from[k], j);
     match BYTES {
         1 if is(Format::U8) => each!(F::ZERO, |V, J| F::of_unsigned(bits(V, J))),
-        1 if is(Format::I8) => each!(F::ZERO, |V, J| F::of_integer(bits(V, J) as i8 as i32)),
         1 if is(Format::E4M3) && has_pairs() => of_pairs_of_e4m3(from),
         1 if is(Format::E4M3) => each!(F::ZERO, |V, J| F::of_f32(of_e4m3(bits(V, J)))),
+        1 if is(Format::I8) => each!(F::ZERO, |V, J| F::of_integer(bits(V, J) as i8 as i32)),
         1 => each!(F::ZERO, |V, J| F::of_f32(of_half((bits(V, J) << 8) as u16))),
-        2 if is(Format::U16) => each!(F::ZERO, |V, J| F::of_unsigned(bits(V, J))),
-        2 if is(Format::I16) => each!(F::ZERO, |V, J| F::of_integer(bits(V, J) as i16 as i32)),
         2 if is(Format::F16) => each!(F::ZERO, |V, J| F::of_f32(of_half(bits(V, J) as u16))),
-        2 => each!(F::ZERO, |V, J| F::of_f32(f32::from_bits(bits(V, J) << 16))),
-        4 if is(Format::U32) => each!(F::ZERO, |V, J| F::of_unsigned(bits(V, J))),
-        4 if is(Format::I32) => each!(F::ZERO, |V, J| F::of_integer(bits(V, J) as i32)),
+        2 if is(Format::BF16) => {
+            each!(F::ZERO, |V, J| F::of_f32(f32::from_bits(bits(V, J) << 16)))
+        }
+        2 if is(Format::U16) => each!(F::ZERO, |V, J| F::of_unsigned(bits(V, J))),
+        2 => each!(F::ZERO, |V, J| F::of_integer(bits(V, J) as i16 as i32)),
+        4 if F::HOLDS_INTEGERS && is(Format::U32) => {
+            each!(F::ZERO, |V, J| F::of_unsigned(bits(V, J)))
+        }
+        4 if F::HOLDS_INTEGERS && is(Format::I32) => {
+            each!(F::ZERO, |V, J| F::of_integer(bits(V, J) as i32))
+        }
         4 => each!(F::ZERO, |V, J| F::of_f32(f32::from_bits(bits(V, J)))),
         _ => each!(F::ZERO, |V, J| F::of_f64(f64::from_bits(from[V].u64s()[J % 2]))),
     }
@@ -168,8 +174,10 @@ pub fn encode<F: Real, const BYTES: usize, const N: usize, const K: usize>(
         }
         2 if pairs => vectors_of_pairs::<F, 2, N, K>(values, of_f32s(pair_of_bf16)),
         2 => vectors::<2, N, K>(each!(0, |V, J| to_bf16(values[V][J].to_f32_odd()))),
-        4 if is(Format::U32) => vectors::<4, N, K>(each!(0, |V, J| values[V][J].to_unsigned())),
-        4 if is(Format::I32) => {
+        4 if F::HOLDS_INTEGERS && is(Format::U32) => {
+            vectors::<4, N, K>(each!(0, |V, J| values[V][J].to_unsigned()))
+        }
+        4 if F::HOLDS_INTEGERS && is(Format::I32) => {
             vectors::<4, N, K>(each!(0, |V, J| values[V][J].to_integer() as u32))
         }
         4 => vectors::<4, N, K>(each!(0, |V, J| values[V][J].to_f32_bits())),

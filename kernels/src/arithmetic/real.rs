@@ -12,6 +12,9 @@ pub trait Real: Copy {
     /// Nothing, for what is not there.
     const ZERO: Self;
 
+    /// Whether integers of 32 bits, in source or destination, are computed in these: in what holds all of them.
+    const HOLDS_INTEGERS: bool;
+
     /// A factor by the bits of one of these.
     fn factor(bits: u64) -> Self;
 
@@ -153,6 +156,7 @@ convert!(
 
 impl Real for f32 {
     const ZERO: Self = 0.0;
+    const HOLDS_INTEGERS: bool = false;
 
     #[inline(always)]
     fn factor(bits: u64) -> Self {
@@ -229,6 +233,7 @@ impl Real for f32 {
 
 impl Real for f64 {
     const ZERO: Self = 0.0;
+    const HOLDS_INTEGERS: bool = true;
 
     #[inline(always)]
     fn factor(bits: u64) -> Self {

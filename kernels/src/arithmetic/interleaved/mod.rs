@@ -242,6 +242,7 @@ unsafe fn store_exchanged<const C: usize>(
 /// Registers that a thread has without a second operand: left to itself the assembler takes up to half as many more, for fewer blocks. (With fewer for three channels of 4 bytes it spills.)
 const fn most_registers(channels: usize, bytes: usize) -> u32 {
     match (channels, bytes) {
+        (2, 4) => 40,
         (2, _) => 32,
         (3, 4) => 56,
         (3, _) => 48,
