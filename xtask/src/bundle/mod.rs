@@ -47,6 +47,12 @@ const SCRIPTS: [(&str, &str); 5] = [
     ("unpack.sh", include_str!("unpack.sh")),
 ];
 
+/// The programs, packed.
+const ARCHIVE: &str = "programs.tar.xz";
+
+/// What the names of the folders begin with that scripts of a bundle make in it.
+const MADE: [&str; 2] = ["programs-", "unpacking."];
+
 /// Compresses the archive: quickly, but with a dictionary larger than two programs.
 const COMPRESSOR: &str = "xz --threads=1 --lzma2=preset=1,dict=64MiB";
 
@@ -55,6 +61,7 @@ const LIMIT: u64 = 60 << 20;
 
 /// Builds everything and writes `folder`.
 pub fn bundle(folder: &Path) -> Result<()> {
+    ensure_ours(folder)?;
     let programs = fresh_folder("bundle")?;
     for kind in FOLDERS {
         fs::create_dir_all(programs.join(kind))?;
@@ -78,7 +85,7 @@ pub fn bundle(folder: &Path) -> Result<()> {
     for (name, script) in SCRIPTS {
         write_script(&folder.join(name), script)?;
     }
-    let archive = folder.join("programs.tar.xz");
+    let archive = folder.join(ARCHIVE);
     run(Command::new("tar")
         .arg(format!("--use-compress-program={COMPRESSOR}"))
         .arg("--create")
@@ -122,6 +129,24 @@ impl Executable {
         };
         Some(Executable { folder, name, path })
     }
+}
+
+/// Refuses a folder that has anything but an earlier bundle: it would be lost.
+fn ensure_ours(folder: &Path) -> Result<()> {
+    if !folder.exists() {
+        return Ok(());
+    }
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    for entry in entries {
+        let name = entry?.file_name();
+        let name = name.to_string_lossy();
+        let is_ours = name == ARCHIVE
+            || SCRIPTS.iter().any(|(script, _)| name == *script)
+            || MADE.iter().any(|made| name.starts_with(made));
+        let folder = folder.display();
+        ensure!(is_ours, "{folder} has {name} in it, which is of no bundle, and would be replaced");
+    }
+    Ok(())
 }
 
 /// The programs that a cargo command builds.

@@ -13,6 +13,9 @@ out=${1:?a folder for the reports}
 mkdir -p "$out"
 : > "$out/processes.txt"
 tools=${TOOLS:-racecheck memcheck initcheck synccheck}
+for name in ${TESTS:-}; do
+    [ -x "$programs/tests/$name" ] || { echo "there is no program tests/$name" >&2; exit 1; }
+done
 end=$(($(date +%s) + ${SECONDS_ALL:-420}))
 export programs out end waited
 
@@ -183,11 +186,15 @@ for tool in $tools; do processes "$tool"; done > "$out/all.txt"
 # What came of it, program by program. A process counts if it ended, all of its tests passed, and nothing was found.
 awk '
     $3 == "broken" {
-        found = $5 == 9
-        wanted = $4 != "sound"
-        if ($5 == 124) { said = "NOT DONE"; bad = 1 }
-        else if (found == wanted) said = found ? "found" : "nothing found"
-        else { said = found ? "FOUND, and is sound" : "NOT FOUND"; bad = 1 }
+        is_sound = $4 == "sound"
+        if (is_sound && $5 == 0) said = "nothing found"
+        else if (!is_sound && $5 == 9) said = "found"
+        else {
+            bad = 1
+            if ($5 == 124 || $5 == 137) said = "NOT DONE"
+            else if (!is_sound) said = "NOT FOUND"
+            else said = $5 == 9 ? "FOUND, and is sound" : "FAILED"
+        }
         print $1, "broken kernel", $4 ": " said
         next
     }
@@ -212,5 +219,6 @@ awk '
             if (said != "clean") bad = 1
             printf "%s: %d tests, %d processes, %d s in all: %s\n", key, tests[key], processes[key], seconds[key], said
         }
+        if (!NR) { print "NOTHING WAS RUN"; bad = 1 }
         exit bad
     }' "$out/processes.txt"
