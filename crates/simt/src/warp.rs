@@ -332,7 +332,7 @@ impl Warp {
             Op::ActiveMask(d) => self.registers.set_w(d, here.mask, &[here.mask; LANES]),
             Op::Barrier(barrier) => return self.barrier(cta, &barrier, path, mask, here),
             Op::WarpBarrier(members) => {
-                if let Some(next) = self.gather_lanes(members, true, path, mask, here) {
+                if let Some(next) = self.gather_lanes(cta, members, true, path, mask, here)? {
                     return Ok(next);
                 }
                 if WATCH {
@@ -340,7 +340,9 @@ impl Warp {
                 }
             }
             Op::Shuffle(shuffle) => {
-                if let Some(next) = self.gather_lanes(shuffle.members, false, path, mask, here) {
+                if let Some(next) =
+                    self.gather_lanes(cta, shuffle.members, false, path, mask, here)?
+                {
                     return Ok(next);
                 }
                 if let Some(lane) = exchange::shuffle(&mut self.registers, &shuffle, here.mask) {
@@ -348,19 +350,19 @@ impl Warp {
                 }
             }
             Op::Vote { vote, p, members } => {
-                if let Some(next) = self.gather_lanes(members, false, path, mask, here) {
+                if let Some(next) = self.gather_lanes(cta, members, false, path, mask, here)? {
                     return Ok(next);
                 }
                 exchange::vote(&mut self.registers, vote, p, here.mask);
             }
             Op::Match(m) => {
-                if let Some(next) = self.gather_lanes(m.members, false, path, mask, here) {
+                if let Some(next) = self.gather_lanes(cta, m.members, false, path, mask, here)? {
                     return Ok(next);
                 }
                 exchange::match_lanes(&mut self.registers, &m, here.mask);
             }
             Op::Reduce { op, d, a, members } => {
-                if let Some(next) = self.gather_lanes(members, false, path, mask, here) {
+                if let Some(next) = self.gather_lanes(cta, members, false, path, mask, here)? {
                     return Ok(next);
                 }
                 exchange::reduce(&mut self.registers, op, d, a, here.mask);
@@ -412,27 +414,39 @@ impl Warp {
     }
 
     /// Makes the path wait if lanes that `members` names are not with it. `None`
-    /// once all are here.
+    /// once all are here. Lanes that execute together have to name the same ones,
+    /// and themselves: parts of a warp that exchange side by side are refused.
     fn gather_lanes(
         &mut self,
+        cta: &Cta<'_>,
         members: W,
         releases: bool,
         path: usize,
         mask: u32,
         here: At,
-    ) -> Option<Next> {
-        let first = here.mask.trailing_zeros() as usize;
-        let members = self.registers.w(members)[first] & self.paths.live;
+    ) -> Result<Option<Next>, Box<Finding>> {
+        let named = self.registers.w(members);
+        let of_first = named[here.mask.trailing_zeros() as usize];
+        let is_other = |&lane: &usize| named[lane] != of_first || of_first >> lane & 1 == 0;
+        if let Some(lane) = lanes(here.mask).find(is_other) {
+            let detail =
+                format!("lanes that execute together name {of_first:#x} and {:#x}", named[lane]);
+            return Err(Box::new(Finding {
+                detail,
+                ..cta.finding(FindingKind::BadOperand, here, lane)
+            }));
+        }
+        let members = of_first & self.paths.live;
         if members & !here.mask == 0 {
-            return None;
+            return Ok(None);
         }
         if here.mask != mask {
-            return Some(self.split_guarded(path, mask, here));
+            return Ok(Some(self.split_guarded(path, mask, here)));
         }
         let wait = Wait::Lanes { members, releases };
         self.paths.all[path].pc = here.pc;
         self.paths.all[path].state = State::Waiting(wait);
-        Some(Next::Switch)
+        Ok(Some(Next::Switch))
     }
 
     fn barrier(

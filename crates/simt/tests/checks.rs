@@ -223,6 +223,23 @@ fn readers_of_one_warp_do_not_hide_those_of_another() {
     }
 }
 
+/// Parts of a warp that exchange side by side, which are no parts here, and lanes that are in no exchange of their own.
+#[test]
+fn lanes_that_execute_together_name_the_same_ones() {
+    let ballot = |mask: &str| {
+        format!(
+            "and.b32 %r10, %r1, 31; setp.lt.u32 %p1, %r10, 16; {mask}
+             vote.sync.ballot.b32 %r7, 1, %r11;
+             st.global.u32 [%d3], %r7;"
+        )
+    };
+    clean(&ballot("mov.u32 %r11, 0xffffffff;"), 1, 64);
+    for mask in ["selp.b32 %r11, 0xffff, 0xffff0000, %p1;", "mov.u32 %r11, 0xffff;"] {
+        let error = Run::new().launch(&kernel(&ballot(mask)), 1, 32).unwrap_err();
+        assert!(error.to_string().contains("lanes that execute together"), "{error}");
+    }
+}
+
 /// A copy may be stored as soon as it is begun: who still reads what was there before has to be waited for.
 #[test]
 fn copies_race_with_reads_before_they_are_waited_for() {
