@@ -245,7 +245,12 @@ def check_lifetimes(of, module):
     assert of.equal(old, expected)
     array = module.permuted(of.numbers([2, 3]), [1, 0])
     assert of.from_dlpack(OldConsumer(array)).shape == (3, 2)
-    for refused in [lambda: array.__dlpack__(), lambda: module.permuted(of.numbers([2, 3]), [0, 0])]:
+    square = of.numbers([3, 3])
+    for refused in [
+        lambda: array.__dlpack__(),
+        lambda: module.permuted(of.numbers([2, 3]), [0, 0]),
+        lambda: module.permute_into(square, [1, 0], square),
+    ]:
         try:
             refused()
         except BufferError:

@@ -29,7 +29,8 @@ fn refused(error: transpose::Error) -> PyErr {
 fn device_of(tensor: &Bound<'_, PyAny>) -> PyResult<Device> {
     static DEVICES: Mutex<BTreeMap<u32, Device>> = Mutex::new(BTreeMap::new());
     let (kind, id): (i32, u32) = tensor.call_method0("__dlpack_device__")?.extract()?;
-    let gpu = kind == device_type::CUDA;
+    // What is managed may be in use by the GPU, which alone is in order with that.
+    let gpu = matches!(kind, device_type::CUDA | device_type::CUDA_MANAGED);
     let mut devices = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
     // GPUs are counted from 0; what is before them is the simulator.
     let number = if gpu { id + 1 } else { 0 };

@@ -45,6 +45,9 @@ use std::sync::Arc;
 /// A device whose queue is a stream of `cudarc`, which it keeps: what `cudarc` queues on the stream and what this library queues on the
 /// device is done in the order of the calls. Default streams will do, that of each thread included.
 ///
+/// While `cudarc` captures the stream into a graph, call nothing but `run` of plans that ran on the device before, and keep the memory that they run on as long as the graph may
+/// be launched: `cudarc` launches graphs in safe calls, and knows nothing of that memory.
+///
 /// # Errors
 /// What the driver answers.
 pub fn device(stream: Arc<CudaStream>) -> Result<Device> {
