@@ -252,11 +252,21 @@ fn a_plan_for_other_arrays_is_refused_everywhere() {
             &Shares::of_lengths(&[1, 29]),
         );
         let other = other.unwrap();
-        let src = if world.rank() == 1 { &other } else { src.as_tensor() };
-        plan.run(src, dst.as_tensor_mut(), &Sockets::new(&world)).unwrap_err()
+        // Spread otherwise, and of another shape.
+        let larger = DistributedTensor::zeroed(&world, &device, &[30, 41], 0).unwrap();
+        let refused = [&other, &larger].map(|given| {
+            let src = if world.rank() == 1 { given } else { src.as_tensor() };
+            plan.run(src, dst.as_tensor_mut(), &Sockets::new(&world)).unwrap_err()
+        });
+        // The world goes on.
+        plan.run(src.as_tensor(), dst.as_tensor_mut(), &Sockets::new(&world)).unwrap();
+        refused
     });
-    assert!(matches!(refused[0], Error::Disagreement { rank: 1, .. }), "{}", refused[0]);
-    assert!(matches!(refused[1], Error::PlanMismatch { .. }), "{}", refused[1]);
+    for error in &refused[0] {
+        assert!(matches!(error, Error::Disagreement { rank: 1, .. }), "{error}");
+    }
+    assert!(matches!(refused[1][0], Error::PlanMismatch { .. }), "{}", refused[1][0]);
+    assert!(matches!(refused[1][1], Error::TensorShapeMismatch { .. }), "{}", refused[1][1]);
 }
 
 #[test]

@@ -132,9 +132,9 @@ impl DistributedPlan {
     /// transports of one kind.
     ///
     /// # Errors
-    /// [`Error::PlanMismatch`] for arrays spread otherwise; [`Error::Disagreement`] on every process if two of them are about to do
-    /// different things, before anything is moved; and [`Error::Peer`] for a process that has gone or does not answer within the world's
-    /// [timeout](World::timeout). With an error that came on the way the world takes no further calls, and **what `dst` holds is unspecified**,
+    /// [`Error::PlanMismatch`] for arrays spread otherwise, and [`Error::TensorShapeMismatch`] for such as have not one shape; [`Error::Disagreement`] on every other process then, and on all if two of
+    /// them are about to do different things, before anything is moved; [`Error::Peer`] for a process that has gone or does not answer within the world's
+    /// [timeout](World::timeout), and [`Error::World`] where what is queued does not end in it; [`Error::OutOfMemory`], and what the device and the transport report. With an error that came on the way the world takes no further calls, and **what `dst` holds is unspecified**,
     /// until the other processes have ended: one that is late may still store to it.
     pub fn run<T: Pod>(
         &self,
@@ -142,9 +142,9 @@ impl DistributedPlan {
         dst: &mut DistributedTensor<T>,
         transport: &dyn Transport,
     ) -> Result<()> {
-        let actual = src.exchange_with(dst, &self.exchange.axes)?;
-        let (planned, given) = (self.exchange.to_string(), actual.to_string());
-        let fits = actual == self.exchange
+        let actual = src.exchange_with(dst, &self.exchange.axes);
+        let planned = self.exchange.to_string();
+        let fits = actual.as_ref().is_ok_and(|actual| *actual == self.exchange)
             && require_one_memory(src.device(), &self.streams.near)
                 .and(require_one_memory(dst.device(), &self.streams.near))
                 .is_ok();
@@ -156,7 +156,7 @@ impl DistributedPlan {
         let said = if fits && ready.is_ok() { planned.clone() } else { String::new() };
         let all = self.world.all_gather(&Intent { exchange: said.clone(), offer }.to_bytes())?;
         if !fits {
-            return Err(Error::PlanMismatch { planned, actual: given });
+            return Err(Error::PlanMismatch { planned, actual: actual?.to_string() });
         }
         ready?;
         let all: Vec<Intent> = all.iter().map(|bytes| Intent::of(bytes)).collect();
