@@ -18,6 +18,7 @@ on_both_devices! {
     a_workspace_serves_many_shapes,
     a_workspace_serves_elements_of_any_alignment,
     memory_pinned_for_the_simulator,
+    sliding_windows,
     more_than_a_cache_holds,
     progress_comes_to_its_end,
     a_watch_that_panics_stops_all_threads,
@@ -240,6 +241,27 @@ fn memory_pinned_for_the_simulator(device: &Device) {
         // A GPU brings it by a ring of its own.
         assert_eq!(workspace.ring_bytes() > 0, device.is_gpu());
         assert!(dst.read().unwrap() == transposed(rows, cols, &host), "{bus:?}");
+    }
+}
+
+/// Rows that have most of their elements in common with the next.
+fn sliding_windows(device: &Device) {
+    let (windows, samples, hop) = (150, 1024, 256);
+    let host: Vec<u32> = scrambled((windows - 1) * hop + samples, 8);
+    let expected: Vec<u32> =
+        (0..windows).flat_map(|at| host[at * hop..at * hop + samples].iter().copied()).collect();
+    let src = TensorLayout::strided(&[windows, samples], &[hop as isize, 1], 0, 4).unwrap();
+    let buffer = PinnedBuffer::from_slice(device, &host).unwrap();
+    let copied = |from: HostView<u32>, options: HostOptions| {
+        let mut out = vec![0; expected.len()];
+        let to = HostViewMut::matrix(&mut out, windows, samples).unwrap();
+        Workspace::new(device, options).copy_into(from, to).unwrap();
+        assert!(out == expected, "{options:?}");
+    };
+    for bus in [Bus::Auto, Bus::Engine, Bus::Kernel] {
+        let options = HostOptions::default().bus(bus, bus);
+        copied(HostView::pinned(&buffer, &src).unwrap(), options);
+        copied(HostView::new(&host, &src).unwrap(), options.register(true));
     }
 }
 

@@ -174,7 +174,9 @@ unsafe fn queue_rows(
     let Rows { address, pitch, row_bytes, count, host_pitch } = rows;
     // SAFETY: every access lies inside what the caller vouches for.
     unsafe {
-        if count > 1 && pitch.max(host_pitch) <= MAX_PITCH {
+        // Nor does it take rows that overlap, as those of sliding windows do.
+        let are_apart = pitch.min(host_pitch) >= row_bytes;
+        if count > 1 && are_apart && pitch.max(host_pitch) <= MAX_PITCH {
             let device = DeviceRows { address, pitch };
             let shape = RowsShape { count, bytes: row_bytes, host_pitch };
             return match direction {

@@ -80,7 +80,8 @@ impl Share {
         let least = least.next_multiple_of(ALIGNMENT);
         // Steps that are small leave the cache as it is.
         let device = or(options.device_memory, usize::MAX);
-        let looks_up = rings < 2 && device.min(array) >= LEAST_LOOKED_UP;
+        let fits = device.saturating_sub(LOOK_UP) >= least.saturating_mul(2);
+        let looks_up = rings < 2 && device.min(array) >= LEAST_LOOKED_UP && fits;
         let budget = Budget {
             device: device - if looks_up { LOOK_UP } else { 0 },
             looks_up,

@@ -152,8 +152,7 @@ impl HostPlan {
     ) -> Result<Self> {
         let routes = in_place(pinned, options);
         let row = cols * element_bytes;
-        let wanted = HostOptions { tile_bytes: options.tile_bytes.max(row), ..*options };
-        let share = Share::of(rings(routes), rows * row, row, &wanted, cores)?;
+        let share = Share::of(rings(routes), rows * row, row, options, cores)?;
         let of_one = (share.bytes / row).min(rows);
         let schedule = Schedule::Panels { rows: of_one, cols, count: rows / of_one };
         Ok(Self::of(share, schedule, routes, element_bytes))
@@ -269,6 +268,27 @@ mod tests {
             assert_eq!(transposed(30, 20, pinned, &many).cores, 1);
             assert_eq!(HostPlan::square(100, true, 4, &many, 32).unwrap().cores, 0);
         }
+    }
+
+    /// Panels of one row are what the matrix is: all would be left to the host.
+    #[test]
+    fn panels_have_many_rows() {
+        let gigabyte = HostOptions::default().device_memory(1 << 30);
+        for (rows, cols, pinned) in
+            [(65536, 16384, true), (65536, 16384, false), (1 << 22, 3, true)]
+        {
+            let plan = HostPlan::panels(rows, cols, pinned, 4, &gigabyte, 32).unwrap();
+            let Schedule::Panels { rows: of_one, .. } = plan.schedule else { panic!() };
+            assert!(of_one >= 64, "{rows} × {cols}: {of_one}");
+        }
+    }
+
+    /// What looks up pages takes memory, and is left out where there is none left for it.
+    #[test]
+    fn nothing_is_refused_for_what_could_be_left_out() {
+        let least = HostOptions::default().device_memory(32 << 20);
+        let plan = HostPlan::panels(8, 4 << 20, true, 4, &least, 8).unwrap();
+        assert!(!plan.looks_up && plan.device_bytes() <= 32 << 20);
     }
 
     proptest! {

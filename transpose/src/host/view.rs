@@ -79,7 +79,7 @@ impl<'a, T: Pod> HostView<'a, T> {
     /// The slice as a matrix, row by row.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless there are `rows * cols` elements.
+    /// [`Error::LengthMismatch`] unless there are `rows * cols` elements, and [`Error::TensorSizeOverflow`] where that is more than can be addressed.
     pub fn matrix(elements: &'a [T], rows: usize, cols: usize) -> Result<Self> {
         Self::new(elements, &of_matrix::<T>(rows, cols, elements.len())?)
     }
@@ -110,7 +110,7 @@ impl<'a, T: Pod> HostViewMut<'a, T> {
     /// The slice as a matrix, row by row.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless there are `rows * cols` elements.
+    /// [`Error::LengthMismatch`] unless there are `rows * cols` elements, and [`Error::TensorSizeOverflow`] where that is more than can be addressed.
     pub fn matrix(elements: &'a mut [T], rows: usize, cols: usize) -> Result<Self> {
         let layout = of_matrix::<T>(rows, cols, elements.len())?;
         Self::new(elements, &layout)

@@ -188,7 +188,9 @@ impl Workspace {
             return Ok(HostInPlace::Pairs);
         }
         let limit = match self.options().device_memory {
-            0 => usize::try_from(self.device().memory()?.free).unwrap_or(usize::MAX),
+            // What this has already it gives back for it.
+            0 => usize::try_from(self.device().memory()?.free)
+                .map_or(usize::MAX, |free| free.saturating_add(self.device_bytes())),
             limit => limit,
         };
         let held = frontier::Bands::of(matrix, self.options()).device_bytes(matrix);
