@@ -57,8 +57,8 @@
 //!
 //! # How it works
 //! [`Plan`] chooses a kernel and a grid from the element size, the shape and both layouts, on
-//! the host. The kernels are written in Rust and shipped as PTX, which the NVIDIA driver
-//! compiles for the GPU it finds; neither a CUDA toolkit nor a nightly compiler is needed.
+//! the host. The kernels are written in Rust and shipped as PTX, and as machine code
+//! for the chips of today: for one that has none the NVIDIA driver compiles the PTX. Neither a CUDA toolkit nor a nightly compiler is needed.
 //!
 //! # Features
 //! | feature | on by default | what it is for |

@@ -63,7 +63,7 @@ impl<T: Pod> DeviceMatrix<T> {
     /// elementary transposition 010!.
     ///
     /// # Errors
-    /// As [`aos_to_asta`](Self::aos_to_asta).
+    /// As [`aos_to_asta`](Self::aos_to_asta), and [`Error::NotServed`](crate::Error::NotServed) for options that ask for the feature `in_place_studies`.
     pub fn aos_to_asta_with(&mut self, width: usize, options: &InPlaceOptions) -> Result<()> {
         InPlacePlan::converting(self, Conversion::AosToAsta { width }, options)?.run(self)
     }
@@ -84,7 +84,8 @@ impl<T: Pod> DeviceMatrix<T> {
     ///
     /// # Errors
     /// As [`aos_to_asta`](Self::aos_to_asta); [`Error::NotServed`](crate::Error::NotServed) for a width so small that
-    /// the flags would take too much memory.
+    /// the flags would take too much memory; [`Error::OutOfMemory`](crate::Error::OutOfMemory) and [`Error::Interrupted`](crate::Error::Interrupted) as
+    /// [`transpose_in_place`](Self::transpose_in_place).
     pub fn soa_to_asta(&mut self, width: usize) -> Result<()> {
         self.soa_to_asta_with(width, &InPlaceOptions::default())
     }
@@ -92,7 +93,7 @@ impl<T: Pod> DeviceMatrix<T> {
     /// Like [`soa_to_asta`](Self::soa_to_asta), with super-elements carried as the options say.
     ///
     /// # Errors
-    /// As [`soa_to_asta`](Self::soa_to_asta).
+    /// As [`soa_to_asta`](Self::soa_to_asta), and [`Error::NotServed`](crate::Error::NotServed) for options that ask for the feature `in_place_studies`.
     pub fn soa_to_asta_with(&mut self, width: usize, options: &InPlaceOptions) -> Result<()> {
         InPlacePlan::converting(self, Conversion::SoaToAsta { width }, options)?.run(self)
     }

@@ -48,8 +48,8 @@ impl InPlacePlan {
     ///
     /// # Errors
     /// [`Error::GapsInPlace`] for rows with gaps, unless the matrix is square,
-    /// [`Error::NotServed`] if the algorithm does not serve the shape or the element, and
-    /// [`Error::OutOfMemory`].
+    /// [`Error::NotServed`] if the algorithm does not serve the shape or the element,
+    /// [`Error::OutOfMemory`], and what the device reports.
     pub fn new<T: Pod>(matrix: &DeviceMatrix<T>, algorithm: InPlace) -> Result<Self> {
         Self::with_options(matrix, algorithm, &InPlaceOptions::default())
     }
@@ -168,7 +168,8 @@ impl InPlacePlan {
     /// # Errors
     /// [`Error::PlanMismatch`] and [`Error::DeviceMismatch`] for a matrix that the plan was not
     /// made for. [`Error::Interrupted`] if a step failed after the first: the contents are
-    /// unspecified then, the shape is as before, and nothing else was touched.
+    /// unspecified then, the shape is as before, and nothing else was touched. And what the device reports
+    /// of the first step, before anything is moved.
     pub fn run<T: Pod>(&mut self, matrix: &mut DeviceMatrix<T>) -> Result<()> {
         self.check(matrix)?;
         self.recipe.run(&self.device, matrix.buffer(), self.scratch.as_ref())?;

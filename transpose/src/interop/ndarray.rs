@@ -81,7 +81,7 @@ impl<T: Pod> TensorView<'_, T> {
     /// Copies the elements to an array, or to a view of one, of the same shape and of any order and strides. Feature `ndarray`.
     ///
     /// # Errors
-    /// [`Error::TensorShapeMismatch`], [`Error::OutOfMemory`], [`Error::HostMemory`], and what the device reports.
+    /// [`Error::TensorShapeMismatch`], [`Error::TooManyAxes`] for an array of more than 16 axes, [`Error::OutOfMemory`], [`Error::HostMemory`], and what the device reports.
     pub fn copy_to_ndarray<S, D>(&self, array: &mut ArrayBase<S, D>) -> Result<()>
     where
         S: DataMut<Elem = T>,
@@ -99,7 +99,7 @@ impl<T: Pod> TensorViewMut<'_, T> {
     /// Replaces the elements by those of an array, or of a view of one, of the same shape and of any order and strides. Feature `ndarray`.
     ///
     /// # Errors
-    /// [`Error::TensorShapeMismatch`], [`Error::OutOfMemory`], [`Error::HostMemory`], and what the device reports.
+    /// [`Error::TensorShapeMismatch`], [`Error::TooManyAxes`] for an array of more than 16 axes, [`Error::OutOfMemory`], [`Error::HostMemory`], and what the device reports.
     pub fn copy_from_ndarray<S, D>(&mut self, array: &ArrayBase<S, D>) -> Result<()>
     where
         S: Data<Elem = T>,

@@ -34,7 +34,7 @@ impl<T: Pod> DeviceTensor<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::TensorOutOfBounds`] for elements that the slice has not, [`Error::OutOfMemory`], and what the device reports.
+    /// [`Error::TensorOutOfBounds`] for elements that the slice has not, [`Error::OutOfMemory`], [`Error::HostMemory`], and what the device reports.
     pub fn from_host_strided(
         device: &Device,
         elements: &[T],
@@ -95,7 +95,7 @@ impl<T: Pod> TensorView<'_, T> {
     /// Elements that do not lie together are brought together on the device first, in memory that is given back after.
     ///
     /// # Errors
-    /// [`Error::HostMemory`], [`Error::OutOfMemory`], and what the device reports.
+    /// [`Error::HostMemory`], [`Error::OutOfMemory`], [`Error::TensorSizeOverflow`] for a broadcast of more elements than can be addressed, and what the device reports.
     pub fn to_host(&self) -> Result<Vec<T>> {
         // A broadcast may have more elements than can be addressed.
         TensorLayout::contiguous(self.shape(), size_of::<T>())?;

@@ -226,7 +226,7 @@ impl Imported {
     /// A tensor of the device's own with the same elements, without gaps: also from the host's memory, which is walked once.
     ///
     /// # Errors
-    /// [`Refusal::DataType`], [`Refusal::Memory`] for memory of another device, [`Error::OutOfMemory`], and what the device reports.
+    /// [`Refusal::DataType`], [`Refusal::Memory`] for memory of another device, [`Error::Misaligned`], [`Error::OutOfMemory`], [`Error::HostMemory`], and what the device reports.
     pub fn to_tensor<T: DlElement>(&self) -> Result<DeviceTensor<T>> {
         self.require(T::DATA_TYPE)?;
         self.to_tensor_bits()
