@@ -1,9 +1,9 @@
 //! Complex numbers in any layouts, by all ways, against the products and sums of `num-complex`.
 
-use super::{complex, contiguous, enough, extent};
+use super::{Laid, complex, contiguous, extent};
 use std::ops::{Add, Mul};
 use transpose::interop::num_complex::{Complex32, Complex64};
-use transpose::{Arithmetic, ArithmeticPlan, Device, DeviceTensor, Number, TensorLayout, kind};
+use transpose::{Arithmetic, Device, Number, TensorLayout, kind};
 use transpose_tests::{is_ours, offsets};
 
 /// A complex number whose products and sums a test knows.
@@ -57,29 +57,10 @@ pub(super) fn check_complex<E: Known>(
     }
     let scaling = Arithmetic::<E>::scaling(alpha);
     let scaling = if conjugates { scaling.conjugated() } else { scaling };
-    let memory = DeviceTensor::from_host(device, &[a.len()], &a).unwrap();
-    let second = DeviceTensor::from_host(device, &[b.len()], &b).unwrap();
-    let mut target = DeviceTensor::from_host(device, &[before.len()], &before).unwrap();
-    let source = memory.window(src).unwrap();
-    let operand = other.map(|other| second.window(other).unwrap());
-    let window = target.window_mut(dst).unwrap();
-    let plans = match operand {
-        None => ArithmeticPlan::<E, E>::candidates(&scaling, source, window),
-        Some(b) => ArithmeticPlan::<E, E>::candidates_adding(&scaling, source, beta, b, window),
-    };
-    let mut kernels = Vec::new();
-    for plan in enough(device, plans.unwrap(), ArithmeticPlan::kernel_names) {
-        target.copy_from_host(&before).unwrap();
-        let window = target.window_mut(dst).unwrap();
-        match operand {
-            None => plan.run(source, window),
-            Some(b) => plan.run_adding(source, b, window),
-        }
-        .unwrap_or_else(|error| panic!("{plan}: {error}"));
-        assert!(target.to_host().unwrap() == expected, "{plan}");
-        kernels.extend(plan.kernel_names());
-    }
-    kernels
+    let all = Laid { src, dst, other };
+    all.by_every_way(device, (scaling, beta), [&b, &before], &a, |plan, results| {
+        assert!(results == expected, "{plan}");
+    })
 }
 
 /// Sums in windows of few columns, whose rows start on vectors of which sectors have two.

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use transpose::interop::half::{bf16, f16};
 use transpose::interop::num_complex::Complex32;
 use transpose::{
-    Arithmetic, ArithmeticPlan, Device, DeviceMatrix, DeviceTensor, E4M3, E5M2, Error,
-    NormalizingPlan, TensorLayout,
+    Arithmetic, ArithmeticPlan, ConvertTo, Device, DeviceMatrix, DeviceTensor, E4M3, E5M2, Error,
+    NormalizingPlan, Number, TensorLayout,
 };
 use transpose_tests::{Element, is_ours, offsets, on_both_devices};
 
@@ -135,30 +135,55 @@ fn check_layouts<T: Real, U: Real>(
         expected[to] = computed(alpha, a[from], b);
     }
     let scaling = Arithmetic::<U>::scaling(U::Factor::of(alpha));
-    let beta = U::Factor::of(beta);
-    let memory = DeviceTensor::from_host(device, &[a.len()], &a).unwrap();
-    let second = DeviceTensor::from_host(device, &[b.len()], &b).unwrap();
-    let mut target = DeviceTensor::from_host(device, &[before.len()], &before).unwrap();
-    let source = memory.window(src).unwrap();
-    let operand = other.map(|other| second.window(other).unwrap());
-    let window = target.window_mut(dst).unwrap();
-    let plans = match operand {
-        None => ArithmeticPlan::<T, U>::candidates(&scaling, source, window),
-        Some(b) => ArithmeticPlan::<T, U>::candidates_adding(&scaling, source, beta, b, window),
-    };
-    let mut kernels = Vec::new();
-    for plan in enough(device, plans.unwrap(), ArithmeticPlan::kernel_names) {
-        target.copy_from_host(&before).unwrap();
+    let all = Laid { src, dst, other };
+    all.by_every_way(device, (scaling, U::Factor::of(beta)), [&b, &before], &a, |plan, results| {
+        assert_same(results, &expected, plan);
+    })
+}
+
+/// Where the elements of a source, a destination, and a second operand, if there is one, lie in memory.
+#[derive(Clone, Copy)]
+struct Laid<'a> {
+    src: &'a TensorLayout,
+    dst: &'a TensorLayout,
+    other: Option<&'a TensorLayout>,
+}
+
+impl Laid<'_> {
+    /// Computes by all ways that [`enough`] leaves, each time to what the destination had `before`, and shows `check` all of its memory; the kernels.
+    fn by_every_way<T: ConvertTo<U>, U: Number>(
+        self,
+        device: &Device,
+        (operation, beta): (Arithmetic<U>, U::Factor),
+        [b, before]: [&[U]; 2],
+        a: &[T],
+        check: impl Fn(&ArithmeticPlan<T, U>, &[U]),
+    ) -> Vec<&'static str> {
+        let Laid { src, dst, other } = self;
+        let memory = DeviceTensor::from_host(device, &[a.len()], a).unwrap();
+        let second = DeviceTensor::from_host(device, &[b.len()], b).unwrap();
+        let mut target = DeviceTensor::from_host(device, &[before.len()], before).unwrap();
+        let source = memory.window(src).unwrap();
+        let operand = other.map(|other| second.window(other).unwrap());
         let window = target.window_mut(dst).unwrap();
-        match operand {
-            None => plan.run(source, window),
-            Some(b) => plan.run_adding(source, b, window),
+        let plans = match operand {
+            None => ArithmeticPlan::candidates(&operation, source, window),
+            Some(b) => ArithmeticPlan::candidates_adding(&operation, source, beta, b, window),
+        };
+        let mut kernels = Vec::new();
+        for plan in enough(device, plans.unwrap(), ArithmeticPlan::kernel_names) {
+            target.copy_from_host(before).unwrap();
+            let window = target.window_mut(dst).unwrap();
+            match operand {
+                None => plan.run(source, window),
+                Some(b) => plan.run_adding(source, b, window),
+            }
+            .unwrap_or_else(|error| panic!("{plan}: {error}"));
+            check(&plan, &target.to_host().unwrap());
+            kernels.extend(plan.kernel_names());
         }
-        .unwrap_or_else(|error| panic!("{plan}: {error}"));
-        assert_same(&target.to_host().unwrap(), &expected, &plan);
-        kernels.extend(plan.kernel_names());
+        kernels
     }
-    kernels
 }
 
 /// Computes `b ← α·a + β·b` from layout to layout, by all ways that [`enough`] leaves, one of which is a kernel's, and compares all of the destination's memory.
