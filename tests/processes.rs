@@ -279,6 +279,46 @@ fn shards_that_do_not_fit_are_refused_everywhere() {
     assert!(matches!(refused[1], Err(Error::Shard { device: 0, .. })), "{:?}", refused[1]);
 }
 
+/// Where a process has another rank its shards have other lengths.
+#[test]
+fn arrays_of_another_world_are_refused() {
+    let (other_listener, other_first) = &listener();
+    in_processes(2, PATIENCE, |world| {
+        let other = match world.rank() {
+            1 => World::listening(other_listener, 2, PATIENCE),
+            _ => World::connect(1, 2, *other_first, PATIENCE),
+        };
+        let (other, device, shares) = (other.unwrap(), device(), Shares::of_lengths(&[100, 1]));
+        let zeros = |world: &World| {
+            DistributedTensor::<u32>::zeroed_shared(world, &device, &[101, 101], 0, &shares)
+                .unwrap()
+        };
+        let (src, mut dst, mut elsewhere) = (zeros(&world), zeros(&world), zeros(&other));
+        let refused = DistributedPlan::new(&src, &elsewhere, &[1, 0]).map(drop);
+        assert!(matches!(refused, Err(Error::World { .. })), "{refused:?}");
+        let (plan, sockets) =
+            (DistributedPlan::new(&src, &dst, &[1, 0]).unwrap(), Sockets::new(&world));
+        let refused = plan.run(&src, &mut elsewhere, &sockets);
+        assert!(matches!(refused, Err(Error::World { .. })), "{refused:?}");
+        plan.run(&src, &mut dst, &sockets).unwrap();
+    });
+}
+
+/// A process with a shard that has gaps is not alone in being refused.
+#[test]
+fn shards_with_gaps_are_refused_everywhere() {
+    let refused = in_processes(2, PATIENCE, |world| {
+        let strides = if world.rank() == 1 { [4, 1] } else { [3, 1] };
+        let layout = TensorLayout::strided(&[2, 3], &strides, 0, 4).unwrap();
+        let memory = DeviceTensor::<u32>::zeroed(&device(), &[8]).unwrap().into_allocation();
+        let shard = DeviceTensor::<u32>::from_allocation(memory, layout).unwrap();
+        DistributedTensor::from_shard(&world, 0, shard).map(drop)
+    });
+    for refused in &refused {
+        assert!(matches!(refused, Err(Error::Shard { device: 1, .. })), "{refused:?}");
+    }
+}
+
 /// Carries nothing, and says so.
 struct Broken(Mutex<bool>);
 

@@ -111,9 +111,17 @@ impl<T: Pod> DistributedTensor<T> {
     /// [`Error::Shard`] if a shard has gaps or is not aligned to 256 bytes, or if not all have one shape but for the axis;
     /// [`Error::NoSuchAxis`], [`Error::TensorSizeOverflow`], and [`Error::Peer`]. With each of them the shard is dropped.
     pub fn from_shard(world: &World, axis: usize, shard: DeviceTensor<T>) -> Result<Self> {
+        /// What a process says of a shard that is refused.
+        const GAPS: u8 = 1;
+        const MISALIGNED: u8 = 2;
         let refuse = |device, reason| Error::Shard { device, reason };
         let numbers = shard.shape().iter().chain([&axis, &size_of::<T>()]);
-        let said: Vec<u8> = numbers.flat_map(|number| (*number as u64).to_le_bytes()).collect();
+        let mut said: Vec<u8> = numbers.flat_map(|number| (*number as u64).to_le_bytes()).collect();
+        said.push(match () {
+            () if !shard.is_contiguous() => GAPS,
+            () if !shard.device_address().is_multiple_of(256) => MISALIGNED,
+            () => 0,
+        });
         let mut lengths = Vec::with_capacity(world.size());
         // All hear of all before anybody refuses, so that all refuse.
         for (rank, theirs) in world.all_gather(&said)?.iter().enumerate() {
@@ -127,14 +135,15 @@ impl<T: Pod> DistributedTensor<T> {
             if axis >= shard.rank() {
                 return Err(Error::NoSuchAxis { axis, axes: shard.rank() });
             }
+            match theirs.last() {
+                Some(&GAPS) => {
+                    return Err(refuse(rank, "it has no gaps, and its last axis is the fastest"));
+                }
+                Some(&MISALIGNED) => return Err(refuse(rank, "it is aligned to 256 bytes")),
+                _ => {}
+            }
             let bytes: [u8; 8] = theirs[8 * axis..8 * axis + 8].try_into().unwrap_or_default();
             lengths.push(usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX));
-        }
-        if !shard.is_contiguous() {
-            return Err(refuse(world.rank(), "it has no gaps, and its last axis is the fastest"));
-        }
-        if !shard.device_address().is_multiple_of(256) {
-            return Err(refuse(world.rank(), "it is aligned to 256 bytes"));
         }
         let shares = Shares::of_lengths(&lengths);
         let mut shape = shard.shape().to_vec();

@@ -44,13 +44,16 @@ impl DistributedPlan {
     ///
     /// # Errors
     /// [`Error::NotAPermutation`] unless each axis is named once, [`Error::TensorShapeMismatch`] for a destination of another shape,
-    /// [`Error::DeviceMismatch`] for shards on two devices, and what the device reports.
+    /// [`Error::DeviceMismatch`] for shards on two devices, [`Error::World`] for arrays of two worlds, and what the device reports.
     pub fn new<T: Pod>(
         src: &DistributedTensor<T>,
         dst: &DistributedTensor<T>,
         axes: &[usize],
     ) -> Result<Self> {
         require_one_memory(src.device(), dst.device())?;
+        if !src.world().is_same(dst.world()) {
+            return Err(another_world());
+        }
         let (world, facts) = (src.world(), src.device().facts());
         let exchange = src.exchange_with(dst, axes)?;
         exchange.require(world.size())?;
@@ -144,7 +147,11 @@ impl DistributedPlan {
     ) -> Result<()> {
         let actual = src.exchange_with(dst, &self.exchange.axes);
         let planned = self.exchange.to_string();
-        let fits = actual.as_ref().is_ok_and(|actual| *actual == self.exchange)
+        // In another world this process may have another rank, and a shard of another length.
+        let is_here =
+            [src.world(), dst.world()].into_iter().all(|world| world.is_same(&self.world));
+        let fits = is_here
+            && actual.as_ref().is_ok_and(|actual| *actual == self.exchange)
             && require_one_memory(src.device(), &self.streams.near)
                 .and(require_one_memory(dst.device(), &self.streams.near))
                 .is_ok();
@@ -155,6 +162,9 @@ impl DistributedPlan {
         // A process that takes no part says so to all, for they would wait for it.
         let said = if fits && ready.is_ok() { planned.clone() } else { String::new() };
         let all = self.world.all_gather(&Intent { exchange: said.clone(), offer }.to_bytes())?;
+        if !is_here {
+            return Err(another_world());
+        }
         if !fits {
             return Err(Error::PlanMismatch { planned, actual: actual?.to_string() });
         }
@@ -167,7 +177,8 @@ impl DistributedPlan {
         let offers: Vec<Vec<u8>> = all.into_iter().map(|intent| intent.offer).collect();
         let reached = match offers.iter().any(Vec::is_empty) {
             true => None,
-            false => transport.reach(&offers)?,
+            // Others may reach all, and wait for this process.
+            false => transport.reach(&offers).inspect_err(|error| self.world.fail(error))?,
         };
         let ends = [src.shard().device_address(), address];
         let homes = [src.device(), dst.device()];
@@ -302,6 +313,11 @@ impl Drop for Unfinished<'_> {
         }
         self.plan.give_up(self.transport);
     }
+}
+
+/// Refuses arrays that other processes hold.
+fn another_world() -> Error {
+    Error::World { reason: "the arrays and the plan are of one world".to_owned() }
 }
 
 /// A mark behind all that a stream has queued.

@@ -108,6 +108,10 @@ impl<T: Transport> PeerStores<T> {
     /// Opens what the processes offer, as far as it is not open yet; `None` if something cannot be.
     fn open(&self, opened: &Opened, offers: &[Vec<u8>]) -> Option<Vec<Reached>> {
         let context = self.context.as_ref()?;
+        // In an exchange of another world another process may have this one's rank.
+        let offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, mine) = offered.as_ref()?;
+        offers.get(self.world.rank()).filter(|offer| *offer == mine)?;
         let one = |(rank, offer): (usize, &Vec<u8>)| {
             let offer = Offer::of(offer).filter(|offer| offer.host == self.host)?;
             if rank == self.world.rank() || offer.id == 0 {

@@ -178,6 +178,11 @@ impl World {
         })
     }
 
+    /// Whether these are the same connections, and so the same ranks.
+    pub(super) fn is_same(&self, other: &World) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Has this process take no more part: the others hear of it at once.
     pub(super) fn fail(&self, error: &Error) {
         let mut calls = self.0.calls.lock().unwrap_or_else(PoisonError::into_inner);
