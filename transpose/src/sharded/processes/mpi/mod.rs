@@ -172,10 +172,7 @@ unsafe impl Transport for Mpi {
 
 impl Drop for Mpi {
     fn drop(&mut self) {
-        // One that was given up would be waited for, and so would one whose processes are not all there.
-        if self.world.require_all().is_err() {
-            *self.lock() = None;
-        }
+        // One that was given up would be waited for.
         let Some(Comm(mut comm)) = self.lock().take() else { return self.session.give_up() };
         // SAFETY: all exchanges are done, and nobody has the communicator after this. There is nobody left to tell of a failure.
         let _ = unsafe { self.session.functions().MPI_Comm_free(&mut comm) };
