@@ -319,12 +319,17 @@ fn shards_with_gaps_are_refused_everywhere() {
     }
 }
 
-/// Carries nothing, and says so.
-struct Broken(Mutex<bool>);
+/// Carries nothing: says so, or panics.
+#[derive(Default)]
+struct Broken {
+    panics: bool,
+    is_aborted: Mutex<bool>,
+}
 
 // SAFETY: it touches no memory.
 unsafe impl Transport for Broken {
     unsafe fn exchange(&self, _: usize, _: &Device, _: &[Parcel], _: &[Parcel]) -> Result<()> {
+        assert!(!self.panics, "this transport carries nothing");
         Err(Error::Peer { rank: 9, reason: "the cable is cut".to_owned() })
     }
 
@@ -333,7 +338,7 @@ unsafe impl Transport for Broken {
     }
 
     fn abort(&self) {
-        *self.0.lock().unwrap() = true;
+        *self.is_aborted.lock().unwrap() = true;
     }
 }
 
@@ -342,9 +347,9 @@ fn what_fails_in_one_process_fails_in_all() {
     let errors = in_processes(3, PATIENCE, |world| {
         let src = DistributedMatrix::<u32>::zeroed(&world, &device(), 90, 60).unwrap();
         if world.rank() == 2 {
-            let broken = Broken(Mutex::new(false));
+            let broken = Broken::default();
             let error = src.transposed(&broken).unwrap_err();
-            assert!(*broken.0.lock().unwrap());
+            assert!(*broken.is_aborted.lock().unwrap());
             return (error, world);
         }
         let error = src.transposed(&Sockets::new(&world)).unwrap_err();
@@ -356,24 +361,6 @@ fn what_fails_in_one_process_fails_in_all() {
     assert!(errors.iter().all(|(error, _)| is_told(error)), "{errors:?}");
 }
 
-/// Panics in place of carrying anything.
-struct Panicking(Mutex<bool>);
-
-// SAFETY: it touches no memory.
-unsafe impl Transport for Panicking {
-    unsafe fn exchange(&self, _: usize, _: &Device, _: &[Parcel], _: &[Parcel]) -> Result<()> {
-        panic!("this transport carries nothing")
-    }
-
-    fn check(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn abort(&self) {
-        *self.0.lock().unwrap() = true;
-    }
-}
-
 /// What was queued is given up before its memory is, and nobody goes on.
 #[test]
 fn a_transport_that_panics() {
@@ -382,10 +369,10 @@ fn a_transport_that_panics() {
         if world.rank() == 0 {
             return (src.transposed(&Sockets::new(&world)).unwrap_err(), world);
         }
-        let panicking = Panicking(Mutex::new(false));
+        let panicking = Broken { panics: true, ..Broken::default() };
         let left = std::panic::AssertUnwindSafe(|| src.transposed(&panicking).map(drop));
         assert!(std::panic::catch_unwind(left).is_err());
-        assert!(*panicking.0.lock().unwrap());
+        assert!(*panicking.is_aborted.lock().unwrap());
         (world.all_gather(&[]).unwrap_err(), world)
     });
     assert!(is_told(&errors[0].0), "{}", errors[0].0);

@@ -174,19 +174,22 @@ fn bytes_of_one_word_are_apart() {
     assert!(findings(&overlapping, 1, 32).iter().any(|f| f.kind == FindingKind::SharedRace));
 }
 
+/// A counter that the first thread sets to 0, what is `between`, and `op`, by which all count.
+fn counter(between: &str, op: &str) -> String {
+    format!(
+        "setp.ne.u32 %p1, %r1, 0;
+         @!%p1 st.shared.u32 [tile], 0;
+         {between}
+         {op}
+         bar.sync 0;
+         ld.shared.u32 %r7, [tile];
+         st.global.u32 [%d3], %r7;"
+    )
+}
+
 #[test]
 fn atomics_on_shared_memory_do_not_race() {
-    let count = |op: &str| {
-        format!(
-            "setp.ne.u32 %p1, %r1, 0;
-             @!%p1 st.shared.u32 [tile], 0;
-             bar.sync 0;
-             {op}
-             bar.sync 0;
-             ld.shared.u32 %r7, [tile];
-             st.global.u32 [%d3], %r7;"
-        )
-    };
+    let count = |op: &str| counter("bar.sync 0;", op);
     clean(&count("red.shared.add.u32 [tile], 1;"), 2, 96);
     let broken =
         count("ld.shared.u32 %r7, [tile]; add.u32 %r7, %r7, 1; st.shared.u32 [tile], %r7;");
@@ -266,17 +269,7 @@ fn copies_race_with_reads_before_they_are_waited_for() {
 /// A counter that is set and counted up without a barrier between: what the thread that sets it counts itself hides nothing.
 #[test]
 fn weak_stores_race_with_the_atomics_of_others() {
-    let barrier = |between: &str| {
-        format!(
-            "setp.ne.u32 %p1, %r1, 0;
-             @!%p1 st.shared.u32 [tile], 0;
-             {between}
-             red.shared.add.u32 [tile], 1;
-             bar.sync 0;
-             ld.shared.u32 %r7, [tile];
-             st.global.u32 [%d3], %r7;"
-        )
-    };
+    let barrier = |between: &str| counter(between, "red.shared.add.u32 [tile], 1;");
     clean(&barrier("bar.sync 0;"), 1, 96);
     only(&findings(&barrier(""), 1, 96), FindingKind::SharedRace);
 }

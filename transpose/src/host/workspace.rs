@@ -81,22 +81,17 @@ impl Workspace {
         if src.layout().is_empty() || element == 0 {
             return require_shape(&src, &dst);
         }
+        let reached = [src.is_reached_by(&self.device), dst.is_reached_by(&self.device)];
         // SAFETY: the views borrow the elements until all work is done, and longer than the locks live.
         let locks = unsafe {
             [
-                self.lock(src.is_reached_by(&self.device), src.start(), src.layout())?,
-                self.lock(dst.is_reached_by(&self.device), dst.start_mut(), dst.layout())?,
+                self.lock(reached[0], src.start(), src.layout())?,
+                self.lock(reached[1], dst.start_mut(), dst.layout())?,
             ]
         };
         let sides = (
-            Side {
-                layout: src.layout(),
-                pinned: src.is_reached_by(&self.device) || locks[0].is_some(),
-            },
-            Side {
-                layout: dst.layout(),
-                pinned: dst.is_reached_by(&self.device) || locks[1].is_some(),
-            },
+            Side { layout: src.layout(), pinned: reached[0] || locks[0].is_some() },
+            Side { layout: dst.layout(), pinned: reached[1] || locks[1].is_some() },
         );
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let plan = HostPlan::between(sides.0, sides.1, element, &self.options, cores)?;

@@ -168,8 +168,8 @@ impl InPlacePlan {
     /// # Errors
     /// [`Error::PlanMismatch`] and [`Error::DeviceMismatch`] for a matrix that the plan was not
     /// made for. [`Error::Interrupted`] if a step failed after the first: the contents are
-    /// unspecified then, the shape is as before, and nothing else was touched. And what the device reports
-    /// of the first step, before anything is moved.
+    /// unspecified then, the shape is as before, and nothing else was touched.
+    /// What the device reports of the first step: the contents are as before then.
     pub fn run<T: Pod>(&mut self, matrix: &mut DeviceMatrix<T>) -> Result<()> {
         self.check(matrix)?;
         self.recipe.run(&self.device, matrix.buffer(), self.scratch.as_ref())?;
