@@ -117,10 +117,12 @@ impl<T: Pod> DistributedTensor<T> {
         let refuse = |device, reason| Error::Shard { device, reason };
         let numbers = shard.shape().iter().chain([&axis, &size_of::<T>()]);
         let mut said: Vec<u8> = numbers.flat_map(|number| (*number as u64).to_le_bytes()).collect();
-        said.push(match () {
-            () if !shard.is_contiguous() => GAPS,
-            () if !shard.device_address().is_multiple_of(256) => MISALIGNED,
-            () => 0,
+        said.push(if !shard.is_contiguous() {
+            GAPS
+        } else if !shard.device_address().is_multiple_of(256) {
+            MISALIGNED
+        } else {
+            0
         });
         let mut lengths = Vec::with_capacity(world.size());
         // All hear of all before anybody refuses, so that all refuse.
