@@ -279,6 +279,39 @@ fn shards_that_do_not_fit_are_refused_everywhere() {
     assert!(matches!(refused[1], Err(Error::Shard { device: 0, .. })), "{:?}", refused[1]);
 }
 
+/// A process that cannot even begin says so, and is not waited for.
+#[test]
+fn what_one_process_cannot_ask_for_is_refused_everywhere() {
+    let refused = in_processes(2, PATIENCE, |world| {
+        let src = DistributedTensor::<u32>::zeroed(&world, &device(), &[30, 40], 0).unwrap();
+        let mut dst = DistributedTensor::zeroed(&world, src.device(), &[40, 30], 0).unwrap();
+        let sockets = Sockets::new(&world);
+        let axes = if world.rank() == 1 { [1, 1] } else { [1, 0] };
+        let moved = src.permute_into(&axes, &mut dst, &sockets);
+        let spread = src.all_to_all(1 + world.rank(), &sockets).map(drop);
+        // The world goes on.
+        src.permute_into(&[1, 0], &mut dst, &sockets).unwrap();
+        [moved, spread].map(Result::unwrap_err)
+    });
+    for error in &refused[0] {
+        assert!(matches!(error, Error::Disagreement { rank: 1, .. }), "{error}");
+    }
+    assert!(matches!(refused[1][0], Error::NotAPermutation { .. }), "{}", refused[1][0]);
+    assert!(matches!(refused[1][1], Error::NoSuchAxis { .. }), "{}", refused[1][1]);
+}
+
+#[test]
+fn messages_that_are_too_long_are_refused_everywhere() {
+    const MOST: usize = 1 << 20;
+    let refused = in_processes(2, PATIENCE, |world| {
+        let heard = world.all_gather(&vec![7; MOST]).unwrap();
+        assert!(heard.iter().all(|bytes| bytes.len() == MOST));
+        world.all_gather(&vec![7; if world.rank() == 1 { MOST + 1 } else { 1 }]).unwrap_err()
+    });
+    assert!(is_told(&refused[0]), "{}", refused[0]);
+    assert!(matches!(&refused[1], Error::World { reason } if reason.contains("1048577")));
+}
+
 /// Where a process has another rank its shards have other lengths.
 #[test]
 fn arrays_of_another_world_are_refused() {

@@ -320,6 +320,16 @@ fn another_world() -> Error {
     Error::World { reason: "the arrays and the plan are of one world".to_owned() }
 }
 
+/// What was made for an exchange that all are about to make. If it could not be made, the other processes hear that this one takes no part: they
+/// would wait for it.
+fn told<R>(world: &World, made: Result<R>) -> Result<R> {
+    made.inspect_err(|_| {
+        let none = Intent { exchange: String::new(), offer: Vec::new() };
+        // The error that comes first is the one that is reported.
+        let _ = world.all_gather(&none.to_bytes());
+    })
+}
+
 /// A mark behind all that a stream has queued.
 fn behind(stream: &Device) -> Result<Mark> {
     let mark = stream.mark(false)?;
@@ -332,14 +342,15 @@ impl<T: Pod> DistributedTensor<T> {
     /// one kind often, make a [`DistributedPlan`] once.
     ///
     /// # Errors
-    /// Those of [`DistributedPlan::new`] and of [`DistributedPlan::run`].
+    /// Those of [`DistributedPlan::new`], of which every other process hears by [`Error::Disagreement`], and of [`DistributedPlan::run`].
     pub fn permute_into(
         &self,
         axes: &[usize],
         dst: &mut DistributedTensor<T>,
         transport: &dyn Transport,
     ) -> Result<()> {
-        DistributedPlan::new(self, dst, axes)?.run(self, dst, transport)
+        let plan = told(self.world(), DistributedPlan::new(self, dst, axes))?;
+        plan.run(self, dst, transport)
     }
 
     /// The same array, spread along another axis in even shares. All processes call this.
@@ -347,9 +358,10 @@ impl<T: Pod> DistributedTensor<T> {
     /// # Errors
     /// [`Error::NoSuchAxis`], [`Error::OutOfMemory`], and those of [`permute_into`](Self::permute_into).
     pub fn all_to_all(&self, axis: usize, transport: &dyn Transport) -> Result<Self> {
-        let shares = even(self.world().size(), self.shape(), axis)?;
-        let mut dst =
-            Self::uninitialized(self.world(), self.device(), self.shape(), axis, &shares)?;
+        let world = self.world();
+        let shares = told(world, even(world.size(), self.shape(), axis))?;
+        let made = Self::uninitialized(world, self.device(), self.shape(), axis, &shares);
+        let mut dst = told(world, made)?;
         let axes: Vec<usize> = (0..self.shape().len()).collect();
         self.permute_into(&axes, &mut dst, transport)?;
         Ok(dst)
@@ -364,9 +376,10 @@ impl<T: Pod> DistributedMatrix<T> {
     pub fn transposed(&self, transport: &dyn Transport) -> Result<Self> {
         let tensor = self.as_tensor();
         let shape = [self.ncols(), self.nrows()];
-        let shares = even(tensor.world().size(), &shape, 0)?;
-        let mut dst =
-            DistributedTensor::uninitialized(tensor.world(), tensor.device(), &shape, 0, &shares)?;
+        let world = tensor.world();
+        let shares = told(world, even(world.size(), &shape, 0))?;
+        let made = DistributedTensor::uninitialized(world, tensor.device(), &shape, 0, &shares);
+        let mut dst = told(world, made)?;
         tensor.permute_into(&[1, 0], &mut dst, transport)?;
         Self::from_tensor(dst)
     }

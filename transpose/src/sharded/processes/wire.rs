@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// More bytes than any message but a parcel has.
-const MOST: u64 = 1 << 20;
+pub(super) const LONGEST: u64 = 1 << 20;
 
 /// What stands in front of a message: what it is for, and how many bytes follow.
 const HEADER: usize = 16;
@@ -53,6 +53,11 @@ impl Wire {
         self.0.peer_addr()
     }
 
+    /// The address of this process, as seen from the other.
+    pub fn here(&self) -> io::Result<std::net::SocketAddr> {
+        self.0.local_addr()
+    }
+
     #[cfg(any(feature = "mpi", feature = "nccl"))]
     /// Whether the other side has ended the connection, as far as one can see without waiting.
     pub fn is_closed(&self) -> bool {
@@ -84,7 +89,7 @@ impl Wire {
     /// Receives a message of a kind.
     pub fn receive(&self, kind: u64, deadline: Deadline) -> io::Result<Vec<u8>> {
         let length = self.header(kind, deadline)?;
-        if length > MOST {
+        if length > LONGEST {
             return Err(ErrorKind::InvalidData.into());
         }
         let mut bytes = vec![0; length as usize];

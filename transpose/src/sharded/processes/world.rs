@@ -7,7 +7,7 @@
 //! hear of it at once; a world that has failed stays so.
 
 use super::environment::Place;
-use super::wire::{Deadline, Wire, meaning};
+use super::wire::{Deadline, LONGEST, Wire, meaning};
 use crate::{Error, Result};
 use std::fmt;
 use std::io;
@@ -148,12 +148,18 @@ impl World {
         self.0.timeout
     }
 
-    /// What every process has given, by rank. All of them call this, each with a few bytes.
+    /// What every process has given, by rank. All of them call this, each with a few bytes, 1 MiB at most.
     ///
     /// # Errors
-    /// [`Error::Peer`] for a process that has gone, does not answer in time, or calls something else; and if an earlier call failed.
+    /// [`Error::World`] for more bytes than that, and [`Error::Peer`] in the other processes then; [`Error::Peer`] for a process that has gone, does not answer in time, or calls something else; and if an earlier call failed.
     pub fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
         self.call(|call| {
+            if mine.len() as u64 > LONGEST {
+                let bytes = mine.len();
+                return Err(world(format!(
+                    "{bytes} bytes are more than the {LONGEST} of a message"
+                )));
+            }
             for peer in call.others() {
                 call.send(peer, mine)?;
             }
@@ -188,6 +194,12 @@ impl World {
         let mut calls = self.0.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.failed.get_or_insert_with(|| error.clone());
         self.close();
+    }
+
+    /// Whether a call of this process has failed, so that no further one is made.
+    #[cfg(feature = "mpi")]
+    pub(super) fn has_failed(&self) -> bool {
+        self.0.calls.lock().unwrap_or_else(PoisonError::into_inner).failed.is_some()
     }
 
     fn close(&self) {
@@ -309,14 +321,28 @@ pub(super) fn gather(
         places[rank] = Some(SocketAddr::new(ip, port));
         wires[rank] = Some(wire);
     }
-    let all: Vec<String> =
-        places.iter().map(|place| place.map_or(String::new(), |place| place.to_string())).collect();
     for (rank, wire) in wires.iter().enumerate() {
         let Some(wire) = wire else { continue };
-        wire.send(HELLO, all.join("\n").as_bytes(), deadline)
-            .map_err(|error| Error::Peer { rank, reason: meaning(&error) })?;
+        let tell = || {
+            let ends = [wire.peer()?.ip(), wire.here()?.ip()];
+            let seen = |place: &Option<SocketAddr>| {
+                place.map_or(String::new(), |place| as_seen(place, ends).to_string())
+            };
+            let all: Vec<String> = places.iter().map(seen).collect();
+            wire.send(HELLO, all.join("\n").as_bytes(), deadline)
+        };
+        tell().map_err(|error| Error::Peer { rank, reason: meaning(&error) })?;
     }
     Ok(wires)
+}
+
+/// Where a process is to another one, whose connection with the first has these ends, theirs and the first's. One that came to the first over
+/// the loopback of its host is on that host, and others reach it where they have reached the first.
+fn as_seen(place: SocketAddr, [theirs, first]: [IpAddr; 2]) -> SocketAddr {
+    match place.ip().is_loopback() && !theirs.is_loopback() {
+        true => SocketAddr::new(first, place.port()),
+        false => place,
+    }
 }
 
 /// Another process's connections: to the first, which is at one of several addresses, to those before it, and from those behind it.
@@ -397,7 +423,8 @@ fn welcome(listener: &TcpListener, deadline: Deadline) -> io::Result<(Wire, Hell
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
-                let wire = Wire::new(stream)?;
+                // One that has ended already is a stranger's.
+                let Ok(wire) = Wire::new(stream) else { continue };
                 let brief = Deadline::after(STRANGER.min(deadline.left()?));
                 let said = wire.receive(HELLO, brief).ok();
                 if let Some(hello) = said.as_deref().and_then(Hello::of) {
@@ -407,7 +434,37 @@ fn welcome(listener: &TcpListener, deadline: Deadline) -> io::Result<(Wire, Hell
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 std::thread::sleep(Duration::from_millis(2).min(deadline.left()?));
             }
+            // Whoever came has gone before it was let in, or a signal came.
+            Err(error) if is_of_one_comer(&error) => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+/// Whether the next process may still be let in.
+fn is_of_one_comer(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), Interrupted | ConnectionAborted | ConnectionReset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_beside_the_first_is_where_the_first_is()
+    -> std::result::Result<(), Box<dyn std::error::Error>> {
+        let [here, here6, first, other] =
+            ["127.0.0.1", "::1", "10.0.0.1", "10.0.0.2"].map(|ip| ip.parse::<IpAddr>());
+        let (here, here6, first, other) = (here?, here6?, first?, other?);
+        let at = |ip| SocketAddr::new(ip, 4000);
+        // To a process of another host, which has reached the first at an address of its own.
+        assert_eq!(as_seen(at(here), [other, first]), at(first));
+        assert_eq!(as_seen(at(here6), [other, first]), at(first));
+        // To one of the first's host, and one of another host to either.
+        assert_eq!(as_seen(at(here), [here, here]), at(here));
+        assert_eq!(as_seen(at(other), [here, here]), at(other));
+        assert_eq!(as_seen(at(other), [other, first]), at(other));
+        Ok(())
     }
 }

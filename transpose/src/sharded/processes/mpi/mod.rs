@@ -172,8 +172,10 @@ unsafe impl Transport for Mpi {
 
 impl Drop for Mpi {
     fn drop(&mut self) {
-        // One that was given up would be waited for.
-        let Some(Comm(mut comm)) = self.lock().take() else { return self.session.give_up() };
+        // One that was given up would be waited for, and processes of a world that has failed may have gone.
+        let Some(Comm(mut comm)) = self.lock().take().filter(|_| !self.world.has_failed()) else {
+            return self.session.give_up();
+        };
         // SAFETY: all exchanges are done, and nobody has the communicator after this. There is nobody left to tell of a failure.
         let _ = unsafe { self.session.functions().MPI_Comm_free(&mut comm) };
     }

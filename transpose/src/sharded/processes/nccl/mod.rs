@@ -53,6 +53,7 @@ impl Nccl {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_lanes(world: &World, device: &Device, lanes: usize) -> Result<Self> {
+        let lanes = lanes.max(1);
         let ready = library().and_then(|functions| Ok((functions, context_of(device)?)));
         // Who has none says so, for the others would wait.
         let ids = match &ready {
@@ -62,9 +63,9 @@ impl Nccl {
                     // SAFETY: `id` is a place for one.
                     unsafe { functions.ncclGetUniqueId(&mut id) }.map(|_| id.0)
                 };
-                (0..lanes.max(1)).map(id).collect::<Result<Vec<_>>>().map(|ids| ids.concat())
+                (0..lanes).map(id).collect::<Result<Vec<_>>>().map(|ids| ids.concat())
             }
-            Ok(_) => Ok(vec![1]),
+            Ok(_) => Ok((lanes as u64).to_le_bytes().to_vec()),
             Err(error) => Err(error.clone()),
         };
         let said = world.all_gather(ids.as_deref().unwrap_or_default())?;
@@ -73,10 +74,12 @@ impl Nccl {
         if let Some(rank) = said.iter().position(Vec::is_empty) {
             return Err(Error::Peer { rank, reason: "it has no NCCL, or no GPU".to_owned() });
         }
-        let (ids, rest) = said[0].as_chunks::<ID_BYTES>();
-        if !rest.is_empty() || ids.len() != lanes.max(1) {
-            let reason = "its NCCL is another one, or has other lanes".to_owned();
-            return Err(Error::Peer { rank: 0, reason });
+        // All look at all, so that all refuse.
+        let (ids, _) = said[0].as_chunks::<ID_BYTES>();
+        let asked = (ids.len() as u64).to_le_bytes();
+        if let Some(rank) = (1..said.len()).find(|&rank| said[rank] != asked) {
+            let reason = "it has not as many lanes as the first process".to_owned();
+            return Err(Error::Peer { rank, reason });
         }
         let (size, rank) = (world.size() as c_int, world.rank() as c_int);
         let mut lanes = Vec::with_capacity(ids.len());
@@ -214,7 +217,16 @@ unsafe impl Transport for Nccl {
     }
 
     fn abort(&self) {
-        self.lanes.iter().for_each(Guard::abort);
+        // All at once: to abort one may wait for kernels of another.
+        std::thread::scope(|scope| {
+            for lane in &self.lanes {
+                let begun = std::thread::Builder::new().spawn_scoped(scope, || lane.abort());
+                // Without a thread of its own it has its turn.
+                if begun.is_err() {
+                    lane.abort();
+                }
+            }
+        });
     }
 }
 
