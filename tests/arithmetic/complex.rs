@@ -3,7 +3,7 @@
 use super::{Laid, complex, contiguous, extent};
 use std::ops::{Add, Mul};
 use transpose::interop::num_complex::{Complex32, Complex64};
-use transpose::{Arithmetic, Device, Number, TensorLayout, kind};
+use transpose::{Arithmetic, Device, DeviceMatrix, Number, TensorLayout, kind};
 use transpose_tests::{is_ours, offsets};
 
 /// A complex number whose products and sums a test knows.
@@ -81,4 +81,16 @@ pub(super) fn complex_sums_in_windows(device: &Device) {
     }
     check::<Complex32>(device, "compute_boxes_beside_b8");
     check::<Complex64>(device, "compute_boxes_beside_b16");
+}
+
+/// Numbers of 8 bytes that become 16, with few channels on either side: kernels of pixels store no more than 8.
+pub(super) fn complex_numbers_become_wide(device: &Device) {
+    for (rows, cols) in [(2, 3), (100, 2), (100, 24), (3, 1000), (24, 25), (239, 3), (16, 16)] {
+        let numbers = complex(rows * cols, 4);
+        let matrix = DeviceMatrix::from_host(device, rows, cols, &numbers).unwrap();
+        let wide = matrix.transposed_converted::<Complex64>().unwrap().to_host().unwrap();
+        let expected =
+            (0..rows * cols).map(|at| Complex64::of(numbers[at % rows * cols + at / rows]));
+        assert!(wide.into_iter().eq(expected), "{rows} × {cols}");
+    }
 }

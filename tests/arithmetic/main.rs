@@ -4,7 +4,7 @@ mod complex;
 mod numbers;
 mod random;
 
-use complex::complex_sums_in_windows;
+use complex::{complex_numbers_become_wide, complex_sums_in_windows};
 use numbers::{Sample, computed, edges};
 use random::{Side, laid_out, random_channels, random_complex, random_layouts, random_sums};
 use std::collections::HashMap;
@@ -41,6 +41,7 @@ on_both_devices! {
     random_sums,
     random_channels,
     random_complex,
+    complex_numbers_become_wide,
     pixels_of_few_channels,
     channels_of_their_own,
     channels_in_order,

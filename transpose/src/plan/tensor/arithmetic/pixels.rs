@@ -131,7 +131,9 @@ pub(super) struct InPixels {
 /// The launch; `None` where the kernel does not serve.
 pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<InPixels> {
     let [size, ..] = operands.bytes;
-    if size > 8 || matches!(operands.other, Other::Numbers(_) | Other::Destination) {
+    // What is stored, too: there is no code for 8 bytes that become 16.
+    let most = operands.bytes[..OTHER].iter().copied().max().unwrap_or(size);
+    if most > 8 || matches!(operands.other, Other::Numbers(_) | Other::Destination) {
         return None;
     }
     let pixels = Pixels::of(operands)?;
