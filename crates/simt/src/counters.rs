@@ -324,6 +324,9 @@ impl Tally {
             Op::Store(_) => {
                 (counters.global_store, counters.shared_store) = (self.global[at], self.shared[at]);
             }
+            Op::Copy(_) => {
+                (counters.global_load, counters.shared_store) = (self.global[at], self.shared[at]);
+            }
             _ => {
                 (counters.global_atomic, counters.shared_atomic) =
                     (self.global[at], self.shared[at]);

@@ -1,7 +1,8 @@
 //! Finds races on global memory within one launch, and notes what was written.
 //!
 //! For every piece of global memory that the launch touches it remembers who
-//! wrote it last and, if asked to, two who read it. Blocks are never ordered, so
+//! wrote it last and, if asked to, two who read it; and, of a kernel that has strong
+//! accesses, likewise of the weak ones alone. Blocks are never ordered, so
 //! two blocks that touch the same piece, one of them writing, race. Within a
 //! block, order is as for shared memory: see [`crate::shared_check`].
 //!
@@ -70,19 +71,6 @@ impl Record {
     fn strong(self) -> bool {
         self.0 & 1 == 1
     }
-
-    /// This access, in the place of what a cell says of an earlier one: a weak one of the same thread that nothing has ordered since is still one that others may race with.
-    fn instead_of(self, cell: &AtomicU64) -> Record {
-        const STRONG: u64 = 1;
-        if !self.strong() {
-            return self;
-        }
-        // What another worker puts there now is no access of this thread.
-        let then = Record(cell.load(SeqCst));
-        let alike = |record: Record| (record.block(), record.thread(), record.clock());
-        let is_weak = then.is_some() && alike(then) == alike(self) && !then.strong();
-        if is_weak { Record(self.0 & !STRONG) } else { self }
-    }
 }
 
 /// A race, by what the two accesses were.
@@ -110,11 +98,20 @@ pub(crate) struct GlobalAccess {
     pub pc: u32,
 }
 
+/// Records of all pieces of an allocation: the last writers, the last readers, and others that were forgotten for those.
 #[derive(Debug, Default)]
-struct Shadow {
+struct Kept {
     writers: CellsOfAll,
     readers: CellsOfAll,
     other_readers: CellsOfAll,
+}
+
+#[derive(Debug, Default)]
+struct Shadow {
+    /// Of all accesses.
+    all: Kept,
+    /// Of the weak ones: a strong one that comes later does not end what they race with.
+    weak: Kept,
     written: Bits,
     /// Pieces that were loaded as constant.
     constant: Bits,
@@ -131,6 +128,8 @@ pub(crate) struct GlobalCheck {
     pub record: bool,
     /// Whether the kernel loads as constant, and that is checked.
     pub constants: bool,
+    /// Whether the kernel has strong accesses.
+    strong: bool,
 }
 
 impl GlobalCheck {
@@ -140,10 +139,10 @@ impl GlobalCheck {
         races: bool,
         reads: bool,
         record: bool,
-        constants: bool,
+        [constants, strong]: [bool; 2],
     ) -> GlobalCheck {
         let shadows = table.iter().map(|_| Shadow::default()).collect();
-        GlobalCheck { piece: u64::from(piece), shadows, races, reads, record, constants }
+        GlobalCheck { piece: u64::from(piece), shadows, races, reads, record, constants, strong }
     }
 
     /// Takes note of an access, which lies in one allocation of `table`.
@@ -177,8 +176,9 @@ impl GlobalCheck {
             race = race.or(Some(GlobalRace::Exhausted));
         }
         let noted = self.reads || self.races && access.motion != Motion::Load;
-        if let Some(cells) = noted.then(|| shadow.cells(count, self.reads)).flatten() {
-            let check = Check { cells, clocks, now, writes: self.races, reads: self.reads };
+        if let Some(all) = noted.then(|| shadow.all.cells(count, self.reads)).flatten() {
+            let weak = if self.strong { shadow.weak.cells(count, self.reads) } else { None };
+            let check = Check { all, weak, clocks, now, writes: self.races, reads: self.reads };
             for piece in pieces {
                 let found = match access.motion {
                     Motion::Load => check.read(piece),
@@ -201,7 +201,7 @@ impl GlobalCheck {
     }
 }
 
-impl Shadow {
+impl Kept {
     /// The records of all `count` pieces: who wrote each, and, if `reads` are noted, two who read it; `None` if the host has no memory for these.
     fn cells(&self, count: u64, reads: bool) -> Option<[&[AtomicU64]; 3]> {
         let make = || bytemuck::allocation::try_zeroed_slice_box(count as usize).ok();
@@ -216,35 +216,52 @@ impl Shadow {
 
 /// One access being checked.
 struct Check<'a> {
-    /// Writers, readers, other readers; the latter two are writers, too, where reads are not noted.
-    cells: [&'a [AtomicU64]; 3],
+    /// Writers, readers, other readers of all accesses; the latter two are writers, too, where reads are not noted.
+    all: [&'a [AtomicU64]; 3],
+    /// Likewise of the weak ones, of a kernel that has others.
+    weak: Option<[&'a [AtomicU64]; 3]>,
     clocks: &'a Clocks,
     now: Record,
     writes: bool,
     reads: bool,
 }
 
-impl Check<'_> {
-    fn cells(&self, piece: u64) -> Cells<'_> {
-        let [writer, reader, other_reader] = self.cells.map(|cells| &cells[piece as usize]);
-        Cells { writer, reader, other_reader }
-    }
+/// The records of one piece.
+fn of_piece(cells: [&[AtomicU64]; 3], piece: u64) -> Cells<'_> {
+    let [writer, reader, other_reader] = cells.map(|cells| &cells[piece as usize]);
+    Cells { writer, reader, other_reader }
+}
 
+/// A weak access is noted among the weak ones first, and a strong one looks there last: of two on two workers one sees the other.
+impl Check<'_> {
     fn read(&self, piece: u64) -> Option<GlobalRace> {
-        let cells = self.cells(piece);
-        let writer = cells.read(self.now.instead_of(cells.reader).0, self)?;
+        let weak = self.weak.map(|cells| of_piece(cells, piece));
+        let noted =
+            weak.filter(|_| !self.now.strong()).and_then(|weak| weak.read(self.now.0, self));
+        let writer = of_piece(self.all, piece).read(self.now.0, self);
+        let writer = noted.or(writer).or_else(|| self.weak_writer(weak))?;
         Some(GlobalRace::ReadWrite(Record(writer)))
     }
 
     fn write(&self, piece: u64) -> Option<GlobalRace> {
-        let cells = self.cells(piece);
-        let writer = cells.write(self.now.instead_of(cells.writer).0, self);
+        let (all, weak) =
+            (of_piece(self.all, piece), self.weak.map(|cells| of_piece(cells, piece)));
+        let noted =
+            weak.filter(|_| !self.now.strong()).and_then(|weak| weak.write(self.now.0, self));
+        let writer = noted.or(all.write(self.now.0, self)).or_else(|| self.weak_writer(weak));
         // Who does not ask for races of writes may ask for those of reads.
         if let Some(writer) = writer.filter(|_| self.writes) {
             return Some(GlobalRace::WriteWrite(Record(writer)));
         }
-        let reader = if self.reads { cells.racing_reader(self) } else { None };
+        let racing = |cells: Cells<'_>| cells.racing_reader(self);
+        let reader = if self.reads { racing(all).or_else(|| weak.and_then(racing)) } else { None };
         reader.map(|reader| GlobalRace::ReadWrite(Record(reader)))
+    }
+
+    /// The last weak writer, if a strong access races with it.
+    fn weak_writer(&self, weak: Option<Cells<'_>>) -> Option<u64> {
+        let weak = weak.filter(|_| self.now.strong())?;
+        Some(weak.writer.load(SeqCst)).filter(|then| !self.is_ordered(*then))
     }
 }
 
@@ -354,7 +371,7 @@ mod tests {
         let memory = Memory::new(1 << 20);
         let address = memory.alloc(64).unwrap();
         let table = memory.snapshot();
-        let check = GlobalCheck::new(&table, 4, true, true, false, false);
+        let check = GlobalCheck::new(&table, 4, true, true, false, [false; 2]);
         let mut clocks = Clocks::new(2);
         clocks.begin_block();
         let access = |clocks: &Clocks, motion, block, thread| {

@@ -1,7 +1,8 @@
 //! Finds races on shared memory and reads of it before anything was written.
 //!
 //! For every piece of shared memory it remembers who wrote it last and up to two
-//! threads that read it since. An access that conflicts with a remembered one
+//! threads that read it since, and likewise of the weak accesses alone: one that
+//! is followed by atomics races with whatever it raced with before. An access that conflicts with a remembered one
 //! and that nothing orders after it is a race. Two readers of different warps are
 //! remembered, if there are such: where all warps come to every barrier, a writer
 //! races with one of them if it races with any. Where some warps wait for each
@@ -53,18 +54,20 @@ impl Record {
     fn strong(self) -> bool {
         self.0 & 1 == 1
     }
-
-    /// This access, in the place of an earlier one: a weak one of the same thread that nothing has ordered since is still one that others may race with.
-    fn instead_of(self, then: Record) -> Record {
-        const STRONG: u64 = 1;
-        let alike = |record: Record| (record.thread(), record.clock());
-        if alike(then) == alike(self) { Record(self.0 & (then.0 | !STRONG)) } else { self }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
+    /// Of all accesses.
+    all: Accesses,
+    /// Of the weak ones.
+    weak: Accesses,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Accesses {
     writer: Record,
+    /// Since then.
     readers: [Record; 2],
 }
 
@@ -96,13 +99,13 @@ pub(crate) struct SharedCheck {
 
 impl SharedCheck {
     pub(crate) fn new(bytes: u64, piece: u32) -> SharedCheck {
-        let cell = Cell { writer: Record::NONE, readers: [Record::NONE; 2] };
-        SharedCheck { piece, cells: vec![cell; bytes.div_ceil(u64::from(piece)) as usize] }
+        let pieces = bytes.div_ceil(u64::from(piece)) as usize;
+        SharedCheck { piece, cells: vec![Cell::UNTOUCHED; pieces] }
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
-        self.cells.fill(Cell { writer: Record::NONE, readers: [Record::NONE; 2] });
+        self.cells.fill(Cell::UNTOUCHED);
     }
 
     /// Takes note of an access and returns what is wrong with it.
@@ -127,7 +130,7 @@ impl SharedCheck {
                 continue;
             }
             let before = *cell;
-            if access.motion != Motion::Store && cell.writer.clock() < clocks.start {
+            if access.motion != Motion::Store && cell.all.writer.clock() < clocks.start {
                 uninitialised = Some(SharedDefect::Uninitialised);
             }
             let racing = match access.motion {
@@ -148,11 +151,39 @@ fn ordered(clocks: &Clocks, then: Record, now: Record) -> bool {
 }
 
 impl Cell {
+    const UNTOUCHED: Cell = Cell { all: Accesses::NONE, weak: Accesses::NONE };
+
     /// Notes a read; returns the write it races with.
     fn read(&mut self, clocks: &Clocks, now: Record) -> Option<Record> {
+        self.all.note_reader(clocks, now);
+        if !now.strong() {
+            self.weak.note_reader(clocks, now);
+        }
+        let writers = [self.all.writer, self.weak.writer];
+        writers.into_iter().find(|then| !ordered(clocks, *then, now))
+    }
+
+    /// Notes a write; returns the access it races with.
+    fn write(&mut self, clocks: &Clocks, now: Record) -> Option<Record> {
+        let others =
+            [self.all, self.weak].map(|Accesses { writer, readers: [a, b] }| [writer, a, b]);
+        let raced = others.into_iter().flatten().find(|then| !ordered(clocks, *then, now));
+        self.all = Accesses { writer: now, ..Accesses::NONE };
+        // What races with an earlier weak access, and comes after a weak write that does not, races with that write, too.
+        if !now.strong() {
+            self.weak = self.all;
+        }
+        raced
+    }
+}
+
+impl Accesses {
+    const NONE: Accesses = Accesses { writer: Record::NONE, readers: [Record::NONE; 2] };
+
+    fn note_reader(&mut self, clocks: &Clocks, now: Record) {
         let past = |then: &Record| clocks.happens_before(then.thread(), then.clock(), now.thread());
         if let Some(slot) = self.readers.iter_mut().find(|then| past(then)) {
-            *slot = now.instead_of(*slot);
+            *slot = now;
         } else {
             let warp = |record: Record| record.thread() / 32;
             let [first, second] = &mut self.readers;
@@ -160,14 +191,5 @@ impl Cell {
                 *second = now;
             }
         }
-        Some(self.writer).filter(|then| !ordered(clocks, *then, now))
-    }
-
-    /// Notes a write; returns the access it races with.
-    fn write(&mut self, clocks: &Clocks, now: Record) -> Option<Record> {
-        let others = [self.writer, self.readers[0], self.readers[1]];
-        let writer = now.instead_of(self.writer);
-        *self = Cell { writer, readers: [Record::NONE; 2] };
-        others.into_iter().find(|then| !ordered(clocks, *then, now))
     }
 }

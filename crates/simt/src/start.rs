@@ -187,12 +187,13 @@ fn check_options(memory: &Memory, options: &Options) -> Result<(), Error> {
 fn global_check(program: &Program, table: &Table, options: &Options) -> Option<GlobalCheck> {
     let checks = &options.checks;
     // Weak memory finds races by itself.
-    let strong = options.weak_memory.is_none();
-    let (races, reads) = (strong && checks.global_write_race, strong && checks.global_read_race);
+    let finds = options.weak_memory.is_none();
+    let (races, reads) = (finds && checks.global_write_race, finds && checks.global_read_race);
     let piece = program.narrowest_access(Window::Global);
     let constants =
         checks.global_read_race && program.accesses.iter().any(|access| access.constant);
     let record = checks.record_writes;
+    let strong = !program.atomics.is_empty() || program.accesses.iter().any(|access| access.strong);
     (races || reads || record || constants)
-        .then(|| GlobalCheck::new(table, piece, races, reads, record, constants))
+        .then(|| GlobalCheck::new(table, piece, races, reads, record, [constants, strong]))
 }

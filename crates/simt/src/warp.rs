@@ -165,6 +165,13 @@ impl Warp {
             *left -= 1;
             let inst = &program.code[pc as usize];
             let exec = mask & self.registers.guard(inst.guard);
+            let here = At { pc, warp: self.index, mask: exec };
+            // An instruction that waits for a load is executed once, when it goes on.
+            let waits = WATCH && exec != 0 && cta.weak.is_some();
+            if waits && !cta.weak_settle(&mut self.registers, here) {
+                self.paths.all[at].pc = pc;
+                return Ok(Next::Pause);
+            }
             if WATCH {
                 cta.executed(pc, mask, exec);
             }
@@ -174,11 +181,6 @@ impl Warp {
             if exec == 0 {
                 pc += 1;
                 continue;
-            }
-            let here = At { pc, warp: self.index, mask: exec };
-            if WATCH && cta.weak.is_some() && !cta.weak_settle(&mut self.registers, here) {
-                self.paths.all[at].pc = pc;
-                return Ok(Next::Pause);
             }
             match self.step::<WATCH>(cta, inst, at, mask, here)? {
                 Next::Step => pc += 1,
@@ -510,6 +512,8 @@ impl Warp {
         self.paths.merge_waiting();
         let waiting: Vec<_> =
             self.paths.waiting().map(|(at, path, wait)| (at, *path, wait)).collect();
+        // Before any of them goes on: lanes may wait at several barriers for each other.
+        let at_warp_barriers = self.lanes_at_warp_barriers();
         let mut resumed = false;
         for (at, path, wait) in waiting {
             match wait {
@@ -526,7 +530,7 @@ impl Warp {
                     self.paths.all[at].state = State::Waiting(wait);
                 }
                 Wait::Lanes { members, releases } => {
-                    let here = if releases { self.lanes_at_warp_barriers() } else { path.mask };
+                    let here = if releases { at_warp_barriers } else { path.mask };
                     if members & self.paths.live & !here == 0 {
                         // Executed again, with all its lanes; a warp barrier is just passed.
                         self.paths.all[at].state = State::Ready;

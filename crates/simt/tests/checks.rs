@@ -135,6 +135,53 @@ fn a_warp_needs_order_too() {
     assert!(findings(&body, 1, 64).iter().any(|f| f.kind == FindingKind::SharedRace));
 }
 
+/// Each lane waits for the other half of its warp twice, at barriers of its own.
+#[test]
+fn halves_of_a_warp_take_turns() {
+    let body = "
+        setp.lt.u32 %p1, %r1, 16; @%p1 bra LOW;
+        st.shared.u32 [%r6+-64], %r1; bar.warp.sync -1; bar.warp.sync -1; ld.shared.u32 %r7, [%r6]; bra DONE;
+        LOW: bar.warp.sync -1; ld.shared.u32 %r7, [%r6]; st.shared.u32 [%r6+64], %r7; bar.warp.sync -1;
+        DONE: bar.sync 0;";
+    clean(body, 1, 32);
+}
+
+/// Atomics that follow a weak access are ordered among each other, and not after it.
+#[test]
+fn atomics_do_not_hide_what_they_race_with() {
+    let race = |first: &str| {
+        let body = format!(
+            "setp.ne.u32 %p1, %r1, 0; @%p1 bra NEXT; {first}
+            NEXT: setp.gt.u32 %p1, %r1, 31; @%p1 bra ALL; bar.warp.sync -1;
+            ALL: atom.shared.add.u32 %r7, [tile], 1;"
+        );
+        let all = findings(&body, 1, 64);
+        all.iter().any(|found| found.kind == FindingKind::SharedRace)
+    };
+    assert!(race("st.shared.u32 [tile], %r1;"));
+    assert!(race("ld.shared.u32 %r7, [tile];"));
+    assert!(!race("st.volatile.shared.u32 [tile], %r1;"));
+}
+
+/// Blocks are not ordered, and a block's barrier does not order what it stores before the atomics of others.
+#[test]
+fn atomics_of_other_blocks_do_not_hide_what_they_race_with() {
+    let race = |first: &str| {
+        let body = format!(
+            "or.b32 %r7, %r1, %r2; setp.ne.u32 %p1, %r7, 0; @%p1 bra ALL; {first}
+            ALL: bar.sync 0; atom.global.add.u32 %r7, [%d1], 1;"
+        );
+        let all = findings(&body, 8, 64);
+        use FindingKind::{GlobalReadWriteRace, GlobalWriteRace};
+        all.iter().any(|found| matches!(found.kind, GlobalWriteRace | GlobalReadWriteRace))
+    };
+    for _ in 0..20 {
+        assert!(race("st.global.u32 [%d1], %r1;"));
+        assert!(race("ld.global.u32 %r7, [%d1];"));
+        assert!(!race("st.volatile.global.u32 [%d1], %r1;"));
+    }
+}
+
 #[test]
 fn overwriting_what_others_still_read_is_a_race() {
     let body = "

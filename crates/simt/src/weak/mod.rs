@@ -205,7 +205,7 @@ impl Common {
 
 /// The pieces that an access touches, by number.
 pub(crate) fn pieces(address: u64, bytes: u8, piece: u64) -> impl Iterator<Item = u64> + Clone {
-    address / piece..(address + u64::from(bytes)).div_ceil(piece)
+    address / piece..address.saturating_add(u64::from(bytes)).div_ceil(piece)
 }
 
 /// Random numbers that are the same for the same seed: SplitMix64.
