@@ -220,13 +220,19 @@ impl Value<'_> {
         let quotients = rows.iter().map(|row| row.quotient(a, b)).collect::<Result<Vec<_>>>()?;
         let mut quotients: Vec<_> = quotients.into_iter().flatten().collect();
         quotients.sort_by(f64::total_cmp);
-        let at = match self {
-            Value::Highest(..) => quotients.len().saturating_sub(1),
-            Value::Median(..) => quotients.len() / 2,
-            _ => 0,
+        let value = match self {
+            Value::Highest(..) => quotients.last().copied(),
+            Value::Median(..) => median(&quotients),
+            _ => quotients.first().copied(),
         };
-        Ok(quotients.get(at).map_or(String::new(), |quotient| format!("{quotient:.3}")))
+        Ok(value.map_or(String::new(), |value| format!("{value:.3}")))
     }
+}
+
+/// The middle of numbers in ascending order, or what lies between the two in the middle.
+fn median(ascending: &[f64]) -> Option<f64> {
+    let last = ascending.len().checked_sub(1)?;
+    Some((ascending[last / 2] + ascending[last.div_ceil(2)]) / 2.0)
 }
 
 /// A row of a file of figures.

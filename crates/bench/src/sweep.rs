@@ -335,12 +335,18 @@ impl Figures {
 /// A wrong result, and what the device reports.
 pub fn measure(arena: &mut Arena, drawn: Drawn, below: f64, turns: usize) -> Result<Figures> {
     let plans = arena.candidates(&drawn.of)?;
-    arena.verify(&drawn.of, &plans[0], |_, run| run())?;
+    let verify = |arena: &mut Arena, plans: &[Plan]| -> Result<()> {
+        plans.iter().try_for_each(|plan| arena.verify(&drawn.of, plan, |_, run| run()))
+    };
     // Where every move is to be timed in all ways, nothing has to be known of it first.
     let first = if below.is_finite() { 1 } else { plans.len() };
+    verify(arena, &plans[..first])?;
     let figures = raced(arena, drawn.clone(), &plans[..first], turns)?;
-    let is_done = first == plans.len() || figures.of_memory() >= below;
-    if is_done { Ok(figures) } else { raced(arena, drawn, &plans, turns) }
+    if first == plans.len() || figures.of_memory() >= below {
+        return Ok(figures);
+    }
+    verify(arena, &plans[first..])?;
+    raced(arena, drawn, &plans, turns)
 }
 
 /// Times plans for a move in turns, and a copy.

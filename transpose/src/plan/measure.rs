@@ -97,14 +97,27 @@ impl fmt::Display for CacheWarning {
     }
 }
 
+impl CacheWarning {
+    /// Whether the file was written by some version of this library, or by nobody.
+    fn is_of_a_cache(&self) -> bool {
+        match self {
+            CacheWarning::Unreadable { .. } => false,
+            CacheWarning::Foreign { header } => {
+                header.is_empty() || header.starts_with("transpose ") && header.ends_with(" plans")
+            }
+            CacheWarning::Corrupt { .. } => true,
+        }
+    }
+}
+
 impl PlanCache {
     /// A cache that is not kept in a file.
     pub fn in_memory() -> Self {
         PlanCache::default()
     }
 
-    /// The cache in a file. A file that is not there is an empty cache; one that is corrupt or of
-    /// another version is ignored, with a warning, and overwritten by [`save`](Self::save).
+    /// The cache in a file, which [`save`](Self::save) writes. A file that is not there, or empty, is an empty cache; one that is
+    /// corrupt or of another version is ignored, with a warning, and overwritten; any other file stays as it is, and `save` fails.
     pub fn open(path: impl Into<PathBuf>) -> (Self, Option<CacheWarning>) {
         let path = path.into();
         let (kernels, warning) = match read(&path) {
@@ -121,7 +134,7 @@ impl PlanCache {
     /// name followed by `.lock`, which stays.
     ///
     /// # Errors
-    /// [`Error::PlanCache`] with what the file system reports.
+    /// [`Error::PlanCache`] with what the file system reports, or for a file that is no cache.
     pub fn save(&self) -> Result<()> {
         let Some(path) = &self.path else {
             return Ok(());
@@ -135,7 +148,12 @@ impl PlanCache {
 
     fn merge_into(&self, path: &Path) -> io::Result<()> {
         let _until_written = lock(path)?;
-        let mut kernels = read(path).unwrap_or_default();
+        let mut kernels = match read(path) {
+            Err(warning) if !warning.is_of_a_cache() => {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, warning.to_string()));
+            }
+            known => known.unwrap_or_default(),
+        };
         kernels.extend(self.kernels.clone());
         let mut text = format!("{HEADER}\n");
         for (key, kernel) in kernels {
@@ -249,12 +267,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cache_is_named_and_overwritten() {
+    fn what_is_no_cache_is_named_and_stays() {
         let (_folder, path) = somewhere();
         std::fs::write(&path, "something else\n").unwrap();
         let (cache, warning) = PlanCache::open(&path);
         assert!(cache.is_empty());
         assert!(matches!(warning, Some(CacheWarning::Foreign { .. })));
+        let refused = cache.save().unwrap_err();
+        assert!(matches!(refused, Error::PlanCache { kind: io::ErrorKind::InvalidData, .. }));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "something else\n");
+    }
+
+    #[test]
+    fn what_is_no_cache_of_this_version_is_overwritten() {
+        let (_folder, path) = somewhere();
+        let corrupt = format!("{HEADER}\nnonsense\n");
+        for other in ["", "transpose 0.0.1 plans\na line\n", &corrupt] {
+            std::fs::write(&path, other).unwrap();
+            PlanCache::open(&path).0.save().unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{HEADER}\n"));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_named() {
+        let (_folder, path) = somewhere();
         std::fs::write(&path, format!("{HEADER}\nnonsense\n")).unwrap();
         let (_, warning) = PlanCache::open(&path);
         assert_eq!(warning, Some(CacheWarning::Corrupt { line: 2 }));
@@ -264,8 +301,8 @@ mod tests {
         std::fs::write(&path, [0xff, 0xfe, 0]).unwrap();
         let (cache, warning) = PlanCache::open(&path);
         assert!(matches!(warning, Some(CacheWarning::Unreadable { .. })));
-        cache.save().unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{HEADER}\n"));
+        cache.save().unwrap_err();
+        assert_eq!(std::fs::read(&path).unwrap(), [0xff, 0xfe, 0]);
     }
 
     #[cfg(feature = "simulator")]

@@ -35,7 +35,7 @@ pub(crate) unsafe fn upload<T: Pod>(
     host: *const T,
     layout: &TensorLayout,
 ) -> Result<()> {
-    require_shape(layout, dst.shape())?;
+    require_shapes(layout.shape(), dst.shape())?;
     if dst.is_empty() || size_of::<T>() == 0 {
         return Ok(());
     }
@@ -77,7 +77,7 @@ pub(crate) unsafe fn download<T: Pod>(
     host: *mut T,
     layout: &TensorLayout,
 ) -> Result<()> {
-    require_shape(layout, src.shape())?;
+    require_shapes(src.shape(), layout.shape())?;
     layout.require_injective()?;
     if src.is_empty() || size_of::<T>() == 0 {
         return Ok(());
@@ -157,10 +157,10 @@ fn rows<T: Pod>(view: &TensorView<'_, T>) -> Option<Layout> {
     to_matrix::<T>(&view.layout().reshape(&[view.len() / cols, cols]).ok()?).ok()
 }
 
-/// Refuses a host array that has not the shape of what it is copied to or from.
-fn require_shape(host: &TensorLayout, device: &[usize]) -> Result<()> {
-    if host.shape() == device {
+/// Refuses a source and a destination, one of them a host array, that have not one shape.
+fn require_shapes(src: &[usize], dst: &[usize]) -> Result<()> {
+    if src == dst {
         return Ok(());
     }
-    Err(Error::TensorShapeMismatch { src: host.shape().to_vec(), dst: device.to_vec() })
+    Err(Error::TensorShapeMismatch { src: src.to_vec(), dst: dst.to_vec() })
 }

@@ -247,6 +247,8 @@ fn streams(table: &mut Table, side: usize) -> Result<()> {
     let mut there = DeviceMatrix::zeroed(&stream, side, side)?;
     let plan = Plan::new(&src, &mut here, Strategy::Auto)?;
     table.time("a plan on one stream", 1, || Ok(plan.run(&src, &mut here)?))?;
+    verify(side, &here.to_host()?)?;
+    here.view_mut().fill(0.0)?;
     table.time("planned by each call", 1, || Ok(src.transpose_into(&mut here)?))?;
     table.time("a plan between two streams", 1, || Ok(plan.run(&src, &mut there)?))?;
     verify(side, &here.to_host()?)?;
@@ -282,12 +284,18 @@ fn graphs(table: &mut Table, side: usize) -> Result<()> {
     ) -> impl Iterator<Item = (TensorView<'a, f32>, TensorViewMut<'a, f32>)> {
         sources.iter().zip(turned).map(|(src, dst)| (src.view().t(), dst.view_mut()))
     }
-    table.reps = table.reps.div_ceil(10);
+    let check = |turned: &[DeviceTensor<f32>]| -> Result<()> {
+        turned.iter().try_for_each(|one| verify(side, &one.to_host()?))
+    };
+    let reps = table.reps;
+    table.reps = reps.div_ceil(10);
     table.time("64 moves by copy_all", MOVES, || Ok(copy_all(moves(&sources, &mut turned))?))?;
+    check(&turned)?;
+    turned.iter_mut().try_for_each(|one| one.view_mut().fill(0.0))?;
     let graph = Graph::capture(&device, moves(&sources, &mut turned))?;
     table.time("64 moves as a graph", MOVES, || Ok(graph.replay(moves(&sources, &mut turned))?))?;
-    table.reps *= 10;
-    verify(side, &turned[MOVES - 1].to_host()?)
+    table.reps = reps;
+    check(&turned)
 }
 
 /// In buffers of cust, lent to a device on another stream.
@@ -315,8 +323,8 @@ fn with_cudarc(table: &mut Table, side: usize) -> Result<()> {
     let stream = CudaContext::new(number as usize)?.new_stream()?;
     let (beside, own) = (table.device.clone(), of_cudarc::device(stream.clone())?);
     let src = stream.clone_htod(&numbers(side))?;
-    let mut dst = stream.alloc_zeros::<f32>(side * side)?;
     for (what, device) in [("of cudarc, two streams", beside), ("of cudarc, one stream", own)] {
+        let mut dst = stream.alloc_zeros::<f32>(side * side)?;
         table.device = device.clone();
         table.time(what, 1, || {
             of_cudarc::with_view(&device, src.as_view(), |src| {

@@ -101,6 +101,7 @@ impl Arguments {
 
     /// Opens the GPU.
     fn open(&self) -> Result<Device> {
+        self.common.ensure_files()?;
         let mut setting = self.common.setting.clone();
         if setting.device == DeviceChoice::Auto {
             setting.device = DeviceChoice::Cuda(0);
@@ -276,6 +277,8 @@ fn measure<T: Pod + PartialEq + Send + Sync>(
     drop(contestants);
 
     let (src, dst) = pairs.first();
+    // The last of the race has left its result there.
+    dst.view_mut().fill(T::zeroed())?;
     plan.run(
         src.window(offset, rows, cols, case.src_ld())?,
         dst.window_mut(offset, cols, rows, case.dst_ld())?,

@@ -48,6 +48,8 @@ const TILE: usize = 16 << 20;
 /// # }
 /// ```
 ///
+/// Source and destination are not the same bytes: of a file that is moved onto itself parts are read after others were written, and nothing says so.
+///
 /// # Errors
 /// [`Error::Read`] and [`Error::Write`]; the destination then holds any part of the elements. Before anything is written:
 /// [`Error::TensorShapeMismatch`], [`Error::TensorOverlap`] for a destination in which an element has two indices,

@@ -93,6 +93,8 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
     let devices = group.count();
     let least = |shares: &transpose::Shares| shares.lengths().min().unwrap_or(0);
     let (rows, cols) = (least(src.shares()), least(dst.shares()));
+    // A device without rows or columns stores nothing.
+    anyhow::ensure!(rows > 0 && cols > 0, "each of {devices} devices needs a row and a column");
     let bytes = rows * cols * size_of::<T>();
     let ld = [src.ncols(), dst.ncols()];
     let facts = group.devices()[0].facts();
@@ -110,6 +112,9 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
     let rounds = Rounds::new(group, bytes as u64, 1);
     let peer = rounds.peer(&bounds)?;
     for (number, way) in ways.into_iter().enumerate() {
+        for device in 0..devices {
+            dst.as_tensor_mut().shard_mut(device).context("a device")?.fill(T::zeroed())?;
+        }
         let all = || {
             for device in 0..devices {
                 let next = (device + 1) % devices;
@@ -142,12 +147,13 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
             times.push(rounds.timed(&bounds, &mut || all())?);
         }
         let seconds = median(times);
-        // The first piece, against its source.
+        // The first device's piece, against its source.
         let next = 1 % devices;
         let [sent, arrived] = [src.as_tensor().shard(0), dst.as_tensor().shard(next)];
-        let sent = sent.context("a device")?.slice(0, ..1, 1)?.slice(1, ..cols, 1)?.to_host()?;
+        let sent = sent.context("a device")?.slice(0, ..rows, 1)?.slice(1, ..cols, 1)?;
+        let sent = sent.permute_axes(&[1, 0])?.to_host()?;
         let arrived =
-            arrived.context("a device")?.slice(0, ..cols, 1)?.slice(1, ..1, 1)?.to_host()?;
+            arrived.context("a device")?.slice(0, ..cols, 1)?.slice(1, ..rows, 1)?.to_host()?;
         anyhow::ensure!(sent == arrived, "{} moved something else", way.name());
         let is_gpu = group.devices()[0].is_gpu();
         let speed = Some(bytes as f64 / seconds / 1e9).filter(|_| is_gpu);
