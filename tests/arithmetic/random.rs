@@ -164,11 +164,16 @@ pub(super) fn random_channels(device: &Device) {
 /// Complex numbers and their conjugates, alone or with an array that lies like the destination, or in any other way.
 pub(super) fn random_complex(device: &Device) {
     let memories = (Memory::any(APART), Memory::any(WHOLE), Memory::any(REPEATED));
-    let case = (shapes(device, 1..=MOST_AXES), memories, 0..3usize, any::<[bool; 2]>());
-    proptest!(cases(20), |((shape, (src, dst, other), adds, [are_wide, conjugates]) in case)| {
+    let case = (shapes(device, 1..=MOST_AXES), memories, 0..3usize, any::<[bool; 3]>());
+    proptest!(cases(40), |((shape, (src, dst, other), adds, [from_wide, to_wide, conjugates]) in case)| {
         let (src, dst, other) = (src.of(&shape), dst.of(&shape), other.of(&shape));
         let other = [None, Some(&dst), Some(&other)][adds];
-        let check = if are_wide { check_complex::<Complex64> } else { check_complex::<Complex32> };
+        let check = match (from_wide, to_wide) {
+            (false, false) => check_complex::<Complex32, Complex32>,
+            (false, true) => check_complex::<Complex32, Complex64>,
+            (true, false) => check_complex::<Complex64, Complex32>,
+            (true, true) => check_complex::<Complex64, Complex64>,
+        };
         check(device, &src, &dst, other, conjugates);
     });
 }
