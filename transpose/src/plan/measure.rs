@@ -97,19 +97,6 @@ impl fmt::Display for CacheWarning {
     }
 }
 
-impl CacheWarning {
-    /// Whether the file was written by some version of this library, or by nobody.
-    fn is_of_a_cache(&self) -> bool {
-        match self {
-            CacheWarning::Unreadable { .. } => false,
-            CacheWarning::Foreign { header } => {
-                header.is_empty() || header.starts_with("transpose ") && header.ends_with(" plans")
-            }
-            CacheWarning::Corrupt { .. } => true,
-        }
-    }
-}
-
 impl PlanCache {
     /// A cache that is not kept in a file.
     pub fn in_memory() -> Self {
@@ -148,12 +135,10 @@ impl PlanCache {
 
     fn merge_into(&self, path: &Path) -> io::Result<()> {
         let _until_written = lock(path)?;
-        let mut kernels = match read(path) {
-            Err(warning) if !warning.is_of_a_cache() => {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, warning.to_string()));
-            }
-            known => known.unwrap_or_default(),
-        };
+        if !may_be_replaced(path)? {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no cache of plans"));
+        }
+        let mut kernels = read(path).unwrap_or_default();
         kernels.extend(self.kernels.clone());
         let mut text = format!("{HEADER}\n");
         for (key, kernel) in kernels {
@@ -210,6 +195,18 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())
+}
+
+/// Whether a file is not there, or empty, or says in its first line that some version of this library has written it.
+fn may_be_replaced(path: &Path) -> io::Result<bool> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let first = first.strip_suffix(b"\r").unwrap_or(first);
+    Ok(bytes.is_empty() || first.starts_with(b"transpose ") && first.ends_with(b" plans"))
 }
 
 fn read(path: &Path) -> Result<BTreeMap<String, String>, CacheWarning> {
@@ -282,7 +279,9 @@ mod tests {
     fn what_is_no_cache_of_this_version_is_overwritten() {
         let (_folder, path) = somewhere();
         let corrupt = format!("{HEADER}\nnonsense\n");
-        for other in ["", "transpose 0.0.1 plans\na line\n", &corrupt] {
+        let spoilt = [HEADER.as_bytes(), &[b'\n', 0xff]].concat();
+        let older = "transpose 0.0.1 plans\na line\n";
+        for other in [&b""[..], older.as_bytes(), corrupt.as_bytes(), &spoilt] {
             std::fs::write(&path, other).unwrap();
             PlanCache::open(&path).0.save().unwrap();
             assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{HEADER}\n"));
