@@ -237,7 +237,7 @@ pub enum Error {
     },
 
     /// A tensor whose size in bytes cannot be expressed.
-    #[error("{shape:?} elements of {element_bytes} bytes are more bytes than can be addressed")]
+    #[error(fmt = message::tensor_size_overflow)]
     TensorSizeOverflow {
         /// The length of each axis.
         shape: Vec<usize>,
@@ -461,12 +461,14 @@ pub enum Error {
     },
 
     /// Views that a graph was not made for.
-    #[error(
-        "move {of} is not the graph's: another address, layout or element size than captured, or one too many or few"
-    )]
+    #[error(fmt = message::graph_mismatch)]
     GraphMismatch {
         /// Which of the moves, counted from 0; one that there is not, if there are more or fewer.
         of: usize,
+        /// What the graph was made for.
+        captured: String,
+        /// What it was to be replayed on.
+        given: String,
     },
 
     /// A matrix with gaps between its rows, which only a square one may have in place.

@@ -5,6 +5,7 @@ use crate::plan::TensorPlan;
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;
+use std::fmt;
 
 /// Planned moves, to be queued as one.
 ///
@@ -44,6 +45,13 @@ struct Side {
     /// Of element `[0, …, 0]`.
     address: u64,
     layout: TensorLayout,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (shape, strides) = (self.layout.shape(), self.layout.strides());
+        write!(f, "{shape:?} elements, {strides:?} apart, at {:#x}", self.address)
+    }
 }
 
 impl Side {
@@ -91,15 +99,22 @@ impl Graph {
     ) -> Result<()> {
         let moves: Vec<_> = moves.into_iter().collect();
         if moves.len() != self.sides.len() || size_of::<T>() != self.element_bytes {
-            return Err(Error::GraphMismatch { of: moves.len().min(self.sides.len()) });
+            let all = |moves, bytes| format!("{moves} moves of elements of {bytes} bytes");
+            return Err(Error::GraphMismatch {
+                of: moves.len().min(self.sides.len()),
+                captured: all(self.sides.len(), self.element_bytes),
+                given: all(moves.len(), size_of::<T>()),
+            });
         }
         let stream = moves.first().map_or(&self.device, |(_, dst)| dst.device());
         require_one_memory(stream, &self.device)?;
         for (of, (src, dst)) in moves.iter().enumerate() {
             require_on(stream, src, dst)?;
-            let [here, there] = sides_of(src, dst);
-            if !(here.is(&self.sides[of][0]) && there.is(&self.sides[of][1])) {
-                return Err(Error::GraphMismatch { of });
+            let (captured, given) = (&self.sides[of], &sides_of(src, dst));
+            if !captured.iter().zip(given).all(|(captured, given)| captured.is(given)) {
+                let [captured, given] =
+                    [captured, given].map(|[src, dst]| format!("{src}, to {dst}"));
+                return Err(Error::GraphMismatch { of, captured, given });
             }
         }
         match &self.captured {

@@ -41,6 +41,36 @@ pub fn plan_mismatch(planned: &String, actual: &String, f: &mut Formatter<'_>) -
     )
 }
 
+pub fn graph_mismatch(
+    of: &usize,
+    captured: &String,
+    given: &String,
+    f: &mut Formatter<'_>,
+) -> fmt::Result {
+    let more = [format!("captured: {captured}"), format!("given: {given}")];
+    lines(
+        format_args!(
+            "move {of} is not the graph's: another address, layout or element size, or one too many or few"
+        ),
+        more,
+        f,
+    )
+}
+
+/// Elements that are counted whatever their size count as bytes.
+pub fn tensor_size_overflow(
+    shape: &[usize],
+    element_bytes: &usize,
+    f: &mut Formatter<'_>,
+) -> fmt::Result {
+    match element_bytes {
+        0 | 1 => write!(f, "{shape:?} elements are more than can be counted"),
+        bytes => {
+            write!(f, "{shape:?} elements of {bytes} bytes are more bytes than can be addressed")
+        }
+    }
+}
+
 pub fn interrupted(source: &Error, f: &mut Formatter<'_>) -> fmt::Result {
     let first = "transposing in place failed midway, the matrix's contents are unspecified";
     lines(first, [format!("{source:#}")], f)

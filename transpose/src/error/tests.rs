@@ -12,7 +12,7 @@ fn examples() -> Vec<Error> {
     vec![
         Error::SizeOverflow { rows: large, cols: large, ld: large, element_bytes: 16 },
         Error::NoGrid { problem: text() },
-        Error::GraphMismatch { of: 1000 },
+        Error::GraphMismatch { of: 1000, captured: text(), given: text() },
         Error::DeviceMismatch { src: "NVIDIA H200".into(), dst: "NVIDIA H200".into() },
         Error::PlanMismatch { planned: text(), actual: text() },
         Error::GapsInPlace { rows: large, cols: large, ld: large },
@@ -51,6 +51,7 @@ fn an_error_is_a_line_and_more_on_request() {
             error,
             Error::NoGrid { .. }
                 | Error::PlanMismatch { .. }
+                | Error::GraphMismatch { .. }
                 | Error::Interrupted { .. }
                 | Error::NoDriver { .. }
         );
