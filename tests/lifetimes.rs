@@ -1,7 +1,7 @@
 //! Safe calls stay safe whatever is dropped early, leaked, used from several threads, or queued behind other work.
 
 use std::sync::Barrier;
-use transpose::{Device, DeviceMatrix, Plan, Strategy};
+use transpose::{Device, DeviceMatrix, DeviceTensor, Plan, Strategy, TensorLayout};
 use transpose_tests::{Element, on_both_devices, simulator, takes_large};
 
 on_both_devices! {
@@ -9,6 +9,7 @@ on_both_devices! {
     matrices_leaked,
     devices_dropped_before_their_matrices,
     threads_share_a_device,
+    copied_to_other_devices,
     one_after_the_other,
 }
 
@@ -70,6 +71,39 @@ fn threads_share_a_device(device: &Device) {
             });
         }
     });
+}
+
+/// A stream of the device, the device a second time, and a simulator: copies come after what was queued before, sources may go and change at once, and layouts
+/// with their gaps stay.
+fn copied_to_other_devices(device: &Device) {
+    let again = if device.is_gpu() { Device::cuda(0).unwrap() } else { simulator().unwrap() };
+    for other in [device.new_stream().unwrap(), again, simulator().unwrap()] {
+        let host = numbers(11);
+        let mut src = DeviceMatrix::zeroed_with_ld(device, COLS, ROWS, ROWS + 5).unwrap();
+        let original = DeviceMatrix::from_host(device, ROWS, COLS, &host).unwrap();
+        original.transpose_into(&mut src).unwrap();
+        let copy = src.to_device(&other).unwrap();
+        src.fill(0).unwrap();
+        assert_eq!(copy.layout(), src.layout());
+        let mut there = DeviceMatrix::zeroed(&other, ROWS, COLS).unwrap();
+        copy.transpose_into(&mut there).unwrap();
+        assert!(there.to_host().unwrap() == host);
+        // There and back, and the first copy is gone before anybody waited.
+        let back = copy.to_device(device).unwrap();
+        drop(copy);
+        assert!(is_transpose_of(&back.to_host().unwrap(), &host));
+
+        let strided = TensorLayout::strided(&[COLS, ROWS], &[1, COLS as isize], 0, 4).unwrap();
+        let src =
+            DeviceTensor::<u32>::from_allocation(original.into_allocation(), strided).unwrap();
+        let copy = src.to_device(&other).unwrap();
+        drop(src);
+        assert_eq!(copy.layout(), &strided);
+        assert!(is_transpose_of(&copy.to_host().unwrap(), &host));
+
+        let empty = DeviceTensor::<[u8; 33]>::zeroed(device, &[3, 0]).unwrap();
+        assert_eq!(empty.to_device(&other).unwrap().shape(), [3, 0]);
+    }
 }
 
 /// Every launch needs what the one before it has stored, and nobody waits between them.

@@ -249,7 +249,7 @@ impl Device {
 
     /// Has this device's kernels reach all memory that `peer` allocates, from now on and for good; `false` if they cannot.
     pub(crate) fn reach(&self, peer: &Device) -> Result<bool> {
-        if self.backend.memory_id() == peer.backend.memory_id() {
+        if self.shares_memory_with(peer) {
             return Ok(true);
         }
         self.backend.reach(&*peer.backend)

@@ -50,6 +50,11 @@ impl Device {
         unsafe { self.backend.raw_waits(stream) }
     }
 
+    /// Whether an address means the same memory on both: they are streams of one device.
+    pub(crate) fn shares_memory_with(&self, other: &Device) -> bool {
+        self.backend.memory_id() == other.backend.memory_id()
+    }
+
     /// Waits now for what is queued here if a mark behind it, which others were to wait for, could not be had.
     pub(crate) fn or_wait(&self, marked: Result<()>) -> Result<()> {
         marked.inspect_err(|_| {
@@ -61,7 +66,7 @@ impl Device {
 
 /// Refuses devices that do not share their memory.
 pub(crate) fn require_one_memory(src: &Device, dst: &Device) -> Result<()> {
-    if src.backend.memory_id() == dst.backend.memory_id() {
+    if src.shares_memory_with(dst) {
         return Ok(());
     }
     Err(Error::DeviceMismatch { src: src.to_string(), dst: dst.to_string() })

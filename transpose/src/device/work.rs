@@ -61,7 +61,7 @@ impl Device {
         if bytes == 0 {
             return Ok(());
         }
-        if self.backend.memory_id() == peer.backend.memory_id() {
+        if self.shares_memory_with(peer) {
             // SAFETY: the caller's obligations.
             return unsafe { self.copy(src, dst, bytes) };
         }

@@ -91,6 +91,16 @@ impl<T: Pod> DeviceTensor<T> {
         self.buffer.is_of_device()
     }
 
+    /// The tensor that `buffer`, in which all elements of the layout lie, holds.
+    pub(crate) fn of_buffer(buffer: Buffer, layout: TensorLayout) -> Self {
+        debug_assert!(layout.range().end * size_of::<T>() <= buffer.bytes());
+        DeviceTensor { buffer, layout, element: PhantomData }
+    }
+
+    pub(crate) fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
     pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
         &mut self.buffer
     }
@@ -183,7 +193,8 @@ impl<T: Pod> From<DeviceMatrix<T>> for DeviceTensor<T> {
 impl<T: Pod> TryFrom<DeviceTensor<T>> for DeviceMatrix<T> {
     type Error = Error;
 
-    /// The tensor of two axes as a matrix. The memory is the same.
+    /// The tensor of two axes as a matrix. The memory is the same. A tensor that is none is dropped; its view, which
+    /// [`MatrixView::try_from`](crate::MatrixView) takes, may be one, as it may start anywhere.
     ///
     /// # Errors
     /// [`Error::NotAMatrix`] for one of more or fewer axes, one that is not the rows of a matrix at the start of its memory, and memory

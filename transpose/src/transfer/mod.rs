@@ -1,4 +1,4 @@
-//! Copies between host memory and device memory, of any strides on either side.
+//! Copies between host memory and device memory, of any strides on either side, and from device to device.
 //!
 //! Host memory is walked once and in the order of its addresses, whatever its strides: axes are brought into that order on both sides, and
 //! where the device's side then has another order, the device permutes, through memory that is given back after. Elements that lie
@@ -7,10 +7,12 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `constants` | small arrays, which go to the device with launches |
+//! | `device` | arrays that go to another device |
 //! | `host` | a host array with its axes in the order of its memory |
 //! | `matrix`, `tensor` | the methods of matrices and tensors |
 
 mod constants;
+mod device;
 mod host;
 mod matrix;
 mod tensor;

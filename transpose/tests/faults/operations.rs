@@ -194,6 +194,12 @@ pub const OPERATIONS: &[Operation] = &[
         assert_eq!((Device::all()?.len(), Device::cuda_count()?), (1, 1));
         device.synchronize()
     }),
+    ("arrays are copied to other devices", |device, other| {
+        let stream = device.new_stream()?;
+        matrix(device)?.to_device(&stream)?.to_device(other)?.to_host()?;
+        tensor(other)?.to_device(device)?.to_device(&Device::simulated())?.to_device(device)?;
+        device.synchronize()
+    }),
     ("copies that nobody waits for", |device, _| {
         let mut buffer = PinnedBuffer::from_slice(device, &[7u32; 600])?;
         let mut matrix = matrix(device)?;
