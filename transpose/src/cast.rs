@@ -142,7 +142,8 @@ impl<T: Pod> DeviceMatrix<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Cast`] for rows, or distances between them, that are not whole elements; then the matrix is dropped.
+    /// [`Error::Cast`] for rows, or distances between them, that are not whole elements; then the matrix is dropped. A cast of its
+    /// [`view`](Self::view) tells beforehand.
     pub fn cast<U: Pod>(self) -> Result<DeviceMatrix<U>> {
         let layout = self.layout().cast(Sizes::of::<T, U>())?;
         DeviceMatrix::from_allocation(self.into_allocation(), layout)
@@ -154,7 +155,8 @@ impl<T: Pod> DeviceTensor<T> {
     /// as many more or fewer. Nothing is moved.
     ///
     /// # Errors
-    /// [`Error::Cast`] for elements, or distances between them, that are not whole ones of the other type; then the tensor is dropped.
+    /// [`Error::Cast`] for elements, or distances between them, that are not whole ones of the other type; then the tensor is dropped. A cast
+    /// of its [`view`](Self::view) tells beforehand.
     pub fn cast<U: Pod>(self) -> Result<DeviceTensor<U>> {
         let layout = self.layout().cast(Sizes::of::<T, U>())?;
         DeviceTensor::from_allocation(self.into_allocation(), layout)

@@ -7,7 +7,7 @@ use std::ops::{Bound, Range, RangeBounds};
 ///
 /// A layout that exists is valid: the leading dimension holds a row, and the matrix's extent in
 /// bytes, for the element size it was made for, and in elements fits `isize`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     pub(crate) rows: usize,
     pub(crate) cols: usize,
@@ -116,7 +116,7 @@ pub(crate) fn indices(range: impl RangeBounds<usize>, length: usize) -> Range<us
 }
 
 /// A layout, and how the first element's address is aligned. A [`Layout`] alone is one at an address such as devices allocate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AlignedLayout {
     pub(crate) layout: Layout,
     /// Bytes that divide the address.

@@ -102,7 +102,7 @@ impl<T: Number> MatrixView<'_, T> {
     /// let a = DeviceMatrix::from_host(&device, 1, 2, &[1.0f32, 2.0])?;
     /// let b = DeviceMatrix::from_host(&device, 2, 1, &[0.5f32, 0.25])?;
     /// let mut sum = DeviceMatrix::zeroed(&device, 2, 1)?;
-    /// a.view().add_transposed_into(2.0, &b, 4.0, &mut sum)?;
+    /// a.add_transposed_into(2.0, &b, 4.0, &mut sum)?;
     /// assert_eq!(sum.to_host()?, [4.0, 5.0]);
     /// # Ok(())
     /// # }
@@ -154,7 +154,7 @@ impl<T: Number<Kind = Complex>> MatrixView<'_, T> {
     /// # fn main() -> transpose::Result<()> {
     /// let device = Device::simulated();
     /// let a = DeviceMatrix::from_host(&device, 1, 2, &[[1.0, 2.0], [3.0, -4.0f32]])?;
-    /// let scaled = a.view().adjoint_scaled([0.0, 1.0])?;
+    /// let scaled = a.adjoint_scaled([0.0, 1.0])?;
     /// assert_eq!(scaled.to_host()?, [[2.0, 1.0], [-4.0, 3.0]]);
     /// # Ok(())
     /// # }
@@ -207,6 +207,63 @@ impl<T: Number> DeviceMatrix<T> {
         T: ConvertTo<U>,
     {
         self.view().transposed_converted()
+    }
+
+    /// Writes the transposed matrix, its numbers of another type, into `dst`.
+    ///
+    /// # Errors
+    /// As [`MatrixView::transpose_converted_into`].
+    pub fn transpose_converted_into<'d, U: Number>(
+        &self,
+        dst: impl Into<MatrixViewMut<'d, U>>,
+    ) -> Result<()>
+    where
+        T: ConvertTo<U>,
+    {
+        self.view().transpose_converted_into(dst)
+    }
+
+    /// Writes `alpha` times the transposed matrix plus `beta` times `other` into `dst`.
+    ///
+    /// # Errors
+    /// As [`MatrixView::add_transposed_into`].
+    pub fn add_transposed_into<'o, 'd, U: Number>(
+        &self,
+        alpha: U::Factor,
+        other: impl Into<MatrixView<'o, U>>,
+        beta: U::Factor,
+        dst: impl Into<MatrixViewMut<'d, U>>,
+    ) -> Result<()>
+    where
+        T: ConvertTo<U>,
+    {
+        self.view().add_transposed_into(alpha, other, beta, dst)
+    }
+
+    /// Replaces `dst` by `beta` times itself plus `alpha` times the transposed matrix.
+    ///
+    /// # Errors
+    /// As [`MatrixView::add_transposed_to`].
+    pub fn add_transposed_to<'d, U: Number>(
+        &self,
+        alpha: U::Factor,
+        beta: U::Factor,
+        dst: impl Into<MatrixViewMut<'d, U>>,
+    ) -> Result<()>
+    where
+        T: ConvertTo<U>,
+    {
+        self.view().add_transposed_to(alpha, beta, dst)
+    }
+}
+
+impl<T: Number<Kind = Complex>> DeviceMatrix<T> {
+    /// The adjoint matrix times `alpha`.
+    ///
+    /// # Errors
+    /// As [`MatrixView::adjoint_scaled`].
+    pub fn adjoint_scaled(&self, alpha: T::Factor) -> Result<Self> {
+        self.view().adjoint_scaled(alpha)
     }
 }
 

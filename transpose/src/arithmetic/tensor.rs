@@ -222,6 +222,110 @@ impl<T: Number> DeviceTensor<T> {
     {
         self.view().converted()
     }
+
+    /// Writes these numbers times `alpha` to `dst`, which has the same shape.
+    ///
+    /// # Errors
+    /// As [`TensorView::scale_into`].
+    pub fn scale_into<'d>(
+        &self,
+        alpha: T::Factor,
+        dst: impl Into<TensorViewMut<'d, T>>,
+    ) -> Result<()>
+    where
+        T: 'd,
+    {
+        self.view().scale_into(alpha, dst)
+    }
+
+    /// Writes the same numbers to `dst`, which has the same shape and another type of numbers.
+    ///
+    /// # Errors
+    /// As [`TensorView::convert_into`].
+    pub fn convert_into<'d, U: Number>(&self, dst: impl Into<TensorViewMut<'d, U>>) -> Result<()>
+    where
+        T: ConvertTo<U>,
+    {
+        self.view().convert_into(dst)
+    }
+
+    /// Writes `alpha` times these numbers plus `beta` times those of `other` to `dst`. All have one shape.
+    ///
+    /// # Errors
+    /// As [`TensorView::add_into`].
+    pub fn add_into<'o, 'd, U: Number>(
+        &self,
+        alpha: U::Factor,
+        other: impl Into<TensorView<'o, U>>,
+        beta: U::Factor,
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<()>
+    where
+        T: ConvertTo<U>,
+    {
+        self.view().add_into(alpha, other, beta, dst)
+    }
+
+    /// Replaces the numbers of `dst`, which has the same shape, by `beta` times them plus `alpha` times these.
+    ///
+    /// # Errors
+    /// As [`TensorView::add_to`].
+    pub fn add_to<'d, U: Number>(
+        &self,
+        alpha: U::Factor,
+        beta: U::Factor,
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<()>
+    where
+        T: ConvertTo<U>,
+    {
+        self.view().add_to(alpha, beta, dst)
+    }
+}
+
+impl<T: Number<Kind = Real>> DeviceTensor<T> {
+    /// A tensor of its own of these numbers, each times the factor and plus the summand of its index on an axis, as numbers of another type.
+    ///
+    /// # Errors
+    /// As [`TensorView::normalized`].
+    pub fn normalized<U: Number>(
+        &self,
+        axis: usize,
+        factors: &[f64],
+        summands: &[f64],
+    ) -> Result<DeviceTensor<U>>
+    where
+        T: ConvertTo<U>,
+    {
+        self.view().normalized(axis, factors, summands)
+    }
+
+    /// Writes these numbers, each times the factor and plus the summand of its index on an axis, to `dst`, which has the same shape.
+    ///
+    /// # Errors
+    /// As [`TensorView::normalize_into`].
+    pub fn normalize_into<'d, U: Number>(
+        &self,
+        axis: usize,
+        factors: &[f64],
+        summands: &[f64],
+        dst: impl Into<TensorViewMut<'d, U>>,
+    ) -> Result<()>
+    where
+        T: ConvertTo<U>,
+    {
+        self.view().normalize_into(axis, factors, summands, dst)
+    }
+}
+
+impl<T: Number<Kind = Complex>> DeviceTensor<T> {
+    /// A tensor of its own of the conjugates of these numbers times `alpha`.
+    ///
+    /// # Errors
+    /// As [`TensorView::conjugated_scaled`].
+    pub fn conjugated_scaled(&self, alpha: T::Factor) -> Result<Self> {
+        self.view().conjugated_scaled(alpha)
+    }
 }
 
 /// Plans and runs.

@@ -3,6 +3,7 @@
 use crate::layout::indices;
 use crate::{Error, Result};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::{Range, RangeBounds};
 
 /// The most axes that a tensor has.
@@ -282,6 +283,19 @@ impl TensorLayout {
         Ok(permuted)
     }
 
+    /// The same elements, two axes in each other's place: `swap_axes(rank - 2, rank - 1)` transposes each matrix of a batch.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchAxis`].
+    pub fn swap_axes(&self, first: usize, second: usize) -> Result<Self> {
+        self.require_axis(first)?;
+        self.require_axis(second)?;
+        let mut swapped = *self;
+        swapped.shape.swap(first, second);
+        swapped.strides.swap(first, second);
+        Ok(swapped)
+    }
+
     /// The same elements, the order of the axes reversed.
     pub fn t(&self) -> Self {
         let mut reversed = *self;
@@ -492,6 +506,12 @@ impl PartialEq for TensorLayout {
 }
 
 impl Eq for TensorLayout {}
+
+impl Hash for TensorLayout {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.shape(), self.strides(), self.offset).hash(state);
+    }
+}
 
 impl fmt::Debug for TensorLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

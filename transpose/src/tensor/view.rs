@@ -148,6 +148,15 @@ macro_rules! views {
                 Ok(self.with(layout))
             }
 
+            /// The same elements, two axes in each other's place: `swap_axes(rank - 2, rank - 1)` transposes each matrix of a batch.
+            ///
+            /// # Errors
+            /// [`Error::NoSuchAxis`].
+            pub fn swap_axes(self, first: usize, second: usize) -> Result<Self> {
+                let layout = self.layout.swap_axes(first, second)?;
+                Ok(self.with(layout))
+            }
+
             /// The same elements, the order of the axes reversed.
             pub fn t(self) -> Self {
                 let layout = self.layout.t();

@@ -65,6 +65,7 @@ const ASK_NOTHING: &[(&str, &[&str])] = &[
             "split_at_col_mut",
             "split_at_row",
             "split_at_row_mut",
+            "swap_axes",
         ],
     ),
     (

@@ -71,6 +71,12 @@ proptest! {
     #[test]
     fn orders_of_axes_and_single_indices(layout in any_layout()) {
         let reversed = layout.t();
+        for (first, second) in (0..layout.rank()).flat_map(|first| (0..=first).map(move |second| (first, second))) {
+            let mut order: Vec<usize> = (0..layout.rank()).collect();
+            order.swap(first, second);
+            prop_assert_eq!(layout.swap_axes(first, second), layout.permute_axes(&order));
+            prop_assert_eq!(layout.swap_axes(second, first), layout.permute_axes(&order));
+        }
         for index in indices(layout.shape()) {
             let turned: Vec<usize> = index.iter().rev().copied().collect();
             prop_assert_eq!(offset(&reversed, &turned), offset(&layout, &index));
@@ -200,6 +206,8 @@ fn what_is_not_there_is_refused_with_its_numbers() {
     ));
     assert!(matches!(layout.slice(1, .., 0), Err(Error::SliceOutOfBounds { step: 0, .. })));
     assert!(matches!(layout.slice(3, .., 1), Err(Error::NoSuchAxis { axis: 3, axes: 3 })));
+    assert!(matches!(layout.swap_axes(1, 3), Err(Error::NoSuchAxis { axis: 3, axes: 3 })));
+    assert!(matches!(layout.swap_axes(7, 1), Err(Error::NoSuchAxis { axis: 7, axes: 3 })));
     assert!(matches!(
         layout.index_axis(2, 4),
         Err(Error::IndexOutOfBounds { axis: 2, index: 4, length: 4 })
