@@ -171,7 +171,7 @@ impl<T: Number<Kind = Real>> TensorView<'_, T> {
 
     /// Writes these numbers, each times the factor and plus the summand of its index on an axis, to `dst`, which has the same shape: any strides to any.
     ///
-    /// Factors and summands are brought to the device with each call; a [`NormalizingPlan`] keeps them there, and says what that takes.
+    /// Factors and summands are brought to the device unless they are there from calls before; a [`NormalizingPlan`] keeps them there, and says what that takes.
     ///
     /// # Errors
     /// As [`normalized`](Self::normalized) and [`copy_into`](Self::copy_into).

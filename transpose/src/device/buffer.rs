@@ -26,6 +26,20 @@ impl Buffer {
         Buffer { device: device.clone(), address, bytes: bytes as u64, deleter }
     }
 
+    /// Memory that a device has allocated, `bytes > 0` bytes.
+    ///
+    /// # Safety
+    /// It came from [`Device::allocate`] of a handle to this queue, by way of [`take_allocated`](Self::take_allocated), and nobody else gives it back or uses it.
+    pub(super) unsafe fn allocated(device: &Device, address: u64, bytes: u64) -> Self {
+        Buffer { device: device.clone(), address, bytes, deleter: None }
+    }
+
+    /// Takes the address and the bytes of memory that the device has allocated, which is the caller's to give back. Of no bytes, which are left, nothing is.
+    pub(super) fn take_allocated(&mut self) -> (u64, u64) {
+        debug_assert!(self.is_of_device());
+        (self.address, std::mem::take(&mut self.bytes))
+    }
+
     pub fn device(&self) -> &Device {
         &self.device
     }

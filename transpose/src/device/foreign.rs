@@ -55,7 +55,7 @@ impl Device {
     pub unsafe fn on_raw_stream(&self, stream: *mut c_void) -> Option<Self> {
         // SAFETY: the caller's obligations.
         let backend = unsafe { self.backend.borrowed_queue(stream) }?;
-        Some(Device { backend, facts: self.facts.clone() })
+        Some(Device::of(backend, self.facts.clone()))
     }
 
     /// The CUDA stream that this device's work is queued on, as a `CUstream`, for code that queues work

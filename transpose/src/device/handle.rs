@@ -4,6 +4,7 @@ use super::backend::{Backend, Urgency};
 use super::cuda;
 #[cfg(feature = "simulator")]
 use super::simulated::Simulated;
+use super::tables::Tables;
 use crate::launch::Launch;
 #[cfg(feature = "simulator")]
 use crate::simulator::{self, DeviceId, Observer};
@@ -26,6 +27,8 @@ pub struct Device {
     pub(super) backend: Arc<dyn Backend>,
     /// What plans are made by.
     pub(super) facts: Arc<Facts>,
+    /// Those of the queue, which go with its last handle.
+    pub(super) tables: Arc<Tables>,
 }
 
 impl Device {
@@ -95,7 +98,13 @@ impl Device {
     }
 
     pub(super) fn with(backend: impl Backend + 'static) -> Self {
-        Device { facts: Arc::new(backend.facts().clone()), backend: Arc::new(backend) }
+        let facts = Arc::new(backend.facts().clone());
+        Self::of(Arc::new(backend), facts)
+    }
+
+    /// The first handle to a queue.
+    pub(super) fn of(backend: Arc<dyn Backend>, facts: Arc<Facts>) -> Self {
+        Device { tables: Tables::new(backend.clone()), backend, facts }
     }
 
     /// One more stream of the same device: a handle whose work is queued beside this one's, and may run at the same time.
@@ -126,7 +135,7 @@ impl Device {
 
     /// Like [`new_stream`](Self::new_stream), for kernels that are more urgent than others, or are not.
     pub(crate) fn new_stream_of(&self, urgency: Urgency) -> Result<Self> {
-        Ok(Device { backend: self.backend.new_queue(urgency)?, facts: self.facts.clone() })
+        Ok(Self::of(self.backend.new_queue(urgency)?, self.facts.clone()))
     }
 
     /// The name that a person knows the device by, such as `NVIDIA H200`.

@@ -12,6 +12,7 @@
 //! | `order`, `mark` | the order between queues |
 //! | `buffer`, `deleter`, `host_memory` | memory of the device, and of the host for what is queued |
 //! | `work` | what the library queues |
+//! | `tables` | small tables that stay on the device from call to call |
 //! | `backend` | what a GPU (`cuda`) and the simulator (`simulated`) each answer |
 
 // The first module's methods are the first of the documentation.
@@ -27,6 +28,7 @@ mod mark;
 mod order;
 #[cfg(feature = "simulator")]
 mod simulated;
+mod tables;
 mod work;
 
 pub(crate) use backend::{Rows, Step, Urgency};

@@ -161,7 +161,7 @@ impl<T: Pod> TensorViewMut<'_, T> {
     /// # Errors
     /// [`Error::OutOfMemory`], and what the device reports.
     pub fn fill(&mut self, value: T) -> Result<()> {
-        let one = Constants::new(self.device, &[value])?;
+        let one = Constants::new(self.device, vec![value])?;
         one.view()?.index_axis(0, 0)?.broadcast(self.shape())?.copy_into(self.reborrow())
     }
 }

@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 /// Numbers `T` times the factor and plus the summand of their index on an axis, as numbers `U`: checked, its table on the device, only waiting to be run.
 ///
-/// [`TensorView::normalize_into`] makes one for each call, which brings the table to the device by a launch for each 1 KiB of it: a pair has 8 bytes, or 16 if it is
-/// computed in numbers of 64 bits. A table of more than 4 KiB is copied, and what is queued is waited for.
+/// [`TensorView::normalize_into`] makes one for each call. A table comes to the device by a launch for each 1 KiB of it: a pair has 8 bytes, or 16 if it is
+/// computed in numbers of 64 bits. One of more than 4 KiB is copied, and what is queued is waited for. The last eight tables of a stream, of up to 16 KiB, stay on the
+/// device until its last handle is dropped, so that calls with factors and summands of before bring nothing.
 ///
 /// ```
 /// use transpose::{Device, DeviceTensor, NormalizingPlan};
@@ -60,11 +61,11 @@ impl Table {
         }
         let pairs = factors.iter().zip(summands).map(|(factor, summand)| [*factor, *summand]);
         if arithmetic.by_channel::<T>().flags & flags::WIDE != 0 {
-            let pairs: Vec<_> = pairs.collect();
-            return Constants::new(device, &pairs).map(Table::Wide);
+            let pairs = pairs.collect();
+            return Constants::new(device, pairs).map(Table::Wide);
         }
-        let pairs: Vec<_> = pairs.map(|pair| pair.map(|value| value as f32)).collect();
-        Constants::new(device, &pairs).map(Table::Narrow)
+        let pairs = pairs.map(|pair| pair.map(|value| value as f32)).collect();
+        Constants::new(device, pairs).map(Table::Narrow)
     }
 }
 
