@@ -7,6 +7,7 @@ pub mod conjugation;
 pub mod element;
 pub mod in_place;
 pub mod kernels;
+pub mod limits;
 pub mod moves;
 pub mod peers;
 pub mod permutations;

@@ -190,6 +190,29 @@ fn sizes_that_cannot_be_are_refused_at_once() {
 }
 
 #[test]
+fn nothing_is_done_more_often_than_anybody_waits() {
+    const LARGE: [&str; 2] = ["18446744073709551615", "1000000000000"];
+    for (program, flags) in [
+        (ARITHMETIC, &["--turns", "--count"][..]),
+        (BANDWIDTH, &["--turns", "--reps"]),
+        (CALLS, &["--reps"]),
+        (COMPARE, &["--turns", "--sweep=1 --count"]),
+        (GRID_SEARCH, &["--turns", "--reps"]),
+        (HOST, &["--reps"]),
+        (IN_PLACE, &["--turns"]),
+        (MEMORY_KINDS, &["--reps"]),
+        (PERMUTE, &["--turns"]),
+        (SHARDED, &["--turns"]),
+    ] {
+        for (flag, number) in flags.iter().flat_map(|flag| LARGE.map(|number| (flag, number))) {
+            let arguments: Vec<&str> = flag.split(' ').chain([number]).collect();
+            refuses(program, &arguments, 2, "100000 at most");
+        }
+    }
+    refuses(SHARDED, &["--lanes", "1000000000000"], 2, "64 at most");
+}
+
+#[test]
 fn wrong_arguments_are_answered_with_what_is_possible() {
     for program in [BANDWIDTH, GRID_SEARCH, IN_PLACE, MEMORY_KINDS, PERMUTE, PROFILE, COMPARE] {
         refuses(program, &["--device", "gpu"], 2, "none of auto, cuda");

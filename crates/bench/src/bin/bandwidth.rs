@@ -9,6 +9,7 @@
 
 use anyhow::Result;
 use bench::kernels::{Run, Verifier, block_name, elements, ensure_memory, race};
+use bench::limits;
 use bench::memory::matrix_bytes;
 use bench::output::print;
 use bench::program::{self, Common};
@@ -35,10 +36,10 @@ struct Arguments {
     #[arg(long, default_value_t = 4, value_parser = program::word)]
     element: usize,
     /// Back-to-back launches between two events.
-    #[arg(long, default_value_t = 100, value_parser = program::count)]
+    #[arg(long, default_value_t = 100, value_parser = limits::times)]
     reps: usize,
     /// Times that each kernel takes its turn.
-    #[arg(long, default_value_t = 9, value_parser = program::count)]
+    #[arg(long, default_value_t = 9, value_parser = limits::times)]
     turns: usize,
     /// The kernels, by their names here or in their texts; all of them if not given.
     #[arg(long, value_delimiter = ',', value_name = "NAME,…", value_parser = program::named::<Kernel>)]

@@ -8,6 +8,7 @@
 //! verified after the timing.
 
 use anyhow::{Context, Result, ensure};
+use bench::limits;
 use bench::memory::{ensure_free, matrix_bytes};
 use bench::moves::Drawn;
 use bench::peers::{self, Peers};
@@ -36,7 +37,7 @@ struct Arguments {
     #[arg(long, default_value_t = 64)]
     side: usize,
     /// Calls in a round [default: 1000; once on the simulator, which has no times].
-    #[arg(long, value_parser = program::count)]
+    #[arg(long, value_parser = limits::times)]
     reps: Option<usize>,
     #[command(flatten)]
     peers: peers::Where,

@@ -10,6 +10,7 @@
 use anyhow::{Context, Result, ensure};
 use bench::cases::{Case, cases, groups};
 use bench::device::DeviceChoice;
+use bench::limits;
 use bench::memory::ensure_free;
 use bench::peers::{self, Peers, cpu};
 use bench::program::{self, Common, usage};
@@ -37,7 +38,7 @@ struct Arguments {
     #[arg(long, value_parser = program::element)]
     element: Option<usize>,
     /// Turns that each contestant gets.
-    #[arg(long, default_value_t = 9, value_parser = program::count)]
+    #[arg(long, default_value_t = 9, value_parser = limits::times)]
     turns: usize,
     /// Also transpose on the CPU.
     #[arg(long)]
@@ -46,7 +47,7 @@ struct Arguments {
     #[arg(long, value_name = "SEED", conflicts_with_all = ["group", "element", "cpu"])]
     sweep: Option<u64>,
     /// How many random moves.
-    #[arg(long, default_value_t = 200, requires = "sweep", value_parser = program::count)]
+    #[arg(long, default_value_t = 200, requires = "sweep", value_parser = limits::times)]
     count: usize,
     /// Bytes of a random move, about.
     #[arg(long, default_value_t = 96 << 20, requires = "sweep", value_parser = program::count)]

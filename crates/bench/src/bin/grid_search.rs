@@ -7,6 +7,7 @@
 
 use anyhow::Result;
 use bench::kernels::{Run, Verifier, block_name, elements, ensure_memory, race};
+use bench::limits;
 use bench::memory::matrix_bytes;
 use bench::program::{self, Common};
 use bench::race::{Timing, steps};
@@ -33,10 +34,10 @@ struct Arguments {
     #[arg(long, default_value_t = 4, value_parser = program::word)]
     element: usize,
     /// Back-to-back launches between two events.
-    #[arg(long, default_value_t = 10, value_parser = program::count)]
+    #[arg(long, default_value_t = 10, value_parser = limits::times)]
     reps: usize,
     /// Times that each shape takes its turn.
-    #[arg(long, default_value_t = 9, value_parser = program::count)]
+    #[arg(long, default_value_t = 9, value_parser = limits::times)]
     turns: usize,
     /// The kernels, by their names here or in their texts.
     #[arg(

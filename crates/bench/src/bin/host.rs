@@ -7,6 +7,7 @@
 //! their figure of Q.
 
 use anyhow::{Result, ensure};
+use bench::limits;
 use bench::memory::{ensure_free, matrix_bytes};
 use bench::peers;
 use bench::program::{self, Common};
@@ -37,7 +38,7 @@ struct Arguments {
     #[arg(long, default_value_t = 4, value_parser = program::word)]
     element: usize,
     /// Repetitions.
-    #[arg(long, default_value_t = 5, value_parser = program::count)]
+    #[arg(long, default_value_t = 5, value_parser = limits::times)]
     reps: usize,
     /// What to measure, with commas between.
     #[arg(

@@ -9,6 +9,7 @@
 
 use anyhow::{Result, ensure};
 use bench::kernels::elements;
+use bench::limits;
 use bench::memory::{ensure_free, matrix_bytes};
 use bench::program::{self, Common};
 use bench::progress;
@@ -41,7 +42,7 @@ struct Arguments {
     #[arg(long, default_value_t = 4, value_parser = program::word)]
     element: usize,
     /// Repetitions.
-    #[arg(long, default_value_t = 5, value_parser = program::count)]
+    #[arg(long, default_value_t = 5, value_parser = limits::times)]
     reps: usize,
     /// How to transpose: naive, tiled, padded, diagonal or auto. The kernels of auto are made for
     /// the GPU's own memory and are slower than padded over the bus.

@@ -10,6 +10,7 @@
 
 use anyhow::{Result, ensure};
 use bench::conjugation::{self, Conjugation};
+use bench::limits;
 use bench::memory::ensure_free;
 use bench::moves::{Arena, Move};
 use bench::output;
@@ -42,7 +43,7 @@ struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "4", value_parser = program::element)]
     element: Vec<usize>,
     /// Turns that each contestant gets.
-    #[arg(long, default_value_t = 9, value_parser = program::count)]
+    #[arg(long, default_value_t = 9, value_parser = limits::times)]
     turns: usize,
     /// Only say what would be done; `info choice` says it as a table.
     #[arg(long, conflicts_with_all = ["json", "csv", "svg"])]

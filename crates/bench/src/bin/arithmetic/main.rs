@@ -18,6 +18,7 @@ mod told;
 mod verifying;
 
 use anyhow::{Context, Result, ensure};
+use bench::limits;
 use bench::peers::{Peers, Where};
 use bench::program::{self, Common, usage};
 use bench::progress;
@@ -37,7 +38,7 @@ struct Arguments {
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
     /// Turns that each contestant gets.
-    #[arg(long, default_value_t = 9, value_parser = program::count)]
+    #[arg(long, default_value_t = 9, value_parser = limits::times)]
     turns: usize,
     /// Also time every other way that the library has.
     #[arg(long)]
@@ -64,7 +65,7 @@ struct Arguments {
     #[arg(long, value_name = "SEED")]
     each: Option<u64>,
     /// How many random arrays, windows, or batches of images.
-    #[arg(long, default_value_t = 90, value_parser = program::count)]
+    #[arg(long, default_value_t = 90, value_parser = limits::times)]
     count: usize,
     /// Counts of channels of the cases in which each has a factor and a summand: 64, 128 and 256 without this, and of random images any.
     #[arg(long, value_delimiter = ',', value_name = "COUNTS", value_parser = program::count)]

@@ -11,6 +11,7 @@ mod tables;
 use anyhow::{Context, Result, ensure};
 use batches::Batch;
 use bench::in_place::{Compared, Entrant, Outcome, compare, steps};
+use bench::limits;
 use bench::program::{self, Common, usage};
 use bench::progress;
 use bench::svg::{Bar, Chart};
@@ -50,7 +51,7 @@ struct Arguments {
     #[arg(long, requires = "shape")]
     shared_carry: bool,
     /// How often each is timed.
-    #[arg(long, default_value_t = 7, value_parser = program::count)]
+    #[arg(long, default_value_t = 7, value_parser = limits::times)]
     turns: usize,
     /// Also print the time of each step.
     #[arg(long)]

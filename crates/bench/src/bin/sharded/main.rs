@@ -13,6 +13,7 @@ mod processes;
 
 use anyhow::{Context, Result};
 use bench::device::DeviceChoice;
+use bench::limits;
 use bench::memory::{ensure_free, matrix_bytes};
 use bench::program::{self, Common, usage};
 use bench::svg::{Bar, Chart};
@@ -43,7 +44,7 @@ struct Arguments {
     #[arg(long, value_parser = program::few)]
     devices: Option<usize>,
     /// Times that each contestant takes its turn.
-    #[arg(long, default_value_t = 5, value_parser = program::count)]
+    #[arg(long, default_value_t = 5, value_parser = limits::times)]
     turns: usize,
     /// Try steps of several sizes, one stream and two, with and without pairs.
     #[arg(long)]
@@ -61,7 +62,7 @@ struct Arguments {
     #[arg(long, default_value = "auto")]
     transport: processes::Carrier,
     /// Communicators of NCCL's, each of which carries an exchange at a time.
-    #[arg(long, value_name = "LANES", default_value_t = 1, value_parser = program::count)]
+    #[arg(long, value_name = "LANES", default_value_t = 1, value_parser = program::few)]
     lanes: usize,
     /// How long a process waits for another.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
