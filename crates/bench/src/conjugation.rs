@@ -1,7 +1,7 @@
 //! Permutations of complex numbers that are conjugated on the way, beside a copy and the same permutation without.
 
 use crate::permutations::Permutation;
-use crate::race::{Contestant, Pairs, Timing, rotated};
+use crate::race::{Contestant, Pairs, Timing};
 use crate::verify::scrambled;
 use anyhow::{Result, bail, ensure};
 use bytemuck::{Pod, Zeroable};
@@ -55,13 +55,9 @@ fn race_of<T: Conjugate + Send + Sync>(
     let bytes = size_of_val(host.as_slice());
     let first = DeviceTensor::from_host(device, shape, &host)?;
     let turned = *first.view().permute_axes(axes)?.layout();
-    let mut pairs = Vec::new();
-    let count = if device.is_gpu() { rotated(2 * bytes, 8) } else { 1 };
-    for _ in 1..count {
-        pairs.push((first.view().to_tensor()?, DeviceTensor::zeroed(device, turned.shape())?));
-    }
-    pairs.push((first, DeviceTensor::zeroed(device, turned.shape())?));
-    let mut pairs = Pairs::of(device, pairs);
+    let result = || DeviceTensor::zeroed(device, turned.shape());
+    let copy = |(src, _): &(DeviceTensor<T>, _)| Ok((src.view().to_tensor()?, result()?));
+    let mut pairs = Pairs::rotated(device, 2 * bytes, 2 * bytes, (first, result()?), copy)?;
 
     let (src, dst) = pairs.first();
     let plan = Plan::conjugating(src.window(&turned)?, dst.view_mut())?;

@@ -97,7 +97,7 @@ pub fn compare<T: Numbered>(
     let bytes = matrix_bytes(rows, cols, size_of::<T>())?;
     // The elements and what is read back; the matrix and what it is copied to.
     ensure_free(device, bytes.saturating_mul(2), bytes.saturating_mul(2))?;
-    let (count, turns) = if device.is_gpu() { (rotated(bytes, 12), turns) } else { (1, 0) };
+    let (count, turns) = if device.is_gpu() { (rotated(bytes, bytes), turns) } else { (1, 0) };
     let host: Vec<T> = (0..rows * cols).into_par_iter().map(T::numbered).collect();
     let set = (0..count).map(|_| DeviceMatrix::from_host(device, rows, cols, &host));
     let mut set: Vec<_> = set.collect::<transpose::Result<_>>()?;

@@ -3,7 +3,7 @@
 //! A layout counts bytes here, and its last axis is an element's: that is what the library makes of elements too, so one type serves
 //! elements of any size.
 
-use crate::race::{Contestant, Pairs, Timing, rotated};
+use crate::race::{Contestant, Pairs, Timing};
 use anyhow::{Result, ensure};
 use rayon::prelude::*;
 use transpose::{Device, DeviceTensor, PinnedBuffer, Plan, TensorLayout};
@@ -61,6 +61,11 @@ impl Move {
     /// Bytes that are moved.
     pub fn bytes(&self) -> usize {
         self.src.len()
+    }
+
+    /// Bytes of memory that either side needs.
+    pub fn reach(&self) -> usize {
+        self.src.range().end.max(self.dst.range().end)
     }
 
     /// The widest word, up to 16 bytes, that elements, strides and starts are multiples of.
@@ -181,30 +186,27 @@ fn pattern(place: usize) -> u8 {
 
 /// Memory that moves are made in, one after the other.
 pub struct Arena {
-    device: Device,
-    pairs: Pairs<DeviceTensor<u8>>,
+    src: DeviceTensor<u8>,
+    dst: DeviceTensor<u8>,
     canaries: DeviceTensor<u8>,
     /// Where results are looked at: taking new memory for each, which is not pinned, takes longer than all else.
     host: PinnedBuffer<u8>,
 }
 
 impl Arena {
-    /// One for layouts of up to `capacity` bytes. Moves of `least` bytes find nothing of theirs in the L2 cache.
+    /// One for layouts of up to `capacity` bytes.
     ///
     /// # Errors
     /// What the device reports.
-    pub fn new(device: &Device, capacity: usize, least: usize) -> Result<Self> {
-        let count = if device.is_gpu() { rotated(2 * least, 8) } else { 1 };
-        let host: Vec<u8> = (0..capacity).into_par_iter().map(pattern).collect();
-        let first = DeviceTensor::from_host(device, &[capacity], &host)?;
-        let mut pairs = Vec::new();
-        for _ in 1..count {
-            pairs.push((first.view().to_tensor()?, DeviceTensor::zeroed(device, &[capacity])?));
-        }
-        pairs.push((first, DeviceTensor::zeroed(device, &[capacity])?));
-        let canaries = DeviceTensor::from_host(device, &[capacity], &vec![CANARY; capacity])?;
-        let host = PinnedBuffer::zeroed(device, 0)?;
-        Ok(Arena { device: device.clone(), pairs: Pairs::of(device, pairs), canaries, host })
+    pub fn new(device: &Device, capacity: usize) -> Result<Self> {
+        let bytes: Vec<u8> = (0..capacity).into_par_iter().map(pattern).collect();
+        let canaries = vec![CANARY; capacity];
+        Ok(Arena {
+            src: DeviceTensor::from_host(device, &[capacity], &bytes)?,
+            dst: DeviceTensor::zeroed(device, &[canaries.len()])?,
+            canaries: DeviceTensor::from_host(device, &[canaries.len()], &canaries)?,
+            host: PinnedBuffer::zeroed(device, 0)?,
+        })
     }
 
     /// The ways that a move can go, the one first that the library takes by itself.
@@ -212,8 +214,7 @@ impl Arena {
     /// # Errors
     /// Those of the library.
     pub fn candidates(&mut self, of: &Move) -> Result<Vec<Plan>> {
-        let (src, dst) = self.pairs.first();
-        Ok(Plan::moving_candidates(src.window(&of.src)?, dst.window_mut(&of.dst)?)?)
+        Ok(Plan::moving_candidates(self.src.window(&of.src)?, self.dst.window_mut(&of.dst)?)?)
     }
 
     /// Makes a move, and returns what `watched` does with it; an error if a byte of the destination is not what it should be, or a byte
@@ -227,17 +228,17 @@ impl Arena {
         plan: &Plan,
         watched: impl FnOnce(&Device, &dyn Fn() -> transpose::Result<()>) -> transpose::Result<R>,
     ) -> Result<R> {
-        let range = of.dst.range();
-        let stretch = TensorLayout::strided(&[range.len()], &[1], range.start, 1)?;
-        let (src, dst) = self.pairs.first();
-        self.canaries.window(&stretch)?.copy_into(dst.window_mut(&stretch)?)?;
-        let memory = std::cell::RefCell::new(dst);
-        let run = || plan.run(src.window(&of.src)?, memory.borrow_mut().window_mut(&of.dst)?);
-        let seen = watched(&self.device, &run)?;
-        if self.host.len() < range.len() {
-            self.host = PinnedBuffer::zeroed(&self.device, range.len())?;
+        let (start, len) = (of.dst.range().start, of.dst.range().len());
+        let stretch = TensorLayout::strided(&[len], &[1], start, 1)?;
+        self.canaries.window(&stretch)?.copy_into(self.dst.window_mut(&stretch)?)?;
+        let device = self.src.device();
+        let memory = std::cell::RefCell::new(&mut self.dst);
+        let run = || plan.run(self.src.window(&of.src)?, memory.borrow_mut().window_mut(&of.dst)?);
+        let seen = watched(device, &run)?;
+        if self.host.len() < len {
+            self.host = PinnedBuffer::zeroed(device, len)?;
         }
-        let result = &mut self.host.write()?[..range.len()];
+        let result = &mut self.host.write()?[..len];
         memory.borrow().window(&stretch)?.copy_to_host(result)?;
         ensure!(is_moved(of, result), "{plan}: wrong result");
         let of_chunk = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == CANARY).count();
@@ -246,17 +247,21 @@ impl Arena {
         Ok(seen)
     }
 
-    /// Times a copy of as many bytes, the plans, and `others`, on their turns: `None` on a device without a clock.
+    /// Times a copy of as many bytes, the plans, and `others`, on their turns, in memory of which the L2 cache has nothing: `None` on a device without a
+    /// clock.
     ///
     /// # Errors
     /// What the device reports.
     pub fn race<'a>(
-        &mut self,
+        &self,
         of: &'a Move,
         plans: &'a [Plan],
         others: impl IntoIterator<Item = Contestant<'a, DeviceTensor<u8>>>,
         turns: usize,
     ) -> Result<Option<Vec<Timing>>> {
+        if !self.src.device().is_gpu() {
+            return Ok(None);
+        }
         let stretch = TensorLayout::contiguous(&[of.bytes()], 1)?;
         let mut contestants: Vec<Contestant<DeviceTensor<u8>>> = vec![Box::new(move |src, dst| {
             src.window(&stretch)?.copy_into(dst.window_mut(&stretch)?)
@@ -268,7 +273,17 @@ impl Arena {
         }
         contestants.extend(others);
         let launches = (2_000_000_000 / (2 * of.bytes().max(1))).clamp(2, 50);
-        Ok(self.pairs.race(&mut contestants, turns, launches)?)
+        Ok(self.pairs(of)?.race(&mut contestants, turns, launches)?)
+    }
+
+    /// Sources and destinations of a move, as long as it needs them.
+    fn pairs(&self, of: &Move) -> transpose::Result<Pairs<DeviceTensor<u8>>> {
+        let reach = of.reach();
+        let pair = || {
+            let src = self.src.window(&TensorLayout::contiguous(&[reach], 1)?)?.to_tensor()?;
+            Ok((src, DeviceTensor::zeroed(self.src.device(), &[reach])?))
+        };
+        Pairs::rotated(self.src.device(), 2 * of.bytes(), 2 * reach, pair()?, |_| pair())
     }
 }
 
@@ -363,7 +378,7 @@ mod tests {
     fn wrong_moves_are_seen() {
         let device = Device::simulated();
         let of = gappy(3, 20, 37, 41, 2);
-        let mut arena = Arena::new(&device, 4 << 10, 1).unwrap();
+        let mut arena = Arena::new(&device, 4 << 10).unwrap();
         let plans = arena.candidates(&of).unwrap();
         for plan in &plans {
             arena.verify(&of, plan, |_, run| run()).unwrap();
@@ -371,19 +386,21 @@ mod tests {
         // Of other rows, into other gaps, and nothing at all.
         let elsewhere = Move { src: gappy(3, 20, 37, 41, 3).src, ..of.clone() };
         let plan = arena.candidates(&elsewhere).unwrap().swap_remove(0);
-        let (src, dst) = arena.pairs.first();
-        plan.run(src.window(&elsewhere.src).unwrap(), dst.window_mut(&elsewhere.dst).unwrap())
-            .unwrap();
-        let start = of.dst.range().start;
-        assert!(!is_moved(&of, &dst.to_host().unwrap()[start..]));
-        assert!(is_moved(&elsewhere, &dst.to_host().unwrap()[start..]));
+        arena.verify(&elsewhere, &plan, |_, run| run()).unwrap();
+        let result = &arena.dst.to_host().unwrap()[of.dst.range().start..];
+        assert!(!is_moved(&of, result) && is_moved(&elsewhere, result));
         assert!(arena.verify(&of, &plans[0], |_, _| Ok(())).is_err());
-        let beside = |_: &Device, run: &dyn Fn() -> transpose::Result<()>| run();
-        let shorter = Move {
-            src: of.src.slice(1, ..19, 1).unwrap(),
-            dst: of.dst.slice(1, ..19, 1).unwrap(),
-            element: 3,
-        };
-        assert!(arena.verify(&shorter, &plans[0], beside).is_err());
+    }
+
+    #[test]
+    fn plans_serve_the_memory_that_they_are_timed_in() {
+        let of = gappy(3, 20, 37, 41, 2);
+        let mut arena = Arena::new(&Device::simulated(), 4 << 10).unwrap();
+        for plan in arena.candidates(&of).unwrap() {
+            let mut pairs = arena.pairs(&of).unwrap();
+            let (src, dst) = pairs.first();
+            plan.run(src.window(&of.src).unwrap(), dst.window_mut(&of.dst).unwrap()).unwrap();
+            assert!(is_moved(&of, &dst.to_host().unwrap()[of.dst.range().start..]));
+        }
     }
 }

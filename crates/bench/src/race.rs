@@ -3,8 +3,8 @@
 //! The contestants take turns (A B C, A B C, …), because a GPU's clock drifts and whoever runs
 //! last would win or lose by it. A turn is a few back-to-back launches between two events; the
 //! median over the turns counts. Matrices are rotated, so that no launch finds in the L2 cache what it is about to
-//! read: each takes the next of two pairs, or of as many as do not fit together. [`Pairs::one`] is for those who want
-//! to know how fast the cache is.
+//! read: each takes the next of two pairs, or of as many as do not fit together, whoever had the one before.
+//! [`Pairs::one`] is for those who want to know how fast the cache is.
 
 use bytemuck::Pod;
 use std::time::Duration;
@@ -13,10 +13,17 @@ use transpose::{Device, DeviceMatrix, Error, Result};
 /// Bytes that fit no L2 cache of today several times over.
 const BEYOND_L2: usize = 512 << 20;
 
-/// How many matrices, or pairs of them, of `bytes` are rotated: as many as do not fit the L2 cache together, two at
-/// least, so that none is in there when its turn comes, and `most` at most.
-pub(crate) fn rotated(bytes: usize, most: usize) -> usize {
-    BEYOND_L2.div_ceil(bytes.max(1)).clamp(2, most)
+/// Matrices, or pairs of them, that are made at most: together they exceed the cache down to some 128 KiB each.
+const MOST: usize = 1024;
+
+/// Bytes of memory that they take together at most, unless two take more: rows with gaps take more than is moved.
+const MOST_BYTES: usize = 8 << 30;
+
+/// How many matrices, or pairs of them, are rotated, of which each has `moved` bytes that are read or written and takes `taken` bytes of memory: as many as
+/// do not fit the L2 cache together, two at least, so that none is in there when its turn comes.
+pub(crate) fn rotated(moved: usize, taken: usize) -> usize {
+    let most = (MOST_BYTES / taken.max(1)).min(MOST);
+    BEYOND_L2.div_ceil(moved.max(1)).min(most).max(2)
 }
 
 /// The device's time for one launch.
@@ -79,15 +86,7 @@ impl<T: Pod> Pairs<DeviceMatrix<T>> {
         bytes: usize,
         pair: impl Fn() -> Result<(DeviceMatrix<T>, DeviceMatrix<T>)>,
     ) -> Result<Self> {
-        let mut all = Self::one(device, &pair)?;
-        while device.is_gpu() && all.pairs.len() < rotated(bytes, 64) {
-            match copy(device, &all.pairs[0]) {
-                Ok(more) => all.pairs.push(more),
-                Err(Error::OutOfMemory { .. }) => break,
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(all)
+        Self::rotated(device, bytes, bytes, pair()?, |pair| copy(device, pair))
     }
 
     /// One pair, run again and again: a launch finds in the cache what fits there.
@@ -106,6 +105,30 @@ impl<M> Pairs<M> {
     /// These pairs, one at least.
     pub fn of(device: &Device, pairs: Vec<(M, M)>) -> Self {
         Pairs { device: device.clone(), pairs }
+    }
+
+    /// The pair, and as many copies of it, which `copy` makes, as exceed the cache with it; none on a simulator, or where there is no memory for more. A pair
+    /// has `moved` bytes that are read or written, and takes `taken` bytes of memory.
+    ///
+    /// # Errors
+    /// Those of `copy`.
+    pub fn rotated(
+        device: &Device,
+        moved: usize,
+        taken: usize,
+        pair: (M, M),
+        copy: impl Fn(&(M, M)) -> Result<(M, M)>,
+    ) -> Result<Self> {
+        let count = if device.is_gpu() { rotated(moved, taken) } else { 1 };
+        let mut pairs = vec![pair];
+        while pairs.len() < count {
+            match copy(&pairs[0]) {
+                Ok(more) => pairs.push(more),
+                Err(Error::OutOfMemory { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self::of(device, pairs))
     }
 
     /// One of the pairs.
@@ -143,13 +166,14 @@ impl<M> Pairs<M> {
             return Ok(None);
         }
         let mut times = vec![Vec::with_capacity(turns); contestants.len()];
+        let mut next = 0;
         for turn in 0..=turns {
             for (contestant, times) in contestants.iter_mut().zip(&mut times) {
                 let elapsed = self.device.time(|| {
-                    for launch in 0..launches_per_turn {
-                        let index = (turn * launches_per_turn + launch) % self.pairs.len();
-                        let (src, dst) = &mut self.pairs[index];
+                    for _ in 0..launches_per_turn {
+                        let (src, dst) = &mut self.pairs[next];
                         contestant(src, dst)?;
+                        next = (next + 1) % self.pairs.len();
                     }
                     Ok(())
                 })?;
@@ -173,4 +197,21 @@ pub fn steps(contestants: usize, turns: usize) -> usize {
 fn timing(mut times: Vec<Duration>) -> Timing {
     times.sort();
     Timing { median: times[times.len() / 2], min: times[0], max: times[times.len() - 1] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rotated;
+
+    #[test]
+    fn what_is_rotated_exceeds_caches_and_not_memory() {
+        const MIB: usize = 1 << 20;
+        for moved in [128 << 10, MIB, 2 * MIB, 16 * MIB, 300 * MIB] {
+            let all = rotated(moved, moved) * moved;
+            assert!((128 * MIB..=1200 * MIB).contains(&all), "{moved}: {all}");
+        }
+        // One element of 64 is moved.
+        assert_eq!(rotated(2 * MIB, 128 * MIB), 64);
+        assert_eq!((rotated(0, 0), rotated(MIB, usize::MAX)), (1024, 2));
+    }
 }

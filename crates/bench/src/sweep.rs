@@ -423,20 +423,13 @@ pub fn run(
     let lowest = format!("{title}, all results verified; the lowest");
     let mut report = Report::new(common, device, lowest, &COLUMNS, &bar);
     let mut all = Vec::with_capacity(moves.len());
-    let reach = |drawn: &Drawn| drawn.of.src.range().end.max(drawn.of.dst.range().end);
-    // What needs much more memory than the others has its own: the others are given several pairs of it.
-    let (usual, huge): (Vec<_>, Vec<_>) =
-        moves.into_iter().partition(|drawn| reach(drawn) <= CAPACITY);
-    for moves in [usual, huge].into_iter().filter(|moves| !moves.is_empty()) {
-        let capacity = moves.iter().map(reach).max().unwrap_or(0);
-        let least = moves.iter().map(|drawn| drawn.of.bytes()).min().unwrap_or(0);
-        let mut arena = Arena::new(device, capacity, least)?;
-        for drawn in moves {
-            let figures = measure(&mut arena, drawn, below, turns)?;
-            figures.rows().into_iter().for_each(|cells| report.keep(cells));
-            all.push(figures);
-            bar.inc(1);
-        }
+    let capacity = moves.iter().map(|drawn| drawn.of.reach()).max().unwrap_or(0);
+    let mut arena = Arena::new(device, capacity)?;
+    for drawn in moves {
+        let figures = measure(&mut arena, drawn, below, turns)?;
+        figures.rows().into_iter().for_each(|cells| report.keep(cells));
+        all.push(figures);
+        bar.inc(1);
     }
     all.sort_by(|a, b| a.of_bound().total_cmp(&b.of_bound()));
     for figures in all.iter().take(LISTED) {
@@ -526,7 +519,7 @@ mod tests {
     #[test]
     fn every_way_of_random_moves_is_right() {
         let device = Device::simulated();
-        let mut arena = Arena::new(&device, 64 << 10, 1).unwrap();
+        let mut arena = Arena::new(&device, 64 << 10).unwrap();
         let any = drawn(1, 60, 2 << 10, 64 << 10).unwrap();
         let runs = drawn_of(Some("runs"), 1, 40, 2 << 10, 64 << 10).unwrap();
         let gaps = drawn_of(Some("gaps"), 1, 20, 2 << 10, 64 << 10).unwrap();

@@ -150,14 +150,13 @@ fn run(arguments: &Arguments) -> Result<()> {
         return explain(&device, &permutations, &arguments.element);
     }
     let largest = bytes.iter().copied().max().unwrap_or(0);
-    let least = bytes.iter().copied().min().unwrap_or(0);
     // The elements, canaries and what is read back; a source, a destination and canaries.
     ensure_free(&device, largest.saturating_mul(3), largest.saturating_mul(3))?;
     let peers = Peers::open(&arguments.common, &device, &arguments.peers);
     // Complex numbers have memory of their own.
     let mut arena = match arguments.conjugate {
         true => None,
-        false => Some(Arena::new(&device, largest, least)?),
+        false => Some(Arena::new(&device, largest)?),
     };
     let bar = progress::bar(&arguments.common, bytes.len());
     let columns = columns(device.is_gpu());
