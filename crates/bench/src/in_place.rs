@@ -2,7 +2,7 @@
 //!
 //! An in-place transposition changes its matrix, so every timed run is followed by one back, which
 //! is not timed. Matrices come in sets of two, or of as many as do not fit the L2 cache: none is in there when its turn
-//! comes.
+//! comes, neither for a transposition nor for the copy, which goes from each to another one of the set.
 
 use crate::memory::{ensure_free, matrix_bytes};
 use crate::race::rotated;
@@ -95,7 +95,7 @@ pub fn compare<T: Numbered>(
     told: &mut dyn FnMut(usize),
 ) -> Result<Compared> {
     let bytes = matrix_bytes(rows, cols, size_of::<T>())?;
-    // The elements and what is read back; the matrix and what it is copied to.
+    // The elements and what is read back; the matrix and as much beside it.
     ensure_free(device, bytes.saturating_mul(2), bytes.saturating_mul(2))?;
     let (count, turns) = if device.is_gpu() { (rotated(bytes, bytes), turns) } else { (1, 0) };
     let host: Vec<T> = (0..rows * cols).into_par_iter().map(T::numbered).collect();
@@ -122,13 +122,11 @@ pub fn compare<T: Numbered>(
         };
         back.run(&mut set[0])?;
     }
-    let mut target = DeviceMatrix::<T>::zeroed(device, rows, cols)?;
     let mut copy_times = Vec::new();
     let mut times = vec![Vec::new(); plans.len()];
     let mut steps = vec![Vec::new(); plans.len()];
     for _ in 0..turns {
-        copy_times
-            .push(device.time(|| set.iter().try_for_each(|matrix| matrix.copy_into(&mut target)))?);
+        copy_times.push(device.time(|| copy_each(&mut set))?);
         for (plan, times) in plans.iter_mut().zip(&mut times) {
             told(1);
             if let (Ok(plan), Some(back)) = (plan, &mut back) {
@@ -164,6 +162,19 @@ pub fn compare<T: Numbered>(
     Ok((copy, outcomes.collect()))
 }
 
+/// Copies each matrix of a set, two at least that hold the same, to the one that is half the set away: what a copy reads was written half a set of copies ago.
+fn copy_each<T: Pod>(set: &mut [DeviceMatrix<T>]) -> transpose::Result<()> {
+    let count = set.len();
+    (0..count).try_for_each(|from| {
+        let to = (from + count / 2) % count;
+        let (before, after) = set.split_at_mut(from.max(to));
+        match from < to {
+            true => before[from].copy_into(&mut after[0]),
+            false => after[0].copy_into(&mut before[to]),
+        }
+    })
+}
+
 /// The median, if there are times.
 pub fn median(times: Vec<Option<Duration>>) -> Option<Duration> {
     let mut times: Vec<_> = times.into_iter().flatten().collect();
@@ -184,4 +195,21 @@ fn verify<T: Numbered>(
     });
     ensure!(right, "{rows} × {cols} by {}: wrong result", plan.algorithm());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_go_from_each_matrix_of_a_set_to_each() {
+        let device = Device::simulated();
+        let matrix = |value| DeviceMatrix::from_host(&device, 1, 1, &[value]).unwrap();
+        for expected in [&[0u8, 0][..], &[0, 0, 0], &[0, 1, 0, 1], &[1, 0, 0, 1, 0]] {
+            let mut set: Vec<_> = (0..expected.len() as u8).map(matrix).collect();
+            copy_each(&mut set).unwrap();
+            let all: Vec<u8> = set.iter().map(|matrix| matrix.to_host().unwrap()[0]).collect();
+            assert_eq!(all, expected);
+        }
+    }
 }
