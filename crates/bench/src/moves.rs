@@ -18,6 +18,9 @@ const PIECE: usize = 64;
 /// What a destination holds before a move; no source has such a byte.
 const CANARY: u8 = 0xa5;
 
+/// Bytes before and behind a destination that are looked at too. What starts on a vector or a sector still does.
+const MARGIN: usize = 64 << 10;
+
 /// A move of elements from one layout to another of the same shape, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
@@ -187,6 +190,7 @@ fn pattern(place: usize) -> u8 {
 /// Memory that moves are made in, one after the other.
 pub struct Arena {
     src: DeviceTensor<u8>,
+    /// It has margins.
     dst: DeviceTensor<u8>,
     canaries: DeviceTensor<u8>,
     /// Where results are looked at: taking new memory for each, which is not pinned, takes longer than all else.
@@ -200,7 +204,7 @@ impl Arena {
     /// What the device reports.
     pub fn new(device: &Device, capacity: usize) -> Result<Self> {
         let bytes: Vec<u8> = (0..capacity).into_par_iter().map(pattern).collect();
-        let canaries = vec![CANARY; capacity];
+        let canaries = vec![CANARY; capacity + 2 * MARGIN];
         Ok(Arena {
             src: DeviceTensor::from_host(device, &[capacity], &bytes)?,
             dst: DeviceTensor::zeroed(device, &[canaries.len()])?,
@@ -214,11 +218,12 @@ impl Arena {
     /// # Errors
     /// Those of the library.
     pub fn candidates(&mut self, of: &Move) -> Result<Vec<Plan>> {
-        Ok(Plan::moving_candidates(self.src.window(&of.src)?, self.dst.window_mut(&of.dst)?)?)
+        let dst = self.dst.window_mut(&behind_margin(&of.dst)?)?;
+        Ok(Plan::moving_candidates(self.src.window(&of.src)?, dst)?)
     }
 
     /// Makes a move, and returns what `watched` does with it; an error if a byte of the destination is not what it should be, or a byte
-    /// beside them is not what it was.
+    /// between them, or in the margins beside them, is not what it was.
     ///
     /// # Errors
     /// That, and what the device reports.
@@ -228,19 +233,32 @@ impl Arena {
         plan: &Plan,
         watched: impl FnOnce(&Device, &dyn Fn() -> transpose::Result<()>) -> transpose::Result<R>,
     ) -> Result<R> {
-        let (start, len) = (of.dst.range().start, of.dst.range().len());
+        let dst = behind_margin(&of.dst)?;
+        self.verify_made(of, plan, |src, memory| {
+            let memory = std::cell::RefCell::new(memory);
+            let run = || plan.run(src.window(&of.src)?, memory.borrow_mut().window_mut(&dst)?);
+            watched(src.device(), &run)
+        })
+    }
+
+    /// Likewise of a move that `made` makes with the memories of the source and of the destination.
+    fn verify_made<R>(
+        &mut self,
+        of: &Move,
+        plan: &Plan,
+        made: impl FnOnce(&DeviceTensor<u8>, &mut DeviceTensor<u8>) -> transpose::Result<R>,
+    ) -> Result<R> {
+        // In memory with margins the destination's range and both margins start where the range does in memory without.
+        let (start, len) = (of.dst.range().start, of.dst.range().len() + 2 * MARGIN);
         let stretch = TensorLayout::strided(&[len], &[1], start, 1)?;
         self.canaries.window(&stretch)?.copy_into(self.dst.window_mut(&stretch)?)?;
-        let device = self.src.device();
-        let memory = std::cell::RefCell::new(&mut self.dst);
-        let run = || plan.run(self.src.window(&of.src)?, memory.borrow_mut().window_mut(&of.dst)?);
-        let seen = watched(device, &run)?;
+        let seen = made(&self.src, &mut self.dst)?;
         if self.host.len() < len {
-            self.host = PinnedBuffer::zeroed(device, len)?;
+            self.host = PinnedBuffer::zeroed(self.src.device(), len)?;
         }
         let result = &mut self.host.write()?[..len];
-        memory.borrow().window(&stretch)?.copy_to_host(result)?;
-        ensure!(is_moved(of, result), "{plan}: wrong result");
+        self.dst.window(&stretch)?.copy_to_host(result)?;
+        ensure!(is_moved(of, &result[MARGIN..]), "{plan}: wrong result");
         let of_chunk = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == CANARY).count();
         let left: usize = result.par_chunks(1 << 16).map(of_chunk).sum();
         ensure!(left + of.bytes() == result.len(), "{plan}: wrote beside its destination");
@@ -285,6 +303,11 @@ impl Arena {
         };
         Pairs::rotated(self.src.device(), 2 * of.bytes(), 2 * reach, pair()?, |_| pair())
     }
+}
+
+/// A destination's layout in memory with margins.
+fn behind_margin(layout: &TensorLayout) -> transpose::Result<TensorLayout> {
+    TensorLayout::strided(layout.shape(), layout.strides(), layout.offset() + MARGIN, 1)
 }
 
 /// Whether every byte of the destination, of which the first is `result`'s, came from where it should.
@@ -387,7 +410,7 @@ mod tests {
         let elsewhere = Move { src: gappy(3, 20, 37, 41, 3).src, ..of.clone() };
         let plan = arena.candidates(&elsewhere).unwrap().swap_remove(0);
         arena.verify(&elsewhere, &plan, |_, run| run()).unwrap();
-        let result = &arena.dst.to_host().unwrap()[of.dst.range().start..];
+        let result = &arena.dst.to_host().unwrap()[MARGIN + of.dst.range().start..];
         assert!(!is_moved(&of, result) && is_moved(&elsewhere, result));
         assert!(arena.verify(&of, &plans[0], |_, _| Ok(())).is_err());
     }
@@ -402,5 +425,29 @@ mod tests {
             plan.run(src.window(&of.src).unwrap(), dst.window_mut(&of.dst).unwrap()).unwrap();
             assert!(is_moved(&of, &dst.to_host().unwrap()[of.dst.range().start..]));
         }
+    }
+
+    #[test]
+    fn what_is_written_beside_a_destination_is_seen() {
+        let device = Device::simulated();
+        // It starts behind 6 bytes, and has gaps of 9 behind 60.
+        let of = gappy(3, 20, 37, 41, 2);
+        let mut arena = Arena::new(&device, of.reach()).unwrap();
+        let plan = arena.candidates(&of).unwrap().swap_remove(0);
+        let (range, dst) = (of.dst.range(), behind_margin(&of.dst).unwrap());
+        let mut seen_with = |place: usize| {
+            arena.verify_made(&of, &plan, |src, memory| {
+                plan.run(src.window(&of.src)?, memory.window_mut(&dst)?)?;
+                memory.window_mut(&TensorLayout::strided(&[1], &[1], place, 1)?)?.fill(0)
+            })
+        };
+        let start = MARGIN + range.start;
+        let end = MARGIN + range.end;
+        for place in [range.start, start - 1, start + 60, start + 68, end, end + MARGIN - 1] {
+            let error = seen_with(place).unwrap_err().to_string();
+            assert!(error.contains("wrote beside"), "{place}: {error}");
+        }
+        let error = seen_with(start).unwrap_err().to_string();
+        assert!(error.contains("wrong result"), "{error}");
     }
 }
