@@ -300,6 +300,12 @@ fn files_go_to_standard_output_alone() {
     for more in [["--csv", "-", "--json"], ["--svg=-", "--csv", "-"]] {
         refuses(BANDWIDTH, &of(&more[..]), 2, "standard output takes one of");
     }
+    for (said, file) in
+        [("--annotate", "--csv=-"), ("--annotate", "--svg=-"), ("--ncu=x", "--csv=-")]
+    {
+        let both = of(&["--kernel", "padded", said, file]);
+        refuses(PROFILE, &both, 2, "standard output takes one of --annotate");
+    }
     let kernel = of(&["--kernel", "padded", "--svg", "-"]);
     for (program, arguments) in [(GRID_SEARCH, &of(&["--svg", "-"])), (PROFILE, &kernel)] {
         let svg = printed(program, arguments);

@@ -130,6 +130,11 @@ fn run(arguments: &Arguments) -> Result<()> {
         usage("a picture shows one kernel: name it with --kernel")
     );
     arguments.common.ensure_files()?;
+    let prints = arguments.annotate || arguments.ncu.is_some();
+    ensure!(
+        !prints || arguments.common.prints_tables(),
+        usage("standard output takes one of --annotate, --ncu, --csv - and --svg -")
+    );
     // A file that is not there is said before anything is counted.
     arguments.ncu.as_deref().map(read).transpose()?;
     let (rows, cols) = (arguments.rows, arguments.cols);
