@@ -16,6 +16,31 @@ struct Stretch {
     bytes: usize,
 }
 
+impl Stretch {
+    /// From the start of one device's shard to the start of another's.
+    fn new<T: Pod>(
+        (source, src): (&ShardedTensor<T>, usize),
+        (target, dst): (&ShardedTensor<T>, usize),
+        bytes: usize,
+    ) -> Self {
+        let address = |tensor: &ShardedTensor<T>, device| {
+            tensor.shard(device).map_or(0, |shard| shard.device_address())
+        };
+        Stretch { src, dst, from: address(source, src), to: address(target, dst), bytes }
+    }
+}
+
+/// A context and a stream of each device; none on the simulator.
+fn queues(group: &DeviceGroup) -> Result<Vec<(Context, Stream)>> {
+    let ordinals = group.devices().iter().filter_map(|device| device.cuda_ordinal());
+    let queue = |ordinal| {
+        let context = Context::primary(Driver::get()?.device(ordinal)?)?;
+        let stream = Stream::new(&context)?;
+        Ok((context, stream))
+    };
+    ordinals.map(queue).collect()
+}
+
 /// What the driver is asked to copy.
 pub struct Bounds {
     /// A context and a stream of each device; none on the simulator.
@@ -28,35 +53,30 @@ pub struct Bounds {
 impl Bounds {
     /// Copies of as many bytes as an exchange of these moves from device to device, between the same memories.
     pub fn new<T: Pod>(src: &ShardedTensor<T>, dst: &mut ShardedTensor<T>) -> Result<Self> {
-        let mut queues = Vec::new();
-        for device in src.group().devices() {
-            if let Some(ordinal) = device.cuda_ordinal() {
-                let context = Context::primary(Driver::get()?.device(ordinal)?)?;
-                let stream = Stream::new(&context)?;
-                queues.push((context, stream));
-            }
-        }
         let devices = src.group().count();
         let (mut far, mut near) = (Vec::new(), Vec::new());
-        let address = |tensor: &ShardedTensor<T>, device| {
-            tensor.shard(device).map_or(0, |shard| shard.device_address())
-        };
         for turn in 0..devices {
             for (from, to) in (0..devices).map(|from| (from, (from + turn) % devices)) {
                 let (rows, cols) = (src.shares().range(from).len(), dst.shares().range(to).len());
-                let stretch = Stretch {
-                    src: from,
-                    dst: to,
-                    from: address(src, from),
-                    to: address(dst, to),
-                    bytes: rows * cols * size_of::<T>(),
-                };
+                let stretch = Stretch::new((src, from), (dst, to), rows * cols * size_of::<T>());
                 if stretch.bytes > 0 {
                     if from == to { &mut near } else { &mut far }.push(stretch);
                 }
             }
         }
-        Ok(Bounds { queues, far, near })
+        Ok(Bounds { queues: queues(src.group())?, far, near })
+    }
+
+    /// One copy of `bytes` bytes from each device to the next, between the same memories; each of their shards has as many.
+    pub fn to_next<T: Pod>(
+        src: &ShardedTensor<T>,
+        dst: &mut ShardedTensor<T>,
+        bytes: usize,
+    ) -> Result<Self> {
+        let devices = src.group().count();
+        let stretch = |from| Stretch::new((src, from), (dst, (from + 1) % devices), bytes);
+        let far = (0..devices).map(stretch).collect();
+        Ok(Bounds { queues: queues(src.group())?, far, near: Vec::new() })
     }
 
     /// Queues all copies between devices.
@@ -163,4 +183,24 @@ impl<'a> Rounds<'a> {
 pub fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bounds;
+    use transpose::{Device, DeviceGroup, ShardedMatrix};
+
+    #[test]
+    fn each_device_sends_to_all_others_or_to_the_next() {
+        let group = DeviceGroup::new(&Device::simulated_peers(4)).unwrap();
+        let src = ShardedMatrix::<u32>::zeroed(&group, 8, 12).unwrap();
+        let mut dst = ShardedMatrix::<u32>::zeroed(&group, 12, 8).unwrap();
+        let (src, dst) = (src.as_tensor(), dst.as_tensor_mut());
+        let all = Bounds::new(src, dst).unwrap();
+        assert_eq!((all.far.len(), all.near.len()), (12, 4));
+        let next = Bounds::to_next(src, dst, 24).unwrap();
+        let pairs: Vec<_> = next.far.iter().map(|stretch| (stretch.src, stretch.dst)).collect();
+        assert_eq!(pairs, [(0, 1), (1, 2), (2, 3), (3, 0)]);
+        assert!(next.near.is_empty() && next.far.iter().all(|stretch| stretch.bytes == 24));
+    }
 }

@@ -108,7 +108,7 @@ fn measure<T: Pod + PartialEq + Sync + Send>(
     let mut ways = vec![Way::Matrix(matrix)];
     let tensor = Plan::moving_candidates_for_layouts(size_of::<T>(), &from, &to, facts)?;
     ways.extend(tensor.into_iter().map(Way::Tensor));
-    let bounds = Bounds::new(src.as_tensor(), dst.as_tensor_mut())?;
+    let bounds = Bounds::to_next(src.as_tensor(), dst.as_tensor_mut(), bytes)?;
     let rounds = Rounds::new(group, bytes as u64, 1);
     let peer = rounds.peer(&bounds)?;
     for (number, way) in ways.into_iter().enumerate() {
