@@ -351,6 +351,31 @@ fn several_processes_make_one_table() {
     refuses(SHARDED, &["--device", "cuda:1"], 2, "all GPUs take part");
 }
 
+/// By a driver that has one GPU.
+#[cfg(target_os = "linux")]
+#[test]
+fn processes_that_have_no_gpu_are_refused_before_they_start() {
+    const DRIVER: &str = "../cuda_driver/tests/support/recording_driver.rs";
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libdriver.so");
+    let mut compiler = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
+    compiler.args(["--crate-type=cdylib", "--edition=2024", "-Cpanic=abort", "-Awarnings", DRIVER]);
+    assert!(compiler.arg("-o").arg(&library).status().unwrap().success());
+    let run = |device: &str| {
+        let mut command = Command::new(SHARDED);
+        command.args(["--processes", "2", "--shape", "60x40", "--quiet", "--device", device]);
+        command.env("CUDA_DRIVER_LIBRARY", &library).output().unwrap()
+    };
+    for device in ["auto", "cuda"] {
+        let output = run(device);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.starts_with("error: 2 processes take a GPU each, and there are 1"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+    assert!(run("sim").status.success());
+}
+
 #[test]
 fn nothing_to_show_is_an_error_that_says_why() {
     refuses(

@@ -52,7 +52,7 @@ struct Arguments {
     /// Measure each kernel that can serve a piece, as it stores to another device.
     #[arg(long, conflicts_with = "sweep")]
     candidates: bool,
-    /// Start so many processes, each with a GPU of its own, or a simulated device.
+    /// Start so many processes, each with a GPU of its own; or with a simulated device, where there is no GPU or sim was asked for.
     #[arg(long, value_parser = program::few, conflicts_with_all = ["devices", "sweep", "candidates", "world"])]
     processes: Option<usize>,
     /// Be one of the processes that torchrun, mpirun or srun has started.
@@ -133,7 +133,7 @@ fn run(arguments: &Arguments) -> Result<()> {
                 "processes that exchange by MPI come from its launcher: mpirun -n 4 sharded --world --transport mpi",
             ));
         }
-        Some(processes) => return processes::start(processes),
+        Some(processes) => return processes::start(arguments, processes),
         None if arguments.world => return processes::run(arguments),
         None => {}
     }

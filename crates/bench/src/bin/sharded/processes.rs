@@ -39,7 +39,8 @@ pub enum Carrier {
 }
 
 /// Starts processes that do what this one was asked for, and waits for them.
-pub fn start(processes: usize) -> Result<()> {
+pub fn start(arguments: &Arguments, processes: usize) -> Result<()> {
+    ensure_gpus(arguments.common.setting.device, processes)?;
     // Behind the port that launchers name is the one that the first process listens on.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let program = std::env::current_exe()?;
@@ -162,11 +163,27 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     report.finish(|| Chart::new("Transposes by several processes", unit, bars))
 }
 
+/// Refuses more processes on this host than there are GPUs, unless there is none or none is asked for: simulated devices exchange nothing with GPUs.
+fn ensure_gpus(choice: DeviceChoice, processes: usize) -> Result<()> {
+    let gpus = match choice {
+        DeviceChoice::Auto | DeviceChoice::Cuda(_) => {
+            Driver::get().and_then(Driver::device_count).unwrap_or(0) as usize
+        }
+        DeviceChoice::Sim | DeviceChoice::Cpu => 0,
+    };
+    ensure!(
+        gpus == 0 || processes <= gpus,
+        "{processes} processes take a GPU each, and there are {gpus}; with --device sim each has a simulated device"
+    );
+    Ok(())
+}
+
 /// This process's device: of several GPUs the one of its number on this host.
 fn device(arguments: &Arguments, world: &World) -> Result<Device> {
     let local = ["LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"];
     let local = local.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
     let ordinal: u32 = local.unwrap_or(world.rank() as u32);
+    ensure_gpus(arguments.common.setting.device, (ordinal as usize).saturating_add(1))?;
     match arguments.common.setting.device {
         DeviceChoice::Cpu => Err(usage("devices exchange arrays; the CPU alone is none")),
         DeviceChoice::Sim => Ok(Device::simulated()),
