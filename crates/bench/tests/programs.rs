@@ -418,6 +418,34 @@ fn files_of_a_grid_search_name_blocks_as_they_are_asked_for() {
     assert!(csv.contains("diagonal_col,32x8,64,64,4,"), "{csv}");
 }
 
+/// Rows of both tables are the same cases, and as many as there are sources and results.
+#[test]
+fn what_peers_are_told_fits_together() {
+    for (only, count) in
+        [("float32 to float32, [507", 2), ("float32 to float32, [10007", 2), ("bfloat16 to", 4)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        printed(ARITHMETIC, &["--peers", folder.path().to_str().unwrap(), "--only", only]);
+        let [large, small] = ["cases.csv", "small.csv"].map(|name| {
+            let mut reader = csv::Reader::from_path(folder.path().join(name)).unwrap();
+            reader.records().collect::<Result<Vec<_>, _>>().unwrap()
+        });
+        assert_eq!((large.len(), small.len()), (count, count), "{only}");
+        for (number, (large, small)) in large.iter().zip(&small).enumerate() {
+            // Of one row all but the shape is the other's.
+            assert!((0..6).all(|column| column == 2 || large[column] == small[column]), "{only}");
+            let elements: u64 =
+                small[2].split(' ').map(|length| length.parse::<u64>().unwrap()).product();
+            for (end, of_type) in [("src", &small[0]), ("dst", &small[1])] {
+                let bytes =
+                    fs::metadata(folder.path().join(format!("{number}.{end}"))).unwrap().len();
+                assert_eq!(bytes, elements * if of_type == "float32" { 4 } else { 2 }, "{only}");
+            }
+        }
+        assert!(!folder.path().join(format!("{count}.src")).exists());
+    }
+}
+
 /// What the simulator takes says nothing of a GPU; planning is work of the host on both.
 #[test]
 fn calls_have_times_where_these_mean_something() {

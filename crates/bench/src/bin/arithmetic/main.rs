@@ -27,9 +27,10 @@ use bench::table::{Cell, Column, Report};
 use case::{Case, Figures};
 use cases::cases;
 use clap::Parser;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use told::write_table;
+use transpose::Device;
 
 /// Compare the speed of computing on the way with a copy's.
 #[derive(Parser)]
@@ -73,7 +74,8 @@ struct Arguments {
     /// Rows, and columns, of their images: 224 without this; of random images the most, 300 without this.
     #[arg(long, value_parser = program::count)]
     side: Option<usize>,
-    /// Write the cases to this folder, for others: a table, and the bytes of each small case's source and result.
+    /// Write the cases to this folder, for others: a table of the large ones, one of the small ones, and the bytes of each small case's source and result. `--only` names
+    /// a case by either.
     #[arg(long, value_name = "FOLDER")]
     peers: Option<PathBuf>,
     #[command(flatten)]
@@ -122,25 +124,47 @@ fn ensure_possible(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// Keeps those whose names have one of these texts in them; all if there is no text.
+fn keep_named<C>(all: &mut Vec<C>, only: &[String], names: impl Fn(&C) -> String) -> Result<()> {
+    let known: Vec<String> = all.iter().map(&names).collect();
+    all.retain(|case| only.is_empty() || only.iter().any(|only| names(case).contains(only)));
+    let none = || {
+        let known = known.join("\n  ");
+        usage(format!("no case has any of {only:?} in its name; there are\n  {known}"))
+    };
+    ensure!(!all.is_empty(), none());
+    Ok(())
+}
+
+/// Writes what others are told: tables of the same cases, large ones and small ones, whose rows have the numbers of the small ones' bytes.
+fn tell(device: &Device, arguments: &Arguments, folder: &Path) -> Result<()> {
+    let [large, small] = [true, false].map(|is_large| cases(is_large, arguments));
+    let mut both: Vec<(Case, Case)> = large.into_iter().zip(small).collect();
+    both.retain(|(_, small)| small.is_told());
+    let names =
+        |(large, small): &(Case, Case)| format!("{}; small: {}", large.name(), small.name());
+    keep_named(&mut both, &arguments.only, names)?;
+    let (large, small): (Vec<Case>, Vec<Case>) = both.into_iter().unzip();
+    write_table(&large, &folder.join("cases.csv"))?;
+    write_table(&small, &folder.join("small.csv"))?;
+    let bar = progress::bar(&arguments.common, small.len());
+    for (number, case) in small.iter().enumerate() {
+        (case.write)(device, case, folder, number)?;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
 fn run(arguments: &Arguments) -> Result<()> {
     ensure_possible(arguments)?;
     let device = arguments.common.open()?;
     if let Some(folder) = &arguments.peers {
-        write_table(&cases(true, arguments), &folder.join("cases.csv"))?;
-        write_table(&cases(false, arguments), &folder.join("small.csv"))?;
+        return tell(&device, arguments, folder);
     }
     let peers = Peers::open(&arguments.common, &device, &arguments.at);
-    let is_large = device.is_gpu() && !arguments.small && arguments.peers.is_none();
-    let mut cases = cases(is_large, arguments);
-    cases.retain(|case| arguments.peers.is_none() || case.is_told());
-    let names: Vec<String> = cases.iter().map(Case::name).collect();
-    let is_named = |name: &str| arguments.only.iter().any(|only| name.contains(only));
-    cases.retain(|case| arguments.only.is_empty() || is_named(&case.name()));
-    let none = || {
-        let (only, names) = (&arguments.only, names.join("\n  "));
-        usage(format!("no case has any of {only:?} in its name; there are\n  {names}"))
-    };
-    ensure!(!cases.is_empty(), none());
+    let mut cases = cases(device.is_gpu() && !arguments.small, arguments);
+    keep_named(&mut cases, &arguments.only, Case::name)?;
     let longest = |word: usize| {
         let lengths = cases.iter().map(|case| case.in_words()[word].chars().count());
         lengths.max().unwrap_or(0) as u16
@@ -164,11 +188,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let title = "Computed on the way, all results verified";
     let mut report = Report::new(&arguments.common, &device, title, &columns, &bar);
     let mut bars = Vec::new();
-    for (number, case) in cases.iter().enumerate() {
-        if let Some(folder) = &arguments.peers {
-            (case.write)(&device, case, folder, number)?;
-            continue;
-        }
+    for case in &cases {
         for (way, figures) in (case.measure)(&device, case, &peers, arguments)?.iter().enumerate() {
             let Figures { kernel, bytes, moved, speeds, cutensor, instructions } = figures;
             let [copy, ours] = speeds.map_or([None; 2], |speeds| speeds.map(Some));
@@ -195,9 +215,6 @@ fn run(arguments: &Arguments) -> Result<()> {
             }
         }
         bar.inc(1);
-    }
-    if arguments.peers.is_some() {
-        return Ok(());
     }
     let unit = if device.is_gpu() { "of a copy's speed" } else { "instructions for a number" };
     report.finish(|| Chart::new("Computed on the way", unit, bars))

@@ -14,7 +14,7 @@ use transpose::{ConvertTo, Device, DeviceMatrix, Number};
 pub fn write_table(cases: &[Case], file: &Path) -> Result<()> {
     let joined = |all: &[usize]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let mut text = "from,to,shape,axes,alpha,adds\n".to_owned();
-    for case in cases.iter().filter(|case| case.is_told()) {
+    for case in cases {
         let Case { types: [from, to], shape, axes, alpha, second, .. } = case;
         let (shape, axes, alpha) = (joined(shape), joined(axes), alpha.unwrap_or(1.0));
         let adds = u8::from(*second == Second::Destination);
