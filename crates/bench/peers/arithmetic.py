@@ -1,6 +1,6 @@
 """PyTorch and cuBLAS on the cases of `arithmetic --peers FOLDER`: `python3 arithmetic.py FOLDER [CSV]`
 
-Compares the bytes of the small cases with what PyTorch computes, and, if there is a file to write to, times the large ones: the fastest of the ways that PyTorch has, cuBLAS's geam through
+Compares the bytes of the small cases, sums as well, with what PyTorch computes, and ends with 1 if one differs; and, if there is a file to write to, times the large ones: the fastest of the ways that PyTorch has, cuBLAS's geam through
 CuPy where it computes that, and a device-to-device copy in the same run. Turns of all contestants, medians.
 """
 
@@ -13,6 +13,9 @@ import torch
 
 TURNS = 5
 
+# Each byte of what sums are added to, as `arithmetic/verifying.rs` has it.
+BEFORE = 0x40
+
 
 def rows(file):
     for row in csv.DictReader(open(file)):
@@ -21,32 +24,52 @@ def rows(file):
         yield types, numbers(row["shape"]), numbers(row["axes"]), float(row["alpha"]), row["adds"] == "1"
 
 
-def computed(x, to, alpha):
-    """What the library says that it computes: products in the wider type, numbers of 8 bits saturated."""
+def computed(x, before, to, alpha):
+    """What the library says that it computes, of numbers and of those that they are added to, if there are any. The product and the sum are each rounded, in 64 bits if one of the types has
+    them (or integers of 32), else in 32; the result is rounded once more to its type, integers to the nearest, and numbers of 8 bits are saturated. `torch.add`, which is timed, may round the
+    product and the sum once together: the same where the product is exact, as it is of 0.5."""
+    is_wide = {x.dtype, to} & {torch.float64, torch.int32, torch.complex128}
+    if x.is_complex():
+        wide = torch.complex128 if is_wide else torch.complex64
+    else:
+        wide = torch.float64 if is_wide else torch.float32
+    x = x.to(wide)
     if alpha != 1:
-        if x.dtype == torch.uint8 or x.dtype == torch.bfloat16 or x.dtype == torch.float16:
-            x = x.to(torch.float32)
-        x = x * torch.tensor(alpha, dtype=torch.float32, device=x.device).to(x.dtype if not x.is_complex() else torch.float32)
+        x = x * torch.tensor(alpha, dtype=torch.float32, device=x.device).to(wide)
+    if before is not None:
+        x = x + before.to(wide)
     if to == torch.float8_e4m3fn:
         x = x.clamp(-448, 448)
+    if to == torch.uint8:
+        x = x.round().clamp(0, 255)
     return x.to(to)
 
 
+def differences(ours, theirs):
+    """How many elements have other bytes, and the first of them."""
+    size = theirs.element_size()
+    words = [elements.view(torch.uint8).reshape(-1, size) for elements in (ours, theirs)]
+    wrong = (words[0] != words[1]).any(dim=1).nonzero().flatten()
+    first = wrong[:3].tolist()
+    return len(wrong), ", ".join(f"[{at}] {ours[at].item()} for {theirs[at].item()}" for at in first)
+
+
 def compare(folder):
-    """Small cases, byte for byte."""
+    """Small cases, byte for byte: how many differ."""
     different = 0
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     for number, (types, shape, axes, alpha, adds) in enumerate(rows(folder / "small.csv")):
-        source = torch.frombuffer(bytearray((folder / f"{number}.src").read_bytes()), dtype=types[0])
-        ours = torch.frombuffer(bytearray((folder / f"{number}.dst").read_bytes()), dtype=torch.uint8)
-        moved = source.cuda().reshape(shape).permute(axes).contiguous()
-        theirs = computed(moved, types[1], alpha).contiguous()
-        theirs = torch.view_as_real(theirs) if theirs.is_complex() else theirs
-        wrong = (ours != theirs.reshape(-1).view(torch.uint8).cpu()).sum().item()
-        # Zeros that are added to leave no negative zero.
-        if wrong and not adds:
+        read = lambda end, type: torch.frombuffer(bytearray((folder / f"{number}.{end}").read_bytes()), dtype=type)
+        source, ours = read("src", types[0]), read("dst", types[1])
+        moved = source.to(device).reshape(shape).permute(axes).contiguous().flatten()
+        before = torch.frombuffer(bytearray([BEFORE]) * (ours.numel() * ours.element_size()), dtype=types[1]).to(device)
+        theirs = computed(moved, before if adds else None, types[1], alpha).cpu()
+        wrong, which = differences(ours, theirs)
+        if wrong:
             different += 1
-            print(f"DIFFERENT {number} {types} {shape} {axes} {alpha}: {wrong} of {ours.numel()} bytes")
+            print(f"DIFFERENT {number} {types} {shape} {axes} {alpha}{' added' if adds else ''}: {wrong} of {ours.numel()} numbers, ours for PyTorch's: {which}")
     print(f"compared, {different} cases differ from PyTorch's")
+    return different
 
 
 def timed(work):
@@ -86,10 +109,15 @@ def contestants(x, out, axes, alpha, adds):
 
 def main():
     folder = Path(sys.argv[1])
-    compare(folder)
-    if len(sys.argv) < 3:
-        return
-    with open(sys.argv[2], "w") as file:
+    different = compare(folder)
+    if len(sys.argv) > 2:
+        time_all(folder, sys.argv[2])
+    sys.exit(min(different, 1))
+
+
+def time_all(folder, file):
+    """Large cases: a row for each."""
+    with open(file, "w") as file:
         write = csv.writer(file)
         write.writerow(["from", "to", "shape", "axes", "alpha", "adds", "memcpy_gb_s", "best", "torch_gb_s", "geam_gb_s"])
         for types, shape, axes, alpha, adds in rows(folder / "cases.csv"):
