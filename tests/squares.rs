@@ -7,7 +7,7 @@ use proptest::prelude::proptest;
 use transpose::{Device, DeviceMatrix, Error};
 use transpose_tests::{Element, cases, is_ours, on_both_devices};
 
-on_both_devices! { single_squares, batches, random_batches, refusals }
+on_both_devices! { single_squares, batches, random_batches, batches_without_gaps, refusals }
 
 /// `count` squares from `offset` elements into a buffer on, every `stride` elements.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +117,19 @@ fn refusals(device: &Device) {
     on_squares((3, 3, 5), 1, usize::MAX).unwrap();
     on_squares((3, 3, 5), 1, 0).unwrap();
     assert!(matrix.to_host().unwrap() == host);
+}
+
+/// Squares that boxes hold whole, as many as end on a vector, and those that they do not.
+fn batches_without_gaps(device: &Device) {
+    let case = (2..48usize, 2..40usize, 0..3usize);
+    proptest!(cases(20), |((side, count, at) in case)| {
+        // On a sector for all elements, on a vector, and anywhere.
+        let offset = [0, 16, 1][at];
+        let squares = Squares { side, ld: side, count, stride: side * side, offset };
+        check_all_squares(device, squares);
+        check_squares::<[u8; 5]>(device, squares);
+        check_squares::<[u8; 33]>(device, squares);
+    });
 }
 
 fn random_batches(device: &Device) {

@@ -19,7 +19,7 @@ pub use measure::{CacheWarning, PlanCache};
 pub use operand::{Destination, Source};
 pub use problem::Batch;
 pub use tensor::{ArithmeticPlan, NormalizingPlan};
-pub(crate) use tensor::{TensorPlan, conjugate_in_place};
+pub(crate) use tensor::{TensorPlan, conjugate_in_place, whole_squares};
 
 use crate::complex::Conjugate;
 use crate::layout::AlignedLayout;

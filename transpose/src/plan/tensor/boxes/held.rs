@@ -37,8 +37,9 @@ pub(super) struct Held {
     pub pitches: [usize; MOST_DIGITS],
     /// Whether these are what the axes add to addresses, modulo 16, so that a vector of memory is one of shared memory; else modulo 4, or a word.
     pub by_vectors: bool,
-    /// Bytes of all stretches.
+    /// Bytes of all stretches, and the most that these may be where they are further apart than they need be.
     pub image: usize,
+    pub most: usize,
     /// Bytes of what waits outside the image, to be converted or to be added, and of a vector or a sector more, so that it may start on one.
     pub waiting: usize,
     /// Words of a run, if stretches of the destination are gathered run by run; else 1.
@@ -97,7 +98,8 @@ impl Held {
             _ => 0,
         };
         let pitches = [0; MOST_DIGITS];
-        let mut held = Held { share, pitches, by_vectors: true, image: 0, waiting, run };
+        let (by_vectors, image, most) = (true, 0, MOST_IMAGE);
+        let mut held = Held { share, pitches, by_vectors, image, most, waiting, run };
         held.space(canonical, src, tile, 0);
         held
     }
@@ -221,7 +223,7 @@ impl Held {
                     break;
                 }
                 self.space(canonical, src, tile, number * unit);
-                if self.image > MOST_IMAGE {
+                if self.image > self.most {
                     continue;
                 }
                 if let Some(of_one_bank) = asked.of_one_bank(&self.pitches, most) {

@@ -1,6 +1,7 @@
 //! The planner of `boxes`: which part of which axes a box has, and how its words are numbered on either side.
 
 mod held;
+mod in_place;
 mod launch;
 mod piece;
 mod pieces;
@@ -19,6 +20,7 @@ use crate::facts::Facts;
 use crate::launch::Launch;
 use held::Held;
 pub(super) use held::{Beside, others_bytes};
+pub(crate) use in_place::whole_squares;
 use kernel_abi::fast::WARP;
 use kernel_abi::tensor::{BOX_THREADS, MOST_DIGITS, MOST_TURNS};
 pub(super) use launch::{Numbering, describe};
@@ -111,7 +113,8 @@ pub(super) fn best_numbered(
     // Rows that share sectors are stored by one block, if they can be.
     let targets = cuttings(to, Gapped::InSector);
     let (tiles, choices) = (SmallVec::new(), SmallVec::new());
-    let mut search = Search { canonical, facts, gaps, tiles, choices };
+    let most_image = MOST_IMAGE;
+    let mut search = Search { canonical, facts, gaps, most_image, tiles, choices };
     let mut fitting = sources.len();
     for target in &targets {
         // Cuts grow: what was too large with one is with the next.
@@ -136,6 +139,8 @@ struct Search<'a> {
     canonical: &'a Canonical,
     facts: &'a Facts,
     gaps: Gaps,
+    /// Bytes of shared memory that the stretches of a box may take.
+    most_image: usize,
     /// The tiles, each once, whatever pairs of cuts come to it.
     tiles: SmallVec<[Looked; 24]>,
     choices: SmallVec<[Choice; 12]>,
@@ -151,7 +156,7 @@ impl Search<'_> {
         let number = self.tiles.len();
         // What is large is filled where it stays.
         self.tiles.push(Looked::unknown(tile, most));
-        self.tiles[number].find_out(self.canonical, self.facts, &self.gaps);
+        self.tiles[number].find_out(self.canonical, self.facts, &self.gaps, self.most_image);
         // Where that is not known it is tried.
         if !self.tiles[number].fits {
             let before = self.choices.len();
@@ -163,7 +168,7 @@ impl Search<'_> {
 
     /// Adds the choices of box that have a tile.
     fn choose(&mut self, number: usize) {
-        let Search { canonical, facts, gaps, tiles, choices } = self;
+        let Search { canonical, facts, gaps, most_image, tiles, choices } = self;
         let looked = &mut tiles[number];
         looked.least = f64::INFINITY;
         let Some(src) = &looked.src else { return };
@@ -171,6 +176,7 @@ impl Search<'_> {
         let pieces = pieces::targets(canonical, &looked.tile, looked.by_words);
         for (dst, run) in whole.into_iter().chain(pieces) {
             let mut held = Held::of(canonical, src, &looked.tile, run);
+            held.most = *most_image;
             held.add_to(canonical, &dst);
             let shared = shared_bytes(&held, src, &dst);
             if dst.count <= MOST_STRETCHES && shared <= facts.block_shared {
@@ -258,7 +264,7 @@ impl Looked {
     }
 
     /// Finds out what is known of it without its choices: whether it fits, if that can be told, and what they cost at least.
-    fn find_out(&mut self, canonical: &Canonical, facts: &Facts, gaps: &Gaps) {
+    fn find_out(&mut self, canonical: &Canonical, facts: &Facts, gaps: &Gaps, most_image: usize) {
         let [from, to] = canonical.sides();
         let Looked { tile, src, by_words, sectors, .. } = self;
         let most = Most::Words(self.most);
@@ -271,7 +277,7 @@ impl Looked {
             return;
         };
         let held = Held::of(canonical, stretches, tile, 1);
-        if held.image > MOST_IMAGE {
+        if held.image > most_image {
             *src = None;
             return;
         }

@@ -77,6 +77,18 @@ impl Tile {
         Some(Tile { words, indices }.filled(canonical, most))
     }
 
+    /// That of all indices of all axes but one, of which it has so many.
+    pub fn with_all_but(canonical: &Canonical, axis: usize, indices: usize) -> Self {
+        let mut tile = Tile { words: 1, indices: [1; MOST_AXES] };
+        for (number, Axis { length, .. }) in canonical.axes().iter().enumerate() {
+            let has = if number == axis { indices } else { *length };
+            tile.words *= has;
+            // No more than there is room for.
+            tile.indices[number] = has as u32;
+        }
+        tile
+    }
+
     /// With some indices of one more axis, for up to `most` words, if it has every index of each axis of which it has more than one: of one whose length the kernel, which counts what
     /// is left of an axis in 32 bits, can be told.
     #[inline]

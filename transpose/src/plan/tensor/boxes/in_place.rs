@@ -1,0 +1,133 @@
+//! Boxes that are whole squares of a batch, each of which is transposed in its own memory.
+//!
+//! A box of whole squares has the same memory on both sides. Its block loads all of it before a barrier and stores it behind that. Where every box starts on a vector no vector belongs
+//! to two boxes, so no block loads or stores what another one does.
+
+use super::super::canonical::Canonical;
+use super::super::gaps::Gaps;
+use super::super::problem::{TensorProblem, aligned};
+use super::tile::Tile;
+use super::{Search, WHOLE};
+use crate::divide::{TOO_LARGE, gcd};
+use crate::facts::Facts;
+use crate::launch::Launch;
+use crate::plan::memo::{Chip, Memo, hash_of};
+use crate::plan::problem::VECTOR;
+use crate::tensor::TensorLayout;
+use smallvec::SmallVec;
+
+/// Bytes of shared memory that a box may take: places in it are numbers of 16 bits. Other moves have smaller ones, of which more run side by side; here a square that is in no box goes at a fraction
+/// of the speed.
+const MOST: usize = 60 << 10;
+
+/// The bytes that boxes may have, about.
+const TRIED: [usize; 5] = [MOST, 32 << 10, 16 << 10, 8 << 10, 4 << 10];
+
+/// A batch of squares without gaps in or between them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Squares {
+    element_bytes: usize,
+    side: usize,
+    count: usize,
+    /// Bytes that divide the address of the first.
+    align: usize,
+}
+
+/// What a batch was found to go by on a chip.
+#[derive(Clone)]
+struct Recent {
+    chip: Chip,
+    squares: Squares,
+    launch: Option<Launch>,
+}
+
+static RECENT: Memo<Recent> = Memo::new();
+
+/// The launch that is expected to be the fastest for `count` squares of `side × side` elements without gaps in or between them, from `address` on. `None` where no box holds a square, or as many
+/// as end on a vector.
+pub(crate) fn whole_squares(
+    element_bytes: usize,
+    side: usize,
+    count: usize,
+    address: u64,
+    facts: &Facts,
+) -> Option<Launch> {
+    let (chip, align) = (Chip::of(facts), aligned(address));
+    let squares = Squares { element_bytes, side, count, align };
+    let is_it = |recent: &Recent| (recent.chip, recent.squares) == (chip, squares);
+    let make = || Recent { chip, squares, launch: squares.launch(facts) };
+    RECENT.find_or(hash_of(squares), is_it, make, |_| true).launch
+}
+
+impl Squares {
+    fn launch(self, facts: &Facts) -> Option<Launch> {
+        let Squares { element_bytes, side, count, align } = self;
+        let square = side.checked_mul(side)?.checked_mul(element_bytes)?;
+        if align < VECTOR || square > MOST || count >= TOO_LARGE {
+            return None;
+        }
+        let dst = TensorLayout::contiguous(&[count, side, side], element_bytes).ok()?;
+        let src = dst.swap_axes(1, 2).ok()?;
+        let (src_align, dst_align) = (align, align);
+        let problem = TensorProblem { element_bytes, src: &src, dst: &dst, src_align, dst_align };
+        let canonical = &Canonical::of(&problem);
+        // The destination's slowest axis counts squares.
+        let squares = canonical.axes().len().checked_sub(1)?;
+        let step = VECTOR / gcd(VECTOR, square);
+        let (gaps, most_image) = (Gaps::of(canonical), MOST);
+        let (tiles, choices) = (SmallVec::new(), SmallVec::new());
+        let mut search = Search { canonical, facts, gaps, most_image, tiles, choices };
+        for most in TRIED {
+            let in_box = (most / square / step * step).min(count);
+            if in_box > 0 {
+                search.look(Tile::with_all_but(canonical, squares, in_box), WHOLE);
+            }
+        }
+        search.cheapest(1, f64::INFINITY).pop().map(|(_, launch, _)| launch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::launch::params_of;
+    use super::*;
+    use kernel_abi::tensor::{BOXES, PIECES};
+
+    /// The launch for many squares that start where memory does, or so many bytes behind.
+    fn launch_at(element_bytes: usize, side: usize, address: u64) -> Option<Launch> {
+        whole_squares(element_bytes, side, 1000, address, &Facts::h200())
+    }
+
+    #[test]
+    fn boxes_are_whole_squares_that_end_on_vectors() {
+        for element_bytes in [1, 2, 3, 4, 5, 6, 7, 8, 12, 24, 100] {
+            for side in 2..40 {
+                let Some(launch) = launch_at(element_bytes, side, 0) else { continue };
+                let boxes = params_of(&BOXES, &launch);
+                let boxes = boxes.or_else(|| params_of(&PIECES, &launch).map(|of| of.boxes));
+                let boxes = boxes.unwrap().boxes as usize;
+                // All boxes but the last have as many squares.
+                let in_box = (1..=1000).find(|&some| 1000usize.div_ceil(some) == boxes);
+                let bytes = side * side * element_bytes;
+                let ends =
+                    (in_box.unwrap()..=1000).take_while(|&some| 1000usize.div_ceil(some) == boxes);
+                assert!(
+                    ends.into_iter().any(|some| (some * bytes).is_multiple_of(VECTOR)),
+                    "{element_bytes} bytes, {side}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_box_holds_is_not_served() {
+        assert!(launch_at(3, 140, 0).is_some() && launch_at(3, 144, 0).is_none());
+        // Sixteen squares would end on a vector.
+        assert!(launch_at(1, 61, 0).is_some() && launch_at(1, 63, 0).is_none());
+        for address in [1, 8, 24] {
+            assert!(launch_at(3, 20, address).is_none());
+        }
+        assert!(launch_at(3, 20, 16).is_some());
+        assert!(launch_at(3, usize::MAX / 2, 0).is_none());
+    }
+}
