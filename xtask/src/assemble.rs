@@ -45,6 +45,7 @@ pub fn assemble(write: bool, only: Option<&str>) -> Result<()> {
     let ptxas = ptxas()?;
     let version = version(&ptxas)?;
     let recorded = fs::read_to_string(paths::assembler_version()).unwrap_or_default();
+    ensure_of_all(write, only, (&version, &recorded))?;
     fs::create_dir_all(paths::scratch(""))?;
     let sources = sources(only)?;
     let assembled: Vec<_> =
@@ -67,6 +68,16 @@ pub fn assemble(write: bool, only: Option<&str>) -> Result<()> {
         fs::write(paths::assembler_version(), version)?;
     } else if version != recorded {
         println!("the cubins were not compared: they are not recorded to be built by {version}");
+    }
+    Ok(())
+}
+
+/// Refuses to write one family by an assembler that the others do not come from: the record is of all.
+fn ensure_of_all(write: bool, only: Option<&str>, (version, recorded): (&str, &str)) -> Result<()> {
+    if let Some(family) = only.filter(|_| write && version != recorded) {
+        bail!(
+            "not {family} alone, by {version}: the others are recorded to be built by {recorded:?}"
+        );
     }
     Ok(())
 }
@@ -221,7 +232,7 @@ fn ptxas() -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Resources, Shipped};
+    use super::{Resources, Shipped, ensure_of_all};
     use std::fs;
 
     const CLEAN: &str = "\
@@ -246,6 +257,17 @@ ptxas info    : Used 24 registers, used 0 barriers, 400 bytes cmem[0]
             assert!(error.contains("copy_b4"), "{error}");
         }
         assert!(Resources::of("").is_err());
+    }
+
+    #[test]
+    fn one_family_alone_is_written_by_the_assembler_of_the_others() {
+        assert!(ensure_of_all(true, Some("fast"), ("new", "old")).is_err());
+        assert!(ensure_of_all(true, Some("fast"), ("new", "")).is_err());
+        for (write, only, recorded) in
+            [(true, Some("fast"), "new"), (true, None, "old"), (false, Some("fast"), "old")]
+        {
+            assert!(ensure_of_all(write, only, ("new", recorded)).is_ok());
+        }
     }
 
     #[test]

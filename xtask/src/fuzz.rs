@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The targets: tests of `crates/fuzz`.
-const TARGETS: [&str; 7] = ["ptx", "npy", "cache", "matrices", "tensors", "absurd", "choices"];
+pub const TARGETS: [&str; 7] = ["ptx", "npy", "cache", "matrices", "tensors", "absurd", "choices"];
 
 /// The package that has them.
 const PACKAGE: &str = "transpose-fuzz";

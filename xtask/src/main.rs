@@ -16,6 +16,7 @@ mod sanitize;
 mod tables;
 mod unsafe_code;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -34,6 +35,7 @@ enum Chore {
         #[arg(long)]
         check: bool,
         /// Only this family of kernels.
+        #[arg(value_parser = PossibleValuesParser::new(paths::FAMILIES))]
         family: Option<String>,
     },
     /// Assemble the shipped PTX for every supported chip; fail on spills, stack use, or cubins that
@@ -42,6 +44,7 @@ enum Chore {
     /// Like assemble, and write the cubins.
     Cubin {
         /// Only this family of kernels.
+        #[arg(value_parser = PossibleValuesParser::new(paths::FAMILIES))]
         family: Option<String>,
     },
     /// Run the tests in the simulator on the PTX that the machine code for compute capability 9.0 is made of.
@@ -65,6 +68,7 @@ enum Chore {
     /// Look for inputs that break something, and keep those that run code that no other does. Needs a C++ compiler.
     Fuzz {
         /// One of the tests of crates/fuzz; all without this.
+        #[arg(value_parser = PossibleValuesParser::new(fuzz::TARGETS))]
         target: Option<String>,
         /// How long to fuzz each of them.
         #[arg(long, default_value_t = 60)]
@@ -120,4 +124,23 @@ fn ratchet() -> anyhow::Result<()> {
             .args(["test", "--quiet", "-p", "transpose-tests", "--test", "ratchet"])
             .env("TRANSPOSE_RATCHET_REWRITE", "1"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arguments, fuzz, paths};
+    use clap::Parser;
+
+    #[test]
+    fn unknown_names_are_answered_by_the_known_ones() {
+        for (chore, known) in
+            [("ptx", &paths::FAMILIES), ("cubin", &paths::FAMILIES), ("fuzz", &fuzz::TARGETS)]
+        {
+            let parse = |name| Arguments::try_parse_from(["xtask", chore, name]);
+            let said = parse("typo").map(drop).unwrap_err().to_string();
+            for name in known {
+                assert!(parse(name).is_ok() && said.contains(name), "{chore} {name}: {said}");
+            }
+        }
+    }
 }
