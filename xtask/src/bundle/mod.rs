@@ -68,8 +68,9 @@ pub fn bundle(folder: &Path) -> Result<()> {
     }
     for arguments in BUILDS {
         for Executable { folder, name, path } in executables(arguments)? {
-            fs::copy(&path, programs.join(folder).join(name))
-                .with_context(|| path.display().to_string())?;
+            let place = programs.join(folder).join(name);
+            ensure!(!place.exists(), "two programs would be {}", place.display());
+            fs::copy(&path, place).with_context(|| path.display().to_string())?;
         }
     }
     for file in BESIDE_THE_MODULE.map(|file| paths::root().join(file)) {
@@ -172,4 +173,40 @@ fn write_script(path: &Path, script: &str) -> Result<()> {
     #[cfg(unix)]
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::write_script;
+    use std::fs;
+    use std::process::Command;
+
+    #[test]
+    fn a_name_is_of_one_program_or_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        write_script(&folder.path().join("run.sh"), include_str!("run.sh")).unwrap();
+        fs::write(folder.path().join("unpack.sh"), "programs=$here/programs\n").unwrap();
+        for program in ["bench/host", "tests/host", "tests/huge", "examples/plan"] {
+            let path = folder.path().join("programs").join(program);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            write_script(&path, &format!("#!/bin/sh\necho {program} \"$@\"\n")).unwrap();
+        }
+        let run = |name| {
+            let ran = Command::new(folder.path().join("run.sh")).args([name, "2 3"]).output();
+            let ran = ran.unwrap();
+            let said = [ran.stdout, ran.stderr].concat();
+            (ran.status.success(), String::from_utf8(said).unwrap().trim().to_owned())
+        };
+        for (name, program) in [
+            ("huge", "tests/huge"),
+            ("plan", "examples/plan"),
+            ("tests/host", "tests/host"),
+            ("bench/host", "bench/host"),
+        ] {
+            assert_eq!(run(name), (true, format!("{program} 2 3")));
+        }
+        let several = "several programs are called host; say which: bench/host tests/host";
+        assert_eq!(run("host"), (false, several.to_owned()));
+        assert!(!run("typo").0);
+    }
 }
