@@ -1,15 +1,19 @@
-//! How the in-place kernels order their accesses to memory, read from the PTX that ships.
+//! How the in-place kernels order their accesses to memory, read from the PTX that ships, or that is tried in its place.
 //!
 //! The simulator takes one instruction after the other, and a GPU seldom does otherwise: no such run shows that an
 //! order is missing. With weak memory the simulator shows much of it (`weak_memory.rs`), and not all. So this follows every path through the kernels whose threads communicate and looks for what
 //! must stand between two accesses. `kernels/src/in_place/strong.rs` and `group.rs` say why it must.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
+use transpose_tests::ptx;
 
-const PTX: [&str; 2] = [
-    include_str!("../transpose/ptx/in_place.ptx"),
-    include_str!("../transpose/ptx/in_place_studies.ptx"),
-];
+static PTX: LazyLock<[String; 2]> = LazyLock::new(|| {
+    [
+        ptx("in_place", include_str!("../transpose/ptx/in_place.ptx")),
+        ptx("in_place_studies", include_str!("../transpose/ptx/in_place_studies.ptx")),
+    ]
+});
 
 const BLOCK_BARRIER: &str = "bar.sync";
 const WARP_BARRIER: &str = "bar.warp.sync";

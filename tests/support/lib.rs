@@ -6,6 +6,7 @@ mod sanitized;
 mod skipped;
 
 pub use cases::cases;
+pub use kernels::ptx;
 pub use sanitized::{is_ours, is_sanitized, takes_large};
 
 use bytemuck::Pod;

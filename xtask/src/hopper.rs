@@ -8,15 +8,24 @@ use crate::command::{cargo, run};
 use crate::{paths, ptx};
 use anyhow::{Result, ensure};
 
-/// The tests that run kernels of those families.
-const TESTS: [&str; 7] = [
-    "arithmetic",
-    "fast_paths",
-    "in_place",
-    "lifetimes",
-    "memory_order",
-    "permutations",
-    "transposes",
+/// For each set of features that some of that PTX is built with, the tests that run kernels of its families.
+const TESTS: [(&[&str], &[&str]); 2] = [
+    (
+        &["evict_last"],
+        &[
+            "arithmetic",
+            "batches",
+            "conjugation",
+            "fast_paths",
+            "in_place",
+            "lifetimes",
+            "memory_order",
+            "permutations",
+            "squares",
+            "transposes",
+        ],
+    ),
+    (&[], &["batches", "fast_paths", "transposes"]),
 ];
 
 /// Runs the tests on that PTX, which is built first unless it is there.
@@ -26,13 +35,34 @@ pub fn simulate(built: bool) -> Result<()> {
             ptx::for_hopper(family, features)?;
         }
     }
-    let folder = paths::hopper_folder();
-    ensure!(folder.is_dir(), "{} is not there: `cargo xtask assemble` writes it", folder.display());
-    // Of the whole workspace, so that nothing is built again that the other tests have built.
-    let tests = TESTS.iter().flat_map(|test| ["--test", test]);
-    run(cargo()
-        .current_dir(paths::root())
-        .args(["test", "--quiet", "--workspace"])
-        .args(tests)
-        .env("TRANSPOSE_TESTS_PTX", folder))
+    for (features, tests) in TESTS {
+        let folder = paths::hopper_folder(features);
+        let there = folder.is_dir();
+        ensure!(there, "{} is not there: `cargo xtask assemble` writes it", folder.display());
+        // Of the whole workspace, so that nothing is built again that the other tests have built.
+        let tests = tests.iter().flat_map(|test| ["--test", test]);
+        run(cargo()
+            .current_dir(paths::root())
+            .args(["test", "--quiet", "--workspace"])
+            .args(tests)
+            .env("TRANSPOSE_TESTS_PTX", folder))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUILT_FOR_HOPPER, TESTS};
+
+    #[test]
+    fn all_that_is_built_is_run() {
+        for (family, features, name) in BUILT_FOR_HOPPER {
+            let place = crate::paths::hopper_folder(features).join(family);
+            let same = |&(of, with, _): &(&str, &[&str], &str)| {
+                crate::paths::hopper_folder(with).join(of) == place
+            };
+            assert_eq!(BUILT_FOR_HOPPER.iter().filter(|one| same(one)).count(), 1, "{name}");
+            assert!(TESTS.iter().any(|(of, _)| *of == features), "{name}");
+        }
+    }
 }

@@ -43,9 +43,10 @@ pub fn assembler_version() -> PathBuf {
     root().join("transpose/cubin/ASSEMBLER")
 }
 
-/// Where the PTX is kept that the machine code for compute capability 9.0 is made of, by family.
-pub fn hopper_folder() -> PathBuf {
-    scratch("hopper")
+/// Where the PTX is kept, by family, that the machine code for compute capability 9.0 is made of, with more features of the kernel crate.
+pub fn hopper_folder(features: &[&str]) -> PathBuf {
+    let name = if features.is_empty() { "plain".to_owned() } else { features.join("-") };
+    scratch("hopper").join(name)
 }
 
 /// Scratch space that git ignores.

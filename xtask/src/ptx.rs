@@ -86,17 +86,17 @@ fn build(family: &str) -> Result<(String, BuildReport)> {
 /// A family's PTX for compute capability 9.0 alone, which does not ship, with more features of the kernel crate; and
 /// whether the compiler is the one that the shipped PTX is recorded to come from.
 ///
-/// Its version is 8.0, the first that has prefetches of single sectors. A copy stays in [`paths::hopper_folder`]; of a
-/// family that is built in two ways, of the latter.
+/// Its version is 8.0, the first that has prefetches of single sectors. A copy stays in [`paths::hopper_folder`].
 pub fn for_hopper(family: &str, features: &[&str]) -> Result<(PathBuf, bool)> {
-    let features = [&[family], features].concat().join(",");
-    let report = kernels(&features).arch(NvvmArch::Compute90).ptx_version(8, 0).build_report()?;
+    let all = [&[family], features].concat().join(",");
+    let report = kernels(&all).arch(NvvmArch::Compute90).ptx_version(8, 0).build_report()?;
     let ptx = fs::read_to_string(&report.ptx)?;
     if let Some(entry) = not_waiting(&ptx) {
         bail!("{entry} does not wait for the launch before it: {}", report.ptx.display());
     }
-    fs::create_dir_all(paths::hopper_folder())?;
-    fs::copy(&report.ptx, paths::hopper_folder().join(family).with_extension("ptx"))?;
+    let folder = paths::hopper_folder(features);
+    fs::create_dir_all(&folder)?;
+    fs::copy(&report.ptx, folder.join(family).with_extension("ptx"))?;
     let path = paths::shipped_ptx(family);
     let shipped = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let recorded = shipped.starts_with(&header(family, &report));
