@@ -3,7 +3,7 @@
 
 use bolero::TypeGenerator;
 use bolero::generator::*;
-use transpose::{DeviceTensor, TensorView};
+use transpose::{DeviceTensor, MOST_AXES, TensorView};
 use transpose_tests::{Element, simulator};
 
 /// An array, what is done to a view of it, and how its destination lies.
@@ -57,6 +57,22 @@ impl Model {
     fn view(&self, shape: Vec<usize>, from: impl Fn(&[usize]) -> Vec<usize>) -> Model {
         let elements = indices(&shape).map(|index| self.at(&from(&index))).collect();
         Model { shape, elements }
+    }
+
+    /// Whether a step along an axis goes as far in memory wherever it is taken: whether there are strides for it.
+    fn is_strided(&self) -> bool {
+        let Some(&first) = self.elements.first() else { return true };
+        let step = |axis: usize| {
+            let mut index = vec![0; self.shape.len()];
+            index[axis] = usize::from(self.shape[axis] > 1);
+            self.at(&index) as isize - first as isize
+        };
+        let steps: Vec<isize> = (0..self.shape.len()).map(step).collect();
+        let place = |index: Vec<usize>| {
+            let along = index.iter().zip(&steps).map(|(&at, step)| at as isize * step);
+            first as isize + along.sum::<isize>()
+        };
+        indices(&self.shape).map(place).eq(self.elements.iter().map(|&at| at as isize))
     }
 }
 
@@ -134,11 +150,12 @@ fn apply<'a, T: Element>(
         }
         Operation::Insert(which) => {
             let axis = usize::from(*which) % (rank + 1);
-            let inserted = view.insert_axis(axis).ok()?;
+            let inserted = view.insert_axis(axis);
+            assert_eq!(inserted.is_ok(), rank < MOST_AXES, "{inserted:?}");
             let mut to = shape;
             to.insert(axis, 1);
             let from = |index: &[usize]| [&index[..axis], &index[axis + 1..]].concat();
-            Some((inserted, model.view(to, from)))
+            Some((inserted.ok()?, model.view(to, from)))
         }
         Operation::Broadcast(which, times) => {
             let mut to = shape.clone();
@@ -146,12 +163,13 @@ fn apply<'a, T: Element>(
                 *length = 3;
             }
             to.insert(0, *times);
-            let broadcast = view.broadcast(&to).ok()?;
+            let broadcast = view.broadcast(&to);
+            assert_eq!(broadcast.is_ok(), rank < MOST_AXES, "{broadcast:?}");
             let from = |index: &[usize]| {
                 let within = index[1..].iter().zip(&shape);
                 within.map(|(&at, &length)| if length == 1 { 0 } else { at }).collect()
             };
-            Some((broadcast, model.view(to.clone(), from)))
+            Some((broadcast.ok()?, model.view(to.clone(), from)))
         }
         Operation::Merge(which) => {
             let axis = axis(which);
@@ -160,9 +178,10 @@ fn apply<'a, T: Element>(
                 let next = to.remove(axis + 1);
                 to[axis] *= next;
             }
-            // Only where they lie so.
-            let merged = view.reshape(&to).ok()?;
-            Some((merged, Model { shape: to, elements: model.elements.clone() }))
+            let merged = view.reshape(&to);
+            let meant = Model { shape: to, elements: model.elements.clone() };
+            assert_eq!(merged.is_ok(), meant.is_strided(), "{merged:?}");
+            Some((merged.ok()?, meant))
         }
     }
 }
