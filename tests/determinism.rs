@@ -45,6 +45,17 @@ impl<T: bytemuck::Pod> Same<T> {
     }
 }
 
+/// What a destination holds before a run. It differs from one run to the next, so an element that nobody writes has other bits.
+fn blank<T: bytemuck::Pod>(len: usize, run: usize) -> Vec<T> {
+    let mut elements = vec![T::zeroed(); len];
+    bytemuck::cast_slice_mut::<T, u8>(&mut elements).fill(if run.is_multiple_of(2) {
+        0
+    } else {
+        !0
+    });
+    elements
+}
+
 fn matrices(device: &Device) {
     fn of<T: Element>(device: &Device, rows: usize, cols: usize, salt: u64) {
         let host: Vec<T> = (0..rows * cols).map(|at| T::scrambled(at, salt)).collect();
@@ -56,6 +67,7 @@ fn matrices(device: &Device) {
             plans.extend(Strategy::ALL.iter().filter_map(|s| Plan::new(&src, &mut dst, *s).ok()));
             for plan in plans {
                 for run in 0..2 {
+                    dst.copy_from_host(&blank(host.len(), run)).unwrap();
                     plan.run(&src, &mut dst).unwrap();
                     let what = || format!("{plan} on device {number}, run {run}");
                     same.check(what, dst.to_host().unwrap());
@@ -90,7 +102,9 @@ fn arrays(device: &Device) {
             let src = DeviceTensor::from_host(device, &[a, b, c], &host).unwrap();
             let view = src.view().permute_axes(&[2, 0, 1]).unwrap();
             let mut dst = DeviceTensor::zeroed(device, &[c, a, b]).unwrap();
-            for plan in Plan::moving_candidates(view, &mut dst).unwrap() {
+            let plans = Plan::moving_candidates(view, &mut dst).unwrap();
+            for (run, plan) in plans.iter().enumerate() {
+                dst.copy_from_host(&blank(host.len(), run)).unwrap();
                 plan.run(view, &mut dst).unwrap();
                 same.check(|| format!("{plan} on device {number}"), dst.to_host().unwrap());
             }
@@ -112,7 +126,8 @@ fn numbers(device: &Device) {
             let mut dst = DeviceTensor::zeroed(device, &[cols, rows]).unwrap();
             let view = src.view().t();
             let plans = ArithmeticPlan::candidates_adding(&scaling, view, 0.3, &other, &mut dst);
-            for plan in plans.unwrap() {
+            for (run, plan) in plans.unwrap().iter().enumerate() {
+                dst.copy_from_host(&blank(host.len(), run)).unwrap();
                 plan.run_adding(view, &other, &mut dst).unwrap();
                 same.check(|| format!("{plan} on device {number}"), dst.to_host().unwrap());
             }

@@ -461,6 +461,7 @@ fn measured_plans(device: &Device) {
         for _ in 0..2 {
             check::<u32>(device, Case::tight(rows, cols), |src, mut dst| {
                 let plan = Plan::measure(src, dst.reborrow(), &mut cache).unwrap();
+                dst.reborrow().fill(0).unwrap();
                 plan.run(src, dst).unwrap();
                 chosen.push(plan.to_string());
             });
@@ -479,22 +480,25 @@ fn measured_batches(device: &Device) {
     let mut dst = DeviceMatrix::zeroed(device, count * cols, rows).unwrap();
     let batch = Batch { count, src_stride: rows * cols, dst_stride: rows * cols };
     let mut cache = PlanCache::in_memory();
-    for learnt in [1, 2] {
+    for (learnt, matrices) in [(1, count), (2, 1)] {
         let first = src.window(0, rows, cols, cols).unwrap();
-        let mut to = dst.window_mut(0, cols, rows, rows).unwrap();
+        let to = dst.window_mut(0, cols, rows, rows).unwrap();
         let plan = match learnt {
-            1 => Plan::measure_batched(first, to.reborrow(), batch, &mut cache).unwrap(),
-            _ => Plan::measure(first, to.reborrow(), &mut cache).unwrap(),
+            1 => Plan::measure_batched(first, to, batch, &mut cache).unwrap(),
+            _ => Plan::measure(first, to, &mut cache).unwrap(),
         };
-        plan.run(first, to).unwrap();
+        // Measuring has moved them, too.
+        dst.copy_from_host(&vec![0; host.len()]).unwrap();
+        plan.run(first, dst.window_mut(0, cols, rows, rows).unwrap()).unwrap();
         assert_eq!(cache.len(), learnt * usize::from(device.is_gpu()));
+        let result = dst.to_host().unwrap();
+        let right = |at: usize| {
+            let (matrix, row, col) = (at / (rows * cols), at / cols % rows, at % cols);
+            let expected = if matrix < matrices { host[at] } else { 0 };
+            result[matrix * rows * cols + col * rows + row] == expected
+        };
+        assert!((0..host.len()).all(right), "{matrices} of {count} matrices");
     }
-    let result = dst.to_host().unwrap();
-    let right = |at: usize| {
-        let (matrix, row, col) = (at / (rows * cols), at / cols % rows, at % cols);
-        result[matrix * rows * cols + col * rows + row] == host[at]
-    };
-    assert!((0..host.len()).all(right));
 }
 
 /// How many accesses meet in a bank when an `E` matrix of so many rows and columns is gathered from its stage.

@@ -1,5 +1,6 @@
 //! Transposition in place: every algorithm × element width × shape, on the simulator and on a GPU.
 
+use profile::Inspection;
 use proptest::prelude::{Strategy as _, proptest};
 use transpose::{Carry, Device, DeviceMatrix, Error, InPlace, InPlaceOptions, InPlacePlan};
 use transpose_tests::{Element, cases, is_ours, on_both_devices, takes_large};
@@ -597,6 +598,8 @@ fn several_at_once(device: &Device) {
 
 /// Measuring leaves a matrix as it was, whether there is something to measure, nothing, or an error.
 fn measured_matrices_are_as_before(device: &Device) {
+    // The algorithms that have moved something to be measured.
+    let mut moved = Vec::new();
     for (rows, cols, ld) in [
         (0, 5, 5),
         (5, 0, 0),
@@ -611,18 +614,37 @@ fn measured_matrices_are_as_before(device: &Device) {
         let host = numbers(rows * cols);
         let mut matrix = DeviceMatrix::from_host_with_ld(device, rows, cols, ld, &host).unwrap();
         for &algorithm in InPlace::ALL {
-            let measured = InPlacePlan::measure(&mut matrix, algorithm, 3);
+            let mut measured = None;
+            let measure = || {
+                measured = Some(InPlacePlan::measure(&mut matrix, algorithm, 3));
+                Ok(())
+            };
+            let launches = profile::inspect(device, Inspection::default(), measure).unwrap();
+            moved.extend(launches.is_some_and(|all| !all.is_empty()).then_some(algorithm));
             assert_eq!((matrix.shape(), matrix.ld()), ((rows, cols), ld), "{algorithm}");
             assert!(matrix.to_host().unwrap() == host, "{algorithm} {rows} × {cols}");
-            let Ok(mut plan) = measured else { continue };
+            let mut plan = match measured.unwrap() {
+                Ok(plan) => plan,
+                Err(Error::NotServed { .. } | Error::GapsInPlace { .. }) => continue,
+                Err(error) => panic!("{algorithm} {rows} × {cols}: {error}"),
+            };
             plan.run(&mut matrix).unwrap();
             assert_eq!(matrix.shape(), (cols, rows));
+            let expected: Vec<_> =
+                (0..rows * cols).map(|at| host[at % rows * cols + at / rows]).collect();
+            assert!(matrix.to_host().unwrap() == expected, "{algorithm} {rows} × {cols}");
             matrix = DeviceMatrix::from_host_with_ld(device, rows, cols, ld, &host).unwrap();
         }
         let measured = InPlacePlan::measure(&mut matrix, InPlace::Auto, 3);
         let refused = matches!(measured, Err(Error::GapsInPlace { .. }));
         assert!(measured.is_ok() || refused && (rows, ld) == (12, 10), "{rows} × {cols}");
     }
+    use InPlace::{FourStage, FourStageFused, ThreeStage, TwoStage};
+    let tuned = [TwoStage, ThreeStage, FourStage, FourStageFused];
+    assert!(
+        device.is_gpu() || tuned.iter().all(|algorithm| moved.contains(algorithm)),
+        "{moved:?}"
+    );
 }
 
 /// Matrices and arrays of structures whose elements have no bytes.

@@ -297,7 +297,9 @@ fn graphs_replay(device: &Device) {
         Graph::capture(device, moves).unwrap()
     };
     assert_eq!(graph.moves(), 2);
-    assert!(turned.to_host().unwrap().iter().all(|element| *element == 0));
+    // Nothing moves before it is replayed.
+    let both = [flat.to_host().unwrap(), turned.to_host().unwrap()];
+    assert!(both.iter().flatten().all(|element| *element == 0));
     for round in 0..5 {
         let host = scrambled(shape, round);
         src.copy_from_host(&host).unwrap();
@@ -306,9 +308,12 @@ fn graphs_replay(device: &Device) {
         assert!(turned.to_host().unwrap() == transposed(shape, &host));
     }
     // It may go while it runs.
+    let host = scrambled(shape, 5);
+    src.copy_from_host(&host).unwrap();
     graph.replay([(src.view(), flat.view_mut()), (src.view().t(), turned.view_mut())]).unwrap();
     drop(graph);
-    assert!(turned.to_host().unwrap() == transposed(shape, &scrambled(shape, 4)));
+    assert!(flat.to_host().unwrap() == host);
+    assert!(turned.to_host().unwrap() == transposed(shape, &host));
     // Nothing to do is done as well.
     let none: [(transpose::TensorView<'_, u8>, transpose::TensorViewMut<'_, u8>); 0] = [];
     let nothing = Graph::capture(device, none).unwrap();
