@@ -42,7 +42,6 @@ pub(crate) enum Special {
     Nctaid(u8),
     LaneId,
     WarpId,
-    WarpCount,
     LaneMaskEq,
     LaneMaskLe,
     LaneMaskLt,

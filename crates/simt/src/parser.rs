@@ -419,7 +419,9 @@ impl<'a> Parser<'a, '_> {
                     break;
                 }
             }
-            self.expect(';')?;
+            if !self.eat(';') {
+                return Err(self.syntax("expected `,` or `;`: expressions are not computed"));
+            }
         }
         Ok(StatementKind::Instruction(Instruction { guard, opcode, operands }))
     }

@@ -580,13 +580,13 @@ fn lane_value(cta: &Cta<'_>, warp: u32, lane: usize, special: Special) -> u64 {
         Special::Nctaid(axis) => launch.config.grid[usize::from(axis)],
         Special::LaneId => lane as u32,
         Special::WarpId => warp,
-        Special::WarpCount => launch.threads.div_ceil(LANES as u32),
         Special::LaneMaskEq => bit,
         Special::LaneMaskLe => bit | (bit - 1),
         Special::LaneMaskLt => bit - 1,
         Special::LaneMaskGe => !(bit - 1),
         Special::LaneMaskGt => !(bit | (bit - 1)),
         Special::DynamicSharedBytes => launch.config.dynamic_shared_bytes,
-        Special::TotalSharedBytes => launch.shared_bytes as u32,
+        // Chips of compute capability 8.0 and later give shared memory out by 128 bytes.
+        Special::TotalSharedBytes => launch.shared_bytes.next_multiple_of(128) as u32,
     })
 }

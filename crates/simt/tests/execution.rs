@@ -414,7 +414,7 @@ fn threads_and_blocks_know_their_place() {
          mad.lo.u32 %r13, %r12, %r9, %r3; mad.lo.u32 %r13, %r13, %r8, %r2;
          mad.lo.u32 %r13, %r13, %r7, %r1;                                     // thread
          ld.param.u64 %d1, [out]; mad.wide.u32 %d1, %r13, 16, %d1;
-         mov.u32 %r14, %laneid; mov.u32 %r15, %warpid; mov.u32 %r16, %lanemask_le; mov.u32 %r17, %nwarpid;
+         mov.u32 %r14, %laneid; mov.u32 %r15, %warpid; mov.u32 %r16, %lanemask_le; mov.u32 %r17, WARP_SZ+1;
          st.global.v4.u32 [%d1], {{%r14, %r15, %r16, %r17}};
          }}"
     );
@@ -426,7 +426,7 @@ fn threads_and_blocks_know_their_place() {
     device.launch_config(&module, "k", config, &[arg(out)]).unwrap();
     for (at, got) in (0..).zip(device.download::<[u32; 4]>(out, threads)) {
         let (lane, warp) = (at % 60 % 32, at % 60 / 32);
-        assert_eq!(got, [lane, warp, u32::MAX >> (31 - lane), 2]);
+        assert_eq!(got, [lane, warp, u32::MAX >> (31 - lane), 33]);
     }
 }
 
@@ -460,7 +460,7 @@ fn shared_variables_are_placed_and_counted() {
     let out = device.upload(&[0u32; 8]);
     let config = LaunchConfig { grid: [1; 3], block: [1; 3], dynamic_shared_bytes: 100 };
     device.launch_config(&module, "k", config, &[arg(out)]).unwrap();
-    assert_eq!(device.download::<u32>(out, 8), [0, 32, 52, 56, 64, 100, 164, 0]);
+    assert_eq!(device.download::<u32>(out, 8), [0, 32, 52, 56, 64, 100, 256, 0]);
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn unknown_instructions_are_refused_with_their_line() {
         "brx.uni %r1, T",
         "barrier.cluster.arrive",
         "fence.proxy.async",
+        "mov.u32 %r1, %nwarpid",
         "mov.u32 %r1, %clock",
         "mov.u64 %d1, %clock64",
         "mov.u32 %r1, %cluster_ctaid.x",
@@ -173,6 +174,51 @@ fn broken_rules_are_named() {
         assert!(matches!(error, Error::Invalid { .. }), "{body}: {error}");
         assert!(error.to_string().contains(what), "{body}: {error}");
         assert_eq!(line, 0);
+    }
+}
+
+/// Numbers of another type, which the assembler refuses, and expressions, which it computes.
+#[test]
+fn numbers_are_of_the_instructions_type() {
+    for body in [
+        "add.f32 %r1, %r2, 1;",
+        "add.f64 %d1, %d2, 1;",
+        "fma.rn.f32 %r1, %r2, WARP_SZ, 0f00000000;",
+        "setp.lt.f32 %p1, %r1, 1;",
+        "st.global.v2.f32 [%d1], {0f00000000, 1};",
+        "atom.global.add.f32 %r1, [%d1], 1;",
+        "cvt.rzi.s32.f32 %r1, 1;",
+        "cvt.rzi.s32.f16 %r1, 1;",
+        "cvt.rn.f32.s32 %r1, 1.0;",
+        "slct.f32.s32 %r1, %r2, 1, %r3;",
+        "add.u32 %r1, %r2, 1.0;",
+        "add.u32 %r1, %r2, 0f3F800000;",
+        "mov.b32 %r1, 1.0;",
+        "mov.b64 %d1, 0f3F800000;",
+        "shl.b64 %d1, %d2, 1.0;",
+    ] {
+        let (error, line) = refusal(&format!("ret;\n{body}"));
+        assert!(error.to_string().contains("a number of another type than `"), "{body}: {error}");
+        assert_eq!(line, 1, "{body}");
+    }
+    for (body, what) in [
+        ("slct.f32.s32 %r1, %r2, 1.0, 3;", "slct takes what it selects by from a register"),
+        ("mov.u32 %r1, %r2+1;", "an offset from a register outside brackets"),
+        ("mov.u32 %r1, %tid.x+1;", "an offset from a register outside brackets"),
+        ("mov.u64 %d1, %d2+1;", "an offset from a register outside brackets"),
+        ("mov.u32 %r1, WARP_SZ*2;", "expressions are not computed"),
+        ("mov.u32 %r1, WARP_SZ-1;", "expressions are not computed"),
+        ("mov.u32 %r1, 1+2;", "expressions are not computed"),
+        ("mov.u32 %r1, 1?2:3;", "expressions are not computed"),
+        ("mov.u32 %r1, (1+2);", "a register or number expected"),
+        ("mov.u32 %r1, ~0;", "expected an operand"),
+        ("mov.u32 %r1, !0;", "expected a name"),
+        ("mov.u32 %r1, -WARP_SZ;", "expected a number"),
+        ("ld.shared.u32 %r1, [%r2+4*2];", "expected `]`"),
+    ] {
+        let (error, line) = refusal(&format!("ret;\n{body}"));
+        assert!(error.to_string().contains(what), "{body}: {error}");
+        assert_eq!(line, 1, "{body}");
     }
 }
 

@@ -330,6 +330,10 @@ impl<'a> Decoder<'a> {
                 if selector != (Type { kind: Kind::Signed, bits: 32 }) {
                     return Err(op.unsupported());
                 }
+                // A number there would be of another type than the others.
+                if !matches!(args.last(), Some(Operand::Name(_))) {
+                    return Err(self.invalid("slct takes what it selects by from a register"));
+                }
                 match kind.bits {
                     32 => self.ternary_of(Ternary::Slct, 32, args),
                     64 => {

@@ -144,6 +144,9 @@ impl<'a> Decoder<'a> {
     ) -> Result<Op, Error> {
         let (popc, and, or) = (op.take("popc"), op.take("and"), op.take("or"));
         let kind = op.take_type()?;
+        if kind != U32 && !kind.is_predicate() {
+            return Err(op.unsupported());
+        }
         let (d, id, count, p) = match args {
             [d, id, p] => (d, id, None, p),
             [d, id, count, p] => (d, id, Some(self.src_w(count, 32)?), p),

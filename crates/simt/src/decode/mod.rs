@@ -83,6 +83,8 @@ struct Decoder<'a> {
     footprint: Vec<Footprint>,
     /// What the module's version and target allow.
     allowed: Requirement,
+    /// The instruction at hand as written.
+    opcode: &'a str,
     line: u32,
 }
 
@@ -109,6 +111,7 @@ impl<'a> Decoder<'a> {
             defs: Vec::new(),
             footprint: Vec::new(),
             allowed,
+            opcode: "",
             line: entry.line,
         })
     }
@@ -193,6 +196,7 @@ impl<'a> Decoder<'a> {
     fn instruction(&mut self, instruction: &'a Instruction<'a>) -> Result<(), Error> {
         self.uses.clear();
         self.defs.clear();
+        self.opcode = instruction.opcode;
         let guard = match instruction.guard {
             Some((name, negated)) => self.guard(name, negated)?,
             None => Guard::ALWAYS,

@@ -210,7 +210,9 @@ impl<'a> Scope<'a> {
 const MOST_DIGITS: usize = 10;
 
 /// Special registers that have no meaning here: time, multiprocessors, and what else only hardware has.
-const UNKNOWN_SPECIALS: [&str; 13] = [
+const UNKNOWN_SPECIALS: [&str; 14] = [
+    // How many warps a multiprocessor holds, which is not how many a block has.
+    "%nwarpid",
     "%smid",
     "%nsmid",
     "%clock",
@@ -242,7 +244,6 @@ fn special(name: &str) -> Option<Special> {
         ("%nctaid", Some(axis)) => Special::Nctaid(axis),
         ("%laneid", None) => Special::LaneId,
         ("%warpid", None) => Special::WarpId,
-        ("%nwarpid", None) => Special::WarpCount,
         ("%lanemask_eq", None) => Special::LaneMaskEq,
         ("%lanemask_le", None) => Special::LaneMaskLe,
         ("%lanemask_lt", None) => Special::LaneMaskLt,

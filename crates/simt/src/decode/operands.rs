@@ -2,6 +2,7 @@
 
 use super::Decoder;
 use super::names::{RegRef, Symbol};
+use super::opcode::{Kind, Type};
 use crate::Error;
 use crate::isa::{D, Guard, Init, P, Reg, W};
 use crate::program::Key;
@@ -63,14 +64,45 @@ impl<'a> Decoder<'a> {
         self.invalid(format!("`{name}` has {found} bits where {expected} are expected"))
     }
 
+    /// The kind of the numbers that the instruction at hand takes: that of its last type, or, for `slct`, of its first.
+    fn kind_of_numbers(&self) -> Kind {
+        let kind = |part| match part {
+            "f16" | "bf16" => Some(Kind::Float),
+            _ => Type::parse(part).map(|found| found.kind),
+        };
+        let mut kinds = self.opcode.split('.').filter_map(kind);
+        let chosen = if self.opcode.starts_with("slct") { kinds.next() } else { kinds.next_back() };
+        chosen.unwrap_or(Kind::Unsigned)
+    }
+
+    /// The bits of a number of up to 64 bits that is written as an operand. Integers are not converted, as by the assembler, and what has
+    /// no type takes bits of its own width only.
+    fn number(&self, operand: &Operand<'_>, bits: u8) -> Result<u64, Error> {
+        let kind = self.kind_of_numbers();
+        match (operand, kind, bits) {
+            (Operand::Int(value), _, _) if kind != Kind::Float => {
+                Ok(value & u64::MAX >> (64 - bits))
+            }
+            (Operand::F32(value), Kind::Bits | Kind::Float, 32) => Ok(u64::from(*value)),
+            (Operand::F32(value), Kind::Float, 64) => {
+                Ok(f64::from(f32::from_bits(*value)).to_bits())
+            }
+            (Operand::F64(value), Kind::Bits | Kind::Float, 64) => Ok(*value),
+            (Operand::F64(value), Kind::Float, 32) => {
+                Ok(u64::from((f64::from_bits(*value) as f32).to_bits()))
+            }
+            _ => {
+                Err(self.invalid(format!("a number of another type than `{}` takes", self.opcode)))
+            }
+        }
+    }
+
     /// A source of up to 32 bits.
     pub(super) fn src_w(&mut self, operand: &'a Operand<'a>, bits: u8) -> Result<W, Error> {
-        let mask = u32::MAX >> (32 - bits);
         match operand {
-            Operand::Int(value) => self.const_w(*value as u32 & mask),
-            Operand::F32(value) if bits == 32 => self.const_w(*value),
-            Operand::F64(value) if bits == 32 => {
-                self.const_w((f64::from_bits(*value) as f32).to_bits())
+            Operand::Int(_) | Operand::F32(_) | Operand::F64(_) => {
+                let number = self.number(operand, bits)?;
+                self.const_w(number as u32)
             }
             Operand::Name(name) => self.src_w_name(operand, name, bits, 0),
             Operand::Offset(name, offset) => self.src_w_name(operand, name, bits, *offset),
@@ -86,14 +118,21 @@ impl<'a> Decoder<'a> {
         offset: i64,
     ) -> Result<W, Error> {
         match self.lookup(name)? {
-            Symbol::Register(RegRef::W(w, found)) if found == bits && offset == 0 => {
+            Symbol::Register(_) | Symbol::Special(_) if offset != 0 => {
+                Err(self.invalid("an offset from a register outside brackets"))
+            }
+            Symbol::Register(RegRef::W(w, found)) if found == bits => {
                 self.uses.push(Key::from(w));
                 Ok(w)
             }
             Symbol::Register(register) => Err(self.wrong_width(operand, register.bits(), bits)),
             Symbol::Special(special) if bits == 32 => self.special(special),
             Symbol::Special(_) => Err(self.wrong_width(operand, 32, bits)),
-            Symbol::Constant(value) => self.const_w(value as u32),
+            Symbol::Constant(value) => {
+                let sum = Operand::Int(value.wrapping_add_signed(offset));
+                let number = self.number(&sum, bits)?;
+                self.const_w(number as u32)
+            }
             Symbol::Address(address) => self.const_w(address.wrapping_add_signed(offset) as u32),
             Symbol::DynamicShared => match self.dynamic_shared(32, offset)? {
                 Reg::W(w) => Ok(w),
@@ -105,7 +144,10 @@ impl<'a> Decoder<'a> {
     /// A 64-bit source.
     pub(super) fn src_d(&mut self, operand: &'a Operand<'a>) -> Result<D, Error> {
         match operand {
-            Operand::Int(value) | Operand::F64(value) => self.const_d(*value),
+            Operand::Int(_) | Operand::F32(_) | Operand::F64(_) => {
+                let number = self.number(operand, 64)?;
+                self.const_d(number)
+            }
             Operand::Name(name) => self.src_d_name(operand, name, 0),
             Operand::Offset(name, offset) => self.src_d_name(operand, name, *offset),
             _ => Err(self.invalid("a register or number expected")),
@@ -119,13 +161,20 @@ impl<'a> Decoder<'a> {
         offset: i64,
     ) -> Result<D, Error> {
         match self.lookup(name)? {
-            Symbol::Register(RegRef::D(d)) if offset == 0 => {
+            Symbol::Register(_) | Symbol::Special(_) if offset != 0 => {
+                Err(self.invalid("an offset from a register outside brackets"))
+            }
+            Symbol::Register(RegRef::D(d)) => {
                 self.uses.push(Key::from(d));
                 Ok(d)
             }
             Symbol::Register(register) => Err(self.wrong_width(operand, register.bits(), 64)),
             Symbol::Special(_) => Err(self.wrong_width(operand, 32, 64)),
-            Symbol::Constant(value) => self.const_d(value),
+            Symbol::Constant(value) => {
+                let sum = Operand::Int(value.wrapping_add_signed(offset));
+                let number = self.number(&sum, 64)?;
+                self.const_d(number)
+            }
             Symbol::Address(address) => self.const_d(address.wrapping_add_signed(offset)),
             Symbol::DynamicShared => match self.dynamic_shared(64, offset)? {
                 Reg::D(d) => Ok(d),
