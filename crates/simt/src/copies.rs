@@ -1,15 +1,15 @@
 //! Copies from global to shared memory that the thread which makes them does not wait for (`cp.async`).
 //!
 //! What is copied is read at once, and is stored when the thread waits for the group that it has put the copy in. Until then shared memory has what it
-//! had: a kernel that does not wait, or not for the right group, finds that. A GPU may store it at any time from the copy on, so it races with what nothing orders before the
-//! copy, though it may be ordered before the wait.
+//! had: a kernel that does not wait, or not for the right group, finds that. A GPU may read and store it at any time from the copy on, so it races with what nothing orders before the
+//! copy, though it may be ordered before the wait, and with what its own thread does before it has waited.
 
 use crate::access;
 use crate::clocks::Known;
 use crate::cta::{At, Cta};
-use crate::findings::Finding;
+use crate::findings::{Finding, FindingKind, Space, Touched};
 use crate::isa::Access;
-use crate::place::addresses;
+use crate::place::{Place, addresses};
 use crate::registers::{Doubles, LANES, Registers, Words, lanes};
 
 /// A warp's copies that are not done.
@@ -24,6 +24,7 @@ pub(crate) struct Copies {
 #[derive(Debug)]
 struct Copied {
     to: Access,
+    sources: Doubles,
     addresses: Doubles,
     words: [Words; 4],
     /// The lanes for which it is still to be stored.
@@ -50,10 +51,40 @@ impl Copies {
         at: At,
     ) -> Result<(), Box<Finding>> {
         let words = access::read::<WATCH>(cta, registers, from, at)?;
-        let addresses = addresses(registers, to.base, to.offset);
+        let [sources, addresses] =
+            [from, to].map(|side| addresses(registers, side.base, side.offset));
         let known = if WATCH { cta.known_clocks(at.warp) } else { None };
-        self.waiting.push(Copied { to: *to, addresses, words, at, group: self.closed, known });
+        let group = self.closed;
+        self.waiting.push(Copied { to: *to, sources, addresses, words, at, group, known });
         Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Reports accesses of these lanes to what they copy themselves and have not waited for: of any kind to where it goes, and writes to
+    /// where it comes from.
+    #[cold]
+    pub(crate) fn meet(&self, cta: &mut Cta<'_>, place: &Place, bytes: u8, writes: bool, at: At) {
+        for copied in &self.waiting {
+            for lane in lanes(copied.at.mask & at.mask) {
+                let (space, address) = place.at(lane);
+                let (start, kind) = match space {
+                    Space::Shared => (copied.addresses[lane], FindingKind::SharedRace),
+                    Space::Global if writes => {
+                        (copied.sources[lane], FindingKind::GlobalReadWriteRace)
+                    }
+                    _ => continue,
+                };
+                let apart = address.wrapping_sub(start) >= u64::from(copied.to.bytes)
+                    && start.wrapping_sub(address) >= u64::from(bytes);
+                if !apart {
+                    let touched = Touched { space, address, bytes: u32::from(bytes) };
+                    cta.report_race(at, kind, lane, touched, cta.site(copied.at, lane));
+                }
+            }
+        }
     }
 
     /// Closes the group of these lanes.

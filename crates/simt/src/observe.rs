@@ -220,14 +220,14 @@ impl Cta<'_> {
         }
     }
 
-    /// Reports a race between an access and an earlier one of a thread, numbered by whole warps, if such races are to be found.
+    /// Reports a race between an access and an earlier one, if such races are to be found.
     pub(crate) fn report_race(
         &mut self,
         at: At,
         kind: FindingKind,
         lane: usize,
         touched: Touched,
-        (thread, pc, block): (u32, u32, u32),
+        other: Site,
     ) {
         let Some(checks) = self.watch.as_ref().map(|watch| watch.checks) else { return };
         let wanted = match kind {
@@ -235,16 +235,9 @@ impl Cta<'_> {
             FindingKind::GlobalReadWriteRace => checks.global_read_race,
             _ => checks.shared_race,
         };
-        if !wanted {
-            return;
+        if wanted {
+            self.report_defect(at, Defect { kind, lane, other: Some(other), touched });
         }
-        let warps = self.launch.threads.div_ceil(LANES as u32);
-        let other = Site {
-            line: self.launch.program.code[pc as usize].line,
-            block: self.launch.block_index(u64::from(block)),
-            thread: self.launch.thread_index(thread - block * warps * LANES as u32),
-        };
-        self.report_defect(at, Defect { kind, lane, other: Some(other), touched });
     }
 
     fn report_defect(&mut self, at: At, defect: Defect) {

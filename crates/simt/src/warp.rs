@@ -7,9 +7,10 @@ use crate::copies::Copies;
 use crate::cta::{At, Cta};
 use crate::exchange;
 use crate::findings::{Finding, FindingKind};
-use crate::isa::{Barrier, Init, Inst, Op, Special, Unary, W};
+use crate::isa::{Access, Atomic, Barrier, Init, Inst, Op, Special, Unary, W};
 use crate::launch::Budget;
 use crate::paths::{Paths, State, Wait};
+use crate::place::Place;
 use crate::program::{Key, Program};
 use crate::registers::{ALL, Doubles, LANES, Registers, lanes};
 
@@ -263,10 +264,12 @@ impl Warp {
         match inst.op {
             Op::Load(access) => {
                 let access = &program.accesses[access as usize];
+                self.meet_copies::<WATCH>(cta, access, false, here);
                 access::load::<WATCH>(cta, &mut self.registers, access, here)?;
             }
             Op::Store(access) => {
                 let access = &program.accesses[access as usize];
+                self.meet_copies::<WATCH>(cta, access, true, here);
                 access::store::<WATCH>(cta, &self.registers, access, here)?;
             }
             Op::Branch(target) => {
@@ -287,6 +290,21 @@ impl Warp {
             }
         }
         Ok(Next::Step)
+    }
+
+    /// Looks whether these lanes access what they copy and have not waited for.
+    #[inline(always)]
+    fn meet_copies<const WATCH: bool>(
+        &self,
+        cta: &mut Cta<'_>,
+        access: &Access,
+        writes: bool,
+        here: At,
+    ) {
+        if WATCH && !self.copies.is_empty() {
+            let place = Place::of(&self.registers, access.window, access.base, access.offset);
+            self.copies.meet(cta, &place, access.bytes, writes, here);
+        }
     }
 
     /// The instructions that are neither arithmetic nor plain loads, stores and branches.
@@ -317,10 +335,16 @@ impl Warp {
             }
             Op::Atomic(at) => {
                 let atomic = &program.atomics[at as usize];
+                if WATCH && !self.copies.is_empty() {
+                    let Atomic { window, base, offset, bytes, .. } = *atomic;
+                    let place = Place::of(&self.registers, window, base, offset);
+                    self.copies.meet(cta, &place, bytes, true, here);
+                }
                 atomic::atomic::<WATCH>(cta, &mut self.registers, atomic, here)?;
             }
             Op::Copy(from) => {
                 let accesses = [from, from + 1].map(|access| &program.accesses[access as usize]);
+                self.meet_copies::<WATCH>(cta, accesses[1], true, here);
                 self.copies.start::<WATCH>(cta, &self.registers, accesses, here)?;
             }
             Op::CloseCopies => self.copies.close(here.mask),

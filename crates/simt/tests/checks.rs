@@ -313,6 +313,51 @@ fn copies_race_with_reads_before_they_are_waited_for() {
     only(&findings(&copied(""), 1, 64), FindingKind::SharedRace);
 }
 
+/// Nor may the thread that copies touch before it has waited where the copy goes, or write where it comes from. What others do, and what
+/// it does elsewhere, is no concern of this.
+#[test]
+fn copies_race_with_what_their_own_thread_does_before_it_waits() {
+    let body = |between: &str| {
+        format!(
+            "cvt.u64.u32 %d6, %r6; cvta.shared.u64 %d5, %d6;
+             mov.u32 %r7, 1; st.global.u32 [%d4], %r7; st.shared.u32 [%r6], %r7; st.shared.u32 [%r6+512], %r7;
+             cp.async.ca.shared.global [%r6], [%d4], 4; // copies
+             cp.async.commit_group;
+             cp.async.ca.shared.global [%r6+512], [%d3], 4;
+             cp.async.commit_group;
+             {between} // meets
+             cp.async.wait_all;
+             bar.sync 0; ld.shared.u32 %r8, [%r6]; st.global.u32 [%d4], %r8;"
+        )
+    };
+    let early = [
+        "ld.shared.u32 %r8, [%r6];",
+        "ld.u32 %r8, [%d5];",
+        "ld.shared.u8 %r8, [%r6+3];",
+        "st.shared.u32 [%r6], %r7;",
+        "red.shared.add.u32 [%r6], %r7;",
+        "cp.async.ca.shared.global [%r6], [%d3], 4;",
+        "cp.async.wait_group 2; ld.shared.u32 %r8, [%r6];",
+    ];
+    for between in early {
+        let found = only(&findings(&body(between), 1, 64), FindingKind::SharedRace);
+        let ptx = kernel(&body(between));
+        let lines = [found.site.line, found.other.unwrap().line];
+        assert_eq!(lines, [line_of(&ptx, "// meets"), line_of(&ptx, "// copies")], "{between}");
+    }
+    for between in ["st.global.u32 [%d4], %r7;", "red.global.add.u32 [%d4], %r7;"] {
+        only(&findings(&body(between), 1, 64), FindingKind::GlobalReadWriteRace);
+    }
+    for between in [
+        "",
+        "ld.global.u32 %r8, [%d4];",
+        "st.shared.u32 [%r6+256], %r7;",
+        "cp.async.wait_group 1; ld.shared.u32 %r8, [%r6]; st.shared.u32 [%r6], %r8; st.global.u32 [%d4], %r8;",
+    ] {
+        clean(&body(between), 1, 64);
+    }
+}
+
 /// A counter that is set and counted up without a barrier between: what the thread that sets it counts itself hides nothing.
 #[test]
 fn weak_stores_race_with_the_atomics_of_others() {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::cta::{At, Cta};
-use crate::findings::{FindingKind, Space, Touched};
+use crate::findings::{FindingKind, Site, Space, Touched};
 use crate::isa::{Access, Atomic, Fence};
 use crate::registers::{Doubles, LANES, Words, lanes};
 use crate::weak::{self, Clock, Event, Placement};
@@ -185,8 +185,16 @@ impl Cta<'_> {
     }
 
     fn report_races(&mut self, at: At, races: Vec<Race>) {
+        let launch = self.launch;
+        // Threads are numbered by whole warps, through all blocks.
+        let of_a_block = launch.threads.next_multiple_of(LANES as u32);
         for Race { kind, lane, touched, other } in races {
-            self.report_race(at, kind, lane, touched, (other.thread, other.pc, other.block));
+            let other = Site {
+                line: launch.program.code[other.pc as usize].line,
+                block: launch.block_index(u64::from(other.block)),
+                thread: launch.thread_index(other.thread - other.block * of_a_block),
+            };
+            self.report_race(at, kind, lane, touched, other);
         }
     }
 }
