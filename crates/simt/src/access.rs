@@ -111,7 +111,7 @@ fn load_from<const WATCH: bool>(
         return Err(cta.bad_access(at, lane, bad, space, addresses[lane], access.bytes));
     }
     if WATCH {
-        cta.observe(at, space, Motion::Load, strong, access.bytes, addresses);
+        cta.observe(at, space, Motion::Load, access.strength(), access.bytes, addresses);
     }
     Ok(())
 }
@@ -160,7 +160,7 @@ fn store_to<const WATCH: bool>(
         return Err(cta.bad_access(at, lane, bad, space, addresses[lane], access.bytes));
     }
     if WATCH {
-        cta.observe(at, space, Motion::Store, strong, access.bytes, addresses);
+        cta.observe(at, space, Motion::Store, access.strength(), access.bytes, addresses);
     }
     Ok(())
 }

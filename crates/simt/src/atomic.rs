@@ -63,7 +63,7 @@ pub(crate) fn atomic<const WATCH: bool>(
             }
         }
         if WATCH {
-            cta.observe(at, space, Motion::Atomic, true, atomic.bytes, addresses);
+            cta.observe(at, space, Motion::Atomic, Some(atomic.scope), atomic.bytes, addresses);
         }
         match (space, atomic.bytes) {
             (Space::Global, 4) => mark_written::<4>(cta, addresses, mask),

@@ -2,7 +2,7 @@
 //!
 //! For every piece of global memory that the launch touches it remembers who
 //! wrote it last and, if asked to, two who read it; and, of a kernel that has strong
-//! accesses, likewise of the weak ones alone. Blocks are never ordered, so
+//! accesses, likewise of those alone that are weak, or strong within their block. Blocks are never ordered, so
 //! two blocks that touch the same piece, one of them writing, race. Within a
 //! block, order is as for shared memory: see [`crate::shared_check`].
 //!
@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 use crate::clocks::Clocks;
+use crate::isa::Scope;
 use crate::meeting::{Cells, Order};
 use crate::memory::{Table, find, join_adjacent};
 use crate::trace::Motion;
@@ -22,7 +23,7 @@ type CellsOfAll = OnceLock<Option<Box<[AtomicU64]>>>;
 type Bits = OnceLock<Option<Box<[AtomicU32]>>>;
 
 /// Who made an access and when: block, thread, the warp's clock within the
-/// block, instruction. Fields too large for their bits are cut or held at their
+/// block, instruction; and how far it is strong. Clocks start at 1, so no record is 0. Fields too large for their bits are cut or held at their
 /// largest value; that can hide a race and never invents one. A clock too large,
 /// of a block that synchronised a quarter of a million times, is said to be so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,19 +33,24 @@ const CLOCK_BITS: u32 = 18;
 const CLOCK_MAX: u32 = (1 << CLOCK_BITS) - 1;
 const PC_MAX: u32 = (1 << 11) - 1;
 const BLOCK_MASK: u64 = (1 << 23) - 1;
-// Where the fields of a record lie, behind the strength.
-const PC_AT: u32 = 1;
+// Where the fields of a record lie, behind the strength: a bit for the block, and one for everyone.
+const PC_AT: u32 = 2;
 const CLOCK_AT: u32 = PC_AT + 11;
 const THREAD_AT: u32 = CLOCK_AT + CLOCK_BITS;
 const BLOCK_AT: u32 = THREAD_AT + 10;
 
 impl Record {
-    fn new(block: u64, thread: u32, clock: u32, pc: u32, strong: bool) -> Record {
+    fn new(block: u64, thread: u32, clock: u32, pc: u32, strength: Option<Scope>) -> Record {
+        let strength = match strength {
+            None => 0,
+            Some(Scope::Block) => 0b01,
+            Some(Scope::Device) => 0b11,
+        };
         let fields = (block & BLOCK_MASK) << BLOCK_AT
             | u64::from(thread) << THREAD_AT
             | u64::from(clock.min(CLOCK_MAX)) << CLOCK_AT
             | u64::from(pc.min(PC_MAX)) << PC_AT;
-        Record(1 << 63 | fields | u64::from(strong))
+        Record(fields | strength)
     }
 
     fn is_some(self) -> bool {
@@ -68,8 +74,15 @@ impl Record {
         Some((self.0 >> PC_AT) as u32 & PC_MAX).filter(|pc| *pc < PC_MAX)
     }
 
+    /// Whether it is strong for everyone.
     fn strong(self) -> bool {
-        self.0 & 1 == 1
+        self.0 & 0b10 != 0
+    }
+
+    /// Whether both are strong for each other.
+    fn strong_with(self, other: Record) -> bool {
+        let within = self.block() == other.block();
+        self.0 & other.0 & if within { 0b01 } else { 0b10 } != 0
     }
 }
 
@@ -88,7 +101,7 @@ pub(crate) enum GlobalRace {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GlobalAccess {
     pub motion: Motion,
-    pub strong: bool,
+    pub strength: Option<Scope>,
     /// A load of what nobody writes (`.nc`).
     pub constant: bool,
     pub address: u64,
@@ -110,7 +123,7 @@ struct Kept {
 struct Shadow {
     /// Of all accesses.
     all: Kept,
-    /// Of the weak ones: a strong one that comes later does not end what they race with.
+    /// Of those that are not strong for everyone: one that comes later and is does not end what they race with.
     weak: Kept,
     written: Bits,
     /// Pieces that were loaded as constant.
@@ -171,7 +184,7 @@ impl GlobalCheck {
                 .then_some(GlobalRace::Constant);
         }
         let clock = clocks.now((access.thread / 32) as usize) - clocks.start + 1;
-        let now = Record::new(access.block, access.thread, clock, access.pc, access.strong);
+        let now = Record::new(access.block, access.thread, clock, access.pc, access.strength);
         if clock >= CLOCK_MAX && (self.races || self.reads) {
             race = race.or(Some(GlobalRace::Exhausted));
         }
@@ -218,7 +231,7 @@ impl Kept {
 struct Check<'a> {
     /// Writers, readers, other readers of all accesses; the latter two are writers, too, where reads are not noted.
     all: [&'a [AtomicU64]; 3],
-    /// Likewise of the weak ones, of a kernel that has others.
+    /// Likewise of those that are not strong for everyone, of a kernel that has others.
     weak: Option<[&'a [AtomicU64]; 3]>,
     clocks: &'a Clocks,
     now: Record,
@@ -232,7 +245,7 @@ fn of_piece(cells: [&[AtomicU64]; 3], piece: u64) -> Cells<'_> {
     Cells { writer, reader, other_reader }
 }
 
-/// A weak access is noted among the weak ones first, and a strong one looks there last: of two on two workers one sees the other.
+/// An access that is not strong for everyone is noted among the weak ones first, and another one looks there last: of two on two workers one sees the other.
 impl Check<'_> {
     fn read(&self, piece: u64) -> Option<GlobalRace> {
         let weak = self.weak.map(|cells| of_piece(cells, piece));
@@ -278,7 +291,7 @@ impl Order for Check<'_> {
 
     fn is_ordered(&self, then: u64) -> bool {
         let record = Record(then);
-        !record.is_some() || (record.strong() && self.now.strong()) || self.is_past(then)
+        !record.is_some() || record.strong_with(self.now) || self.is_past(then)
     }
 
     fn is_ours(&self, then: u64) -> bool {
@@ -375,9 +388,9 @@ mod tests {
         let mut clocks = Clocks::new(2);
         clocks.begin_block();
         let access = |clocks: &Clocks, motion, block, thread| {
-            let (strong, constant, bytes, pc) = (false, false, 4, thread);
+            let (strength, constant, bytes, pc) = (None, false, 4, thread);
             let access =
-                GlobalAccess { motion, strong, constant, address, bytes, block, thread, pc };
+                GlobalAccess { motion, strength, constant, address, bytes, block, thread, pc };
             check.access(&table, clocks, &access)
         };
         assert_eq!(access(&clocks, Motion::Load, 1, 0), None);
@@ -407,11 +420,11 @@ mod tests {
 
     #[test]
     fn records_keep_what_fits() {
-        let record = Record::new(0x7f_fffe, 1023, CLOCK_MAX - 1, 2046, true);
+        let record = Record::new(0x7f_fffe, 1023, CLOCK_MAX - 1, 2046, Some(Scope::Device));
         assert_eq!((record.block(), record.thread()), (0x7f_fffe, 1023));
         assert_eq!(record.clock(), CLOCK_MAX - 1);
         assert_eq!((record.pc(), record.strong()), (Some(2046), true));
-        let cut = Record::new(1 << 23 | 5, 0, CLOCK_MAX + 7, 5000, false);
+        let cut = Record::new(1 << 23 | 5, 0, CLOCK_MAX + 7, 5000, None);
         assert_eq!((cut.block(), cut.clock(), cut.pc()), (5, CLOCK_MAX, None));
         assert!(cut.is_some() && !cut.strong());
     }

@@ -280,6 +280,13 @@ pub(crate) struct Access {
     pub offset: i64,
 }
 
+impl Access {
+    /// Within what it is strong, if it is.
+    pub(crate) fn strength(&self) -> Option<Scope> {
+        self.strong.then_some(self.scope)
+    }
+}
+
 /// What an atomic does to memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum AtomicOp {

@@ -4,7 +4,7 @@ use crate::clocks::Known;
 use crate::cta::{At, Cta};
 use crate::findings::{Finding, FindingKind, Site, Space, Touched};
 use crate::global_check::{GlobalAccess, GlobalRace};
-use crate::isa::Op;
+use crate::isa::{Op, Scope};
 use crate::registers::{Doubles, LANES, lanes};
 use crate::shared_check::{SharedAccess, SharedCheck, SharedDefect};
 use crate::trace::{LaneAccess, Motion, TraceEvent};
@@ -98,21 +98,25 @@ impl Cta<'_> {
         }
     }
 
-    /// A warp accesses memory; the access has been made and was in bounds.
+    /// A warp accesses memory, strongly within a scope or weakly; the access has been made and was in bounds.
     pub(crate) fn observe(
         &mut self,
         at: At,
         space: Space,
         motion: Motion,
-        strong: bool,
+        strength: Option<Scope>,
         bytes: u8,
         addresses: &Doubles,
     ) {
         let Some(mut watch) = self.watch.take() else { return };
         let bytes = u32::from(bytes);
         match space {
-            Space::Global => self.observe_global(&mut watch, at, motion, strong, bytes, addresses),
-            Space::Shared => self.observe_shared(&mut watch, at, motion, strong, bytes, addresses),
+            Space::Global => {
+                self.observe_global(&mut watch, at, motion, strength, bytes, addresses)
+            }
+            Space::Shared => {
+                self.observe_shared(&mut watch, at, motion, strength, bytes, addresses)
+            }
             Space::Param => {}
         }
         if watch.tracing && space != Space::Param {
@@ -126,7 +130,7 @@ impl Cta<'_> {
         watch: &mut Watch,
         at: At,
         motion: Motion,
-        strong: bool,
+        strength: Option<Scope>,
         bytes: u32,
         addresses: &Doubles,
     ) {
@@ -154,7 +158,7 @@ impl Cta<'_> {
             let thread = at.warp * LANES as u32 + lane as u32;
             let (address, block, pc) = (addresses[lane], self.linear, at.pc);
             let access =
-                GlobalAccess { motion, strong, constant, address, bytes, block, thread, pc };
+                GlobalAccess { motion, strength, constant, address, bytes, block, thread, pc };
             let Some(race) = check.access(launch.table, &watch.clocks, &access) else { continue };
             let (kind, then) = match race {
                 GlobalRace::WriteWrite(then) => (FindingKind::GlobalWriteRace, Some(then)),
@@ -184,7 +188,7 @@ impl Cta<'_> {
         watch: &mut Watch,
         at: At,
         motion: Motion,
-        strong: bool,
+        strength: Option<Scope>,
         bytes: u32,
         addresses: &Doubles,
     ) {
@@ -194,7 +198,7 @@ impl Cta<'_> {
         let Some(check) = &mut watch.shared else { return };
         for lane in lanes(at.mask) {
             let thread = at.warp * LANES as u32 + lane as u32;
-            let (address, pc) = (addresses[lane], at.pc);
+            let (address, pc, strong) = (addresses[lane], at.pc, strength.is_some());
             let access = SharedAccess { motion, strong, address, bytes, thread, pc };
             for defect in check.access(&watch.clocks, &access).into_iter().flatten() {
                 let (kind, other) = match defect {

@@ -366,6 +366,50 @@ fn weak_stores_race_with_the_atomics_of_others() {
     only(&findings(&barrier(""), 1, 96), FindingKind::SharedRace);
 }
 
+/// What is strong for the block alone races with other blocks, whatever else its own block does there.
+#[test]
+fn scopes_that_are_too_narrow_are_races() {
+    let all = |first: &str, second: &str| {
+        let body = format!(
+            "setp.eq.u32 %p1, %r2, 0; @%p1 bra FIRST; {second} bra DONE; FIRST: {first} DONE:"
+        );
+        let mut weak = Run::new();
+        weak.device.options = weak.device.options.weak_memory(1);
+        [Run::new(), weak].map(|run| run.launch(&kernel(&body), 2, 8).unwrap().findings)
+    };
+    let red = |scope: &str| format!("red.relaxed.{scope}.global.add.u32 [%d1], 1;");
+    let set = |scope: &str| format!("st.relaxed.{scope}.global.u32 [%d1], 1;");
+    let get = |scope: &str| format!("ld.relaxed.{scope}.global.u32 %r7, [%d1];");
+    let both = red("cta") + &red("gpu");
+    for (first, second) in [
+        (red("cta"), red("cta")),
+        (red("cta"), red("gpu")),
+        (red("gpu"), red("cta")),
+        (both.clone(), red("gpu")),
+        (set("cta"), set("cta")),
+        (red("gpu"), both),
+        (red("gpu"), get("cta")),
+        (get("cta"), set("gpu")),
+    ] {
+        for found in all(&first, &second) {
+            // With weak memory an atomic is a read, too.
+            let kinds = [FindingKind::GlobalWriteRace, FindingKind::GlobalReadWriteRace];
+            assert!(!found.is_empty(), "{first} {second}");
+            assert!(found.iter().all(|found| kinds.contains(&found.kind)), "{}", found[0]);
+        }
+    }
+    let elsewhere = "red.relaxed.cta.global.add.u32 [%d1+256], 1;";
+    for (first, second) in [
+        (red("gpu"), red("gpu")),
+        (get("cta"), get("gpu")),
+        (red("cta") + &set("cta") + &get("gpu"), elsewhere.to_owned()),
+    ] {
+        for found in all(&first, &second) {
+            assert!(found.is_empty(), "{}", found[0]);
+        }
+    }
+}
+
 #[test]
 fn named_barriers_order_those_who_take_part() {
     // Warp 0 produces for warp 1; warp 2 reads without having waited.
