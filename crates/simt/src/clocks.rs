@@ -5,6 +5,11 @@
 //! came to it. An access of another warp *happens before* mine if I have been
 //! told of a clock at least as late as the one it was made at. (These are vector
 //! clocks with a component per warp.)
+//!
+//! Where a part of a warp synchronises, its other lanes have no share in that: each has the clock
+//! of the latest point at which it took part, and what is later than that is not ordered for it.
+
+use crate::registers::{LANES, lanes};
 
 /// The clocks of a block's warps. They keep growing from block to block, so that
 /// what an earlier block did is always long past.
@@ -14,6 +19,8 @@ pub(crate) struct Clocks {
     now: Vec<u32>,
     /// What each warp knows of each other's clock.
     known: Vec<Vec<u32>>,
+    /// The clock at which each thread synchronised last.
+    synchronised: Vec<u32>,
     /// What barriers have collected from those that came so far.
     collected: Vec<Vec<u32>>,
     /// The clock at which the block began.
@@ -33,6 +40,7 @@ impl Clocks {
         Clocks {
             now: vec![0; warps],
             known: vec![vec![0; warps]; warps],
+            synchronised: vec![0; warps * LANES],
             collected: vec![vec![0; warps]; BARRIERS],
             start: 0,
         }
@@ -46,6 +54,7 @@ impl Clocks {
         self.start = if overflow { 1 } else { latest + 1 };
         self.now.fill(self.start);
         self.known.iter_mut().for_each(|known| known.fill(self.start - 1));
+        self.synchronised.fill(self.start - 1);
         self.collected.iter_mut().for_each(|clocks| clocks.fill(self.start - 1));
         overflow
     }
@@ -68,21 +77,28 @@ impl Clocks {
         self.known[warp].swap_with_slice(&mut known[..warps]);
     }
 
-    /// The lanes of `warp` synchronise among themselves.
-    pub(crate) fn warp_synchronised(&mut self, warp: usize) {
+    /// These lanes of `warp` synchronise among themselves.
+    pub(crate) fn warp_synchronised(&mut self, warp: usize, mask: u32) {
         self.known[warp][warp] = self.now[warp];
         self.now[warp] += 1;
+        self.take_part(warp, mask);
     }
 
-    /// `warp` comes to barrier `id`.
-    pub(crate) fn arrive(&mut self, warp: usize, id: usize) {
-        self.warp_synchronised(warp);
+    /// These lanes of `warp` come to barrier `id`.
+    pub(crate) fn arrive(&mut self, warp: usize, mask: u32, id: usize) {
+        self.warp_synchronised(warp, mask);
         join(&mut self.collected[id], &self.known[warp]);
     }
 
-    /// `warp` passes barrier `id`.
-    pub(crate) fn pass(&mut self, warp: usize, id: usize) {
+    /// These lanes of `warp` pass barrier `id`.
+    pub(crate) fn pass(&mut self, warp: usize, mask: u32, id: usize) {
         join(&mut self.known[warp], &self.collected[id]);
+        self.take_part(warp, mask);
+    }
+
+    fn take_part(&mut self, warp: usize, mask: u32) {
+        let clock = self.known[warp][warp];
+        lanes(mask).for_each(|lane| self.synchronised[warp * LANES + lane] = clock);
     }
 
     /// Barrier `id` is closed again.
@@ -95,7 +111,11 @@ impl Clocks {
     #[inline]
     pub(crate) fn happens_before(&self, then: u32, clock: u32, now: u32) -> bool {
         let (warp, mine) = ((then / 32) as usize, (now / 32) as usize);
-        then == now || self.known[mine][warp] >= clock
+        let took_part = |thread: u32| self.synchronised[thread as usize] >= clock;
+        then == now
+            || self.known[mine][warp] >= clock
+                && took_part(then)
+                && (warp != mine || took_part(now))
     }
 }
 
@@ -116,10 +136,10 @@ mod tests {
         assert!(!clocks.happens_before(0, made_at, 1), "lanes of one warp are not ordered");
         assert!(clocks.happens_before(0, made_at, 0));
         for warp in [0, 1] {
-            clocks.arrive(warp, 5);
+            clocks.arrive(warp, u32::MAX, 5);
         }
         for warp in [0, 1] {
-            clocks.pass(warp, 5);
+            clocks.pass(warp, u32::MAX, 5);
         }
         clocks.close(5);
         assert!(clocks.happens_before(0, made_at, 32));
@@ -134,13 +154,13 @@ mod tests {
         clocks.begin_block();
         let made_at = clocks.now(0);
         for warp in [0, 1] {
-            clocks.arrive(warp, 3);
+            clocks.arrive(warp, u32::MAX, 3);
             if warp == 0 {
-                clocks.pass(0, 3);
+                clocks.pass(0, u32::MAX, 3);
                 clocks.close(3);
             }
         }
-        clocks.pass(1, 3);
+        clocks.pass(1, u32::MAX, 3);
         assert!(!clocks.happens_before(0, made_at, 32));
     }
 
@@ -149,13 +169,13 @@ mod tests {
         let mut clocks = Clocks::new(2);
         clocks.begin_block();
         let made_at = clocks.now(0);
-        clocks.warp_synchronised(0);
+        clocks.warp_synchronised(0, u32::MAX);
         assert!(clocks.happens_before(0, made_at, 1));
         assert!(!clocks.happens_before(0, made_at, 32));
         // Warp 0 tells a barrier and goes on; warp 1 passes.
-        clocks.arrive(0, 1);
-        clocks.arrive(1, 1);
-        clocks.pass(1, 1);
+        clocks.arrive(0, u32::MAX, 1);
+        clocks.arrive(1, u32::MAX, 1);
+        clocks.pass(1, u32::MAX, 1);
         assert!(clocks.happens_before(0, made_at, 32));
         let late = clocks.now(1);
         assert!(!clocks.begin_block());

@@ -397,8 +397,8 @@ mod tests {
         // Two readers of block 2, and then a barrier.
         assert_eq!(access(&clocks, Motion::Load, 2, 0), None);
         assert_eq!(access(&clocks, Motion::Load, 2, 32), None);
-        (0..2).for_each(|warp| clocks.arrive(warp, 0));
-        (0..2).for_each(|warp| clocks.pass(warp, 0));
+        (0..2).for_each(|warp| clocks.arrive(warp, u32::MAX, 0));
+        (0..2).for_each(|warp| clocks.pass(warp, u32::MAX, 0));
         let Some(GlobalRace::ReadWrite(then)) = access(&clocks, Motion::Store, 2, 32) else {
             panic!("block 1 read what block 2 writes");
         };

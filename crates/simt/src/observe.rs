@@ -48,7 +48,7 @@ impl Cta<'_> {
     /// Lanes of a warp have waited for each other.
     pub(crate) fn warp_synchronised(&mut self, warp: u32, mask: u32) {
         if let Some(watch) = &mut self.watch {
-            watch.clocks.warp_synchronised(warp as usize);
+            watch.clocks.warp_synchronised(warp as usize, mask);
         }
         if let Some(weak) = &mut self.weak {
             weak.threads.synchronise_warp(warp, mask);
@@ -70,7 +70,7 @@ impl Cta<'_> {
     /// Lanes of a warp come to a barrier.
     pub(crate) fn arrived(&mut self, warp: u32, mask: u32, id: u8) {
         if let Some(watch) = &mut self.watch {
-            watch.clocks.arrive(warp as usize, usize::from(id));
+            watch.clocks.arrive(warp as usize, mask, usize::from(id));
         }
         if let Some(weak) = &mut self.weak {
             weak.threads.arrive(warp, mask, usize::from(id));
@@ -80,7 +80,7 @@ impl Cta<'_> {
     /// Lanes of a warp pass a barrier.
     pub(crate) fn passed(&mut self, warp: u32, mask: u32, id: u8) {
         if let Some(watch) = &mut self.watch {
-            watch.clocks.pass(warp as usize, usize::from(id));
+            watch.clocks.pass(warp as usize, mask, usize::from(id));
         }
         if let Some(weak) = &mut self.weak {
             weak.threads.pass(warp, mask, usize::from(id));

@@ -9,7 +9,7 @@
 //! other only, a third warp's read may be forgotten.
 //!
 //! What orders accesses is a thread's own program, barriers, and `bar.warp.sync`
-//! within a warp. Atomics and volatile accesses do not race with each other; an
+//! within a warp, for those lanes that take part. Atomics and volatile accesses do not race with each other; an
 //! order that a kernel makes from them (flags, locks) is not seen.
 
 use crate::clocks::Clocks;

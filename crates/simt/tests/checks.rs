@@ -366,6 +366,43 @@ fn weak_stores_race_with_the_atomics_of_others() {
     only(&findings(&barrier(""), 1, 96), FindingKind::SharedRace);
 }
 
+/// Two halves of a warp wait each for itself: what one has written the other must not read, though it has waited, too, or before, or not at all.
+#[test]
+fn a_part_of_a_warp_waits_for_itself() {
+    let body = |low: &str, high: &str| {
+        format!(
+            "xor.b32 %r10, %r1, 1; mad.lo.u32 %r10, %r10, 4, %r5; // of the same half
+             xor.b32 %r11, %r1, 16; mad.lo.u32 %r11, %r11, 4, %r5; // of the other one
+             setp.lt.u32 %p1, %r1, 16; @%p1 bra LOW;
+             st.shared.u32 [%r6], %r1; {high} bra DONE;
+             LOW: st.shared.u32 [%r6], %r1; {low} DONE: bar.sync 0;"
+        )
+    };
+    let (low, high) = ("bar.warp.sync 0xffff;", "bar.warp.sync 0xffff0000;");
+    let own = |wait: &str| format!("{wait} ld.shared.u32 %r7, [%r10];");
+    let both = |wait: &str| format!("{wait} ld.shared.u32 %r7, [%r11];");
+    clean(&body(&own(low), &own(high)), 1, 32);
+    let raced = |low: &str, high: &str| {
+        let found = findings(&body(low, high), 1, 32);
+        assert!(found.iter().any(|f| f.kind == FindingKind::SharedRace), "{low} {high}");
+    };
+    // All 32 loads race. Those of lanes that have both waited since, each for others, are found with weak memory alone.
+    let mut weak = Run::new();
+    weak.device.options = weak.device.options.weak_memory(1);
+    let report = weak.launch(&kernel(&body(&both(low), &both(high))), 1, 32).unwrap();
+    let race = report.findings.iter().find(|f| f.kind == FindingKind::SharedRace);
+    assert_eq!(race.map(|race| race.occurrences), Some(32));
+    for (low, high) in [(both(low), both(high)), (both(low), own("")), (own(low), both(""))] {
+        raced(&low, &high);
+    }
+    // One after the other is not enough, and all together is.
+    let all = "bar.warp.sync -1;";
+    let twice = [low, all].concat();
+    clean(&body(&both(&twice), &both(all)), 1, 32);
+    clean(&body(&both("barrier.sync 1;"), &both("barrier.sync 1;")), 1, 32);
+    raced(&both(&twice), &[&both(""), all].concat());
+}
+
 /// What is strong for the block alone races with other blocks, whatever else its own block does there.
 #[test]
 fn scopes_that_are_too_narrow_are_races() {
@@ -427,6 +464,34 @@ fn named_barriers_order_those_who_take_part() {
     };
     clean(&body(1), 1, 96);
     only(&findings(&body(2), 1, 96), FindingKind::SharedRace);
+}
+
+/// Warp 0 hands on to warp 1, and that to warps 2 and 3, each by a barrier of their own.
+#[test]
+fn named_barriers_hand_on_what_they_know() {
+    let body = |first: &str, second: &str| {
+        format!(
+            "shr.u32 %r10, %r1, 5; and.b32 %r11, %r1, 31; mad.lo.u32 %r11, %r11, 4, %r5;
+             setp.eq.u32 %p1, %r10, 0; setp.eq.u32 %p2, %r10, 1; setp.gt.u32 %p3, %r10, 1;
+             @%p1 st.shared.u32 [%r6], %r1; @%p1 bar.arrive 1, 64;
+             @%p2 {first}; @%p2 bar.arrive 2, 96;
+             @%p3 {second};
+             @%p3 ld.shared.u32 %r7, [%r11]; @%p3 bar.arrive 3, 96;
+             @%p1 bar.sync 3, 96; @%p1 st.shared.u32 [%r6], 0;"
+        )
+    };
+    let (first, second) = ("bar.sync 1, 64", "bar.sync 2, 96");
+    clean(&body(first, second), 1, 128);
+    for (first, second) in [
+        // Warp 1 does not wait for warp 0, or arrives where it should wait.
+        ("mov.u32 %r7, 0", second),
+        ("bar.arrive 1, 64", second),
+        // Warps 2 and 3 do not wait for warp 1.
+        (first, "mov.u32 %r7, 0"),
+    ] {
+        let found = findings(&body(first, second), 1, 128);
+        assert!(found.iter().any(|f| f.kind == FindingKind::SharedRace), "{first} {second}");
+    }
 }
 
 #[test]
