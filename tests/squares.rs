@@ -7,7 +7,7 @@ use proptest::prelude::proptest;
 use transpose::{Device, DeviceMatrix, Error};
 use transpose_tests::{Element, cases, is_ours, on_both_devices};
 
-on_both_devices! { single_squares, batches, random_batches, batches_without_gaps, refusals }
+on_both_devices! { single_squares, batches, random_batches, batches_in_boxes, refusals }
 
 /// `count` squares from `offset` elements into a buffer on, every `stride` elements.
 #[derive(Clone, Copy, Debug)]
@@ -119,13 +119,15 @@ fn refusals(device: &Device) {
     assert!(matrix.to_host().unwrap() == host);
 }
 
-/// Squares that boxes hold whole, as many as end on a vector, and those that they do not.
-fn batches_without_gaps(device: &Device) {
-    let case = (2..48usize, 2..40usize, 0..3usize);
-    proptest!(cases(20), |((side, count, at) in case)| {
+/// Squares that boxes hold whole, as many as end on a vector, and those that they do not; half of them with gaps.
+fn batches_in_boxes(device: &Device) {
+    let case = (2..48usize, 2..40usize, 0..3usize, 0..6usize, 0..6usize);
+    proptest!(cases(20), |((side, count, at, slack, between) in case)| {
         // On a sector for all elements, on a vector, and anywhere.
         let offset = [0, 16, 1][at];
-        let squares = Squares { side, ld: side, count, stride: side * side, offset };
+        let (slack, between) = if slack < 3 { (0, 0) } else { (slack - 3, between) };
+        let ld = side + slack;
+        let squares = Squares { side, ld, count, stride: side * ld + between, offset };
         check_all_squares(device, squares);
         check_squares::<[u8; 5]>(device, squares);
         check_squares::<[u8; 33]>(device, squares);

@@ -7,7 +7,7 @@
 //!   is whole squares and whole sectors, so no vector of it belongs to another block's.
 //! - A block loads all of its band before a barrier and stores behind it; and it loads by instructions that may see what is written in a launch.
 //!
-//! Squares of up to 60 KiB without gaps whose elements have several words, or whose rows start anywhere, are moved in [boxes](whole_squares) by the kernels of tensors, for the same two reasons: each box is whole
+//! Squares of up to 60 KiB whose elements have several words, whose rows start anywhere, or that have gaps in or between them are moved in [boxes](SquareBatch::in_boxes) by the kernels of tensors, for the same two reasons: each box is whole
 //! squares and whole vectors.
 //!
 //! All others are moved by the kernels of single squares, whose blocks are counted through all of them.
@@ -18,12 +18,15 @@ use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::layout::Layout;
 use crate::matrix::view::MatrixViewMut;
-use crate::plan::{Batch, Problem, fast, whole_squares};
+use crate::plan::{Batch, Problem, SquareBatch, fast};
 use crate::{DeviceMatrix, Error, Result};
 use bytemuck::Pod;
 
 /// Where the kernel `batch` must start in place: a sector, in bytes.
 const SECTOR: u64 = 32;
+
+/// Bytes that the kernels made for squares load at a time, where rows are multiples of that apart.
+const VECTOR: usize = 16;
 
 /// The bytes of the largest square that the kernel `batch` moves.
 const BATCH_BYTES: usize = 8 << 10;
@@ -126,26 +129,32 @@ fn require_apart(layout: &Layout, count: usize, stride: usize, available: usize)
     }
 }
 
-/// Whether boxes move squares of such elements faster than the kernels that are made for squares. (By 1300 batches on an H200, decision 131.)
-fn are_faster_in_boxes(side: usize, element_bytes: usize) -> bool {
+/// Whether boxes move squares of such elements faster than the kernels that are made for squares: those of elements of one word are faster in tiles that they fill, and the kernel `batch` is, which serves
+/// small ones without gaps. (By 2170 batches on an H200, decision 131.)
+fn are_faster_in_boxes(layout: &Layout, element_bytes: usize, have_gaps: bool) -> bool {
     /// The side up to which squares are very small.
     const SMALL: usize = 8;
-    // Of those that `batch` serves; and of larger ones.
+    let Layout { cols: side, ld, .. } = *layout;
     let is_small = side * side * element_bytes <= BATCH_BYTES;
+    let fill_tiles =
+        |of: usize| side.is_multiple_of(of) && (ld * element_bytes).is_multiple_of(VECTOR);
     match (element_bytes, is_small) {
+        (1 | 2 | 4, true) if have_gaps => true,
+        (8, true) if have_gaps => side < 24,
+        (16, true) if have_gaps => side < 20,
         (1 | 4, true) => side <= SMALL || !side.is_multiple_of(4),
         (2, true) if side > 16 && !side.is_multiple_of(2) => true,
         (2, true) => side <= SMALL || side > 44 && !side.is_multiple_of(4),
         (8, true) => side <= 2,
         (16, _) => false,
-        (1, false) => !side.is_multiple_of(16),
-        (2 | 4, false) => !side.is_multiple_of(64),
-        (8, false) => !side.is_multiple_of(32),
+        (1, false) => !fill_tiles(16),
+        (2 | 4, false) => !fill_tiles(64),
+        (8, false) => !fill_tiles(32),
         _ => true,
     }
 }
 
-/// The launch for many squares without gaps in or between them that boxes hold.
+/// The launch for many squares, each of which ends before the next starts, that boxes hold.
 fn squares_in_boxes<T>(
     layout: &Layout,
     count: usize,
@@ -154,11 +163,15 @@ fn squares_in_boxes<T>(
     facts: &Facts,
 ) -> Option<Launch> {
     let Layout { cols: side, ld, .. } = *layout;
-    let are_together = ld == side && stride == side * side && count > 1;
-    if !are_together || !are_faster_in_boxes(side, size_of::<T>()) {
+    let have_gaps = ld != side || stride != side * side;
+    let element_bytes = size_of::<T>();
+    if count == 1
+        || stride < layout.extent()
+        || !are_faster_in_boxes(layout, element_bytes, have_gaps)
+    {
         return None;
     }
-    whole_squares(size_of::<T>(), side, count, address, facts)
+    SquareBatch { element_bytes, side, ld, count, stride }.in_boxes(address, facts)
 }
 
 /// The launch for many small squares without gaps in or between them.

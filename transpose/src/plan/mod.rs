@@ -19,7 +19,7 @@ pub use measure::{CacheWarning, PlanCache};
 pub use operand::{Destination, Source};
 pub use problem::Batch;
 pub use tensor::{ArithmeticPlan, NormalizingPlan};
-pub(crate) use tensor::{TensorPlan, conjugate_in_place, whole_squares};
+pub(crate) use tensor::{SquareBatch, TensorPlan, conjugate_in_place};
 
 use crate::complex::Conjugate;
 use crate::layout::AlignedLayout;

@@ -46,7 +46,7 @@ mod ways;
 mod words;
 
 pub use arithmetic::{ArithmeticPlan, NormalizingPlan};
-pub(crate) use boxes::whole_squares;
+pub(crate) use boxes::SquareBatch;
 pub(crate) use conjugating::conjugate_in_place;
 pub(super) use matrices::{better, transposing};
 pub(crate) use plan::TensorPlan;

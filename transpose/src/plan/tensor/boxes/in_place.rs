@@ -1,7 +1,7 @@
 //! Boxes that are whole squares of a batch, each of which is transposed in its own memory.
 //!
 //! A box of whole squares has the same memory on both sides. Its block loads all of it before a barrier and stores it behind that. Where every box starts on a vector no vector belongs
-//! to two boxes, so no block loads or stores what another one does.
+//! to two boxes, so no block loads or stores what another one does. What lies between rows or squares is loaded with them, and never stored.
 
 use super::super::canonical::Canonical;
 use super::super::gaps::Gaps;
@@ -23,57 +23,54 @@ const MOST: usize = 60 << 10;
 /// The bytes that boxes may have, about.
 const TRIED: [usize; 5] = [MOST, 32 << 10, 16 << 10, 8 << 10, 4 << 10];
 
-/// A batch of squares without gaps in or between them.
+/// A batch of squares, each of which ends before the next starts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Squares {
-    element_bytes: usize,
-    side: usize,
-    count: usize,
-    /// Bytes that divide the address of the first.
-    align: usize,
+pub(crate) struct SquareBatch {
+    pub element_bytes: usize,
+    pub side: usize,
+    /// Elements from one row's start to the next's.
+    pub ld: usize,
+    pub count: usize,
+    /// Elements from one square's start to the next's.
+    pub stride: usize,
 }
 
-/// What a batch was found to go by on a chip.
+/// What a batch was found to go by on a chip, at an address that is a multiple of so many bytes.
 #[derive(Clone)]
 struct Recent {
     chip: Chip,
-    squares: Squares,
+    align: usize,
+    batch: SquareBatch,
     launch: Option<Launch>,
 }
 
 static RECENT: Memo<Recent> = Memo::new();
 
-/// The launch that is expected to be the fastest for `count` squares of `side × side` elements without gaps in or between them, from `address` on. `None` where no box holds a square, or as many
-/// as end on a vector.
-pub(crate) fn whole_squares(
-    element_bytes: usize,
-    side: usize,
-    count: usize,
-    address: u64,
-    facts: &Facts,
-) -> Option<Launch> {
-    let (chip, align) = (Chip::of(facts), aligned(address));
-    let squares = Squares { element_bytes, side, count, align };
-    let is_it = |recent: &Recent| (recent.chip, recent.squares) == (chip, squares);
-    let make = || Recent { chip, squares, launch: squares.launch(facts) };
-    RECENT.find_or(hash_of(squares), is_it, make, |_| true).launch
-}
+impl SquareBatch {
+    /// The launch in boxes of whole squares that is expected to be the fastest for squares from `address` on. `None` where no box holds a square, or as many as the next one starts on a vector behind.
+    pub fn in_boxes(self, address: u64, facts: &Facts) -> Option<Launch> {
+        let (chip, align, batch) = (Chip::of(facts), aligned(address), self);
+        let key = (chip, align, batch);
+        let is_it = |recent: &Recent| (recent.chip, recent.align, recent.batch) == key;
+        let make = || Recent { chip, align, batch, launch: batch.planned(align, facts) };
+        RECENT.find_or(hash_of((align, batch)), is_it, make, |_| true).launch
+    }
 
-impl Squares {
-    fn launch(self, facts: &Facts) -> Option<Launch> {
-        let Squares { element_bytes, side, count, align } = self;
+    fn planned(self, align: usize, facts: &Facts) -> Option<Launch> {
+        let SquareBatch { element_bytes, side, ld, count, stride } = self;
         let square = side.checked_mul(side)?.checked_mul(element_bytes)?;
         if align < VECTOR || square > MOST || count >= TOO_LARGE {
             return None;
         }
-        let dst = TensorLayout::contiguous(&[count, side, side], element_bytes).ok()?;
+        let strides = [stride, ld, 1].map(|stride| stride as isize);
+        let dst = TensorLayout::strided(&[count, side, side], &strides, 0, element_bytes).ok()?;
         let src = dst.swap_axes(1, 2).ok()?;
         let (src_align, dst_align) = (align, align);
         let problem = TensorProblem { element_bytes, src: &src, dst: &dst, src_align, dst_align };
         let canonical = &Canonical::of(&problem);
         // The destination's slowest axis counts squares.
         let squares = canonical.axes().len().checked_sub(1)?;
-        let step = VECTOR / gcd(VECTOR, square);
+        let step = VECTOR / gcd(VECTOR, stride.checked_mul(element_bytes)?);
         let (gaps, most_image) = (Gaps::of(canonical), MOST);
         let (tiles, choices) = (SmallVec::new(), SmallVec::new());
         let mut search = Search { canonical, facts, gaps, most_image, tiles, choices };
@@ -95,7 +92,9 @@ mod tests {
 
     /// The launch for many squares that start where memory does, or so many bytes behind.
     fn launch_at(element_bytes: usize, side: usize, address: u64) -> Option<Launch> {
-        whole_squares(element_bytes, side, 1000, address, &Facts::h200())
+        let (ld, count, stride) = (side, 1000, side.saturating_mul(side));
+        let batch = SquareBatch { element_bytes, side, ld, count, stride };
+        batch.in_boxes(address, &Facts::h200())
     }
 
     #[test]

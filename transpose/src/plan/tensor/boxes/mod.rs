@@ -20,7 +20,7 @@ use crate::facts::Facts;
 use crate::launch::Launch;
 use held::Held;
 pub(super) use held::{Beside, others_bytes};
-pub(crate) use in_place::whole_squares;
+pub(crate) use in_place::SquareBatch;
 use kernel_abi::fast::WARP;
 use kernel_abi::tensor::{BOX_THREADS, MOST_DIGITS, MOST_TURNS};
 pub(super) use launch::{Numbering, describe};
