@@ -102,7 +102,8 @@ impl FromStr for HostInPlace {
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] unless there are `rows * cols` elements, [`Error::OutOfMemory`], [`Error::HostMemory`], and what the device
-/// reports. After an error of the device the elements are unspecified; no work uses them any more.
+/// reports. After the first three the elements are as they were: all memory is taken before one moves. After what the device reports they
+/// are unspecified. No work uses them any more.
 pub fn transpose_in_place<T: Pod>(
     device: &Device,
     elements: &mut [T],
@@ -140,7 +141,8 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Error::NotAMatrix`] for another array, [`Error::NotServed`] for what the algorithm does not do,
-    /// [`Error::HostBudget`] for limits below what it takes, and those of [`transpose_in_place`].
+    /// [`Error::HostBudget`] for limits below what it takes, and those of [`transpose_in_place`]. After all but what the device reports the
+    /// elements are as they were.
     pub fn transpose_in_place<T: Pod>(
         &mut self,
         mut matrix: HostViewMut<T>,
