@@ -5,13 +5,12 @@ use super::progress::{Progress, Watch};
 use super::schedule::Move;
 use super::stores::Stores;
 use super::stretches::Arrays;
-use super::threads::together;
+use super::threads::{Numbers, together};
 use super::turn::Scratch;
 use super::{HostView, HostViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Transposes a host array into another, whose shape is the source's reversed, by `threads` threads; by all cores if that is 0.
 ///
@@ -61,37 +60,55 @@ pub fn copy_into_watched<T: Pod>(
     }
     let total = to.len() * size;
     let pieces = Pieces::new(Move { from, to }, size, Stores::of(total))?;
-    let work = Work {
-        arrays: Arrays { src: src.start(), dst: dst.start_mut() },
-        next: AtomicUsize::new(0),
-        done: Mutex::new(0u64),
-    };
+    let arrays = Arrays { src: src.start(), dst: dst.start_mut() };
+    let work = Work { arrays, numbers: Numbers::new(pieces.count()), done: Mutex::new(0u64) };
     let by_one = || {
         let (work, mut scratch) = (&work, Scratch::default());
-        loop {
-            let number = work.next.fetch_add(1, Ordering::Relaxed);
-            if number >= pieces.count() {
-                return Ok(());
-            }
+        while let Some(number) = work.numbers.take() {
             // SAFETY: the views borrow the elements of both layouts, those of the destination exclusively; each piece is one thread's.
             let elements = unsafe { pieces.turn(number, &work.arrays, &mut scratch) }?;
-            let mut done = work.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut done = work.done.lock().unwrap_or_else(PoisonError::into_inner);
             *done += (elements * size) as u64;
             watch(Progress { done: *done, total: total as u64 });
         }
+        Ok(())
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if threads == 0 { cores } else { threads }.min(pieces.count());
-    together(threads, by_one)
+    together(threads, || work.numbers.or_stop(by_one))
 }
 
 /// What the threads share.
 struct Work<T> {
     arrays: Arrays<T>,
-    /// The first piece that nobody has taken.
-    next: AtomicUsize,
+    /// Of the pieces.
+    numbers: Numbers,
     done: Mutex<u64>,
 }
 
 // SAFETY: the threads read elements of the source, and each writes elements of the destination that no other one writes.
 unsafe impl<T: Pod> Sync for Work<T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    #[test]
+    fn a_watch_that_panics_stops_all_threads() {
+        let (src, mut dst) = (vec![1u8; 64 << 18], vec![0u8; 64 << 18]);
+        let calls = AtomicUsize::new(0);
+        let watch = |_| {
+            assert!(calls.fetch_add(1, Ordering::Relaxed) > 0);
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let from = HostView::matrix(&src, 4096, 4096).unwrap();
+        let to = HostViewMut::matrix(&mut dst, 4096, 4096).unwrap();
+        let moved = || copy_into_watched(from.t(), to, 2, &watch).map_err(drop);
+        assert!(catch_unwind(AssertUnwindSafe(moved)).is_err());
+        // Of 64 pieces the other one moves the one that it has.
+        assert!(calls.into_inner() < 32);
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::Result;
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Builder, scope};
 
 /// Has `threads` threads do the work, of which the caller's is one; fewer, where the system has no more. The first error that is found is the
@@ -28,4 +29,41 @@ pub(super) fn side_by_side(
         }
         ended
     })
+}
+
+/// Numbers from 0 on, each of which one thread takes.
+pub(super) struct Numbers {
+    count: usize,
+    /// The first that nobody has taken; what is not below the count is none.
+    next: AtomicUsize,
+}
+
+impl Numbers {
+    /// So many.
+    pub(super) fn new(count: usize) -> Self {
+        Numbers { count, next: AtomicUsize::new(0) }
+    }
+
+    /// The next one, if there is one left.
+    pub(super) fn take(&self) -> Option<usize> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        (number < self.count).then_some(number)
+    }
+
+    /// Does some of the work. If that fails, or panics, no number is left for anybody.
+    pub(super) fn or_stop(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        let stop = Stop(self);
+        work()?;
+        std::mem::forget(stop);
+        Ok(())
+    }
+}
+
+/// Leaves no number to anybody when it goes.
+struct Stop<'a>(&'a Numbers);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.next.store(self.0.count, Ordering::Relaxed);
+    }
 }

@@ -13,14 +13,13 @@ pub use turner::Through;
 
 use super::progress::{Progress, Watch};
 use super::stretches::in_memory_order;
-use super::threads::together;
+use super::threads::{Numbers, together};
 use super::tiles::Tiles;
 use crate::tensor::TensorLayout;
 use crate::transfer::runs;
 use crate::{Error, Result};
 use bytemuck::Pod;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use turner::{Turner, of_sectors};
 
@@ -91,21 +90,14 @@ pub fn move_between<T: Pod>(
         src,
         dst,
         layouts: [*from, *to],
+        numbers: Numbers::new(tiles.count()),
         tiles,
-        next: AtomicUsize::new(0),
-        stop: AtomicBool::new(false),
         writing: Mutex::new(()),
         done: Mutex::new(0),
         watch,
     };
     let threads = threads.min(tiles.count());
-    together(threads, || {
-        let ended = work.by_one::<T>(through);
-        if ended.is_err() {
-            work.stop.store(true, Ordering::Relaxed);
-        }
-        ended
-    })
+    together(threads, || work.numbers.or_stop(|| work.by_one::<T>(through)))
 }
 
 /// What the threads share.
@@ -114,10 +106,8 @@ struct Work<'a> {
     dst: &'a dyn WriteAt,
     layouts: [TensorLayout; 2],
     tiles: Tiles,
-    /// The first tile that nobody has taken.
-    next: AtomicUsize,
-    /// Somebody has failed.
-    stop: AtomicBool,
+    /// Of the tiles.
+    numbers: Numbers,
     /// Held by who writes: systems let one write to a file at a time, and threads that spin until it is their turn take as long again.
     writing: Mutex<()>,
     done: Mutex<u64>,
@@ -128,11 +118,7 @@ impl Work<'_> {
     /// Moves tiles until there are none.
     fn by_one<T: Pod>(&self, through: Through) -> Result<()> {
         let mut turner = Turner::<T>::new(through, self.tiles.most_elements());
-        while !self.stop.load(Ordering::Relaxed) {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.tiles.count() {
-                break;
-            }
+        while let Some(number) = self.numbers.take() {
             let turner = turner.as_mut().map_err(|error| error.clone())?;
             let tile = self.tiles.get(number);
             let [from, to] = self.layouts.map(|layout| tile.of(&layout));
@@ -187,6 +173,7 @@ impl Work<'_> {
 mod tests {
     use super::*;
     use std::io;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Takes and gives so many bytes, and no more.
     struct Small(u64);
@@ -236,6 +223,35 @@ mod tests {
         assert_eq!(moved(2 * bytes), Ok(()));
         let refused = Error::HostBudget { needed: 2 * bytes, limit: 2 * bytes - 1 };
         assert_eq!(moved(2 * bytes - 1), Err(refused));
+    }
+
+    /// Takes a millisecond for a tile, and panics once, when it has so many bytes.
+    struct Slow(AtomicUsize, usize);
+
+    impl WriteAt for Slow {
+        fn write_at(&self, bytes: &[u8], _: u64) -> io::Result<()> {
+            assert_ne!(self.0.fetch_add(bytes.len(), Ordering::Relaxed), self.1);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_panic_stops_all_threads() {
+        let layout = TensorLayout::contiguous(&[1 << 20], 1).unwrap();
+        let source = Small(1 << 20);
+        // The watch of the first tile, or the destination of one of them.
+        for (most, tiles) in [(usize::MAX, 0), (8 << 12, usize::MAX)] {
+            let (slow, seen) = (Slow(AtomicUsize::new(0), most), AtomicUsize::new(0));
+            let watch = |_| assert!(seen.fetch_add(1, Ordering::Relaxed) != tiles);
+            let moved = || {
+                let (src, dst) =
+                    ((&source as &dyn ReadAt, &layout), (&slow as &dyn WriteAt, &layout));
+                move_between::<u8>(src, dst, Through::Cpu, 1 << 14, &watch).map_err(drop)
+            };
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(moved)).is_err());
+            assert!(slow.0.into_inner() < 1 << 19);
+        }
     }
 
     #[test]
