@@ -3,7 +3,28 @@
 use std::io;
 use std::path::Path;
 
-/// What elements are read from, at any place and by several threads at once.
+/// What elements are read from, at any place and by several threads at once: files, and bytes in memory.
+///
+/// ```
+/// use transpose::TensorLayout;
+/// use transpose::host::files::{FileFrom, Through, move_between};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("cols.bin");
+/// let rows = vec![1u8, 2, 3, 4, 5, 6];
+/// let file = std::fs::File::create(&path)?;
+/// let dst = FileFrom { file: &file, path: &path, start: 0 };
+/// let from = TensorLayout::contiguous(&[2, 3], 1)?.t(); // as 3 × 2
+/// let to = TensorLayout::contiguous(&[3, 2], 1)?;
+/// move_between::<u8>((&rows, &from), (&dst, &to), Through::Cpu, 1 << 20, &|_progress| ())?;
+/// assert_eq!(std::fs::read(&path)?, [1, 4, 2, 5, 3, 6]);
+/// let part: &[u8] = &rows[3..]; // of a slice, as a reference to the reference
+/// let [from, to] = [from.slice(1, ..1, 1)?, to.slice(1, ..1, 1)?];
+/// move_between::<u8>((&part, &from), (&dst, &to), Through::Cpu, 1 << 20, &|_progress| ())?;
+/// assert_eq!(std::fs::read(&path)?, [4, 4, 5, 5, 6, 6]);
+/// # Ok(())
+/// # }
+/// ```
 pub trait ReadAt: Sync {
     /// Reads all of `bytes` from `at` bytes on.
     ///
@@ -80,5 +101,17 @@ impl ReadAt for [u8] {
         let there = self.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?;
         bytes.copy_from_slice(there);
         Ok(())
+    }
+}
+
+impl ReadAt for &[u8] {
+    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        <[u8]>::read_at(self, bytes, at)
+    }
+}
+
+impl ReadAt for Vec<u8> {
+    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        <[u8]>::read_at(self, bytes, at)
     }
 }
