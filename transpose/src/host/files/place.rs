@@ -53,6 +53,9 @@ pub trait WriteAt: Sync {
 }
 
 /// A file from some byte on.
+///
+/// A file to write to must not be one that was opened to append: Linux puts at its end whatever is written, wherever that belongs, and reports
+/// nothing.
 #[cfg(unix)]
 #[derive(Debug)]
 pub struct FileFrom<'a> {
