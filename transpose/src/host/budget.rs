@@ -85,7 +85,8 @@ impl Share {
         let budget = Budget {
             device: device - if looks_up { LOOK_UP } else { 0 },
             looks_up,
-            ring: or(options.ring_memory, DEFAULTS.ring),
+            // Nobody has asked for less than one step takes.
+            ring: or(options.ring_memory, DEFAULTS.ring.max(least.saturating_mul(rings))),
             rings,
         };
         if rings == 0 {

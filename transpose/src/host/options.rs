@@ -27,7 +27,8 @@ pub enum Bus {
 pub struct HostOptions {
     /// The most bytes of device memory; by default up to 769 MiB for tiles, however large the arrays are.
     pub device_memory: usize,
-    /// The most bytes of pinned memory for the ring that pageable memory goes through; 128 MiB by default.
+    /// The most bytes of pinned memory for the ring that pageable memory goes through; by default 128 MiB, or what elements of more than
+    /// 64 MiB, or rows in place, take at least.
     pub ring_memory: usize,
     /// How much is under way at a time: tiles, one for one after the other; or the parts that
     /// [`HostInPlace::ThreeStage`](super::HostInPlace::ThreeStage) has, each in a stream of its own.

@@ -291,6 +291,25 @@ mod tests {
         assert!(!plan.looks_up && plan.device_bytes() <= 32 << 20);
     }
 
+    /// An element, a pair of them and a row that are larger than the ring is by default.
+    #[test]
+    fn no_limit_is_what_is_needed() {
+        let none = HostOptions::default();
+        let large = 80 << 20;
+        let [src, dst] =
+            [[1, 3], [3, 1]].map(|shape| TensorLayout::contiguous(&shape, large).unwrap());
+        let (src, dst) = (src.t(), dst);
+        let sides = [&src, &dst].map(|layout| Side { layout, pinned: false });
+        for plan in [
+            HostPlan::between(sides[0], sides[1], large, &none, 8).unwrap(),
+            HostPlan::square(3, false, large, &none, 8).unwrap(),
+            HostPlan::panels(8, 40 << 20, false, 4, &none, 8).unwrap(),
+        ] {
+            // A slot for each side.
+            assert_eq!((plan.slots, plan.ring_bytes()), (1, 2 * plan.slot_bytes));
+        }
+    }
+
     proptest! {
         /// No plan takes more than it may.
         #[test]
