@@ -616,8 +616,11 @@ pub enum Error {
     },
 
     /// Limits on memory below the least that a move through the device takes.
-    #[error("{needed} bytes are needed on the way at least, the limit is {limit}")]
+    #[error("{needed} bytes are needed on the way at least, and `{option}` is {limit}")]
     HostBudget {
+        /// Which limit: an option of [`HostOptions`](crate::host::HostOptions), or `memory`, an argument of
+        /// [`move_between`](crate::host::files::move_between).
+        option: &'static str,
         /// Bytes that the move takes at least: for an element or a row, or by an algorithm that has the device hold more.
         needed: usize,
         /// Bytes that there may be.

@@ -325,7 +325,7 @@ fn files_larger_than_memory() {
             }
         }
     }
-    refuses(folder.path(), &["in.npy", "o", "--memory", "31B"], 1, "the limit is 31");
+    refuses(folder.path(), &["in.npy", "o", "--memory", "31B"], 1, "`memory` is 31");
     let refused = npy(folder.path(), &["in.npy", "o", "--memory", "1TB"]);
     assert_eq!(refused.status.code(), Some(2));
     assert_eq!(names(folder.path()), ["in.npy", "out.npy"]);

@@ -139,11 +139,11 @@ impl Budget {
         if bytes < least {
             // One step takes a place for what comes up and one for what goes down, and a slot for each side that goes through the ring.
             let takes = |slots: usize| least.saturating_mul(slots);
-            let (needed, limit) = match takes(2) > self.device {
-                true => (takes(2), self.device),
-                false => (takes(self.rings), self.ring),
+            let (option, needed, limit) = match takes(2) > self.device {
+                true => ("device_memory", takes(2), self.device),
+                false => ("ring_memory", takes(self.rings), self.ring),
             };
-            return Err(Error::HostBudget { needed, limit });
+            return Err(Error::HostBudget { option, needed, limit });
         }
         let places = self.places(streams);
         let slots = if self.rings == 0 { 2 * streams } else { streams };

@@ -334,7 +334,10 @@ mod tests {
                     Ok(plan) => {
                         prop_assert!(plan.device_bytes() <= device && plan.ring_bytes() <= ring);
                     }
-                    Err(Error::HostBudget { needed, limit }) => prop_assert!(limit < needed),
+                    Err(Error::HostBudget { option, needed, limit }) => {
+                        let of_option = if option == "device_memory" { device } else { ring };
+                        prop_assert!(limit < needed && limit == of_option, "{option}");
+                    }
                     Err(error) => prop_assert!(false, "{error}"),
                 }
             }

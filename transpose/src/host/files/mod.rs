@@ -83,7 +83,8 @@ pub fn move_between<T: Pod>(
     let threads = cores.min(memory / buffers / size.max(4096)).max(1);
     let most = (memory / buffers / threads).min(TILE.max(size)) / size;
     if most == 0 {
-        return Err(Error::HostBudget { needed: buffers.saturating_mul(size), limit: memory });
+        let needed = buffers.saturating_mul(size);
+        return Err(Error::HostBudget { option: "memory", needed, limit: memory });
     }
     let tiles = Tiles::new(from, to, most - most % of_sectors::<T>().min(most), 0);
     let work = Work {
@@ -221,7 +222,8 @@ mod tests {
             move_between::<Large>(src, dst, Through::Cpu, memory, &|_| ())
         };
         assert_eq!(moved(2 * bytes), Ok(()));
-        let refused = Error::HostBudget { needed: 2 * bytes, limit: 2 * bytes - 1 };
+        let refused =
+            Error::HostBudget { option: "memory", needed: 2 * bytes, limit: 2 * bytes - 1 };
         assert_eq!(moved(2 * bytes - 1), Err(refused));
     }
 
@@ -289,7 +291,7 @@ mod tests {
         assert!(moved(move_between::<u32>(from, to, Through::Cpu, 1 << 20, &|_| ())));
         assert!(matches!(
             transposed(&small, &small, 7),
-            Err(Error::HostBudget { needed: 8, limit: 7 })
+            Err(Error::HostBudget { option: "memory", needed: 8, limit: 7 })
         ));
     }
 

@@ -58,7 +58,7 @@ pub(super) unsafe fn transpose<T: Pod>(workspace: &mut Workspace, matrix: Matrix
     let bands = Bands::of(&matrix, workspace.options());
     let (needed, limit) = (bands.device_bytes(&matrix), workspace.options().device_memory);
     if limit > 0 && needed > limit {
-        return Err(Error::HostBudget { needed, limit });
+        return Err(Error::HostBudget { option: "device_memory", needed, limit });
     }
     let by_kernel =
         workspace.options().upload == Bus::Kernel && matrix.pinned && workspace.device().is_gpu();

@@ -42,7 +42,7 @@ pub(super) unsafe fn transpose<T: Pod>(workspace: &mut Workspace, matrix: Matrix
     let bytes = matrix.bytes().next_multiple_of(ALIGNMENT);
     let (needed, limit) = (bytes + queues * scratch, options.device_memory);
     if limit > 0 && needed > limit {
-        return Err(Error::HostBudget { needed, limit });
+        return Err(Error::HostBudget { option: "device_memory", needed, limit });
     }
     let (streams, memory) = workspace.streams_and_memory(queues, needed)?;
     let _settled = Settled(streams);
