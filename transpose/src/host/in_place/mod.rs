@@ -22,7 +22,8 @@ use bytemuck::Pod;
 use std::fmt;
 use std::str::FromStr;
 
-/// How a matrix of the host is transposed in its own memory.
+/// How a matrix of the host is transposed in its own memory. One of a single row or column, of none, or of elements without bytes is its
+/// transpose as it lies: it needs no algorithm, so none refuses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HostInPlace {
