@@ -8,7 +8,7 @@
 use crate::device::{Device, HostMemory, Mark, require_one_memory};
 use crate::matrix::DeviceMatrix;
 use crate::matrix::view::{MatrixView, MatrixViewMut};
-use crate::tensor::{DeviceTensor, TensorView, TensorViewMut};
+use crate::tensor::{DeviceTensor, TensorLayout, TensorView, TensorViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -253,8 +253,8 @@ impl<T: Pod> TensorView<'_, T> {
     /// As [`MatrixView::download_into`], and [`Error::NotAMatrix`] for elements that lie neither together nor as the rows of a
     /// matrix.
     pub fn download_into(&self, buffer: &mut PinnedBuffer<T>) -> Result<()> {
-        let rows = if self.is_contiguous() { self.reshape(&[1, self.len()])? } else { *self };
-        MatrixView::try_from(rows)?.download_into(buffer)
+        let rows = self.reshape(&rows(self.layout())).and_then(MatrixView::try_from);
+        rows.map_err(|error| no_rows(error, self.layout()))?.download_into(buffer)
     }
 }
 
@@ -266,9 +266,29 @@ impl<T: Pod> TensorViewMut<'_, T> {
     /// As [`MatrixViewMut::upload_from`], and [`Error::NotAMatrix`] for elements that lie neither together nor as the rows of a
     /// matrix.
     pub fn upload_from(&mut self, buffer: &PinnedBuffer<T>) -> Result<()> {
-        let (together, len, view) = (self.is_contiguous(), self.len(), self.reborrow());
-        let rows = if together { view.reshape(&[1, len])? } else { view };
-        MatrixViewMut::try_from(rows)?.upload_from(buffer)
+        let layout = *self.layout();
+        let rows = self.reborrow().reshape(&rows(&layout)).and_then(MatrixViewMut::try_from);
+        rows.map_err(|error| no_rows(error, &layout))?.upload_from(buffer)
+    }
+}
+
+/// The shape of the matrix that a layout's elements, in row-major order, are the rows of, if they are that of one: a row is what lies together.
+fn rows(layout: &TensorLayout) -> [usize; 2] {
+    if layout.is_contiguous() {
+        return [1, layout.len()];
+    }
+    let cols = layout.run();
+    [layout.len() / cols, cols]
+}
+
+/// Why elements are not the rows of a matrix, by the shape that the caller knows.
+fn no_rows(error: Error, layout: &TensorLayout) -> Error {
+    match error {
+        Error::Reshape { .. } | Error::NotAMatrix { .. } => {
+            let (shape, strides) = (layout.shape().to_vec(), layout.strides().to_vec());
+            Error::NotAMatrix { shape, strides }
+        }
+        other => other,
     }
 }
 
@@ -299,3 +319,40 @@ macro_rules! copies {
 
 copies!(DeviceMatrix, MatrixView, MatrixViewMut);
 copies!(DeviceTensor, TensorView, TensorViewMut);
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use super::*;
+
+    /// Rows of three elements of which each has one behind it, along two axes; and every other element.
+    #[test]
+    fn rows_may_have_any_number_of_axes() {
+        let device = Device::simulated();
+        let before: Vec<u32> = (0..24).collect();
+        let mut tensor = DeviceTensor::from_host(&device, &[2, 3, 4], &before).unwrap();
+        let mut rows = PinnedBuffer::zeroed(&device, 18).unwrap();
+        let part = tensor.view().slice(2, ..3, 1).unwrap();
+        part.download_into(&mut rows).unwrap();
+        assert_eq!(rows.read().unwrap(), part.to_host().unwrap());
+        rows.write().unwrap().fill(7);
+        tensor.view_mut().slice(2, ..3, 1).unwrap().upload_from(&rows).unwrap();
+        let filled: Vec<u32> = (0..24).map(|at| if at % 4 < 3 { 7 } else { at }).collect();
+        assert_eq!(tensor.to_host().unwrap(), filled);
+
+        let other = DeviceTensor::from_host(&device, &[24], &before).unwrap();
+        let other = other.view().slice(0, .., 2).unwrap();
+        let mut elements = PinnedBuffer::zeroed(&device, 12).unwrap();
+        other.download_into(&mut elements).unwrap();
+        assert_eq!(elements.read().unwrap(), other.to_host().unwrap());
+    }
+
+    #[test]
+    fn what_is_no_rows_is_named_as_it_is() {
+        let device = Device::simulated();
+        let mut tensor = DeviceTensor::<u8>::zeroed(&device, &[2, 3, 4]).unwrap();
+        let mut buffer = PinnedBuffer::zeroed(&device, 24).unwrap();
+        let refused = Error::NotAMatrix { shape: vec![4, 3, 2], strides: vec![1, 4, 12] };
+        assert_eq!(tensor.view().t().download_into(&mut buffer), Err(refused.clone()));
+        assert_eq!(tensor.view_mut().t().upload_from(&buffer), Err(refused));
+    }
+}
