@@ -88,9 +88,12 @@ fn replace(
         finish(file.as_file_mut())?;
         file.persist(path)?;
     }
-    // The name is on the disk when its folder is.
+    // The name is on the disk when its folder is. Who may write to a folder may not be let open it: then the system does that in its own time.
     #[cfg(unix)]
-    File::open(folder)?.sync_all()?;
+    match File::open(folder) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {}
+        folder => folder?.sync_all()?,
+    }
     Ok(())
 }
 

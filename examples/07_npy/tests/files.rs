@@ -91,19 +91,15 @@ fn a_file_that_is_replaced_keeps_its_mode() {
     assert_eq!(fs::read(folder.path().join("in.npy")).unwrap(), transposed);
 }
 
-#[test]
-fn a_file_that_may_not_be_written_stays() {
+/// Runs the program on `in.npy` as somebody who may do in the folder what its mode says: nobody refuses root anything.
+fn as_nobody(folder: &Path, mode: u32) -> Output {
     const NOBODY: u32 = 65534;
-    let (folder, _) = folder();
-    let (target, program) = (folder.path().join("out.npy"), folder.path().join("npy"));
-    fs::write(&target, "precious").unwrap();
-    fs::set_permissions(&target, Permissions::from_mode(0o444)).unwrap();
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+    let program = folder.join("npy");
     fs::copy(NPY, &program).unwrap();
+    fs::set_permissions(folder, Permissions::from_mode(mode)).unwrap();
     let mut command = Command::new(&program);
-    command.current_dir(folder.path()).args(["in.npy", "out.npy"]);
-    if fs::metadata(&target).unwrap().uid() == 0 {
-        // Nobody refuses root anything.
+    command.current_dir(folder).args(["in.npy", "out.npy"]);
+    if fs::metadata(folder).unwrap().uid() == 0 {
         command.uid(NOBODY).gid(NOBODY);
     }
     // A child that another test has just started may still hold the copy open for writing.
@@ -115,10 +111,29 @@ fn a_file_that_may_not_be_written_stays() {
             output => break output.unwrap(),
         }
     };
+    fs::set_permissions(folder, Permissions::from_mode(0o777)).unwrap();
+    output
+}
+
+#[test]
+fn a_file_that_may_not_be_written_stays() {
+    let (folder, _) = folder();
+    let target = folder.path().join("out.npy");
+    fs::write(&target, "precious").unwrap();
+    fs::set_permissions(&target, Permissions::from_mode(0o444)).unwrap();
+    let output = as_nobody(folder.path(), 0o777);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(said(&output).contains("out.npy: Permission denied"), "{}", said(&output));
     assert_eq!(fs::read(&target).unwrap(), b"precious");
     assert_eq!(names(folder.path()), ["in.npy", "npy", "out.npy"]);
+}
+
+#[test]
+fn a_folder_may_be_one_that_nobody_reads() {
+    let (folder, transposed) = folder();
+    let output = as_nobody(folder.path(), 0o333);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(fs::read(folder.path().join("out.npy")).unwrap(), transposed);
 }
 
 /// What ends the program while it writes: a limit on the size of files, which is a signal.
