@@ -48,13 +48,13 @@ pub enum Error {
     },
 
     /// A slice that does not hold a matrix of the shape asked for.
-    #[error("a {rows} × {cols} matrix has {expected} elements, the slice has {actual}")]
+    #[error(fmt = message::length_mismatch)]
     LengthMismatch {
         /// Rows of the matrix.
         rows: usize,
         /// Columns of the matrix.
         cols: usize,
-        /// Elements that the shape needs.
+        /// Elements that the shape needs, with what lies between rows that are apart.
         expected: usize,
         /// Elements that the slice has.
         actual: usize,
@@ -257,10 +257,7 @@ pub enum Error {
     },
 
     /// A layout that reaches outside the memory that it is for.
-    #[error(
-        "{shape:?} elements, {strides:?} apart, from element {offset} on, do not lie within the \
-         {available} elements that there are"
-    )]
+    #[error(fmt = message::tensor_out_of_bounds)]
     TensorOutOfBounds {
         /// The length of each axis.
         shape: Vec<usize>,
@@ -272,8 +269,11 @@ pub enum Error {
         available: usize,
     },
 
-    /// A layout of something to be written in which two indices have one element.
-    #[error("{shape:?} elements, {strides:?} apart, overlap, and cannot be written to")]
+    /// A layout of something to be written that is not [injective](crate::TensorLayout::is_injective): two indices have one element, or are
+    /// not seen to have two because elements interleave.
+    #[error(
+        "{shape:?} elements, {strides:?} apart, overlap or interleave, and cannot be written to"
+    )]
     TensorOverlap {
         /// The length of each axis.
         shape: Vec<usize>,

@@ -71,6 +71,45 @@ pub fn tensor_size_overflow(
     }
 }
 
+/// More elements than a matrix of the shape has, by which its rows are apart.
+pub fn length_mismatch(
+    rows: &usize,
+    cols: &usize,
+    expected: &usize,
+    actual: &usize,
+    f: &mut Formatter<'_>,
+) -> fmt::Result {
+    let elements = rows.saturating_mul(*cols);
+    if *expected <= elements {
+        return write!(
+            f,
+            "a {rows} × {cols} matrix has {expected} elements, the slice has {actual}"
+        );
+    }
+    let ld = expected.saturating_sub(*cols) / rows.saturating_sub(1).max(1);
+    write!(
+        f,
+        "a {rows} × {cols} matrix, rows {ld} apart, takes up {expected} elements, the slice has {actual}"
+    )
+}
+
+/// Elements may end behind the memory, or begin before it.
+pub fn tensor_out_of_bounds(
+    shape: &[usize],
+    strides: &[isize],
+    offset: &usize,
+    available: &usize,
+    f: &mut Formatter<'_>,
+) -> fmt::Result {
+    write!(f, "{shape:?} elements, {strides:?} apart, from element {offset} on, ")?;
+    let lengths = shape.iter().map(|&length| length.saturating_sub(1) as i128);
+    let below: i128 = lengths.zip(strides).map(|(far, &stride)| -far * stride.min(0) as i128).sum();
+    match below - *offset as i128 {
+        1.. => write!(f, "begin {} before the memory's start", below - *offset as i128),
+        _ => write!(f, "do not lie within the {available} elements that there are"),
+    }
+}
+
 pub fn interrupted(source: &Error, f: &mut Formatter<'_>) -> fmt::Result {
     let first = "transposing in place failed midway, the matrix's contents are unspecified";
     lines(first, [format!("{source:#}")], f)

@@ -92,3 +92,31 @@ fn a_defect_of_a_kernel_is_a_line() {
     assert!(line.ends_with(", and 1 more"), "{line}");
     assert_eq!(format!("{error:#}").matches("both wrote").count(), 2);
 }
+
+/// Where elements are that are not there, or are one for several indices.
+#[test]
+fn what_is_refused_is_so() {
+    use crate::layout::Layout;
+    let layout = |shape: &[usize], strides: &[isize], offset| {
+        crate::TensorLayout::strided(shape, strides, offset, 4)
+    };
+    let said = |refused: crate::Result<()>| refused.unwrap_err().to_string();
+    assert_eq!(
+        said(layout(&[3], &[-1], 1).map(drop)),
+        "[3] elements, [-1] apart, from element 1 on, begin 1 before the memory's start"
+    );
+    assert_eq!(
+        said(layout(&[3], &[1], 1).unwrap().require_within(3)),
+        "[3] elements, [1] apart, from element 1 on, do not lie within the 3 elements that there are"
+    );
+    assert_eq!(
+        said(layout(&[3, 2], &[2, 3], 0).unwrap().require_injective()),
+        "[3, 2] elements, [2, 3] apart, overlap or interleave, and cannot be written to"
+    );
+    let short = |ld: usize, actual| {
+        let expected = Layout::new(2, 3, ld, 4).unwrap().extent();
+        Error::LengthMismatch { rows: 2, cols: 3, expected, actual }.to_string()
+    };
+    assert_eq!(short(3, 7), "a 2 × 3 matrix has 6 elements, the slice has 7");
+    assert_eq!(short(5, 7), "a 2 × 3 matrix, rows 5 apart, takes up 8 elements, the slice has 7");
+}

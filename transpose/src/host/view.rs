@@ -24,7 +24,8 @@ pub struct HostView<'a, T> {
     elements: PhantomData<&'a [T]>,
 }
 
-/// An array of any rank and strides in host memory that it borrows exclusively. No element has two indices.
+/// An array of any rank and strides in host memory that it borrows exclusively. No element has two indices: its layout is
+/// [injective](TensorLayout::is_injective).
 #[derive(Debug)]
 pub struct HostViewMut<'a, T> {
     start: *mut T,
@@ -98,8 +99,8 @@ impl<'a, T: Pod> HostViewMut<'a, T> {
     /// Those of the slice's elements that `layout` names, whose offset counts from the slice's start.
     ///
     /// # Errors
-    /// [`Error::TensorOutOfBounds`] for elements that the slice has not, [`Error::TensorOverlap`] for a layout in which an element has
-    /// two indices, and [`Error::TensorSizeOverflow`].
+    /// [`Error::TensorOutOfBounds`] for elements that the slice has not, [`Error::TensorOverlap`] for a layout that is not
+    /// [injective](TensorLayout::is_injective), and [`Error::TensorSizeOverflow`].
     pub fn new(elements: &'a mut [T], layout: &TensorLayout) -> Result<Self> {
         let layout = checked::<T>(layout, elements.len())?;
         layout.require_injective()?;

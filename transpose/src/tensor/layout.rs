@@ -197,10 +197,21 @@ impl TensorLayout {
         self.is_empty() || self.shape().iter().zip(self.strides()).rev().all(follow)
     }
 
-    /// Whether no two indices are seen to share an element: each axis steps over all that the axes of smaller strides reach.
+    /// Whether each axis steps over all that the axes of smaller strides reach, so that no two indices share an element.
     ///
     /// That holds for every part of a contiguous array and every order of its axes. Strides that avoid each other in a more
-    /// intricate way (2 and 3, say, for two indices each) are taken to overlap.
+    /// intricate way are not seen to: those of a layout whose elements interleave are refused like those of one whose elements overlap.
+    ///
+    /// ```
+    /// use transpose::TensorLayout;
+    /// # fn main() -> transpose::Result<()> {
+    /// let of = |shape, strides| TensorLayout::strided(shape, strides, 0, 1);
+    /// assert!(of(&[2, 2], &[2, 3])?.is_injective()); // 0, 2 and 3, 5
+    /// assert!(!of(&[3, 2], &[2, 3])?.is_injective()); // 0, 2, 4 and 3, 5, 7 interleave
+    /// assert!(!of(&[4, 2], &[2, 4])?.is_injective()); // 0, 2, 4, 6 and 4, 6, 8, 10 overlap
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_injective(&self) -> bool {
         // Mostly the axes are in order, the fastest last.
         let mut last = 0usize;

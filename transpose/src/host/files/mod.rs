@@ -51,7 +51,7 @@ const TILE: usize = 16 << 20;
 ///
 /// # Errors
 /// [`Error::Read`] and [`Error::Write`]; the destination then holds any part of the elements. Before anything is written:
-/// [`Error::TensorShapeMismatch`], [`Error::TensorOverlap`] for a destination in which an element has two indices,
+/// [`Error::TensorShapeMismatch`], [`Error::TensorOverlap`] for a destination that is not [injective](TensorLayout::is_injective),
 /// [`Error::TensorSizeOverflow`] for layouts that are too long for elements of this size, and [`Error::HostBudget`] for less memory than an
 /// element takes. And what the device reports, and [`Error::HostMemory`].
 pub fn move_between<T: Pod>(
