@@ -3,7 +3,7 @@
 //! A box of whole squares has the same memory on both sides. Its block loads all of it before a barrier and stores it behind that. Where every box starts on a vector no vector belongs
 //! to two boxes, so no block loads or stores what another one does. What lies between rows or squares is loaded with them, and never stored.
 
-use super::super::canonical::Canonical;
+use super::super::canonical::{Axis, Canonical};
 use super::super::gaps::Gaps;
 use super::super::problem::{TensorProblem, aligned};
 use super::tile::Tile;
@@ -23,7 +23,7 @@ const MOST: usize = 60 << 10;
 /// The bytes that boxes may have, about.
 const TRIED: [usize; 5] = [MOST, 32 << 10, 16 << 10, 8 << 10, 4 << 10];
 
-/// A batch of squares, each of which ends before the next starts.
+/// A batch of squares that have no element in common, one behind the other or side by side in the same rows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct SquareBatch {
     pub element_bytes: usize,
@@ -68,9 +68,15 @@ impl SquareBatch {
         let (src_align, dst_align) = (align, align);
         let problem = TensorProblem { element_bytes, src: &src, dst: &dst, src_align, dst_align };
         let canonical = &Canonical::of(&problem);
-        // The destination's slowest axis counts squares.
-        let squares = canonical.axes().len().checked_sub(1)?;
-        let step = VECTOR / gcd(VECTOR, stride.checked_mul(element_bytes)?);
+        let (apart, of_row) = (stride.checked_mul(element_bytes)?, ld.checked_mul(element_bytes)?);
+        let words = (apart / canonical.word_bytes()) as isize;
+        let counts = |axis: &Axis| axis.length == count && [axis.src, axis.dst] == [words; 2];
+        let squares = canonical.axes().iter().rposition(counts)?;
+        // Where squares are side by side, each of their rows has to start on a vector as well.
+        if ld > stride && !of_row.is_multiple_of(VECTOR) {
+            return None;
+        }
+        let step = VECTOR / gcd(VECTOR, apart);
         let (gaps, most_image) = (Gaps::of(canonical), MOST);
         let (tiles, choices) = (SmallVec::new(), SmallVec::new());
         let mut search = Search { canonical, facts, gaps, most_image, tiles, choices };
