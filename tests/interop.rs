@@ -9,7 +9,9 @@ use ::cudarc::driver::{CudaContext, CudaStream};
 use ::cust::memory::{CopyDestination, DeviceBuffer};
 use ::cust::stream::{Stream, StreamFlags};
 use std::sync::Arc;
-use support::recording::{live, take_calls, take_events, with_recording};
+use support::recording::{
+    FOREIGN, contexts, fail, live, set_current, take_calls, take_events, take_log, with_recording,
+};
 use transpose::interop::{cudarc, cust};
 use transpose::{Device, DeviceTensor, Error};
 use transpose_tests::Element;
@@ -28,10 +30,10 @@ fn transposed(elements: &[u32]) -> Vec<u32> {
 /// Which streams were put in order since the last time: `(first, then)`.
 fn orders() -> Vec<(u64, u64)> {
     let events = take_events();
-    let waits = events.iter().filter(|(what, _, _)| what == "wait");
-    let order = |(_, event, then): &(String, u64, u64)| {
+    let waits = events.iter().enumerate().filter(|(_, (what, _, _))| what == "wait");
+    let order = |(at, (_, event, then)): (usize, &(String, u64, u64))| {
         let recorded = |(what, of, _): &&(String, u64, u64)| what == "record" && of == event;
-        let first = events.iter().rfind(recorded).map(|(_, _, first)| *first);
+        let first = events[..at].iter().rfind(recorded).map(|(_, _, first)| *first);
         (first.unwrap_or(0), *then)
     };
     waits.map(order).collect()
@@ -194,6 +196,61 @@ fn tensors_are_lent_to_cudarc() {
         std::panic::catch_unwind(lent).unwrap_err();
         assert_eq!(of_two_streams(), expected);
         assert_eq!(live(), before);
+    });
+}
+
+/// What other streams of cudarc do with a view that is lent comes after the stream that it is lent to, and so after the library's.
+#[test]
+fn lent_tensors_are_in_order_with_every_stream_of_cudarc() {
+    with_recording("lent_tensors_are_in_order_with_every_stream_of_cudarc", || {
+        let context = CudaContext::new(0).unwrap();
+        let [first, second] = [(); 2].map(|()| context.new_stream().unwrap());
+        let device = Device::cuda(0).unwrap();
+        let mut tensor = DeviceTensor::<u32>::zeroed(&device, &[600]).unwrap();
+        let [ours, theirs, other] =
+            [raw(&device), first.cu_stream() as u64, second.cu_stream() as u64];
+        let chain = [(ours, theirs), (theirs, other), (other, theirs), (theirs, ours)];
+        take_events();
+        cudarc::with_cuda_view(tensor.view(), &first, |view| Ok(second.clone_dtoh(&view)?))
+            .unwrap();
+        assert_eq!(of_two_streams(), chain);
+        cudarc::with_cuda_view_mut(tensor.view_mut(), &first, |mut view| {
+            Ok(second.memset_zeros(&mut view)?)
+        })
+        .unwrap();
+        assert_eq!(of_two_streams(), chain);
+        // A view whose order other streams cannot be told is not lent.
+        take_log();
+        let told = cudarc::with_cuda_view(tensor.view(), &first, |_| {
+            Ok(take_log().iter().rposition(|call| call.starts_with("cuEventRecord")).unwrap())
+        });
+        fail(told.unwrap(), 2);
+        let lent = cudarc::with_cuda_view::<_, ()>(tensor.view(), &first, |_| unreachable!());
+        assert!(matches!(lent, Err(Error::Cuda { code: 2, .. })), "{lent:?}");
+    });
+}
+
+/// cudarc makes its context the current one.
+#[test]
+fn what_is_lent_by_cudarc_leaves_the_current_context() {
+    with_recording("what_is_lent_by_cudarc_leaves_the_current_context", || {
+        let stream = cudarc_stream();
+        let (here, beside) = (cudarc::device(stream.clone()).unwrap(), Device::cuda(0).unwrap());
+        let mut slice = stream.alloc_zeros::<u32>(600).unwrap();
+        for device in [here, beside] {
+            let mut tensor = DeviceTensor::<u32>::zeroed(&device, &[600]).unwrap();
+            for (given, left) in [(FOREIGN, (1, FOREIGN)), (0, (0, 0))] {
+                set_current(given);
+                cudarc::with_view(&device, slice.as_view(), |_| Ok(())).unwrap();
+                assert_eq!(contexts(), left);
+                cudarc::with_view_mut(&device, slice.as_view_mut(), |_| Ok(())).unwrap();
+                assert_eq!(contexts(), left);
+                cudarc::with_cuda_view(tensor.view(), &stream, |_| Ok(())).unwrap();
+                assert_eq!(contexts(), left);
+                cudarc::with_cuda_view_mut(tensor.view_mut(), &stream, |_| Ok(())).unwrap();
+                assert_eq!(contexts(), left);
+            }
+        }
     });
 }
 

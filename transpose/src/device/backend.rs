@@ -157,7 +157,7 @@ pub(crate) trait Backend: Send + Sync {
     fn cuda_ordinal(&self) -> Option<u32>;
 
     /// The context that memory and kernels are in, if this is a GPU.
-    fn cuda_context(&self) -> Option<*mut c_void>;
+    fn cuda_context(&self) -> Option<&cuda_driver::Context>;
 
     /// The stream that work is queued on, if this is a GPU.
     fn cuda_stream(&self) -> Option<*mut c_void>;

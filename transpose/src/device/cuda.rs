@@ -332,8 +332,8 @@ impl Backend for Cuda {
         Some(self.gpu.ordinal)
     }
 
-    fn cuda_context(&self) -> Option<*mut c_void> {
-        Some(self.context().as_raw().0)
+    fn cuda_context(&self) -> Option<&Context> {
+        Some(self.context())
     }
 
     fn cuda_stream(&self) -> Option<*mut c_void> {

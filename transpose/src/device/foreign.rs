@@ -72,8 +72,15 @@ impl Device {
     /// The context that this device's memory and kernels are in, as a `CUcontext`: the GPU's primary one, retained as long as this
     /// device lives, or the one that the device was [made on](Self::from_raw_parts). `None` on the simulator.
     ///
-    /// No call of this library leaves it current on the calling thread.
+    /// No call of this library leaves it current on the calling thread. (`cudarc` does, by all calls of its own, and when the last handle to a
+    /// device on a stream of it takes the stream along.)
     pub fn cuda_context(&self) -> Option<*mut c_void> {
+        self.backend.cuda_context().map(|context| context.as_raw().0)
+    }
+
+    /// That context, to wait for or to make current.
+    #[cfg(any(feature = "cudarc", feature = "dlpack"))]
+    pub(crate) fn context(&self) -> Option<&cuda_driver::Context> {
         self.backend.cuda_context()
     }
 }

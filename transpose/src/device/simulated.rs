@@ -187,7 +187,7 @@ impl Backend for Simulated {
         None
     }
 
-    fn cuda_context(&self) -> Option<*mut std::ffi::c_void> {
+    fn cuda_context(&self) -> Option<&cuda_driver::Context> {
         None
     }
 

@@ -7,7 +7,7 @@
 //! | views of this library | a `CudaView` or `CudaViewMut`, for a call | [`with_cuda_view`], [`with_cuda_view_mut`] |
 //!
 //! Nothing is copied and nothing waits on the host, whatever streams the device and the memory are of: where they are two, each waits for the
-//! other on the GPU.
+//! other on the GPU. `cudarc` makes its context the calling thread's current one whenever it is called; these functions leave that as it was.
 //!
 //! ```no_run
 //! use cudarc::driver::CudaContext;
@@ -36,6 +36,7 @@ use crate::matrix::view::{MatrixView, MatrixViewMut};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use crate::{Device, Error, Result};
 use bytemuck::Pod;
+use cuda_driver::Context;
 use cudarc::driver::{
     CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice, DriverError,
 };
@@ -69,6 +70,7 @@ pub fn with_view<T: Pod, R>(
 ) -> Result<R> {
     let (stream, len) = (DeviceSlice::stream(&slice).clone(), slice.len());
     let layout = layout_here::<T>(device, &stream, len)?;
+    let _current = device.context().map(Context::enter).transpose()?;
     // The slice's own stream has waited for what writes it elsewhere; at the end it tells the others that it was read.
     let (address, _read) = slice.device_ptr(&stream);
     // SAFETY: the stream lives during the call.
@@ -92,6 +94,7 @@ pub fn with_view_mut<T: Pod, R>(
 ) -> Result<R> {
     let (stream, len) = (DeviceSlice::stream(&slice).clone(), slice.len());
     let layout = layout_here::<T>(device, &stream, len)?;
+    let _current = device.context().map(Context::enter).transpose()?;
     // The slice's own stream has waited for what uses it elsewhere; at the end it tells the others that it was written.
     let (address, _written) = slice.device_ptr_mut(&stream);
     // SAFETY: the stream lives during the call.
@@ -160,6 +163,7 @@ unsafe fn as_slice<T: Pod, R>(
         }
     }
 
+    let _current = device.context().map(Context::enter).transpose()?;
     let raw = stream.cu_stream().cast();
     // SAFETY: the stream lives during the call.
     let before = || unsafe { device.raw_stream_waits(raw) };
@@ -175,7 +179,11 @@ unsafe fn as_slice<T: Pod, R>(
         stream.context().bind_to_thread()?;
         // SAFETY: the caller vouches for the elements. The slice is gone, its memory not freed, before the device goes on.
         let slice = unsafe { stream.upgrade_device_ptr::<T>(address, len) };
-        work(&mut Borrowed(ManuallyDrop::new(slice)).0)
+        let mut slice = Borrowed(ManuallyDrop::new(slice));
+        // The stream waits for what wrote the elements. Other streams of cudarc wait for the slice's last write, which is recorded here.
+        drop(slice.0.device_ptr_mut(stream));
+        stream.context().check_err()?;
+        work(&mut slice.0)
     };
     between(before, work, after)
 }
