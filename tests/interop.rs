@@ -99,6 +99,40 @@ fn buffers_of_cust_are_lent_in_order() {
     });
 }
 
+/// Memory of a pool goes at once, or on any stream: what uses it is waited for before its owner has it back.
+#[test]
+fn buffers_of_cust_in_pools_are_waited_for() {
+    with_recording("buffers_of_cust_in_pools_are_waited_for", || {
+        let _context = ::cust::quick_init().unwrap();
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).unwrap();
+        let device = Device::cuda(0).unwrap();
+        // SAFETY: it is synchronized with at once.
+        let mut buffer = unsafe { DeviceBuffer::from_slice_async(&[1u32; 600], &stream) }.unwrap();
+        stream.synchronize().unwrap();
+        let waits_behind = |work: &str| {
+            let calls = take_calls();
+            let last = |name| calls.iter().rposition(|call| call == name);
+            assert!(last("cuStreamSynchronize") > last(work), "{work}: {calls:?}");
+            assert_eq!(orders(), [(DEFAULT, raw(&device))]);
+        };
+        take_calls();
+        take_events();
+        let copy = cust::with_view(&device, &buffer, |view| view.to_tensor()).unwrap();
+        waits_behind("cuMemcpyDtoDAsync_v2");
+        cust::with_view_mut(&device, &mut buffer, |mut view| view.fill(1)).unwrap();
+        waits_behind("cuLaunchKernelEx");
+        let lent = std::panic::AssertUnwindSafe(|| {
+            let _ = cust::with_view::<u32, ()>(&device, &buffer, |view| {
+                view.copy_into(&mut DeviceTensor::zeroed(&device, &[600])?)?;
+                panic!("while it is lent")
+            });
+        });
+        std::panic::catch_unwind(lent).unwrap_err();
+        waits_behind("cuMemcpyDtoDAsync_v2");
+        drop(copy);
+    });
+}
+
 #[test]
 fn slices_of_cust_lie_together() {
     with_recording("slices_of_cust_lie_together", || {

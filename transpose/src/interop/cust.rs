@@ -36,7 +36,7 @@
 //! With this feature the program is built with `cust`, whose build script asks for a CUDA toolkit or for what
 //! the page of `cuda_driver` says to give it in place of one; it still starts without a driver.
 
-use super::lending::{lend, require_here_or};
+use super::lending::{between, lend, require_here_or};
 use crate::matrix::view::MatrixView;
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use crate::{Device, Error, Result};
@@ -88,6 +88,10 @@ pub fn device(stream: Arc<Stream>) -> Result<Device> {
 /// Runs `work` with a view of all elements of a buffer, one axis of them. What `work` queues comes after what `cust` has queued on its default
 /// stream, and before what it queues there later, as all its copies that wait are, and the end of the buffer.
 ///
+/// A buffer in memory of a pool (`from_slice_async`, `uninitialized_async`, `zeroed_async`) ends without waiting for anything: for one of
+/// those this function waits, on the host, for what is queued on the device. Any other goes by `drop`, or by `drop_async` on a stream that waits
+/// for the default one, as those do that are not `NON_BLOCKING`.
+///
 /// # Errors
 /// [`Error::DeviceMismatch`] for a buffer in another context than the device's, what `work` returns, and what the device reports.
 pub fn with_view<T: Pod + DeviceCopy, R>(
@@ -95,10 +99,9 @@ pub fn with_view<T: Pod + DeviceCopy, R>(
     buffer: &DeviceBuffer<T>,
     work: impl FnOnce(TensorView<'_, T>) -> Result<R>,
 ) -> Result<R> {
-    require_here(device, buffer)?;
-    // SAFETY: the default stream lives. The buffer is borrowed for the call, and what was queued is in order with all that its owner
-    // does to it later by safe functions.
-    unsafe { lend(device, DEFAULT_STREAM.0, || work(view(device, buffer)?)) }
+    let home = home_of(device, buffer)?;
+    // SAFETY: the buffer is borrowed for the call, and what was queued is in order with what its owner does to it later.
+    lend_buffer(device, home, || work(unsafe { view(device, buffer)? }))
 }
 
 /// Like [`with_view`], exclusive.
@@ -110,9 +113,22 @@ pub fn with_view_mut<T: Pod + DeviceCopy, R>(
     buffer: &mut DeviceBuffer<T>,
     work: impl FnOnce(TensorViewMut<'_, T>) -> Result<R>,
 ) -> Result<R> {
-    require_here(device, buffer)?;
+    let home = home_of(device, buffer)?;
     // SAFETY: as in `with_view`; the buffer is borrowed exclusively.
-    unsafe { lend(device, DEFAULT_STREAM.0, || work(view_mut(device, buffer)?)) }
+    lend_buffer(device, home, || work(unsafe { view_mut(device, buffer)? }))
+}
+
+/// Runs `work`, which queues work on a buffer: after what `cust` has queued on its default stream, and before the buffer's owner goes on with it.
+fn lend_buffer<R>(device: &Device, home: Home, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    match home {
+        // SAFETY: the default stream lives.
+        Home::Context => unsafe { lend(device, DEFAULT_STREAM.0, work) },
+        Home::Pool => {
+            // SAFETY: the default stream lives.
+            let before = || unsafe { device.wait_for_raw_stream(DEFAULT_STREAM.0) };
+            between(before, work, || device.synchronize())
+        }
+    }
 }
 
 /// A view of all elements of a slice, one axis of them. Nothing waits for anything: it is for memory that is used on the device's own stream only.
@@ -168,17 +184,28 @@ pub unsafe fn slice<T: Pod + DeviceCopy>(view: TensorView<'_, T>) -> Result<Devi
     Ok(unsafe { DeviceSlice::from_raw_parts(start, row.ncols()) })
 }
 
-/// Refuses a buffer of another context than the device's, or of another GPU.
-fn require_here<T: DeviceCopy>(device: &Device, buffer: &DeviceSlice<T>) -> Result<()> {
+/// What a buffer's memory was allocated from.
+enum Home {
+    /// Its end waits for what uses it on the default stream.
+    Context,
+    /// Its end waits for nothing.
+    Pool,
+}
+
+/// Where a buffer is. Refuses one of another context than the device's, or of another GPU.
+fn home_of<T: DeviceCopy>(device: &Device, buffer: &DeviceSlice<T>) -> Result<Home> {
     if buffer.is_empty() || size_of::<T>() == 0 {
-        return Ok(());
+        return Ok(Home::Context);
     }
     let (driver, address) = (Driver::get()?, buffer.as_device_ptr().as_raw());
-    let here = match driver.context_of_memory(address)? {
-        RawContext::NULL => device.cuda_ordinal() == Some(driver.ordinal_of_memory(address)?),
-        context => device.cuda_context() == Some(context.0),
+    let (home, here) = match driver.context_of_memory(address)? {
+        RawContext::NULL => {
+            (Home::Pool, device.cuda_ordinal() == Some(driver.ordinal_of_memory(address)?))
+        }
+        context => (Home::Context, device.cuda_context() == Some(context.0)),
     };
-    require_here_or(here, device, "a buffer of cust")
+    require_here_or(here, device, "a buffer of cust")?;
+    Ok(home)
 }
 
 impl From<CudaError> for Error {

@@ -202,7 +202,11 @@ driver! { false:
         match attribute {
             // No address is given out twice.
             7 => value.cast::<u64>().write(address),
-            1 => value.cast::<usize>().write(PRIMARY),
+            // Memory of pools is in no context.
+            1 => {
+                let pooled = state().live.get(&address) == Some(&"pool memory");
+                value.cast::<usize>().write(if pooled { 0 } else { PRIMARY });
+            }
             _ => value.cast::<i32>().write(0),
         }
         0
