@@ -1,5 +1,5 @@
-//! The streams and the memory of cust and cudarc, beside this library's: which calls of the driver order them, on a driver that keeps
-//! the books, and results, on a GPU.
+//! The streams and the memory of cust and cudarc, and of whoever takes tensors by DLPack, beside this library's: which calls of the driver
+//! order them, on a driver that keeps the books, and results, on a GPU.
 #![cfg(target_os = "linux")]
 
 #[path = "../crates/cuda_driver/tests/support/mod.rs"]
@@ -10,8 +10,10 @@ use ::cust::memory::{CopyDestination, DeviceBuffer};
 use ::cust::stream::{Stream, StreamFlags};
 use std::sync::Arc;
 use support::recording::{
-    FOREIGN, contexts, fail, live, set_current, take_calls, take_events, take_log, with_recording,
+    FOREIGN, contexts, fail, live, refuse, set_current, take_calls, take_events, take_log,
+    with_recording,
 };
+use transpose::interop::dlpack::{ForeignStream, export};
 use transpose::interop::{cudarc, cust};
 use transpose::{Device, DeviceTensor, Error};
 use transpose_tests::Element;
@@ -285,6 +287,35 @@ fn what_is_lent_by_cudarc_leaves_the_current_context() {
                 assert_eq!(contexts(), left);
             }
         }
+    });
+}
+
+/// A tensor that was given away goes when its consumer is done with it, whether or not the streams can be put in order; else it stays.
+#[test]
+fn exported_memory_is_freed_behind_its_consumer() {
+    with_recording("exported_memory_is_freed_behind_its_consumer", || {
+        let device = Device::cuda(0).unwrap();
+        let freed = |stream, refused: &str| {
+            let tensor = DeviceTensor::from_host(&device, &[4], &[1u32, 2, 3, 4]).unwrap();
+            let managed = export(tensor, stream).unwrap();
+            take_log();
+            refuse(refused, 2);
+            // SAFETY: it was just exported; nobody else has it.
+            unsafe { (managed.as_ref().deleter.unwrap())(managed.as_ptr()) };
+            refuse("", 0);
+            let log = take_log();
+            let first = |name| log.iter().position(|call| call.starts_with(name));
+            (first("cuCtxSynchronize"), first("cuMemFreeAsync"))
+        };
+        let (waited, free) = freed(ForeignStream::LEGACY, "");
+        assert!(waited.is_none() && free.is_some());
+        for refused in ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"] {
+            let (waited, free) = freed(ForeignStream::LEGACY, refused);
+            assert!(waited.is_some() && waited < free, "{refused}: {waited:?}, {free:?}");
+        }
+        let (waited, free) = freed(ForeignStream::PER_THREAD, "cuCtxSynchronize");
+        assert!(waited.is_some() && free.is_none(), "{waited:?}, {free:?}");
+        assert!(live().contains(&"pool memory".to_owned()));
     });
 }
 

@@ -122,9 +122,11 @@ impl Given {
         let [shape, strides] = axes(tensor.layout());
         let device = device.clone();
         let free = Box::new(move || {
-            // A failure is one of earlier work, and nobody is left to tell; what waits is only the memory.
-            let _ = consumer.release(&device);
-            drop(tensor);
+            match consumer.release(&device) {
+                Ok(()) => drop(tensor),
+                // The consumer may still use the memory, and nobody is left to tell: it stays.
+                Err(_) => std::mem::forget(tensor),
+            }
         });
         let device = DLDevice { device_type: device_type::CUDA, device_id: ordinal as i32 };
         // An address on the GPU, which the host does not follow.

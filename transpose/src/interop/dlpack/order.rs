@@ -1,7 +1,7 @@
 //! Order between a device's queue and streams of others.
 
 use crate::{Device, Result};
-use cuda_driver::{Context, Driver, RawContext, RawStream};
+use cuda_driver::RawStream;
 use std::ffi::c_void;
 
 /// A stream on which another library uses a tensor.
@@ -35,13 +35,11 @@ impl ForeignStream {
 
     /// Has what is queued on the device from now on wait for what uses the tensor, or waits for it.
     pub(super) fn release(self, device: &Device) -> Result<()> {
-        if self == Self::LEGACY {
-            return wait_for(device, self);
+        if self == Self::LEGACY && wait_for(device, self).is_ok() {
+            return Ok(());
         }
-        // The stream may be gone, or mean another in this thread: all of the context is waited for.
-        let Some(context) = device.cuda_context() else { return Ok(()) };
-        // SAFETY: the context is the device's, which is borrowed as long as it is used.
-        Ok(unsafe { Context::borrowed(Driver::get()?, RawContext(context))? }.synchronize()?)
+        // There may be no event for it, or the stream may be gone, or mean another in this thread: all of the context is waited for.
+        device.context().map_or(Ok(()), |context| Ok(context.synchronize()?))
     }
 }
 
