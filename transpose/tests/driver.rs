@@ -128,15 +128,10 @@ fn code_of(error: &Error) -> Option<u32> {
     }
 }
 
-/// Machine code that the driver refuses is replaced by PTX.
-fn is_replaced(function: &str) -> bool {
-    function == "cuModuleLoadData"
-}
-
 #[test]
 fn every_call_that_fails_is_an_error_with_its_code() {
     with_recording("every_call_that_fails_is_an_error_with_its_code", || {
-        fail_each_call(everything, code_of, is_replaced);
+        fail_each_call(everything, code_of, |_| false);
     });
 }
 
@@ -144,7 +139,7 @@ fn every_call_that_fails_is_an_error_with_its_code() {
 fn every_call_that_fails_between_streams_is_an_error() {
     with_recording("every_call_that_fails_between_streams_is_an_error", || {
         // A stream that is dropped waits for its work, and has nobody to tell what came of it.
-        let silent = |function: &str| is_replaced(function) || function == "cuStreamSynchronize";
+        let silent = |function: &str| function == "cuStreamSynchronize";
         fail_each_call(streams, code_of, silent);
     });
 }
@@ -183,7 +178,41 @@ fn memory_that_cannot_be_locked_is_moved_all_the_same() {
 
 /// Where all work has been waited for, it is waited for once more, in case that there was an error before; pages are unlocked then.
 fn told_nobody(function: &str) -> bool {
-    is_replaced(function) || ["cuStreamSynchronize", "cuMemHostUnregister"].contains(&function)
+    ["cuStreamSynchronize", "cuMemHostUnregister"].contains(&function)
+}
+
+/// Only machine code that does not fit is replaced by PTX, for good; after any other failure it is loaded again.
+#[test]
+fn machine_code_that_does_not_fit_is_replaced() {
+    with_recording("machine_code_that_does_not_fit_is_replaced", || {
+        let transpose = |device: &Device| {
+            DeviceMatrix::<f32>::zeroed(device, 640, 640)?.transposed()?;
+            let calls = take_calls();
+            Ok::<_, Error>(calls.iter().filter(|call| *call == "cuModuleLoadData").count())
+        };
+        let device = Device::cuda(0).unwrap();
+        take_log();
+        DeviceMatrix::<f32>::zeroed(&device, 640, 640).unwrap().transposed().unwrap();
+        let mut log = take_log();
+        log.retain(|line| !line.starts_with("attribute "));
+        let load = log.iter().position(|line| line.starts_with("cuModuleLoadData")).unwrap();
+        let failing = |code| {
+            let device = Device::cuda(0).unwrap();
+            take_log();
+            fail(load, code);
+            let result = transpose(&device);
+            take_log();
+            (result, transpose(&device).unwrap())
+        };
+        for unfit in [200, 209, 218, 222, 300] {
+            assert_eq!(failing(unfit), (Ok(2), 0), "{unfit}");
+        }
+        for other in [OUT_OF_MEMORY, 999_999] {
+            let (refused, again) = failing(other);
+            assert!(matches!(refused, Err(Error::Cuda { code, .. }) if code == other));
+            assert_eq!(again, 1, "{other}");
+        }
+    });
 }
 
 #[test]
@@ -191,7 +220,7 @@ fn the_same_without_memory_pools() {
     with_recording("the_same_without_memory_pools", || {
         set_attribute(MEMORY_POOLS, 0);
         // A free that waits in vain has nobody to tell.
-        let silent = |function: &str| is_replaced(function) || function == "cuStreamSynchronize";
+        let silent = |function: &str| function == "cuStreamSynchronize";
         fail_each_call(everything, code_of, silent);
     });
 }

@@ -15,6 +15,16 @@ type EvictLast = bool;
 /// Whether a module's kernels wait by themselves for the launches before theirs.
 type Waits = bool;
 
+/// The driver's answers to machine code that will not do however often it is loaded, by their names without `CUDA_ERROR_`. Any other,
+/// as for want of memory, says nothing about the code: PTX, which is slower, is kept as long as the device.
+const UNFIT: [u32; 5] = [
+    200, // INVALID_IMAGE: a format of a later assembler
+    209, // NO_BINARY_FOR_GPU: for another chip
+    218, // INVALID_PTX: said of whatever kind of image
+    222, // UNSUPPORTED_PTX_VERSION: of a later toolkit
+    300, // INVALID_SOURCE: said of whatever kind of image
+];
+
 /// What loads kernels, an image at a time, and keeps them.
 pub(super) struct Kernels {
     context: Context,
@@ -59,13 +69,14 @@ impl Kernels {
     }
 
     /// Loads an image: its machine code for this chip if there is some, else its PTX, which the driver compiles. That
-    /// is also the way out if the driver refuses the machine code, as one older than the assembler may.
+    /// is also the way out if the machine code does not fit the driver, as one older than the assembler.
     fn load(&self, image: &Image, code: Option<&MachineCode>) -> Result<(Module, Waits)> {
         if let Some((file, waits)) = code.and_then(|code| Some((code.expanded()?, code.waits))) {
             // SAFETY: a whole cubin, as the assembler made it: what it was compressed into is of the length
             // that was written down with it.
-            if let Ok(module) = unsafe { Module::from_image(&self.context, &file) } {
-                return Ok((module, waits));
+            match unsafe { Module::from_image(&self.context, &file) } {
+                Err(error) if error.code().is_some_and(|code| UNFIT.contains(&code)) => {}
+                loaded => return Ok((loaded?, waits)),
             }
         }
         Ok((Module::from_ptx(&self.context, &image.ptx())?, false))
