@@ -339,8 +339,12 @@ fn graphs_refuse_other_memory(device: &Device) {
     let stream = device.new_stream().unwrap();
     let mut theirs = DeviceTensor::<u32>::zeroed(&stream, &[20, 30]).unwrap();
     let refused = graph.replay([(src.view().t(), theirs.view_mut())]);
-    assert!(matches!(refused, Err(Error::DeviceMismatch { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::StreamMismatch { .. })), "{refused:?}");
     let refused = Graph::capture(&stream, [(src.view().t(), dst.view_mut())]).map(drop);
+    assert!(matches!(refused, Err(Error::StreamMismatch { .. })), "{refused:?}");
+    let elsewhere = Device::simulated();
+    let mut theirs = DeviceTensor::<u32>::zeroed(&elsewhere, &[20, 30]).unwrap();
+    let refused = graph.replay([(src.view().t(), theirs.view_mut())]);
     assert!(matches!(refused, Err(Error::DeviceMismatch { .. })), "{refused:?}");
     assert!(dst.to_host().unwrap().iter().all(|element| *element == 0));
 }

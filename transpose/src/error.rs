@@ -372,6 +372,13 @@ pub enum Error {
         dst: String,
     },
 
+    /// Views on several streams of a device, for what is on one.
+    #[error("the moves of a graph are on one stream, and a view is on another stream of {device}")]
+    StreamMismatch {
+        /// The device.
+        device: String,
+    },
+
     /// A group of no devices.
     #[error("a group has one device at least")]
     EmptyGroup,

@@ -67,7 +67,8 @@ impl Graph {
     /// Plans moves, each from its first view to its second, of the same shape, all on one stream; nothing is moved yet.
     ///
     /// # Errors
-    /// [`Error::TensorShapeMismatch`]; [`Error::DeviceMismatch`] for a view on another stream; and what the device reports.
+    /// [`Error::TensorShapeMismatch`]; [`Error::StreamMismatch`] for a view on another stream, [`Error::DeviceMismatch`] for one on another
+    /// device; and what the device reports.
     pub fn capture<'s, 'd, T: Pod>(
         stream: &Device,
         moves: impl IntoIterator<Item = (TensorView<'s, T>, TensorViewMut<'d, T>)>,
@@ -91,8 +92,8 @@ impl Graph {
     /// That is any stream of the device: the memory may have moved there.
     ///
     /// # Errors
-    /// [`Error::GraphMismatch`] for other views, [`Error::DeviceMismatch`] for views that are not all on one stream of the graph's device,
-    /// and what the device reports.
+    /// [`Error::GraphMismatch`] for other views, [`Error::StreamMismatch`] for views that are not all on one stream,
+    /// [`Error::DeviceMismatch`] for views on another device than the graph's, and what the device reports.
     pub fn replay<'s, 'd, T: Pod>(
         &self,
         moves: impl IntoIterator<Item = (TensorView<'s, T>, TensorViewMut<'d, T>)>,
@@ -147,8 +148,10 @@ fn require_on<T: Pod>(
     src: &TensorView<'_, T>,
     dst: &TensorViewMut<'_, T>,
 ) -> Result<()> {
+    require_one_memory(src.device(), dst.device())?;
+    require_one_memory(stream, dst.device())?;
     if src.device().is_same(stream) && dst.device().is_same(stream) {
         return Ok(());
     }
-    Err(Error::DeviceMismatch { src: src.device().to_string(), dst: dst.device().to_string() })
+    Err(Error::StreamMismatch { device: stream.to_string() })
 }

@@ -14,6 +14,7 @@ fn examples() -> Vec<Error> {
         Error::NoGrid { problem: text() },
         Error::GraphMismatch { of: 1000, captured: text(), given: text() },
         Error::DeviceMismatch { src: "NVIDIA H200".into(), dst: "NVIDIA H200".into() },
+        Error::StreamMismatch { device: "NVIDIA H200".into() },
         Error::PlanMismatch { planned: text(), actual: text() },
         Error::GapsInPlace { rows: large, cols: large, ld: large },
         "fastest".parse::<crate::Strategy>().unwrap_err(),
