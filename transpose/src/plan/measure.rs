@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
+#[cfg(unix)]
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -104,7 +106,8 @@ impl PlanCache {
     }
 
     /// The cache in a file, which [`save`](Self::save) writes. A file that is not there, or empty, is an empty cache; one that is
-    /// corrupt or of another version is ignored, with a warning, and overwritten; any other file stays as it is, and `save` fails.
+    /// corrupt or of another version is ignored, with a warning, and overwritten; any other file, and what is no regular file, stays as it
+    /// is, and `save` fails.
     pub fn open(path: impl Into<PathBuf>) -> (Self, Option<CacheWarning>) {
         let path = path.into();
         let (kernels, warning) = match read(&path) {
@@ -114,10 +117,11 @@ impl PlanCache {
         (PlanCache { path: Some(path), kernels }, warning)
     }
 
-    /// Writes the file that the cache was opened from, whole or not at all; does nothing if there is none.
+    /// Writes the file that the cache was opened from, whole or not at all; does nothing if there is none. A link to the file stays a
+    /// link, and the file has the mode that it had.
     ///
     /// What the file knows and this cache does not, because another one has been saved there meanwhile, is kept in the file.
-    /// Threads and processes may save to one path at once: they wait for each other by a lock on an empty file beside it, its
+    /// Threads and processes may save to one file at once: they wait for each other by a lock on an empty file beside it, its
     /// name followed by `.lock`, which stays.
     ///
     /// # Errors
@@ -134,10 +138,11 @@ impl PlanCache {
     }
 
     fn merge_into(&self, path: &Path) -> io::Result<()> {
+        let path = &led_to(path)?;
+        // Before the lock as well: nothing is left beside what stays as it is.
+        require_replaceable(path)?;
         let _until_written = lock(path)?;
-        if !may_be_replaced(path)? {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no cache of plans"));
-        }
+        require_replaceable(path)?;
         let mut kernels = read(path).unwrap_or_default();
         kernels.extend(self.kernels.clone());
         let mut text = format!("{HEADER}\n");
@@ -171,6 +176,18 @@ fn on_device(device: &str, Key(problem): &Key) -> String {
     format!("{}\t{problem}", device.replace(['\t', '\n', '\r'], " "))
 }
 
+/// Where a path leads by links, whether or not there is a file yet.
+fn led_to(path: &Path) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match path.read_link() {
+            Ok(target) => led_to(&path.parent().unwrap_or(Path::new("")).join(target)),
+            Err(_) if path.file_name().is_some() => Ok(path.to_owned()),
+            Err(_) => Err(error),
+        },
+        found => found,
+    }
+}
+
 /// Waits until nobody else saves to `path`; the lock goes with the file that is returned.
 fn lock(path: &Path) -> io::Result<File> {
     let mut beside = path.as_os_str().to_owned();
@@ -183,38 +200,73 @@ fn lock(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Puts a file with that text in the place of whatever is at `path`.
+/// Puts a file with that text in the place of the one at `path`, which is no link.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let old = path.metadata().ok();
     let mut builder = tempfile::Builder::new();
     // Readable for whom other new files are, not for the owner alone.
     #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    if old.is_none() {
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    }
     let mut file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
     file.write_all(text.as_bytes())?;
+    if let Some(old) = old {
+        // Where this process may not give files away, it becomes the owner.
+        #[cfg(unix)]
+        let _ = std::os::unix::fs::fchown(file.as_file(), Some(old.uid()), Some(old.gid()));
+        file.as_file().set_permissions(old.permissions())?;
+    }
     file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())
 }
 
-/// Whether a file is not there, or empty, or says in its first line that some version of this library has written it.
-fn may_be_replaced(path: &Path) -> io::Result<bool> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
-        Err(error) => return Err(error),
-    };
+/// The bytes of a file; none where there is no file.
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    match path.metadata() {
+        // What is read of devices and pipes may never end.
+        Ok(found) if !found.is_file() => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+        }
+        Ok(_) => std::fs::read(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Refuses a file that is neither empty nor says in its first line that some version of this library has written it.
+fn require_replaceable(path: &Path) -> io::Result<()> {
+    let bytes = bytes_of(path)?;
     let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let first = first.strip_suffix(b"\r").unwrap_or(first);
-    Ok(bytes.is_empty() || first.starts_with(b"transpose ") && first.ends_with(b" plans"))
+    if bytes.is_empty() || std::str::from_utf8(first).is_ok_and(is_header) {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidData, "it is no cache of plans"))
+}
+
+/// Whether a line is the first of a cache file of any version: three numbers, and what may follow them in a version.
+fn is_header(line: &str) -> bool {
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    let version = line.strip_prefix("transpose ").and_then(|rest| rest.strip_suffix(" plans"));
+    version.is_some_and(|version| {
+        let numbers: Vec<&str> =
+            version.split(['-', '+']).next().unwrap_or("").split('.').collect();
+        let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        numbers.len() == 3
+            && numbers.iter().all(is_number)
+            && !version.contains(char::is_whitespace)
+    })
 }
 
 fn read(path: &Path) -> Result<BTreeMap<String, String>, CacheWarning> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) => return Err(CacheWarning::Unreadable { reason: error.to_string() }),
-    };
+    let unreadable = |reason: String| CacheWarning::Unreadable { reason };
+    let bytes = bytes_of(path).map_err(|error| unreadable(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
+    if text.is_empty() {
+        return Ok(BTreeMap::new());
+    }
     let mut lines = text.lines();
     let header = lines.next().unwrap_or_default();
     if header != HEADER {
@@ -273,6 +325,96 @@ mod tests {
         let refused = cache.save().unwrap_err();
         assert!(matches!(refused, Error::PlanCache { kind: io::ErrorKind::InvalidData, .. }));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "something else\n");
+    }
+
+    /// Names of files in a folder.
+    fn names(folder: &TempDir) -> Vec<String> {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_first_line_has_a_version() {
+        let older = ["transpose 0.0.1 plans", "transpose 12.3.45 plans\r"];
+        let later = ["transpose 1.0.0-rc.1 plans", "transpose 1.0.0+build.5 plans"];
+        assert!([HEADER].iter().chain(&older).chain(&later).all(|line| is_header(line)));
+        for line in [
+            "",
+            "transpose all of our plans",
+            "transpose  plans",
+            "transpose 1.0 plans",
+            "transpose 1..0 plans",
+            "transpose 1.0.0- or not - plans",
+            "transpose 1.0.0 plans of ours",
+            "Transpose 1.0.0 plans",
+        ] {
+            assert!(!is_header(line), "{line}");
+        }
+    }
+
+    /// A save that is refused changes nothing and leaves nothing.
+    #[test]
+    fn what_is_no_cache_is_left_alone() {
+        let (folder, path) = somewhere();
+        let essay = "transpose all of our plans\nThe essay.\n";
+        std::fs::write(&path, essay).unwrap();
+        PlanCache::open(&path).0.save().unwrap_err();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), essay);
+        std::fs::create_dir(folder.path().join("folder")).unwrap();
+        let (cache, warning) = PlanCache::open(folder.path().join("folder"));
+        assert!(matches!(warning, Some(CacheWarning::Unreadable { .. })));
+        cache.save().unwrap_err();
+        PlanCache::open("").0.save().unwrap_err();
+        assert!(!Path::new(".lock").exists());
+        assert_eq!(names(&folder), ["folder", "plans.txt"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_left_alone() {
+        use std::os::unix::fs::FileTypeExt;
+        let (folder, path) = somewhere();
+        // Only some users may make one.
+        let made = std::process::Command::new("mknod").arg(&path).args(["c", "1", "3"]).output();
+        if !made.is_ok_and(|made| made.status.success()) {
+            return;
+        }
+        let (cache, warning) = PlanCache::open(&path);
+        assert!(matches!(warning, Some(CacheWarning::Unreadable { .. })));
+        cache.save().unwrap_err();
+        assert!(path.symlink_metadata().unwrap().file_type().is_char_device());
+        assert_eq!(names(&folder), ["plans.txt"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_modes_stay() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let (folder, path) = somewhere();
+        let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+        symlink("second", &first).unwrap();
+        symlink("plans.txt", &second).unwrap();
+        // The first time the links lead to nothing.
+        for mode in [0o600, 0o640] {
+            PlanCache::open(&first).0.save().unwrap();
+            assert!(first.is_symlink() && second.is_symlink() && !path.is_symlink());
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            PlanCache::open(&path).0.save().unwrap();
+            assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, mode);
+        }
+        assert_eq!(names(&folder), ["first", "plans.txt", "plans.txt.lock", "second"]);
+    }
+
+    #[test]
+    fn an_empty_file_is_an_empty_cache() {
+        let (_folder, path) = somewhere();
+        std::fs::write(&path, "").unwrap();
+        let (cache, warning) = PlanCache::open(&path);
+        assert_eq!((cache.len(), warning), (0, None));
+        cache.save().unwrap();
     }
 
     #[test]
