@@ -24,6 +24,7 @@ on_both_devices! {
     clones,
     other_shapes,
     other_types,
+    bits_of_parts,
     bits_that_are_no_elements,
     memory_is_given_away_and_taken_back,
     memory_that_others_free,
@@ -388,6 +389,34 @@ fn other_types(device: &Device) {
     assert_eq!((single.shape(), single.ld()), ((1, 2), 2));
 }
 
+/// What lies before a view does not matter: only addresses do, to elements that are aligned.
+fn bits_of_parts(device: &Device) {
+    let elements = host::<u8>(64);
+    let mut tensor = DeviceTensor::from_host(device, &[64], &elements).unwrap();
+    let threes = tensor.view().slice(0, 4..61, 1).unwrap().cast::<[u8; 3]>().unwrap();
+    assert_eq!(threes.device_address(), tensor.device_address() + 4);
+    let threes = threes.to_host().unwrap();
+    assert_eq!((threes.len(), threes.as_flattened()), (19, &elements[4..61]));
+    // From the last row to the first; the lowest element is the last row's first.
+    let rows = tensor.view().slice(0, 2..62, 1).unwrap().reshape(&[5, 12]).unwrap();
+    let rows = rows.slice(0, .., -1).unwrap();
+    let sixes = rows.cast::<[u8; 6]>().unwrap();
+    assert_eq!((sixes.shape(), sixes.strides()), ([5, 2].as_slice(), [-2, 1].as_slice()));
+    assert_eq!(sixes.to_host().unwrap().as_flattened(), rows.to_host().unwrap());
+    let back = sixes.cast::<u8>().unwrap();
+    assert_eq!((back.shape(), back.strides()), (rows.shape(), rows.strides()));
+    let mut part = tensor.view_mut().slice(0, 1..4, 1).unwrap().cast::<[u8; 3]>().unwrap();
+    part.fill([7, 8, 9]).unwrap();
+    assert_eq!(tensor.to_host().unwrap()[..5], [elements[0], 7, 8, 9, elements[4]]);
+    let one = tensor.view().slice(0, 1..5, 1).unwrap().cast::<u32>();
+    assert!(matches!(one, Err(Error::Misaligned { needed: 4, .. })), "{one:?}");
+    // Memory that is owned starts where it starts.
+    let layout = TensorLayout::strided(&[3], &[1], 4, 1).unwrap();
+    let owned = DeviceTensor::<u8>::from_allocation(tensor.into_allocation(), layout).unwrap();
+    let refused = owned.cast::<[u8; 3]>().map(drop);
+    assert!(matches!(refused, Err(Error::Cast { offset: 4, .. })), "{refused:?}");
+}
+
 fn bits_that_are_no_elements(device: &Device) {
     let mut matrix = DeviceMatrix::<u8>::zeroed(device, 8, 8).unwrap();
     assert!(matches!(
@@ -403,6 +432,10 @@ fn bits_that_are_no_elements(device: &Device) {
     assert!(view.view().t().cast::<u16>().is_err());
     assert!(view.view().slice(1, .., 2).unwrap().cast::<u16>().is_err());
     assert!(view.view().cast::<[u8; 0]>().is_err());
+    // Nothing that a shape of no elements has apart can be counted in bytes.
+    let apart = TensorLayout::strided(&[2, 0], &[isize::MIN / 2, 1], 0, 2).unwrap();
+    let none = DeviceTensor::<u16>::zeroed(device, &[4]).unwrap();
+    assert!(matches!(none.window(&apart).unwrap().cast::<u8>(), Err(Error::Cast { .. })));
     let scalar = DeviceTensor::<u16>::zeroed(device, &[]).unwrap();
     assert!(scalar.view().cast::<u8>().is_err());
     assert!(scalar.view().cast::<i16>().is_ok());

@@ -31,7 +31,8 @@ impl Sizes {
 
     fn refused(self, layout: &TensorLayout) -> Error {
         let (shape, strides) = (layout.shape().to_vec(), layout.strides().to_vec());
-        Error::Cast { shape, strides, from_bytes: self.from, to_bytes: self.to }
+        let offset = layout.offset();
+        Error::Cast { shape, strides, offset, from_bytes: self.from, to_bytes: self.to }
     }
 }
 
@@ -54,7 +55,8 @@ impl TensorLayout {
                 _ if axis == last => return None,
                 _ if length <= 1 => (length, 1),
                 _ => {
-                    let apart = sizes.convert(stride.unsigned_abs())? as isize;
+                    // Where there are no elements strides may be any.
+                    let apart = isize::try_from(sizes.convert(stride.unsigned_abs())?).ok()?;
                     (length, apart * stride.signum())
                 }
             };
@@ -69,7 +71,7 @@ impl Layout {
     fn cast(&self, sizes: Sizes) -> Result<Layout> {
         self.cast_to(sizes).ok_or_else(|| {
             let (shape, strides) = (vec![self.rows, self.cols], vec![self.ld as isize, 1]);
-            Error::Cast { shape, strides, from_bytes: sizes.from, to_bytes: sizes.to }
+            Error::Cast { shape, strides, offset: 0, from_bytes: sizes.from, to_bytes: sizes.to }
         })
     }
 
@@ -115,11 +117,14 @@ macro_rules! casts {
             /// [`Error::Cast`] for elements, or distances between them, that are not whole ones of the other type, and
             /// [`Error::Misaligned`].
             pub fn cast<U: Pod>(self) -> Result<$tensor<'a, U>> {
-                let layout = self.layout().cast(Sizes::of::<T, U>())?;
-                require_aligned(self.device_address(), alignment_of(size_of::<U>()))?;
+                // What lies before the lowest element is not the view's, and need not be whole elements.
+                let (lowest, layout) = self.layout().lowest_on();
+                let layout = layout.cast(Sizes::of::<T, U>())?;
+                let memory = self.memory + (lowest * size_of::<T>()) as u64;
+                require_aligned(memory, alignment_of(size_of::<U>()))?;
                 // SAFETY: the view's own bytes, of which any are a `U`, borrowed as the view is; two indices have one element
                 // only if they had.
-                Ok(unsafe { $tensor::valid(self.device, self.memory, layout) })
+                Ok(unsafe { $tensor::valid(self.device, memory, layout) })
             }
         }
     };
@@ -155,8 +160,8 @@ impl<T: Pod> DeviceTensor<T> {
     /// as many more or fewer. Nothing is moved.
     ///
     /// # Errors
-    /// [`Error::Cast`] for elements, or distances between them, that are not whole ones of the other type; then the tensor is dropped. A cast
-    /// of its [`view`](Self::view) tells beforehand.
+    /// [`Error::Cast`] for elements, distances between them, or an [offset](TensorLayout::offset), that are not whole ones of the other type;
+    /// then the tensor is dropped. A cast of its [`view`](Self::view) tells beforehand of all but the offset.
     pub fn cast<U: Pod>(self) -> Result<DeviceTensor<U>> {
         let layout = self.layout().cast(Sizes::of::<T, U>())?;
         DeviceTensor::from_allocation(self.into_allocation(), layout)

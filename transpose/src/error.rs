@@ -322,13 +322,15 @@ pub enum Error {
 
     /// Elements whose bytes cannot be seen as elements of another size.
     #[error(
-        "{shape:?} elements of {from_bytes} bytes, {strides:?} apart, are not elements of {to_bytes} bytes"
+        "{shape:?} elements of {from_bytes} bytes, {strides:?} apart, from element {offset} on, are not elements of {to_bytes} bytes"
     )]
     Cast {
         /// The length of each axis.
         shape: Vec<usize>,
         /// Elements from one index of each axis to the next.
         strides: Vec<isize>,
+        /// Where element `[0, …, 0]` is: in the memory that a tensor owns, or behind the lowest element of a view.
+        offset: usize,
         /// Bytes of an element.
         from_bytes: usize,
         /// Bytes of an element of the type asked for.

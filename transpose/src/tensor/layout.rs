@@ -186,6 +186,12 @@ impl TensorLayout {
         self.offset - below as usize..self.offset + above as usize + 1
     }
 
+    /// The lowest element, and the same elements in the memory from there on.
+    pub(crate) fn lowest_on(&self) -> (usize, Self) {
+        let lowest = self.range().start;
+        (lowest, TensorLayout { offset: self.offset - lowest, ..*self })
+    }
+
     /// Whether the elements follow each other in row-major order, without gaps.
     pub fn is_contiguous(&self) -> bool {
         let mut stride = 1;
