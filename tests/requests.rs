@@ -1,6 +1,6 @@
 //! Requests that cannot be met: each is refused with the numbers that say why.
 
-use transpose::{Batch, Device, DeviceMatrix, Error, Facts, Plan, Strategy};
+use transpose::{Batch, Device, DeviceMatrix, Error, Facts, Plan, Strategy, TensorView};
 use transpose_tests::{on_both_devices, takes_large};
 
 on_both_devices! {
@@ -58,6 +58,20 @@ fn sizes_that_overflow(device: &Device) {
         assert!(matches!(result, Err(Error::SizeOverflow { element_bytes: 16, .. })));
         let result = DeviceMatrix::<u128>::from_host(device, rows, cols, &[]);
         assert!(matches!(result, Err(Error::SizeOverflow { .. })));
+    }
+    // Also of no elements; what there may be has every operation.
+    for (rows, cols) in [(usize::MAX, 0), (0, usize::MAX), (1 << 63, 0)] {
+        let result = DeviceMatrix::<u8>::zeroed(device, rows, cols);
+        assert!(matches!(result, Err(Error::SizeOverflow { .. })), "{rows} × {cols}");
+    }
+    for (rows, cols) in [(isize::MAX as usize, 0), (0, isize::MAX as usize)] {
+        let mut matrix = DeviceMatrix::<u32>::zeroed(device, rows, cols).unwrap();
+        matrix.fill(3).unwrap();
+        matrix.copy_to_host_with_ld(&mut [], cols).unwrap();
+        matrix.copy_from_host_with_ld(&[], cols).unwrap();
+        let turned = TensorView::from(&matrix).t().to_tensor().unwrap();
+        assert_eq!(turned.shape(), [cols, rows]);
+        assert_eq!(matrix.transposed().unwrap().shape(), (cols, rows));
     }
 }
 

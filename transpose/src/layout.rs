@@ -6,7 +6,8 @@ use std::ops::{Bound, Range, RangeBounds};
 /// The shape of a row-major matrix and the distance between its rows, in elements.
 ///
 /// A layout that exists is valid: the leading dimension holds a row, and the matrix's extent in
-/// bytes, for the element size it was made for, and in elements fits `isize`.
+/// bytes, for the element size it was made for, and in elements fits `isize`. Rows of no columns, and columns of no rows, are no more
+/// than that either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     pub(crate) rows: usize,
@@ -23,11 +24,14 @@ impl Layout {
         if ld < cols {
             return Err(Error::LeadingDimension { ld, cols });
         }
+        let counted = |bytes: &usize| *bytes <= isize::MAX as usize;
         // Of elements without bytes there are no more either: distances are counted in elements, too.
-        rows.checked_mul(ld)
-            .and_then(|elements| elements.checked_mul(element_bytes.max(1)))
-            .filter(|&bytes| bytes <= isize::MAX as usize)
-            .ok_or(Error::SizeOverflow { rows, cols, ld, element_bytes })?;
+        let bytes = rows.checked_mul(ld).and_then(|all| all.checked_mul(element_bytes.max(1)));
+        // Where there are no elements the shape is still one that a tensor may have.
+        let shape = rows.max(1).checked_mul(cols.max(1));
+        if !(bytes.filter(counted).is_some() && shape.filter(counted).is_some()) {
+            return Err(Error::SizeOverflow { rows, cols, ld, element_bytes });
+        }
         Ok(Layout { rows, cols, ld })
     }
 
@@ -195,7 +199,10 @@ mod tests {
                 "{rows} × {cols} × {bytes}"
             );
         }
-        assert!(Layout::contiguous(usize::MAX, 0, 16).is_ok());
+        for (rows, cols) in [(usize::MAX, 0), (0, usize::MAX), (1 << 63, 0)] {
+            assert!(Layout::contiguous(rows, cols, 16).is_err(), "{rows} × {cols}");
+        }
+        assert!(Layout::contiguous(isize::MAX as usize, 0, 16).is_ok());
     }
 
     #[test]
