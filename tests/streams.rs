@@ -246,6 +246,12 @@ fn buffers_of_other_lengths_and_devices(device: &Device) {
     let short = PinnedBuffer::<u32>::zeroed(device, 14).unwrap();
     let refused = matrix.upload_from(&short);
     assert!(matches!(refused, Err(Error::LengthMismatch { expected: 15, actual: 14, .. })));
+    let mut tensor = DeviceTensor::<u32>::zeroed(device, &[3, 5]).unwrap();
+    let refused = tensor.upload_from(&short);
+    assert!(matches!(refused, Err(Error::TensorLength { expected: 15, actual: 14, .. })));
+    let mut long = PinnedBuffer::<u32>::zeroed(device, 16).unwrap();
+    let refused = tensor.view().t().download_into(&mut long);
+    assert!(matches!(refused, Err(Error::TensorLength { expected: 15, actual: 16, .. })));
     let mut elsewhere = PinnedBuffer::<u32>::zeroed(&Device::simulated(), 15).unwrap();
     let refused = [matrix.upload_from(&elsewhere), matrix.download_into(&mut elsewhere)];
     assert!(refused.iter().all(|refused| matches!(refused, Err(Error::DeviceMismatch { .. }))));

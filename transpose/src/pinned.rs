@@ -9,6 +9,7 @@ use crate::device::{Device, HostMemory, Mark, require_one_memory};
 use crate::matrix::DeviceMatrix;
 use crate::matrix::view::{MatrixView, MatrixViewMut};
 use crate::tensor::{DeviceTensor, TensorLayout, TensorView, TensorViewMut};
+use crate::transfer::require_len;
 use crate::{Error, Result};
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -250,9 +251,10 @@ impl<T: Pod> TensorView<'_, T> {
     /// it.
     ///
     /// # Errors
-    /// As [`MatrixView::download_into`], and [`Error::NotAMatrix`] for elements that lie neither together nor as the rows of a
-    /// matrix.
+    /// [`Error::TensorLength`] unless the buffer has as many elements, [`Error::NotAMatrix`] for elements that lie neither together nor as
+    /// the rows of a matrix, [`Error::DeviceMismatch`] for a buffer of another device, and what the device reports.
     pub fn download_into(&self, buffer: &mut PinnedBuffer<T>) -> Result<()> {
+        require_len(self.shape(), buffer.len)?;
         let rows = self.reshape(&rows(self.layout())).and_then(MatrixView::try_from);
         rows.map_err(|error| no_rows(error, self.layout()))?.download_into(buffer)
     }
@@ -263,9 +265,10 @@ impl<T: Pod> TensorViewMut<'_, T> {
     /// it.
     ///
     /// # Errors
-    /// As [`MatrixViewMut::upload_from`], and [`Error::NotAMatrix`] for elements that lie neither together nor as the rows of a
-    /// matrix.
+    /// [`Error::TensorLength`] unless the buffer has as many elements, [`Error::NotAMatrix`] for elements that lie neither together nor as
+    /// the rows of a matrix, [`Error::DeviceMismatch`] for a buffer of another device, and what the device reports.
     pub fn upload_from(&mut self, buffer: &PinnedBuffer<T>) -> Result<()> {
+        require_len(self.shape(), buffer.len)?;
         let layout = *self.layout();
         let rows = self.reborrow().reshape(&rows(&layout)).and_then(MatrixViewMut::try_from);
         rows.map_err(|error| no_rows(error, &layout))?.upload_from(buffer)

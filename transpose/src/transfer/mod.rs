@@ -23,6 +23,7 @@ use crate::{Error, Result};
 use bytemuck::Pod;
 pub(crate) use constants::Constants;
 pub(crate) use host::{in_order, runs};
+pub(crate) use tensor::require_len;
 
 /// Rows of fewer bytes are brought together on the device, and not copied one by one.
 const SHORT_ROW: usize = 32;

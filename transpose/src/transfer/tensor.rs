@@ -167,7 +167,7 @@ impl<T: Pod> TensorViewMut<'_, T> {
 }
 
 /// Refuses a slice that has not as many elements as a shape.
-fn require_len(shape: &[usize], actual: usize) -> Result<()> {
+pub(crate) fn require_len(shape: &[usize], actual: usize) -> Result<()> {
     let expected = shape.iter().product();
     if actual == expected {
         return Ok(());
