@@ -138,7 +138,7 @@ fn memory_of_others(device: &Device) {
         (0..3).flat_map(|i| (0..4).map(move |j| 41 - 20 * i + 2 * j)).map(|at| host[at]).collect();
     assert_eq!(view(48).unwrap().to_host().unwrap(), expected);
     assert!(matches!(view(47), Err(Error::TensorOutOfBounds { available: 47, .. })));
-    assert!(matches!(view(usize::MAX / 2), Err(Error::SizeOverflow { .. })));
+    assert!(matches!(view(usize::MAX / 2), Err(Error::TensorSizeOverflow { .. })));
     let twice = TensorLayout::strided(&[3, 4], &[0, 2], 0, 4).unwrap();
     // SAFETY: the matrix lives until the end of this function, and the views are refused before anything is read or written.
     unsafe {

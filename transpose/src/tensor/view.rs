@@ -116,7 +116,13 @@ macro_rules! views {
                     TensorLayout::strided(shape, strides, layout.offset(), size_of::<T>())?;
                 Self::admit(&layout)?;
                 // SAFETY: the caller's obligations; the memory is only looked at for its address.
-                unsafe { Memory::<T>::of_others(device, address, len)? };
+                let memory = unsafe { Memory::<T>::of_others(device, address, len) };
+                memory.map_err(|error| match error {
+                    Error::SizeOverflow { cols, element_bytes, .. } => {
+                        Error::TensorSizeOverflow { shape: vec![cols], element_bytes }
+                    }
+                    other => other,
+                })?;
                 // SAFETY: the caller's obligations, and what was checked.
                 Ok(unsafe { Self::valid(device, address, layout) })
             }
