@@ -64,12 +64,14 @@ impl Image {
 
     /// The PTX; empty if it is damaged.
     pub fn ptx(&self) -> Cow<'static, str> {
+        self.whole_ptx().unwrap_or_default()
+    }
+
+    /// The PTX; `None` if it is damaged.
+    pub(crate) fn whole_ptx(&self) -> Option<Cow<'static, str>> {
         match self.ptx {
-            Ptx::Text(text) => Cow::Borrowed(text),
-            Ptx::Packed(packed) => {
-                let text = expanded(packed).and_then(|bytes| String::from_utf8(bytes).ok());
-                Cow::Owned(text.unwrap_or_default())
-            }
+            Ptx::Text(text) => Some(Cow::Borrowed(text)),
+            Ptx::Packed(packed) => String::from_utf8(expanded(packed)?).ok().map(Cow::Owned),
         }
     }
 

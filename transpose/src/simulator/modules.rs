@@ -19,7 +19,9 @@ pub(crate) fn module(image: &'static Image) -> Result<&'static Module> {
     if let Some(module) = modules.get(&key) {
         return Ok(module);
     }
-    let module = Box::leak(Box::new(Module::parse(&image.ptx())?));
+    let damaged = || simt::Error::Syntax { line: 1, what: format!("{} is damaged", image.name()) };
+    let ptx = image.whole_ptx().ok_or_else(damaged)?;
+    let module = Box::leak(Box::new(Module::parse(&ptx)?));
     modules.insert(key, module);
     Ok(module)
 }
@@ -40,6 +42,13 @@ pub fn run_instead(name: &str, ptx: &str) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_damaged_image_is_said_to_be() {
+        static DAMAGED: Image = Image::packed("mine", &[1, 2, 3], &[]);
+        let error = module(&DAMAGED).unwrap_err().to_string();
+        assert!(error.contains("mine is damaged"), "{error}");
+    }
 
     #[test]
     fn the_last_code_is_what_runs() {
