@@ -74,7 +74,8 @@ impl Allocation {
         Ok(Allocation { buffer: Buffer::of_others(device, address, bytes, delete) })
     }
 
-    /// The address of the first byte: a `CUdeviceptr` if the device is a GPU, 0 where there are no bytes.
+    /// The address of the first byte: a `CUdeviceptr` if the device is a GPU. Of no bytes it is 0, or what [`from_raw`](Self::from_raw)
+    /// was given.
     pub fn address(&self) -> u64 {
         self.buffer.address()
     }
