@@ -25,6 +25,7 @@ on_both_devices! {
     long_axes,
     blocks_of_several_boxes,
     steps_and_mirrors,
+    rotated,
     repeated_elements,
     interleaved_matrices,
     many_axes,
@@ -485,6 +486,40 @@ fn steps_and_mirrors(device: &Device) {
                 check::<[u8; 3]>(device, &some, &some.slice(0, .., -1).unwrap());
             }
         }
+    }
+}
+
+/// Sources whose neighbours lie in descending order and are elsewhere in the destination, as those of pictures that are rotated: tiles go backwards there.
+fn rotated(device: &Device) {
+    for (shape, order) in [
+        (&[70, 300][..], &[1, 0][..]),
+        (&[129, 67], &[1, 0]),
+        (&[3, 45, 130], &[2, 1, 0]),
+        (&[3, 45, 130], &[0, 2, 1]),
+        (&[5, 20, 7, 40], &[3, 1, 2, 0]),
+        (&[6, 11, 13, 9], &[3, 2, 1, 0]),
+    ] {
+        for (slack, offset) in [(0, 0), (0, 3), (5, 0), (16, 16)] {
+            let last = shape.len() - 1;
+            let src = loose(shape, slack, offset).slice(last, .., -1).unwrap();
+            let src = src.permute_axes(order).unwrap();
+            let dst = loose(src.shape(), slack / 2, offset);
+            check::<u8>(device, &src, &dst);
+            check::<u16>(device, &src, &dst);
+            check::<u32>(device, &src, &dst);
+            check::<u64>(device, &src, &dst);
+            check::<u128>(device, &src, &dst);
+            // Backwards along another axis of either side as well.
+            let [src, dst] = [src.slice(1, .., -1), dst.slice(0, .., -1)].map(Result::unwrap);
+            check::<u16>(device, &src, &dst);
+            check::<u32>(device, &src, &dst);
+        }
+    }
+    let host: Vec<[f32; 2]> = (0..90 * 70).map(|n| [n as f32, 1.0]).collect();
+    let tensor = DeviceTensor::from_host(device, &[90, 70], &host).unwrap();
+    let conjugated = tensor.view().slice(1, .., -1).unwrap().t().conjugated().unwrap();
+    for (at, element) in conjugated.to_host().unwrap().into_iter().enumerate() {
+        assert_eq!(element, [host[at % 90 * 70 + 69 - at / 90][0], -1.0]);
     }
 }
 

@@ -63,6 +63,8 @@ pub(super) struct Canonical {
     pub starts: [isize; 2],
     /// Bytes, up to a sector's, that divide the addresses there.
     pub aligned: [usize; 2],
+    /// The axis, if there is one, along which launches go backwards in the destination: see [`Self::mirrored`].
+    backwards: Option<usize>,
     /// Found once, if anything asks for them.
     sides: OnceCell<[Side; 2]>,
 }
@@ -92,6 +94,7 @@ impl Canonical {
             added: None,
             starts: [0, 0],
             aligned: [problem.src_align, problem.dst_align],
+            backwards: None,
             sides: OnceCell::new(),
         };
         canonical.axes[0] = Axis { length: bytes, src: 1, dst: 1 };
@@ -148,6 +151,7 @@ impl Canonical {
             added: None,
             starts: [0, 0],
             aligned,
+            backwards: None,
             sides: OnceCell::new(),
         }
     }
@@ -172,6 +176,34 @@ impl Canonical {
         let mut added = [0; MOST_AXES];
         added.iter_mut().zip(strides).for_each(|(place, stride)| *place = stride);
         Canonical { on_the_way: OnTheWay::Added, added: Some(added), ..self }
+    }
+
+    /// The same move from the other end of the axis along which the source's neighbours lie in descending order, if they do not lie together in the destination: there the source's strides are
+    /// positive then, and the destination's, of which [`axes`](Self::axes) says how long they are, lead [backwards](Self::stride_to).
+    pub fn mirrored(&self) -> Option<Self> {
+        let axis = self.axes().iter().position(|axis| axis.src == -1 && axis.dst != 1)?;
+        let mut mirrored = self.clone();
+        mirrored.axes[axis].src = 1;
+        mirrored.backwards = Some(axis);
+        mirrored.sides = OnceCell::new();
+        let [src, _] = mirrored.ahead().map(|words| words.unsigned_abs() * self.word_bytes());
+        mirrored.aligned[0] = mirrored.aligned[0].min(aligned(src as u64));
+        Some(mirrored)
+    }
+
+    /// Words from where the move starts to where launches do, on either side.
+    pub fn ahead(&self) -> [isize; 2] {
+        let Some(Axis { length, src, dst }) = self.backwards.map(|axis| self.axes[axis]) else {
+            return [0, 0];
+        };
+        let last = length as isize - 1;
+        [-last * src, last * dst]
+    }
+
+    /// Words from one index of an axis to the next in the destination, as launches go.
+    pub fn stride_to(&self, axis: usize) -> isize {
+        let Axis { dst, .. } = self.axes()[axis];
+        if self.backwards == Some(axis) { -dst } else { dst }
     }
 
     /// Words of a stretch of the destination that lie together, at most, in what is added too.

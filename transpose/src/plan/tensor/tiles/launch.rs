@@ -26,6 +26,12 @@ pub(super) fn count_block_axes(canonical: &Canonical, rows: &Placed, cols: &Plac
 /// Axes that blocks are counted along, each with the number of the cut whose tiles it steps along: 0 for rows, 1 for columns.
 type BlockAxes = SmallVec<[(Axis, Option<usize>); MOST_BLOCK_AXES]>;
 
+/// An axis as launches go along it.
+fn directed(canonical: &Canonical, number: usize, axis: Axis) -> Axis {
+    let is_backwards = canonical.stride_to(number) < 0;
+    Axis { dst: if is_backwards { -axis.dst } else { axis.dst }, ..axis }
+}
+
 /// The axes that blocks are counted along, the destination's fastest first; of words of 4 and 8 bytes that are only moved, second the one along which the
 /// source goes on behind a tile's columns, if it is of few steps and near; and which of them steps along the rows and the columns.
 pub(super) fn block_axes(
@@ -44,19 +50,19 @@ pub(super) fn block_axes(
         let which = [rows, cols].into_iter().position(|cut| cut.has(number));
         let cut = which.map(|which| [rows, cols][which]);
         match cut {
-            None => axes.push((*axis, None)),
+            None => axes.push((directed(canonical, number, *axis), None)),
             Some(cut) if cut.slowest() == number && cut.tiles > 1 => {
-                axes.push((steps(cut, axis), which));
+                axes.push((directed(canonical, number, steps(cut, axis)), which));
             }
             Some(_) => {}
         }
     }
-    axes.sort_by_key(|(axis, _)| axis.dst);
+    axes.sort_by_key(|(axis, _)| axis.dst.unsigned_abs());
     if kernel == Kernel::Moving && are_fours(canonical.word) {
         let near = (NEAR / canonical.word_bytes()) as isize;
         let goes_on = |&number: &usize| {
             let axis = axes[number].0;
-            axis.src.unsigned_abs() <= cols.words && axis.length <= FEW && axis.dst < near
+            axis.src.unsigned_abs() <= cols.words && axis.length <= FEW && axis.dst.abs() < near
         };
         if let Some(number) = (1..axes.len()).find(goes_on) {
             axes[1..=number].rotate_right(1);
@@ -105,8 +111,8 @@ pub(super) fn launch_of(
     let tiles = Tiles {
         count: axes.len() as u64,
         blocks: divided(axes)?,
-        rows: run(canonical, &rows.cut, |axis| axis.src, along_rows),
-        cols: run(canonical, &cols.cut, |axis| axis.dst, along_cols),
+        rows: run(canonical, &rows.cut, |axis| canonical.axes()[axis].src, along_rows),
+        cols: run(canonical, &cols.cut, |axis| canonical.stride_to(axis), along_cols),
         row_vectors: packed_divisor(size.row_vectors),
         col_vectors: packed_divisor(size.col_vectors),
         pitch: size.pitch as u64 | (size.padding as u64) << 32,
@@ -134,9 +140,10 @@ pub(super) fn launch_of(
     let shared = if gaps.are_all { size.shared.max(alone(&size, facts)) } else { size.shared };
     let block = Block { threads: size.threads as u32, shared };
     Some(match flips {
-        None => launch(&TILES, canonical.word, blocks, block, [0, 0], &tiles),
+        None => launch(&TILES, canonical.word, blocks, block, canonical.ahead(), &tiles),
         Some(mask) => {
-            launch(&TILES_XOR, canonical.word, blocks, block, [0, 0], &TilesXor { tiles, mask })
+            let params = TilesXor { tiles, mask };
+            launch(&TILES_XOR, canonical.word, blocks, block, canonical.ahead(), &params)
         }
     })
 }
@@ -174,19 +181,19 @@ pub(in super::super) fn describe(launch: &Launch) -> Option<String> {
 pub(super) fn run(
     canonical: &Canonical,
     cut: &Cut,
-    stride: fn(&Axis) -> isize,
+    stride: impl Fn(usize) -> isize,
     axis: usize,
 ) -> Run {
     let mut inner =
         [const { RunAxis { divisor: packed_divisor(1), stride: 0 } }; MOST_RUN_AXES - 1];
     for (inner, number) in inner.iter_mut().zip(cut.axes().take(cut.count() - 1)) {
-        let axis = &canonical.axes()[number];
-        *inner = RunAxis { divisor: packed_divisor(axis.length), stride: stride(axis) as u64 };
+        let divisor = packed_divisor(canonical.axes()[number].length);
+        *inner = RunAxis { divisor, stride: stride(number) as u64 };
     }
     let across = if cut.is_across() { cut.words as u64 } else { 0 };
     Run {
         inner,
-        outer: stride(&canonical.axes()[cut.slowest()]) as u64,
+        outer: stride(cut.slowest()) as u64,
         tile: cut.words as u64,
         all: cut.all as u64,
         axis: axis as u64 | across << 32,
