@@ -489,7 +489,7 @@ fn steps_and_mirrors(device: &Device) {
     }
 }
 
-/// Sources whose neighbours lie in descending order and are elsewhere in the destination, as those of pictures that are rotated: tiles go backwards there.
+/// Sources whose neighbours lie in descending order and are elsewhere in the destination, as those of pictures that are rotated: tiles and boxes go backwards there.
 fn rotated(device: &Device) {
     for (shape, order) in [
         (&[70, 300][..], &[1, 0][..]),
@@ -509,10 +509,14 @@ fn rotated(device: &Device) {
             check::<u32>(device, &src, &dst);
             check::<u64>(device, &src, &dst);
             check::<u128>(device, &src, &dst);
+            check::<[u8; 3]>(device, &src, &dst);
+            check::<[u8; 7]>(device, &src, &dst);
+            check::<[u32; 3]>(device, &src, &dst);
             // Backwards along another axis of either side as well.
             let [src, dst] = [src.slice(1, .., -1), dst.slice(0, .., -1)].map(Result::unwrap);
             check::<u16>(device, &src, &dst);
             check::<u32>(device, &src, &dst);
+            check::<[u16; 3]>(device, &src, &dst);
         }
     }
     let host: Vec<[f32; 2]> = (0..90 * 70).map(|n| [n as f32, 1.0]).collect();

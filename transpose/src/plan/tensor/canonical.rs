@@ -178,12 +178,14 @@ impl Canonical {
         Canonical { on_the_way: OnTheWay::Added, added: Some(added), ..self }
     }
 
-    /// The same move from the other end of the axis along which the source's neighbours lie in descending order, if they do not lie together in the destination: there the source's strides are
+    /// The same move from the other end of the axis along which what lies together in the source is in descending order, if it is elsewhere in the destination: there the source's strides are
     /// positive then, and the destination's, of which [`axes`](Self::axes) says how long they are, lead [backwards](Self::stride_to).
     pub fn mirrored(&self) -> Option<Self> {
-        let axis = self.axes().iter().position(|axis| axis.src == -1 && axis.dst != 1)?;
+        let run = self.run() as isize;
+        let is_mirrored = |axis: &Axis| axis.src == -run && axis.dst != run;
+        let axis = self.axes().iter().position(is_mirrored)?;
         let mut mirrored = self.clone();
-        mirrored.axes[axis].src = 1;
+        mirrored.axes[axis].src = run;
         mirrored.backwards = Some(axis);
         mirrored.sides = OnceCell::new();
         let [src, _] = mirrored.ahead().map(|words| words.unsigned_abs() * self.word_bytes());

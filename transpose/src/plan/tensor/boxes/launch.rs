@@ -52,6 +52,10 @@ pub(super) fn launch_of(
     [src, dst]: [&Stretches; 2],
     held: &Held,
 ) -> Option<(Launch, Numbering)> {
+    // In a stretch of the destination words ascend.
+    if dst.within.iter().any(|number| canonical.stride_to(number) < 0) {
+        return None;
+    }
     // First the axes that boxes have parts of.
     let whole = Axis { length: 1, src: 0, dst: 0 };
     let mut blocks: Vec<Axis> = Vec::with_capacity(MOST_BLOCK_AXES);
@@ -63,7 +67,8 @@ pub(super) fn launch_of(
     for (number, axis, indices) in tile.axes(canonical).filter(|(_, axis, has)| *has < axis.length)
     {
         let (length, step) = (axis.length.div_ceil(indices), indices as isize);
-        let block = Axis { length, src: axis.src * step, dst: axis.dst * step };
+        let to = canonical.stride_to(number);
+        let block = Axis { length, src: axis.src * step, dst: to * step };
         if indices > 1 {
             *parts.get_mut(in_part)? = Part { part: indices as u64, all: axis.length as u64 };
             (blocks[in_part], numbers[in_part]) = (block, number);
@@ -88,21 +93,23 @@ pub(super) fn launch_of(
         (of_blocks[1], of_blocks[0]) = (of_blocks[0], of_axis);
     }
     let unit = unit(word, held.run);
-    let digits = |axes: &[u8], outside: fn(&Axis) -> isize| {
+    let from = |number: usize| canonical.axes()[number].src;
+    let to = |number| canonical.stride_to(number);
+    let digits = |axes: &[u8], outside: &dyn Fn(usize) -> isize| {
         let none = Digit { divisor: packed_divisor(1), outside: 0, inside: 0 };
         let mut digits = [none; MOST_DIGITS];
         for (digit, &number) in digits.iter_mut().zip(axes) {
             let number = usize::from(number);
             *digit = Digit {
                 divisor: packed_divisor(tile.has(number)),
-                outside: outside(&canonical.axes()[number]) as u64,
+                outside: outside(number) as u64,
                 inside: held.step(src, number, canonical.held_word_bytes) as u64,
             };
         }
         digits
     };
     // Numbers made of such digits, so many of which a box has as its indices of these axes say.
-    let counted = |axes: &[u8], of: &[u8], outside| {
+    let counted = |axes: &[u8], of: &[u8], outside: &dyn Fn(usize) -> isize| {
         let (mut each, mut in_part) = (1, NONE);
         for number in of.iter().map(|&number| usize::from(number)) {
             match numbers.iter().position(|&part| part == number) {
@@ -114,13 +121,15 @@ pub(super) fn launch_of(
         Digits { digits: digits(axes, outside), count, each, of: in_part }
     };
     // A stretch of the source goes on to where its slowest axis would have another index, gaps and all.
-    let mut source_words = counted(src.within.numbers(), src.within.numbers(), |axis| axis.src);
+    let mut source_words = counted(src.within.numbers(), src.within.numbers(), &from);
     if let Some(slowest) = src.within.iter().next_back() {
         let is_in_part = source_words.of != NONE;
         let indices = if is_in_part { 1 } else { tile.has(slowest) };
         source_words.each = (src.step(slowest).unwrap_or(1) * indices) as u64;
     }
-    let all = |axes: &FewAxes, outside| counted(axes.numbers(), axes.numbers(), outside);
+    let all = |axes: &FewAxes, outside: &dyn Fn(usize) -> isize| {
+        counted(axes.numbers(), axes.numbers(), outside)
+    };
     let places = &dst.within.numbers()[usize::from(held.run > 1)..];
     // Each thread fills as few places as can be. (Of pieces with gaps, which are filled one by one, there may be fewer than a row has.)
     let in_row = places.first().map_or(1, |&number| tile.has(usize::from(number)));
@@ -132,10 +141,10 @@ pub(super) fn launch_of(
         count: blocks.len() as u64,
         boxes: boxes as u64,
         parts,
-        sources: all(&src.apart, |axis| axis.src),
+        sources: all(&src.apart, &from),
         source_words,
-        targets: all(&dst.apart, |axis| axis.dst),
-        target_words: counted(places, dst.within.numbers(), |axis| axis.dst),
+        targets: all(&dst.apart, &to),
+        target_words: counted(places, dst.within.numbers(), &to),
         run: if held.run > 1 { packed_divisor(held.run * word) } else { 0 },
         vectors: packed_divisor(src.vectors(canonical)),
         vector: src.loaded_at_a_time(canonical) as u64,
@@ -157,9 +166,9 @@ pub(super) fn launch_of(
     let grid = boxes.div_ceil(turns(boxes, block.shared, facts, Gaps::of(canonical).far_rows));
     let launch = if are_pieces(dst) {
         let params = params_of_pieces(canonical, tile, dst, &held.share, &numbers, params)?;
-        launch(&PIECES, canonical.word, grid, block, [0, 0], &params)
+        launch(&PIECES, canonical.word, grid, block, canonical.ahead(), &params)
     } else {
-        launch(&BOXES, canonical.word, grid, block, [0, 0], &params)
+        launch(&BOXES, canonical.word, grid, block, canonical.ahead(), &params)
     };
     Some((launch, Numbering { blocks: of_blocks, targets: dst.apart }))
 }

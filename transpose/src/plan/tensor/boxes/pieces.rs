@@ -1,6 +1,6 @@
 //! Boxes of narrow words that are stored in pieces: who stores what of them, and what their kernel is told.
 
-use super::super::canonical::{Axis, Canonical, OnTheWay};
+use super::super::canonical::{Canonical, OnTheWay};
 use super::super::cuts::Gapped;
 use super::super::sectors::SECTOR;
 pub(super) use super::piece::UNIT;
@@ -192,7 +192,6 @@ pub(super) fn params_of_pieces(
     mut boxes: Boxes,
 ) -> Option<Pieces> {
     let apart = dst.apart.iter();
-    let axis_of = |number: usize| -> &Axis { &canonical.axes()[number] };
     // What lies together goes on to where its slowest axis would have another index.
     let slowest = dst.within.iter().next_back()?;
     let is_in_part = parts.contains(&slowest);
@@ -212,7 +211,7 @@ pub(super) fn params_of_pieces(
         let (has, each) = dst.has_apart(tile, number);
         *digit = Digit {
             divisor: packed_divisor(has),
-            outside: (axis_of(number).dst * each as isize) as u64,
+            outside: (canonical.stride_to(number) * each as isize) as u64,
             inside: digit.inside * each as u64,
         };
     }
