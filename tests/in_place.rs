@@ -24,6 +24,7 @@ on_both_devices! {
     tuples,
     large_elements,
     tuples_with_gaps,
+    gaps_that_nothing_keeps,
     random_cases,
     layouts,
     refusals,
@@ -465,6 +466,19 @@ fn tuples_with_gaps(device: &Device) {
             assert!(*element == host[index % side * side + index / side]);
         }
     }
+}
+
+/// Squares with gaps of elements of which no block holds two: what else serves such squares would take the gaps for elements.
+fn gaps_that_nothing_keeps(device: &Device) {
+    let host: Vec<[u8; 120 << 10]> = (0..25).map(|index| [index; 120 << 10]).collect();
+    let mut matrix = DeviceMatrix::from_host_with_ld(device, 5, 5, 7, &host).unwrap();
+    let refused = matrix.transpose_in_place();
+    assert!(matches!(refused, Err(Error::NotServed { algorithm: "square", .. })), "{refused:?}");
+    assert!(matrix.to_host().unwrap() == host);
+    let mut dense = DeviceMatrix::from_host(device, 5, 5, &host).unwrap();
+    dense.transpose_in_place().unwrap();
+    let transposed = dense.to_host().unwrap();
+    assert!((0..25).all(|index| transposed[index] == host[index % 5 * 5 + index / 5]));
 }
 
 fn random_cases(device: &Device) {

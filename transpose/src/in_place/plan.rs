@@ -261,9 +261,11 @@ fn choose(
         return Ok((algorithm, Recipe::default()));
     }
     let recipe = |of| recipe(of, shape, facts, options, &refuse);
-    let squares = || launches::square(shape, Squares::ONE, facts).is_some();
+    // All others take rows to follow each other without gaps.
+    let only_square =
+        || contiguous(shape).is_err() || launches::square(shape, Squares::ONE, facts).is_some();
     match algorithm {
-        InPlace::Auto if rows == cols && squares() => {
+        InPlace::Auto if rows == cols && only_square() => {
             choose(shape, InPlace::Square, facts, options)
         }
         InPlace::Auto => {
