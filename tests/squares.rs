@@ -7,7 +7,7 @@ use proptest::prelude::proptest;
 use transpose::{Device, DeviceMatrix, Error};
 use transpose_tests::{Element, cases, is_ours, on_both_devices};
 
-on_both_devices! { single_squares, batches, random_batches, batches_in_boxes, refusals }
+on_both_devices! { single_squares, batches, small_chips, random_batches, batches_in_boxes, refusals }
 
 /// `count` squares from `offset` elements into a buffer on, every `stride` elements.
 #[derive(Clone, Copy, Debug)]
@@ -132,6 +132,20 @@ fn batches_in_boxes(device: &Device) {
         check_squares::<[u8; 5]>(device, squares);
         check_squares::<[u8; 33]>(device, squares);
     });
+}
+
+/// Where a block has no more shared memory than every GPU gives it, tiles are smaller.
+fn small_chips(device: &Device) {
+    let mut facts = device.facts().clone();
+    (facts.block_shared, facts.multiprocessor_shared) = (48 << 10, 64 << 10);
+    let device = device.with_facts(facts).unwrap();
+    for (ld, offset) in [(128, 0), (131, 0), (131, 1)] {
+        check_all_squares(&device, Squares { side: 128, ld, count: 1, stride: 0, offset });
+    }
+    check_squares::<u16>(
+        &device,
+        Squares { side: 128, ld: 128, count: 4, stride: 16431, offset: 0 },
+    );
 }
 
 fn random_batches(device: &Device) {

@@ -97,11 +97,20 @@ const TUPLE_TILES_BYTES: usize = 60 << 10;
 /// Bytes of a sector of memory.
 const SECTOR: usize = 32;
 
-/// Square matrices of elements of several words, or of rows that start anywhere.
+/// Square matrices of elements of several words, or of rows that start anywhere, in the largest tiles of which a block holds as many as
+/// it exchanges.
 fn square_tuples(shape: &Shape, squares: Squares, facts: &Facts) -> Option<Launch> {
+    let element = shape.element_bytes();
+    let fits = |tile: usize| 2 * tile * tile * element <= TUPLE_TILES_BYTES;
+    let most = (1..=128).rev().find(|&tile| fits(tile)).unwrap_or(1).min(shape.rows);
+    let in_tiles = |most| square_in_tiles(shape, squares, tuple_tile(shape, most), facts);
+    (1..=most).rev().find_map(in_tiles)
+}
+
+/// Square matrices of elements of several words in tiles of that side, if those fit on chip and a grid has as many blocks.
+fn square_in_tiles(shape: &Shape, squares: Squares, tile: usize, facts: &Facts) -> Option<Launch> {
     let Shape { width, tuple, .. } = *shape;
     let element = shape.element_bytes();
-    let tile = tuple_tile(shape);
     let unit = width.bytes().max(4);
     let units_along = units_along(tile, element, unit, THREADS);
     let pitch = unit_pitch(tile * element, element, unit, units_along);
@@ -119,11 +128,9 @@ fn square_tuples(shape: &Shape, squares: Squares, facts: &Facts) -> Option<Launc
     (shared <= facts.block_shared).then_some(launch)
 }
 
-/// The side of a tile: as long as fits, of whole sectors if rows start on those, and of as many elements in the last tile as in the others.
-fn tuple_tile(shape: &Shape) -> usize {
+/// The side of a tile, up to `most`: of whole sectors if rows start on those, or of as many elements in the last tile as in the others.
+fn tuple_tile(shape: &Shape, most: usize) -> usize {
     let element = shape.element_bytes();
-    let fits = |tile: usize| 2 * tile * tile * element <= TUPLE_TILES_BYTES;
-    let most = (1..=128).rev().find(|&tile| fits(tile)).unwrap_or(1).min(shape.rows);
     let even = shape.rows.div_ceil(shape.rows.div_ceil(most));
     let sector = SECTOR / gcd(SECTOR, element);
     let whole = most / sector * sector;
