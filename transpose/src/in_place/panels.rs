@@ -163,9 +163,11 @@ fn choose_for(
         // Narrow words move faster in shorter panels that are whole vectors.
         let least = if shape.width.bytes() < 4 { most / 3 } else { most / 2 };
         let lengths = (least + 1..=most).chain(single);
-        let candidates = lengths.map(panels).filter(fits);
-        let best = candidates.min_by(|a, b| cost(a, shape).total_cmp(&cost(b, shape)));
-        if let Some(best) = best {
+        // What fits takes longer to find out than the cost.
+        let mut candidates: Vec<_> =
+            lengths.map(panels).map(|panels| (cost(&panels, shape), panels)).collect();
+        candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((_, best)) = candidates.into_iter().find(|(_, panels)| fits(panels)) {
             return Some((best, best.gap));
         }
         if most == 1 {

@@ -358,10 +358,22 @@ fn candidates(shape: &Shape, algorithm: InPlace, facts: &Facts) -> Vec<(usize, u
 mod tests {
     use super::{InPlace, InPlaceOptions, InPlacePlan};
     use crate::in_place::recipe::Step;
-    use crate::kernels::{self, Width};
+    use crate::in_place::shape::Shape;
+    use crate::kernels::{self, Width, width_dividing};
     use crate::launch::Launch;
-    use crate::{Device, DeviceMatrix, Error};
+    use crate::{Device, DeviceMatrix, Error, Result};
     use kernel_abi::in_place::SQUARE_WIDE;
+    use std::time::{Duration, Instant};
+
+    /// `rows × cols` elements of so many bytes, without gaps.
+    fn shape(rows: usize, cols: usize, bytes: usize) -> Shape {
+        let width = width_dividing([bytes]);
+        Shape { rows, cols, ld: cols, width, tuple: bytes / width.bytes() }
+    }
+
+    fn plan(device: &Device, shape: Shape, options: &InPlaceOptions) -> Result<InPlacePlan> {
+        InPlacePlan::of_shape(device, shape, InPlace::Auto, options)
+    }
 
     /// Plans of several steps for a small matrix, by every algorithm that has some.
     fn plans(matrix: &DeviceMatrix<u32>) -> Vec<InPlacePlan> {
@@ -371,6 +383,16 @@ mod tests {
             chips.map(|options| InPlacePlan::with_options(matrix, algorithm, &options))
         });
         plans.flatten().collect()
+    }
+
+    /// Few rows have panels of thousands of lengths to choose from, whose pitches are not all found.
+    #[test]
+    fn wide_matrices_are_planned_at_once() {
+        let (device, start) = (Device::simulated(), Instant::now());
+        for bytes in [3, 6, 7] {
+            plan(&device, shape(2, 1_000_003, bytes), &InPlaceOptions::default()).unwrap();
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     }
 
     /// A launch that every device refuses: it asks for more shared memory than there is.

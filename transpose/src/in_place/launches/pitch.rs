@@ -2,12 +2,17 @@
 
 use super::BANKS_BYTES;
 use crate::kernels::Width;
+use smallvec::SmallVec;
+
+/// Banks of shared memory, each a word of 4 bytes wide.
+const BANKS: usize = BANKS_BYTES / 4;
 
 /// Words from one segment of `words` words in shared memory to the next: of the least ones that have
 /// room, that with the fewest bank conflicts between neighbouring segments.
 pub fn tuple_pitch(words: usize, tuple: usize, width: Width) -> usize {
-    let candidates = words..=words + (words / 16).max(4);
-    candidates.min_by_key(|&pitch| conflicts(pitch, tuple, width)).unwrap_or(words)
+    // Pitches that differ by all banks have the same conflicts, or fewer if they are so short that segments have a word in common.
+    let more = (words / 16).clamp(4, BANKS_BYTES / width.bytes() - 1);
+    (words..=words + more).min_by_key(|&pitch| conflicts(pitch, tuple, width)).unwrap_or(words)
 }
 
 /// The most words of 4 bytes that one bank serves when the lanes that are served together read whole
@@ -15,17 +20,22 @@ pub fn tuple_pitch(words: usize, tuple: usize, width: Width) -> usize {
 fn conflicts(pitch: usize, tuple: usize, width: Width) -> usize {
     let bytes = width.bytes();
     let lanes = 32.min(BANKS_BYTES / bytes);
-    let mut banks = vec![Vec::new(); BANKS_BYTES / 4];
-    for lane in 0..lanes {
+    most_of_a_bank((0..lanes).flat_map(|lane| {
         let first = (lane / tuple * pitch + lane % tuple) * bytes;
-        for word in first / 4..(first + bytes).div_ceil(4) {
-            let bank = &mut banks[word % (BANKS_BYTES / 4)];
-            if !bank.contains(&word) {
-                bank.push(word);
-            }
+        first / 4..(first + bytes).div_ceil(4)
+    }))
+}
+
+/// The most of these words that one bank serves, each once.
+fn most_of_a_bank(words: impl Iterator<Item = usize>) -> usize {
+    let mut banks: [SmallVec<[usize; 4]>; BANKS] = Default::default();
+    for word in words {
+        let bank = &mut banks[word % BANKS];
+        if !bank.contains(&word) {
+            bank.push(word);
         }
     }
-    banks.iter().map(Vec::len).max().unwrap_or(0)
+    banks.iter().map(SmallVec::len).max().unwrap_or(0)
 }
 
 /// log2 of the threads along a segment of units, of so many threads. The segments that a warp's units come from should be no more than there are
@@ -51,19 +61,12 @@ pub fn unit_pitch(bytes: usize, element: usize, unit: usize, along: usize) -> us
 
 /// The most words of 4 bytes that one bank serves when the lanes that are served together fetch the first words of their units.
 fn unit_conflicts(pitch: usize, element: usize, unit: usize, along: usize) -> usize {
-    let mut banks = vec![Vec::new(); BANKS_BYTES / 4];
-    for lane in 0..32.min(BANKS_BYTES / unit) {
+    most_of_a_bank((0..32.min(BANKS_BYTES / unit)).flat_map(|lane| {
         let (number, across) = (lane % (1 << along), lane >> along);
         let (segment, byte) = (number * unit / element, number * unit % element);
         let first = segment * pitch + across * element + byte;
-        for word in first / 4..(first + unit - 3).div_ceil(4) {
-            let bank = &mut banks[word % (BANKS_BYTES / 4)];
-            if !bank.contains(&word) {
-                bank.push(word);
-            }
-        }
-    }
-    banks.iter().map(Vec::len).max().unwrap_or(0)
+        first / 4..(first + unit - 3).div_ceil(4)
+    }))
 }
 
 #[cfg(test)]
@@ -77,6 +80,17 @@ mod tests {
             for words in (tuple * 40..tuple * 60).step_by(tuple) {
                 let pitch = tuple_pitch(words, tuple, width);
                 assert!(pitch >= words && conflicts(pitch, tuple, width) <= 2, "{tuple} {words}");
+            }
+        }
+        // No pitch further off is better.
+        for (tuple, width) in
+            [(3, Width::B1), (5, Width::B1), (3, Width::B2), (3, Width::B4), (3, Width::B16)]
+        {
+            for words in (tuple..tuple * 400).step_by(7 * tuple) {
+                let all = (words..=words + (words / 16).max(4))
+                    .map(|pitch| conflicts(pitch, tuple, width));
+                let pitch = tuple_pitch(words, tuple, width);
+                assert_eq!(conflicts(pitch, tuple, width), all.min().unwrap(), "{tuple} {words}");
             }
         }
         assert_eq!(conflicts(32, 1, Width::B4), 32);
