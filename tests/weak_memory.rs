@@ -262,11 +262,17 @@ fn groups_are_ordered() {
     every_order_is_needed::<u32>("columns_b4", &strips, |line, less, alike| {
         needed(line, less, alike + 2)
     });
-    let groups =
-        [small.max_group(4), whole.tile((16, 0)), whole.on_chip_bytes(2 << 10).max_group(3)];
-    let panels: Vec<Job> = [(61, 53), (29, 37)]
+    // With what is between its rows no tile of a wide panel that several blocks hold is smaller than 4 KiB.
+    let panels: Vec<Job> = [((61, 53), [1 << 10, 2 << 10]), ((29, 37), [4 << 10, 4 << 10])]
         .into_iter()
-        .flat_map(|shape| groups.map(|options| job(InPlace::TwoStage, shape, options)))
+        .flat_map(|(shape, [few, more])| {
+            let groups = [
+                whole.on_chip_bytes(few).max_group(4),
+                whole.tile((16, 0)),
+                whole.on_chip_bytes(more).max_group(3),
+            ];
+            groups.map(|options| job(InPlace::TwoStage, shape, options))
+        })
         .collect();
     // Of what is loaded to wait the scope is as needed as in `columns`.
     every_order_is_needed::<u32>("panel_b4", &panels, |line, less, alike| {

@@ -18,6 +18,12 @@ use std::time::Duration;
 /// The memory that a simulated device has, in bytes.
 const MEMORY_LIMIT: u64 = 16 << 30;
 
+/// The blocks that wait for each other on one multiprocessor: so few that small matrices leave each of them several tiles.
+const MOST_BLOCKS: usize = 2;
+
+/// Bytes of shared memory that every block takes beside what it asks for.
+const TAKEN: usize = 1 << 10;
+
 /// A CPU that stands in for a GPU. Its work is done when a call returns, so every queue of it is the same.
 pub(super) struct Simulated(Arc<Shared>);
 
@@ -76,8 +82,10 @@ impl Backend for Simulated {
         false
     }
 
-    fn side_by_side(&self, _: &Launch) -> Result<Option<usize>> {
-        Ok(self.0.facts.side_by_side.then_some(self.0.facts.multiprocessors * 2))
+    fn side_by_side(&self, launch: &Launch) -> Result<Option<usize>> {
+        let Facts { side_by_side, multiprocessors, multiprocessor_shared, .. } = self.0.facts;
+        let fit = multiprocessor_shared / (launch.dynamic_shared_bytes as usize + TAKEN);
+        Ok(side_by_side.then_some(multiprocessors * fit.min(MOST_BLOCKS)))
     }
 
     fn allocate(&self, bytes: u64) -> Result<u64> {

@@ -96,7 +96,8 @@ pub struct InPlaceOptions {
     /// The tile's rows and columns, `m × n`. The staged algorithms need divisors of the sides;
     /// [`InPlace::TwoStage`] takes the first as the length of its super-elements.
     pub tile: Option<(usize, usize)>,
-    /// The most shared memory that a block takes, in bytes.
+    /// The most shared memory that a block takes, in bytes. The kernels of squares do not heed it, whose tiles are of fixed sizes, nor do those
+    /// that put aside, and back, what fills no panel.
     pub on_chip_bytes: Option<usize>,
     /// The most blocks that hold parts of one whole.
     pub max_group: Option<usize>,

@@ -51,6 +51,8 @@ const ALONE_BYTES: usize = 48 << 10;
 struct OnChip {
     /// Bytes of a block's tile.
     tile: usize,
+    /// Bytes that the tile may take at most, with what is between its rows.
+    most: usize,
     /// Blocks that one panel should have at most, so that several panels are under way.
     group: usize,
 }
@@ -59,13 +61,24 @@ impl OnChip {
     /// Two blocks to a multiprocessor: one loads or stores while the other waits.
     fn of(facts: &Facts, options: &InPlaceOptions) -> Self {
         let tile = (facts.multiprocessor_shared / 2 - 1024).min(facts.block_shared);
-        let tile = options.on_chip_bytes.map_or(tile, |bytes| bytes.min(facts.block_shared));
+        let most = facts.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX));
+        let tile = options.on_chip_bytes.map_or(tile, |_| most);
         let per_multiprocessor = (facts.multiprocessor_shared / (tile + 1024)).clamp(1, 4);
         let blocks =
             if facts.side_by_side { facts.multiprocessors * per_multiprocessor } else { 1 };
         let group = options.max_group.unwrap_or(blocks / 4).clamp(1, facts.multiprocessors);
         let group = if facts.side_by_side { group } else { 1 };
-        OnChip { tile, group }
+        OnChip { tile, most, group }
+    }
+
+    /// Whether the blocks that hold a panel are no more than may, and run side by side as far as their shared memory goes.
+    fn holds(&self, panels: &Panels, shape: &Shape, facts: &Facts) -> bool {
+        let beside = panels.parts().div_ceil(facts.multiprocessors);
+        let room = match beside {
+            0 | 1 => self.most,
+            _ => self.most.min((facts.multiprocessor_shared / beside).saturating_sub(1024)),
+        };
+        panels.parts() <= self.group && panels.shared_bytes(shape.width) <= room
     }
 
     /// Tiles of that size, with twice as many blocks to a panel: two panels are under way.
@@ -142,12 +155,10 @@ fn choose_for(
     }
     let fits = |panels: &Panels| {
         let saved = panels.gap * short * shape.element_bytes();
-        let held = panels.parts() <= on_chip.group
-            && panels.shared_bytes(shape.width) <= facts.block_shared;
         slots(panels).refusal(shape.element_bytes(), facts, options).is_none()
-            && (held || panels.length == 1)
-            && scratch(panels, shape, facts, options) <= scratch_limit(shape)
             && saved <= scratch_limit(shape)
+            && (panels.length == 1 || on_chip.holds(panels, shape, facts))
+            && scratch(panels, shape, facts, options) <= scratch_limit(shape)
     };
     if let Some((length, _)) = options.tile {
         let panels = panels(length.clamp(1, long));
@@ -198,7 +209,7 @@ fn in_one_pass(
     };
     if !facts.side_by_side || options.on_chip_bytes.is_some() || options.max_group.is_some() {
         let whole = panel(on_chip.tile(length, width, shape.element_bytes()), 512);
-        return (whole.parts() == 1).then_some(whole);
+        return (whole.parts() == 1 && on_chip.holds(&whole, shape, facts)).then_some(whole);
     }
     let bytes = length * width * shape.element_bytes() * 32 / 30;
     (1..=4).rev().find_map(|per_multiprocessor| {

@@ -361,7 +361,7 @@ mod tests {
     use crate::in_place::shape::Shape;
     use crate::kernels::{self, Width, width_dividing};
     use crate::launch::Launch;
-    use crate::{Device, DeviceMatrix, Error, Result};
+    use crate::{Device, DeviceMatrix, Error, Facts, Result};
     use kernel_abi::in_place::SQUARE_WIDE;
     use std::time::{Duration, Instant};
 
@@ -375,6 +375,19 @@ mod tests {
         InPlacePlan::of_shape(device, shape, InPlace::Auto, options)
     }
 
+    /// A simulated device whose blocks run side by side.
+    fn side_by_side() -> Device {
+        Device::simulated_with_weak_memory(simt::Checks::NONE, 1)
+    }
+
+    /// The launches of a plan.
+    fn launches(plan: &InPlacePlan) -> impl Iterator<Item = &Launch> {
+        plan.recipe.steps.iter().filter_map(|step| match step {
+            Step::Launch(launch) | Step::Together(launch, _) => Some(launch),
+            _ => None,
+        })
+    }
+
     /// Plans of several steps for a small matrix, by every algorithm that has some.
     fn plans(matrix: &DeviceMatrix<u32>) -> Vec<InPlacePlan> {
         let small = |bytes| InPlaceOptions { on_chip_bytes: Some(bytes), ..Default::default() };
@@ -383,6 +396,50 @@ mod tests {
             chips.map(|options| InPlacePlan::with_options(matrix, algorithm, &options))
         });
         plans.flatten().collect()
+    }
+
+    /// Where a panel takes all of the chip, its blocks leave room for each other.
+    #[test]
+    fn blocks_of_one_panel_run_side_by_side() {
+        for (rows, cols, bytes) in
+            [(9000, 9090, 3), (9000, 13500, 1), (12000, 12120, 6), (10000, 20100, 5)]
+        {
+            let shape = shape(rows, cols, bytes);
+            let plan = plan(&side_by_side(), shape, &InPlaceOptions::default()).unwrap();
+            assert_eq!((plan.algorithm(), plan.passes()), (InPlace::TwoStage, 2), "{shape}");
+        }
+    }
+
+    /// No block asks for more shared memory than the device has, or the options allow.
+    #[test]
+    fn blocks_take_no_more_shared_memory_than_they_may() {
+        let whole = Device::simulated();
+        let facts = Facts { block_shared: 48 << 10, ..whole.facts().clone() };
+        let small = whole.with_facts(facts).unwrap();
+        for (device, most) in [
+            (&whole, usize::MAX),
+            (&small, usize::MAX),
+            (&whole, 4096),
+            (&whole, 1024),
+            (&whole, 64),
+        ] {
+            let room = most.min(device.facts().block_shared);
+            let options = InPlaceOptions::default().on_chip_bytes(most);
+            for bytes in [1, 2, 3, 4, 7, 12, 16] {
+                for (rows, cols) in [(6800, 32), (1440, 32), (32, 1440), (97, 96), (400, 30)] {
+                    let plan = plan(device, shape(rows, cols, bytes), &options).unwrap();
+                    // What fills no panel is put aside and back by kernels that the options do not reach.
+                    let taken = launches(&plan)
+                        .filter(|launch| {
+                            launch.entry.name.starts_with("panel") || most == usize::MAX
+                        })
+                        .map(|launch| launch.dynamic_shared_bytes)
+                        .max();
+                    let taken = taken.unwrap_or(0) as usize;
+                    assert!(taken <= room, "{rows} × {cols} of {bytes}: {taken} of {room}");
+                }
+            }
+        }
     }
 
     /// Few rows have panels of thousands of lengths to choose from, whose pitches are not all found.
