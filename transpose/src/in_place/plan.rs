@@ -72,24 +72,7 @@ impl InPlacePlan {
         algorithm: InPlace,
         options: &InPlaceOptions,
     ) -> Result<Self> {
-        let facts = device.facts();
-        let mut chosen = choose(&shape, algorithm, facts, options)?;
-        if !chosen.1.fit(device)? {
-            // The kernels were compiled to need more registers than was reckoned with.
-            let max_group = Some(facts.multiprocessors / 4);
-            let options = InPlaceOptions { max_group, ..*options };
-            chosen = choose(&shape, algorithm, facts, &options)?;
-            if !chosen.1.fit(device)? {
-                return Err(Error::NotServed {
-                    algorithm: algorithm.name(),
-                    rows: shape.rows,
-                    cols: shape.cols,
-                    element_bytes: shape.element_bytes(),
-                    reason: "the device cannot run as many blocks side by side as hold a part",
-                });
-            }
-        }
-        let (algorithm, recipe) = chosen;
+        let (algorithm, recipe) = choose_fitting(&shape, algorithm, device, options)?;
         let Shape { rows, cols, ld, .. } = shape;
         // Only a square matrix keeps its gaps.
         let ld = if rows == cols { ld } else { rows };
@@ -233,6 +216,32 @@ impl InPlacePlan {
 fn contiguous(shape: &Shape) -> Result<()> {
     let Shape { rows, cols, ld, .. } = *shape;
     if ld == cols || rows <= 1 { Ok(()) } else { Err(Error::GapsInPlace { rows, cols, ld }) }
+}
+
+/// The choice whose blocks that wait for each other the device runs side by side.
+fn choose_fitting(
+    shape: &Shape,
+    algorithm: InPlace,
+    device: &Device,
+    options: &InPlaceOptions,
+) -> Result<(InPlace, Recipe)> {
+    let mut options = *options;
+    loop {
+        let (chosen, mut recipe) = choose(shape, algorithm, device.facts(), &options)?;
+        let Some(most) = recipe.fit(device)? else { return Ok((chosen, recipe)) };
+        // The kernels were compiled to need more registers than was reckoned with, or others have a part of the device.
+        let group = options.max_group.map_or(most, |group| group.min(most));
+        if group == 0 || options.max_group == Some(group) {
+            return Err(Error::NotServed {
+                algorithm: chosen.name(),
+                rows: shape.rows,
+                cols: shape.cols,
+                element_bytes: shape.element_bytes(),
+                reason: "the device cannot run as many blocks side by side as hold a part",
+            });
+        }
+        options.max_group = Some(group);
+    }
 }
 
 /// The algorithm that is run, and its steps.
@@ -407,6 +416,26 @@ mod tests {
             let shape = shape(rows, cols, bytes);
             let plan = plan(&side_by_side(), shape, &InPlaceOptions::default()).unwrap();
             assert_eq!((plan.algorithm(), plan.passes()), (InPlace::TwoStage, 2), "{shape}");
+        }
+    }
+
+    /// If a device runs fewer blocks at a time than its facts promise, groups are that small, and no larger than the caller says.
+    #[test]
+    fn groups_are_no_larger_than_what_runs_at_a_time() {
+        let device = side_by_side();
+        let facts = Facts { multiprocessors: 132, ..device.facts().clone() };
+        let device = device.with_facts(facts).unwrap();
+        for most in [None, Some(3), Some(16), Some(64)] {
+            let options = InPlaceOptions::default().max_group(most);
+            for algorithm in [InPlace::Auto, InPlace::TwoStage, InPlace::Decomposed] {
+                let shape = shape(20_000, 1000, 4);
+                let plan = InPlacePlan::of_shape(&device, shape, algorithm, &options).unwrap();
+                for step in &plan.recipe.steps {
+                    let Step::Together(launch, parts) = step else { continue };
+                    assert!(*parts <= launch.grid[0] as usize, "{algorithm} {most:?}");
+                    assert!(*parts <= most.unwrap_or(usize::MAX), "{algorithm} {most:?}");
+                }
+            }
         }
     }
 

@@ -71,20 +71,20 @@ impl Recipe {
         self.passes += 1;
     }
 
-    /// Gives the launches whose blocks wait for each other as many as the device runs at a time, and says whether those are
-    /// enough. The simulator runs one after the other and knows no such number; then only lower parts are waited for.
-    pub fn fit(&mut self, device: &Device) -> Result<bool> {
+    /// Gives the launches whose blocks wait for each other as many as the device runs at a time. If those are not enough for one,
+    /// returns how many they are. The simulator runs one after the other and knows no such number; then only lower parts are waited for.
+    pub fn fit(&mut self, device: &Device) -> Result<Option<usize>> {
         let in_turn = device.facts().in_turn;
         for step in &mut self.steps {
             let Step::Together(launch, parts) = step else { continue };
             let most = if in_turn { Some(1) } else { device.side_by_side(launch)? };
             let Some(most) = most else { continue };
             if most < *parts {
-                return Ok(false);
+                return Ok(Some(most));
             }
             launch.grid[0] = launch.grid[0].min(u32::try_from(most).unwrap_or(u32::MAX));
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// Queues all steps.
@@ -187,7 +187,7 @@ mod tests {
         for (panels, fits) in [(panels(20), false), (gap, true)] {
             let mut recipe = Recipe::default();
             recipe.pass_together(panels.launch(Width::B4), panels.parts(), 0);
-            assert_eq!(recipe.fit(&device).unwrap(), fits);
+            assert_eq!(recipe.fit(&device).unwrap(), (!fits).then_some(1));
             let Step::Together(launch, _) = &recipe.steps[0] else { panic!() };
             assert_eq!(launch.grid[0] == 1, fits);
         }
