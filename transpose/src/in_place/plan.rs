@@ -3,7 +3,7 @@
 use super::launches::Squares;
 use super::layouts::Conversion;
 use super::options::{InPlace, InPlaceOptions};
-use super::recipe::Recipe;
+use super::recipe::{Recipe, interrupted};
 use super::shape::{Shape, scratch_limit};
 use super::stages::{self, Stages};
 use super::studies;
@@ -124,12 +124,7 @@ impl InPlacePlan {
             let Ok(mut plan) = Self::with_options(matrix, algorithm, &options) else { continue };
             // Before anything is moved: nothing is if there is no way back.
             let mut back = plan.back()?;
-            // Twice: the first run loads the kernels.
-            let mut elapsed = None;
-            for _ in 0..2 {
-                elapsed = device.time(|| plan.run(matrix))?;
-                back.run(matrix)?;
-            }
+            let elapsed = plan.time_there_and_back(&mut back, matrix)?;
             let Some(elapsed) = elapsed else { return Ok(plan) };
             if best.is_none_or(|(time, _)| elapsed < time) {
                 best = Some((elapsed, options));
@@ -137,6 +132,33 @@ impl InPlacePlan {
         }
         let options = best.map_or_else(InPlaceOptions::default, |(_, options)| options);
         Self::with_options(matrix, algorithm, &options)
+    }
+
+    /// The device's time for the second of two runs, behind each of which comes the way back. The first loads the kernels.
+    fn time_there_and_back<T: Pod>(
+        &mut self,
+        back: &mut Self,
+        matrix: &mut DeviceMatrix<T>,
+    ) -> Result<Option<Duration>> {
+        let (device, layout) = (self.device.clone(), matrix.layout());
+        let (mut elapsed, mut moved) = (None, false);
+        for _ in 0..2 {
+            let timed = device.time(|| {
+                self.run(matrix)?;
+                moved = true;
+                Ok(())
+            });
+            let there_and_back = timed.and_then(|time| {
+                elapsed = time;
+                back.run(matrix)
+            });
+            if let Err(error) = there_and_back {
+                // Between the two the shape is another one.
+                matrix.set_layout(layout);
+                return Err(if moved { interrupted(error) } else { error });
+            }
+        }
+        Ok(elapsed)
     }
 
     /// The plan that transposes what this one has transposed.
@@ -150,9 +172,9 @@ impl InPlacePlan {
     ///
     /// # Errors
     /// [`Error::PlanMismatch`] and [`Error::DeviceMismatch`] for a matrix that the plan was not
-    /// made for. [`Error::Interrupted`] if a step failed after the first: the contents are
+    /// made for. [`Error::Interrupted`] if a step failed after the first, or the first once its kernel had begun: the contents are
     /// unspecified then, the shape is as before, and nothing else was touched.
-    /// What the device reports of the first step: the contents are as before then.
+    /// What the device reports of a first step that it does not begin: the contents are as before then.
     pub fn run<T: Pod>(&mut self, matrix: &mut DeviceMatrix<T>) -> Result<()> {
         self.check(matrix)?;
         self.recipe.run(&self.device, matrix.buffer(), self.scratch.as_ref())?;
@@ -370,8 +392,11 @@ mod tests {
     use crate::in_place::shape::Shape;
     use crate::kernels::{self, Width, width_dividing};
     use crate::launch::Launch;
+    use crate::simulator::{Launched, Observer};
     use crate::{Device, DeviceMatrix, Error, Facts, Result};
     use kernel_abi::in_place::SQUARE_WIDE;
+    use std::cell::Cell;
+    use std::rc::Rc;
     use std::time::{Duration, Instant};
 
     /// `rows × cols` elements of so many bytes, without gaps.
@@ -479,6 +504,63 @@ mod tests {
             plan(&device, shape(2, 1_000_003, bytes), &InPlaceOptions::default()).unwrap();
         }
         assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    }
+
+    /// Stops each launch, or one of them, after so many instructions.
+    struct Stop {
+        instructions: u64,
+        only: Option<usize>,
+        launches: Cell<usize>,
+    }
+
+    impl Observer for Stop {
+        fn prepare(&self, options: &mut simt::Options) {
+            self.launches.set(self.launches.get() + 1);
+            if self.only.is_none_or(|only| only == self.launches.get()) {
+                *options = std::mem::take(options).instruction_limit(self.instructions);
+            }
+        }
+
+        fn launched(&self, _: Launched) {}
+    }
+
+    fn stop(instructions: u64, only: Option<usize>) -> Rc<Stop> {
+        Rc::new(Stop { instructions, only, launches: Cell::new(0) })
+    }
+
+    /// A kernel that stops half way has moved something, though it is the first step.
+    #[test]
+    fn a_first_step_that_has_begun_is_an_interruption() {
+        let device = Device::simulated();
+        let host: Vec<u32> = (0..200 * 200).collect();
+        let mut changed = 0;
+        for instructions in [1, 1000, 3000, 10_000, 30_000, 100_000] {
+            let mut matrix = DeviceMatrix::from_host(&device, 200, 200, &host).unwrap();
+            let mut plan = InPlacePlan::new(&matrix, InPlace::Auto).unwrap();
+            let ran = device.observe(stop(instructions, None), || plan.run(&mut matrix));
+            let is_as_before = matrix.to_host().unwrap() == host;
+            changed += usize::from(!is_as_before);
+            assert!(ran.is_ok() || matches!(ran, Err(Error::Interrupted { .. })), "{ran:?}");
+        }
+        assert!(changed > 0);
+    }
+
+    /// Behind the first run of a measurement an error is an interruption, and the shape is as before.
+    #[test]
+    fn a_measurement_that_fails_says_what_is_left() {
+        let device = Device::simulated();
+        let host: Vec<u32> = (0..40 * 20).collect();
+        for failing in 1.. {
+            let mut matrix = DeviceMatrix::from_host(&device, 40, 20, &host).unwrap();
+            let measure = || InPlacePlan::measure(&mut matrix, InPlace::ThreeStage, 1).map(|_| ());
+            let measured = device.observe(stop(1, Some(failing)), measure);
+            assert_eq!(matrix.shape(), (40, 20));
+            if measured.is_ok() {
+                assert!(failing > 3 && matrix.to_host().unwrap() == host);
+                break;
+            }
+            assert!(matches!(measured, Err(Error::Interrupted { .. })), "{failing}: {measured:?}");
+        }
     }
 
     /// A launch that every device refuses: it asks for more shared memory than there is.

@@ -100,20 +100,27 @@ impl Recipe {
         scratch: Option<&Buffer>,
     ) -> Result<Vec<(&'static str, Option<Duration>)>> {
         self.each(|step| {
-            let elapsed = device.time(|| self.step(step, device, matrix, scratch))?;
+            let mut queued = false;
+            let elapsed = device.time(|| {
+                self.step(step, device, matrix, scratch)?;
+                queued = true;
+                Ok(())
+            });
+            let elapsed =
+                elapsed.map_err(|error| if queued { interrupted(error) } else { error })?;
             Ok((step.name(), elapsed))
         })
     }
 
-    /// Does the steps in their order. Behind the first one the matrix may be neither what it was nor
+    /// Does the steps in their order. Once the first one has begun, the matrix may be neither what it was nor
     /// what it should become, and an error says so.
     fn each<T>(&self, mut run: impl FnMut(&Step) -> Result<T>) -> Result<Vec<T>> {
-        let interrupted = |index, error| match index {
-            0 => error,
-            _ => Error::Interrupted { source: Box::new(error) },
+        let told = |index, error| match index {
+            0 if !had_begun(&error) => error,
+            _ => interrupted(error),
         };
         let steps = self.steps.iter().enumerate();
-        steps.map(|(index, step)| run(step).map_err(|error| interrupted(index, error))).collect()
+        steps.map(|(index, step)| run(step).map_err(|error| told(index, error))).collect()
     }
 
     fn step(
@@ -145,6 +152,23 @@ impl Recipe {
                 unreachable!("a recipe that uses scratch memory asks for some")
             }
         }
+    }
+}
+
+/// The error of what left a matrix as neither what it was nor what it should become.
+pub(super) fn interrupted(error: Error) -> Error {
+    match error {
+        Error::Interrupted { .. } => error,
+        _ => Error::Interrupted { source: Box::new(error) },
+    }
+}
+
+/// Whether a kernel that failed so may have moved something: others are refused before they begin.
+fn had_begun(error: &Error) -> bool {
+    match error {
+        #[cfg(feature = "simulator")]
+        Error::KernelDefects { .. } | Error::Simulator(simt::Error::Fault(_)) => true,
+        error => error.is_sticky(),
     }
 }
 
