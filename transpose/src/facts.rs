@@ -5,7 +5,7 @@ use crate::{Error, Result};
 /// The facts of a device that plans are made by.
 ///
 /// A device knows its own ([`Device::facts`](crate::Device::facts)); a handle that plans as if they were others is made by changing
-/// a copy ([`Device::with_facts`](crate::Device::with_facts)). Facts change which kernels run and how they are launched, never
+/// a copy ([`Device::with_facts`](crate::Device::with_facts)), with no more shared memory than the device has. Facts change which kernels run and how they are launched, never
 /// what comes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -34,9 +34,6 @@ pub(crate) const GRID_LIMIT: [usize; 3] = [i32::MAX as usize, 65535, 65535];
 /// Shared memory that every GPU gives a block without being asked for more, in bytes.
 const LEAST_SHARED: usize = 48 << 10;
 
-/// More shared memory than any multiprocessor has, in bytes.
-const MOST_SHARED: usize = 1 << 30;
-
 /// More multiprocessors than any GPU has.
 const MOST_MULTIPROCESSORS: usize = 1 << 16;
 
@@ -61,7 +58,7 @@ impl Facts {
         Facts { multiprocessors: 132, ..Facts::simulated() }
     }
 
-    /// Refuses what no GPU is like, or the device that plans by these facts would run on is not.
+    /// Refuses what no GPU is like, and more than the device has that plans by these facts would run on.
     pub(crate) fn check(&self, device: &Facts) -> Result<()> {
         let refuse = |reason| Err(Error::Facts { reason });
         if !(1..=MOST_MULTIPROCESSORS).contains(&self.multiprocessors) {
@@ -72,8 +69,10 @@ impl Facts {
                 "a block has 48 KiB of shared memory at least, its multiprocessor no less",
             );
         }
-        if self.multiprocessor_shared > MOST_SHARED {
-            return refuse("a multiprocessor has 1 GiB of shared memory at most");
+        if self.block_shared > device.block_shared
+            || self.multiprocessor_shared > device.multiprocessor_shared
+        {
+            return refuse("this device has less shared memory");
         }
         if self.side_by_side && !device.side_by_side {
             return refuse("blocks do not run side by side on this device");
