@@ -11,10 +11,13 @@ impl<T: Pod> DeviceMatrix<T> {
     ///
     /// Elements may have any size. Extra device memory is taken for the time of the call: at most a
     /// thousandth of the matrix and 1 MiB (five thousandths, if even the shorter rows are too long for
-    /// the chip). [`InPlacePlan`] keeps it for many calls, and reports how much it is.
+    /// the chip; on chips that hold little, a bit for each element comes to the thousandth). [`InPlacePlan`] keeps it for many calls, and
+    /// reports how much it is.
     ///
     /// # Errors
     /// [`Error::GapsInPlace`](crate::Error::GapsInPlace) for rows with gaps, unless the matrix is square;
+    /// [`Error::NotServed`](crate::Error::NotServed) for squares with gaps of elements of which two do not fit on chip, and for 2³¹
+    /// elements and more on sides that are both so long that the chip holds too few rows of them;
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), and what the device reports. After
     /// [`Error::Interrupted`](crate::Error::Interrupted) the contents are unspecified; after any other error they are as
     /// before.

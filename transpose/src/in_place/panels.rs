@@ -16,7 +16,7 @@
 //! spacing, which costs no pass of its own. `m` is free, so some `m` leaves a small `r` for any
 //! `K`, primes included.
 
-use super::launches::{Panels, Slots};
+use super::launches::{Panels, Slots, flag_bytes};
 use super::options::InPlaceOptions;
 use super::recipe::{Recipe, Step};
 use super::shape::{Shape, scratch_limit};
@@ -55,11 +55,13 @@ struct OnChip {
     most: usize,
     /// Blocks that one panel should have at most, so that several panels are under way.
     group: usize,
+    /// Bytes of scratch memory that the passes may take.
+    scratch: usize,
 }
 
 impl OnChip {
     /// Two blocks to a multiprocessor: one loads or stores while the other waits.
-    fn of(facts: &Facts, options: &InPlaceOptions) -> Self {
+    fn of(shape: &Shape, facts: &Facts, options: &InPlaceOptions) -> Self {
         let tile = (facts.multiprocessor_shared / 2 - 1024).min(facts.block_shared);
         let most = facts.block_shared.min(options.on_chip_bytes.unwrap_or(usize::MAX));
         let tile = options.on_chip_bytes.map_or(tile, |_| most);
@@ -68,7 +70,7 @@ impl OnChip {
             if facts.side_by_side { facts.multiprocessors * per_multiprocessor } else { 1 };
         let group = options.max_group.unwrap_or(blocks / 4).clamp(1, facts.multiprocessors);
         let group = if facts.side_by_side { group } else { 1 };
-        OnChip { tile, most, group }
+        OnChip { tile, most, group, scratch: scratch_limit(shape) }
     }
 
     /// Whether the blocks that hold a panel are no more than may, and run side by side as far as their shared memory goes.
@@ -93,6 +95,12 @@ impl OnChip {
         let blocks = facts.multiprocessors * (facts.multiprocessor_shared / (self.tile + 1024));
         let free = facts.side_by_side && options.max_group.is_none();
         (free && blocks > self.group).then_some(OnChip { group: blocks, ..self })
+    }
+
+    /// Tiles and groups of that size, with scratch memory for slots of single elements.
+    fn with_a_flag_to_each(self, shape: &Shape) -> Self {
+        let flags = flag_bytes(shape.rows * shape.cols);
+        OnChip { scratch: self.scratch + flags, ..self }
     }
 
     /// The tile of a `length × width` panel that one block holds.
@@ -120,7 +128,7 @@ pub(super) fn choose(
     facts: &Facts,
     options: &InPlaceOptions,
 ) -> Option<(Panels, usize)> {
-    let on_chip = OnChip::of(facts, options);
+    let on_chip = OnChip::of(shape, facts, options);
     let with = |on_chip: OnChip| choose_for(&on_chip, shape, facts, options);
     let first = with(on_chip);
     let by_vectors = |(panels, _): &(Panels, usize)| start_on(panels, shape, VECTOR);
@@ -129,7 +137,9 @@ pub(super) fn choose(
     let larger = is_narrow && !first.as_ref().is_some_and(by_vectors);
     let larger = if larger { on_chip.for_two_panels(facts, options) } else { None };
     let vectors = larger.and_then(with).filter(by_vectors);
-    vectors.or(first).or_else(|| with(on_chip.for_one_panel(facts, options)?))
+    let one_panel = on_chip.for_one_panel(facts, options);
+    let last_resort = || with(one_panel.unwrap_or(on_chip).with_a_flag_to_each(shape));
+    vectors.or(first).or_else(|| with(one_panel?)).or_else(last_resort)
 }
 
 /// The choice with such tiles and groups.
@@ -158,7 +168,7 @@ fn choose_for(
         slots(panels).refusal(shape.element_bytes(), facts, options).is_none()
             && saved <= scratch_limit(shape)
             && (panels.length == 1 || on_chip.holds(panels, shape, facts))
-            && scratch(panels, shape, facts, options) <= scratch_limit(shape)
+            && scratch(panels, shape, facts, options) <= on_chip.scratch
     };
     if let Some((length, _)) = options.tile {
         let panels = panels(length.clamp(1, long));

@@ -223,7 +223,7 @@ impl InPlacePlan {
 
     /// The device memory that the plan holds besides the matrix, in bytes: at most a thousandth of
     /// the matrix and 1 MiB, or five thousandths and 1 MiB where [`InPlace::Decomposed`] shuffles rows
-    /// that are too long for the chip.
+    /// that are too long for the chip. Where nothing else serves the shape, a bit for each element comes to the thousandth.
     pub fn extra_bytes(&self) -> usize {
         self.recipe.scratch
     }
@@ -300,11 +300,11 @@ fn choose(
             choose(shape, InPlace::Square, facts, options)
         }
         InPlace::Auto => {
-            let two_stage = recipe(InPlace::TwoStage).map(|recipe| (InPlace::TwoStage, recipe));
-            two_stage.or_else(|refusal| match recipe(InPlace::Decomposed) {
-                Ok(recipe) => Ok((InPlace::Decomposed, recipe)),
-                Err(_) => Err(refusal),
-            })
+            let by = |of| recipe(of).map(|recipe| (of, recipe));
+            match by(InPlace::TwoStage) {
+                Ok((of, recipe)) if recipe.scratch <= scratch_limit(shape) => Ok((of, recipe)),
+                last_resort => by(InPlace::Decomposed).or(last_resort),
+            }
         }
         _ => Ok((algorithm, recipe(algorithm)?)),
     }
@@ -389,7 +389,7 @@ fn candidates(shape: &Shape, algorithm: InPlace, facts: &Facts) -> Vec<(usize, u
 mod tests {
     use super::{InPlace, InPlaceOptions, InPlacePlan};
     use crate::in_place::recipe::Step;
-    use crate::in_place::shape::Shape;
+    use crate::in_place::shape::{Shape, scratch_limit};
     use crate::kernels::{self, Width, width_dividing};
     use crate::launch::Launch;
     use crate::simulator::{Launched, Observer};
@@ -494,6 +494,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// On a chip that holds little, long sides are served with more flags, behind everything that needs fewer.
+    #[test]
+    fn long_sides_of_tuples_are_served() {
+        let device = Device::simulated();
+        let default = InPlaceOptions::default();
+        let tuples = plan(&device, shape(8000, 9000, 3), &default).unwrap();
+        let limit = scratch_limit(&tuples.shape);
+        assert_eq!(tuples.algorithm(), InPlace::TwoStage);
+        assert!((limit..limit + 8000 * 9000 / 8).contains(&tuples.extra_bytes()));
+        let words = plan(&device, shape(8000, 9000, 4), &default).unwrap();
+        assert_eq!(words.algorithm(), InPlace::Decomposed);
     }
 
     /// Few rows have panels of thousands of lengths to choose from, whose pitches are not all found.
