@@ -319,6 +319,22 @@ fn what_is_no_array_of_a_group_is_refused() {
     assert!(matches!(ShardedMatrix::from_tensor(tensor), Err(Error::Shard { .. })));
 }
 
+/// Another array in a matrix's place has a shape, and what needs a matrix says that it is none.
+#[test]
+fn arrays_in_the_place_of_a_matrix() {
+    let group = linked(2).unwrap();
+    for (shape, axis, expected) in
+        [(vec![5], 0, (5, 1)), (vec![5, 2, 3], 0, (5, 6)), (vec![4, 6], 1, (4, 6))]
+    {
+        let mut matrix = ShardedMatrix::<u8>::zeroed(&group, 2, 3).unwrap();
+        *matrix.as_tensor_mut() = ShardedTensor::zeroed(&group, &shape, axis).unwrap();
+        assert_eq!(matrix.shape(), expected);
+        let transposed = matrix.transposed().map(|matrix| matrix.shape());
+        assert_eq!(transposed.is_ok(), shape.len() == 2, "{transposed:?}");
+        assert!(matches!(matrix.into_shards(), Err(Error::Shard { .. })), "{shape:?}");
+    }
+}
+
 /// Only what is staged takes memory: a buffer for what a device sends, and one for what it receives.
 #[test]
 fn memory_beside_source_and_destination() {

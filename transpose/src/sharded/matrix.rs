@@ -23,7 +23,7 @@ use bytemuck::Pod;
 /// ```
 #[derive(Debug)]
 pub struct ShardedMatrix<T> {
-    /// Of two axes, spread along the first.
+    /// Of two axes, spread along the first, unless somebody has put another one here.
     tensor: ShardedTensor<T>,
 }
 
@@ -86,9 +86,11 @@ impl<T: Pod> ShardedMatrix<T> {
     /// The rows that each device has, in the group's order.
     ///
     /// # Errors
-    /// None that a shard's layout could cause: each has the rows of a matrix.
+    /// Those of [`from_tensor`](Self::from_tensor) if [another array](Self::as_tensor_mut) has been put in the matrix's place. A shard's layout
+    /// causes none: each has the rows of a matrix.
     pub fn into_shards(self) -> Result<Vec<DeviceMatrix<T>>> {
-        self.tensor.into_shards().into_iter().map(DeviceMatrix::try_from).collect()
+        let ShardedMatrix { tensor } = Self::from_tensor(self.tensor)?;
+        tensor.into_shards().into_iter().map(DeviceMatrix::try_from).collect()
     }
 
     /// The elements, row by row. Waits for queued work.
@@ -106,12 +108,12 @@ impl<T: Pod> ShardedMatrix<T> {
 
     /// Number of rows.
     pub fn nrows(&self) -> usize {
-        self.tensor.shape()[0]
+        rows_and_cols(self.tensor.shape()).0
     }
 
     /// Number of columns.
     pub fn ncols(&self) -> usize {
-        self.tensor.shape()[1]
+        rows_and_cols(self.tensor.shape()).1
     }
 
     /// `(rows, columns)`.
@@ -130,6 +132,9 @@ impl<T: Pod> ShardedMatrix<T> {
     }
 
     /// Like [`as_tensor`](Self::as_tensor), to be written.
+    ///
+    /// Whoever puts another array in its place has a matrix whose rows are that one's first axis, and whose columns are all others. If that is no
+    /// matrix, what needs one returns an error.
     pub fn as_tensor_mut(&mut self) -> &mut ShardedTensor<T> {
         &mut self.tensor
     }
@@ -147,4 +152,10 @@ impl<T: Pod> ShardedMatrix<T> {
             }),
         }
     }
+}
+
+/// The rows of an array's first axis, and the columns that all other axes are.
+pub(super) fn rows_and_cols(shape: &[usize]) -> (usize, usize) {
+    let (rows, others) = shape.split_first().unwrap_or((&1, &[]));
+    (*rows, others.iter().product())
 }

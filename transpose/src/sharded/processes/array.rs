@@ -5,6 +5,7 @@ use super::world::World;
 use crate::allocation::Allocation;
 use crate::device::Device;
 use crate::matrix::DeviceMatrix;
+use crate::sharded::matrix::rows_and_cols;
 use crate::sharded::pieces::{Exchange, Spread};
 use crate::sharded::shares::Shares;
 use crate::sharded::tensor::even;
@@ -256,12 +257,12 @@ impl<T: Pod> DistributedMatrix<T> {
 
     /// Number of rows.
     pub fn nrows(&self) -> usize {
-        self.tensor.shape()[0]
+        rows_and_cols(self.tensor.shape()).0
     }
 
     /// Number of columns.
     pub fn ncols(&self) -> usize {
-        self.tensor.shape()[1]
+        rows_and_cols(self.tensor.shape()).1
     }
 
     /// `(rows, columns)`.
@@ -274,7 +275,8 @@ impl<T: Pod> DistributedMatrix<T> {
         &self.tensor
     }
 
-    /// Like [`as_tensor`](Self::as_tensor), to be written.
+    /// Like [`as_tensor`](Self::as_tensor), to be written. As with [`ShardedMatrix::as_tensor_mut`](crate::ShardedMatrix::as_tensor_mut), another
+    /// array in its place is a matrix of its first axis and all others.
     pub fn as_tensor_mut(&mut self) -> &mut DistributedTensor<T> {
         &mut self.tensor
     }
