@@ -18,12 +18,17 @@ const WHOLE: usize = 64;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shares {
-    /// Where each share ends.
+    /// Where each share ends, up to the last that is not empty.
     ends: Vec<usize>,
+    /// How many there are, with those behind.
+    count: usize,
 }
 
 impl Shares {
     /// Equal shares of an axis of `length` indices, as nearly as whole tiles permit: shares of long axes differ by up to 64.
+    ///
+    /// # Panics
+    /// For so many devices that the host has no memory for where the share of each ends that has one.
     pub fn even(length: usize, devices: usize) -> Self {
         // Short axes are shared out index by index.
         let unit = if length >= devices.saturating_mul(4 * WHOLE) { WHOLE } else { 1 };
@@ -34,7 +39,8 @@ impl Shares {
         };
         // Whole tiles may end behind the axis, and behind what can be counted.
         let end = |device: usize| ((device + 1) * each + more.min(device + 1)).saturating_mul(unit);
-        Shares { ends: (0..devices).map(|device| end(device).min(length)).collect() }
+        let ends = (0..devices.min(units)).map(|device| end(device).min(length));
+        Shares { ends: ends.collect(), count: devices }
     }
 
     /// Shares of these lengths, whose sum saturates at the largest number.
@@ -44,12 +50,15 @@ impl Shares {
             end = end.saturating_add(*length);
             end
         });
-        Shares { ends: ends.collect() }
+        let mut ends: Vec<usize> = ends.collect();
+        let filled = ends.partition_point(|&start| start < end) + 1;
+        ends.truncate(if end > 0 { filled } else { 0 });
+        Shares { ends, count: lengths.len() }
     }
 
     /// How many shares there are.
     pub fn count(&self) -> usize {
-        self.ends.len()
+        self.count
     }
 
     /// The length of the axis.
@@ -78,7 +87,9 @@ impl Shares {
         if self.count() == devices && self.len() == length {
             return Ok(());
         }
-        Err(Error::Shares { shares: self.lengths().collect(), devices, length })
+        // However many are empty behind the others, one more than there are devices says what is wrong.
+        let told = self.ends.len().max(devices).saturating_add(1);
+        Err(Error::Shares { shares: self.lengths().take(told).collect(), devices, length })
     }
 }
 
@@ -93,6 +104,20 @@ mod tests {
             let shares = Shares::even(length, 3);
             assert_eq!((shares.len(), shares.lengths().sum::<usize>()), (length, length));
         }
+    }
+
+    /// Nothing is kept of empty shares behind all others.
+    #[test]
+    fn devices_may_be_more_than_indices() {
+        let shares = Shares::even(5, usize::MAX);
+        assert_eq!((shares.count(), shares.len(), shares.range(7)), (usize::MAX, 5, 5..5));
+        assert_eq!(shares.lengths().take(7).collect::<Vec<_>>(), [1, 1, 1, 1, 1, 0, 0]);
+        let refused = shares.require(3, 5).unwrap_err();
+        assert!(matches!(refused, Error::Shares { shares, .. } if shares == [1, 1, 1, 1, 1, 0]));
+        assert_eq!(Shares::even(0, usize::MAX).len(), 0);
+        assert_eq!(Shares::of_lengths(&[1, 1, 0, 0]), Shares::even(2, 4));
+        assert_eq!(Shares::of_lengths(&[usize::MAX, 3]).lengths().sum::<usize>(), usize::MAX);
+        assert_ne!(Shares::of_lengths(&[0, 0]), Shares::of_lengths(&[0]));
     }
 
     proptest! {
