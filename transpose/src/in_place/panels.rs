@@ -221,7 +221,7 @@ fn in_one_pass(
         let whole = panel(on_chip.tile(length, width, shape.element_bytes()), 512);
         return (whole.parts() == 1 && on_chip.holds(&whole, shape, facts)).then_some(whole);
     }
-    let bytes = length * width * shape.element_bytes() * 32 / 30;
+    let bytes = (length * width * shape.element_bytes()).saturating_mul(32) / 30;
     (1..=4).rev().find_map(|per_multiprocessor| {
         let room = facts.multiprocessor_shared / per_multiprocessor - 1024;
         let blocks = facts.multiprocessors * per_multiprocessor;

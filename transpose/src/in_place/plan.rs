@@ -387,7 +387,7 @@ fn candidates(shape: &Shape, algorithm: InPlace, facts: &Facts) -> Vec<(usize, u
 
 #[cfg(all(test, feature = "simulator"))]
 mod tests {
-    use super::{InPlace, InPlaceOptions, InPlacePlan};
+    use super::{InPlace, InPlaceOptions, InPlacePlan, choose};
     use crate::in_place::recipe::Step;
     use crate::in_place::shape::{Shape, scratch_limit};
     use crate::kernels::{self, Width, width_dividing};
@@ -517,6 +517,15 @@ mod tests {
             plan(&device, shape(2, 1_000_003, bytes), &InPlaceOptions::default()).unwrap();
         }
         assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    }
+
+    /// Of a matrix of 2⁵⁹ bytes 32 times as many are more than can be counted.
+    #[test]
+    fn the_largest_matrices_are_refused() {
+        let facts = Facts { side_by_side: true, ..Facts::h200() };
+        let shape = shape(1 << 40, 1 << 19, 1);
+        let refused = choose(&shape, InPlace::TwoStage, &facts, &InPlaceOptions::default());
+        assert!(matches!(refused, Err(Error::NotServed { .. })));
     }
 
     /// Stops each launch, or one of them, after so many instructions.
