@@ -163,7 +163,7 @@ fn batches_that_do_not_fit(device: &Device) {
     assert!(matches!(run(usize::MAX, 2, 2), Err(Error::BatchOutOfBounds { .. })));
     assert_eq!(
         message(run(3, 10, 9)),
-        "destinations of 10 elements overlap when they are 9 elements apart"
+        "destinations of 10 elements, 9 elements apart, neither lie one behind the other nor side by side in the same rows"
     );
 }
 

@@ -111,6 +111,8 @@ fn refusals(device: &Device) {
         Err(Error::BatchOverlap { stride: 12, extent: 13 })
     ));
     assert!(matches!(on_squares((2, 2, 5), 2, 1), Err(Error::BatchOverlap { .. })));
+    // They have no element in common, and yet do not lie side by side.
+    assert!(matches!(on_squares((2, 2, 6), 4, 4), Err(Error::BatchOverlap { .. })));
     // The third would begin in the next rows.
     assert!(matches!(on_squares((2, 2, 5), 3, 2), Err(Error::BatchOverlap { .. })));
     on_squares((3, 3, 5), 0, 1).unwrap();

@@ -175,8 +175,10 @@ pub enum Error {
         available: usize,
     },
 
-    /// A batch of which two destinations have an element in common.
-    #[error("destinations of {extent} elements overlap when they are {stride} elements apart")]
+    /// A batch of destinations that neither lie one behind the other nor side by side in the same rows: two may have an element in common.
+    #[error(
+        "destinations of {extent} elements, {stride} elements apart, neither lie one behind the other nor side by side in the same rows"
+    )]
     BatchOverlap {
         /// Elements from one destination's start to the next's.
         stride: usize,

@@ -88,8 +88,9 @@ impl Layout {
         self.rows * self.ld
     }
 
-    /// Whether matrices laid out so have no element in common, `count` of them, whose starts are `stride` elements apart: each lies behind the one before, or
-    /// all of the first row of the last lies before the second row of the first, so that their rows take turns.
+    /// Whether matrices laid out so, `count` of them, whose starts are `stride` elements apart, lie in one of two ways in which they have no element in
+    /// common: each lies behind the one before, or all of the first row of the last lies before the second row of the first, so that their rows take turns.
+    /// Others may have none in common either.
     pub(crate) fn are_apart(&self, count: usize, stride: usize) -> bool {
         let first_rows = || count.saturating_sub(1).checked_mul(stride)?.checked_add(self.cols);
         let take_turns = || first_rows().is_some_and(|end| stride >= self.cols && end <= self.ld);
