@@ -90,7 +90,7 @@ impl SquareBatch {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::super::super::launch::params_of;
     use super::*;
