@@ -16,6 +16,8 @@ mod square;
 mod tiles;
 
 pub(super) use panels::Panels;
+#[cfg(test)]
+pub(super) use pitch::PITCHES;
 pub(super) use shuffles::{Columns, shuffle_rows, stage_rows};
 pub(super) use slots::Slots;
 pub(super) use square::{Squares, square};

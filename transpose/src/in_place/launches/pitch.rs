@@ -4,12 +4,20 @@ use super::BANKS_BYTES;
 use crate::kernels::Width;
 use smallvec::SmallVec;
 
+#[cfg(test)]
+thread_local! {
+    /// How many pitches this thread has found: each takes microseconds.
+    pub static PITCHES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Banks of shared memory, each a word of 4 bytes wide.
 const BANKS: usize = BANKS_BYTES / 4;
 
 /// Words from one segment of `words` words in shared memory to the next: of the least ones that have
 /// room, that with the fewest bank conflicts between neighbouring segments.
 pub fn tuple_pitch(words: usize, tuple: usize, width: Width) -> usize {
+    #[cfg(test)]
+    PITCHES.set(PITCHES.get() + 1);
     // Pitches that differ by all banks have the same conflicts, or fewer if they are so short that segments have a word in common.
     let more = (words / 16).clamp(4, BANKS_BYTES / width.bytes() - 1);
     (words..=words + more).min_by_key(|&pitch| conflicts(pitch, tuple, width)).unwrap_or(words)
