@@ -13,6 +13,7 @@ on_both_devices! {
     what_is_not_a_matrix,
     memory_of_others,
     windows_are_held_to_the_memory,
+    filled,
 }
 
 fn host<T: Element>(len: usize) -> Vec<T> {
@@ -205,4 +206,40 @@ fn halves_are_written_separately() {
         source.transpose_into(MatrixViewMut::try_from(half).unwrap()).unwrap();
     }
     assert_eq!(tensor.to_host().unwrap(), [1, 1, 2, 2].repeat(4));
+}
+
+/// Every element gets the value and nothing beside them does, by vectors and by elements, from vectors on and from anywhere.
+fn filled(device: &Device) {
+    fn check<T: Element>(device: &Device) {
+        for len in [0, 1, 2, 15, 16, 17, 100, 1000, 4099] {
+            for offset in [0, 1, 16] {
+                let host: Vec<T> = (0..offset + len + 20).map(|at| T::scrambled(at, 3)).collect();
+                let mut tensor = DeviceTensor::from_host(device, &[host.len()], &host).unwrap();
+                let value = T::scrambled(7, 4);
+                let part = tensor.view_mut().slice(0, offset..offset + len, 1).unwrap();
+                part.reshape(&[1, len, 1]).unwrap().fill(value).unwrap();
+                let (mut expected, actual) = (host, tensor.to_host().unwrap());
+                expected[offset..offset + len].fill(value);
+                assert!(actual == expected, "{len} of {} bytes from {offset} on", size_of::<T>());
+            }
+        }
+        // Rows with gaps between them keep what is there.
+        let mut rows =
+            DeviceTensor::<T>::from_host(device, &[3, 40], &[T::scrambled(1, 1); 120]).unwrap();
+        rows.view_mut().slice(1, ..32, 1).unwrap().fill(T::scrambled(2, 2)).unwrap();
+        for (at, element) in rows.to_host().unwrap().into_iter().enumerate() {
+            let which = if at % 40 < 32 { 2 } else { 1 };
+            assert_eq!(element, T::scrambled(which, which as u64));
+        }
+    }
+    check::<u8>(device);
+    check::<u16>(device);
+    check::<[u8; 3]>(device);
+    check::<u32>(device);
+    check::<[u8; 5]>(device);
+    check::<u64>(device);
+    check::<[u32; 3]>(device);
+    check::<u128>(device);
+    check::<[u64; 6]>(device);
+    check::<[u8; 33]>(device);
 }

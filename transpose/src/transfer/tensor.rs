@@ -2,6 +2,7 @@
 
 use super::{Constants, download, host_memory, upload};
 use crate::device::Device;
+use crate::divide::gcd;
 use crate::tensor::{DeviceTensor, TensorLayout, TensorView, TensorViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;
@@ -161,8 +162,42 @@ impl<T: Pod> TensorViewMut<'_, T> {
     /// # Errors
     /// [`Error::OutOfMemory`], and what the device reports.
     pub fn fill(&mut self, value: T) -> Result<()> {
-        let one = Constants::new(self.device, vec![value])?;
-        one.view()?.index_axis(0, 0)?.broadcast(self.shape())?.copy_into(self.reborrow())
+        let (device, len, by_vectors) = (self.device, self.len(), self.fill_vectors(value)?);
+        let rest = match by_vectors {
+            0 => self.reborrow(),
+            some => self.reborrow().reshape(&[len])?.slice(0, some.., 1)?,
+        };
+        if rest.is_empty() {
+            return Ok(());
+        }
+        let one = Constants::new(device, vec![value])?;
+        one.view()?.index_axis(0, 0)?.broadcast(rest.shape())?.copy_into(rest)
+    }
+
+    /// Fills as many elements from the first on as whole vectors have, and says how many: none unless they lie together and start on one. Words of one byte by
+    /// themselves take four times as long, those of 8 bytes no longer.
+    fn fill_vectors(&mut self, value: T) -> Result<usize> {
+        /// Bytes of a vector, and the most of some that elements end with.
+        const VECTOR: usize = 16;
+        const MOST: usize = 1 << 10;
+        let size = size_of::<T>();
+        let starts = self.device_address().is_multiple_of(VECTOR as u64);
+        if size.is_multiple_of(size_of::<u64>()) || !starts || !self.is_contiguous() {
+            return Ok(0);
+        }
+        let bytes = size / gcd(size, VECTOR) * VECTOR;
+        let (len, each) = (self.len(), bytes / size);
+        let units = len / each;
+        if units == 0 || bytes > MOST {
+            return Ok(0);
+        }
+        let pattern = bytemuck::pod_collect_to_vec::<T, [u8; VECTOR]>(&vec![value; each]);
+        let pattern = Constants::new(self.device, pattern)?;
+        let whole = [units, bytes / VECTOR];
+        let flat = self.reborrow().reshape(&[len])?;
+        let vectors = flat.slice(0, ..units * each, 1)?.cast::<[u8; VECTOR]>()?.reshape(&whole)?;
+        pattern.view()?.broadcast(&whole)?.copy_into(vectors)?;
+        Ok(units * each)
     }
 }
 

@@ -16,7 +16,7 @@ mod square;
 mod tiles;
 
 pub(super) use panels::Panels;
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 pub(super) use pitch::PITCHES;
 pub(super) use shuffles::{Columns, shuffle_rows, stage_rows};
 pub(super) use slots::Slots;
