@@ -8,7 +8,7 @@ const MOST: usize = 100_000;
 /// Parses how often something is done, or how many cases are drawn.
 ///
 /// # Errors
-/// Nothing, more than [`MOST`], and what is no number.
+/// Nothing, more than 100,000, and what is no number.
 pub fn times(text: &str) -> Result<usize, String> {
     let number = program::count(text)?;
     if number > MOST { Err(format!("{MOST} at most")) } else { Ok(number) }
