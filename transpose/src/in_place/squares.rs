@@ -18,18 +18,13 @@ use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::layout::Layout;
 use crate::matrix::view::MatrixViewMut;
-use crate::plan::{Batch, Problem, SquareBatch, fast};
+use crate::plan::fast::SMALL_MATRIX;
+use crate::plan::{Batch, Problem, SquareBatch, VECTOR, fast};
 use crate::{DeviceMatrix, Error, Result};
 use bytemuck::Pod;
 
 /// Where the kernel `batch` must start in place: a sector, in bytes.
 const SECTOR: u64 = 32;
-
-/// Bytes that the kernels made for squares load at a time, where rows are multiples of that apart.
-const VECTOR: usize = 16;
-
-/// The bytes of the largest square that the kernel `batch` moves.
-const BATCH_BYTES: usize = 8 << 10;
 
 impl<T: Pod> DeviceMatrix<T> {
     /// Transposes each of the squares that the matrix is made of, one below the other, in its own memory: a matrix of `count · n` rows and
@@ -96,12 +91,14 @@ impl<T: Pod> MatrixViewMut<'_, T> {
             return Ok(());
         }
         let facts = self.device.facts();
-        let boxes = || squares_in_boxes::<T>(&self.layout, count, stride, self.address, facts);
-        let small = || small_squares::<T>(&self.layout, count, stride, self.address, facts);
+        let batch = SquareBatch { element_bytes: size_of::<T>(), side: cols, ld, count, stride };
+        let in_boxes = count > 1 && are_faster_in_boxes(&batch);
+        let boxes = if in_boxes { batch.in_boxes(self.address, facts) } else { None };
+        let small = || small_squares(self.layout, &batch, self.address, facts);
         let align = 1 << self.address.trailing_zeros().min(16);
         let squares = Squares { count, stride, align };
         let others = || launches::square(&shape, squares, facts);
-        let launch = match boxes().or_else(small).or_else(others) {
+        let launch = match boxes.or_else(small).or_else(others) {
             Some(launch) => launch,
             None if launches::square(&shape, Squares::ONE, facts).is_some() => {
                 let problem = format!("{count} times {shape}, in place");
@@ -129,13 +126,14 @@ fn require_apart(layout: &Layout, count: usize, stride: usize, available: usize)
     }
 }
 
-/// Whether boxes move squares of such elements faster than the kernels that are made for squares: those of elements of one word are faster in tiles that they fill, and the kernel `batch` is, which serves
+/// Whether boxes move squares faster than the kernels that are made for squares: those of elements of one word are faster in tiles that they fill, and the kernel `batch` is, which serves
 /// small ones without gaps. (By 2460 batches on an H200, decision 131.)
-fn are_faster_in_boxes(layout: &Layout, element_bytes: usize, have_gaps: bool) -> bool {
+fn are_faster_in_boxes(batch: &SquareBatch) -> bool {
     /// The side up to which squares are very small.
     const SMALL: usize = 8;
-    let Layout { cols: side, ld, .. } = *layout;
-    let is_small = side * side * element_bytes <= BATCH_BYTES;
+    let SquareBatch { element_bytes, side, ld, stride, .. } = *batch;
+    let have_gaps = ld != side || stride != side * side;
+    let is_small = side * side * element_bytes <= SMALL_MATRIX;
     let fill_tiles =
         |of: usize| side.is_multiple_of(of) && (ld * element_bytes).is_multiple_of(VECTOR);
     match (element_bytes, is_small) {
@@ -154,37 +152,20 @@ fn are_faster_in_boxes(layout: &Layout, element_bytes: usize, have_gaps: bool) -
     }
 }
 
-/// The launch for many squares that boxes hold.
-fn squares_in_boxes<T>(
-    layout: &Layout,
-    count: usize,
-    stride: usize,
-    address: u64,
-    facts: &Facts,
-) -> Option<Launch> {
-    let Layout { cols: side, ld, .. } = *layout;
-    let have_gaps = ld != side || stride != side * side;
-    let element_bytes = size_of::<T>();
-    if count == 1 || !are_faster_in_boxes(layout, element_bytes, have_gaps) {
-        return None;
-    }
-    SquareBatch { element_bytes, side, ld, count, stride }.in_boxes(address, facts)
-}
-
-/// The launch for many small squares without gaps in or between them.
-fn small_squares<T>(
-    layout: &Layout,
-    count: usize,
-    stride: usize,
+/// The launch for many small squares without gaps in or between them, of one of which `layout` is.
+fn small_squares(
+    layout: Layout,
+    squares: &SquareBatch,
     address: u64,
     facts: &Facts,
 ) -> Option<Launch> {
     if !address.is_multiple_of(SECTOR) {
         return None;
     }
+    let SquareBatch { element_bytes, count, stride, .. } = *squares;
     let batch = Batch { count, src_stride: stride, dst_stride: stride };
-    let (element_bytes, src, dst) = (size_of::<T>(), *layout, *layout);
-    let problem = Problem { element_bytes, src, dst, src_align: 16, dst_align: 16, batch };
+    let (src, dst, src_align, dst_align) = (layout, layout, VECTOR, VECTOR);
+    let problem = Problem { element_bytes, src, dst, src_align, dst_align, batch };
     let (_, launches) =
         fast::all(&problem, facts).into_iter().find(|(name, _)| *name == "batch")?;
     let [launch] = <[Launch; 1]>::try_from(launches).ok()?;

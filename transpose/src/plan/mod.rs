@@ -27,7 +27,7 @@ use crate::matrix::view::{MatrixView, MatrixViewMut};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use crate::{Facts, Result, Strategy};
 use bytemuck::Pod;
-pub(crate) use problem::{Problem, require_transposed};
+pub(crate) use problem::{Problem, VECTOR, require_transposed};
 use std::fmt;
 
 /// The transpose of matrices, or the move of one tensor to another, that has been checked and only waits to be run.

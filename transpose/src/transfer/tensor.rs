@@ -3,6 +3,7 @@
 use super::{Constants, download, host_memory, upload};
 use crate::device::Device;
 use crate::divide::gcd;
+use crate::plan::VECTOR;
 use crate::tensor::{DeviceTensor, TensorLayout, TensorView, TensorViewMut};
 use crate::{Error, Result};
 use bytemuck::Pod;
@@ -177,8 +178,7 @@ impl<T: Pod> TensorViewMut<'_, T> {
     /// Fills as many elements from the first on as whole vectors have, and says how many: none unless they lie together and start on one. Words of one byte by
     /// themselves take four times as long, those of 8 bytes no longer.
     fn fill_vectors(&mut self, value: T) -> Result<usize> {
-        /// Bytes of a vector, and the most of some that elements end with.
-        const VECTOR: usize = 16;
+        /// The most bytes of vectors that elements end with.
         const MOST: usize = 1 << 10;
         let size = size_of::<T>();
         let starts = self.device_address().is_multiple_of(VECTOR as u64);

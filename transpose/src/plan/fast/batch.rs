@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 const NARROW: usize = 4;
 
 /// Below this many bytes a matrix of a batch is small: it would not fill a tile.
-const SMALL_MATRIX: usize = 8 << 10;
+pub(crate) const SMALL_MATRIX: usize = 8 << 10;
 
 /// Shared memory that a block may have, in bytes.
 const MOST_SHARED: usize = 48 << 10;

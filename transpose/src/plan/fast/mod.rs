@@ -28,6 +28,7 @@ mod wide;
 use super::problem::Problem;
 use crate::facts::{Facts, GRID_LIMIT};
 use crate::launch::Launch;
+pub(crate) use batch::SMALL_MATRIX;
 use task::Task;
 pub(crate) use tuning::Tuning;
 
