@@ -11,7 +11,7 @@ use crate::plan::fast;
 use crate::plan::problem::{Batch, Problem};
 use kernel_abi::tensor::Mask;
 use smallvec::SmallVec;
-use std::cell::LazyCell;
+use std::cell::{LazyCell, OnceCell};
 
 /// A way to go, and what the model says that it costs: bytes that a copy could have moved meanwhile.
 #[derive(Clone)]
@@ -38,6 +38,8 @@ pub(super) struct Ways<'a> {
     pub canonical: &'a Canonical,
     /// The bits that are flipped on the way, if any are.
     pub flips: Option<Mask>,
+    /// Found once, if tiles or boxes are looked at.
+    mirrored: OnceCell<Option<Box<Canonical>>>,
 }
 
 impl<'a> Ways<'a> {
@@ -50,7 +52,7 @@ impl<'a> Ways<'a> {
         if canonical.words() == canonical.run() && flips.is_none() {
             return Err(Stretch(canonical.words() * canonical.word_bytes()));
         }
-        Ok(Ways { facts, canonical, flips })
+        Ok(Ways { facts, canonical, flips, mirrored: OnceCell::new() })
     }
 
     /// As a matrix's, if it is one and arrives as it is.
@@ -79,17 +81,21 @@ impl<'a> Ways<'a> {
         Some(Estimated { cost: runs.cost(self.facts), launches: runs.launches() })
     }
 
+    /// The move as tiles and boxes go: from the end where what lies together in the source ascends.
+    fn ascending(&self) -> &Canonical {
+        let mirrored = self.mirrored.get_or_init(|| self.canonical.mirrored().map(Box::new));
+        mirrored.as_deref().unwrap_or(self.canonical)
+    }
+
     /// In tiles, the `most` best that cost less than a `limit`.
     pub fn in_tiles(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
         let late = model::late(self.canonical, model::TILES_LATE);
         let limit = limit - late;
         let mut ways: SmallVec<[Estimated; 1]> = SmallVec::new();
         if self.may_cost_less_than(limit) {
-            let Ways { facts, flips, .. } = *self;
-            let mirrored = self.canonical.mirrored();
-            let canonical = mirrored.as_ref().unwrap_or(self.canonical);
             let found = |cost, launch| ways.push(Estimated::of((cost + late, launch)));
-            tiles::best(canonical, facts, flips, Kernel::Moving, most, limit, found);
+            let (facts, flips) = (self.facts, self.flips);
+            tiles::best(self.ascending(), facts, flips, Kernel::Moving, most, limit, found);
         }
         ways.into_iter()
     }
@@ -98,9 +104,7 @@ impl<'a> Ways<'a> {
     pub fn in_boxes(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
         let late = model::late(self.canonical, model::BOXES_LATE);
         let serve = self.flips.is_none() && self.may_cost_less_than(limit - late);
-        let mirrored = self.canonical.mirrored();
-        let canonical = mirrored.as_ref().unwrap_or(self.canonical);
-        let boxes = serve.then(|| boxes::best(canonical, self.facts, most, limit - late));
+        let boxes = serve.then(|| boxes::best(self.ascending(), self.facts, most, limit - late));
         let boxes = boxes.into_iter().flatten();
         boxes.map(move |(cost, launch)| Estimated::of((cost + late, launch)))
     }

@@ -4,7 +4,7 @@ use super::super::canonical::{Canonical, OnTheWay};
 use super::super::sectors::SECTOR;
 use super::pieces::{self, are_pieces};
 use super::share::Share;
-use super::tile::{FewAxes, MOST_IMAGE, Stretches, Tile};
+use super::tile::{FewAxes, Stretches, Tile};
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{BOX_THREADS, MOST_DIGITS, MOST_TURNS};
 use smallvec::SmallVec;
@@ -87,7 +87,13 @@ impl Beside {
 
 impl Held {
     /// With stretches as near each other as they can be, not shared out yet.
-    pub fn of(canonical: &Canonical, src: &Stretches, tile: &Tile, run: usize) -> Self {
+    pub fn of(
+        canonical: &Canonical,
+        src: &Stretches,
+        tile: &Tile,
+        run: usize,
+        most: usize,
+    ) -> Self {
         let share = Share::default();
         let waiting = match canonical.on_the_way {
             // At least: of stretches of the destination nothing is known here.
@@ -98,8 +104,7 @@ impl Held {
             _ => 0,
         };
         let pitches = [0; MOST_DIGITS];
-        let (by_vectors, image, most) = (true, 0, MOST_IMAGE);
-        let mut held = Held { share, pitches, by_vectors, image, most, waiting, run };
+        let mut held = Held { share, pitches, by_vectors: true, image: 0, most, waiting, run };
         held.space(canonical, src, tile, 0);
         held
     }

@@ -175,8 +175,7 @@ impl Search<'_> {
         let whole = whole(canonical, &looked.tile, looked.by_words);
         let pieces = pieces::targets(canonical, &looked.tile, looked.by_words);
         for (dst, run) in whole.into_iter().chain(pieces) {
-            let mut held = Held::of(canonical, src, &looked.tile, run);
-            held.most = *most_image;
+            let mut held = Held::of(canonical, src, &looked.tile, run, *most_image);
             held.add_to(canonical, &dst);
             let shared = shared_bytes(&held, src, &dst);
             if dst.count <= MOST_STRETCHES && shared <= facts.block_shared {
@@ -276,7 +275,7 @@ impl Looked {
             *src = None;
             return;
         };
-        let held = Held::of(canonical, stretches, tile, 1);
+        let held = Held::of(canonical, stretches, tile, 1, most_image);
         if held.image > most_image {
             *src = None;
             return;
