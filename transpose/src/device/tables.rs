@@ -23,7 +23,7 @@ pub(super) struct Tables {
 /// A table that nobody uses.
 struct Table {
     bytes: Box<[u8]>,
-    /// Of memory that the queue has allocated: so many bytes, which may be more than the table has.
+    /// Where its memory starts, which the queue has allocated, and the bytes of that: a table may have fewer.
     address: u64,
     allocated: u64,
 }

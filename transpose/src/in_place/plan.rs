@@ -174,7 +174,7 @@ impl InPlacePlan {
     /// [`Error::PlanMismatch`] and [`Error::DeviceMismatch`] for a matrix that the plan was not
     /// made for. [`Error::Interrupted`] if a step failed after the first, or the first once its kernel had begun: the contents are
     /// unspecified then, the shape is as before, and nothing else was touched.
-    /// What the device reports of a first step that it does not begin: the contents are as before then.
+    /// What the device reports of a first step that it does not begin: no element has moved then.
     pub fn run<T: Pod>(&mut self, matrix: &mut DeviceMatrix<T>) -> Result<()> {
         self.check(matrix)?;
         self.recipe.run(&self.device, matrix.buffer(), self.scratch.as_ref())?;
@@ -399,7 +399,7 @@ mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
 
-    /// `rows × cols` elements of so many bytes, without gaps.
+    /// `rows × cols` elements of `bytes` bytes, without gaps.
     fn shape(rows: usize, cols: usize, bytes: usize) -> Shape {
         let width = width_dividing([bytes]);
         Shape { rows, cols, ld: cols, width, tuple: bytes / width.bytes() }

@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(moved(2 * bytes - 1), Err(refused));
     }
 
-    /// Takes a millisecond for a tile, and panics once, when it has so many bytes.
+    /// Takes a millisecond for a tile, and panics once: when it has as many bytes as its second field says.
     struct Slow(AtomicUsize, usize);
 
     impl WriteAt for Slow {

@@ -54,7 +54,7 @@ pub(super) unsafe fn transpose<T: Pod>(workspace: &mut Workspace, matrix: Matrix
     Ok(())
 }
 
-/// Memory for so many elements, and none of them yet.
+/// A vector without elements, with room for `elements`.
 fn reserved<T>(elements: usize) -> Result<Vec<T>> {
     let mut memory = Vec::new();
     let bytes = elements * size_of::<T>();
@@ -97,7 +97,7 @@ struct Cycles<T> {
 }
 
 impl<T: Pod> Cycles<T> {
-    /// For so many places of stretches of `length` elements.
+    /// For `places` stretches of `length` elements each.
     fn new(places: usize, length: usize) -> Result<Self> {
         let words = places.div_ceil(64);
         let (mut moved, carried) = (reserved(words)?, reserved(length)?);

@@ -71,7 +71,8 @@ proptest! {
     #[test]
     fn orders_of_axes_and_single_indices(layout in any_layout()) {
         let reversed = layout.t();
-        for (first, second) in (0..layout.rank()).flat_map(|first| (0..=first).map(move |second| (first, second))) {
+        let pairs = (0..layout.rank()).flat_map(|first| (0..=first).map(move |second| (first, second)));
+        for (first, second) in pairs {
             let mut order: Vec<usize> = (0..layout.rank()).collect();
             order.swap(first, second);
             prop_assert_eq!(layout.swap_axes(first, second), layout.permute_axes(&order));

@@ -52,7 +52,7 @@ struct Arguments {
     /// Measure each kernel that can serve a piece, as it stores to another device.
     #[arg(long, conflicts_with = "sweep")]
     candidates: bool,
-    /// Start so many processes, each with a GPU of its own; or with a simulated device, where there is no GPU or sim was asked for.
+    /// How many processes to start, each with a GPU of its own; or with a simulated device, where there is no GPU or sim was asked for.
     #[arg(long, value_parser = program::few, conflicts_with_all = ["devices", "sweep", "candidates", "world"])]
     processes: Option<usize>,
     /// Be one of the processes that torchrun, mpirun or srun has started.
