@@ -26,6 +26,7 @@ on_both_devices! {
     blocks_of_several_boxes,
     steps_and_mirrors,
     rotated,
+    flipped,
     repeated_elements,
     interleaved_matrices,
     many_axes,
@@ -527,17 +528,84 @@ fn rotated(device: &Device) {
     }
 }
 
+/// Sources in descending order along the axis that is the fastest on both sides, as those of pictures that are flipped, and along axes around it: boxes hold them as they lie.
+fn flipped(device: &Device) {
+    for (shape, axes) in [
+        (&[5000][..], &[(0, -1)][..]),
+        (&[5003], &[(0, -2)]),
+        (&[4, 1200], &[(1, -1)]),
+        (&[3, 2100], &[(1, -2), (0, -1)]),
+        (&[70, 50], &[(1, -1)]),
+        (&[33, 49], &[(0, -1), (1, -1)]),
+        (&[33, 50], &[(1, -3)]),
+        (&[400, 3], &[(1, -1)]),
+        (&[20, 31, 3], &[(1, -1), (2, -1)]),
+        (&[9, 40, 4], &[(2, -1)]),
+        (&[6, 7, 13, 5], &[(3, -1), (1, -1)]),
+    ] {
+        for (slack, offset) in [(0, 0), (0, 3), (3, 0), (16, 16)] {
+            let mut src = loose(shape, slack, offset);
+            for &(axis, step) in axes {
+                src = src.slice(axis, .., step).unwrap();
+            }
+            let dst = loose(src.shape(), slack / 2, offset);
+            check::<u8>(device, &src, &dst);
+            check::<u16>(device, &src, &dst);
+            check::<u32>(device, &src, &dst);
+            check::<u64>(device, &src, &dst);
+            check::<u128>(device, &src, &dst);
+            check::<[u8; 3]>(device, &src, &dst);
+            check::<[u8; 7]>(device, &src, &dst);
+            check::<[u32; 3]>(device, &src, &dst);
+            // To memory with gaps, or in descending order.
+            let last = shape.len() - 1;
+            for step in [2, -3] {
+                let mut wide = src.shape().to_vec();
+                wide[last] = (wide[last] - 1) * 3 + 1;
+                let dst = loose(&wide, slack / 2, offset).slice(last, .., step).unwrap();
+                let dst = dst.slice(last, ..src.shape()[last], 1).unwrap();
+                check::<u8>(device, &src, &dst);
+                check::<u16>(device, &src, &dst);
+                check::<[u8; 3]>(device, &src, &dst);
+                check::<u64>(device, &src, &dst);
+            }
+        }
+    }
+}
+
+/// Sources that are repeated along some axes, from single elements to rows, also in descending order: boxes hold each word once.
 fn repeated_elements(device: &Device) {
-    let row = TensorLayout::contiguous(&[37], 2).unwrap();
+    let row = loose(&[37], 0, 1);
+    let matrix = loose(&[12, 41], 3, 2);
+    let apart = |at| matrix.insert_axis(at).unwrap();
     for src in [
         row.broadcast(&[20, 37]).unwrap(),
         row.broadcast(&[20, 37]).unwrap().t(),
         row.insert_axis(1).unwrap().broadcast(&[3, 37, 5]).unwrap(),
         row.index_axis(0, 3).unwrap().broadcast(&[6, 50]).unwrap(),
+        row.index_axis(0, 3).unwrap().broadcast(&[5001]).unwrap(),
+        apart(2).broadcast(&[12, 41, 9]).unwrap(),
+        apart(2).broadcast(&[12, 41, 9]).unwrap().permute_axes(&[1, 0, 2]).unwrap(),
+        apart(1).broadcast(&[12, 30, 41]).unwrap().slice(2, .., -1).unwrap(),
+        apart(0).broadcast(&[130, 12, 41]).unwrap().permute_axes(&[1, 0, 2]).unwrap(),
+        apart(0)
+            .broadcast(&[7, 12, 41])
+            .unwrap()
+            .insert_axis(3)
+            .unwrap()
+            .broadcast(&[7, 12, 41, 3])
+            .unwrap(),
     ] {
-        let dst = TensorLayout::contiguous(src.shape(), 2).unwrap();
-        check::<u16>(device, &src, &dst);
-        check::<u16>(device, &src, &loose(src.shape(), 3, 1));
+        for dst in [loose(src.shape(), 0, 0), loose(src.shape(), 3, 1)] {
+            check::<u8>(device, &src, &dst);
+            check::<u16>(device, &src, &dst);
+            check::<u32>(device, &src, &dst);
+            check::<u64>(device, &src, &dst);
+            check::<u128>(device, &src, &dst);
+            check::<[u8; 3]>(device, &src, &dst);
+            check::<[u8; 7]>(device, &src, &dst);
+            check::<[u32; 3]>(device, &src, &dst);
+        }
     }
 }
 

@@ -32,6 +32,9 @@ pub const BOX_THREADS: u32 = 256;
 /// The bit of an entry of [`PIECES`]' table of words that says that there is a gap. Others say how far from a piece's first word a word is.
 pub const GAP: u32 = 1 << 15;
 
+/// Bytes of shared memory, at most, that a target of [`PIECES`] may start before the image: the last piece of a stretch that is in descending order there may be shorter than the others.
+pub const PIECES_BELOW: u32 = 2048;
+
 /// Boxes that a block of [`BOXES`] moves at most.
 pub const MOST_TURNS: u32 = 8;
 
@@ -242,6 +245,11 @@ params! {
         targets: Digits,
         /// The words of a stretch of the destination, or its [runs](Self::run): where each is in shared memory, beside its stretch's first.
         target_words: Digits,
+        /// Bytes of shared memory from where such numbers are counted to the first word of the first stretch's start, and from there to the first word of a stretch: what axes come to that are in
+        /// descending order in the image, whose steps are negative. (A sum that wraps around.)
+        first_start: u64,
+        /// The second of the two.
+        first_place: u64,
         /// Bytes that lie together on both sides, at least 4, as a packed divisor: stretches of the destination are gathered run by run, in units of
         /// 4 bytes, or 8 where that is not more than a run. 0 if they are gathered word by word.
         run: u64,

@@ -11,6 +11,9 @@
 //! An axis adds the same number of bytes to a word's place in the image for each step, whether `h` counts it or `p`. So one table for `h` and one
 //! for `p` say where every word is, whatever the axes are: elements of several words, a few columns, matrices of a batch.
 //!
+//! Where the source is in descending order along an axis, its steps in the image are negative, and `start` and `place` count down from the axis's end. A source that is
+//! repeated along an axis has every word once: its steps are 0.
+//!
 //! # Stretches that start anywhere
 //! Whole aligned vectors are loaded, those that a stretch starts and ends in as well, and held as they come. So that a vector of memory is one of
 //! shared memory, an axis adds to places in the image what it adds to addresses, modulo 16: the image is skewed as the memory is.

@@ -95,6 +95,7 @@ impl Tables {
     #[inline(always)]
     pub unsafe fn fill_targets<E>(self, params: &Boxes, base: u32) {
         // The warps that had the fewest of the sources begin.
+        let base = base.wrapping_add(params.first_start as u32);
         let mut number = (BOX_THREADS - 1) - first_of::<E>();
         while number < params.cols as u32 {
             not_unrolled();
@@ -135,7 +136,7 @@ impl Tables {
                 true => above * second.inside as u32,
                 false => inside_behind_first(digits, above),
             };
-            let place = index * first.inside as u32 + behind;
+            let place = params.first_place as u32 + index * first.inside as u32 + behind;
             // SAFETY: an entry that no other thread has.
             unsafe { (place as u16).store_shared(self.places + number * 2) }
             number += BOX_THREADS;
@@ -157,7 +158,8 @@ impl Tables {
             if row >= params.places as u32 {
                 return;
             }
-            let mut place = inside_behind_first(&params.target_words, above) + begin * step;
+            let behind = inside_behind_first(&params.target_words, above);
+            let mut place = params.first_place as u32 + behind + begin * step;
             let mut entry = self.places + (row + begin) * 2;
             let end = entry + (has - begin).min(params.of_place_part as u32) * 2;
             while entry < end {

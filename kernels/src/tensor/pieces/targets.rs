@@ -8,16 +8,17 @@ use crate::tensor::boxes::place::{inside_behind_first, outside_and_inside, Place
 use crate::tensor::boxes::tables::Tables;
 use cuda_std::thread;
 use kernel_abi::fast::SECTOR;
-use kernel_abi::tensor::{Digits, Pieces, BOX_THREADS, GAP, MOST_DIGITS};
+use kernel_abi::tensor::{Digits, Pieces, BOX_THREADS, GAP, MOST_DIGITS, PIECES_BELOW};
 
 /// Fills the tables of targets and of their words. Boxes at an end have less of the last digit: theirs are the first entries. An entry of
-/// [`Tables::starts`] has in its lower half where the target's first word is in shared memory, and in the upper half which piece of its stretch it is.
+/// [`Tables::starts`] has in its lower half where the target's first word is in shared memory, [`PIECES_BELOW`] further on, and in the upper half which piece of its stretch it is.
 ///
 /// # Safety
 /// There is shared memory for them, which nothing else uses; a barrier follows.
 #[inline(always)]
 pub unsafe fn fill<E>(tables: Tables, params: &Pieces, base: u32) {
     let boxes = &params.boxes;
+    let base = base + PIECES_BELOW + boxes.first_start as u32;
     // The warps that had the fewest of the sources begin.
     let mut number = (BOX_THREADS - 1) - thread::thread_idx_x();
     while number < boxes.cols as u32 {
@@ -28,18 +29,21 @@ pub unsafe fn fill<E>(tables: Tables, params: &Pieces, base: u32) {
         // SAFETY: entries that no other thread has.
         unsafe {
             outside.store_shared(tables.targets + number * Tables::WIDE);
-            ((base + inside) | (piece << 16)).store_shared(tables.starts + number * Tables::NARROW);
+            ((base + inside) % (1 << 16) | (piece << 16)).store_shared(tables.starts + number * Tables::NARROW);
         }
         number += BOX_THREADS;
     }
     let mut number = thread::thread_idx_x();
     while number < boxes.places as u32 {
+        let first_place = boxes.first_place as u32;
         let place = if params.gapped == 0 {
             let first = &boxes.target_words.digits[0];
             let (above, index) = divide(number, first.divisor);
-            index * first.inside as u32 + inside_behind_first(&boxes.target_words, above)
+            first_place
+                + index * first.inside as u32
+                + inside_behind_first(&boxes.target_words, above)
         } else {
-            place_or_gap(&boxes.target_words, number)
+            place_or_gap(&boxes.target_words, first_place, number)
         };
         // SAFETY: an entry that no other thread has.
         unsafe { (place as u16).store_shared(tables.places + number * 2) }
@@ -47,10 +51,10 @@ pub unsafe fn fill<E>(tables: Tables, params: &Pieces, base: u32) {
     }
 }
 
-/// Where a word is in shared memory that a stretch with gaps has in such a place; [`GAP`] if it has none there.
+/// Where a word is in shared memory that a stretch with gaps, of which the first word is there, has in such a place; [`GAP`] if it has none there.
 #[inline(always)]
-fn place_or_gap(digits: &Digits, number: u32) -> u32 {
-    let (mut place, mut rest, mut is_gap) = (0u32, number, false);
+fn place_or_gap(digits: &Digits, first: u32, number: u32) -> u32 {
+    let (mut place, mut rest, mut is_gap) = (first, number, false);
     // The slowest first: what is left of a step may be a gap.
     unrolled! { BEHIND in [0 1 2 3 4 5] of MOST_DIGITS => {
         const { assert!(MOST_DIGITS == 6) };
@@ -74,7 +78,7 @@ fn place_or_gap(digits: &Digits, number: u32) -> u32 {
 pub struct Targets<E> {
     /// Where the box starts in the destination.
     dst: *mut E,
-    /// Bytes of shared memory before the box's first word, beside what the tables say.
+    /// Bytes of shared memory before the box's first word, beside what the tables say, which is [`PIECES_BELOW`] more.
     skew: u32,
     /// The tables.
     pub tables: Tables,
@@ -111,7 +115,7 @@ impl<E: Element> Targets<E> {
         let (parts, _) = divide(place.targets + params.per as u32 - 1, params.per);
         Targets {
             dst: dst.wrapping_add(place.to as usize),
-            skew,
+            skew: skew.wrapping_sub(PIECES_BELOW),
             tables,
             count: params.each as u32 * parts,
             stretch: (place.target_words - params.gapped as u32) * size,
@@ -133,7 +137,7 @@ impl<E: Element> Targets<E> {
         };
         let left = self.stretch - (entry >> 16) * self.piece;
         Target {
-            start: entry % (1 << 16) + self.skew,
+            start: (entry % (1 << 16)).wrapping_add(self.skew),
             to: self.dst.wrapping_byte_add(offset as usize),
             bytes: left.min(self.piece),
             is_first: entry >> 16 == 0,

@@ -65,6 +65,8 @@ pub(super) struct Canonical {
     pub aligned: [usize; 2],
     /// The axis, if there is one, along which launches go backwards in the destination: see [`Self::mirrored`].
     backwards: Option<usize>,
+    /// The axes, as bits, along which the source is in descending order though its strides are positive: see [`Self::ascending`].
+    descending: u32,
     /// Found once, if anything asks for them.
     sides: OnceCell<[Side; 2]>,
 }
@@ -95,6 +97,7 @@ impl Canonical {
             starts: [0, 0],
             aligned: [problem.src_align, problem.dst_align],
             backwards: None,
+            descending: 0,
             sides: OnceCell::new(),
         };
         canonical.axes[0] = Axis { length: bytes, src: 1, dst: 1 };
@@ -152,6 +155,7 @@ impl Canonical {
             starts: [0, 0],
             aligned,
             backwards: None,
+            descending: 0,
             sides: OnceCell::new(),
         }
     }
@@ -191,6 +195,34 @@ impl Canonical {
         let [src, _] = mirrored.ahead().map(|words| words.unsigned_abs() * self.word_bytes());
         mirrored.aligned[0] = mirrored.aligned[0].min(aligned(src as u64));
         Some(mirrored)
+    }
+
+    /// The same move with positive strides of the source along the axes that it has backwards, which are [descending](Self::is_descending) then: for boxes, which hold the source as it lies and
+    /// gather it in any order. `None` if there are no such axes.
+    pub fn ascending(&self) -> Option<Self> {
+        let is_backwards = |axis: &Axis| axis.src < 0;
+        if !self.axes().iter().any(is_backwards) {
+            return None;
+        }
+        let mut ascending = self.clone();
+        let mut far = 0;
+        for (number, axis) in ascending.axes[..self.count].iter_mut().enumerate() {
+            if is_backwards(axis) {
+                axis.src = -axis.src;
+                ascending.descending |= 1 << number;
+                far += (axis.length - 1) * axis.src as usize;
+            }
+        }
+        ascending.sides = OnceCell::new();
+        // Where the source's lowest word is.
+        let lowest = aligned((far * self.word_bytes()) as u64);
+        ascending.aligned[0] = ascending.aligned[0].min(lowest);
+        Some(ascending)
+    }
+
+    /// Whether the source is in descending order along an axis whose stride is positive.
+    pub fn is_descending(&self, axis: usize) -> bool {
+        self.descending >> axis & 1 == 1
     }
 
     /// Words from where the move starts to where launches do, on either side.
@@ -270,6 +302,16 @@ impl Canonical {
         })
     }
 
+    /// Whether the source is repeated along an axis.
+    pub fn repeats(&self) -> bool {
+        self.axes().iter().any(|axis| axis.src == 0)
+    }
+
+    /// How many times each word of the source is moved.
+    pub fn repeated(&self) -> usize {
+        self.axes().iter().filter(|axis| axis.src == 0).map(|axis| axis.length).product()
+    }
+
     /// Words to move.
     pub fn words(&self) -> usize {
         self.axes().iter().map(|axis| axis.length).product()
@@ -283,7 +325,7 @@ impl Canonical {
     /// Words that lie together on both sides wherever one does.
     pub fn run(&self) -> usize {
         match self.axes() {
-            [Axis { length, src: 1, dst: 1 }, ..] => *length,
+            [Axis { length, src: 1, dst: 1 }, ..] if !self.is_descending(0) => *length,
             _ => 1,
         }
     }

@@ -1,5 +1,6 @@
 //! One side of a move: the axes as memory has them there, and what lies together.
 
+use super::canonical::Canonical;
 use super::sectors::SECTOR;
 use kernel_abi::tensor::MOST_AXES;
 
@@ -61,6 +62,16 @@ impl Side {
         side.aligned = starts_on(address, others, word_bytes, SECTOR);
         side.pitch = side.nearest(axes, together);
         side
+    }
+
+    /// Whether this is the source, which is in [descending](Canonical::is_descending) order along an axis.
+    pub fn descends(&self, canonical: &Canonical, axis: usize) -> bool {
+        self.which == Which::Source && canonical.is_descending(axis)
+    }
+
+    /// Whether this is a source, which is repeated along an axis: the words of all its indices are the same ones.
+    pub fn repeats(&self, axis: &Axis) -> bool {
+        self.stride(axis) == 0
     }
 
     /// How far the indices of an axis are apart.

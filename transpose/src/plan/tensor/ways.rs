@@ -38,7 +38,7 @@ pub(super) struct Ways<'a> {
     pub canonical: &'a Canonical,
     /// The bits that are flipped on the way, if any are.
     pub flips: Option<Mask>,
-    /// Found once, if tiles or boxes are looked at.
+    /// Found once, if tiles are looked at.
     mirrored: OnceCell<Option<Box<Canonical>>>,
 }
 
@@ -81,8 +81,8 @@ impl<'a> Ways<'a> {
         Some(Estimated { cost: runs.cost(self.facts), launches: runs.launches() })
     }
 
-    /// The move as tiles and boxes go: from the end where what lies together in the source ascends.
-    fn ascending(&self) -> &Canonical {
+    /// The move as tiles go: from the end where what lies together in the source ascends.
+    fn in_order(&self) -> &Canonical {
         let mirrored = self.mirrored.get_or_init(|| self.canonical.mirrored().map(Box::new));
         mirrored.as_deref().unwrap_or(self.canonical)
     }
@@ -90,12 +90,13 @@ impl<'a> Ways<'a> {
     /// In tiles, the `most` best that cost less than a `limit`.
     pub fn in_tiles(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
         let late = model::late(self.canonical, model::TILES_LATE);
-        let limit = limit - late;
+        let part = model::of_repeated(self.canonical);
+        let limit = (limit - late) / part;
         let mut ways: SmallVec<[Estimated; 1]> = SmallVec::new();
-        if self.may_cost_less_than(limit) {
-            let found = |cost, launch| ways.push(Estimated::of((cost + late, launch)));
+        if self.may_cost_less_than(limit * part) {
+            let found = |cost, launch| ways.push(Estimated::of((cost * part + late, launch)));
             let (facts, flips) = (self.facts, self.flips);
-            tiles::best(self.ascending(), facts, flips, Kernel::Moving, most, limit, found);
+            tiles::best(self.in_order(), facts, flips, Kernel::Moving, most, limit, found);
         }
         ways.into_iter()
     }
@@ -104,7 +105,7 @@ impl<'a> Ways<'a> {
     pub fn in_boxes(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
         let late = model::late(self.canonical, model::BOXES_LATE);
         let serve = self.flips.is_none() && self.may_cost_less_than(limit - late);
-        let boxes = serve.then(|| boxes::best(self.ascending(), self.facts, most, limit - late));
+        let boxes = serve.then(|| boxes::best(self.canonical, self.facts, most, limit - late));
         let boxes = boxes.into_iter().flatten();
         boxes.map(move |(cost, launch)| Estimated::of((cost + late, launch)))
     }

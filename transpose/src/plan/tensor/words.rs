@@ -47,6 +47,8 @@ pub(super) fn cost_along(canonical: &Canonical, axes: &[Axis], facts: &Facts) ->
         axes: canonical.axes().len() as f64,
         warp_lines: lines(WARP as usize),
         block_lines: lines(OF_BLOCK),
+        own: word / canonical.repeated() as f64,
+        descends: axes.iter().any(|axis| axis.src < 0 && axis.dst < WARP as isize),
         read: source.bytes(kept, PIECE),
         written,
         gaps: cost_of_gaps_by_words(&gaps),

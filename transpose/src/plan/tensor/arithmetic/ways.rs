@@ -1,7 +1,7 @@
 //! The ways to compute a move in one pass.
 
 use super::costs::Costs;
-use super::operands::{Operands, SRC};
+use super::operands::{Axis, DST, Operands, SRC};
 use super::part::Part;
 use super::pixels::InPixels;
 use super::wanted::{SHAPES, Wanted, Ways};
@@ -139,9 +139,13 @@ impl<'a> Prices<'a> {
     /// What the best of them costs; `None` if that is units of long runs.
     fn of_best(&self) -> Option<f64> {
         if self.operands.are_in_units() {
-            // Short runs are scattered as elements are.
+            // Short runs are scattered as elements are, unless each has the next one beside it.
             let run = self.operands.axes.first().map_or(0, |axis| axis.length);
-            return (run * self.operands.bytes[SRC] < SHORT).then_some(self.elements);
+            let beside = |side: usize, axis: &Axis| axis.strides[side].unsigned_abs() == run;
+            let next = self.operands.axes.get(1);
+            let are_neighbours = next.is_some_and(|next| beside(SRC, next) && beside(DST, next));
+            let is_short = run * self.operands.bytes[SRC] < SHORT && !are_neighbours;
+            return is_short.then_some(self.elements);
         }
         if self.are_pixels_first() { self.pixels } else { Some(self.of_both()) }
     }

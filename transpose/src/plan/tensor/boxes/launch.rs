@@ -4,6 +4,7 @@ use super::super::canonical::{Axis, Canonical, divided};
 use super::super::gaps::Gaps;
 use super::super::launch::{Block, launch, params_of};
 use super::super::sectors::SECTOR;
+use super::super::side::Side;
 use super::held::Held;
 use super::pieces::{are_pieces, describe_pieces, params_of_pieces};
 use super::share::unit;
@@ -14,7 +15,7 @@ use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{
     BOX_THREADS, BOXES, Boxes, ByVectors, Digit, Digits, MOST_BLOCK_AXES, MOST_DIGITS, MOST_TURNS,
-    PIECES, Part,
+    PIECES, PIECES_BELOW, Part,
 };
 use smallvec::SmallVec;
 
@@ -52,8 +53,8 @@ pub(super) fn launch_of(
     [src, dst]: [&Stretches; 2],
     held: &Held,
 ) -> Option<(Launch, Numbering)> {
-    // In a stretch of the destination words ascend.
-    if dst.within.iter().any(|number| canonical.stride_to(number) < 0) {
+    let descending = Descending::of(canonical, tile, [src, dst], held);
+    if are_pieces(dst) && descending.first_place > PIECES_BELOW as isize {
         return None;
     }
     // First the axes that boxes have parts of.
@@ -67,8 +68,8 @@ pub(super) fn launch_of(
     for (number, axis, indices) in tile.axes(canonical).filter(|(_, axis, has)| *has < axis.length)
     {
         let (length, step) = (axis.length.div_ceil(indices), indices as isize);
-        let to = canonical.stride_to(number);
-        let block = Axis { length, src: axis.src * step, dst: to * step };
+        let from = if canonical.is_descending(number) { -axis.src } else { axis.src };
+        let block = Axis { length, src: from * step, dst: axis.dst * step };
         if indices > 1 {
             *parts.get_mut(in_part)? = Part { part: indices as u64, all: axis.length as u64 };
             (blocks[in_part], numbers[in_part]) = (block, number);
@@ -93,58 +94,58 @@ pub(super) fn launch_of(
         (of_blocks[1], of_blocks[0]) = (of_blocks[0], of_axis);
     }
     let unit = unit(word, held.run);
-    let from = |number: usize| canonical.axes()[number].src;
-    let to = |number| canonical.stride_to(number);
-    let digits = |axes: &[u8], outside: &dyn Fn(usize) -> isize| {
+    let [from, to] = canonical.sides();
+    let digits = |axes: &[u8], side: &Side| {
         let none = Digit { divisor: packed_divisor(1), outside: 0, inside: 0 };
         let mut digits = [none; MOST_DIGITS];
         for (digit, &number) in digits.iter_mut().zip(axes) {
             let number = usize::from(number);
             *digit = Digit {
                 divisor: packed_divisor(tile.has(number)),
-                outside: outside(number) as u64,
-                inside: held.step(src, number, canonical.held_word_bytes) as u64,
+                outside: side.stride(&canonical.axes()[number]) as u64,
+                inside: step_in_image(canonical, src, held, side, number) as u64,
             };
         }
         digits
     };
     // Numbers made of such digits, so many of which a box has as its indices of these axes say.
-    let counted = |axes: &[u8], of: &[u8], outside: &dyn Fn(usize) -> isize| {
+    let counted = |axes: &[u8], of: &[u8], side: &Side| {
         let (mut each, mut in_part) = (1, NONE);
         for number in of.iter().map(|&number| usize::from(number)) {
             match numbers.iter().position(|&part| part == number) {
-                Some(part) => in_part = part as u64,
-                None => each *= tile.has(number) as u64,
+                // All of a box is held, also at an axis's end, where what is descending starts behind words that there are not.
+                Some(part) if !side.descends(canonical, number) => in_part = part as u64,
+                _ => each *= tile.has(number) as u64,
             }
         }
         let count = axes.len() as u64;
-        Digits { digits: digits(axes, outside), count, each, of: in_part }
+        Digits { digits: digits(axes, side), count, each, of: in_part }
     };
     // A stretch of the source goes on to where its slowest axis would have another index, gaps and all.
-    let mut source_words = counted(src.within.numbers(), src.within.numbers(), &from);
+    let mut source_words = counted(src.within.numbers(), src.within.numbers(), from);
     if let Some(slowest) = src.within.iter().next_back() {
         let is_in_part = source_words.of != NONE;
         let indices = if is_in_part { 1 } else { tile.has(slowest) };
         source_words.each = (src.step(slowest).unwrap_or(1) * indices) as u64;
     }
-    let all = |axes: &FewAxes, outside: &dyn Fn(usize) -> isize| {
-        counted(axes.numbers(), axes.numbers(), outside)
-    };
+    let all = |axes: &FewAxes, side| counted(axes.numbers(), axes.numbers(), side);
     let places = &dst.within.numbers()[usize::from(held.run > 1)..];
     // Each thread fills as few places as can be. (Of pieces with gaps, which are filled one by one, there may be fewer than a row has.)
     let in_row = places.first().map_or(1, |&number| tile.has(usize::from(number)));
     let rows = (dst.words / held.run / in_row).max(1);
     let of_place_part = in_row.div_ceil((BOX_THREADS as usize / rows).clamp(1, in_row));
-    let (lowest, reach) = canonical.source_range();
+    let (_, reach) = canonical.source_range();
     let params = Boxes {
         blocks: divided(&blocks)?,
         count: blocks.len() as u64,
         boxes: boxes as u64,
         parts,
-        sources: all(&src.apart, &from),
+        sources: all(&src.apart, from),
         source_words,
-        targets: all(&dst.apart, &to),
-        target_words: counted(places, dst.within.numbers(), &to),
+        targets: all(&dst.apart, to),
+        target_words: counted(places, dst.within.numbers(), to),
+        first_start: descending.first_start as u64,
+        first_place: descending.first_place as u64,
         run: if held.run > 1 { packed_divisor(held.run * word) } else { 0 },
         vectors: packed_divisor(src.vectors(canonical)),
         vector: src.loaded_at_a_time(canonical) as u64,
@@ -158,7 +159,7 @@ pub(super) fn launch_of(
         lanes: u64::from(held.share.lanes),
         singly: u64::from(held.share.singly),
         ahead: (unit - dst.starts.min(unit)) as u64,
-        lowest: lowest as u64,
+        lowest: descending.lowest as u64,
         reach: reach as u64,
         fetch: Gaps::of(canonical).fetch_ends_of(dst.words) as u64,
     };
@@ -166,11 +167,58 @@ pub(super) fn launch_of(
     let grid = boxes.div_ceil(turns(boxes, block.shared, facts, Gaps::of(canonical).far_rows));
     let launch = if are_pieces(dst) {
         let params = params_of_pieces(canonical, tile, dst, &held.share, &numbers, params)?;
-        launch(&PIECES, canonical.word, grid, block, canonical.ahead(), &params)
+        launch(&PIECES, canonical.word, grid, block, [0, 0], &params)
     } else {
-        launch(&BOXES, canonical.word, grid, block, canonical.ahead(), &params)
+        launch(&BOXES, canonical.word, grid, block, [0, 0], &params)
     };
+    let launch = Launch { offsets: [descending.start as u64, 0], ..launch };
     Some((launch, Numbering { blocks: of_blocks, targets: dst.apart }))
+}
+
+/// Bytes of shared memory from one index of an axis to the next, as a side counts them: the source's words are held in their own order, which may be descending for the destination.
+fn step_in_image(
+    canonical: &Canonical,
+    src: &Stretches,
+    held: &Held,
+    side: &Side,
+    axis: usize,
+) -> isize {
+    let step = held.step(src, axis, canonical.held_word_bytes) as isize;
+    let is_ascending = !canonical.is_descending(axis) || side.descends(canonical, axis);
+    if is_ascending { step } else { -step }
+}
+
+/// What is different where the source is in descending order along some axes: boxes start at its lowest word, and the destination's first word is elsewhere in the image.
+#[derive(Default)]
+struct Descending {
+    /// Bytes from the source's start to that of the first box, and from there to the lowest word of all.
+    start: isize,
+    lowest: isize,
+    /// Bytes of the image from its start to that of what the destination's first stretch is counted from, and from there to its first word.
+    first_start: isize,
+    first_place: isize,
+}
+
+impl Descending {
+    fn of(canonical: &Canonical, tile: &Tile, [src, dst]: [&Stretches; 2], held: &Held) -> Self {
+        let mut all = Self::default();
+        let [_, to] = canonical.sides();
+        let each = canonical.src_word_bytes as isize;
+        let axes = tile.axes(canonical).filter(|(number, ..)| canonical.is_descending(*number));
+        for (number, axis, has) in axes {
+            let far = |indices: usize| (indices as isize - 1) * axis.src * each;
+            all.start -= far(has);
+            all.lowest -= far(axis.length) - far(has);
+            let step = -step_in_image(canonical, src, held, to, number);
+            let first = (has as isize - 1) * step;
+            let within = dst.within.position(number).is_some();
+            let of_place =
+                if within { (dst.has_within(tile, number) as isize - 1) * step } else { 0 };
+            all.first_place += of_place;
+            all.first_start += first - of_place;
+        }
+        all
+    }
 }
 
 /// How vectors go to shared memory. Through the L1 cache no sector comes twice; but it has a whole line for what is on its way of one, and few for all blocks of a multiprocessor. (By 160 boxes of

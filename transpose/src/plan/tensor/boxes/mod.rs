@@ -94,12 +94,14 @@ pub(super) fn best_numbered(
     most: usize,
     limit: f64,
 ) -> Vec<(f64, Launch, Numbering)> {
-    /// Boxes that are looked at for each cut of the destination's side, the largest that fit first; and where short rows have gaps behind them, or words become narrower on the way.
+    /// Boxes that are looked at for each cut of the destination's side, the largest that fit first; and where short rows have gaps behind them, words become narrower on the way, or are repeated.
     const LARGEST: [usize; 2] = [2, 4];
+    let ascending = canonical.ascending();
+    let canonical = ascending.as_ref().unwrap_or(canonical);
     let gaps = Gaps::of(canonical);
     let are_small = gaps.far_rows > 0.0 || canonical.word_bytes() >= 4 && gaps.has_short_rows;
     let are_narrowed = canonical.src_word_bytes > canonical.word_bytes();
-    let largest = LARGEST[usize::from(are_small || are_narrowed)];
+    let largest = LARGEST[usize::from(are_small || are_narrowed || canonical.repeats())];
     let tried = tried(canonical.word_bytes());
     let [from, to] = canonical.sides();
     let cuttings = |side: &Side, gaps| {
@@ -109,7 +111,10 @@ pub(super) fn best_numbered(
         });
         cuttings
     };
-    let sources = cuttings(from, Gapped::Little);
+    let mut sources = cuttings(from, Gapped::Little);
+    if sources.is_empty() && canonical.repeats() {
+        sources.push(Cutting::none());
+    }
     // Rows that share sectors are stored by one block, if they can be.
     let targets = cuttings(to, Gapped::InSector);
     let (tiles, choices) = (SmallVec::new(), SmallVec::new());
@@ -356,7 +361,7 @@ impl Sectors {
         let steps = steps.map(|(_, axis, _)| axis.dst as usize * word);
         Sectors {
             boxes: tile.count(canonical) as f64,
-            sources: all / src.moved as f64,
+            sources: all / (src.moved * tile.repeated(canonical)) as f64,
             of_source: sectors_of_one(src.together, nearest, of_source, aligned),
             extent,
             targets: all / of_cluster as f64,

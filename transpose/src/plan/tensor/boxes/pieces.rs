@@ -211,8 +211,8 @@ pub(super) fn params_of_pieces(
         let (has, each) = dst.has_apart(tile, number);
         *digit = Digit {
             divisor: packed_divisor(has),
-            outside: (canonical.stride_to(number) * each as isize) as u64,
-            inside: digit.inside * each as u64,
+            outside: canonical.axes()[number].dst as u64 * each as u64,
+            inside: digit.inside.wrapping_mul(each as u64),
         };
     }
     // Boxes count the indices of the axis that they have parts of; the others are the kernel's.

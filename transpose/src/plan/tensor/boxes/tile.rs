@@ -32,6 +32,11 @@ pub(super) struct Cutting {
 }
 
 impl Cutting {
+    /// That of a source in which nothing lies together: a box may have any part of the axes along which it is repeated.
+    pub fn none() -> Self {
+        Cutting { words: 1, bits: 0, indices: [1; MOST_AXES] }
+    }
+
     #[inline(always)]
     pub fn of(canonical: &Canonical, cut: &Cut) -> Self {
         let mut indices = [1; MOST_AXES];
@@ -60,12 +65,12 @@ impl Cutting {
 }
 
 impl Tile {
-    /// The smallest that has both cuts, and as much of another axis as there is room for; `None` if it is too large.
+    /// The smallest that has both cuts, of the source and of the destination, and as much of another axis as there is room for; `None` if it is too large.
     #[inline]
     pub fn of(canonical: &Canonical, a: &Cutting, b: &Cutting) -> Option<Self> {
-        // Stretches are no shorter than the cuts.
-        let most =
-            (MOST_IMAGE / canonical.held_word_bytes).min(MOST_STRETCHES * a.words.min(b.words));
+        // Stretches are no shorter than the cuts; where words are repeated, of the source there are fewer.
+        let shortest = if canonical.repeats() { b.words } else { a.words.min(b.words) };
+        let most = (MOST_IMAGE / canonical.held_word_bytes).min(MOST_STRETCHES * shortest);
         let words = a.words_with(b, canonical);
         if words > most {
             return None;
@@ -110,6 +115,13 @@ impl Tile {
             self.indices[number] = indices as u32;
         }
         self
+    }
+
+    /// How many times it has each word of the source.
+    pub fn repeated(&self, canonical: &Canonical) -> usize {
+        let [from, _] = canonical.sides();
+        let axes = self.axes(canonical).filter(|(_, axis, _)| from.repeats(axis));
+        axes.map(|(.., indices)| indices).product()
     }
 
     /// How many indices of an axis it has.
@@ -173,12 +185,20 @@ impl Tile {
         let (within, piece) = (stretch.within.bits(), stretch.piece);
         for (number, axis) in canonical.axes().iter().enumerate() {
             let (stride, indices) = (side.stride(axis).unsigned_abs(), self.has(number));
+            if side.repeats(axis) {
+                // Every index has the words of the others.
+                continue;
+            }
             if indices == 1 {
                 beside |= stride;
                 continue;
             }
             beside |= match stride < stretch.together {
                 // Where axes lie together, what follows starts where they end.
+                // In descending order boxes are counted from the other end of the axis.
+                true if indices < axis.length && side.descends(canonical, number) => {
+                    (stride * indices) | (stride * axis.length)
+                }
                 true if indices < axis.length => stride * indices,
                 true => 0,
                 false => stride,

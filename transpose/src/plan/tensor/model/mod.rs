@@ -62,6 +62,14 @@ fn idle_beside(blocks: f64, facts: &Facts, alone: f64) -> f64 {
     if each < MANY { (each.ceil() + alone * (1.0 - each / MANY)) / each } else { 1.0 }
 }
 
+/// The part of what tiles cost otherwise that those of a repeated source do, which the cache has after it was read once. (By 100 moves of 1 to 24 bytes an element, decision 134.)
+pub(super) fn of_repeated(canonical: &Canonical) -> f64 {
+    /// What is left of it where each word is moved many times.
+    const STORED: [f64; 5] = [0.8, 0.7, 0.6, 0.6, 0.6];
+    let stored = STORED[of_width(canonical.word)];
+    stored + (1.0 - stored) / canonical.repeated() as f64
+}
+
 /// What a launch costs, and a copy's, whatever they move: on an H200 small ones take 2.4 µs after one another, in which a large copy moves so many bytes.
 pub(super) const LATENCY: f64 = 1e7;
 
@@ -102,11 +110,12 @@ pub(super) fn expected(canonical: &Canonical, cost: f64, launches: usize) -> f64
 /// Bytes of the sectors that have words of the move, on both sides.
 pub(super) fn fewest_sectors(canonical: &Canonical) -> f64 {
     let words = canonical.words() as f64;
-    let side = |side: &Side| {
+    let [from, to] = canonical.sides();
+    let side = |side: &Side, words: f64| {
         let Side { together, aligned, pitch, .. } = *side;
         words / together as f64 * sectors_of_one(together, pitch, canonical.word_bytes(), aligned)
     };
-    canonical.sides().iter().map(side).sum()
+    side(from, words / canonical.repeated() as f64) + side(to, words)
 }
 
 /// What tiles and boxes cost at least, whatever their shape: both move every word's sectors on both sides.
@@ -114,5 +123,6 @@ pub(super) fn least_of_words(canonical: &Canonical) -> f64 {
     /// Less than what either is priced at for each byte, by more than rounding.
     const LEAST: f64 = 0.92;
     const { assert!(LEAST < tiles::FASTEST && LEAST < boxes::BEST) };
-    (canonical.words() * canonical.word_bytes()) as f64 * 2.0 * LEAST
+    let read = canonical.words() / canonical.repeated();
+    ((canonical.words() + read) * canonical.word_bytes()) as f64 * LEAST
 }
