@@ -839,6 +839,13 @@ fn pixels_of_few_channels(device: &Device) {
         let repeated =
             TensorLayout::strided(&[2, pixels, channels], &repeated, 0, size_of::<T>()).unwrap();
         check_layouts::<T, U>(device, [0.5, 0.0], &repeated, &behind, None);
+        // Channels in reverse order.
+        for (src, dst) in [(&behind, &planes), (&planes, &behind)] {
+            let channel = if std::ptr::eq(src, &behind) { 2 } else { 1 };
+            let src = turned(&src.slice(channel, .., -1).unwrap());
+            check_layouts::<T, U>(device, [0.5, 0.0], &src, dst, None);
+            check_layouts::<T, U>(device, [0.5, -3.0], &src, dst, Some(dst));
+        }
         // A part of each, which starts anywhere.
         let part = |layout: &TensorLayout, axis| layout.slice(axis, 3.., 1).unwrap();
         check_layouts::<T, U>(
@@ -875,6 +882,7 @@ fn pixels_of_few_channels(device: &Device) {
                     // Rows that start anywhere, and have parts of units.
                     check::<$from, $to>(device, $anywhere, channels);
                     check_sums::<$from, $to>(device, $anywhere, channels);
+                    check_strides::<$from, $to>(device, $anywhere, channels);
                 )+
             }
         };
@@ -966,6 +974,14 @@ fn channels_of_their_own(device: &Device) {
         check_types(device, &last, &last, 2);
         check_types(device, &first, &first, 1);
         check_types(device, &last, &last, 0);
+        // Channels in reverse order, and mirrored pixels.
+        let [from_last, from_first] = [(&last, 2), (&first, 1)]
+            .map(|(src, axis)| src.slice(axis, .., -1).unwrap().permute_axes(&[0, 2, 1]).unwrap());
+        check_types(device, &from_last, &first, 1);
+        check_types(device, &from_first, &last, 2);
+        check_types(device, &from_last.slice(2, .., -1).unwrap(), &first, 1);
+        check_types(device, &from_last, &first.slice(1, .., -1).unwrap(), 1);
+        check_sizes(device, &from_last, &first, 2);
     }
     // Matrices: rows that start on vectors and anywhere, and an axis that is mirrored.
     let shapes = [
@@ -1306,6 +1322,16 @@ fn kernels_are_chosen(device: &Device) {
         let image = contiguous(&[pixels, channels]).t();
         let planes = contiguous(&[channels, pixels]);
         assert_eq!(kernel::<u8, f16>(device, &image, &planes, None), expected);
+        let reversed = contiguous(&[pixels, channels]).slice(1, .., -1).unwrap().t();
+        if channels < 5 {
+            assert_eq!(kernel::<u8, f16>(device, &reversed, &planes, None), expected);
+        }
+        // As much for channels with numbers of their own.
+        let image = DeviceTensor::<u8>::zeroed(device, &[pixels, channels]).unwrap();
+        let mut planes = DeviceTensor::<f16>::zeroed(device, &[channels, pixels]).unwrap();
+        let (image, table) = (image.view().slice(1, .., -1).unwrap().t(), vec![1.0; channels]);
+        let plan = NormalizingPlan::new(image, 0, &table, &table, &mut planes).unwrap();
+        assert_eq!(plan.kernel_names()[0] == expected, channels < 5, "{channels}: {plan}");
     }
     // Of an image that starts at its second byte no pixel starts on a unit; of one that starts a pixel later some do.
     let image = |start: usize| TensorLayout::strided(&[4, 4099], &[1, 4], start, 1).unwrap();

@@ -1,6 +1,6 @@
 //! The planner of `compute_interleaved2` and its like: pixels of two, three or four channels, which lie together on one side, and planes of pixels on the other.
 
-use super::operands::{Axis, DST, Operands, SRC};
+use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
 use super::pixels::{are_channels, divided};
 use super::tiles::in_words;
@@ -26,8 +26,22 @@ pub(super) struct Interleaved {
     pub to_pixels: bool,
 }
 
-/// The launch; `None` where the kernel does not serve.
+/// The launch; `None` where the kernel does not serve. Channels in reverse order go from the last one on.
 pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Interleaved> {
+    launch_from(operands, [0; 3], operation).or_else(|| {
+        let is_reversed = |axis: &Axis| axis.strides[SRC] == -1 && axis.strides[DST] > 1;
+        let ascending = operands.turned_around(is_reversed)?;
+        let offset = |side: usize| ascending.starts[side] - operands.starts[side];
+        launch_from(&ascending, [SRC, DST, OTHER].map(offset), operation)
+    })
+}
+
+/// The launch for operands that start so many elements behind where the move does; `None` where the kernel does not serve.
+fn launch_from(
+    operands: &Operands,
+    offsets: [isize; 3],
+    operation: &Operation,
+) -> Option<Interleaved> {
     let bytes = [SRC, DST].map(|side| operands.bytes[side]);
     let is_beside = operands.has_channels() || operands.other_is_like_destination();
     if bytes.iter().any(|&bytes| bytes > 4) || !is_beside {
@@ -81,7 +95,7 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Inter
     let bytes = operands.bytes.map(|bytes| bytes as isize);
     let is_small = |count: usize| count < TOO_LARGE - INTERLEAVED_THREADS as usize;
     (is_small(threads) && is_small(pixels * channel.length)).then(|| Interleaved {
-        part: Part::counted(kernel, blocks, INTERLEAVED_THREADS, [[0; 3], bytes], &params),
+        part: Part::counted(kernel, blocks, INTERLEAVED_THREADS, [offsets, bytes], &params),
         ragged,
         to_pixels: planes == SRC,
     })
@@ -120,7 +134,7 @@ fn interleaved(operands: &Operands) -> Option<(Axis, Axis, Vec<Axis>)> {
     numbered().filter(|(_, axis)| (2..=4).contains(&axis.length)).find_map(|(c, channel)| {
         let (p, pixel) = numbered().find(|&(p, pixel)| p != c && pair(channel, pixel))?;
         let others = numbered().filter(|&(at, _)| at != c && at != p).map(|(_, axis)| *axis);
-        let is_plane = channel.strides[if pixel.strides[SRC] == 1 { SRC } else { DST }] > 0;
+        let is_plane = channel.strides[if pixel.strides[SRC] == 1 { SRC } else { DST }] != 0;
         is_plane.then(|| (*channel, *pixel, others.collect()))
     })
 }

@@ -2,7 +2,7 @@
 
 use super::plan::ArithmeticPlan;
 use crate::arithmetic::{Arithmetic, ConvertTo, Number, kind::Real};
-use crate::tensor::{TensorView, TensorViewMut};
+use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
 use crate::transfer::Constants;
 use crate::{Error, Result};
 use bytemuck::Pod;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 ///
 /// [`TensorView::normalize_into`] makes one for each call. A table comes to the device by a launch for each 1 KiB of it: a pair has 8 bytes, or 16 if it is
 /// computed in numbers of 64 bits. One of more than 4 KiB is copied, and what is queued is waited for. The last eight tables of a stream, of up to 16 KiB, stay on the
-/// device until its last handle is dropped, so that calls with factors and summands of before bring nothing.
+/// device until its last handle is dropped, so that calls with factors and summands of before bring nothing. The table of channels that the source has in reverse order may be in reverse order, too.
 ///
 /// ```
 /// use transpose::{Device, DeviceTensor, NormalizingPlan};
@@ -34,6 +34,16 @@ pub struct NormalizingPlan<T, U> {
     plan: ArithmeticPlan<T, U>,
     axis: usize,
     table: Arc<Table>,
+    order: Order,
+}
+
+/// The order of the pairs in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// That of the axis.
+    Ascending,
+    /// From the axis's end: that of channels in a source which has them in reverse order, for the kernels whose threads load all channels of a pixel.
+    Descending,
 }
 
 /// The pairs of an axis's indices, in numbers of those that it is computed in.
@@ -51,6 +61,7 @@ impl Table {
         axis: usize,
         factors: &[f64],
         summands: &[f64],
+        order: Order,
     ) -> Result<Self> {
         let (shape, device) = (src.shape(), src.device());
         let length = *shape.get(axis).ok_or(Error::NoSuchAxis { axis, axes: shape.len() })?;
@@ -60,11 +71,14 @@ impl Table {
             }
         }
         let pairs = factors.iter().zip(summands).map(|(factor, summand)| [*factor, *summand]);
+        let mut pairs: Vec<_> = pairs.collect();
+        if order == Order::Descending {
+            pairs.reverse();
+        }
         if arithmetic.by_channel::<T>().flags & flags::WIDE != 0 {
-            let pairs = pairs.collect();
             return Constants::new(device, pairs).map(Table::Wide);
         }
-        let pairs = pairs.map(|pair| pair.map(|value| value as f32)).collect();
+        let pairs = pairs.into_iter().map(|pair| pair.map(|value| value as f32)).collect();
         Constants::new(device, pairs).map(Table::Narrow)
     }
 }
@@ -74,10 +88,23 @@ fn along<'a, P: Pod>(
     table: &'a Constants<P>,
     axis: usize,
     shape: &[usize],
+    order: Order,
 ) -> Result<TensorView<'a, P>> {
     let mut alone = vec![1; shape.len()];
     alone[axis] = shape[axis];
-    table.view()?.reshape(&alone)?.broadcast(shape)
+    let table = table.view()?;
+    let table = match order {
+        Order::Ascending => table,
+        Order::Descending => table.slice(0, .., -1)?,
+    };
+    table.reshape(&alone)?.broadcast(shape)
+}
+
+/// Whether there is such an axis, and numbers lie together along it in the source, in the other direction than in the destination, where others are between them.
+fn are_reversed(src: &TensorLayout, dst: &TensorLayout, axis: usize) -> bool {
+    let stride = |layout: &TensorLayout| layout.strides().get(axis).copied().unwrap_or(0);
+    let (from, to) = (stride(src), stride(dst));
+    from.unsigned_abs() == 1 && to.unsigned_abs() > 1 && from.signum() != to.signum()
 }
 
 impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
@@ -97,18 +124,37 @@ impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
         T: 's,
         U: 'd,
     {
-        let (src, dst, arithmetic) = (src.into(), dst.into(), Arithmetic::converting());
-        let shape = src.shape();
-        let table = Table::of(&arithmetic, &src, axis, factors, summands)?;
+        let (src, mut dst) = (src.into(), dst.into());
+        let numbers = [factors, summands];
+        if are_reversed(src.layout(), dst.layout(), axis) {
+            let plan = Self::of_order(src, axis, numbers, dst.reborrow(), Order::Descending)?;
+            let is_for_it = |name: &&str| name.starts_with("compute_interleaved");
+            if plan.kernel_names().iter().all(is_for_it) {
+                return Ok(plan);
+            }
+        }
+        Self::of_order(src, axis, numbers, dst, Order::Ascending)
+    }
+
+    /// The plan by a table in such an order.
+    fn of_order(
+        src: TensorView<'_, T>,
+        axis: usize,
+        [factors, summands]: [&[f64]; 2],
+        dst: TensorViewMut<'_, U>,
+        order: Order,
+    ) -> Result<Self> {
+        let (arithmetic, shape) = (Arithmetic::converting(), src.shape());
+        let table = Table::of(&arithmetic, &src, axis, factors, summands, order)?;
         let plan = match &table {
             Table::Narrow(table) => {
-                ArithmeticPlan::by_channel(&arithmetic, src, along(table, axis, shape)?, dst)
+                ArithmeticPlan::by_channel(&arithmetic, src, along(table, axis, shape, order)?, dst)
             }
             Table::Wide(table) => {
-                ArithmeticPlan::by_channel(&arithmetic, src, along(table, axis, shape)?, dst)
+                ArithmeticPlan::by_channel(&arithmetic, src, along(table, axis, shape, order)?, dst)
             }
         };
-        Ok(NormalizingPlan { plan: plan?, axis, table: Arc::new(table) })
+        Ok(NormalizingPlan { plan: plan?, axis, table: Arc::new(table), order })
     }
 
     /// The ways that these can go, the one of [`new`](Self::new) first. They have one table.
@@ -126,20 +172,21 @@ impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
         T: 's,
         U: 'd,
     {
-        let (src, dst, arithmetic) = (src.into(), dst.into(), Arithmetic::converting());
+        let (src, mut dst, arithmetic) = (src.into(), dst.into(), Arithmetic::converting());
         let shape = src.shape();
-        let table = Arc::new(Table::of(&arithmetic, &src, axis, factors, summands)?);
+        let NormalizingPlan { table, order, .. } =
+            Self::new(src, axis, factors, summands, dst.reborrow())?;
         let plans = match &*table {
             Table::Narrow(table) => {
-                let table = along(table, axis, shape)?;
+                let table = along(table, axis, shape, order)?;
                 ArithmeticPlan::candidates_by_channel(&arithmetic, src, table, dst)
             }
             Table::Wide(table) => {
-                let table = along(table, axis, shape)?;
+                let table = along(table, axis, shape, order)?;
                 ArithmeticPlan::candidates_by_channel(&arithmetic, src, table, dst)
             }
         };
-        let of_plan = |plan| NormalizingPlan { plan, axis, table: table.clone() };
+        let of_plan = |plan| NormalizingPlan { plan, axis, table: table.clone(), order };
         Ok(plans?.into_iter().map(of_plan).collect())
     }
 
@@ -161,10 +208,10 @@ impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
         let (src, dst, shape) = (src.into(), dst.into(), self.plan.shape());
         match &*self.table {
             Table::Narrow(table) => {
-                self.plan.run_by_channel(src, along(table, self.axis, shape)?, dst)
+                self.plan.run_by_channel(src, along(table, self.axis, shape, self.order)?, dst)
             }
             Table::Wide(table) => {
-                self.plan.run_by_channel(src, along(table, self.axis, shape)?, dst)
+                self.plan.run_by_channel(src, along(table, self.axis, shape, self.order)?, dst)
             }
         }
     }

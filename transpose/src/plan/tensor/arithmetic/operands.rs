@@ -17,8 +17,18 @@ pub(super) const SCRATCH: usize = 3;
 pub(super) struct Operand {
     pub layout: TensorLayout,
     pub element_bytes: usize,
-    /// The largest power of two, up to a vector's bytes, that divides the address of element `[0, …, 0]`.
+    /// The largest power of two, up to a vector's bytes, that divides the address of the lowest element.
     pub align: usize,
+}
+
+impl Operand {
+    /// Bytes, up to a vector's, that divide the address of what lies so many elements behind element `[0, …, 0]`.
+    pub fn aligned(&self, elements: isize) -> usize {
+        let layout = &self.layout;
+        let from_lowest = (layout.offset() - layout.range().start) as isize + elements;
+        let bytes = from_lowest.unsigned_abs() * self.element_bytes;
+        self.align.min(alignment(bytes as u64))
+    }
 }
 
 /// An axis: how many indices, and how many elements they are apart in each memory.
@@ -61,6 +71,8 @@ pub(super) fn scaled_alignment(aligned: usize, from: usize, to: usize) -> usize 
 /// The destination's strides are positive and the axes in their order, the fastest first. Without a second operand its strides are those of the destination.
 #[derive(Clone, Debug)]
 pub(super) struct Operands {
+    /// How elements lie in each memory; without a second operand the destination twice.
+    operands: [Operand; 3],
     pub other: Other,
     pub axes: Vec<Axis>,
     /// Bytes of an element.
@@ -96,11 +108,22 @@ impl Operands {
         }
         axes.sort_by_key(|axis| axis.strides[DST]);
         let bytes = operands.map(|operand| operand.element_bytes);
-        let aligned = [SRC, DST, OTHER].map(|side| {
-            let start = (starts[side] * bytes[side] as isize).unsigned_abs();
-            operands[side].align.min(alignment(start as u64))
-        });
-        Operands { other: *other, axes: joined(axes), bytes, starts, aligned }
+        let operands = operands.map(|operand| *operand);
+        let aligned = aligned(&operands, &starts);
+        Operands { operands, other: *other, axes: joined(axes), bytes, starts, aligned }
+    }
+
+    /// The same move from the other end of the first axis of which `is_one` is true: its strides have the other sign in every memory.
+    pub fn turned_around(&self, is_one: impl Fn(&Axis) -> bool) -> Option<Self> {
+        let number = self.axes.iter().position(is_one)?;
+        let mut other = self.clone();
+        let axis = &mut other.axes[number];
+        for (start, stride) in other.starts.iter_mut().zip(&mut axis.strides) {
+            *start += (axis.length as isize - 1) * *stride;
+            *stride = -*stride;
+        }
+        other.aligned = aligned(&other.operands, &other.starts);
+        Some(other)
     }
 
     /// Bytes that are read and written.
@@ -208,6 +231,11 @@ pub(super) fn halves(
     })
 }
 
+/// Bytes, up to a vector's, that divide the addresses of what lies so many elements behind each memory's element `[0, …, 0]`.
+fn aligned(operands: &[Operand; 3], elements: &[isize; 3]) -> [usize; 3] {
+    [SRC, DST, OTHER].map(|side| operands[side].aligned(elements[side]))
+}
+
 /// One axis for neighbours that lie together in all memories.
 fn joined(axes: Vec<Axis>) -> Vec<Axis> {
     let mut all: Vec<Axis> = Vec::with_capacity(axes.len());
@@ -254,6 +282,9 @@ mod tests {
         let backwards = forwards.slice(0, .., -1).unwrap();
         let operands = Operands::of(&operand(forwards, 4), &operand(backwards, 8), &Other::None);
         assert_eq!(operands.axes, [Axis { length: 10, strides: [-1, 1, 1] }]);
-        assert_eq!((operands.starts, operands.aligned), ([9, -9, -9], [4, 8, 8]));
+        assert_eq!((operands.starts, operands.aligned), ([9, -9, -9], [4, 16, 16]));
+        let again = operands.turned_around(|axis| axis.strides[SRC] == -1).unwrap();
+        assert_eq!(again.axes, [Axis { length: 10, strides: [1, -1, -1] }]);
+        assert_eq!((again.starts, again.aligned), ([0; 3], [16, 8, 8]));
     }
 }

@@ -78,8 +78,9 @@ impl fmt::Display for Problem {
 
 /// How a view's elements lie.
 pub(super) fn operand<E: Number>(view: &TensorView<'_, E>) -> Operand {
-    let (layout, align) = (*view.layout(), alignment(view.address()));
-    Operand { layout, element_bytes: size_of::<E>(), align }
+    let (layout, element_bytes) = (*view.layout(), size_of::<E>());
+    let before = (layout.offset() - layout.range().start) * element_bytes;
+    Operand { layout, element_bytes, align: alignment(view.address() - before as u64) }
 }
 
 /// The problem of a source, a destination and perhaps a second operand of the same shape.

@@ -100,8 +100,8 @@ fn moving(
         element_bytes: src.element_bytes,
         src: &src.layout,
         dst: &dst.layout,
-        src_align: to_sector(src.align),
-        dst_align: to_sector(dst.align),
+        src_align: to_sector(src.aligned(0)),
+        dst_align: to_sector(dst.aligned(0)),
     };
     let moved = plan::best(&problem, facts, None);
     let Way::Launches(launches) = moved.way() else { return None };
