@@ -490,7 +490,7 @@ fn steps_and_mirrors(device: &Device) {
     }
 }
 
-/// Sources whose neighbours lie in descending order and are elsewhere in the destination, as those of pictures that are rotated: tiles and boxes go backwards there.
+/// Sources whose neighbours lie in descending order and are elsewhere in the destination, as those of pictures that are rotated: tiles go backwards there.
 fn rotated(device: &Device) {
     for (shape, order) in [
         (&[70, 300][..], &[1, 0][..]),

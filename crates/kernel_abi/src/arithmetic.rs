@@ -211,6 +211,8 @@ params! {
         lengthen: u64,
         /// Elements of the source from one stretch to the next.
         step: u64,
+        /// Elements of a block that lie before its first one in the source, where channels are in descending order.
+        ahead: u64,
         /// Bytes of shared memory from the first element of one to that of the next, modulo a vector as many as in the source.
         pitch: u64,
         /// Vectors of a stretch, wherever it starts, as a packed divisor.

@@ -47,6 +47,8 @@ struct Pixels {
     pixels: usize,
     /// Elements from one channel to the next where pixels lie together, else 0.
     planes: [isize; 2],
+    /// Whether channels lie together in the source in descending order.
+    reversed: bool,
 }
 
 impl Pixels {
@@ -69,7 +71,9 @@ impl Pixels {
             pixels.map(move |(pixels, other)| (channels, axis, pixels, other))
         });
         pairs.find_map(|(channels, channel, pixels, pixel)| {
-            let together = lies(channel, 1);
+            let reversed = channel.strides[SRC] == -1;
+            let [src, dst] = lies(channel, 1);
+            let together = [src || reversed, dst];
             let behind = lies(pixel, channel.length);
             // Planes that are one and the same, of channels that repeat, have no distance to tell them by.
             let are_planes =
@@ -79,13 +83,15 @@ impl Pixels {
             let plane = |side: usize, is: bool| if is { 0 } else { channel.strides[side] };
             let planes = [plane(SRC, src), plane(DST, dst)];
             let are_many = has_pairs || pixel.length > channel.length;
-            (serves && are_many).then_some(Pixels { channels, pixels, planes })
+            let found = Pixels { channels, pixels, planes, reversed: src && reversed };
+            (serves && are_many).then_some(found)
         })
     }
 
     /// The axis of images, if some are loaded and stored as a whole, and how many by each block: where channels have pairs, or results are wider. Otherwise boxes are faster for small images.
     fn images(&self, operands: &Operands) -> Option<(usize, usize)> {
-        if !operands.has_channels() && operands.bytes[DST] <= operands.bytes[SRC] {
+        let is_ahead = !operands.has_channels() && operands.bytes[DST] <= operands.bytes[SRC];
+        if is_ahead || self.reversed {
             return None;
         }
         let [channel, pixel] = [self.channels, self.pixels].map(|axis| operands.axes[axis].length);
@@ -196,6 +202,8 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<InPix
 struct Block {
     channels: usize,
     planes: [isize; 2],
+    /// Whether channels lie together in the source in descending order.
+    reversed: bool,
     /// Pixels of each image, if groups are images.
     image: Option<usize>,
     /// Groups of a block, and of all.
@@ -233,6 +241,7 @@ impl Block {
         serves.then_some(Block {
             channels: channel.length,
             planes: pixels.planes,
+            reversed: pixels.reversed,
             image: images.map(|_| pixel.length),
             per,
             groups: groups.length,
@@ -258,6 +267,7 @@ impl Block {
             elements: elements as u64,
             lengthen: u64::from(are_longer),
             step: plane as u64,
+            ahead: if self.reversed { self.channels as u64 - 1 } else { 0 },
             pitch: pitch as u64,
             vectors: packed_divisor((of_block * size + VECTOR - 1).div_ceil(VECTOR)),
         };
@@ -281,18 +291,20 @@ impl Block {
     /// What is stored, of stretches that wait `pitch` bytes apart, and whether runs start on units; `None` if a block would have more units than it can count.
     fn runs(&self, operands: &Operands, pitch: usize, whole: bool) -> Option<PixelRuns> {
         let (size, unit) = (operands.bytes[SRC], operands.unit());
-        let Block { channels, planes: [src, dst], image, .. } = *self;
+        let Block { channels, planes: [src, dst], image, reversed, .. } = *self;
         let pixel = channels * size;
         let (count, elements) = match image {
             None if dst != 0 => (channels, 1),
             _ => (1, image.unwrap_or(1) * channels),
         };
+        // From channel to channel, in their order in the destination.
+        let channel = if reversed { size.wrapping_neg() } else { size };
         let (element, line, next, lines, plane) = match image {
             Some(image) if dst != 0 => (pixel, image, size, channels, image * pixel),
             None if dst != 0 => (pixel, ENDLESS, 0, 1, 0),
             Some(image) if src != 0 => (pitch, channels, size, image, channels * pitch),
             None if src != 0 => (pitch, channels, 0, 1, size),
-            _ => (size, channels, 0, 1, pixel),
+            _ => (channel, channels, 0, 1, pixel),
         };
         let of_run = (elements * self.per).div_ceil(unit) + usize::from(!whole);
         let units = if count == 1 { LANES.ilog2() } else { turns(operands, pixel) };
@@ -306,7 +318,7 @@ impl Block {
             turn: packed_divisor(turn),
             all: all as u64,
             whole: u64::from(whole),
-            run: size as u64,
+            run: channel as u64,
             element: element as u64,
             line: packed_divisor(line),
             next: next as u64,
@@ -319,15 +331,17 @@ impl Block {
     /// Words of one bank that a warp loads at once, about: of a block's first units.
     fn meet(&self, operands: &Operands, runs: &PixelRuns) -> usize {
         let [run, element, next, plane] =
-            [runs.run, runs.element, runs.next, runs.plane].map(|bytes| bytes as usize);
+            [runs.run, runs.element, runs.next, runs.plane].map(|bytes| bytes as i64 as isize);
         let [line, lines] = [runs.line, runs.lines].map(|divisor| divisor as u32 as usize);
         conflicts((0..LANES).map(|lane| {
             let first = lane % (1 << runs.units) * operands.unit();
             let (of_line, past) = (first / line, first % line);
-            (lane >> runs.units) * run
-                + past * element
-                + of_line % lines * next
-                + of_line / lines * plane
+            let at = (lane >> runs.units) as isize * run
+                + past as isize * element
+                + (of_line % lines) as isize * next
+                + (of_line / lines) as isize * plane;
+            // Counted from before all that may be before the first, a multiple of all banks.
+            (at + MOST_SHARED as isize) as usize
         }))
     }
 }
