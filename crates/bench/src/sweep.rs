@@ -32,10 +32,16 @@ enum Kind {
     Round,
     /// The transpose of a matrix whose rows are short and have others' bytes behind them, up to a KiB: a few columns of a wide table, to or from columns of their own.
     Gaps,
+    /// An array of up to four axes of which some are in descending order, in its order or another: pictures that are flipped, or whose channels change places.
+    Mirrored,
+    /// One of which every second to fourth index of some axes is taken, in either direction.
+    Steps,
+    /// One that is repeated along some axes: rows, columns, and single elements.
+    Repeated,
 }
 
 /// Each kind, its name, and how often it is drawn where none is asked for.
-const KINDS: [(Kind, &str, usize); 8] = [
+const KINDS: [(Kind, &str, usize); 11] = [
     (Kind::Few, "few", 6),
     (Kind::Matrix, "matrix", 4),
     (Kind::Odd, "odd", 2),
@@ -44,6 +50,9 @@ const KINDS: [(Kind, &str, usize); 8] = [
     (Kind::Runs, "runs", 0),
     (Kind::Round, "round", 0),
     (Kind::Gaps, "gaps", 0),
+    (Kind::Mirrored, "mirrored", 0),
+    (Kind::Steps, "steps", 0),
+    (Kind::Repeated, "repeated", 0),
 ];
 
 /// The names of the kinds.
@@ -140,6 +149,9 @@ fn draw(rng: &mut Rng, kind: Kind, name: &'static str, bytes: usize) -> Result<D
             (if rng.bool() { shape.to_vec() } else { vec![shape[1], shape[0]] }, vec![1, 0])
         }
         Kind::Gaps => return columns_of_tables(rng, elements, element, name),
+        Kind::Mirrored | Kind::Steps | Kind::Repeated => {
+            return part_of_view(rng, kind, elements, element, name);
+        }
         Kind::Matrix | Kind::Odd => {
             let rows = log_uniform(rng, 2, (1 << 24).min(elements / 4));
             (vec![rows, elements / rows], vec![1, 0])
@@ -196,6 +208,40 @@ fn columns_of_tables(
     Ok(Drawn { kind: name, shape: src.shape().to_vec(), of: Move::new(element, &src, &dst)? })
 }
 
+/// A view of an array that has some of its axes otherwise than memory has them, one at least, in any order of axes.
+fn part_of_view(
+    rng: &mut Rng,
+    kind: Kind,
+    elements: usize,
+    element: usize,
+    name: &'static str,
+) -> Result<Drawn> {
+    let rank = rng.usize(1..=4);
+    let shape = split(rng, elements, rank);
+    let order = if rank > 1 && rng.bool() { another_order(rng, rank) } else { (0..rank).collect() };
+    let one = rng.usize(..rank);
+    let is_other: Vec<bool> = (0..rank).map(|axis| axis == one || rng.usize(..3) == 0).collect();
+    let step = |rng: &mut Rng, is_other: bool| match kind {
+        _ if !is_other => 1,
+        Kind::Steps => rng.usize(2..=4) as isize * if rng.bool() { 1 } else { -1 },
+        _ => -1,
+    };
+    let src = if kind == Kind::Repeated {
+        let axes = shape.iter().zip(&is_other);
+        let once: Vec<usize> = axes.map(|(&length, &is)| if is { 1 } else { length }).collect();
+        gappy(rng, &once, element)?.broadcast(&shape)?
+    } else {
+        let steps: Vec<isize> = is_other.iter().map(|&is| step(rng, is)).collect();
+        let whole = |(&length, step): (&usize, &isize)| (length - 1) * step.unsigned_abs() + 1;
+        let whole: Vec<usize> = shape.iter().zip(&steps).map(whole).collect();
+        let all = gappy(rng, &whole, element)?;
+        steps.iter().enumerate().try_fold(all, |view, (axis, &step)| view.slice(axis, .., step))?
+    };
+    let src = src.permute_axes(&order)?;
+    let dst = gappy(rng, src.shape(), element)?;
+    Ok(Drawn { kind: name, shape: src.shape().to_vec(), of: Move::new(element, &src, &dst)? })
+}
+
 /// A shape of about `elements` elements whose axes have round lengths, and an order of the axes that is not the shape's own.
 fn round(rng: &mut Rng, elements: usize) -> (Vec<usize>, Vec<usize>) {
     let rank = rng.usize(2..=5);
@@ -225,7 +271,8 @@ pub fn another_order(rng: &mut Rng, rank: usize) -> Vec<usize> {
 
 /// An array with gaps behind its rows, or between its matrices, that starts somewhere.
 fn gappy(rng: &mut Rng, shape: &[usize], element: usize) -> Result<TensorLayout> {
-    let gap = (slack(rng), rng.usize(1..shape.len()));
+    // Of one axis there is none.
+    let gap = (slack(rng), if shape.len() > 1 { rng.usize(1..shape.len()) } else { 0 });
     let mut strides = vec![1isize; shape.len()];
     for axis in (0..shape.len() - 1).rev() {
         strides[axis] = strides[axis + 1] * shape[axis + 1] as isize;
@@ -523,7 +570,10 @@ mod tests {
         let any = drawn(1, 60, 2 << 10, 64 << 10).unwrap();
         let runs = drawn_of(Some("runs"), 1, 40, 2 << 10, 64 << 10).unwrap();
         let gaps = drawn_of(Some("gaps"), 1, 20, 2 << 10, 64 << 10).unwrap();
-        for Drawn { of, .. } in any.into_iter().chain(runs).chain(gaps) {
+        let views = ["mirrored", "steps", "repeated"]
+            .into_iter()
+            .flat_map(|kind| drawn_of(Some(kind), 1, 30, 2 << 10, 64 << 10).unwrap());
+        for Drawn { of, .. } in any.into_iter().chain(runs).chain(gaps).chain(views) {
             for plan in arena.candidates(&of).unwrap() {
                 arena.verify(&of, &plan, |_, run| run()).unwrap();
             }
