@@ -542,6 +542,10 @@ fn flipped(device: &Device) {
         (&[20, 31, 3], &[(1, -1), (2, -1)]),
         (&[9, 40, 4], &[(2, -1)]),
         (&[6, 7, 13, 5], &[(3, -1), (1, -1)]),
+        // Two of three channels, and every second one of an odd number: the next pixel starts in the last one's gap.
+        (&[40, 31, 3], &[(2, -2)]),
+        (&[9, 70, 5], &[(2, 2), (1, -1)]),
+        (&[30, 7, 9], &[(2, -2), (1, 3)]),
     ] {
         for (slack, offset) in [(0, 0), (0, 3), (3, 0), (16, 16)] {
             let mut src = loose(shape, slack, offset);

@@ -148,13 +148,13 @@ impl Side {
         self.pitch <= Gapped::Little.reach(self.together, word_bytes)
     }
 
-    /// The axis along which memory goes on behind `extent` words that lie together: at once, or behind a gap that is part of a sector if there may be
+    /// The axis along which memory goes on behind `extent` words that lie together, of which the last one is at `last`: at once, or behind a gap that is part of a sector if there may be
     /// `gaps`. Of the axes in the order of their strides, those up to `seen` are not looked at any more.
     #[inline]
     pub fn next(
         &self,
         canonical: &Canonical,
-        extent: usize,
+        [extent, last]: [usize; 2],
         gaps: Gapped,
         seen: &mut usize,
     ) -> Option<usize> {
@@ -166,7 +166,9 @@ impl Side {
                 return None;
             }
             *seen += 1;
-            if stride >= extent as isize {
+            // In a source the next index may start in the gap behind the last word; a destination's stretches say by that gap that they have some.
+            let before = if self.is_source() { last } else { extent - 1 };
+            if stride > before as isize {
                 return Some(usize::from(number));
             }
         }
@@ -185,15 +187,18 @@ impl Side {
         let axes = canonical.axes();
         let sector = SECTOR / canonical.word_bytes();
         let (mut run, mut bits) = ([0; MOST_DIGITS], 0);
-        let (mut inner, mut extent, mut seen) = (1usize, 1, 0);
+        let (mut inner, mut extent, mut last_word, mut seen) = (1usize, 1, 0, 0);
         for count in 1..=most.min(MOST_DIGITS) {
             if tried.last().is_none_or(|&tried| tried < inner) {
                 break;
             }
-            let Some(next) = self.next(canonical, extent, gaps, &mut seen) else { break };
+            let reached = [extent, last_word];
+            let Some(next) = self.next(canonical, reached, gaps, &mut seen) else { break };
             run[count - 1] = next as u8;
             bits |= 1 << next;
-            extent = self.stride(&axes[next]) as usize * axes[next].length;
+            let stride = self.stride(&axes[next]) as usize;
+            extent = stride * axes[next].length;
+            last_word += extent - stride;
             let length = axes[next].length;
             let Some(all) = inner.checked_mul(length).filter(|&all| all < TOO_LARGE) else { break };
             // Sectors are powers of two.

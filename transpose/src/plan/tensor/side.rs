@@ -64,9 +64,14 @@ impl Side {
         side
     }
 
+    /// Whether this is the source.
+    pub fn is_source(&self) -> bool {
+        self.which == Which::Source
+    }
+
     /// Whether this is the source, which is in [descending](Canonical::is_descending) order along an axis.
     pub fn descends(&self, canonical: &Canonical, axis: usize) -> bool {
-        self.which == Which::Source && canonical.is_descending(axis)
+        self.is_source() && canonical.is_descending(axis)
     }
 
     /// Whether this is a source, which is repeated along an axis: the words of all its indices are the same ones.

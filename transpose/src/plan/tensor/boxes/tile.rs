@@ -156,7 +156,7 @@ impl Tile {
     pub fn cluster(&self, canonical: &Canonical, side: &Side) -> (usize, usize) {
         let (mut extent, mut words, mut seen) = (1, 1, 0);
         for _ in 0..MOST_DIGITS {
-            let next = side.next(canonical, extent, Gapped::InSector, &mut seen);
+            let next = side.next(canonical, [extent, extent - 1], Gapped::InSector, &mut seen);
             let Some(number) = next.filter(|&number| self.has(number) > 1) else { break };
             let (axis, indices) = (&canonical.axes()[number], self.has(number));
             extent += side.stride(axis) as usize * (indices - 1);
@@ -254,9 +254,9 @@ impl Tile {
             Most::Words(most) => (most, false),
             Most::OfPiece(most) => (most, true),
         };
-        let mut seen = 0;
+        let (mut seen, mut last) = (0, 0);
         for inside in 0.. {
-            let next = side.next(canonical, stretch.together, gaps, &mut seen);
+            let next = side.next(canonical, [stretch.together, last], gaps, &mut seen);
             let Some(number) = next.filter(|&number| self.has(number) > 1) else { break };
             if inside == MOST_DIGITS {
                 return None;
@@ -264,6 +264,7 @@ impl Tile {
             let (axis, indices) = (&canonical.axes()[number], self.has(number));
             let step = side.stride(axis) as usize;
             stretch.together = step * indices;
+            last += step * (indices - 1);
             stretch.moved *= indices;
             if stretch.together <= most {
                 stretch.steps[stretch.within.count()] = step as u32;
