@@ -245,10 +245,10 @@ params! {
         targets: Digits,
         /// The words of a stretch of the destination, or its [runs](Self::run): where each is in shared memory, beside its stretch's first.
         target_words: Digits,
-        /// Bytes of shared memory from where such numbers are counted to the first word of the first stretch's start, and from there to the first word of a stretch: what axes come to that are in
-        /// descending order in the image, whose steps are negative. (A sum that wraps around.)
+        /// Bytes of shared memory from the image's first word to where the destination's first stretch starts: along an axis that the image has in descending order steps are negative, and the first index
+        /// lies at the axis's end. A number that wraps around, as all sums of such steps do.
         first_start: u64,
-        /// The second of the two.
+        /// Bytes from where a stretch of the destination starts to its first word, or run: likewise.
         first_place: u64,
         /// Bytes that lie together on both sides, at least 4, as a packed divisor: stretches of the destination are gathered run by run, in units of
         /// 4 bytes, or 8 where that is not more than a run. 0 if they are gathered word by word.

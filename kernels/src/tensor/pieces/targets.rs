@@ -29,7 +29,8 @@ pub unsafe fn fill<E>(tables: Tables, params: &Pieces, base: u32) {
         // SAFETY: entries that no other thread has.
         unsafe {
             outside.store_shared(tables.targets + number * Tables::WIDE);
-            ((base + inside) % (1 << 16) | (piece << 16)).store_shared(tables.starts + number * Tables::NARROW);
+            (((base + inside) % (1 << 16)) | (piece << 16))
+                .store_shared(tables.starts + number * Tables::NARROW);
         }
         number += BOX_THREADS;
     }
