@@ -58,7 +58,19 @@ fn check<T: Element>(device: &Device, src: &TensorLayout, dst: &TensorLayout) {
     check_ways::<T>(device, src, dst, |_, _| true);
 }
 
-/// The same, of some of the ways, by their numbers and how many there are.
+/// As [`check`], elements of every size that has kernels of its own, and of several words.
+fn check_sizes(device: &Device, src: &TensorLayout, dst: &TensorLayout) {
+    check::<u8>(device, src, dst);
+    check::<u16>(device, src, dst);
+    check::<u32>(device, src, dst);
+    check::<u64>(device, src, dst);
+    check::<u128>(device, src, dst);
+    check::<[u8; 3]>(device, src, dst);
+    check::<[u8; 7]>(device, src, dst);
+    check::<[u32; 3]>(device, src, dst);
+}
+
+/// As [`check`], of some of the ways, by their numbers and how many there are.
 fn check_ways<T: Element>(
     device: &Device,
     src: &TensorLayout,
@@ -505,14 +517,7 @@ fn rotated(device: &Device) {
             let src = loose(shape, slack, offset).slice(last, .., -1).unwrap();
             let src = src.permute_axes(order).unwrap();
             let dst = loose(src.shape(), slack / 2, offset);
-            check::<u8>(device, &src, &dst);
-            check::<u16>(device, &src, &dst);
-            check::<u32>(device, &src, &dst);
-            check::<u64>(device, &src, &dst);
-            check::<u128>(device, &src, &dst);
-            check::<[u8; 3]>(device, &src, &dst);
-            check::<[u8; 7]>(device, &src, &dst);
-            check::<[u32; 3]>(device, &src, &dst);
+            check_sizes(device, &src, &dst);
             // Backwards along another axis of either side as well.
             let [src, dst] = [src.slice(1, .., -1), dst.slice(0, .., -1)].map(Result::unwrap);
             check::<u16>(device, &src, &dst);
@@ -553,14 +558,7 @@ fn flipped(device: &Device) {
                 src = src.slice(axis, .., step).unwrap();
             }
             let dst = loose(src.shape(), slack / 2, offset);
-            check::<u8>(device, &src, &dst);
-            check::<u16>(device, &src, &dst);
-            check::<u32>(device, &src, &dst);
-            check::<u64>(device, &src, &dst);
-            check::<u128>(device, &src, &dst);
-            check::<[u8; 3]>(device, &src, &dst);
-            check::<[u8; 7]>(device, &src, &dst);
-            check::<[u32; 3]>(device, &src, &dst);
+            check_sizes(device, &src, &dst);
             // To memory with gaps, or in descending order.
             let last = shape.len() - 1;
             for step in [2, -3] {
@@ -601,14 +599,7 @@ fn repeated_elements(device: &Device) {
             .unwrap(),
     ] {
         for dst in [loose(src.shape(), 0, 0), loose(src.shape(), 3, 1)] {
-            check::<u8>(device, &src, &dst);
-            check::<u16>(device, &src, &dst);
-            check::<u32>(device, &src, &dst);
-            check::<u64>(device, &src, &dst);
-            check::<u128>(device, &src, &dst);
-            check::<[u8; 3]>(device, &src, &dst);
-            check::<[u8; 7]>(device, &src, &dst);
-            check::<[u32; 3]>(device, &src, &dst);
+            check_sizes(device, &src, &dst);
         }
     }
 }

@@ -530,7 +530,7 @@ mod tests {
         assert!(matches!(refused, Err(Error::NotServed { .. })));
     }
 
-    /// Stops each launch, or one of them, after so many instructions.
+    /// Stops each launch, or the one of a number, after some instructions.
     struct Stop {
         instructions: u64,
         only: Option<usize>,
@@ -569,7 +569,7 @@ mod tests {
         assert!(changed > 0);
     }
 
-    /// Behind the first run of a measurement an error is an interruption, and the shape is as before.
+    /// An error after the first run of a measurement is an interruption, and leaves the matrix its shape.
     #[test]
     fn a_measurement_that_fails_says_what_is_left() {
         let device = Device::simulated();

@@ -94,8 +94,8 @@ impl Tables {
     /// Those of [`fill`](Self::fill).
     #[inline(always)]
     pub unsafe fn fill_targets<E>(self, params: &Boxes, base: u32) {
-        // The warps that had the fewest of the sources begin.
         let base = base.wrapping_add(params.first_start as u32);
+        // The warps that had the fewest of the sources begin.
         let mut number = (BOX_THREADS - 1) - first_of::<E>();
         while number < params.cols as u32 {
             not_unrolled();

@@ -182,7 +182,7 @@ impl Canonical {
         Canonical { on_the_way: OnTheWay::Added, added: Some(added), ..self }
     }
 
-    /// The same move from the other end of the axis along which what lies together in the source is in descending order, if it is elsewhere in the destination: there the source's strides are
+    /// This move from the other end of the axis along which what lies together in the source is in descending order, if it is elsewhere in the destination: there the source's strides are
     /// positive then, and the destination's, of which [`axes`](Self::axes) says how long they are, lead [backwards](Self::stride_to).
     pub fn mirrored(&self) -> Option<Self> {
         let run = self.run() as isize;
@@ -191,13 +191,19 @@ impl Canonical {
         let mut mirrored = self.clone();
         mirrored.axes[axis].src = run;
         mirrored.backwards = Some(axis);
-        mirrored.sides = OnceCell::new();
-        let [src, _] = mirrored.ahead().map(|words| words.unsigned_abs() * self.word_bytes());
-        mirrored.aligned[0] = mirrored.aligned[0].min(aligned(src as u64));
-        Some(mirrored)
+        let [src, _] = mirrored.ahead();
+        Some(mirrored.with_source_at(src.unsigned_abs()))
     }
 
-    /// The same move with positive strides of the source along the axes that it has backwards, which are [descending](Self::is_descending) then: for boxes, which hold the source as it lies and
+    /// This move, whose axes have been changed, of a source that is known by a place `words` words away.
+    fn with_source_at(mut self, words: usize) -> Self {
+        self.sides = OnceCell::new();
+        let bytes = (words * self.word_bytes()) as u64;
+        self.aligned[0] = self.aligned[0].min(aligned(bytes));
+        self
+    }
+
+    /// This move with positive strides of the source along the axes that the source has backwards, which are [descending](Self::is_descending) then: for boxes, which hold the source as it lies and
     /// gather it in any order. `None` if there are no such axes.
     pub fn ascending(&self) -> Option<Self> {
         let is_backwards = |axis: &Axis| axis.src < 0;
@@ -213,11 +219,8 @@ impl Canonical {
                 far += (axis.length - 1) * axis.src as usize;
             }
         }
-        ascending.sides = OnceCell::new();
         // Where the source's lowest word is.
-        let lowest = aligned((far * self.word_bytes()) as u64);
-        ascending.aligned[0] = ascending.aligned[0].min(lowest);
-        Some(ascending)
+        Some(ascending.with_source_at(far))
     }
 
     /// Whether the source is in descending order along an axis whose stride is positive.

@@ -90,13 +90,13 @@ impl<'a> Ways<'a> {
     /// In tiles, the `most` best that cost less than a `limit`.
     pub fn in_tiles(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
         let late = model::late(self.canonical, model::TILES_LATE);
-        let part = model::of_repeated(self.canonical);
-        let limit = (limit - late) / part;
+        let limit = limit - late;
         let mut ways: SmallVec<[Estimated; 1]> = SmallVec::new();
-        if self.may_cost_less_than(limit * part) {
+        if self.may_cost_less_than(limit) {
+            let part = model::of_repeated(self.canonical);
             let found = |cost, launch| ways.push(Estimated::of((cost * part + late, launch)));
             let (facts, flips) = (self.facts, self.flips);
-            tiles::best(self.in_order(), facts, flips, Kernel::Moving, most, limit, found);
+            tiles::best(self.in_order(), facts, flips, Kernel::Moving, most, limit / part, found);
         }
         ways.into_iter()
     }

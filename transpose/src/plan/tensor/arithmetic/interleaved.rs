@@ -11,11 +11,21 @@ use kernel_abi::arithmetic::{
     INTERLEAVED_THREADS, Operation,
 };
 use kernel_abi::fast::WARP;
+use std::ops::RangeInclusive;
 
 /// Elements of a row, of all its channels, below which other ways are as fast, if rows start anywhere: of what is computed alone, and of sums. (By 60 batches of rows of 49 to 2501 pixels, of each pair of
 /// types, on an H200, decision 115. Where channels have numbers of their own, such rows have a price.)
 const FEW: usize = 512;
 const FEW_ADDED: usize = 1024;
+
+/// How many channels a pixel may have.
+pub(super) const CHANNELS: RangeInclusive<usize> = 2..=4;
+
+/// Whether an entry point is of the kernels that add nothing.
+pub(super) fn is_entry(name: &str) -> bool {
+    let kernels = [&COMPUTE_INTERLEAVED2, &COMPUTE_INTERLEAVED3, &COMPUTE_INTERLEAVED4];
+    kernels.iter().any(|kernel| name.starts_with(kernel.name))
+}
 
 /// A launch, and what its cost is known by.
 pub(super) struct Interleaved {
@@ -36,7 +46,7 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Inter
     })
 }
 
-/// The launch for operands that start so many elements behind where the move does; `None` where the kernel does not serve.
+/// The launch for operands of which each starts `offsets` elements behind where the move does in its memory; `None` where the kernel does not serve.
 fn launch_from(
     operands: &Operands,
     offsets: [isize; 3],
@@ -131,7 +141,7 @@ fn interleaved(operands: &Operands) -> Option<(Axis, Axis, Vec<Axis>)> {
                 && lies(pixel, planes, 1)
         })
     };
-    numbered().filter(|(_, axis)| (2..=4).contains(&axis.length)).find_map(|(c, channel)| {
+    numbered().filter(|(_, axis)| CHANNELS.contains(&axis.length)).find_map(|(c, channel)| {
         let (p, pixel) = numbered().find(|&(p, pixel)| p != c && pair(channel, pixel))?;
         let others = numbered().filter(|&(at, _)| at != c && at != p).map(|(_, axis)| *axis);
         let is_plane = channel.strides[if pixel.strides[SRC] == 1 { SRC } else { DST }] != 0;

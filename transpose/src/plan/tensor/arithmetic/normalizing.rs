@@ -1,5 +1,6 @@
 //! The plan for a factor and a summand of each channel: it holds their table on the device, so that running it is what computes and no more.
 
+use super::interleaved;
 use super::plan::ArithmeticPlan;
 use crate::arithmetic::{Arithmetic, ConvertTo, Number, kind::Real};
 use crate::tensor::{TensorLayout, TensorView, TensorViewMut};
@@ -100,11 +101,15 @@ fn along<'a, P: Pod>(
     table.reshape(&alone)?.broadcast(shape)
 }
 
-/// Whether there is such an axis, and numbers lie together along it in the source, in the other direction than in the destination, where others are between them.
+/// Whether there is such an axis, of [a pixel's channels](interleaved::CHANNELS), along which numbers lie together in the source, in the other direction than in the destination, where others are between them.
 fn are_reversed(src: &TensorLayout, dst: &TensorLayout, axis: usize) -> bool {
     let stride = |layout: &TensorLayout| layout.strides().get(axis).copied().unwrap_or(0);
     let (from, to) = (stride(src), stride(dst));
-    from.unsigned_abs() == 1 && to.unsigned_abs() > 1 && from.signum() != to.signum()
+    let are_channels = src.shape().get(axis).is_some_and(|few| interleaved::CHANNELS.contains(few));
+    are_channels
+        && from.unsigned_abs() == 1
+        && to.unsigned_abs() > 1
+        && from.signum() != to.signum()
 }
 
 impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
@@ -128,8 +133,7 @@ impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
         let numbers = [factors, summands];
         if are_reversed(src.layout(), dst.layout(), axis) {
             let plan = Self::of_order(src, axis, numbers, dst.reborrow(), Order::Descending)?;
-            let is_for_it = |name: &&str| name.starts_with("compute_interleaved");
-            if plan.kernel_names().iter().all(is_for_it) {
+            if plan.kernel_names().into_iter().all(interleaved::is_entry) {
                 return Ok(plan);
             }
         }

@@ -22,10 +22,10 @@ pub(super) struct Operand {
 }
 
 impl Operand {
-    /// Bytes, up to a vector's, that divide the address of what lies so many elements behind element `[0, …, 0]`.
+    /// Bytes, up to a vector's, that divide the address of the element that is `elements` elements behind element `[0, …, 0]`.
     pub fn aligned(&self, elements: isize) -> usize {
-        let layout = &self.layout;
-        let from_lowest = (layout.offset() - layout.range().start) as isize + elements;
+        let (_, from_lowest) = self.layout.lowest_on();
+        let from_lowest = from_lowest.offset() as isize + elements;
         let bytes = from_lowest.unsigned_abs() * self.element_bytes;
         self.align.min(alignment(bytes as u64))
     }
@@ -36,6 +36,16 @@ impl Operand {
 pub(super) struct Axis {
     pub length: usize,
     pub strides: [isize; 3],
+}
+
+impl Axis {
+    /// Counts it from its last index on, for a move that starts there: in each memory as far behind `starts` as the axis reaches.
+    fn turn_around(&mut self, starts: &mut [isize; 3]) {
+        for (start, stride) in starts.iter_mut().zip(&mut self.strides) {
+            *start += (self.length as isize - 1) * *stride;
+            *stride = -*stride;
+        }
+    }
 }
 
 /// What is computed with beside the source.
@@ -94,17 +104,15 @@ impl Operands {
         let mut starts = [0; 3];
         let mut axes = Vec::with_capacity(src.layout.shape().len());
         for (number, &length) in src.layout.shape().iter().enumerate() {
-            let mut strides = operands.map(|operand| operand.layout.strides()[number]);
             if length == 1 {
                 continue;
             }
-            if strides[DST] < 0 {
-                for (start, stride) in starts.iter_mut().zip(&mut strides) {
-                    *start += (length as isize - 1) * *stride;
-                    *stride = -*stride;
-                }
+            let strides = operands.map(|operand| operand.layout.strides()[number]);
+            let mut axis = Axis { length, strides };
+            if axis.strides[DST] < 0 {
+                axis.turn_around(&mut starts);
             }
-            axes.push(Axis { length, strides });
+            axes.push(axis);
         }
         axes.sort_by_key(|axis| axis.strides[DST]);
         let bytes = operands.map(|operand| operand.element_bytes);
@@ -113,15 +121,11 @@ impl Operands {
         Operands { operands, other: *other, axes: joined(axes), bytes, starts, aligned }
     }
 
-    /// The same move from the other end of the first axis of which `is_one` is true: its strides have the other sign in every memory.
+    /// This move from the last index on of the first axis of which `is_one` is true: in every memory the axis's stride has the other sign.
     pub fn turned_around(&self, is_one: impl Fn(&Axis) -> bool) -> Option<Self> {
         let number = self.axes.iter().position(is_one)?;
         let mut other = self.clone();
-        let axis = &mut other.axes[number];
-        for (start, stride) in other.starts.iter_mut().zip(&mut axis.strides) {
-            *start += (axis.length as isize - 1) * *stride;
-            *stride = -*stride;
-        }
+        other.axes[number].turn_around(&mut other.starts);
         other.aligned = aligned(&other.operands, &other.starts);
         Some(other)
     }
@@ -231,7 +235,7 @@ pub(super) fn halves(
     })
 }
 
-/// Bytes, up to a vector's, that divide the addresses of what lies so many elements behind each memory's element `[0, …, 0]`.
+/// Bytes, up to a vector's, that divide the address of an element of each memory, which is `elements` elements behind its element `[0, …, 0]`.
 fn aligned(operands: &[Operand; 3], elements: &[isize; 3]) -> [usize; 3] {
     [SRC, DST, OTHER].map(|side| operands[side].aligned(elements[side]))
 }

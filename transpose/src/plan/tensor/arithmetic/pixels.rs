@@ -90,8 +90,8 @@ impl Pixels {
 
     /// The axis of images, if some are loaded and stored as a whole, and how many by each block: where channels have pairs, or results are wider. Otherwise boxes are faster for small images.
     fn images(&self, operands: &Operands) -> Option<(usize, usize)> {
-        let is_ahead = !operands.has_channels() && operands.bytes[DST] <= operands.bytes[SRC];
-        if is_ahead || self.reversed {
+        let has_boxes = !operands.has_channels() && operands.bytes[DST] <= operands.bytes[SRC];
+        if has_boxes || self.reversed {
             return None;
         }
         let [channel, pixel] = [self.channels, self.pixels].map(|axis| operands.axes[axis].length);

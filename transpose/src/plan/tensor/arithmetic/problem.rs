@@ -79,7 +79,8 @@ impl fmt::Display for Problem {
 /// How a view's elements lie.
 pub(super) fn operand<E: Number>(view: &TensorView<'_, E>) -> Operand {
     let (layout, element_bytes) = (*view.layout(), size_of::<E>());
-    let before = (layout.offset() - layout.range().start) * element_bytes;
+    let (_, from_lowest) = layout.lowest_on();
+    let before = from_lowest.offset() * element_bytes;
     Operand { layout, element_bytes, align: alignment(view.address() - before as u64) }
 }
 

@@ -184,8 +184,7 @@ fn step_in_image(
     axis: usize,
 ) -> isize {
     let step = held.step(src, axis, canonical.held_word_bytes) as isize;
-    let is_ascending = !canonical.is_descending(axis) || side.descends(canonical, axis);
-    if is_ascending { step } else { -step }
+    if canonical.is_descending(axis) && !side.is_source() { -step } else { step }
 }
 
 /// What is different where the source is in descending order along some axes: boxes start at its lowest word, and the destination's first word is elsewhere in the image.
