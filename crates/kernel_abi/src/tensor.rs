@@ -29,8 +29,8 @@ pub const MOST_DIGITS: usize = 6;
 /// Threads of a block of [`BOXES`].
 pub const BOX_THREADS: u32 = 256;
 
-/// The bit of an entry of [`PIECES`]' table of words that says that there is a gap. Others say how far from a piece's first word a word is.
-pub const GAP: u32 = 1 << 15;
+/// The entry of [`PIECES`]' table of words that says that there is a gap. Others say how many bytes from a piece's first word a word is: fewer than this.
+pub const GAP: u32 = u16::MAX as u32;
 
 /// Bytes of shared memory, at most, that a target of [`PIECES`] may start before the image: the last piece of a stretch that is in descending order there may be shorter than the others.
 pub const PIECES_BELOW: u32 = 2048;
@@ -282,7 +282,7 @@ params! {
         /// Bytes from the address that the kernel is given to the lowest word of the source: what lies between it and the highest may be
         /// loaded with the words.
         lowest: u64,
-        /// Bytes from the lowest word to behind the highest.
+        /// Bytes from the lowest word to behind the highest. 0 if nothing is loaded but words of stretches: what lies beside them is stored to meanwhile.
         reach: u64,
         /// How the sectors that a stretch of the destination has only a part of are fetched before it is stored: a [`Fetching`].
         fetch: u64,

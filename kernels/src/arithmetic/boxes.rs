@@ -25,11 +25,11 @@ use crate::global::{await_copies, can_copy, copy_eight, copy_four, copy_vector};
 use crate::launch::never_more_registers;
 use crate::opaque::not_unrolled;
 use crate::shared::store_u32;
-use crate::tensor::boxes::load::{copy_by_fours, first_turn, hold, load_outside, Load, Vectors};
+use crate::tensor::boxes::load::{copy_by_fours, first_turn, hold, load_ends, Load, Vectors};
 use crate::tensor::boxes::move_overlapped;
 use crate::tensor::boxes::place::Place;
 use crate::tensor::boxes::source::Source;
-use crate::tensor::boxes::tables::{Stretch, Tables};
+use crate::tensor::boxes::tables::{Extent, Stretch, Tables};
 use crate::tensor::pieces::move_pieces;
 use cuda_std::thread;
 use kernel_abi::arithmetic::{Computed, Operation};
@@ -113,23 +113,23 @@ impl<E: Element> Load for Computing<'_, E> {
     unsafe fn begin(self, params: &Boxes, tables: Tables, place: &Place) {
         let bytes = self.vector_bytes();
         let at_once = params.by_vectors | self.computed.waiting;
-        let (mut vectors, mut all_inside) = (Vectors::of::<E>(params, place, bytes), true);
+        let (mut vectors, mut ends) = (Vectors::of::<E>(params, place, bytes), Extent::NONE);
         while vectors.are_left() {
             // SAFETY: the caller's obligations.
             let (stretch, at) = unsafe { vectors.this(tables) };
-            all_inside &= stretch.is_inside;
-            if at < stretch.end && stretch.is_inside {
+            ends = ends.or(stretch.words);
+            if stretch.words.has_whole(at) {
                 let to = self.waits(&stretch, at, vectors.number);
                 // SAFETY: a vector that is this thread's, and one between the source's words.
                 unsafe { copy::<E>(to, stretch.from + at as u64, bytes, at_once) }
             }
             vectors.go_on();
         }
-        if !all_inside {
+        if ends.are_ends() {
             let all = place.sources * params.vectors as u32;
             let to = |stretch: &Stretch, at, number| self.waits(stretch, at, number);
             // SAFETY: the caller's obligations; words are some bytes.
-            unsafe { load_outside::<u8>(self.start(), params, tables, all, bytes, to) }
+            unsafe { load_ends::<u8>(params, tables, all, bytes, to) }
         }
     }
 
@@ -220,7 +220,7 @@ unsafe fn compute_vectors<P: Pair, E: Element>(
     while vectors.are_left() {
         // SAFETY: the caller's obligations.
         let (stretch, at) = unsafe { vectors.this(tables) };
-        if at < stretch.end {
+        if at < stretch.words.end() {
             let waits = source.waits(&stretch, at, vectors.number);
             let to = stretch.hold + at / P::SRC as u32 * P::DST as u32;
             // SAFETY: the caller's obligations; the vector is this thread's.

@@ -2,7 +2,7 @@
 
 use super::place::Place;
 use super::source::{AsItLies, Source};
-use super::tables::{first_of, Stretch, Tables};
+use super::tables::{first_of, Extent, Stretch, Tables};
 use crate::divide::less_once;
 use crate::element::{Element, B16};
 use crate::global::{
@@ -50,9 +50,9 @@ impl<E: Element> Load for AsItLies<E> {
         // SAFETY: the caller's obligations.
         unsafe {
             if copies::<E>() {
-                begin_copies::<E, true>(self.start(), params, tables, place);
+                begin_copies::<E, true>(params, tables, place);
             } else {
-                load::<E>(self.start(), params, tables, place);
+                load::<E>(params, tables, place);
             }
         }
     }
@@ -77,9 +77,9 @@ const NOTHING: u32 = u32::MAX;
 /// Those of [`move_boxes`](super::move_boxes); barriers separate this from what told where the stretches lie, and from what loaded what the
 /// image held.
 #[inline(always)]
-pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: &Place) {
+pub unsafe fn load<E: Element>(params: &Boxes, tables: Tables, place: &Place) {
     let all = place.sources * params.vectors as u32;
-    let mut all_inside = true;
+    let mut ends = Extent::NONE;
     let mut first = thread::thread_idx_x();
     while first < all {
         // What is loaded is not looked at before all of it is on its way.
@@ -91,8 +91,8 @@ pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
             if number < all {
                 // SAFETY: the caller's obligations.
                 let (stretch, at) = unsafe { vector(params, tables, number, VECTOR) };
-                all_inside &= stretch.is_inside;
-                if at < stretch.end && stretch.is_inside {
+                ends = ends.or(stretch.words);
+                if stretch.words.has_whole(at) {
                     // SAFETY: a vector between the source's words.
                     held[K] = unsafe { load_vector(stretch.from + at as u64) };
                     holds[K] = stretch.hold + at;
@@ -107,11 +107,10 @@ pub unsafe fn load<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
         } }
         first += IN_FLIGHT as u32 * BOX_THREADS;
     }
-    if !all_inside {
+    if ends.are_ends() {
+        let to = |stretch: &Stretch, at: u32, _: u32| stretch.hold + at;
         // SAFETY: the caller's obligations.
-        unsafe {
-            load_outside::<E>(src, params, tables, all, VECTOR, |stretch, at, _| stretch.hold + at)
-        }
+        unsafe { load_ends::<E>(params, tables, all, VECTOR, to) }
     }
 }
 
@@ -127,9 +126,9 @@ pub fn copies<E>() -> bool {
 /// # Safety
 /// Those of [`load`]; the image is held by vectors.
 #[inline(always)]
-pub unsafe fn copy<E: Element>(src: u64, params: &Boxes, tables: Tables, place: &Place) {
+pub unsafe fn copy<E: Element>(params: &Boxes, tables: Tables, place: &Place) {
     // SAFETY: the caller's obligations.
-    unsafe { begin_copies::<E, false>(src, params, tables, place) }
+    unsafe { begin_copies::<E, false>(params, tables, place) }
     await_copies();
 }
 
@@ -139,61 +138,60 @@ pub unsafe fn copy<E: Element>(src: u64, params: &Boxes, tables: Tables, place: 
 /// Those of [`copy`]; the image is held by vectors unless it may be `BY_FOURS`; nothing is loaded from the image before all threads have awaited theirs.
 #[inline(always)]
 pub unsafe fn begin_copies<E: Element, const BY_FOURS: bool>(
-    src: u64,
     params: &Boxes,
     tables: Tables,
     place: &Place,
 ) {
     let turn = first_turn::<E>();
     // SAFETY: a vector of the image, which is this thread's, and one between the source's words.
-    let all_inside = unsafe {
+    let ends = unsafe {
         if params.by_vectors == ByVectors::Cached as u64 {
-            for_each_inside::<E>(params, tables, place, VECTOR, |stretch, at, _| {
+            for_each_whole::<E>(params, tables, place, VECTOR, |stretch, at, _| {
                 copy_vector_cached(stretch.hold + at, stretch.from + at as u64)
             })
         } else if !BY_FOURS || params.by_vectors != ByVectors::No as u64 {
-            for_each_inside::<E>(params, tables, place, VECTOR, |stretch, at, _| {
+            for_each_whole::<E>(params, tables, place, VECTOR, |stretch, at, _| {
                 copy_vector(stretch.hold + at, stretch.from + at as u64)
             })
         } else {
-            for_each_inside::<E>(params, tables, place, VECTOR, |stretch, at, _| {
+            for_each_whole::<E>(params, tables, place, VECTOR, |stretch, at, _| {
                 copy_by_fours(stretch.hold + at, stretch.from + at as u64, turn)
             })
         }
     };
-    if !all_inside {
+    if ends.are_ends() {
         let all = place.sources * params.vectors as u32;
         let to = |stretch: &Stretch, at: u32, _: u32| stretch.hold + at;
         // SAFETY: the caller's obligations.
-        unsafe { load_outside::<E>(src, params, tables, all, VECTOR, to) }
+        unsafe { load_ends::<E>(params, tables, all, VECTOR, to) }
     }
 }
 
-/// Does something for each of this thread's vectors, of `bytes` bytes, whose stretch lies between the source's words: with the stretch, how many bytes from the first of it the vector is, and its
-/// number among those of the box. Returns whether all stretches do.
+/// Does something for each of this thread's vectors, of `bytes` bytes, that are loaded whole: with the stretch, how many bytes from the first of it the vector is, and its
+/// number among those of the box. Returns [all](Extent::or) stretches.
 ///
 /// # Safety
 /// Those of [`load`].
 #[inline(always)]
-pub unsafe fn for_each_inside<E>(
+pub unsafe fn for_each_whole<E>(
     params: &Boxes,
     tables: Tables,
     place: &Place,
     bytes: u32,
     copy: impl Fn(&Stretch, u32, u32),
-) -> bool {
+) -> Extent {
     let mut vectors = Vectors::of::<E>(params, place, bytes);
-    let mut all_inside = true;
+    let mut ends = Extent::NONE;
     while vectors.are_left() {
         // SAFETY: the caller's obligations.
         let (stretch, at) = unsafe { vectors.this(tables) };
-        all_inside &= stretch.is_inside;
-        if at < stretch.end && stretch.is_inside {
+        ends = ends.or(stretch.words);
+        if stretch.words.has_whole(at) {
             copy(&stretch, at, vectors.number);
         }
         vectors.go_on();
     }
-    all_inside
+    ends
 }
 
 /// A thread's vectors of a box, one after the other.
@@ -277,56 +275,58 @@ unsafe fn vector(params: &Boxes, tables: Tables, number: u32, vector_bytes: u32)
     (unsafe { Stretch::load_shared(tables.stretch(row)) }, vector * vector_bytes)
 }
 
-/// Loads the stretches that the source starts and ends in, of `all` vectors of `vector_bytes`, word by word, to where `to` says that a vector goes.
+/// Loads those of this thread's vectors, of `vector_bytes`, that have words of a stretch and are not loaded whole: word by word, to where `to` says that a vector goes. Of what lies beside a stretch nothing is loaded.
 ///
 /// # Safety
 /// Those of [`load`].
 #[inline(always)]
-pub unsafe fn load_outside<E: Element>(
-    src: u64,
+pub unsafe fn load_ends<E: Element>(
     params: &Boxes,
     tables: Tables,
     all: u32,
     vector_bytes: u32,
     to: impl Fn(&Stretch, u32, u32) -> u32,
 ) {
-    let lowest = src.wrapping_add(params.lowest);
-    let words = [lowest, lowest.wrapping_add(params.reach)];
-    let mut number = thread::thread_idx_x();
+    let mut number = first_of::<E>();
     while number < all {
         not_unrolled();
-        // SAFETY: an entry of the table; this thread's vector of the image, and words between the source's.
+        // SAFETY: an entry of the table; this thread's vector of the image, and words of the stretch.
         unsafe {
             let (stretch, at) = vector(params, tables, number, vector_bytes);
-            if !stretch.is_inside && at < stretch.end {
-                let to = to(&stretch, at, number);
-                if size_of::<E>() < 4 {
-                    // Words of it are loaded with others from shared memory, 4 bytes at a time. (Rarely: in whatever order.)
-                    for word in 0..vector_bytes / 4 {
-                        0u32.store_shared(to + word * 4);
-                    }
-                }
-                load_singly::<E>(stretch.from + at as u64, words, to, vector_bytes)
+            if at < stretch.words.end() && !stretch.words.has_whole(at) {
+                load_words::<E>(&stretch, at, to(&stretch, at, number), vector_bytes)
             }
         }
         number += BOX_THREADS;
     }
 }
 
-/// Loads the words of a vector of `bytes` bytes that lie between two addresses.
+/// Loads the words of a stretch that lie in a vector of `bytes` bytes, `vector` bytes from where its first one starts: all of them are on their way together. The rest of the vector in shared memory is 0, as narrow words are loaded from there
+/// with others beside them.
 ///
 /// # Safety
-/// `from` is an aligned vector's address; what lies between the addresses, both of words, is readable; the vector at `hold` in shared memory
-/// is this thread's.
+/// The words are readable; the vector at `hold` in shared memory is this thread's.
 #[inline(always)]
-unsafe fn load_singly<E: Element>(from: u64, [lowest, highest]: [u64; 2], hold: u32, bytes: u32) {
-    let mut address = from.max(lowest);
-    while address < highest.min(from + bytes as u64) {
-        not_unrolled();
-        // SAFETY: the caller's obligations.
-        unsafe { E::load(address as *const E).store_shared(hold + (address - from) as u32) }
-        address += size_of::<E>() as u64;
-    }
+unsafe fn load_words<E: Element>(stretch: &Stretch, vector: u32, hold: u32, bytes: u32) {
+    const MOST: usize = VECTOR as usize;
+    let none = E::of_vector(B16::from_u32s([0; 4]));
+    let (from, size) = (stretch.from + vector as u64, size_of::<E>());
+    let (start, end) = (stretch.words.start(), stretch.words.end());
+    let mut words = [none; MOST];
+    unrolled! { WORD in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] of MOST => {
+        let at = (WORD * size) as u32;
+        if at < bytes && (start..end).contains(&(vector + at)) {
+            // SAFETY: the caller's obligations.
+            words[WORD] = unsafe { E::load((from + at as u64) as *const E) };
+        }
+    } }
+    unrolled! { WORD in [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] of MOST => {
+        let at = (WORD * size) as u32;
+        if at < bytes {
+            // SAFETY: the caller's obligations.
+            unsafe { words[WORD].store_shared(hold + at) }
+        }
+    } }
 }
 
 /// Stores a vector to shared memory: at once, or by 4 bytes, in an order in which lanes meet no bank twice.

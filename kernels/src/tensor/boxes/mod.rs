@@ -79,7 +79,7 @@ unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Boxes, bas
         tables.fill::<E>(source, params, base);
         thread::sync_threads();
         let mut place = tables.place(0);
-        tables.tell_stretches::<E>(source, params, base, &place);
+        tables.tell_stretches(source, params, base, &place);
         let (mut turn, mut number) = (0, thread::block_idx_x());
         loop {
             thread::sync_threads();
@@ -87,9 +87,9 @@ unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Boxes, bas
                 fetch(dst.wrapping_add(place.to as usize), params.fetch, tables, &place);
             }
             if copies::<E>() && params.by_vectors != 0 {
-                copy::<E>(src as u64, params, tables, &place);
+                copy::<E>(params, tables, &place);
             } else {
-                load::<E>(src as u64, params, tables, &place);
+                load::<E>(params, tables, &place);
             }
             thread::sync_threads();
             let this = place;
@@ -97,7 +97,7 @@ unsafe fn move_boxes<E: Element>(src: *const E, dst: *mut E, params: &Boxes, bas
             turn += 1;
             if number < boxes {
                 place = tables.place(turn);
-                tables.tell_stretches::<E>(source, params, base, &place);
+                tables.tell_stretches(source, params, base, &place);
             }
             gather(dst.wrapping_add(this.to as usize), source.skew(&this), params, tables, &this);
             if number >= boxes {

@@ -6,6 +6,7 @@ use crate::element::{Element, B16};
 use crate::opaque::{not_unrolled, opaque};
 use crate::tensor::axes::divide;
 use cuda_std::thread;
+use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::{Boxes, BOX_THREADS, MOST_TURNS};
 
 /// The tables in shared memory: for all boxes of a block, as what they say is beside where a box starts.
@@ -188,7 +189,7 @@ impl Tables {
     /// # Safety
     /// Barriers separate this from [`fill`](Self::fill), from what has loaded the stretches of the box before, and from what loads these.
     #[inline(always)]
-    pub unsafe fn tell_stretches<E>(
+    pub unsafe fn tell_stretches(
         self,
         source: impl Source,
         params: &Boxes,
@@ -199,8 +200,8 @@ impl Tables {
         let lowest = source.start().wrapping_add(params.lowest);
         let box_from = source.address(place.from);
         let first = base + source.skew(place);
-        let behind = source.vector_bytes() - 1;
-        let mut number = first_of::<E>();
+        // Once a box: what is computed of it takes no register meanwhile.
+        let mut number = opaque(thread::thread_idx_x());
         while number < place.sources {
             not_unrolled();
             // SAFETY: entries of the tables, and one that no other thread has.
@@ -208,14 +209,14 @@ impl Tables {
                 let inside = u32::load_shared(self.holds + number * Self::NARROW);
                 let outside = u64::load_shared(self.sources + number * Self::WIDE);
                 let start = box_from.wrapping_add(outside);
-                let past = start as u32 & behind;
-                let from = start - past as u64;
-                // From the first vector's start to the last one's end.
-                let (end, reached) = (past + bytes, (past + bytes + behind) & !behind);
-                let ends = from + reached as u64;
-                let is_inside = (from >= lowest) & (ends <= lowest.wrapping_add(params.reach));
+                // What may be loaded.
+                let loaded = match params.reach {
+                    0 => [start, start.wrapping_add(bytes as u64)],
+                    reach => [lowest, lowest.wrapping_add(reach)],
+                };
+                let past = start as u32 & (source.vector_bytes() - 1);
                 let hold = first + inside - source.in_image(past);
-                Stretch { from, hold, end, is_inside }.store_shared(self.stretch(number));
+                Stretch::of(source, start, bytes, hold, loaded).store_shared(self.stretch(number));
             }
             number += BOX_THREADS;
         }
@@ -246,25 +247,49 @@ pub struct Stretch {
     pub from: u64,
     /// Where that goes in shared memory.
     pub hold: u32,
-    /// Bytes from that vector's start to the stretch's end.
-    pub end: u32,
-    /// Whether all its vectors lie between the source's words.
-    pub is_inside: bool,
+    /// Where its words lie, from that vector's start on.
+    pub words: Extent,
 }
 
 impl Stretch {
     /// Bytes in shared memory.
     const BYTES: u32 = 16;
 
-    /// The bit beside [`end`](Self::end) that says that vectors of it do not lie inside.
-    const OUTSIDE: u32 = 1 << 31;
+    /// That of `bytes` bytes from the address `start` on, whose first vector goes to `hold`. It may have words that there are not, before what may be loaded or behind it: vectors of them alone are none of it.
+    #[inline(always)]
+    fn of(
+        source: impl Source,
+        start: u64,
+        bytes: u32,
+        hold: u32,
+        [lowest, highest]: [u64; 2],
+    ) -> Self {
+        let vector = source.vector_bytes();
+        // A power of two.
+        let behind = vector - 1;
+        let reached = |from: u64, end: u32| from + ((end + behind) & !behind) as u64;
+        let past = start as u32 & behind;
+        let (from, end) = (start - past as u64, past + bytes);
+        if (from >= lowest) & (reached(from, end) <= highest) {
+            return Stretch { from, hold, words: Extent::of(past, end, vector, [false; 2]) };
+        }
+        let (first, last) = (start.max(lowest), (start + bytes as u64).min(highest));
+        if first >= last {
+            return Stretch { from, hold, words: Extent::NONE };
+        }
+        let skipped = (first - from) as u32 & !behind;
+        let from = from + skipped as u64;
+        let (past, end) = ((first - from) as u32, (last - from) as u32);
+        let are_outside = [from < lowest, reached(from, end) > highest];
+        let words = Extent::of(past, end, vector, are_outside);
+        Stretch { from, hold: hold + source.in_image(skipped), words }
+    }
 
     /// # Safety
     /// The 16 bytes from `address` on, a multiple of 16, are this thread's until the next barrier.
     #[inline(always)]
     unsafe fn store_shared(self, address: u32) {
-        let end = self.end | if self.is_inside { 0 } else { Self::OUTSIDE };
-        let entry = B16(self.from as u32, (self.from >> 32) as u32, self.hold, end);
+        let entry = B16(self.from as u32, (self.from >> 32) as u32, self.hold, self.words.0);
         // SAFETY: the caller's obligations.
         unsafe { entry.store_shared(address) }
     }
@@ -276,8 +301,79 @@ impl Stretch {
     #[inline(always)]
     pub unsafe fn load_shared(address: u32) -> Self {
         // SAFETY: the caller's obligations.
-        let B16(low, high, hold, end) = unsafe { B16::load_shared(address) };
-        let from = low as u64 | (high as u64) << 32;
-        Stretch { from, hold, end: end & !Self::OUTSIDE, is_inside: end & Self::OUTSIDE == 0 }
+        let B16(low, high, hold, words) = unsafe { B16::load_shared(address) };
+        Stretch { from: low as u64 | (high as u64) << 32, hold, words: Extent(words) }
+    }
+}
+
+/// Where the words of a stretch lie, in bytes from the start of its first vector, and which of its vectors may be loaded whole: all, or all but those that it starts and ends in. In one register:
+///
+/// | bits | |
+/// |---|---|
+/// | 0 to 17 | the end of what is loaded by whole vectors |
+/// | 18 to 21 | where its first word is |
+/// | 22 to 26 | how many bytes of it are behind what is loaded by whole vectors |
+/// | 27 to 31 | where the first whole vector is |
+#[derive(Clone, Copy)]
+pub struct Extent(u32);
+
+impl Extent {
+    const FIRST_WORD: u32 = 18;
+    const BEHIND: u32 = 22;
+    const FIRST_WHOLE: u32 = 27;
+
+    /// That of a stretch whose words are those from `past` to `end`, loaded by vectors of so many bytes: the first and the last of them may lie outside of what may be loaded.
+    #[inline(always)]
+    fn of(past: u32, end: u32, vector: u32, [first, last]: [bool; 2]) -> Self {
+        const { assert!(VECTOR < 1 << (u32::BITS - Self::FIRST_WHOLE)) };
+        let is_one = end <= vector;
+        let start = if first | (last & is_one) { vector } else { 0 };
+        let whole = if last & !is_one { (end - 1) & !(vector - 1) } else { end };
+        let behind = (end - whole) << Self::BEHIND;
+        Extent(whole | past << Self::FIRST_WORD | behind | start << Self::FIRST_WHOLE)
+    }
+
+    /// None, of no words.
+    pub const NONE: Self = Extent(0);
+
+    /// The end of what is loaded by whole vectors.
+    #[inline(always)]
+    pub fn whole(self) -> u32 {
+        self.0 % (1 << Self::FIRST_WORD)
+    }
+
+    /// Whether a vector that starts there is one that is loaded whole.
+    #[inline(always)]
+    pub fn has_whole(self, at: u32) -> bool {
+        (at >= self.0 >> Self::FIRST_WHOLE) & (at < self.whole())
+    }
+
+    /// Where the first word is.
+    #[inline(always)]
+    pub fn start(self) -> u32 {
+        (self.0 >> Self::FIRST_WORD) % (1 << (Self::BEHIND - Self::FIRST_WORD))
+    }
+
+    /// The end of the last word.
+    #[inline(always)]
+    pub fn end(self) -> u32 {
+        self.whole() + self.behind()
+    }
+
+    #[inline(always)]
+    fn behind(self) -> u32 {
+        (self.0 >> Self::BEHIND) % (1 << (Self::FIRST_WHOLE - Self::BEHIND))
+    }
+
+    /// Both: so that it [has ends](Self::are_ends) if either of them has some.
+    #[inline(always)]
+    pub fn or(self, other: Self) -> Self {
+        Extent(self.0 | other.0)
+    }
+
+    /// Whether there are vectors that are not loaded whole.
+    #[inline(always)]
+    pub fn are_ends(self) -> bool {
+        self.0 >> Self::BEHIND != 0
     }
 }

@@ -57,7 +57,7 @@ pub unsafe fn move_in_turn<E: Element>(
         thread::sync_threads();
         let tell = |turn: u32| {
             let place = tables().place(turn);
-            tables().tell_stretches::<E>(source, params, opaque(base), &place)
+            tables().tell_stretches(source, params, opaque(base), &place)
         };
         let begin_loading = |turn: u32| {
             let (tables, place) = (tables(), tables().place(turn));

@@ -224,7 +224,7 @@ impl<const SINGLY: bool> Unit<SINGLY> {
             }
         };
         let places = [of(0), of(1), of(2), of(3)];
-        (!SINGLY || places[0] & GAP == 0).then_some(Unit(places))
+        (!SINGLY || places[0] != GAP).then_some(Unit(places))
     }
 
     /// As many bytes further on.

@@ -16,6 +16,7 @@ use super::place::Place;
 use super::tables::Tables;
 use crate::element::Element;
 use crate::global::fetch_ends;
+use crate::opaque::opaque;
 use crate::shared::load_u16;
 use crate::tensor::axes::{divide, steps};
 use cuda_std::thread;
@@ -38,7 +39,8 @@ const fn unit<E>() -> u32 {
 /// Those of [`move_boxes`](super::move_boxes); a barrier separates this from what filled the tables.
 #[inline(always)]
 pub unsafe fn fetch<E: Element>(dst: *mut E, how: u64, tables: Tables, place: &Place) {
-    let mut target = thread::thread_idx_x();
+    // Most boxes have nothing to fetch: what is computed of the number takes no register while they are gathered.
+    let mut target = opaque(thread::thread_idx_x());
     while target < place.targets {
         // SAFETY: an entry of the table, and the destination's words.
         unsafe {
