@@ -129,10 +129,11 @@ fn issued(
     let each = if unit > word { price.unit } else { price.word };
     let cols = dst.row(tile);
     let rows = dst.count / cols;
-    let step =
-        dst.apart.iter().next_back().map_or(0, |axis| {
-            canonical.axes()[axis].dst as usize * dst.has_apart(tile, axis).1 * word
-        });
+    // Its low bits alone are asked for.
+    let step = dst.apart.iter().next_back().map_or(0, |axis| {
+        let stride = canonical.axes()[axis].dst as usize;
+        stride.wrapping_mul(dst.has_apart(tile, axis).1 * word)
+    });
     let rounds = rounds as f64;
     let (mut least, mut at_a_time) = (f64::INFINITY, [every, 1]);
     for log in 0..=every.ilog2() {
@@ -140,7 +141,7 @@ fn issued(
         let down = every / along;
         let (of_row, rows) = (parts(cols, along) as f64, parts(rows, down) as f64);
         // A thread's pieces start alike on a unit, which is a power of two: it looks up places once for all of them.
-        let issued = match (step * along) & (unit - 1) {
+        let issued = match step.wrapping_mul(along) & (unit - 1) {
             0 => rows * (2.0 * UNEVEN + rounds * (LOOKED_UP + of_row * each)),
             _ => rows * of_row * rounds * (LOOKED_UP + each + UNEVEN),
         };

@@ -97,8 +97,9 @@ impl Share {
         let is_even = match *dst.apart.numbers() {
             [] => true,
             [axis] => {
-                let step = canonical.axes()[usize::from(axis)].dst as usize * word * every;
-                step & (word.max(4) - 1) == 0
+                // Of the product the low bits alone are asked for.
+                let stride = canonical.axes()[usize::from(axis)].dst as usize;
+                stride.wrapping_mul(word * every) & (word.max(4) - 1) == 0
             }
             _ => false,
         };
