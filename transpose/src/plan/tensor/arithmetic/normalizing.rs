@@ -15,7 +15,7 @@ use std::sync::Arc;
 ///
 /// [`TensorView::normalize_into`] makes one for each call. A table comes to the device by a launch for each 1 KiB of it: a pair has 8 bytes, or 16 if it is
 /// computed in numbers of 64 bits. One of more than 4 KiB is copied, and what is queued is waited for. The last eight tables of a stream, of up to 16 KiB, stay on the
-/// device until its last handle is dropped, so that calls with factors and summands of before bring nothing. The table of channels that the source has in reverse order may be in reverse order, too.
+/// device until its last handle is dropped, so that calls with factors and summands of before bring nothing.
 ///
 /// ```
 /// use transpose::{Device, DeviceTensor, NormalizingPlan};
@@ -101,19 +101,23 @@ fn along<'a, P: Pod>(
     table.reshape(&alone)?.broadcast(shape)
 }
 
-/// Whether there is such an axis, of [a pixel's channels](interleaved::CHANNELS), along which numbers lie together in the source, in the other direction than in the destination, where others are between them.
-fn are_reversed(src: &TensorLayout, dst: &TensorLayout, axis: usize) -> bool {
+/// Whether there is such an axis, of [a pixel's channels](interleaved::CHANNELS), along which numbers lie together in the source, in the other direction than in the destination, where others are between them; and numbers are
+/// such as the kernels of those channels have pairs of.
+fn are_reversed<T, U>(src: &TensorLayout, dst: &TensorLayout, axis: usize) -> bool {
+    /// Bytes of such numbers at most.
+    const NARROW: usize = 4;
     let stride = |layout: &TensorLayout| layout.strides().get(axis).copied().unwrap_or(0);
     let (from, to) = (stride(src), stride(dst));
     let are_channels = src.shape().get(axis).is_some_and(|few| interleaved::CHANNELS.contains(few));
-    are_channels
+    size_of::<T>().max(size_of::<U>()) <= NARROW
+        && are_channels
         && from.unsigned_abs() == 1
         && to.unsigned_abs() > 1
         && from.signum() != to.signum()
 }
 
 impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
-    /// Plans for tensors laid out like `src` and `dst`, at addresses aligned no worse, and brings the table of `factors` and `summands` of `axis` to their device.
+    /// Plans for tensors laid out like `src` and `dst`, their lowest elements at addresses aligned no worse, and brings the table of `factors` and `summands` of `axis` to their device.
     ///
     /// # Errors
     /// [`Error::NoSuchAxis`], [`Error::TensorLength`] unless there are as many factors and summands as the axis is long,
@@ -131,7 +135,7 @@ impl<T: ConvertTo<U> + Number<Kind = Real>, U: Number> NormalizingPlan<T, U> {
     {
         let (src, mut dst) = (src.into(), dst.into());
         let numbers = [factors, summands];
-        if are_reversed(src.layout(), dst.layout(), axis) {
+        if are_reversed::<T, U>(src.layout(), dst.layout(), axis) {
             let plan = Self::of_order(src, axis, numbers, dst.reborrow(), Order::Descending)?;
             if plan.kernel_names().into_iter().all(interleaved::is_entry) {
                 return Ok(plan);

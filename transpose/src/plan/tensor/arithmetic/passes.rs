@@ -38,7 +38,7 @@ pub(super) fn ways_of(
         return with(ways(&operands, &operation, facts, wanted).all, [OTHER, DST, SRC]);
     }
     let Ways { mut all, cost } = ways(&operands, operation, facts, wanted);
-    // Where what waits is to be found, no axis is mirrored.
+    // What waits is found where no axis of the destination is mirrored.
     let may_wait = operands.starts == [0; 3];
     // What stays in its order is not faster in two passes.
     if is_by_elements(&operands, &all) && !operands.are_runs() {

@@ -68,7 +68,8 @@ impl<'a> Second<'a> {
 }
 
 impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
-    /// Plans what is computed of tensors laid out like `src` for ones laid out like `dst`, at addresses aligned no worse. Nothing is launched.
+    /// Plans what is computed of tensors laid out like `src` for ones laid out like `dst`, whose lowest elements are at addresses aligned no worse: those are elements `[0, …, 0]` unless a stride is
+    /// negative. Nothing is launched.
     ///
     /// # Errors
     /// [`Error::TensorShapeMismatch`] for different shapes.
@@ -254,7 +255,7 @@ impl<T: ConvertTo<U>, U: Number> ArithmeticPlan<T, U> {
     /// The work is queued on the tensors' device; reading a tensor back waits for it.
     ///
     /// # Errors
-    /// [`Error::PlanMismatch`] for other layouts, or a plan that adds a second operand, [`Error::TensorShapeMismatch`],
+    /// [`Error::PlanMismatch`] for other layouts, for addresses aligned worse, or a plan that adds a second operand, [`Error::TensorShapeMismatch`],
     /// [`Error::DeviceMismatch`] for tensors on two devices, and what the device reports.
     pub fn run<'s, 'd>(
         &self,

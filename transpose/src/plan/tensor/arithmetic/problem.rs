@@ -56,18 +56,21 @@ impl fmt::Display for Problem {
         let Problem { src, dst, other } = self;
         write!(
             f,
-            "{:?} elements of {} bytes, {:?} apart, to elements of {} bytes, {:?} apart",
+            "{:?} elements of {} bytes, {:?} apart, to elements of {} bytes, {:?} apart, the lowest at addresses aligned to {} and {} bytes",
             src.layout.shape(),
             src.element_bytes,
             src.layout.strides(),
             dst.element_bytes,
-            dst.layout.strides()
+            dst.layout.strides(),
+            src.align,
+            dst.align
         )?;
         match other {
             Other::None => Ok(()),
             Other::Destination => write!(f, ", added to what is there"),
             Other::Numbers(other) => {
-                write!(f, ", and others {:?} apart", other.layout.strides())
+                let (strides, align) = (other.layout.strides(), other.align);
+                write!(f, ", and others {strides:?} apart, aligned to {align} bytes")
             }
             Other::Channels(table) => {
                 write!(f, ", channels {:?} apart", table.layout.strides())

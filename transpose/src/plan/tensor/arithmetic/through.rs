@@ -23,7 +23,7 @@ use kernel_abi::arithmetic::Operation;
 /// The fraction of a copy's speed that a pass in order has where channels have numbers of their own.
 const CHANNELS: f64 = 0.95;
 
-/// A move and a pass that computes, in either order, of memories in which nothing is mirrored, and what they cost; `None` where they do not serve.
+/// A move and a pass that computes, in either order, to a destination of which no axis is mirrored, and what they cost; `None` where they do not serve.
 pub(super) fn moved_and_computed(
     problem: &Problem,
     operation: &Operation,
@@ -50,7 +50,7 @@ pub(super) fn moved_and_computed(
     Some((moved + computed, both(first, second, bytes)))
 }
 
-/// The sum in one pass, behind a move of the second operand to memory where it lies as the results do: for sums of which source, second operand and results lie in three orders, none of them mirrored.
+/// The sum in one pass, behind a move of the second operand to memory where it lies as the results do: for sums of which source, second operand and results lie in three orders, the results with no axis mirrored.
 pub(super) fn with_second_moved(
     problem: &Problem,
     operation: &Operation,

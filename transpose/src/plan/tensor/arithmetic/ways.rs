@@ -139,7 +139,7 @@ impl<'a> Prices<'a> {
     /// What the best of them costs; `None` if that is units of long runs.
     fn of_best(&self) -> Option<f64> {
         if self.operands.are_in_units() {
-            // Short runs are scattered as elements are, unless each has the next one beside it.
+            // Short runs are scattered as elements are, unless each has the next one beside it on both sides, be it in descending order: then they share sectors.
             let run = self.operands.axes.first().map_or(0, |axis| axis.length);
             let beside = |side: usize, axis: &Axis| axis.strides[side].unsigned_abs() == run;
             let next = self.operands.axes.get(1);
