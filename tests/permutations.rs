@@ -22,6 +22,7 @@ on_both_devices! {
     tiles_across_axes,
     pieces_of_narrow_words,
     tiles_by_units,
+    columns_of_units_with_gaps,
     long_axes,
     blocks_of_several_boxes,
     steps_and_mirrors,
@@ -473,6 +474,23 @@ fn tiles_by_units(device: &Device) {
     for unit in [4, 8, 16] {
         check_units::<u8>(device, unit);
         check_units::<u16>(device, unit);
+    }
+}
+
+/// Columns of narrow words that start on vectors and are whole units of 4 or 8 bytes, with gaps behind them: rows are loaded by vectors, columns stored by those units.
+fn columns_of_units_with_gaps(device: &Device) {
+    fn check_columns<T: Element>(device: &Device, [rows, between, cols]: [usize; 3], pitch: usize) {
+        let size = size_of::<T>();
+        let src = TensorLayout::contiguous(&[rows, between, cols], size).unwrap();
+        let strides = [between * pitch, pitch, 1].map(|stride| stride as isize);
+        let dst = TensorLayout::strided(&[cols, between, rows], &strides, 0, size).unwrap();
+        check::<T>(device, &src.permute_axes(&[2, 1, 0]).unwrap(), &dst);
+    }
+    for (rows, between, pitch) in [(16, 2, 16), (72, 84, 80), (12, 50, 32), (40, 165, 64)] {
+        for cols in [16, 48, 128] {
+            check_columns::<u8>(device, [rows, between, cols], pitch);
+            check_columns::<u16>(device, [rows, between, cols], pitch);
+        }
     }
 }
 

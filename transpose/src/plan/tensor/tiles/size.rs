@@ -4,7 +4,7 @@ use super::super::canonical::Canonical;
 use super::super::cuts::Placed;
 use super::super::model::TAKEN;
 use super::early::Early;
-use super::units::{NARROW, loading};
+use super::units::{NARROW, loading, units};
 use super::{Kernel, MOST_SHARED};
 use crate::facts::Facts;
 use crate::plan::problem::VECTOR;
@@ -58,11 +58,14 @@ impl Size {
         let moves = kernel == Kernel::Moving;
         let by_vectors = cols.aligned >= VECTOR;
         let behind_vectors = || (col_bytes, padding(vector * col_bytes, row_vectors));
+        // Where columns are stored by units of less than a vector, each of these is looked for where it was turned to.
+        let by_units = || matches!(units(canonical.word_bytes(), rows), Some(4 | 8));
         let (pitch, padding) = match canonical.word {
             Width::B1 | Width::B2
                 if moves
                     && by_vectors
                     && rows.aligned >= VECTOR
+                    && !by_units()
                     && !col_bytes.is_multiple_of(ALL_BANKS) =>
             {
                 // Where there is padding nothing is turned: so the kernel tells these tiles from others.
