@@ -19,13 +19,14 @@ struct Squares {
     offset: usize,
 }
 
-/// Transposes squares in a buffer with some elements behind the last, and compares all of it.
+/// Transposes squares in a buffer with some elements behind the last, or none, and compares all of it.
 fn check_squares<T: Element>(device: &Device, squares: Squares) {
     if !is_ours() {
         return;
     }
     let Squares { side, ld, count, stride, offset } = squares;
-    let capacity = offset + (count - 1) * stride + (side - 1) * ld + side + 40;
+    let behind = if count.is_multiple_of(2) { 40 } else { 0 };
+    let capacity = offset + (count - 1) * stride + (side - 1) * ld + side + behind;
     let host: Vec<T> = (0..capacity).map(|index| T::scrambled(index, 8)).collect();
     let mut buffer = DeviceMatrix::from_host(device, 1, capacity, &host).unwrap();
     let mut first = buffer.window_mut(offset, side, side, ld).unwrap();
@@ -121,15 +122,29 @@ fn refusals(device: &Device) {
     assert!(matrix.to_host().unwrap() == host);
 }
 
-/// Squares that boxes hold whole, as many as end on a vector, and those that they do not; half of them with gaps.
+/// Squares that boxes hold whole, behind each other and side by side: as many as end on a vector, and others, of whose vectors some belong to two boxes; half of them with gaps.
 fn batches_in_boxes(device: &Device) {
-    let case = (2..48usize, 2..40usize, 0..3usize, 0..6usize, 0..6usize);
-    proptest!(cases(20), |((side, count, at, slack, between) in case)| {
+    // Its words lie further apart in a box than those of other boxes do.
+    let large = Squares { side: 197, ld: 200, count: 3, stride: 39408, offset: 0 };
+    check_squares::<u8>(device, large);
+    // Each starts in the gap behind the last row of the one before.
+    let meshed = Squares { side: 100, ld: 116, count: 5, stride: 11584, offset: 0 };
+    check_squares::<u8>(device, meshed);
+    let meshed = Squares { side: 16, ld: 17, count: 4, stride: 271, offset: 0 };
+    check_squares::<u128>(device, meshed);
+    let case = (2..48usize, 2..40usize, 0..3usize, 0..6usize, 0..6usize, 0..3usize);
+    proptest!(cases(30), |((side, count, at, slack, between, beside) in case)| {
         // On a sector for all elements, on a vector, and anywhere.
         let offset = [0, 16, 1][at];
         let (slack, between) = if slack < 3 { (0, 0) } else { (slack - 3, between) };
-        let ld = side + slack;
-        let squares = Squares { side, ld, count, stride: side * ld + between, offset };
+        let squares = if beside > 0 {
+            let ld = side + slack;
+            let stride = (side - 1) * ld + side + between;
+            Squares { side, ld, count, stride, offset }
+        } else {
+            let stride = side + between;
+            Squares { side, ld: count * stride + slack, count, stride, offset }
+        };
         check_all_squares(device, squares);
         check_squares::<[u8; 5]>(device, squares);
         check_squares::<[u8; 33]>(device, squares);

@@ -282,8 +282,12 @@ params! {
         /// Bytes from the address that the kernel is given to the lowest word of the source: what lies between it and the highest may be
         /// loaded with the words.
         lowest: u64,
-        /// Bytes from the lowest word to behind the highest. 0 if nothing is loaded but words of stretches: what lies beside them is stored to meanwhile.
+        /// Bytes from the lowest word to behind the highest.
         reach: u64,
+        /// What may be loaded with a stretch's words: a [`Loads`].
+        loads: u64,
+        /// Bytes from where a whole box starts in the source to behind its last word, if that is [all that it may load](Loads::Box).
+        own: u64,
         /// How the sectors that a stretch of the destination has only a part of are fetched before it is stored: a [`Fetching`].
         fetch: u64,
     }
@@ -297,6 +301,17 @@ pub const fn box_vector(src_bytes: usize, dst_bytes: usize) -> usize {
     } else {
         vector
     }
+}
+
+/// What may be loaded with a stretch's words, which vectors have beside them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loads {
+    /// What lies between the source's lowest word and its highest.
+    Source,
+    /// What of that lies between a box's first word and its last. Other blocks store to the rest.
+    Box,
+    /// What lies between a stretch's first word and its last. Other blocks store to what is beside it.
+    Stretch,
 }
 
 /// How what a box loads goes to shared memory.

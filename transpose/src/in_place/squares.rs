@@ -7,8 +7,8 @@
 //!   is whole squares and whole sectors, so no vector of it belongs to another block's.
 //! - A block loads all of its band before a barrier and stores behind it; and it loads by instructions that may see what is written in a launch.
 //!
-//! Squares of up to 60 KiB whose elements have several words, whose rows start anywhere, or that have gaps in or between them are moved in [boxes](SquareBatch::in_boxes) by the kernels of tensors, for the same two reasons: each box is whole
-//! squares and whole vectors.
+//! Squares of up to 60 KiB whose elements have several words, that start anywhere, or that have gaps in or between them are moved in [boxes](SquareBatch::in_boxes) by the kernels of tensors: each box is whole
+//! squares, and its block loads nothing that another one stores.
 //!
 //! All others are moved by the kernels of single squares, whose blocks are counted through all of them.
 
@@ -92,7 +92,7 @@ impl<T: Pod> MatrixViewMut<'_, T> {
         }
         let facts = self.device.facts();
         let batch = SquareBatch { element_bytes: size_of::<T>(), side: cols, ld, count, stride };
-        let in_boxes = count > 1 && are_faster_in_boxes(&batch);
+        let in_boxes = count > 1 && are_faster_in_boxes(&batch, self.address);
         let boxes = if in_boxes { batch.in_boxes(self.address, facts) } else { None };
         let small = || small_squares(self.layout, &batch, self.address, facts);
         let align = 1 << self.address.trailing_zeros().min(16);
@@ -126,28 +126,31 @@ fn require_apart(layout: &Layout, count: usize, stride: usize, available: usize)
     }
 }
 
-/// Whether boxes move squares faster than the kernels that are made for squares: those of elements of one word are faster in tiles that they fill, and the kernel `batch` is, which serves
-/// small ones without gaps. (By 2460 batches on an H200, decision 131.)
-fn are_faster_in_boxes(batch: &SquareBatch) -> bool {
+/// Whether boxes move squares from an address on faster than the kernels that are made for squares: those of elements of one word are faster in tiles that they fill, and the kernel `batch` is, which serves
+/// small ones without gaps from a sector on. (By 2460 batches on an H200, decision 131, and 910 that start anywhere, decision 137.)
+fn are_faster_in_boxes(batch: &SquareBatch, address: u64) -> bool {
     /// The side up to which squares are very small.
     const SMALL: usize = 8;
     let SquareBatch { element_bytes, side, ld, stride, .. } = *batch;
     let have_gaps = ld != side || stride != side * side;
     let is_small = side * side * element_bytes <= SMALL_MATRIX;
+    let is_batch = is_small && !have_gaps && address.is_multiple_of(SECTOR);
     let fill_tiles =
         |of: usize| side.is_multiple_of(of) && (ld * element_bytes).is_multiple_of(VECTOR);
     match (element_bytes, is_small) {
-        (1 | 2 | 4, true) if have_gaps => true,
-        (8, true) if have_gaps => side < 24,
-        (16, true) if have_gaps => side < 20,
-        (1 | 4, true) => side <= SMALL || !side.is_multiple_of(4),
-        (2, true) if side > 16 && !side.is_multiple_of(2) => true,
-        (2, true) => side <= SMALL || side > 44 && !side.is_multiple_of(4),
-        (8, true) => side <= 2,
-        (16, _) => false,
+        (1 | 4, true) if is_batch => side <= SMALL || !side.is_multiple_of(4),
+        (2, true) if is_batch && side > 16 && !side.is_multiple_of(2) => true,
+        (2, true) if is_batch => side <= SMALL || side > 44 && !side.is_multiple_of(4),
+        (8, true) if is_batch => side <= 2,
+        (16, true) if is_batch => false,
+        (1 | 2 | 4, true) => true,
+        (8, true) => side < if have_gaps { 24 } else { 32 },
+        (16, true) => side < if have_gaps { 20 } else { 24 },
         (1, false) => !fill_tiles(16),
         (2 | 4, false) => !fill_tiles(64),
+        (8, false) if have_gaps && (40..64).contains(&side) => false,
         (8, false) => !fill_tiles(32),
+        (16, false) => false,
         _ => true,
     }
 }

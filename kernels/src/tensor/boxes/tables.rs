@@ -7,7 +7,7 @@ use crate::opaque::{not_unrolled, opaque};
 use crate::tensor::axes::divide;
 use cuda_std::thread;
 use kernel_abi::fast::VECTOR;
-use kernel_abi::tensor::{Boxes, BOX_THREADS, MOST_TURNS};
+use kernel_abi::tensor::{Boxes, Loads, BOX_THREADS, MOST_TURNS};
 
 /// The tables in shared memory: for all boxes of a block, as what they say is beside where a box starts.
 #[derive(Clone, Copy)]
@@ -197,8 +197,13 @@ impl Tables {
         place: &Place,
     ) {
         let bytes = place.source_words * source.word_bytes() as u32;
-        let lowest = source.start().wrapping_add(params.lowest);
         let box_from = source.address(place.from);
+        let lowest = source.start().wrapping_add(params.lowest);
+        let highest = lowest.wrapping_add(params.reach);
+        let loaded = match params.loads == Loads::Box as u64 {
+            true => [box_from, highest.min(box_from.wrapping_add(params.own))],
+            false => [lowest, highest],
+        };
         let first = base + source.skew(place);
         // Once a box: what is computed of it takes no register meanwhile.
         let mut number = opaque(thread::thread_idx_x());
@@ -209,10 +214,10 @@ impl Tables {
                 let inside = u32::load_shared(self.holds + number * Self::NARROW);
                 let outside = u64::load_shared(self.sources + number * Self::WIDE);
                 let start = box_from.wrapping_add(outside);
-                // What may be loaded.
-                let loaded = match params.reach {
-                    0 => [start, start.wrapping_add(bytes as u64)],
-                    reach => [lowest, lowest.wrapping_add(reach)],
+                // A stretch may go on to where there is nothing.
+                let loaded = match params.loads == Loads::Stretch as u64 {
+                    true => [start, loaded[1].min(start.wrapping_add(bytes as u64))],
+                    false => loaded,
                 };
                 let past = start as u32 & (source.vector_bytes() - 1);
                 let hold = first + inside - source.in_image(past);

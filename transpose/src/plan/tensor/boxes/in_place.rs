@@ -1,7 +1,12 @@
 //! Boxes that are whole squares of a batch, each of which is transposed in its own memory.
 //!
-//! A box of whole squares has the same memory on both sides. Its block loads all of it before a barrier and stores it behind that. Where every box starts on a vector no vector belongs
-//! to two boxes, so no block loads or stores what another one does. What lies between rows or squares is loaded with them, and never stored.
+//! A box of whole squares has the same memory on both sides. Its block loads all of it before a barrier and stores it behind that, and between blocks nothing is in order. So no block may load a byte that another one stores,
+//! and vectors have bytes beside a box:
+//!
+//! - Squares one behind the other: a box is what lies between its first word and its last, and of vectors that have more its block loads those words alone.
+//! - Squares side by side in the same rows: a box has a part of each row. Where rows start on vectors it has as many squares as end on one, else it loads single words where each part starts and ends.
+//!
+//! What lies between the rows and squares of a box is loaded with them, and never stored.
 
 use super::super::canonical::{Axis, Canonical};
 use super::super::gaps::Gaps;
@@ -14,6 +19,7 @@ use crate::launch::Launch;
 use crate::plan::memo::{Chip, Memo, hash_of};
 use crate::plan::problem::VECTOR;
 use crate::tensor::TensorLayout;
+use kernel_abi::tensor::Loads;
 use smallvec::SmallVec;
 
 /// Bytes of shared memory that a box may take: places in it are numbers of 16 bits. Other moves have smaller ones, of which more run side by side; here a square that is in no box goes at a fraction
@@ -47,7 +53,7 @@ struct Recent {
 static RECENT: Memo<Recent> = Memo::new();
 
 impl SquareBatch {
-    /// The launch in boxes of whole squares that is expected to be the fastest for squares from `address` on. `None` where no box holds a square, or as many as the next one starts on a vector behind.
+    /// The launch in boxes of whole squares that is expected to be the fastest for squares from `address` on. `None` where no box holds a square, or, where squares side by side are in rows that start on vectors, as many as end on one.
     pub fn in_boxes(self, address: u64, facts: &Facts) -> Option<Launch> {
         let (chip, align, batch) = (Chip::of(facts), aligned(address), self);
         let key = (chip, align, batch);
@@ -59,7 +65,7 @@ impl SquareBatch {
     fn planned(self, align: usize, facts: &Facts) -> Option<Launch> {
         let SquareBatch { element_bytes, side, ld, count, stride } = self;
         let square = side.checked_mul(side)?.checked_mul(element_bytes)?;
-        if align < VECTOR || square > MOST || count >= TOO_LARGE {
+        if square > MOST || count >= TOO_LARGE {
             return None;
         }
         let strides = [stride, ld, 1].map(|stride| stride as isize);
@@ -68,25 +74,37 @@ impl SquareBatch {
         let (src_align, dst_align) = (align, align);
         let problem = TensorProblem { element_bytes, src: &src, dst: &dst, src_align, dst_align };
         let canonical = &Canonical::of(&problem);
-        let (apart, of_row) = (stride.checked_mul(element_bytes)?, ld.checked_mul(element_bytes)?);
+        let apart = stride.checked_mul(element_bytes)?;
         let words = (apart / canonical.word_bytes()) as isize;
         let counts = |axis: &Axis| axis.length == count && [axis.src, axis.dst] == [words; 2];
         let squares = canonical.axes().iter().rposition(counts)?;
-        // Where squares are side by side, each of their rows has to start on a vector as well.
-        if ld > stride && !of_row.is_multiple_of(VECTOR) {
-            return None;
-        }
-        let step = VECTOR / gcd(VECTOR, apart);
+        let (loads, step) = self.loads(align);
         let (gaps, most_image) = (Gaps::of(canonical), MOST);
         let (tiles, choices) = (SmallVec::new(), SmallVec::new());
-        let mut search = Search { canonical, facts, gaps, most_image, tiles, choices };
-        for most in TRIED {
+        let mut search = Search { canonical, facts, gaps, most_image, loads, tiles, choices };
+        // As many as end on a vector, and as many as there is room for.
+        let of_vectors = VECTOR / gcd(VECTOR, apart);
+        for (most, step) in TRIED.into_iter().flat_map(|most| [(most, of_vectors), (most, step)]) {
             let in_box = (most / square / step * step).min(count);
             if in_box > 0 {
                 search.look(Tile::with_all_but(canonical, squares, in_box), WHOLE);
             }
         }
         search.cheapest(1, f64::INFINITY).pop().map(|(_, launch, _)| launch)
+    }
+
+    /// What boxes of these squares may load, so that none loads what another one stores; and of how many squares they have a multiple.
+    fn loads(self, align: usize) -> (Loads, usize) {
+        let SquareBatch { element_bytes, ld, stride, .. } = self;
+        let of_row = ld.wrapping_mul(element_bytes);
+        match ld > stride {
+            false => (Loads::Box, 1),
+            // Side by side, a box has a part of each row.
+            true if align >= VECTOR && of_row.is_multiple_of(VECTOR) => {
+                (Loads::Source, VECTOR / gcd(VECTOR, stride.wrapping_mul(element_bytes)))
+            }
+            true => (Loads::Stretch, 1),
+        }
     }
 }
 
@@ -96,43 +114,53 @@ mod tests {
     use super::*;
     use kernel_abi::tensor::{BOXES, PIECES};
 
-    /// The launch for many squares that start where memory does, or so many bytes behind.
-    fn launch_at(element_bytes: usize, side: usize, address: u64) -> Option<Launch> {
+    /// Many squares without gaps.
+    fn dense(element_bytes: usize, side: usize) -> SquareBatch {
         let (ld, count, stride) = (side, 1000, side.saturating_mul(side));
-        let batch = SquareBatch { element_bytes, side, ld, count, stride };
-        batch.in_boxes(address, &Facts::h200())
+        SquareBatch { element_bytes, side, ld, count, stride }
+    }
+
+    /// What boxes load, as many bytes behind where memory starts, and how many boxes there are.
+    fn boxes_of(batch: SquareBatch, address: u64) -> Option<(u64, usize)> {
+        let launch = batch.in_boxes(address, &Facts::h200())?;
+        let boxes = params_of(&BOXES, &launch);
+        let boxes = boxes.or_else(|| params_of(&PIECES, &launch).map(|of| of.boxes)).unwrap();
+        Some((boxes.loads, boxes.boxes as usize))
     }
 
     #[test]
-    fn boxes_are_whole_squares_that_end_on_vectors() {
-        for element_bytes in [1, 2, 3, 4, 5, 6, 7, 8, 12, 24, 100] {
-            for side in 2..40 {
-                let Some(launch) = launch_at(element_bytes, side, 0) else { continue };
-                let boxes = params_of(&BOXES, &launch);
-                let boxes = boxes.or_else(|| params_of(&PIECES, &launch).map(|of| of.boxes));
-                let boxes = boxes.unwrap().boxes as usize;
+    fn squares_behind_each_other_are_loaded_by_boxes_that_have_them() {
+        for (bytes, side) in [(1, 61), (1, 63), (3, 20), (3, 140), (7, 33), (12, 8), (100, 24)] {
+            for address in [0, 1, 8, 16, 24] {
+                let (loads, _) = boxes_of(dense(bytes, side), address).unwrap();
+                assert_eq!(loads, Loads::Box as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn squares_side_by_side_end_on_vectors_or_are_loaded_alone() {
+        for side in 2..40 {
+            let (stride, count) = (side, 1000usize);
+            for ld in [side * count, (side * count).next_multiple_of(16)] {
+                let batch = SquareBatch { element_bytes: 1, side, ld, count, stride };
+                let Some((loads, boxes)) = boxes_of(batch, 0) else { continue };
+                if !ld.is_multiple_of(VECTOR) {
+                    assert_eq!(loads, Loads::Stretch as u64);
+                    continue;
+                }
+                assert_eq!(loads, Loads::Source as u64);
                 // All boxes but the last have as many squares.
-                let in_box = (1..=1000).find(|&some| 1000usize.div_ceil(some) == boxes);
-                let bytes = side * side * element_bytes;
-                let ends =
-                    (in_box.unwrap()..=1000).take_while(|&some| 1000usize.div_ceil(some) == boxes);
-                assert!(
-                    ends.into_iter().any(|some| (some * bytes).is_multiple_of(VECTOR)),
-                    "{element_bytes} bytes, {side}"
-                );
+                let mut in_box = (1..=count).filter(|&some| count.div_ceil(some) == boxes);
+                assert!(in_box.any(|some| (some * stride).is_multiple_of(VECTOR)), "{side}");
             }
         }
     }
 
     #[test]
     fn what_no_box_holds_is_not_served() {
-        assert!(launch_at(3, 140, 0).is_some() && launch_at(3, 144, 0).is_none());
-        // Sixteen squares would end on a vector.
-        assert!(launch_at(1, 61, 0).is_some() && launch_at(1, 63, 0).is_none());
-        for address in [1, 8, 24] {
-            assert!(launch_at(3, 20, address).is_none());
-        }
-        assert!(launch_at(3, 20, 16).is_some());
-        assert!(launch_at(3, usize::MAX / 2, 0).is_none());
+        assert!(boxes_of(dense(3, 140), 0).is_some() && boxes_of(dense(3, 144), 0).is_none());
+        assert!(boxes_of(dense(1, 240), 1).is_some() && boxes_of(dense(1, 250), 1).is_none());
+        assert!(boxes_of(dense(3, usize::MAX / 2), 0).is_none());
     }
 }

@@ -14,8 +14,8 @@ use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{
-    BOX_THREADS, BOXES, Boxes, ByVectors, Digit, Digits, MOST_BLOCK_AXES, MOST_DIGITS, MOST_TURNS,
-    PIECES, PIECES_BELOW, Part,
+    BOX_THREADS, BOXES, Boxes, ByVectors, Digit, Digits, Loads, MOST_BLOCK_AXES, MOST_DIGITS,
+    MOST_TURNS, PIECES, PIECES_BELOW, Part,
 };
 use smallvec::SmallVec;
 
@@ -52,6 +52,7 @@ pub(super) fn launch_of(
     tile: &Tile,
     [src, dst]: [&Stretches; 2],
     held: &Held,
+    loads: Loads,
 ) -> Option<(Launch, Numbering)> {
     let descending = Descending::of(canonical, tile, [src, dst], held);
     if are_pieces(dst) && descending.first_place > PIECES_BELOW as isize {
@@ -161,6 +162,8 @@ pub(super) fn launch_of(
         ahead: (unit - dst.starts.min(unit)) as u64,
         lowest: descending.lowest as u64,
         reach: reach as u64,
+        loads: loads as u64,
+        own: if loads == Loads::Box { own_bytes(canonical, tile) as u64 } else { 0 },
         fetch: Gaps::of(canonical).fetch_ends_of(dst.words) as u64,
     };
     let block = Block { threads: BOX_THREADS, shared: shared_bytes(held, src, dst) };
@@ -173,6 +176,13 @@ pub(super) fn launch_of(
     };
     let launch = Launch { offsets: [descending.start as u64, 0], ..launch };
     Some((launch, Numbering { blocks: of_blocks, targets: dst.apart }))
+}
+
+/// Bytes of the source from the first word of a whole box to behind its last.
+fn own_bytes(canonical: &Canonical, tile: &Tile) -> usize {
+    let axes = tile.axes(canonical);
+    let last: usize = axes.map(|(_, axis, has)| (has - 1) * axis.src.unsigned_abs()).sum();
+    (last + 1) * canonical.src_word_bytes
 }
 
 /// Bytes of shared memory from one index of an axis to the next, as a side counts them: the source's words are held in their own order, which may be descending for the destination.

@@ -22,7 +22,7 @@ use held::Held;
 pub(super) use held::{Beside, others_bytes};
 pub(crate) use in_place::SquareBatch;
 use kernel_abi::fast::WARP;
-use kernel_abi::tensor::{BOX_THREADS, MOST_DIGITS, MOST_TURNS};
+use kernel_abi::tensor::{BOX_THREADS, Loads, MOST_DIGITS, MOST_TURNS};
 pub(super) use launch::{Numbering, describe};
 use launch::{launch_of, shared_bytes, shared_bytes_of, turns};
 use smallvec::SmallVec;
@@ -75,7 +75,7 @@ fn tried(word_bytes: usize) -> SmallVec<[usize; TRIED.len()]> {
     TRIED.into_iter().filter(is_tried).map(|bytes| bytes / word_bytes).collect()
 }
 
-/// The `most` cheapest launches that move boxes at less than a `limit`, and their costs, cheapest first; none where one side has no neighbours, or
+/// The `most` cheapest launches that move boxes at less than a `limit`, and their costs, cheapest first; none where one side has no neighbours, unless that is a source which is repeated, or
 /// where there are more axes than the kernel takes.
 pub(super) fn best(
     canonical: &Canonical,
@@ -118,8 +118,8 @@ pub(super) fn best_numbered(
     // Rows that share sectors are stored by one block, if they can be.
     let targets = cuttings(to, Gapped::InSector);
     let (tiles, choices) = (SmallVec::new(), SmallVec::new());
-    let most_image = MOST_IMAGE;
-    let mut search = Search { canonical, facts, gaps, most_image, tiles, choices };
+    let (most_image, loads) = (MOST_IMAGE, Loads::Source);
+    let mut search = Search { canonical, facts, gaps, most_image, loads, tiles, choices };
     let mut fitting = sources.len();
     for target in &targets {
         // Cuts grow: what was too large with one is with the next.
@@ -146,6 +146,7 @@ struct Search<'a> {
     gaps: Gaps,
     /// Bytes of shared memory that the stretches of a box may take.
     most_image: usize,
+    loads: Loads,
     /// The tiles, each once, whatever pairs of cuts come to it.
     tiles: SmallVec<[Looked; 24]>,
     choices: SmallVec<[Choice; 12]>,
@@ -173,7 +174,7 @@ impl Search<'_> {
 
     /// Adds the choices of box that have a tile.
     fn choose(&mut self, number: usize) {
-        let Search { canonical, facts, gaps, most_image, tiles, choices } = self;
+        let Search { canonical, facts, gaps, most_image, tiles, choices, .. } = self;
         let looked = &mut tiles[number];
         looked.least = f64::INFINITY;
         let Some(src) = &looked.src else { return };
@@ -192,7 +193,7 @@ impl Search<'_> {
 
     /// The launches of the `most` cheapest choices that cost less than a `limit`, and their costs, the cheapest first, of equals the first.
     fn cheapest(&mut self, most: usize, limit: f64) -> Vec<(f64, Launch, Numbering)> {
-        let (canonical, facts) = (self.canonical, self.facts);
+        let (canonical, facts, loads) = (self.canonical, self.facts, self.loads);
         let mut launches = Vec::new();
         while launches.len() < most {
             // More is found out of what may be cheapest, until it is known that it is: of most others nothing need be known.
@@ -217,7 +218,7 @@ impl Search<'_> {
                 }
                 Known::All => {
                     let Choice { dst, held, cost, .. } = choice;
-                    let launch = launch_of(canonical, facts, tile, [src, dst], held);
+                    let launch = launch_of(canonical, facts, tile, [src, dst], held, loads);
                     launches.extend(launch.map(|(launch, numbering)| (*cost, launch, numbering)));
                     *cost = f64::INFINITY;
                 }
