@@ -47,7 +47,7 @@ impl InPlacePlan {
     /// launches nothing.
     ///
     /// # Errors
-    /// [`Error::GapsInPlace`] for rows with gaps, unless the matrix is square,
+    /// [`Error::GapsInPlace`] for rows with gaps, unless the matrix is square and goes by [`Square`](InPlace::Square),
     /// [`Error::NotServed`] if the algorithm does not serve the shape or the element,
     /// [`Error::OutOfMemory`], and what the device reports.
     pub fn new<T: Pod>(matrix: &DeviceMatrix<T>, algorithm: InPlace) -> Result<Self> {

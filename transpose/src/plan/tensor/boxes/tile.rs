@@ -194,11 +194,11 @@ impl Tile {
                 continue;
             }
             beside |= match stride < stretch.together {
-                // Where axes lie together, what follows starts where they end.
                 // In descending order boxes are counted from the other end of the axis.
                 true if indices < axis.length && side.descends(canonical, number) => {
                     (stride * indices) | (stride * axis.length)
                 }
+                // Where axes lie together, what follows starts where they end.
                 true if indices < axis.length => stride * indices,
                 true => 0,
                 false => stride,

@@ -118,7 +118,7 @@ pub(super) fn fewest_sectors(canonical: &Canonical) -> f64 {
     side(from, words / canonical.repeated() as f64) + side(to, words)
 }
 
-/// What tiles and boxes cost at least, whatever their shape: both move every word's sectors on both sides.
+/// What tiles and boxes cost at least, whatever their shape: both move every word's sectors on both sides, of words of the source that are repeated once.
 pub(super) fn least_of_words(canonical: &Canonical) -> f64 {
     /// Less than what either is priced at for each byte, by more than rounding.
     const LEAST: f64 = 0.92;
