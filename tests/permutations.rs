@@ -26,6 +26,7 @@ on_both_devices! {
     long_axes,
     blocks_of_several_boxes,
     steps_and_mirrors,
+    steps_in_the_destination,
     rotated,
     flipped,
     repeated_elements,
@@ -518,6 +519,29 @@ fn steps_and_mirrors(device: &Device) {
             }
         }
     }
+}
+
+/// Every second, third, fourth and ninth element of the destination, in every order of the source: boxes store pieces that have gaps, of wide words in narrow ones.
+fn steps_in_the_destination(device: &Device) {
+    fn check_steps<T: Element>(device: &Device, lengths: [usize; 2]) {
+        for step in [2, 3, 4, 9] {
+            for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+                let [rows, cols] = lengths;
+                let src = loose(&[3, rows, cols], 1, 0).permute_axes(&order).unwrap();
+                let mut shape = src.shape().to_vec();
+                shape[2] = shape[2] * step - 1;
+                let dst = loose(&shape, 0, 1).slice(2, .., step as isize).unwrap();
+                check::<T>(device, &src, &dst);
+            }
+        }
+    }
+    check_steps::<u8>(device, [20, 70]);
+    check_steps::<u16>(device, [20, 70]);
+    check_steps::<[u8; 3]>(device, [9, 30]);
+    check_steps::<u32>(device, [20, 70]);
+    check_steps::<u64>(device, [20, 37]);
+    check_steps::<[u32; 3]>(device, [9, 17]);
+    check_steps::<u128>(device, [9, 17]);
 }
 
 /// Sources whose neighbours lie in descending order and are elsewhere in the destination, as those of pictures that are rotated: tiles go backwards there.

@@ -223,6 +223,35 @@ impl Canonical {
         Some(ascending.with_source_at(far))
     }
 
+    /// This move in words of 2 bytes, if the destination has words of 4 or 8 bytes alone, with gaps between them that are part of a sector: of narrow words boxes store stretches that have gaps.
+    pub fn in_narrow_words(&self) -> Option<Self> {
+        let [_, to] = self.sides();
+        let bytes = self.word_bytes();
+        let serves = (4..=8).contains(&bytes) && to.together == 1 && to.has_little_gaps(bytes);
+        if !serves || self.on_the_way != OnTheWay::Nothing || self.count == MOST_AXES {
+            return None;
+        }
+        let narrow = Width::B2.bytes();
+        let words = bytes / narrow;
+        let mut axes = [Axis { length: words, src: 1, dst: 1 }; MOST_AXES];
+        for (to, &Axis { length, src, dst }) in axes[1..].iter_mut().zip(self.axes()) {
+            let [src, dst] = [src, dst].map(|stride| stride.checked_mul(words as isize));
+            *to = Axis { length, src: src?, dst: dst? };
+        }
+        let (count, sides) = (self.count + 1, OnceCell::new());
+        let (src_word_bytes, held_word_bytes) = (narrow, narrow);
+        let word = Width::B2;
+        Some(Canonical {
+            axes,
+            count,
+            word,
+            src_word_bytes,
+            held_word_bytes,
+            sides,
+            ..self.clone()
+        })
+    }
+
     /// Whether the source is in descending order along an axis whose stride is positive.
     pub fn is_descending(&self, axis: usize) -> bool {
         self.descending >> axis & 1 == 1

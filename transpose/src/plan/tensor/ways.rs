@@ -105,9 +105,14 @@ impl<'a> Ways<'a> {
     pub fn in_boxes(&self, most: usize, limit: f64) -> impl Iterator<Item = Estimated> {
         let late = model::late(self.canonical, model::BOXES_LATE);
         let serve = self.flips.is_none() && self.may_cost_less_than(limit - late);
-        let boxes = serve.then(|| boxes::best(self.canonical, self.facts, most, limit - late));
-        let boxes = boxes.into_iter().flatten();
-        boxes.map(move |(cost, launch)| Estimated::of((cost + late, launch)))
+        let best = |canonical: &Canonical| boxes::best(canonical, self.facts, most, limit - late);
+        let mut boxes = if serve { best(self.canonical) } else { Vec::new() };
+        if let Some(narrow) = self.canonical.in_narrow_words().filter(|_| serve) {
+            boxes.extend(best(&narrow));
+            boxes.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+            boxes.truncate(most);
+        }
+        boxes.into_iter().map(move |(cost, launch)| Estimated::of((cost + late, launch)))
     }
 
     /// Whether tiles or boxes may cost less than a `limit`: what they are late by is more than small moves cost otherwise.

@@ -12,7 +12,8 @@ use super::canonical::Canonical;
 use super::cuts::Gapped;
 use super::gaps::Gaps;
 use super::model::{
-    ALONE, BoxTally, are_alone, beside_each_other, cost_of_boxes, idle_in_boxes, of_gap_in_boxes,
+    ALONE, BoxTally, NOT_FETCHED, are_far, beside_each_other, cost_of_boxes, idle_in_boxes,
+    of_gap_in_boxes, scattered,
 };
 use super::sectors::{SECTOR, float, sectors, sectors_in_part, sectors_of_one};
 use super::side::Side;
@@ -342,6 +343,8 @@ struct Sectors {
     targets: f64,
     /// Whether that is less than a sector, and the box has nothing near it: what shares the sector is moved at another time.
     are_alone: bool,
+    /// Whether it is single words with gaps, and far from all else that the box has: a warp stores to as many places of as many sectors.
+    are_scattered: bool,
 }
 
 impl Sectors {
@@ -360,13 +363,15 @@ impl Sectors {
             .axes(canonical)
             .filter(|&(_, axis, indices)| indices > 1 && axis.dst as usize >= extent);
         let steps = steps.map(|(_, axis, _)| axis.dst as usize * word);
+        let are_far = are_far(steps);
         Sectors {
             boxes: tile.count(canonical) as f64,
             sources: all / (src.moved * tile.repeated(canonical)) as f64,
             of_source: sectors_of_one(src.together, nearest, of_source, aligned),
             extent,
             targets: all / of_cluster as f64,
-            are_alone: are_alone(extent * word, steps),
+            are_scattered: are_far && extent > to.together && to.together * word <= 8,
+            are_alone: are_far && extent * word < SECTOR,
         }
     }
 
@@ -379,19 +384,32 @@ impl Sectors {
         [src, dst]: [&Stretches; 2],
         held: &Held,
     ) -> BoxTally {
-        let Sectors { boxes, sources, of_source, extent, targets, are_alone } = *self;
+        let Sectors { boxes, sources, of_source, extent, targets, are_alone, are_scattered } =
+            *self;
         let word = canonical.word_bytes();
         let aligned = if extent == dst.together { dst.aligned } else { word };
         let of_stretch = src.together * canonical.src_word_bytes;
         let is_even =
             canonical.in_source(src.aligned) >= SECTOR && of_stretch.is_multiple_of(2 * SECTOR);
+        let of_targets = targets * float(sectors(extent * word, aligned));
+        let (all_in_part, part) =
+            (of_targets / SECTOR as f64, targets * sectors_in_part(extent * word, aligned));
+        let (in_part, of_gap) = match (pieces::are_pieces(dst), are_scattered, are_alone) {
+            (true, ..) if dst.gap > 0 && !gaps.fetch => (all_in_part, Some(NOT_FETCHED)),
+            (false, true, _) => {
+                let bytes = canonical.sides()[1].together * word;
+                (all_in_part, Some(scattered(bytes)))
+            }
+            (_, _, true) => (part, Some(ALONE)),
+            _ => (part, of_gap_in_boxes(canonical.word, gaps)),
+        };
         let is_half = extent * word == SECTOR && aligned == SECTOR;
         let shared = shared_bytes(held, src, dst);
         let entries = (src.count + dst.count + dst.words / held.run) as f64;
         let turns = turns(boxes as usize, shared, facts, gaps.far_rows) as f64;
         BoxTally {
-            moved: sources * of_source + targets * float(sectors(extent * word, aligned)),
-            in_part: targets * sectors_in_part(extent * word, aligned),
+            moved: sources * of_source + of_targets,
+            in_part,
             uneven: if is_even { 0.0 } else { sources },
             boxes,
             shared: shared as f64,
@@ -403,7 +421,7 @@ impl Sectors {
             entries: entries / turns,
             stretches: [src.count as f64, dst.count as f64],
             has_short_rows: gaps.has_short_rows,
-            of_gap: if are_alone { Some(ALONE) } else { of_gap_in_boxes(canonical.word, gaps) },
+            of_gap,
             far_rows: gaps.far_rows,
             turns,
             halves: if is_half { targets } else { 0.0 },

@@ -60,10 +60,10 @@ pub(super) fn least_of_word(word: usize) -> f64 {
     price.word.min(price.unit / (UNIT / word).max(1) as f64)
 }
 
-/// Whether gaps are no more of a piece than words.
+/// Whether a fourth of a piece is words, at least.
 fn is_full(tile: &Tile, dst: &Stretches) -> bool {
     let words: usize = dst.within.iter().map(|axis| dst.has_within(tile, axis)).product();
-    2 * words >= dst.words
+    4 * words >= dst.words
 }
 
 /// How pieces are shared out, where warps that store so wait for banks as long as `waits` says.

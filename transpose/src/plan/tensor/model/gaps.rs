@@ -71,6 +71,15 @@ pub(in super::super) fn of_gap_in_boxes(word: Width, gaps: &Gaps) -> Option<f64>
 /// and 32 bytes apart in the destination and 3 and 38 KB in the box, which took 2.5 times as long as was said, decision 082.)
 pub(in super::super) const ALONE: f64 = 140.0;
 
+/// What a sector costs boxes that store `bytes` bytes at a time, with gaps between them, where the sectors of a row are few and far from those of the next: one's parts are stored at different times. (By eight moves to every second, third and fourth element of
+/// 64 rows on an H200, decision 138.)
+pub(in super::super) fn scattered(bytes: usize) -> f64 {
+    1120.0 / bytes as f64
+}
+
+/// What a sector costs pieces that have gaps, if it is not fetched. (By four moves to every fourth element of 8192 rows.)
+pub(in super::super) const NOT_FETCHED: f64 = 60.0;
+
 /// Whether stretches of the destination, of `bytes` bytes, are shorter than a sector, and [far](are_far) from all stretches that are moved together with them, which lie `steps` bytes away.
 pub(in super::super) fn are_alone(bytes: usize, steps: impl Iterator<Item = usize>) -> bool {
     bytes < SECTOR && are_far(steps)

@@ -26,7 +26,8 @@ use super::side::Side;
 use crate::facts::Facts;
 pub(super) use boxes::{BoxTally, cost_of_boxes};
 pub(super) use gaps::{
-    ALONE, are_alone, are_far, cost_of_gaps, cost_of_gaps_by_words, of_gap_in_boxes,
+    ALONE, NOT_FETCHED, are_alone, are_far, cost_of_gaps, cost_of_gaps_by_words, of_gap_in_boxes,
+    scattered,
 };
 use kernel_abi::Width;
 pub(super) use matrices::{cost_of_matrix, if_poor};
