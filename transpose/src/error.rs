@@ -485,7 +485,7 @@ pub enum Error {
     /// A matrix with gaps between its rows, which only a square one may have in place, and only by [`InPlace::Square`](crate::InPlace::Square) and
     /// [`InPlace::Auto`](crate::InPlace::Auto).
     #[error(
-        "in place only squares may have gaps, by `Square` and `Auto`: these are {rows} × {cols} elements, rows {ld} apart"
+        "in place only squares may have gaps: these are {rows} × {cols} elements, rows {ld} apart"
     )]
     GapsInPlace {
         /// Rows of the matrix.
