@@ -212,7 +212,7 @@ params! {
         /// Elements of the source from one stretch to the next.
         step: u64,
         /// Elements of a block that lie before its first one in the source, where channels are in descending order.
-        ahead: u64,
+        before: u64,
         /// Bytes of shared memory from the first element of one to that of the next, modulo a vector as many as in the source.
         pitch: u64,
         /// Vectors of a stretch, wherever it starts, as a packed divisor.
@@ -236,7 +236,7 @@ params! {
         all: u64,
         /// Whether runs start on units of the destination (1), or anywhere (0).
         whole: u64,
-        /// Bytes of shared memory from where one run begins to where the next does.
+        /// Bytes of shared memory from where one run begins to where the next does: a number that wraps around where channels are in descending order, as the next one does.
         run: u64,
         /// Bytes from one element of a line to the next.
         element: u64,
@@ -262,7 +262,7 @@ params! {
         count: u64,
         /// Units of pixels, along all axes: one for each thread, but for the last of each warp if rows start anywhere.
         units: u64,
-        /// Elements from one channel to the next in the source, if pixels lie together there; else 0, and channels do.
+        /// Elements from one channel to the next in the source, if pixels lie together there, a number that wraps around where channels are in descending order; else 0, and channels lie together.
         src_plane: u64,
         /// The same of the destination, where it is the other way round.
         dst_plane: u64,

@@ -10,7 +10,7 @@
 //! e · element + i · next + j · plane
 //! ```
 //!
-//! for the `e`-th element of the `i`-th line of the `j`-th plane, steps of which channels in descending order have negative ones: a unit has two divisions, and an element an addition and, where a line may end before it, a choice. Elements that wait in few banks are shared out so that a warp has
+//! for the `e`-th element of the `i`-th line of the `j`-th plane; where channels are in descending order, their steps are negative. A unit has two divisions, and an element an addition and, where a line may end before it, a choice. Elements that wait in few banks are shared out so that a warp has
 //! some units of each of several runs.
 
 use super::arithmetic_entry;
@@ -92,7 +92,7 @@ unsafe fn keep_elements<E: Element>(aligned: u64, start: u64, end: u64, to: u32)
 unsafe fn load<E: Element>(src: *const E, params: &ComputePixels, part: Part, shared: u32) -> u32 {
     let (stretches, size) = (&params.stretches, size_of::<E>() as u64);
     // Channels in descending order start before their first element.
-    let from = part.src.wrapping_sub(stretches.ahead);
+    let from = part.src.wrapping_sub(stretches.before);
     let first = (src as u64).wrapping_add(from.wrapping_mul(size));
     let held = shared + first as u32 % VECTOR;
     let lowest = (src as u64).wrapping_add(params.lowest);
@@ -134,7 +134,7 @@ unsafe fn load<E: Element>(src: *const E, params: &ComputePixels, part: Part, sh
         } }
         base += LOADS as u32 * PIXEL_THREADS;
     }
-    held + (stretches.ahead * size) as u32
+    held + (stretches.before * size) as u32
 }
 
 /// Where the elements of a unit wait, and which channels they have: those of its first line, of the one behind it, and of a third.

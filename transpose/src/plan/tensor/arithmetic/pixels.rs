@@ -267,7 +267,7 @@ impl Block {
             elements: elements as u64,
             lengthen: u64::from(are_longer),
             step: plane as u64,
-            ahead: if self.reversed { self.channels as u64 - 1 } else { 0 },
+            before: if self.reversed { self.channels as u64 - 1 } else { 0 },
             pitch: pitch as u64,
             vectors: packed_divisor((of_block * size + VECTOR - 1).div_ceil(VECTOR)),
         };
