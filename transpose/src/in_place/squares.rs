@@ -135,8 +135,9 @@ fn are_faster_in_boxes(batch: &SquareBatch, address: u64) -> bool {
     let have_gaps = ld != side || stride != side * side;
     let is_small = side * side * element_bytes <= SMALL_MATRIX;
     let is_batch = is_small && !have_gaps && address.is_multiple_of(SECTOR);
+    let on_vectors = ((ld | stride) * element_bytes) as u64 | address;
     let fill_tiles =
-        |of: usize| side.is_multiple_of(of) && (ld * element_bytes).is_multiple_of(VECTOR);
+        |of: usize| side.is_multiple_of(of) && on_vectors.is_multiple_of(VECTOR as u64);
     match (element_bytes, is_small) {
         (1 | 4, true) if is_batch => side <= SMALL || !side.is_multiple_of(4),
         (2, true) if is_batch && side > 16 && !side.is_multiple_of(2) => true,

@@ -311,7 +311,7 @@ impl Stretch {
     }
 }
 
-/// Where the words of a stretch lie, in bytes from the start of its first vector, and which of its vectors may be loaded whole: all, or all but those that it starts and ends in. In one register:
+/// Where the words of a stretch lie, in bytes from the start of its first vector, and which of its vectors may be loaded whole: all, or all but those that it starts and ends in. In one register, as a block has less than 2¹⁸ bytes of shared memory:
 ///
 /// | bits | |
 /// |---|---|

@@ -19,12 +19,18 @@ use crate::launch::Launch;
 use crate::plan::memo::{Chip, Memo, hash_of};
 use crate::plan::problem::VECTOR;
 use crate::tensor::TensorLayout;
-use kernel_abi::tensor::Loads;
+use kernel_abi::tensor::{Loads, PIECES_BELOW};
 use smallvec::SmallVec;
 
 /// Bytes of shared memory that a box may take: places in it are numbers of 16 bits. Other moves have smaller ones, of which more run side by side; here a square that is in no box goes at a fraction
 /// of the speed.
 const MOST: usize = 60 << 10;
+
+/// Bytes of shared memory that may be kept for other things before a block's own, from where addresses are counted.
+const KEPT: usize = 1 << 10;
+
+// Where pieces start is told in 16 bits, too, from there on.
+const _: () = assert!(KEPT + MOST + PIECES_BELOW as usize <= 1 << 16);
 
 /// The bytes that boxes may have, about.
 const TRIED: [usize; 5] = [MOST, 32 << 10, 16 << 10, 8 << 10, 4 << 10];

@@ -55,6 +55,8 @@ pub(super) fn launch_of(
     loads: Loads,
 ) -> Option<(Launch, Numbering)> {
     let descending = Descending::of(canonical, tile, [src, dst], held);
+    // A box that is cut off at the end of what is descending starts before its own words.
+    debug_assert!(loads == Loads::Source || descending.start == 0);
     if are_pieces(dst) && descending.first_place > PIECES_BELOW as isize {
         return None;
     }
