@@ -126,10 +126,9 @@ impl<E: Element> Load for Computing<'_, E> {
             vectors.go_on();
         }
         if ends.are_ends() {
-            let all = place.sources * params.vectors as u32;
             let to = |stretch: &Stretch, at, number| self.waits(stretch, at, number);
             // SAFETY: the caller's obligations; words are some bytes.
-            unsafe { load_ends::<u8>(params, tables, all, bytes, to) }
+            unsafe { load_ends::<u8>(params, tables, place, bytes, to) }
         }
     }
 

@@ -108,9 +108,8 @@ pub unsafe fn load<E: Element>(params: &Boxes, tables: Tables, place: &Place) {
         first += IN_FLIGHT as u32 * BOX_THREADS;
     }
     if ends.are_ends() {
-        let to = |stretch: &Stretch, at: u32, _: u32| stretch.hold + at;
         // SAFETY: the caller's obligations.
-        unsafe { load_ends::<E>(params, tables, all, VECTOR, to) }
+        unsafe { load_ends::<E>(params, tables, place, VECTOR, held_at) }
     }
 }
 
@@ -160,10 +159,8 @@ pub unsafe fn begin_copies<E: Element, const BY_FOURS: bool>(
         }
     };
     if ends.are_ends() {
-        let all = place.sources * params.vectors as u32;
-        let to = |stretch: &Stretch, at: u32, _: u32| stretch.hold + at;
         // SAFETY: the caller's obligations.
-        unsafe { load_ends::<E>(params, tables, all, VECTOR, to) }
+        unsafe { load_ends::<E>(params, tables, place, VECTOR, held_at) }
     }
 }
 
@@ -275,6 +272,12 @@ unsafe fn vector(params: &Boxes, tables: Tables, number: u32, vector_bytes: u32)
     (unsafe { Stretch::load_shared(tables.stretch(row)) }, vector * vector_bytes)
 }
 
+/// Where a vector goes that is held as it comes.
+#[inline(always)]
+fn held_at(stretch: &Stretch, at: u32, _: u32) -> u32 {
+    stretch.hold + at
+}
+
 /// Loads those of this thread's vectors, of `vector_bytes`, that have words of a stretch and are not loaded whole: word by word, to where `to` says that a vector goes. Of what lies beside a stretch nothing is loaded.
 ///
 /// # Safety
@@ -283,10 +286,11 @@ unsafe fn vector(params: &Boxes, tables: Tables, number: u32, vector_bytes: u32)
 pub unsafe fn load_ends<E: Element>(
     params: &Boxes,
     tables: Tables,
-    all: u32,
+    place: &Place,
     vector_bytes: u32,
     to: impl Fn(&Stretch, u32, u32) -> u32,
 ) {
+    let all = place.sources * params.vectors as u32;
     let mut number = first_of::<E>();
     while number < all {
         not_unrolled();

@@ -327,7 +327,7 @@ impl Extent {
     const BEHIND: u32 = 22;
     const FIRST_WHOLE: u32 = 27;
 
-    /// That of a stretch whose words are those from `past` to `end`, loaded by vectors of so many bytes: the first and the last of them may lie outside of what may be loaded.
+    /// Of a stretch whose words lie from `past` to `end`, loaded by vectors of `vector` bytes; `first` and `last` say whether its first vector and its last lie outside of what may be loaded.
     #[inline(always)]
     fn of(past: u32, end: u32, vector: u32, [first, last]: [bool; 2]) -> Self {
         const { assert!(VECTOR < 1 << (u32::BITS - Self::FIRST_WHOLE)) };

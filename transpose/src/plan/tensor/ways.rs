@@ -107,7 +107,7 @@ impl<'a> Ways<'a> {
         let serve = self.flips.is_none() && self.may_cost_less_than(limit - late);
         let best = |canonical: &Canonical| boxes::best(canonical, self.facts, most, limit - late);
         let mut boxes = if serve { best(self.canonical) } else { Vec::new() };
-        if let Some(narrow) = self.canonical.in_narrow_words().filter(|_| serve) {
+        if serve && let Some(narrow) = self.canonical.in_narrow_words() {
             boxes.extend(best(&narrow));
             boxes.sort_by(|(a, _), (b, _)| a.total_cmp(b));
             boxes.truncate(most);

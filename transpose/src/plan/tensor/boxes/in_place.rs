@@ -84,12 +84,13 @@ impl SquareBatch {
         let words = (apart / canonical.word_bytes()) as isize;
         let counts = |axis: &Axis| axis.length == count && [axis.src, axis.dst] == [words; 2];
         let squares = canonical.axes().iter().rposition(counts)?;
-        let (loads, step) = self.loads(align);
+        let loads = self.loads(align);
         let (gaps, most_image) = (Gaps::of(canonical), MOST);
         let (tiles, choices) = (SmallVec::new(), SmallVec::new());
         let mut search = Search { canonical, facts, gaps, most_image, loads, tiles, choices };
-        // As many as end on a vector, and as many as there is room for.
+        // As many as end on a vector, and as many as there is room for, if they need not.
         let of_vectors = VECTOR / gcd(VECTOR, apart);
+        let step = if loads == Loads::Source { of_vectors } else { 1 };
         for (most, step) in TRIED.into_iter().flat_map(|most| [(most, of_vectors), (most, step)]) {
             let in_box = (most / square / step * step).min(count);
             if in_box > 0 {
@@ -99,17 +100,16 @@ impl SquareBatch {
         search.cheapest(1, f64::INFINITY).pop().map(|(_, launch, _)| launch)
     }
 
-    /// What boxes of these squares may load, so that none loads what another one stores; and of how many squares they have a multiple.
-    fn loads(self, align: usize) -> (Loads, usize) {
+    /// What boxes of these squares may load, so that none loads what another one stores: all of the source, if each box ends on a vector.
+    fn loads(self, align: usize) -> Loads {
         let SquareBatch { element_bytes, ld, stride, .. } = self;
-        let of_row = ld.wrapping_mul(element_bytes);
+        let rows_start_on_vectors =
+            align >= VECTOR && ld.wrapping_mul(element_bytes).is_multiple_of(VECTOR);
         match ld > stride {
-            false => (Loads::Box, 1),
+            false => Loads::Box,
             // Side by side, a box has a part of each row.
-            true if align >= VECTOR && of_row.is_multiple_of(VECTOR) => {
-                (Loads::Source, VECTOR / gcd(VECTOR, stride.wrapping_mul(element_bytes)))
-            }
-            true => (Loads::Stretch, 1),
+            true if rows_start_on_vectors => Loads::Source,
+            true => Loads::Stretch,
         }
     }
 }
