@@ -312,6 +312,32 @@ fn messages_that_are_too_long_are_refused_everywhere() {
     assert!(matches!(&refused[1], Error::World { reason } if reason.contains("1048577")));
 }
 
+/// Messages of the longest kind pass where connections hold few bytes: packets of an Ethernet have the system give them smaller buffers than those of a host's loopback.
+#[cfg(target_os = "linux")]
+#[test]
+fn long_messages_pass_small_buffers() {
+    use std::os::fd::AsRawFd;
+    let ethernet: libc::c_int = 1448;
+    let (listener, first) = listener();
+    let bytes = size_of_val(&ethernet) as libc::socklen_t;
+    let (level, option) = (libc::IPPROTO_TCP, libc::TCP_MAXSEG);
+    // SAFETY: the socket is open, and the option's value an integer that lives.
+    let set = unsafe {
+        libc::setsockopt(listener.as_raw_fd(), level, option, (&raw const ethernet).cast(), bytes)
+    };
+    assert_eq!(set, 0);
+    std::thread::scope(|scope| {
+        let zero = scope.spawn(move || World::listening(&listener, 2, PATIENCE).unwrap());
+        let one = scope.spawn(move || World::connect(1, 2, first, PATIENCE).unwrap());
+        let (zero, one) = (zero.join().unwrap(), one.join().unwrap());
+        let given = |world: &World| world.all_gather(&vec![world.rank() as u8; 1 << 20]).unwrap();
+        let asked = scope.spawn(move || given(&one));
+        let [heard, there] = [given(&zero), asked.join().unwrap()];
+        assert_eq!(heard, there);
+        assert!((0..2).all(|rank| heard[rank].iter().all(|&byte| usize::from(byte) == rank)));
+    });
+}
+
 /// Where a process has another rank its shards have other lengths.
 #[test]
 fn arrays_of_another_world_are_refused() {

@@ -24,7 +24,7 @@ impl ShardedPlan {
     /// on the others goes on, and what comes after is in order with it.
     ///
     /// # Errors
-    /// [`Error::GroupMismatch`], [`Error::TensorShapeMismatch`] and [`Error::PlanMismatch`] for arrays of other shapes, and spread otherwise, [`Error::OutOfMemory`] where pieces are staged, and what the devices report.
+    /// [`Error::GroupMismatch`], [`Error::NotAPermutation`] for arrays of another number of axes, [`Error::TensorShapeMismatch`] and [`Error::PlanMismatch`] for arrays of other shapes, and spread otherwise, [`Error::OutOfMemory`] where pieces are staged, and what the devices report.
     pub fn run<T: Pod>(&self, src: &ShardedTensor<T>, dst: &mut ShardedTensor<T>) -> Result<()> {
         self.group.require_same(src.group())?;
         self.group.require_same(dst.group())?;

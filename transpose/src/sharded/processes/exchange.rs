@@ -114,7 +114,7 @@ impl DistributedPlan {
         Ok(DistributedPlan { world, exchange, rounds, near, slots, stored, streams })
     }
 
-    /// Bytes of device memory that a run takes beside source and destination: 64 MiB at most, and none where processes
+    /// Bytes of device memory that a run takes beside source and destination: 64 MiB at most, or what elements of many MiB take, of which each process is sent one at a time; and none where processes
     /// [store to each other's memory](Transport::reach).
     pub fn extra_bytes(&self) -> usize {
         let [leaving, arriving] = self.slots;
@@ -135,7 +135,7 @@ impl DistributedPlan {
     /// transports of one kind.
     ///
     /// # Errors
-    /// [`Error::PlanMismatch`] for arrays spread otherwise, and [`Error::TensorShapeMismatch`] for such as have not one shape; [`Error::Disagreement`] on every other process then, and on all if two of
+    /// [`Error::PlanMismatch`] for arrays spread otherwise, [`Error::TensorShapeMismatch`] for such as have not one shape, and [`Error::NotAPermutation`] for such as have another number of axes; [`Error::Disagreement`] on every other process then, and on all if two of
     /// them are about to do different things, before anything is moved; [`Error::Peer`] for a process that has gone or does not answer within the world's
     /// [timeout](World::timeout), and [`Error::World`] where what is queued does not end in it; [`Error::OutOfMemory`], and what the device and the transport report. With an error that came on the way the world takes no further calls, and **what `dst` holds is unspecified**,
     /// until the other processes have ended: one that is late may still store to it.

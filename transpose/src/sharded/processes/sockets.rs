@@ -45,17 +45,10 @@ unsafe impl Transport for Sockets {
     }
 }
 
-/// Sends all while all is received: two processes that only sent would wait for each other.
+/// Sends all while all is received.
 fn swap(call: &Call<'_>, sent: &[Carried], received: &mut [Carried]) -> Result<()> {
-    std::thread::scope(|scope| {
-        // Whichever fails ends the other's wait.
-        let sender = scope.spawn(|| {
-            let all = sent.iter().try_for_each(|(peer, bytes)| call.send(*peer, bytes));
-            all.inspect_err(|_| call.give_up())
-        });
-        let all = received.iter_mut().try_for_each(|(peer, bytes)| call.receive_into(*peer, bytes));
-        let here = all.inspect_err(|_| call.give_up());
-        let there = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        here.and(there)
-    })
+    call.both(
+        || sent.iter().try_for_each(|(peer, bytes)| call.send(*peer, bytes)),
+        || received.iter_mut().try_for_each(|(peer, bytes)| call.receive_into(*peer, bytes)),
+    )
 }

@@ -24,8 +24,11 @@ const FIRST_CALL: u64 = HELLO + 1;
 /// How long to wait before a process that does not listen yet is tried again.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// The most processes of a world: each is connected to each other, and no machine has more ports.
-const MOST: usize = 1 << 16;
+/// The most processes of a world: each is connected to each other, and the addresses of all fit in a message.
+const MOST: usize = 1 << 14;
+
+/// Bytes of a message that the connections' buffers hold on any network, with those of the messages before that are on their way: a process may send them before it receives anything.
+const BUFFERED: usize = 16 << 10;
 
 /// Processes, each with a rank from 0 on, that call the same things in the same order. Clones are handles to the same world.
 ///
@@ -93,7 +96,7 @@ impl World {
     /// The world of `size` processes, the first of which listens at `first`.
     ///
     /// # Errors
-    /// [`Error::World`] if the others do not come in time, are of a world of another size, or are more than 65536; and [`Error::Peer`] for one
+    /// [`Error::World`] if the others do not come in time, are of a world of another size, or are more than 16384; and [`Error::Peer`] for one
     /// that goes.
     pub fn connect(rank: usize, size: usize, first: SocketAddr, timeout: Duration) -> Result<Self> {
         require_place(rank, size)?;
@@ -160,12 +163,15 @@ impl World {
                     "{bytes} bytes are more than the {LONGEST} of a message"
                 )));
             }
-            for peer in call.others() {
-                call.send(peer, mine)?;
-            }
+            let send = || call.others().try_for_each(|peer| call.send(peer, mine));
             let theirs =
                 |rank| if rank == self.rank() { Ok(mine.to_vec()) } else { call.receive(rank) };
-            (0..self.size()).map(theirs).collect()
+            let receive = || (0..self.size()).map(theirs).collect();
+            if mine.len() <= BUFFERED {
+                send()?;
+                return receive();
+            }
+            call.both(send, receive)
         })
     }
 
@@ -238,6 +244,20 @@ impl Call<'_> {
     /// Receives as many bytes as there is place for.
     pub fn receive_into(&self, rank: usize, bytes: &mut [u8]) -> Result<()> {
         self.with(rank, |wire| wire.receive_into(self.number, bytes, self.deadline))
+    }
+
+    /// Sends while it receives: processes that only sent would wait for each other once what lies between them is full. Whichever fails ends the other's wait.
+    pub(super) fn both<R>(
+        &self,
+        send: impl FnOnce() -> Result<()> + Send,
+        receive: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        std::thread::scope(|scope| {
+            let sender = scope.spawn(|| send().inspect_err(|_| self.give_up()));
+            let received = receive().inspect_err(|_| self.give_up());
+            let sent = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            received.and_then(|received| sent.map(|()| received))
+        })
     }
 
     /// Closes all connections: the call fails.
