@@ -464,6 +464,9 @@ fn in_place_beyond_the_devices_memory(device: &Device) {
             in_place::<u32>(device, options(limit, 0, 2, 2), HostInPlace::Auto, shape);
         }
     }
+    // Less than pairs of tiles take, or the ring that these go through, and enough for others.
+    in_place::<u32>(device, options(100, 0, 0, 0), HostInPlace::Auto, (2, 2));
+    in_place::<u32>(device, options(0, 900, 0, 0), HostInPlace::Auto, (200, 200));
 }
 
 /// All words, shapes with whole squares of cache lines and with edges, and enough bytes to go past the caches.

@@ -25,7 +25,7 @@ pub enum Bus {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostOptions {
-    /// The most bytes of device memory; by default up to 769 MiB for tiles, however large the arrays are.
+    /// The most bytes of device memory; by default up to 769 MiB for tiles, however large the arrays are, with [`streams`](#structfield.streams) as it is by default: more of those have more tiles.
     pub device_memory: usize,
     /// The most bytes of pinned memory for the ring that pageable memory goes through; by default 128 MiB, or what elements of more than
     /// 64 MiB, or rows in place, take at least.

@@ -102,8 +102,8 @@ impl FromStr for HostInPlace {
 /// ```
 ///
 /// # Errors
-/// [`Error::LengthMismatch`] unless there are `rows * cols` elements, [`Error::OutOfMemory`], [`Error::HostMemory`], and what the device
-/// reports. After the first three the elements are as they were: all memory is taken before one moves. After what the device reports they
+/// [`Error::LengthMismatch`] unless there are `rows * cols` elements, [`Error::TensorSizeOverflow`] for so many that no number of bytes says how many, [`Error::OutOfMemory`], [`Error::HostMemory`], and what the device
+/// reports. After the first four the elements are as they were: all memory is taken before one moves. After what the device reports they
 /// are unspecified. No work uses them any more.
 pub fn transpose_in_place<T: Pod>(
     device: &Device,
@@ -188,7 +188,11 @@ impl Workspace {
 
     fn choose<T>(&self, matrix: &Matrix<T>) -> Result<HostInPlace> {
         if matrix.rows == matrix.cols {
-            return Ok(HostInPlace::Pairs);
+            let pairs = self.plan_of_pairs(matrix);
+            // Limits that are too low for two tiles may be enough for others.
+            if !matches!(pairs, Err(Error::HostBudget { .. })) {
+                return Ok(HostInPlace::Pairs);
+            }
         }
         let limit = match self.options().device_memory {
             // What this has already it gives back for it.
@@ -200,11 +204,15 @@ impl Workspace {
         Ok(if held <= limit { HostInPlace::Frontier } else { HostInPlace::Panels })
     }
 
+    /// The plan for a square whose tiles change places.
+    fn plan_of_pairs<T>(&self, matrix: &Matrix<T>) -> Result<HostPlan> {
+        HostPlan::square(matrix.rows, matrix.pinned, size_of::<T>(), self.options(), cores())
+    }
+
     /// # Safety
     /// The matrix's elements live, and nobody else uses them meanwhile.
     unsafe fn pairs<T: Pod>(&mut self, matrix: Matrix<T>) -> Result<()> {
-        let Matrix { rows, pinned, .. } = matrix;
-        let plan = HostPlan::square(rows, pinned, size_of::<T>(), self.options(), cores())?;
+        let plan = self.plan_of_pairs(&matrix)?;
         // SAFETY: the caller's obligations.
         unsafe { self.in_place(&plan, matrix.start) }
     }
