@@ -273,7 +273,7 @@ impl<'a> Move<'a> {
         let [src, dst] = self.sizes();
         let bytes = span_units_together(src, dst) * self.operands.unit() * dst;
         let in_units = is_added && self.operands.other_is_like_destination_on(bytes);
-        if in_units && facts.compute_capability == (9, 0) {
+        if in_units && self.has_beside(facts) {
             return self.in_spans_beside();
         }
         let tile = SpanTile::of(self.width);
@@ -296,6 +296,13 @@ impl<'a> Move<'a> {
             FULL
         };
         Some(Way { enough, ..way })
+    }
+
+    /// Whether [`COMPUTE_ROWS_BESIDE`] was measured on such a chip, and a block has the shared memory that it takes.
+    fn has_beside(&self, facts: &Facts) -> bool {
+        let [_, dst] = self.sizes();
+        let bytes = beside_bytes(&SpanTile::beside(self.width, dst), self.width, dst);
+        facts.compute_capability == (9, 0) && bytes as usize <= facts.block_shared
     }
 
     /// By tiles of [`COMPUTE_ROWS_BESIDE`].
@@ -330,7 +337,8 @@ impl<'a> Move<'a> {
         let nothing_beside = self.operation.flags & (flags::OTHER | flags::CHANNELS) == 0;
         let serves = nothing_beside
             && matches!([src, dst], [2, 4] | [4, 2])
-            && facts.compute_capability == (9, 0);
+            && facts.compute_capability == (9, 0)
+            && tile.vectors() as usize * VECTOR <= facts.block_shared;
         let launch = || self.launch(&COMPUTE_ROWS_LARGE, &self.params(), tile.block());
         let mut launch = serves.then(launch).flatten()?;
         launch.blocks_per_multiprocessor = LARGE_BLOCKS;
@@ -432,5 +440,46 @@ impl<'a> Move<'a> {
         let cols_full = full(self.matrices.cols, 0, cols);
         let full = full(self.matrices.rows, early, rows) * cols_full;
         Way { full, cols_full, enough: FULL, ahead: f64::INFINITY, part: Part::of(launch) }
+    }
+}
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use super::super::operands::Operand;
+    use super::super::wanted::Wanted;
+    use super::super::ways;
+    use super::*;
+    use crate::TensorLayout;
+    use kernel_abi::Params;
+    use kernel_abi::arithmetic::Format;
+
+    /// A chip of compute capability 9.0 may be planned for as one with less shared memory than it has.
+    #[test]
+    fn blocks_have_no_more_shared_memory_than_the_facts_say() {
+        let hopper = Facts { compute_capability: (9, 0), ..Facts::simulated() };
+        let operand = |rows, cols, turned: bool, element_bytes| {
+            let layout = TensorLayout::contiguous(&[rows, cols], element_bytes).unwrap();
+            Operand { layout: if turned { layout.t() } else { layout }, element_bytes, align: 16 }
+        };
+        let none = Operation::from_fields(&[0; Operation::FIELDS]).unwrap();
+        // What is added to, and numbers that become narrower in a large matrix.
+        for (rows, cols, other, to) in
+            [(1000, 1001, Other::Destination, 4), (10007, 9973, Other::None, 2)]
+        {
+            let formats = [Format::F32, if to == 4 { Format::F32 } else { Format::F16 }];
+            let [src, dst] = formats.map(|format| format as u64);
+            let flags = if other.is_added() { flags::OTHER } else { 0 };
+            let operation = Operation { src, dst, dst_bytes: to as u64, flags, ..none };
+            let (src, dst) = (operand(rows, cols, true, 4), operand(cols, rows, false, to));
+            let operands = Operands::of(&src, &dst, &other);
+            let most = |block_shared| {
+                let facts = Facts { block_shared, ..hopper.clone() };
+                let all = ways::ways(&operands, &operation, &facts, Wanted::All).all;
+                let bytes = |part: &Part| part.launch.dynamic_shared_bytes as usize;
+                all.iter().flatten().map(bytes).max().unwrap()
+            };
+            assert!(most(227 << 10) > 48 << 10);
+            assert!(most(48 << 10) <= 48 << 10);
+        }
     }
 }
