@@ -73,7 +73,7 @@ macro_rules! copy {
 /// Loads a vector.
 ///
 /// # Safety
-/// The 16 bytes at `address` are in global memory and readable, and every write to them in the launch is ordered with the load, as
+/// The 16 bytes at `address` are in global memory and readable, and every write in the launch to those of them that are looked at is ordered with the load, as
 /// for [`Element::load`](crate::element::Element::load); `address` is a multiple of 16.
 #[gpu_only]
 #[inline(always)]

@@ -41,7 +41,7 @@ impl Extent {
     /// The element at `from`, if it is inside.
     ///
     /// # Safety
-    /// `from` is aligned to the element. What is inside is readable, and written by nobody during the launch.
+    /// `from` is aligned to the element. What is inside is readable; elements of the matrix, which may have others between its rows, are written by nobody during the launch.
     #[inline(always)]
     pub unsafe fn load<E: Element>(self, from: u64) -> Option<E> {
         // SAFETY: the caller's obligations; the element is inside.

@@ -59,6 +59,9 @@ impl Device {
     /// Like [`simulated`](Self::simulated), with checks of everything that kernels do: whatever
     /// a check finds is an [`Error::KernelDefects`](crate::Error::KernelDefects) of the launch.
     ///
+    /// [`global_read_race`](Checks::global_read_race) also reports two things that no result depends on. Panels, in place, hand elements from block to block by atomics, which order nothing here; they do
+    /// with [weak memory](Self::simulated_with_weak_memory). And moves between views that take turns in one memory load vectors that have elements of the destination beside the source's own, and look at none of them. Do without that check for these.
+    ///
     /// ```
     /// use transpose::simt::Checks;
     /// use transpose::{Device, DeviceMatrix};
