@@ -64,3 +64,11 @@ pub fn not_unrolled() {
     // SAFETY: a directive for the assembler. Not pure, so that it stays where it is.
     unsafe { asm!(".pragma \"nounroll\";", options(nomem, nostack, preserves_flags)) }
 }
+
+/// Begins what few launches do: the compiler leaves it in its branch, where it would do it for all and choose between the results.
+#[gpu_only]
+#[inline(always)]
+pub fn apart_from_others() {
+    // SAFETY: no instruction. Not pure, so that it stays where it is.
+    unsafe { asm!("", options(nomem, nostack, preserves_flags)) }
+}

@@ -6,7 +6,9 @@ mod random;
 
 use complex::{complex_numbers_become_wide, complex_sums_in_windows};
 use numbers::{Sample, computed, edges};
-use random::{Side, laid_out, random_channels, random_complex, random_layouts, random_sums};
+use random::{
+    Side, laid_out, random_channels, random_complex, random_layouts, random_pixels, random_sums,
+};
 use std::collections::HashMap;
 use transpose::interop::half::{bf16, f16};
 use transpose::interop::num_complex::Complex32;
@@ -40,9 +42,11 @@ on_both_devices! {
     random_layouts,
     random_sums,
     random_channels,
+    random_pixels,
     random_complex,
     complex_numbers_become_wide,
     pixels_of_few_channels,
+    mirrored_pixels,
     channels_of_their_own,
     channels_in_order,
     channels_by_place,
@@ -901,6 +905,56 @@ fn pixels_of_few_channels(device: &Device) {
     check::<f32, f32>(device, 257, 3);
     check::<f64, f16>(device, 99, 3);
     check::<f32, f64>(device, 64, 23);
+}
+
+/// Pixels in descending order, channels in reverse order, and both: of channels that lie together and of planes, to either; whole units and rows that start anywhere, with one factor, and with numbers of each channel's own.
+fn mirrored_pixels(device: &Device) {
+    /// Three rows, so that rows that have parts of units start at several places.
+    const ROWS: usize = 3;
+    fn check<T: Real, U: Real>(device: &Device, [pixels, starts]: [usize; 2], channels: usize) {
+        let all = pixels + starts;
+        // Rows, pixels, channels.
+        let together = contiguous(&[ROWS, all, channels]).slice(1, starts.., 1).unwrap();
+        let planes = contiguous(&[ROWS, channels, all]).slice(2, starts.., 1).unwrap();
+        let planes = planes.permute_axes(&[0, 2, 1]).unwrap();
+        for (from, to) in
+            [(together, planes), (planes, together), (together, together), (planes, planes)]
+        {
+            let mirrored = from.slice(1, .., -1).unwrap();
+            let reversed = from.slice(2, .., -1).unwrap();
+            for src in [mirrored, reversed, mirrored.slice(2, .., -1).unwrap()] {
+                check_layouts::<T, U>(device, [0.5, 0.0], &src, &to, None);
+                check_channels::<T, U>(device, &src, &to, 2);
+            }
+        }
+    }
+    macro_rules! check_units {
+        ($($from:ty, $to:ty: $whole:literal, $anywhere:literal;)+) => {
+            for channels in 2..=4 {
+                $(
+                    for pixels in [[$whole, 0], [$anywhere, 0], [$anywhere, 3]] {
+                        check::<$from, $to>(device, pixels, channels);
+                    }
+                )+
+            }
+        };
+    }
+    check_units! {
+        u8, E4M3: 136, 515; u8, f16: 264, 523; u8, f32: 136, 517;
+        f16, u8: 264, 521; bf16, f16: 264, 525; f16, f32: 136, 519;
+        f32, u8: 136, 513; f32, bf16: 136, 518; f32, f32: 136, 527;
+    }
+    // Rows that have no channels, some of which are planes together; and sums, which go another way.
+    for (rows, kernel) in
+        [(12, "compute_mirrored4"), (6, "compute_mirrored3"), (2, "compute_mirrored2")]
+    {
+        let all = contiguous(&[5, rows, 272]);
+        let mirrored = all.slice(2, .., -1).unwrap();
+        let kernels = check_layouts::<u8, f16>(device, [0.5, 0.0], &mirrored, &all, None);
+        let is_there = kernels.iter().any(|name| name.starts_with(kernel));
+        assert!(is_there || kernels.is_empty(), "{kernels:?}");
+        check_layouts::<u8, f16>(device, [0.5, 2.0], &mirrored, &all, Some(&all));
+    }
 }
 
 /// Checks that each index of an axis has its own factor and summand, by all ways that [`enough`] leaves.

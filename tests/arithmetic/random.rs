@@ -161,6 +161,46 @@ pub(super) fn random_channels(device: &Device) {
     });
 }
 
+/// Images of few channels, pixels or channels in descending order in the source, from any way to lie to any other, with gaps and from anywhere: by one factor, and by one of each channel's own.
+pub(super) fn random_pixels(device: &Device) {
+    let most = MOST_ELEMENTS[usize::from(device.is_gpu())];
+    // The slowest axis first: rows, pixels and channels that lie together, or planes of all rows, or of each.
+    let order = prop::sample::select(&[[0, 1, 2], [2, 0, 1], [0, 2, 1]][..]);
+    let memory = (order, [0..3usize, 0..3, 0..3], 0..20usize);
+    let gaps = [0, 0, 8];
+    let laid = move |shape: &[usize],
+                     (order, gap, start): &([usize; 3], [usize; 3], usize),
+                     mirrored: [bool; 3]| {
+        let of = |axis: usize| Side {
+            is_mirrored: mirrored[axis],
+            step: 1,
+            // Pixels have no gaps between them.
+            gap: if axis == 0 || axis == order[1] { gaps[gap[axis]] } else { 0 },
+        };
+        laid_out(shape, order, *start, of)
+    };
+    let case = (
+        1..5usize,
+        8..500usize,
+        2..=4usize,
+        memory.clone(),
+        memory,
+        any::<[bool; 3]>(),
+        any::<usize>(),
+    );
+    proptest!(cases(40), |((rows, pixels, channels, from, to, mirrored, types) in case)| {
+        let shape = [rows, pixels.min(most / rows / channels), channels];
+        let (src, dst) = (laid(&shape, &from, mirrored), laid(&shape, &to, [false; 3]));
+        fn check<T: Real, U: Real>(device: &Device, src: &TensorLayout, dst: &TensorLayout, axis: usize) {
+            check_layouts::<T, U>(device, [1.5, 0.25], src, dst, None);
+            check_channels::<T, U>(device, src, dst, axis);
+        }
+        one_of! { types, check(device, &src, &dst, 2usize):
+            u8, E4M3; u8, f16; u8, f32; f16, u8; bf16, f16; f16, f32; f32, u8; f32, bf16; f32, f32;
+        }
+    });
+}
+
 /// Complex numbers and their conjugates, alone or with an array that lies like the destination, or in any other way.
 pub(super) fn random_complex(device: &Device) {
     let memories = (Memory::any(APART), Memory::any(WHOLE), Memory::any(REPEATED));

@@ -256,7 +256,7 @@ params! {
     ComputeInterleaved {
         /// What is computed.
         operation: Operation,
-        /// The axes: first that of pixels, in steps of a [`unit`](fn@unit) of them; and one step more than units that a row has parts of, if rows start anywhere.
+        /// The axes: first that of pixels, in steps of a [`unit`](fn@unit) of them; and one step more than units that a row has parts of, if rows start anywhere, or two more between planes.
         axes: [OperandAxis; MOST_BLOCK_AXES],
         /// How many there are.
         count: u64,
@@ -272,6 +272,17 @@ params! {
         lowest: u64,
         /// Bytes from there to behind the highest.
         reach: u64,
+    }
+
+    /// For [`COMPUTE_MIRRORED2`] and its like.
+    ComputeMirrored {
+        /// The pixels. Channels may lie together on both sides, or on neither. If pixels are mirrored, the address that the kernel is given is that of a row's last unit of the source, or of its
+        /// lowest element where rows start anywhere; if channels are in reverse order, that of the lowest element of a pixel.
+        pixels: ComputeInterleaved,
+        /// Whether pixels are in descending order in the source (1) or ascending (0); planes of the source have them in descending order.
+        mirrored: u64,
+        /// Whether channels that lie together on both sides are in descending order in the source.
+        reversed: u64,
     }
 
     /// For [`COMPUTE_MICRO`], [`COMPUTE_ROWS`], [`COMPUTE_ROWS_LARGE`], [`COMPUTE_ROWS_BY_PAIRS`], [`COMPUTE_ROWS_BESIDE`], [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`].
@@ -709,6 +720,18 @@ table! { ARITHMETIC of Arithmetic:
     }
     /// Those of [`COMPUTE_INTERLEAVED4`] with a second operand, which is laid out like the destination.
     COMPUTE_INTERLEAVED_SUMS4 = "compute_interleaved_sums4" takes ComputeInterleaved {
+        1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
+    }
+    /// Moves that compute, of pixels of two channels that are mirrored, or stay together in reverse order; by units on both sides.
+    COMPUTE_MIRRORED2 = "compute_mirrored2" takes ComputeMirrored {
+        1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
+    }
+    /// Those of [`COMPUTE_MIRRORED2`] for pixels of three channels.
+    COMPUTE_MIRRORED3 = "compute_mirrored3" takes ComputeMirrored {
+        1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
+    }
+    /// Those of [`COMPUTE_MIRRORED2`] for pixels of four channels.
+    COMPUTE_MIRRORED4 = "compute_mirrored4" takes ComputeMirrored {
         1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
     }
     /// Matrices that are transposed and computed, whose rows all start on vectors: the tiles of [`MICRO`](crate::fast::MICRO).

@@ -1,7 +1,8 @@
-//! Moves that compute, of pixels of two, three or four channels, which lie together on one side, and planes of pixels on the other.
+//! Moves that compute, of pixels of two, three or four channels, which lie together on one side, and planes of pixels on the other. Pixels may be in descending order in the source, and stay together or in planes then; and
+//! channels that stay together may be in reverse order.
 //!
 //! A thread has as many pixels as are a unit of elements: a unit of each plane, and as many units side by side where channels lie together. It loads them,
-//! changes their places in registers, and computes all of them at once. So it does with a second operand, which is laid out like the destination.
+//! changes their places in registers, and computes all of them at once. So it does with a second operand, which is laid out like the destination. What is in descending order is loaded as it lies, and turned around between planes and results.
 //!
 //! Where units side by side are stored, the lanes of a warp exchange them first, so that neighbouring lanes store neighbouring ones.
 //!
@@ -15,15 +16,15 @@
 mod registers;
 mod rows;
 
-use self::registers::{pixels_of, planes_of};
-use self::rows::Units;
+use self::registers::{mirrored, pixels_of, planes_of};
+use self::rows::{pixels_on_starts, pixels_past, Units};
 use super::arithmetic_entry;
 use super::memory::{load_shared_part, slide_part, store_part, store_shared_part};
 use super::operation::{Each, NoChannels};
 use super::pair::{for_sizes, Pair};
 use crate::element::{Element, B16};
 use crate::launch::at_most_registers;
-use crate::opaque::{lane_again, thread_again};
+use crate::opaque::{apart_from_others, lane_again, thread_again};
 use crate::tensor::axes::{divide, steps, unrolled};
 use crate::warp::{ballot, exchange_u64, next_lanes_vector};
 use cuda_std::{thread, warp};
@@ -31,13 +32,21 @@ use kernel_abi::arithmetic::{ComputeInterleaved, INTERLEAVED_THREADS};
 use kernel_abi::fast::{VECTOR, WARP};
 use kernel_abi::tensor::MOST_BLOCK_AXES;
 
+/// Which elements of the source are in descending order.
+#[derive(Clone, Copy)]
+struct Descending {
+    pixels: bool,
+    /// Those that lie together on both sides.
+    channels: bool,
+}
+
 /// Where a thread's pixels are.
 #[derive(Clone, Copy)]
 struct Place {
     /// The address of its first pixel, or of its row's.
     src: u64,
     dst: u64,
-    /// Its first pixel's number in the row, if rows start anywhere: that of a unit where channels lie together, which may be before the row.
+    /// Its first pixel's number in the destination's row, if rows start anywhere: that of a unit where channels lie together, which may be before the row.
     pixel: i32,
     is_there: bool,
     /// Lanes of a warp that store.
@@ -52,6 +61,7 @@ impl Place {
         bytes: [usize; 2],
         unit: usize,
         params: &ComputeInterleaved,
+        descending: Option<Descending>,
     ) -> Self {
         let thread = thread::block_idx_x() * INTERLEAVED_THREADS + thread::thread_idx_x();
         let slides = params.pixels != 0;
@@ -81,31 +91,54 @@ impl Place {
             let from_planes = params.src_plane != 0;
             let (together, bytes) = if from_planes { (dst, bytes[1]) } else { (src, bytes[0]) };
             let past = together as u32 / bytes as u32 % unit as u32;
-            // Pixels between a unit's start that is a pixel's too and the row's first: three is its own inverse modulo eight.
-            let before = if C == 3 { past * 3 % unit as u32 } else { past / C as u32 };
-            // Of planes that are stored, the first lane's next one has the first pixels.
-            let before = before + if from_planes { 0 } else { unit as u32 };
+            let mut before = pixels_past::<C>(past, unit);
+            if !from_planes && descending.is_some_and(|descending| descending.pixels) {
+                // So many before the first that the unit which ends with it starts with a pixel.
+                let all = before.wrapping_add(params.pixels as u32);
+                before = all.wrapping_neg() % pixels_on_starts::<C>(unit);
+            }
+            // Where units that are stored are behind the first lane's pixels, its next one has the first of a row.
+            let to_pixels = descending.is_none() || params.dst_plane == 0;
+            before += if from_planes && to_pixels { 0 } else { unit as u32 };
             pixel = (first * unit as u32) as i32 - before as i32;
         }
         Place { src, dst, pixel, is_there: number < params.units as u32, lanes }
     }
 
-    /// Those of one side, where its pixels or its row start at `start`, and planes are `plane` elements apart, or channels lie together: whether it `stores` them.
+    /// Its units of the source. Of rows in descending order these are the ones that end where its pixels begin.
     #[inline(always)]
-    fn units<const C: usize>(
+    fn source<const C: usize>(
         &self,
-        [start, plane]: [u64; 2],
-        bytes: usize,
-        unit: usize,
+        [bytes, unit]: [usize; 2],
         params: &ComputeInterleaved,
-        stores: bool,
+        descending: Option<Descending>,
     ) -> Units<C> {
-        let plane = plane * bytes as u64;
-        Units { start, plane, pixels: params.pixels as i32, pixel: self.pixel, bytes, unit, stores }
+        let (pixels, plane) = (params.pixels as i32, params.src_plane * bytes as u64);
+        let turns = pixels != 0 && descending.is_some_and(|descending| descending.pixels);
+        let pixel = if turns { pixels - unit as i32 - self.pixel } else { self.pixel };
+        let (start, behind) = (self.src, descending.is_some());
+        Units { start, plane, pixels, pixel, bytes, unit, behind, before: None }
+    }
+
+    /// Its units of the destination. Where channels lie together on both sides, its first pixel there is the first one behind that a unit starts with.
+    #[inline(always)]
+    fn destination<const C: usize>(
+        &self,
+        [bytes, unit]: [usize; 2],
+        params: &ComputeInterleaved,
+        descending: Option<Descending>,
+    ) -> Units<C> {
+        let (pixels, plane) = (params.pixels as i32, params.dst_plane * bytes as u64);
+        let (start, pixel, behind) = (self.dst, self.pixel, true);
+        let mut to = Units { start, plane, pixels, pixel, bytes, unit, behind, before: None };
+        if descending.is_some() && pixels != 0 && params.src_plane == 0 && plane == 0 {
+            to.pixel += to.until_start() as i32;
+        }
+        to
     }
 }
 
-/// Computes the pixels of this block, and `ADDS` a second operand. `base` is the address of a vector of shared memory for each thread and channel.
+/// Computes the pixels of this block, and `ADDS` a second operand. If something may be `descending`, channels may lie together on both sides, or on neither, and planes of the source have their pixels in descending order. `base` is the address of a vector of shared memory for each thread and channel.
 ///
 /// # Safety
 /// The obligations of the entry points.
@@ -114,12 +147,19 @@ unsafe fn compute_interleaved<P: Pair, const C: usize, const ADDS: bool>(
     src: u64,
     dst: u64,
     params: &ComputeInterleaved,
+    descending: Option<Descending>,
     base: u32,
 ) {
-    let place = Place::of_thread::<C>([src, dst], [P::SRC, P::DST], P::UNIT, params);
+    let bytes = [P::SRC, P::DST];
+    let place = Place::of_thread::<C>([src, dst], bytes, P::UNIT, params, descending);
     let (slides, from_planes) = (params.pixels != 0, params.src_plane != 0);
-    let from = place.units::<C>([place.src, params.src_plane], P::SRC, P::UNIT, params, false);
-    let to = place.units::<C>([place.dst, params.dst_plane], P::DST, P::UNIT, params, true);
+    let to_pixels = if descending.is_some() { params.dst_plane == 0 } else { from_planes };
+    let mut from = place.source::<C>([P::SRC, P::UNIT], params, descending);
+    let to = place.destination::<C>([P::DST, P::UNIT], params, descending);
+    if descending.is_some() {
+        let are_planes = from_planes && !to_pixels;
+        from.before = Some(if slides && are_planes { to.all_until() } else { 0 });
+    }
     let lowest = src.wrapping_add(params.lowest);
     let readable = [lowest, lowest.wrapping_add(params.reach)];
     let lane = thread::thread_idx_x() % WARP;
@@ -150,12 +190,28 @@ unsafe fn compute_interleaved<P: Pair, const C: usize, const ADDS: bool>(
     }
     if !from_planes {
         held = planes_of::<C>(P::SRC, P::UNIT, held);
-    } else if ADDS {
+    }
+    if ADDS && to_pixels {
         others = planes_of::<C>(P::DST, P::UNIT, others);
+    }
+    if let Some(descending) = descending {
+        if descending.pixels {
+            apart_from_others();
+            held = mirrored(P::SRC, P::UNIT, held);
+        }
+        if descending.channels {
+            apart_from_others();
+            held = core::array::from_fn(|k| held[C - 1 - k]);
+        }
     }
     if slides {
         unrolled! { K in [0 1 2 3] of C => {
-            let past = if from_planes { from.past(K) } else { to.until(K) };
+            let past = match descending {
+                Some(_) if from_planes => from.until(K),
+                Some(_) if to_pixels => (to.pixel - place.pixel) as u32,
+                None if from_planes => from.past(K),
+                _ => to.until(K),
+            };
             // SAFETY: the whole warp is here.
             let next = unsafe { next_lanes_vector(held[K]) };
             held[K] = slide_part(P::SRC, P::UNIT * P::SRC, held[K], next, past * P::SRC as u32);
@@ -172,7 +228,7 @@ unsafe fn compute_interleaved<P: Pair, const C: usize, const ADDS: bool>(
     // SAFETY: units of the destination, or what its rows have of them, which no other thread has; the block's own memory.
     unsafe {
         let (mut units, mut are_stored) = (results, false);
-        if from_planes {
+        if to_pixels {
             units = pixels_of::<C>(P::DST, P::UNIT, results);
             let all = (to.address(0), is_stored && stored_whole, place.lanes);
             are_stored = store_exchanged(all, units, P::UNIT * P::DST, slots_again());
@@ -261,7 +317,24 @@ macro_rules! compute_interleaved {
                 }
                 let memory = cuda_std::shared_array![B16; $channels * INTERLEAVED_THREADS as usize];
                 let base = crate::tile::shared_address(memory.cast());
-                for_sizes!($bytes narrow, params, compute_interleaved(src as u64, dst as u64, &params, base), [$channels, $adds])
+                for_sizes!($bytes narrow, params, compute_interleaved(src as u64, dst as u64, &params, None, base), [$channels, $adds])
+            }
+        }
+    };
+}
+
+/// Defines an entry point for pixels of `$channels` channels of which pixels, or channels that stay together, are in descending order in the source.
+macro_rules! compute_mirrored {
+    ($name:ident: $channels:literal $entry:ident, $element:ty, $bytes:tt) => {
+        arithmetic_entry! {
+            "Computes pixels of few channels that are mirrored.",
+            $entry: ComputeMirrored, $name: $element, |src, dst, params| {
+                at_most_registers::<{ most_registers($channels, $bytes) }>();
+                let memory = cuda_std::shared_array![B16; $channels * INTERLEAVED_THREADS as usize];
+                let base = crate::tile::shared_address(memory.cast());
+                let (all, pixels) = (&params.pixels, params.mirrored != 0);
+                let descending = Some(Descending { pixels, channels: params.reversed != 0 });
+                for_sizes!($bytes narrow, all, compute_interleaved(src as u64, dst as u64, all, descending, base), [$channels, false])
             }
         }
     };
@@ -285,3 +358,12 @@ compute_interleaved!(compute_interleaved4_b4: 4 false COMPUTE_INTERLEAVED4, u32,
 compute_interleaved!(compute_interleaved_sums4_b1: 4 true COMPUTE_INTERLEAVED_SUMS4, u8, 1);
 compute_interleaved!(compute_interleaved_sums4_b2: 4 true COMPUTE_INTERLEAVED_SUMS4, u16, 2);
 compute_interleaved!(compute_interleaved_sums4_b4: 4 true COMPUTE_INTERLEAVED_SUMS4, u32, 4);
+compute_mirrored!(compute_mirrored2_b1: 2 COMPUTE_MIRRORED2, u8, 1);
+compute_mirrored!(compute_mirrored2_b2: 2 COMPUTE_MIRRORED2, u16, 2);
+compute_mirrored!(compute_mirrored2_b4: 2 COMPUTE_MIRRORED2, u32, 4);
+compute_mirrored!(compute_mirrored3_b1: 3 COMPUTE_MIRRORED3, u8, 1);
+compute_mirrored!(compute_mirrored3_b2: 3 COMPUTE_MIRRORED3, u16, 2);
+compute_mirrored!(compute_mirrored3_b4: 3 COMPUTE_MIRRORED3, u32, 4);
+compute_mirrored!(compute_mirrored4_b1: 4 COMPUTE_MIRRORED4, u8, 1);
+compute_mirrored!(compute_mirrored4_b2: 4 COMPUTE_MIRRORED4, u16, 2);
+compute_mirrored!(compute_mirrored4_b4: 4 COMPUTE_MIRRORED4, u32, 4);

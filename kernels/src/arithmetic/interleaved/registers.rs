@@ -1,4 +1,4 @@
-//! Units of pixels and units of planes, out of each other, in a thread's registers.
+//! Units of pixels and units of planes, out of each other, and units the other way around, in a thread's registers.
 
 use crate::element::{Element, B16};
 use crate::shared::permute;
@@ -115,5 +115,30 @@ pub fn pixels_of<const C: usize>(bytes: usize, unit: usize, units: [B16; C]) -> 
         (2, 8) => pixels::<C, 2, 8>(units),
         (2, _) => pixels::<C, 2, 4>(units),
         _ => pixels::<C, 4, 4>(units),
+    }
+}
+
+/// `C` units of `N` elements of `BYTES` bytes, each from its last element to its first.
+#[inline(always)]
+fn turned<const C: usize, const BYTES: usize, const N: usize>(all: [B16; C]) -> [B16; C] {
+    units::<C, BYTES, N>(|unit, w| {
+        let word = all[unit].u32s()[N * BYTES / 4 - 1 - w];
+        match BYTES {
+            1 => permute(word, word, 0x0123),
+            2 => permute(word, word, 0x1032),
+            _ => word,
+        }
+    })
+}
+
+/// `unit` elements of `bytes` bytes of each unit, from the last one to the first.
+#[inline(always)]
+pub fn mirrored<const C: usize>(bytes: usize, unit: usize, units: [B16; C]) -> [B16; C] {
+    match (bytes, unit) {
+        (1, 8) => turned::<C, 1, 8>(units),
+        (1, _) => turned::<C, 1, 4>(units),
+        (2, 8) => turned::<C, 2, 8>(units),
+        (2, _) => turned::<C, 2, 4>(units),
+        _ => turned::<C, 4, 4>(units),
     }
 }

@@ -2,7 +2,10 @@
 //!
 //! Where channels lie together, a thread's pixels start on a unit: the row's first one is some pixels behind such a start. A plane's units start elsewhere, each plane's at its own distance. So what a
 //! lane holds of a plane is slid: a unit from its own elements and the next lane's, which are the plane's next ones. The last lane of a warp has no next one. It holds what the first lane of the next warp holds too,
-//! and stores nothing.
+//! and stores nothing. Where channels lie together on both sides, those of the destination start elsewhere than the source's, and all of a lane's planes are slid by as many pixels.
+//!
+//! Rows of a source whose pixels are in descending order are counted from their lowest element, and a lane that has the destination's pixels from `p` on has a unit that ends with the source's `pixels - 1 - p`.
+//! Turned around, its elements are in the destination's order, and slid like others.
 //!
 //! A unit that a row has a part of is loaded and stored element by element, by the whole warp: for one lane that has such units after the other each lane takes an element, through shared memory.
 
@@ -54,6 +57,24 @@ impl Row {
     }
 }
 
+/// Of how many pixels one starts with a unit, where `C` channels lie together and some pixel does.
+#[inline(always)]
+pub const fn pixels_on_starts<const C: usize>(unit: usize) -> u32 {
+    if C == 3 {
+        unit as u32
+    } else {
+        (unit / C) as u32
+    }
+}
+
+/// How many pixels are between a unit's start that is a pixel's too and a pixel that starts `elements` elements behind a unit's start: modulo those of which one starts with a unit.
+#[inline(always)]
+pub fn pixels_past<const C: usize>(elements: u32, unit: usize) -> u32 {
+    // Three is its own inverse modulo four and eight.
+    let pixels = if C == 3 { elements * 3 } else { elements / C as u32 };
+    pixels % pixels_on_starts::<C>(unit)
+}
+
 /// The units of a thread on one side: one of each plane, or `C` side by side.
 #[derive(Clone, Copy)]
 pub struct Units<const C: usize> {
@@ -67,9 +88,15 @@ pub struct Units<const C: usize> {
     /// Bytes of an element, and elements of a unit.
     pub bytes: usize,
     pub unit: usize,
-    /// Whether they are stored: then a plane's is the first one at or behind the thread's pixel, and else the last one at or before it.
-    pub stores: bool,
+    /// Whether a plane's is the first one at or behind the thread's pixel, or else the last one at or before it. What is stored lies behind, and so does what is turned around once it is loaded.
+    pub behind: bool,
+    /// How many pixels before the thread's first that pixel is by which each plane's unit is found, in as many bits as [`BEFORE`]; `None` if it is that first one. Where pixels lie together on both sides in opposite order, a unit is the one that ends
+    /// where the destination's begins.
+    pub before: Option<u32>,
 }
+
+/// Bits of a plane's number in [`Units::before`].
+const BEFORE: u32 = 8;
 
 impl<const C: usize> Units<C> {
     /// The row that the `k`-th is in.
@@ -82,10 +109,27 @@ impl<const C: usize> Units<C> {
         Row { start: self.start.wrapping_add(plane), count, bytes: self.bytes, unit: self.unit }
     }
 
-    /// How many elements before the thread's first pixel there is the start of a unit of the `k`-th plane.
+    /// The pixel by which the `k`-th plane's unit is found.
+    #[inline(always)]
+    fn pixel_of(&self, k: usize) -> i32 {
+        let before = self.before.map_or(0, |all| all >> (BEFORE * k as u32) & ((1 << BEFORE) - 1));
+        self.pixel - before as i32
+    }
+
+    /// How many pixels behind the thread's first each plane's unit starts, as [`before`](Self::before) has them.
+    #[inline(always)]
+    pub fn all_until(&self) -> u32 {
+        let mut all = 0;
+        unrolled! { K in [0 1 2 3] of C => {
+            all |= self.until(K) << (BEFORE * K as u32);
+        } }
+        all
+    }
+
+    /// How many elements before that pixel there is the start of a unit of the `k`-th plane.
     #[inline(always)]
     pub fn past(&self, k: usize) -> u32 {
-        self.row(k).phase(self.pixel)
+        self.row(k).phase(self.pixel_of(k))
     }
 
     /// How many behind it.
@@ -94,15 +138,22 @@ impl<const C: usize> Units<C> {
         self.past(k).wrapping_neg() % self.unit as u32
     }
 
+    /// How many pixels behind the thread's first there is one that a unit starts with, where channels lie together.
+    #[inline(always)]
+    pub fn until_start(&self) -> u32 {
+        let past = pixels_past::<C>(self.row(0).phase(self.pixel * C as i32), self.unit);
+        past.wrapping_neg() % pixels_on_starts::<C>(self.unit)
+    }
+
     /// The number of the `k`-th one's first element in its row.
     #[inline(always)]
     fn first(&self, k: usize) -> i32 {
         if self.plane == 0 {
             self.pixel * C as i32 + (k * self.unit) as i32
-        } else if self.stores {
-            self.pixel + self.until(k) as i32
+        } else if self.behind {
+            self.pixel_of(k) + self.until(k) as i32
         } else {
-            self.pixel - self.past(k) as i32
+            self.pixel_of(k) - self.past(k) as i32
         }
     }
 
@@ -231,9 +282,12 @@ impl<const C: usize> Units<C> {
             let lane = rest.trailing_zeros();
             rest &= rest - 1;
             // SAFETY: the caller's obligation.
-            let (start, pixel) =
-                unsafe { (exchange_u64(self.start, lane), exchange(self.pixel as u32, lane)) };
-            let units = Units { start, pixel: pixel as i32, ..*self };
+            let (start, pixel, before) = unsafe {
+                let of_lane = |number: u32| exchange(number, lane);
+                let before = self.before.map(of_lane);
+                (exchange_u64(self.start, lane), of_lane(self.pixel as u32), before)
+            };
+            let units = Units { start, pixel: pixel as i32, before, ..*self };
             let (row, element) = (units.row(k as usize), units.first(k as usize) + j as i32);
             if k < C as u32 {
                 take(

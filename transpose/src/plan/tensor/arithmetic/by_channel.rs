@@ -40,7 +40,7 @@ pub(super) fn ways(
     let of_interleaved = interleaved::launch(operands, operation).into_iter();
     let (ragged, whole): (Vec<_>, Vec<_>) = of_interleaved.partition(|way| way.ragged > 0);
     let mut all: Vec<_> = first.chain(whole.into_iter().map(|way| one(way.part))).collect();
-    let mut others = vec![(costs.by_elements(), units::launches(operands, operation))];
+    let mut others = vec![(costs.by_units(), units::launches(operands, operation))];
     others.extend(ragged.into_iter().map(|way| (costs.interleaved(&way), one(way.part))));
     others.extend(in_spans.into_iter().map(|way| (costs.in_spans(way.parts()), one(way.part))));
     others.extend(in_micro.into_iter().map(|way| (costs.in_micro(way.parts()), one(way.part))));

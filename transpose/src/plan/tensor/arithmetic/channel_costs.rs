@@ -7,11 +7,28 @@ use super::interleaved::Interleaved;
 use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
 use super::pixels::InPixels;
+use super::ways::are_scattered;
 use crate::plan::tensor::sectors::SECTOR;
 use kernel_abi::arithmetic::{Operation, pair_rows_bytes};
 
 /// What an element costs whose pair is loaded for it alone, in bytes that a copy could have moved meanwhile, of any types.
 const OF_ELEMENT: f64 = 21.5;
+
+/// What `compute_units` has of a copy's speed where elements lie together on both sides and start on units, as those of planes with gaps do. (By 333 batches of planes and of pixels, decision 140.)
+const fn in_units(src: usize, dst: usize) -> f64 {
+    match (src, dst) {
+        (1, 1) => 0.33,
+        (1, 4) => 0.70,
+        (2, 2) => 0.90,
+        (2, 4) => 0.82,
+        (4, 2) => 0.85,
+        (4, 4) => 1.00,
+        _ => 0.73,
+    }
+}
+
+/// The part of that which is left for so many channels that lie together, in units of eight, whose pairs leave the L1 cache: what each is the lowest number of.
+const MANY: [(usize, f64); 2] = [(97, 0.48), (49, 0.80)];
 
 /// What `compute_pixels` has of a copy's speed at best, where channels come to lie together, and where planes do. (By 96 of 288 random batches of images, decision 121, as all of its prices.)
 const fn to_pixels(src: usize, dst: usize) -> f64 {
@@ -50,6 +67,10 @@ const fn ragged(src: usize, dst: usize) -> [f64; 2] {
 }
 const OF_RAGGED_ROW: f64 = 500.0;
 const OF_RAGGED_ROW_OF_FOURS: f64 = 350.0;
+
+/// The part of that speed which is left where pixels or channels are in descending order, and how many times as much a row costs. (By 189 batches of rows of 37 to 2501 pixels, decision 139.)
+const OF_DESCENDING: f64 = 0.87;
+const OF_DESCENDING_ROW: f64 = 1.25;
 
 /// The part of the speed without channels that `compute_pixels` has where a pair is loaded for each element.
 const OF_WIDE_PAIRS: f64 = 0.85;
@@ -165,9 +186,16 @@ impl<'a> ChannelCosts<'a> {
         }
     }
 
-    /// The cost of computing elements one by one, each with a pair that is loaded for it.
-    pub fn by_elements(&self) -> f64 {
-        self.elements * OF_ELEMENT
+    /// The cost of `compute_units`: of units, or of elements one by one, each with a pair that is loaded for it.
+    pub fn by_units(&self) -> f64 {
+        if !self.are_narrow || !self.operands.are_in_units() || are_scattered(self.operands) {
+            return self.elements * OF_ELEMENT;
+        }
+        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        let channels = self.channels.filter(|_| self.to_pixels).map_or(0, |axis| axis.length);
+        let are_long = self.operands.unit() > 4;
+        let many = MANY.into_iter().find(|&(least, _)| are_long && channels >= least);
+        self.operands.traffic() / (in_units(src, dst) * many.map_or(1.0, |(_, left)| left))
     }
 
     /// The cost of `compute_rows_by_pairs`, of whose tiles' rows and columns there are these parts.
@@ -226,7 +254,9 @@ impl<'a> ChannelCosts<'a> {
         let [to_pixels, to_planes] = ragged(src, dst);
         let best = if way.to_pixels { to_pixels } else { to_planes };
         let of_row = if src + dst == 8 { OF_RAGGED_ROW_OF_FOURS } else { OF_RAGGED_ROW };
-        self.operands.traffic() / best + way.ragged as f64 * of_row
+        let [speed, rows] =
+            if way.is_descending { [OF_DESCENDING, OF_DESCENDING_ROW] } else { [1.0; 2] };
+        self.operands.traffic() / (best * speed) + way.ragged as f64 * of_row * rows
     }
 
     /// The cost of `compute_pixels`.

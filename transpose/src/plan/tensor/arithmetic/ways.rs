@@ -92,6 +92,15 @@ fn without_boxes(
     Ways { all: ways.chain(others).collect(), cost }
 }
 
+/// Whether units are scattered as elements are: those of short runs are, unless each run has the next one beside it on both sides, be it in descending order: then they share sectors.
+pub(super) fn are_scattered(operands: &Operands) -> bool {
+    let run = operands.axes.first().map_or(0, |axis| axis.length);
+    let beside = |side: usize, axis: &Axis| axis.strides[side].unsigned_abs() == run;
+    let are_neighbours =
+        operands.axes.get(1).is_some_and(|next| beside(SRC, next) && beside(DST, next));
+    run * operands.bytes[SRC] < SHORT && !are_neighbours
+}
+
 /// What the ways cost that serve any array.
 struct Prices<'a> {
     operands: &'a Operands,
@@ -139,13 +148,7 @@ impl<'a> Prices<'a> {
     /// What the best of them costs; `None` if that is units of long runs.
     fn of_best(&self) -> Option<f64> {
         if self.operands.are_in_units() {
-            // Short runs are scattered as elements are, unless each has the next one beside it on both sides, be it in descending order: then they share sectors.
-            let run = self.operands.axes.first().map_or(0, |axis| axis.length);
-            let beside = |side: usize, axis: &Axis| axis.strides[side].unsigned_abs() == run;
-            let next = self.operands.axes.get(1);
-            let are_neighbours = next.is_some_and(|next| beside(SRC, next) && beside(DST, next));
-            let is_short = run * self.operands.bytes[SRC] < SHORT && !are_neighbours;
-            return is_short.then_some(self.elements);
+            return are_scattered(self.operands).then_some(self.elements);
         }
         if self.are_pixels_first() { self.pixels } else { Some(self.of_both()) }
     }

@@ -1,14 +1,19 @@
-//! The planner of `compute_interleaved2` and its like: pixels of two, three or four channels, which lie together on one side, and planes of pixels on the other.
+//! The planner of `compute_interleaved2` and its like: pixels of two, three or four channels, which lie together on one side, and planes of pixels on the other. And that of `compute_mirrored2` and its like: such pixels in descending
+//! order in the source, planes and channels that stay together, too; and channels that stay together in reverse order.
 
+mod axes;
+
+use self::axes::{Order, Pixels};
 use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
-use super::pixels::{are_channels, divided};
+use super::pixels::divided;
 use super::tiles::in_words;
 use crate::divide::TOO_LARGE;
 use kernel_abi::arithmetic::{
     COMPUTE_INTERLEAVED_SUMS2, COMPUTE_INTERLEAVED_SUMS3, COMPUTE_INTERLEAVED_SUMS4,
-    COMPUTE_INTERLEAVED2, COMPUTE_INTERLEAVED3, COMPUTE_INTERLEAVED4, ComputeInterleaved,
-    INTERLEAVED_THREADS, Operation,
+    COMPUTE_INTERLEAVED2, COMPUTE_INTERLEAVED3, COMPUTE_INTERLEAVED4, COMPUTE_MIRRORED2,
+    COMPUTE_MIRRORED3, COMPUTE_MIRRORED4, ComputeInterleaved, ComputeMirrored, INTERLEAVED_THREADS,
+    Operation,
 };
 use kernel_abi::fast::WARP;
 use std::ops::RangeInclusive;
@@ -18,13 +23,19 @@ use std::ops::RangeInclusive;
 const FEW: usize = 512;
 const FEW_ADDED: usize = 1024;
 
+/// The same of rows of which something is in descending order, and of such that are planes on both sides. (By 189 batches of rows of 37 to 2501 pixels, decision 139.)
+const FEW_DESCENDING: usize = 1300;
+const FEW_OF_PLANES: usize = 2000;
+
 /// How many channels a pixel may have.
 pub(super) const CHANNELS: RangeInclusive<usize> = 2..=4;
 
 /// Whether an entry point is of the kernels that add nothing.
 pub(super) fn is_entry(name: &str) -> bool {
-    let kernels = [&COMPUTE_INTERLEAVED2, &COMPUTE_INTERLEAVED3, &COMPUTE_INTERLEAVED4];
-    kernels.iter().any(|kernel| name.starts_with(kernel.name))
+    let in_order = [&COMPUTE_INTERLEAVED2, &COMPUTE_INTERLEAVED3, &COMPUTE_INTERLEAVED4];
+    let mirrored = [&COMPUTE_MIRRORED2, &COMPUTE_MIRRORED3, &COMPUTE_MIRRORED4];
+    let names = in_order.iter().map(|kernel| kernel.name);
+    names.chain(mirrored.iter().map(|kernel| kernel.name)).any(|kernel| name.starts_with(kernel))
 }
 
 /// A launch, and what its cost is known by.
@@ -34,6 +45,8 @@ pub(super) struct Interleaved {
     pub ragged: usize,
     /// Whether channels come to lie together.
     pub to_pixels: bool,
+    /// Whether pixels or channels are in descending order in the source.
+    pub is_descending: bool,
 }
 
 /// The launch; `None` where the kernel does not serve. Channels in reverse order go from the last one on.
@@ -49,38 +62,94 @@ pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Inter
 /// The launch for operands of which each starts `offsets` elements behind where the move does in its memory; `None` where the kernel does not serve.
 fn launch_from(
     operands: &Operands,
-    offsets: [isize; 3],
+    mut offsets: [isize; 3],
     operation: &Operation,
 ) -> Option<Interleaved> {
-    let bytes = [SRC, DST].map(|side| operands.bytes[side]);
+    let is_narrow = [SRC, DST].iter().all(|&side| operands.bytes[side] <= 4);
     let is_beside = operands.has_channels() || operands.other_is_like_destination();
-    if bytes.iter().any(|&bytes| bytes > 4) || !is_beside {
+    if !is_narrow || !is_beside {
         return None;
     }
-    let (channel, mut pixel, others) = interleaved(operands)?;
-    if operands.has_channels() && !are_channels(&channel, others.iter().chain([&pixel])) {
-        return None;
-    }
+    let pixels = Pixels::of(operands)?;
+    let Pixels { channel, pixel, others, .. } = &pixels;
     let unit = operands.unit();
-    // The side of planes, and the other one.
-    let (planes, together) = if pixel.strides[SRC] == 1 { (SRC, DST) } else { (DST, SRC) };
-    let of_planes: Vec<Axis> = others.iter().copied().chain([channel]).collect();
-    let are_whole = pixel.length.is_multiple_of(unit)
-        && operands.start_on_units(&of_planes, &[planes])
-        && operands.start_on_units(&others, &[together]);
-    if !are_whole && !serves_rows(operands, [channel.length, pixel.length], &others, together) {
+    // The source from its lowest element on, as the kernel reads it.
+    let ascending = pixels.ascending(operands);
+    let are_whole = pixels.are_whole(&ascending, operands);
+    let is_descending = pixels.order != Order::Ascending;
+    let is_enough =
+        || operands.has_channels() || channel.length * pixel.length >= few(&pixels, operands);
+    // Pixels that are units stay such: `compute_units` has no parts of units at rows' ends.
+    let serves_rows = || {
+        let is_best = !(is_descending && operands.are_in_units());
+        is_best && pixels.start_on_pixels(&ascending, operands) && is_enough()
+    };
+    if !are_whole && !serves_rows() {
         return None;
     }
-    let (pixels, lanes) = if are_whole { (0, WARP) } else { (pixel.length, WARP - 1) };
-    // Where rows start anywhere there are units before their first pixel and behind their last, and what is slid comes from one more.
-    let more = if are_whole { 0 } else { 1 };
-    pixel.length = (pixel.length + more * (unit - 1)).div_ceil(unit) + more;
-    pixel.strides = pixel.strides.map(|stride| stride * unit as isize);
+    let (of_row, lanes) = if are_whole { (0, WARP) } else { (pixel.length, WARP - 1) };
+    // Where rows start anywhere there are units before their first pixel and behind their last, and what is slid comes from one more: two, between planes that start anywhere on both sides.
+    let (parts, more) = match pixels.together {
+        _ if are_whole => (0, 0),
+        [false, false] => (unit - 1, 2),
+        _ => (unit - 1, 1),
+    };
+    let in_units = Axis {
+        length: (pixel.length + parts).div_ceil(unit) + more,
+        strides: pixel.strides.map(|stride| stride * unit as isize),
+    };
     let ragged = if are_whole { 0 } else { others.iter().map(|axis| axis.length).product() };
-    let axes: Vec<Axis> = [pixel].into_iter().chain(others).collect();
+    let axes: Vec<Axis> = [in_units].into_iter().chain(others.iter().copied()).collect();
     let units = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
-    let plane = |side: usize| if side == planes { channel.strides[side] as u64 } else { 0 };
-    let kernel = match (channel.length, operands.other.is_added()) {
+    // Of whole units in descending order the first one is the row's last.
+    let is_last_first = are_whole && pixels.order.is_mirrored();
+    let behind = if is_last_first { (pixel.length - unit) as isize } else { 0 };
+    let behind = behind * -pixel.strides[SRC];
+    offsets[SRC] += ascending.starts[SRC] - operands.starts[SRC] + behind;
+    let (lowest, reach) = in_words(&ascending).source_range();
+    let params = ComputeInterleaved {
+        operation: *operation,
+        axes: divided(&axes)?,
+        count: axes.len() as u64,
+        units: units as u64,
+        src_plane: pixels.plane(SRC),
+        dst_plane: pixels.plane(DST),
+        pixels: of_row as u64,
+        lowest: (lowest - behind * operands.bytes[SRC] as isize) as u64,
+        reach: reach as u64,
+    };
+    let threads = units.div_ceil(lanes as usize) * WARP as usize;
+    let is_small = |count: usize| count < TOO_LARGE - INTERLEAVED_THREADS as usize;
+    (is_small(threads) && is_small(of_row * channel.length)).then(|| Interleaved {
+        part: part(operands, &pixels, threads, offsets, params),
+        ragged,
+        to_pixels: pixels.together[DST],
+        is_descending,
+    })
+}
+
+/// The launch of so many threads.
+fn part(
+    operands: &Operands,
+    pixels: &Pixels,
+    threads: usize,
+    offsets: [isize; 3],
+    params: ComputeInterleaved,
+) -> Part {
+    let blocks = threads.div_ceil(INTERLEAVED_THREADS as usize);
+    let sizes = [offsets, operands.bytes.map(|bytes| bytes as isize)];
+    let channels = pixels.channel.length;
+    if let Order::Descending { pixels, channels: reversed } = pixels.order {
+        let kernel = match channels {
+            2 => &COMPUTE_MIRRORED2,
+            3 => &COMPUTE_MIRRORED3,
+            _ => &COMPUTE_MIRRORED4,
+        };
+        let [mirrored, reversed] = [pixels, reversed].map(u64::from);
+        let params = ComputeMirrored { pixels: params, mirrored, reversed };
+        return Part::counted(kernel, blocks, INTERLEAVED_THREADS, sizes, &params);
+    }
+    let kernel = match (channels, operands.other.is_added()) {
         (2, false) => &COMPUTE_INTERLEAVED2,
         (3, false) => &COMPUTE_INTERLEAVED3,
         (_, false) => &COMPUTE_INTERLEAVED4,
@@ -88,63 +157,18 @@ fn launch_from(
         (3, true) => &COMPUTE_INTERLEAVED_SUMS3,
         (_, true) => &COMPUTE_INTERLEAVED_SUMS4,
     };
-    let (lowest, reach) = in_words(operands).source_range();
-    let params = ComputeInterleaved {
-        operation: *operation,
-        axes: divided(&axes)?,
-        count: axes.len() as u64,
-        units: units as u64,
-        src_plane: plane(SRC),
-        dst_plane: plane(DST),
-        pixels: pixels as u64,
-        lowest: lowest as u64,
-        reach: reach as u64,
-    };
-    let threads = units.div_ceil(lanes as usize) * WARP as usize;
-    let blocks = threads.div_ceil(INTERLEAVED_THREADS as usize);
-    let bytes = operands.bytes.map(|bytes| bytes as isize);
-    let is_small = |count: usize| count < TOO_LARGE - INTERLEAVED_THREADS as usize;
-    (is_small(threads) && is_small(pixels * channel.length)).then(|| Interleaved {
-        part: Part::counted(kernel, blocks, INTERLEAVED_THREADS, [offsets, bytes], &params),
-        ragged,
-        to_pixels: planes == SRC,
-    })
+    Part::counted(kernel, blocks, INTERLEAVED_THREADS, sizes, &params)
 }
 
-/// Whether the kernel serves rows of `pixels` pixels of `channels` channels that start anywhere; channels lie together in the memory `together`.
-fn serves_rows(
-    operands: &Operands,
-    [channels, pixels]: [usize; 2],
-    others: &[Axis],
-    together: usize,
-) -> bool {
-    let few = match (operands.other.is_added(), operands.bytes[DST]) {
+/// Elements of a row that starts anywhere, below which other ways are as fast.
+fn few(pixels: &Pixels, operands: &Operands) -> usize {
+    if pixels.order != Order::Ascending {
+        return if pixels.together == [false; 2] { FEW_OF_PLANES } else { FEW_DESCENDING };
+    }
+    match (operands.other.is_added(), operands.bytes[DST]) {
         (false, _) => FEW,
         // No boxes are for these.
         (true, 1) => 0,
         (true, _) => FEW_ADDED,
-    };
-    // A unit starts with a pixel in each row: of three channels there is always such a one, of two and four only where rows start on as many elements.
-    let step = if channels == 3 { 1 } else { channels } * operands.bytes[together];
-    (channels * pixels >= few || operands.has_channels())
-        && operands.start_on(step, others, together)
-}
-
-/// The axis of channels, that of pixels, and the others, if there are few channels, which lie together on one side and are planes on the other.
-fn interleaved(operands: &Operands) -> Option<(Axis, Axis, Vec<Axis>)> {
-    let numbered = || operands.axes.iter().enumerate();
-    let lies = |axis: &Axis, side: usize, stride: isize| axis.strides[side] == stride;
-    let pair = |channel: &Axis, pixel: &Axis| {
-        [(SRC, DST), (DST, SRC)].into_iter().any(|(together, planes)| {
-            lies(channel, together, 1)
-                && lies(pixel, together, channel.length as isize)
-                && lies(pixel, planes, 1)
-        })
-    };
-    numbered().filter(|(_, axis)| CHANNELS.contains(&axis.length)).find_map(|(c, channel)| {
-        let (p, pixel) = numbered().find(|&(p, pixel)| p != c && pair(channel, pixel))?;
-        let others = numbered().filter(|&(at, _)| at != c && at != p).map(|(_, axis)| *axis);
-        let is_plane = channel.strides[if pixel.strides[SRC] == 1 { SRC } else { DST }] != 0;
-        is_plane.then(|| (*channel, *pixel, others.collect()))
-    })
+    }
 }

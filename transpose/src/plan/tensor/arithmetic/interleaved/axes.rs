@@ -1,0 +1,147 @@
+//! Which axes are those of pixels and of their channels, and how these lie in both memories.
+
+use super::super::operands::{Axis, DST, OTHER, Operands, SRC};
+use super::super::pixels::are_channels;
+use super::CHANNELS;
+
+/// The order of pixels and channels in the source; in the destination they are in ascending order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Ascending,
+    /// Which of them are in descending order: at least one. Channels are where they lie together on both sides; planes may be in any order.
+    Descending {
+        pixels: bool,
+        channels: bool,
+    },
+}
+
+impl Order {
+    /// Whether pixels are in descending order.
+    pub fn is_mirrored(self) -> bool {
+        matches!(self, Order::Descending { pixels: true, .. })
+    }
+
+    /// Whether channels are.
+    fn is_reversed(self) -> bool {
+        matches!(self, Order::Descending { channels: true, .. })
+    }
+}
+
+/// The axis of channels, that of pixels, and the others.
+pub(super) struct Pixels {
+    pub channel: Axis,
+    pub pixel: Axis,
+    pub others: Vec<Axis>,
+    /// Whether channels lie together in the source, and in the destination; or else pixels do, in planes.
+    pub together: [bool; 2],
+    pub order: Order,
+}
+
+impl Pixels {
+    /// Those of a move that the kernels serve, if it has such.
+    pub fn of(operands: &Operands) -> Option<Self> {
+        let numbered = || operands.axes.iter().enumerate();
+        let are_few = |(_, axis): &(usize, &Axis)| CHANNELS.contains(&axis.length);
+        let of_channels = numbered().filter(are_few).find_map(|(c, channel)| {
+            let others = numbered().filter(|&(at, _)| at != c);
+            others.clone().find_map(|(p, pixel)| {
+                let others = others.clone().filter(|&(at, _)| at != p).map(|(_, axis)| *axis);
+                Self::of_axes(*channel, *pixel, others, operands)
+            })
+        });
+        of_channels.or_else(|| Self::of_rows(operands))
+    }
+
+    /// These axes, if they are served as what they are said to be.
+    fn of_axes(
+        channel: Axis,
+        pixel: Axis,
+        others: impl Iterator<Item = Axis>,
+        operands: &Operands,
+    ) -> Option<Self> {
+        let together = [SRC, DST].map(|side| {
+            let apart = pixel.strides[side].unsigned_abs();
+            channel.strides[side].unsigned_abs() == 1 && apart == channel.length
+        });
+        // Of planes that are one and the same, of channels that repeat, there is nothing to tell them by.
+        let are_planes =
+            |side: usize| pixel.strides[side].unsigned_abs() == 1 && channel.strides[side] != 0;
+        let is_mirrored = pixel.strides[SRC] < 0;
+        let is_reversed = together == [true; 2] && channel.strides[SRC] < 0;
+        let order = match (is_mirrored, is_reversed) {
+            (false, false) => Order::Ascending,
+            (pixels, channels) => Order::Descending { pixels, channels },
+        };
+        // What stays as it is has no need of these kernels, and no kernel adds what is in descending order.
+        let is_moved = order != Order::Ascending || together[SRC] != together[DST];
+        let serves = !operands.other.is_added() || order == Order::Ascending;
+        // Channels that lie together are in ascending order in the destination, and in the source unless they do on both sides.
+        let ascend = |side: usize| channel.strides[side] == 1 || is_reversed && side == SRC;
+        // (A move from the end of an axis on descends in the destination along that.)
+        let lie = pixel.strides[DST] > 0
+            && [SRC, DST].into_iter().all(|side| match together[side] {
+                true => ascend(side),
+                false => are_planes(side),
+            });
+        if !(is_moved && serves && lie) {
+            return None;
+        }
+        let all = Pixels { channel, pixel, others: others.collect(), together, order };
+        let have_pairs = || are_channels(&channel, all.others.iter().chain([&pixel]));
+        (!operands.has_channels() || have_pairs()).then_some(all)
+    }
+
+    /// Mirrored rows, of which some make a pixel's planes.
+    fn of_rows(operands: &Operands) -> Option<Self> {
+        let numbered = || operands.axes.iter().enumerate();
+        let (p, pixel) = numbered().find(|(_, axis)| axis.strides[..OTHER] == [-1, 1])?;
+        let rows = || numbered().filter(move |&(at, _)| at != p);
+        CHANNELS.rev().find_map(|few| {
+            let (r, row) = rows().find(|(_, axis)| axis.length.is_multiple_of(few))?;
+            let strides = row.strides.map(|stride| stride * few as isize);
+            let left = Axis { length: row.length / few, strides };
+            let others = rows().filter(|&(at, _)| at != r).map(|(_, axis)| *axis);
+            let channel = Axis { length: few, ..*row };
+            Self::of_axes(channel, *pixel, others.chain([left]), operands)
+        })
+    }
+
+    /// Elements from one plane to the next in a memory, a number that wraps around; 0 where channels lie together.
+    pub fn plane(&self, side: usize) -> u64 {
+        if self.together[side] { 0 } else { self.channel.strides[side] as u64 }
+    }
+
+    /// The move from the lowest pixel of each of the source's rows on, and from the lowest channel of a pixel if channels lie together.
+    pub fn ascending(&self, operands: &Operands) -> Operands {
+        let is_descending = |axis: &Axis| {
+            *axis == self.pixel && self.order.is_mirrored()
+                || *axis == self.channel && self.order.is_reversed()
+        };
+        let mut all = operands.clone();
+        while let Some(other) = all.turned_around(is_descending) {
+            all = other;
+        }
+        all
+    }
+
+    /// Whether pixels are whole units on both sides, by the move from the source's lowest pixels on, and the move itself.
+    pub fn are_whole(&self, ascending: &Operands, operands: &Operands) -> bool {
+        let start_on_units = |(side, operands): (usize, &Operands)| {
+            let planes = (!self.together[side]).then_some(self.channel);
+            let axes: Vec<Axis> = self.others.iter().copied().chain(planes).collect();
+            operands.start_on_units(&axes, &[side])
+        };
+        self.pixel.length.is_multiple_of(operands.unit())
+            && [(SRC, ascending), (DST, operands)].into_iter().all(start_on_units)
+    }
+
+    /// Whether in each row some pixel starts with a unit, where channels lie together: of three channels there is always such a one, of two and four only where rows start on as many elements.
+    pub fn start_on_pixels(&self, ascending: &Operands, operands: &Operands) -> bool {
+        let step = if self.channel.length == 3 { 1 } else { self.channel.length };
+        let mut sides = [(SRC, ascending), (DST, operands)].into_iter();
+        sides.all(|(side, operands)| {
+            let bytes = step * operands.bytes[side];
+            !self.together[side] || operands.start_on(bytes, &self.others, side)
+        })
+    }
+}
