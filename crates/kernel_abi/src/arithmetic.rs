@@ -276,13 +276,13 @@ params! {
 
     /// For [`COMPUTE_MIRRORED2`] and its like.
     ComputeMirrored {
-        /// The pixels. Channels may lie together on both sides, or on neither. If pixels are mirrored, the address that the kernel is given is that of a row's last unit of the source, or of its
-        /// lowest element where rows start anywhere; if channels are in reverse order, that of the lowest element of a pixel.
+        /// The pixels. Channels may lie together on both sides, or on neither. If pixels descend, the address that the kernel is given is that of a row's last unit of the source, or of its
+        /// lowest element where rows start anywhere; if channels do, that of the lowest element of a pixel.
         pixels: ComputeInterleaved,
         /// Whether pixels are in descending order in the source (1) or ascending (0); planes of the source have them in descending order.
-        mirrored: u64,
+        descending_pixels: u64,
         /// Whether channels that lie together on both sides are in descending order in the source.
-        reversed: u64,
+        descending_channels: u64,
     }
 
     /// For [`COMPUTE_MICRO`], [`COMPUTE_ROWS`], [`COMPUTE_ROWS_LARGE`], [`COMPUTE_ROWS_BY_PAIRS`], [`COMPUTE_ROWS_BESIDE`], [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`].

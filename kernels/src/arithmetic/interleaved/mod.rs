@@ -332,8 +332,8 @@ macro_rules! compute_mirrored {
                 at_most_registers::<{ most_registers($channels, $bytes) }>();
                 let memory = cuda_std::shared_array![B16; $channels * INTERLEAVED_THREADS as usize];
                 let base = crate::tile::shared_address(memory.cast());
-                let (all, pixels) = (&params.pixels, params.mirrored != 0);
-                let descending = Some(Descending { pixels, channels: params.reversed != 0 });
+                let (all, pixels) = (&params.pixels, params.descending_pixels != 0);
+                let descending = Some(Descending { pixels, channels: params.descending_channels != 0 });
                 for_sizes!($bytes narrow, all, compute_interleaved(src as u64, dst as u64, all, descending, base), [$channels, false])
             }
         }

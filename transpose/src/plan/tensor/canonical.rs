@@ -63,9 +63,9 @@ pub(super) struct Canonical {
     pub starts: [isize; 2],
     /// Bytes, up to a sector's, that divide the addresses there.
     pub aligned: [usize; 2],
-    /// The axis, if there is one, along which launches go backwards in the destination: see [`Self::mirrored`].
-    backwards: Option<usize>,
-    /// The axes, as bits, along which the source is in descending order though its strides are positive: see [`Self::ascending`].
+    /// The axis, if there is one, that launches count from its end: the destination descends along it. See [`Self::counted_from_end`].
+    from_end: Option<usize>,
+    /// The axes, as bits, along which the source is in descending order though its strides are positive: see [`Self::with_ascending_source`].
     descending: u32,
     /// Found once, if anything asks for them.
     sides: OnceCell<[Side; 2]>,
@@ -96,7 +96,7 @@ impl Canonical {
             added: None,
             starts: [0, 0],
             aligned: [problem.src_align, problem.dst_align],
-            backwards: None,
+            from_end: None,
             descending: 0,
             sides: OnceCell::new(),
         };
@@ -154,7 +154,7 @@ impl Canonical {
             added: None,
             starts: [0, 0],
             aligned,
-            backwards: None,
+            from_end: None,
             descending: 0,
             sides: OnceCell::new(),
         }
@@ -183,16 +183,16 @@ impl Canonical {
     }
 
     /// This move from the other end of the axis along which what lies together in the source is in descending order, if it is elsewhere in the destination: there the source's strides are
-    /// positive then, and the destination's, of which [`axes`](Self::axes) says how long they are, lead [backwards](Self::stride_to).
-    pub fn mirrored(&self) -> Option<Self> {
+    /// positive then, and the destination's, of which [`axes`](Self::axes) says how long they are, [negative](Self::stride_to).
+    pub fn counted_from_end(&self) -> Option<Self> {
         let run = self.run() as isize;
-        let is_mirrored = |axis: &Axis| axis.src == -run && axis.dst != run;
-        let axis = self.axes().iter().position(is_mirrored)?;
-        let mut mirrored = self.clone();
-        mirrored.axes[axis].src = run;
-        mirrored.backwards = Some(axis);
-        let [src, _] = mirrored.ahead();
-        Some(mirrored.with_source_at(src.unsigned_abs()))
+        let is_descending = |axis: &Axis| axis.src == -run && axis.dst != run;
+        let axis = self.axes().iter().position(is_descending)?;
+        let mut other = self.clone();
+        other.axes[axis].src = run;
+        other.from_end = Some(axis);
+        let [src, _] = other.ahead();
+        Some(other.with_source_at(src.unsigned_abs()))
     }
 
     /// This move, whose axes have been changed, of a source that is known by a place `words` words away.
@@ -203,17 +203,17 @@ impl Canonical {
         self
     }
 
-    /// This move with positive strides of the source along the axes that the source has backwards, which are [descending](Self::is_descending) then: for boxes, which hold the source as it lies and
+    /// This move with positive strides of the source along its descending axes, which are [known](Self::is_descending) as such then: for boxes, which hold the source as it lies and
     /// gather it in any order. `None` if there are no such axes.
-    pub fn ascending(&self) -> Option<Self> {
-        let is_backwards = |axis: &Axis| axis.src < 0;
-        if !self.axes().iter().any(is_backwards) {
+    pub fn with_ascending_source(&self) -> Option<Self> {
+        let is_descending = |axis: &Axis| axis.src < 0;
+        if !self.axes().iter().any(is_descending) {
             return None;
         }
         let mut ascending = self.clone();
         let mut far = 0;
         for (number, axis) in ascending.axes[..self.count].iter_mut().enumerate() {
-            if is_backwards(axis) {
+            if is_descending(axis) {
                 axis.src = -axis.src;
                 ascending.descending |= 1 << number;
                 far += (axis.length - 1) * axis.src as usize;
@@ -259,7 +259,7 @@ impl Canonical {
 
     /// Words from where the move starts to where launches do, on either side.
     pub fn ahead(&self) -> [isize; 2] {
-        let Some(Axis { length, src, dst }) = self.backwards.map(|axis| self.axes[axis]) else {
+        let Some(Axis { length, src, dst }) = self.from_end.map(|axis| self.axes[axis]) else {
             return [0, 0];
         };
         let last = length as isize - 1;
@@ -269,7 +269,7 @@ impl Canonical {
     /// Words from one index of an axis to the next in the destination, as launches go.
     pub fn stride_to(&self, axis: usize) -> isize {
         let Axis { dst, .. } = self.axes()[axis];
-        if self.backwards == Some(axis) { -dst } else { dst }
+        if self.from_end == Some(axis) { -dst } else { dst }
     }
 
     /// Words of a stretch of the destination that lie together, at most, in what is added too.

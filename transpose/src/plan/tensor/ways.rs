@@ -39,7 +39,7 @@ pub(super) struct Ways<'a> {
     /// The bits that are flipped on the way, if any are.
     pub flips: Option<Mask>,
     /// Found once, if tiles are looked at.
-    mirrored: OnceCell<Option<Box<Canonical>>>,
+    counted_from_end: OnceCell<Option<Box<Canonical>>>,
 }
 
 impl<'a> Ways<'a> {
@@ -52,7 +52,7 @@ impl<'a> Ways<'a> {
         if canonical.words() == canonical.run() && flips.is_none() {
             return Err(Stretch(canonical.words() * canonical.word_bytes()));
         }
-        Ok(Ways { facts, canonical, flips, mirrored: OnceCell::new() })
+        Ok(Ways { facts, canonical, flips, counted_from_end: OnceCell::new() })
     }
 
     /// As a matrix's, if it is one and arrives as it is.
@@ -83,8 +83,8 @@ impl<'a> Ways<'a> {
 
     /// The move as tiles go: from the end where what lies together in the source ascends.
     fn in_order(&self) -> &Canonical {
-        let mirrored = self.mirrored.get_or_init(|| self.canonical.mirrored().map(Box::new));
-        mirrored.as_deref().unwrap_or(self.canonical)
+        let other = || self.canonical.counted_from_end().map(Box::new);
+        self.counted_from_end.get_or_init(other).as_deref().unwrap_or(self.canonical)
     }
 
     /// In tiles, the `most` best that cost less than a `limit`.

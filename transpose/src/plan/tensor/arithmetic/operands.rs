@@ -40,7 +40,7 @@ pub(super) struct Axis {
 
 impl Axis {
     /// Counts it from its last index on, for a move that starts there: in each memory as far behind `starts` as the axis reaches.
-    fn turn_around(&mut self, starts: &mut [isize; 3]) {
+    fn count_from_end(&mut self, starts: &mut [isize; 3]) {
         for (start, stride) in starts.iter_mut().zip(&mut self.strides) {
             *start += (self.length as isize - 1) * *stride;
             *stride = -*stride;
@@ -110,7 +110,7 @@ impl Operands {
             let strides = operands.map(|operand| operand.layout.strides()[number]);
             let mut axis = Axis { length, strides };
             if axis.strides[DST] < 0 {
-                axis.turn_around(&mut starts);
+                axis.count_from_end(&mut starts);
             }
             axes.push(axis);
         }
@@ -122,10 +122,10 @@ impl Operands {
     }
 
     /// This move from the last index on of the first axis of which `is_one` is true: in every memory the axis's stride has the other sign.
-    pub fn turned_around(&self, is_one: impl Fn(&Axis) -> bool) -> Option<Self> {
+    pub fn counted_from_end(&self, is_one: impl Fn(&Axis) -> bool) -> Option<Self> {
         let number = self.axes.iter().position(is_one)?;
         let mut other = self.clone();
-        other.axes[number].turn_around(&mut other.starts);
+        other.axes[number].count_from_end(&mut other.starts);
         other.aligned = aligned(&other.operands, &other.starts);
         Some(other)
     }
@@ -287,7 +287,7 @@ mod tests {
         let operands = Operands::of(&operand(forwards, 4), &operand(backwards, 8), &Other::None);
         assert_eq!(operands.axes, [Axis { length: 10, strides: [-1, 1, 1] }]);
         assert_eq!((operands.starts, operands.aligned), ([9, -9, -9], [4, 16, 16]));
-        let again = operands.turned_around(|axis| axis.strides[SRC] == -1).unwrap();
+        let again = operands.counted_from_end(|axis| axis.strides[SRC] == -1).unwrap();
         assert_eq!(again.axes, [Axis { length: 10, strides: [1, -1, -1] }]);
         assert_eq!((again.starts, again.aligned), ([0; 3], [16, 8, 8]));
     }

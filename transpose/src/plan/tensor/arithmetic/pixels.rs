@@ -48,7 +48,7 @@ struct Pixels {
     /// Elements from one channel to the next where pixels lie together, else 0.
     planes: [isize; 2],
     /// Whether channels lie together in the source in descending order.
-    reversed: bool,
+    descending: bool,
 }
 
 impl Pixels {
@@ -71,9 +71,9 @@ impl Pixels {
             pixels.map(move |(pixels, other)| (channels, axis, pixels, other))
         });
         pairs.find_map(|(channels, channel, pixels, pixel)| {
-            let reversed = channel.strides[SRC] == -1;
+            let descending = channel.strides[SRC] == -1;
             let [src, dst] = lies(channel, 1);
-            let together = [src || reversed, dst];
+            let together = [src || descending, dst];
             let behind = lies(pixel, channel.length);
             // Planes that are one and the same, of channels that repeat, have no distance to tell them by.
             let are_planes =
@@ -83,7 +83,7 @@ impl Pixels {
             let plane = |side: usize, is: bool| if is { 0 } else { channel.strides[side] };
             let planes = [plane(SRC, src), plane(DST, dst)];
             let are_many = has_pairs || pixel.length > channel.length;
-            let found = Pixels { channels, pixels, planes, reversed: src && reversed };
+            let found = Pixels { channels, pixels, planes, descending: src && descending };
             (serves && are_many).then_some(found)
         })
     }
@@ -91,7 +91,7 @@ impl Pixels {
     /// The axis of images, if some are loaded and stored as a whole, and how many by each block: where channels have pairs, or results are wider. Otherwise boxes are faster for small images.
     fn images(&self, operands: &Operands) -> Option<(usize, usize)> {
         let has_boxes = !operands.has_channels() && operands.bytes[DST] <= operands.bytes[SRC];
-        if has_boxes || self.reversed {
+        if has_boxes || self.descending {
             return None;
         }
         let [channel, pixel] = [self.channels, self.pixels].map(|axis| operands.axes[axis].length);
@@ -203,7 +203,7 @@ struct Block {
     channels: usize,
     planes: [isize; 2],
     /// Whether channels lie together in the source in descending order.
-    reversed: bool,
+    descending: bool,
     /// Pixels of each image, if groups are images.
     image: Option<usize>,
     /// Groups of a block, and of all.
@@ -241,7 +241,7 @@ impl Block {
         serves.then_some(Block {
             channels: channel.length,
             planes: pixels.planes,
-            reversed: pixels.reversed,
+            descending: pixels.descending,
             image: images.map(|_| pixel.length),
             per,
             groups: groups.length,
@@ -267,7 +267,7 @@ impl Block {
             elements: elements as u64,
             lengthen: u64::from(are_longer),
             step: plane as u64,
-            before: if self.reversed { self.channels as u64 - 1 } else { 0 },
+            before: if self.descending { self.channels as u64 - 1 } else { 0 },
             pitch: pitch as u64,
             vectors: packed_divisor((of_block * size + VECTOR - 1).div_ceil(VECTOR)),
         };
@@ -291,14 +291,14 @@ impl Block {
     /// What is stored, of stretches that wait `pitch` bytes apart, and whether runs start on units; `None` if a block would have more units than it can count.
     fn runs(&self, operands: &Operands, pitch: usize, whole: bool) -> Option<PixelRuns> {
         let (size, unit) = (operands.bytes[SRC], operands.unit());
-        let Block { channels, planes: [src, dst], image, reversed, .. } = *self;
+        let Block { channels, planes: [src, dst], image, descending, .. } = *self;
         let pixel = channels * size;
         let (count, elements) = match image {
             None if dst != 0 => (channels, 1),
             _ => (1, image.unwrap_or(1) * channels),
         };
         // From channel to channel, in their order in the destination.
-        let channel = if reversed { size.wrapping_neg() } else { size };
+        let channel = if descending { size.wrapping_neg() } else { size };
         let (element, line, next, lines, plane) = match image {
             Some(image) if dst != 0 => (pixel, image, size, channels, image * pixel),
             None if dst != 0 => (pixel, ENDLESS, 0, 1, 0),

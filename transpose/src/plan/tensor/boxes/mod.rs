@@ -97,7 +97,7 @@ pub(super) fn best_numbered(
 ) -> Vec<(f64, Launch, Numbering)> {
     /// Boxes that are looked at for each cut of the destination's side, the largest that fit first; and where short rows have gaps behind them, words become narrower on the way, or are repeated.
     const LARGEST: [usize; 2] = [2, 4];
-    let ascending = canonical.ascending();
+    let ascending = canonical.with_ascending_source();
     let canonical = ascending.as_ref().unwrap_or(canonical);
     let gaps = Gaps::of(canonical);
     let are_small = gaps.far_rows > 0.0 || canonical.word_bytes() >= 4 && gaps.has_short_rows;

@@ -28,8 +28,8 @@ type BlockAxes = SmallVec<[(Axis, Option<usize>); MOST_BLOCK_AXES]>;
 
 /// An axis as launches go along it.
 fn directed(canonical: &Canonical, number: usize, axis: Axis) -> Axis {
-    let is_backwards = canonical.stride_to(number) < 0;
-    Axis { dst: if is_backwards { -axis.dst } else { axis.dst }, ..axis }
+    let descends = canonical.stride_to(number) < 0;
+    Axis { dst: if descends { -axis.dst } else { axis.dst }, ..axis }
 }
 
 /// The axes that blocks are counted along, the destination's fastest first; of words of 4 and 8 bytes that are only moved, second the one along which the

@@ -17,12 +17,12 @@ pub(super) enum Order {
 
 impl Order {
     /// Whether pixels are in descending order.
-    pub fn is_mirrored(self) -> bool {
+    pub fn has_descending_pixels(self) -> bool {
         matches!(self, Order::Descending { pixels: true, .. })
     }
 
     /// Whether channels are.
-    fn is_reversed(self) -> bool {
+    fn has_descending_channels(self) -> bool {
         matches!(self, Order::Descending { channels: true, .. })
     }
 }
@@ -66,9 +66,9 @@ impl Pixels {
         // Of planes that are one and the same, of channels that repeat, there is nothing to tell them by.
         let are_planes =
             |side: usize| pixel.strides[side].unsigned_abs() == 1 && channel.strides[side] != 0;
-        let is_mirrored = pixel.strides[SRC] < 0;
-        let is_reversed = together == [true; 2] && channel.strides[SRC] < 0;
-        let order = match (is_mirrored, is_reversed) {
+        let are_pixels_descending = pixel.strides[SRC] < 0;
+        let are_channels_descending = together == [true; 2] && channel.strides[SRC] < 0;
+        let order = match (are_pixels_descending, are_channels_descending) {
             (false, false) => Order::Ascending,
             (pixels, channels) => Order::Descending { pixels, channels },
         };
@@ -76,7 +76,8 @@ impl Pixels {
         let is_moved = order != Order::Ascending || together[SRC] != together[DST];
         let serves = !operands.other.is_added() || order == Order::Ascending;
         // Channels that lie together are in ascending order in the destination, and in the source unless they do on both sides.
-        let ascend = |side: usize| channel.strides[side] == 1 || is_reversed && side == SRC;
+        let ascend =
+            |side: usize| channel.strides[side] == 1 || are_channels_descending && side == SRC;
         // (A move from the end of an axis on descends in the destination along that.)
         let lie = pixel.strides[DST] > 0
             && [SRC, DST].into_iter().all(|side| match together[side] {
@@ -91,7 +92,7 @@ impl Pixels {
         (!operands.has_channels() || have_pairs()).then_some(all)
     }
 
-    /// Mirrored rows, of which some make a pixel's planes.
+    /// Rows in descending order, of which some make a pixel's planes.
     fn of_rows(operands: &Operands) -> Option<Self> {
         let numbered = || operands.axes.iter().enumerate();
         let (p, pixel) = numbered().find(|(_, axis)| axis.strides[..OTHER] == [-1, 1])?;
@@ -112,13 +113,13 @@ impl Pixels {
     }
 
     /// The move from the lowest pixel of each of the source's rows on, and from the lowest channel of a pixel if channels lie together.
-    pub fn ascending(&self, operands: &Operands) -> Operands {
+    pub fn at_lowest(&self, operands: &Operands) -> Operands {
         let is_descending = |axis: &Axis| {
-            *axis == self.pixel && self.order.is_mirrored()
-                || *axis == self.channel && self.order.is_reversed()
+            *axis == self.pixel && self.order.has_descending_pixels()
+                || *axis == self.channel && self.order.has_descending_channels()
         };
         let mut all = operands.clone();
-        while let Some(other) = all.turned_around(is_descending) {
+        while let Some(other) = all.counted_from_end(is_descending) {
             all = other;
         }
         all

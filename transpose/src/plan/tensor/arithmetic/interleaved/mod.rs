@@ -33,9 +33,9 @@ pub(super) const CHANNELS: RangeInclusive<usize> = 2..=4;
 /// Whether an entry point is of the kernels that add nothing.
 pub(super) fn is_entry(name: &str) -> bool {
     let in_order = [&COMPUTE_INTERLEAVED2, &COMPUTE_INTERLEAVED3, &COMPUTE_INTERLEAVED4];
-    let mirrored = [&COMPUTE_MIRRORED2, &COMPUTE_MIRRORED3, &COMPUTE_MIRRORED4];
+    let descending = [&COMPUTE_MIRRORED2, &COMPUTE_MIRRORED3, &COMPUTE_MIRRORED4];
     let names = in_order.iter().map(|kernel| kernel.name);
-    names.chain(mirrored.iter().map(|kernel| kernel.name)).any(|kernel| name.starts_with(kernel))
+    names.chain(descending.iter().map(|kernel| kernel.name)).any(|kernel| name.starts_with(kernel))
 }
 
 /// A launch, and what its cost is known by.
@@ -52,8 +52,8 @@ pub(super) struct Interleaved {
 /// The launch; `None` where the kernel does not serve. Channels in reverse order go from the last one on.
 pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Interleaved> {
     launch_from(operands, [0; 3], operation).or_else(|| {
-        let is_reversed = |axis: &Axis| axis.strides[SRC] == -1 && axis.strides[DST] > 1;
-        let ascending = operands.turned_around(is_reversed)?;
+        let is_descending = |axis: &Axis| axis.strides[SRC] == -1 && axis.strides[DST] > 1;
+        let ascending = operands.counted_from_end(is_descending)?;
         let offset = |side: usize| ascending.starts[side] - operands.starts[side];
         launch_from(&ascending, [SRC, DST, OTHER].map(offset), operation)
     })
@@ -74,7 +74,7 @@ fn launch_from(
     let Pixels { channel, pixel, others, .. } = &pixels;
     let unit = operands.unit();
     // The source from its lowest element on, as the kernel reads it.
-    let ascending = pixels.ascending(operands);
+    let ascending = pixels.at_lowest(operands);
     let are_whole = pixels.are_whole(&ascending, operands);
     let is_descending = pixels.order != Order::Ascending;
     let is_enough =
@@ -102,7 +102,7 @@ fn launch_from(
     let axes: Vec<Axis> = [in_units].into_iter().chain(others.iter().copied()).collect();
     let units = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.length))?;
     // Of whole units in descending order the first one is the row's last.
-    let is_last_first = are_whole && pixels.order.is_mirrored();
+    let is_last_first = are_whole && pixels.order.has_descending_pixels();
     let behind = if is_last_first { (pixel.length - unit) as isize } else { 0 };
     let behind = behind * -pixel.strides[SRC];
     offsets[SRC] += ascending.starts[SRC] - operands.starts[SRC] + behind;
@@ -139,14 +139,14 @@ fn part(
     let blocks = threads.div_ceil(INTERLEAVED_THREADS as usize);
     let sizes = [offsets, operands.bytes.map(|bytes| bytes as isize)];
     let channels = pixels.channel.length;
-    if let Order::Descending { pixels, channels: reversed } = pixels.order {
+    if let Order::Descending { pixels, channels: of_channels } = pixels.order {
         let kernel = match channels {
             2 => &COMPUTE_MIRRORED2,
             3 => &COMPUTE_MIRRORED3,
             _ => &COMPUTE_MIRRORED4,
         };
-        let [mirrored, reversed] = [pixels, reversed].map(u64::from);
-        let params = ComputeMirrored { pixels: params, mirrored, reversed };
+        let [descending_pixels, descending_channels] = [pixels, of_channels].map(u64::from);
+        let params = ComputeMirrored { pixels: params, descending_pixels, descending_channels };
         return Part::counted(kernel, blocks, INTERLEAVED_THREADS, sizes, &params);
     }
     let kernel = match (channels, operands.other.is_added()) {
