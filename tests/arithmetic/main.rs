@@ -922,7 +922,7 @@ fn mirrored_pixels(device: &Device) {
         {
             let mirrored = from.slice(1, .., -1).unwrap();
             let reversed = from.slice(2, .., -1).unwrap();
-            for src in [mirrored, reversed, mirrored.slice(2, .., -1).unwrap()] {
+            for src in [from, mirrored, reversed, mirrored.slice(2, .., -1).unwrap()] {
                 check_layouts::<T, U>(device, [0.5, 0.0], &src, &to, None);
                 check_channels::<T, U>(device, &src, &to, 2);
             }

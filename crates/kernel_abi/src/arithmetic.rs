@@ -279,7 +279,7 @@ params! {
         /// The pixels. Channels may lie together on both sides, or on neither. If pixels descend, the address that the kernel is given is that of a row's last unit of the source, or of its
         /// lowest element where rows start anywhere; if channels do, that of the lowest element of a pixel.
         pixels: ComputeInterleaved,
-        /// Whether pixels are in descending order in the source (1) or ascending (0); planes of the source have them in descending order.
+        /// Whether pixels are in descending order in the source (1) or ascending (0); rows of planes of the source that start anywhere have them in descending order.
         descending_pixels: u64,
         /// Whether channels that lie together on both sides are in descending order in the source.
         descending_channels: u64,

@@ -138,7 +138,7 @@ impl Place {
     }
 }
 
-/// Computes the pixels of this block, and `ADDS` a second operand. If something may be `descending`, channels may lie together on both sides, or on neither, and planes of the source have their pixels in descending order. `base` is the address of a vector of shared memory for each thread and channel.
+/// Computes the pixels of this block, and `ADDS` a second operand. If something may be `descending`, channels may lie together on both sides, or on neither, and rows of the source's planes that start anywhere have their pixels in descending order. `base` is the address of a vector of shared memory for each thread and channel.
 ///
 /// # Safety
 /// The obligations of the entry points.

@@ -255,7 +255,7 @@ impl<'a> ChannelCosts<'a> {
         let best = if way.to_pixels { to_pixels } else { to_planes };
         let of_row = if src + dst == 8 { OF_RAGGED_ROW_OF_FOURS } else { OF_RAGGED_ROW };
         let [speed, rows] =
-            if way.is_descending { [OF_DESCENDING, OF_DESCENDING_ROW] } else { [1.0; 2] };
+            if way.is_mirrored { [OF_DESCENDING, OF_DESCENDING_ROW] } else { [1.0; 2] };
         self.operands.traffic() / (best * speed) + way.ragged as f64 * of_row * rows
     }
 

@@ -22,7 +22,7 @@ impl Order {
     }
 
     /// Whether channels are.
-    fn has_descending_channels(self) -> bool {
+    pub fn has_descending_channels(self) -> bool {
         matches!(self, Order::Descending { channels: true, .. })
     }
 }
@@ -72,9 +72,10 @@ impl Pixels {
             (false, false) => Order::Ascending,
             (pixels, channels) => Order::Descending { pixels, channels },
         };
-        // What stays as it is has no need of these kernels, and no kernel adds what is in descending order.
-        let is_moved = order != Order::Ascending || together[SRC] != together[DST];
-        let serves = !operands.other.is_added() || order == Order::Ascending;
+        // What stays as it is has no need of these kernels, but for pairs; and those that become planes or pixels in ascending order are all that kernels add.
+        let become_another = become_another(order, together);
+        let is_moved = become_another || order != Order::Ascending || operands.has_channels();
+        let serves = become_another || !operands.other.is_added();
         // Channels that lie together are in ascending order in the destination, and in the source unless they do on both sides.
         let ascend =
             |side: usize| channel.strides[side] == 1 || are_channels_descending && side == SRC;
@@ -105,6 +106,11 @@ impl Pixels {
             let channel = Axis { length: few, ..*row };
             Self::of_axes(channel, *pixel, others.chain([left]), operands)
         })
+    }
+
+    /// Whether pixels become planes, or planes pixels, all in ascending order: what `compute_interleaved2` and its like serve.
+    pub fn become_another(&self) -> bool {
+        become_another(self.order, self.together)
     }
 
     /// Elements from one plane to the next in a memory, a number that wraps around; 0 where channels lie together.
@@ -140,9 +146,17 @@ impl Pixels {
     pub fn start_on_pixels(&self, ascending: &Operands, operands: &Operands) -> bool {
         let step = if self.channel.length == 3 { 1 } else { self.channel.length };
         let mut sides = [(SRC, ascending), (DST, operands)].into_iter();
-        sides.all(|(side, operands)| {
-            let bytes = step * operands.bytes[side];
-            !self.together[side] || operands.start_on(bytes, &self.others, side)
-        })
+        // Between planes units are slid only if they are turned around.
+        let are_slid = self.together != [false; 2] || self.order.has_descending_pixels();
+        are_slid
+            && sides.all(|(side, operands)| {
+                let bytes = step * operands.bytes[side];
+                !self.together[side] || operands.start_on(bytes, &self.others, side)
+            })
     }
+}
+
+/// Whether what lies together on these sides becomes planes, or the other way round, all in ascending order.
+fn become_another(order: Order, together: [bool; 2]) -> bool {
+    order == Order::Ascending && together[SRC] != together[DST]
 }

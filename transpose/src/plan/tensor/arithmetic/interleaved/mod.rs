@@ -1,9 +1,9 @@
 //! The planner of `compute_interleaved2` and its like: pixels of two, three or four channels, which lie together on one side, and planes of pixels on the other. And that of `compute_mirrored2` and its like: such pixels in descending
-//! order in the source, planes and channels that stay together, too; and channels that stay together in reverse order.
+//! order in the source, planes and channels that stay together, too; channels that stay together in reverse order; and, where channels have pairs, pixels and planes that stay as they are, with gaps.
 
 mod axes;
 
-use self::axes::{Order, Pixels};
+use self::axes::Pixels;
 use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
 use super::pixels::divided;
@@ -23,7 +23,7 @@ use std::ops::RangeInclusive;
 const FEW: usize = 512;
 const FEW_ADDED: usize = 1024;
 
-/// The same of rows of which something is in descending order, and of such that are planes on both sides. (By 189 batches of rows of 37 to 2501 pixels, decision 139.)
+/// The same of rows that go by `compute_mirrored2` and its like, and of such that are planes on both sides. (By 189 batches of rows of 37 to 2501 pixels, decision 139.)
 const FEW_DESCENDING: usize = 1300;
 const FEW_OF_PLANES: usize = 2000;
 
@@ -45,8 +45,8 @@ pub(super) struct Interleaved {
     pub ragged: usize,
     /// Whether channels come to lie together.
     pub to_pixels: bool,
-    /// Whether pixels or channels are in descending order in the source.
-    pub is_descending: bool,
+    /// Whether it is one of `compute_mirrored2` and its like.
+    pub is_mirrored: bool,
 }
 
 /// The launch; `None` where the kernel does not serve. Channels in reverse order go from the last one on.
@@ -76,12 +76,12 @@ fn launch_from(
     // The source from its lowest element on, as the kernel reads it.
     let ascending = pixels.at_lowest(operands);
     let are_whole = pixels.are_whole(&ascending, operands);
-    let is_descending = pixels.order != Order::Ascending;
+    let is_mirrored = !pixels.become_another();
     let is_enough =
         || operands.has_channels() || channel.length * pixel.length >= few(&pixels, operands);
     // Pixels that are units stay such: `compute_units` has no parts of units at rows' ends.
     let serves_rows = || {
-        let is_best = !(is_descending && operands.are_in_units());
+        let is_best = !(is_mirrored && operands.are_in_units());
         is_best && pixels.start_on_pixels(&ascending, operands) && is_enough()
     };
     if !are_whole && !serves_rows() {
@@ -124,7 +124,7 @@ fn launch_from(
         part: part(operands, &pixels, threads, offsets, params),
         ragged,
         to_pixels: pixels.together[DST],
-        is_descending,
+        is_mirrored,
     })
 }
 
@@ -139,14 +139,17 @@ fn part(
     let blocks = threads.div_ceil(INTERLEAVED_THREADS as usize);
     let sizes = [offsets, operands.bytes.map(|bytes| bytes as isize)];
     let channels = pixels.channel.length;
-    if let Order::Descending { pixels, channels: of_channels } = pixels.order {
+    if !pixels.become_another() {
         let kernel = match channels {
             2 => &COMPUTE_MIRRORED2,
             3 => &COMPUTE_MIRRORED3,
             _ => &COMPUTE_MIRRORED4,
         };
-        let [descending_pixels, descending_channels] = [pixels, of_channels].map(u64::from);
-        let params = ComputeMirrored { pixels: params, descending_pixels, descending_channels };
+        let params = ComputeMirrored {
+            pixels: params,
+            descending_pixels: u64::from(pixels.order.has_descending_pixels()),
+            descending_channels: u64::from(pixels.order.has_descending_channels()),
+        };
         return Part::counted(kernel, blocks, INTERLEAVED_THREADS, sizes, &params);
     }
     let kernel = match (channels, operands.other.is_added()) {
@@ -162,7 +165,7 @@ fn part(
 
 /// Elements of a row that starts anywhere, below which other ways are as fast.
 fn few(pixels: &Pixels, operands: &Operands) -> usize {
-    if pixels.order != Order::Ascending {
+    if !pixels.become_another() {
         return if pixels.together == [false; 2] { FEW_OF_PLANES } else { FEW_DESCENDING };
     }
     match (operands.other.is_added(), operands.bytes[DST]) {
