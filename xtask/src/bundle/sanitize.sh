@@ -62,7 +62,7 @@ study random_cases 2
 arithmetic transposes_of_every_size 4
 arithmetic channels_in_order 8
 arithmetic channels_of_their_own 8
-arithmetic mirrored_pixels 8
+arithmetic mirrored_pixels 12
 in_place several_at_once 1
 lifetimes threads_share_a_device 1
 streams one_buffer_for_many_threads 1
