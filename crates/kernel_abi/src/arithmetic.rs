@@ -722,7 +722,7 @@ table! { ARITHMETIC of Arithmetic:
     COMPUTE_INTERLEAVED_SUMS4 = "compute_interleaved_sums4" takes ComputeInterleaved {
         1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
     }
-    /// Moves that compute, of pixels of two channels that are mirrored, or stay together in reverse order; by units on both sides.
+    /// Moves that compute, of pixels of two channels that are mirrored, stay together in reverse order, or stay as they are with gaps; by units on both sides.
     COMPUTE_MIRRORED2 = "compute_mirrored2" takes ComputeMirrored {
         1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
     }

@@ -102,7 +102,7 @@ impl FromStr for HostInPlace {
 /// ```
 ///
 /// # Errors
-/// [`Error::LengthMismatch`] unless there are `rows * cols` elements, [`Error::TensorSizeOverflow`] for so many that no number of bytes says how many, [`Error::OutOfMemory`], [`Error::HostMemory`], and what the device
+/// [`Error::LengthMismatch`] unless there are `rows * cols` elements, [`Error::TensorSizeOverflow`] for more bytes than can be addressed, [`Error::OutOfMemory`], [`Error::HostMemory`], and what the device
 /// reports. After the first four the elements are as they were: all memory is taken before one moves. After what the device reports they
 /// are unspecified. No work uses them any more.
 pub fn transpose_in_place<T: Pod>(

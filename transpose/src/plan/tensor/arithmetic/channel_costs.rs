@@ -27,7 +27,7 @@ const fn in_units(src: usize, dst: usize) -> f64 {
     }
 }
 
-/// The part of that which is left for so many channels that lie together, in units of eight, whose pairs leave the L1 cache: what each is the lowest number of.
+/// Numbers of channels from which on pairs leave the L1 cache, where channels lie together in units of eight elements, and the part of the speed of `compute_units` that is left.
 const MANY: [(usize, f64); 2] = [(97, 0.48), (49, 0.80)];
 
 /// What `compute_pixels` has of a copy's speed at best, where channels come to lie together, and where planes do. (By 96 of 288 random batches of images, decision 121, as all of its prices.)
@@ -68,9 +68,9 @@ const fn ragged(src: usize, dst: usize) -> [f64; 2] {
 const OF_RAGGED_ROW: f64 = 500.0;
 const OF_RAGGED_ROW_OF_FOURS: f64 = 350.0;
 
-/// The part of that speed which is left where pixels or channels are in descending order, and how many times as much a row costs. (By 189 batches of rows of 37 to 2501 pixels, decision 139.)
-const OF_DESCENDING: f64 = 0.87;
-const OF_DESCENDING_ROW: f64 = 1.25;
+/// The part of the speed of `compute_interleaved2` and its like that `compute_mirrored2` and its like have where rows start anywhere, and how many times as much a row costs. (By 189 batches of rows of 37 to 2501 pixels, decision 139.)
+const OF_MIRRORED: f64 = 0.87;
+const OF_MIRRORED_ROW: f64 = 1.25;
 
 /// The part of the speed without channels that `compute_pixels` has where a pair is loaded for each element.
 const OF_WIDE_PAIRS: f64 = 0.85;
@@ -186,15 +186,20 @@ impl<'a> ChannelCosts<'a> {
         }
     }
 
+    /// Channels that lie together in the destination; 0 if they do not.
+    fn channels_of_pixel(&self) -> usize {
+        self.channels.filter(|_| self.to_pixels).map_or(0, |axis| axis.length)
+    }
+
     /// The cost of `compute_units`: of units, or of elements one by one, each with a pair that is loaded for it.
     pub fn by_units(&self) -> f64 {
         if !self.are_narrow || !self.operands.are_in_units() || are_scattered(self.operands) {
             return self.elements * OF_ELEMENT;
         }
         let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
-        let channels = self.channels.filter(|_| self.to_pixels).map_or(0, |axis| axis.length);
         let are_long = self.operands.unit() > 4;
-        let many = MANY.into_iter().find(|&(least, _)| are_long && channels >= least);
+        let many =
+            MANY.into_iter().find(|&(least, _)| are_long && self.channels_of_pixel() >= least);
         self.operands.traffic() / (in_units(src, dst) * many.map_or(1.0, |(_, left)| left))
     }
 
@@ -244,8 +249,8 @@ impl<'a> ChannelCosts<'a> {
         let threads = f64::from(part.launch.block[0]) / 256.0;
         let by = if self.to_pixels { tiles_by_rows } else { tiles_by_columns };
         let computed = Costs::of(self.operands).by_tiles(cost, tiles) * by(src, dst);
-        let channels = self.channels.filter(|_| self.to_pixels).map_or(0, |axis| axis.length);
-        computed * threads.powf(OF_THREADS) + tiles * pair_rows_bytes(channels) as f64 * OF_PAIRS
+        computed * threads.powf(OF_THREADS)
+            + tiles * pair_rows_bytes(self.channels_of_pixel()) as f64 * OF_PAIRS
     }
 
     /// The cost of pixels of two to four channels, in rows that start anywhere.
@@ -254,8 +259,7 @@ impl<'a> ChannelCosts<'a> {
         let [to_pixels, to_planes] = ragged(src, dst);
         let best = if way.to_pixels { to_pixels } else { to_planes };
         let of_row = if src + dst == 8 { OF_RAGGED_ROW_OF_FOURS } else { OF_RAGGED_ROW };
-        let [speed, rows] =
-            if way.is_mirrored { [OF_DESCENDING, OF_DESCENDING_ROW] } else { [1.0; 2] };
+        let [speed, rows] = if way.is_mirrored { [OF_MIRRORED, OF_MIRRORED_ROW] } else { [1.0; 2] };
         self.operands.traffic() / (best * speed) + way.ragged as f64 * of_row * rows
     }
 

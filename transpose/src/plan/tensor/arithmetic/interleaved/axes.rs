@@ -3,6 +3,7 @@
 use super::super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::super::pixels::are_channels;
 use super::CHANNELS;
+use std::borrow::Cow;
 
 /// The order of pixels and channels in the source; in the destination they are in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,14 +120,14 @@ impl Pixels {
     }
 
     /// The move from the lowest pixel of each of the source's rows on, and from the lowest channel of a pixel if channels lie together.
-    pub fn at_lowest(&self, operands: &Operands) -> Operands {
+    pub fn at_lowest<'a>(&self, operands: &'a Operands) -> Cow<'a, Operands> {
         let is_descending = |axis: &Axis| {
             *axis == self.pixel && self.order.has_descending_pixels()
                 || *axis == self.channel && self.order.has_descending_channels()
         };
-        let mut all = operands.clone();
+        let mut all = Cow::Borrowed(operands);
         while let Some(other) = all.counted_from_end(is_descending) {
-            all = other;
+            all = Cow::Owned(other);
         }
         all
     }

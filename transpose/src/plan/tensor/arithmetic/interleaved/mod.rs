@@ -23,9 +23,10 @@ use std::ops::RangeInclusive;
 const FEW: usize = 512;
 const FEW_ADDED: usize = 1024;
 
-/// The same of rows that go by `compute_mirrored2` and its like, and of such that are planes on both sides. (By 189 batches of rows of 37 to 2501 pixels, decision 139.)
-const FEW_DESCENDING: usize = 1300;
-const FEW_OF_PLANES: usize = 2000;
+/// Elements of a row, of all its channels, below which other ways than `compute_mirrored2` and its like are as fast, if rows start anywhere: where channels lie together on a side, and between planes. (By 189 batches of rows of 37
+/// to 2501 pixels, decision 139.)
+const FEW_MIRRORED: usize = 1300;
+const FEW_MIRRORED_PLANES: usize = 2000;
 
 /// How many channels a pixel may have.
 pub(super) const CHANNELS: RangeInclusive<usize> = 2..=4;
@@ -128,7 +129,7 @@ fn launch_from(
     })
 }
 
-/// The launch of so many threads.
+/// The launch of `threads` threads, by the kernel for so many channels that become another, are added to, or stay together or planes.
 fn part(
     operands: &Operands,
     pixels: &Pixels,
@@ -166,7 +167,7 @@ fn part(
 /// Elements of a row that starts anywhere, below which other ways are as fast.
 fn few(pixels: &Pixels, operands: &Operands) -> usize {
     if !pixels.become_another() {
-        return if pixels.together == [false; 2] { FEW_OF_PLANES } else { FEW_DESCENDING };
+        return if pixels.together == [false; 2] { FEW_MIRRORED_PLANES } else { FEW_MIRRORED };
     }
     match (operands.other.is_added(), operands.bytes[DST]) {
         (false, _) => FEW,
