@@ -323,11 +323,11 @@ macro_rules! compute_interleaved {
     };
 }
 
-/// Defines an entry point for pixels of `$channels` channels of which pixels, or channels that stay together, are in descending order in the source.
+/// Defines an entry point for pixels of `$channels` channels of which pixels, or channels that stay together, may be in descending order in the source.
 macro_rules! compute_mirrored {
     ($name:ident: $channels:literal $entry:ident, $element:ty, $bytes:tt) => {
         arithmetic_entry! {
-            "Computes pixels of few channels that are mirrored.",
+            "Computes pixels of few channels that are mirrored, or stay together or planes.",
             $entry: ComputeMirrored, $name: $element, |src, dst, params| {
                 at_most_registers::<{ most_registers($channels, $bytes) }>();
                 let memory = cuda_std::shared_array![B16; $channels * INTERLEAVED_THREADS as usize];

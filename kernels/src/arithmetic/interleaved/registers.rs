@@ -94,30 +94,6 @@ fn pixels<const C: usize, const BYTES: usize, const N: usize>(planes: [B16; C]) 
     })
 }
 
-/// [`planes`] of elements of `bytes` bytes, of which `unit` are a unit.
-#[inline(always)]
-pub fn planes_of<const C: usize>(bytes: usize, unit: usize, units: [B16; C]) -> [B16; C] {
-    match (bytes, unit) {
-        (1, 8) => planes::<C, 1, 8>(units),
-        (1, _) => planes::<C, 1, 4>(units),
-        (2, 8) => planes::<C, 2, 8>(units),
-        (2, _) => planes::<C, 2, 4>(units),
-        _ => planes::<C, 4, 4>(units),
-    }
-}
-
-/// [`pixels`] of elements of `bytes` bytes, of which `unit` are a unit.
-#[inline(always)]
-pub fn pixels_of<const C: usize>(bytes: usize, unit: usize, units: [B16; C]) -> [B16; C] {
-    match (bytes, unit) {
-        (1, 8) => pixels::<C, 1, 8>(units),
-        (1, _) => pixels::<C, 1, 4>(units),
-        (2, 8) => pixels::<C, 2, 8>(units),
-        (2, _) => pixels::<C, 2, 4>(units),
-        _ => pixels::<C, 4, 4>(units),
-    }
-}
-
 /// `C` units of `N` elements of `BYTES` bytes, each from its last element to its first.
 #[inline(always)]
 fn turned<const C: usize, const BYTES: usize, const N: usize>(all: [B16; C]) -> [B16; C] {
@@ -131,14 +107,33 @@ fn turned<const C: usize, const BYTES: usize, const N: usize>(all: [B16; C]) -> 
     })
 }
 
-/// `unit` elements of `bytes` bytes of each unit, from the last one to the first.
+/// Calls one of these functions by the bytes of an element and the elements of a unit.
+macro_rules! by_size {
+    ($function:ident, $bytes:expr, $unit:expr, $units:expr) => {
+        match ($bytes, $unit) {
+            (1, 8) => $function::<C, 1, 8>($units),
+            (1, _) => $function::<C, 1, 4>($units),
+            (2, 8) => $function::<C, 2, 8>($units),
+            (2, _) => $function::<C, 2, 4>($units),
+            _ => $function::<C, 4, 4>($units),
+        }
+    };
+}
+
+/// [`planes`] of elements of `bytes` bytes, of which `unit` are a unit.
+#[inline(always)]
+pub fn planes_of<const C: usize>(bytes: usize, unit: usize, units: [B16; C]) -> [B16; C] {
+    by_size!(planes, bytes, unit, units)
+}
+
+/// [`pixels`] of elements of `bytes` bytes, of which `unit` are a unit.
+#[inline(always)]
+pub fn pixels_of<const C: usize>(bytes: usize, unit: usize, units: [B16; C]) -> [B16; C] {
+    by_size!(pixels, bytes, unit, units)
+}
+
+/// [`turned`] units of elements of `bytes` bytes, of which `unit` are a unit.
 #[inline(always)]
 pub fn mirrored<const C: usize>(bytes: usize, unit: usize, units: [B16; C]) -> [B16; C] {
-    match (bytes, unit) {
-        (1, 8) => turned::<C, 1, 8>(units),
-        (1, _) => turned::<C, 1, 4>(units),
-        (2, 8) => turned::<C, 2, 8>(units),
-        (2, _) => turned::<C, 2, 4>(units),
-        _ => turned::<C, 4, 4>(units),
-    }
+    by_size!(turned, bytes, unit, units)
 }

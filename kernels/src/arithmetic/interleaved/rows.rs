@@ -90,12 +90,12 @@ pub struct Units<const C: usize> {
     pub unit: usize,
     /// Whether a plane's is the first one at or behind the thread's pixel, or else the last one at or before it. What is stored lies behind, and so does what is turned around once it is loaded.
     pub behind: bool,
-    /// How many pixels before the thread's first that pixel is by which each plane's unit is found, in as many bits as [`BEFORE`]; `None` if it is that first one. Where pixels lie together on both sides in opposite order, a unit is the one that ends
-    /// where the destination's begins.
+    /// How many pixels before the thread's first the pixel is by which each plane's unit is found: [`BEFORE`] bits for each plane. `None` if that pixel is the thread's first. Where pixels lie together on both sides, in opposite order, a unit of the
+    /// source is the one that ends where the destination's begins.
     pub before: Option<u32>,
 }
 
-/// Bits of a plane's number in [`Units::before`].
+/// Bits that each plane has in [`Units::before`].
 const BEFORE: u32 = 8;
 
 impl<const C: usize> Units<C> {
