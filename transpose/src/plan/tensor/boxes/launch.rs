@@ -1,49 +1,21 @@
 //! The launch that moves boxes.
 
-use super::super::canonical::{Axis, Canonical, divided};
+use super::super::canonical::{Canonical, divided};
 use super::super::gaps::Gaps;
 use super::super::launch::{Block, launch, params_of};
 use super::super::sectors::SECTOR;
-use super::super::side::Side;
 use super::held::Held;
+use super::numbering::{Counting, Numbering, Numbers, step_in_image};
 use super::pieces::{are_pieces, describe_pieces, params_of_pieces};
 use super::share::unit;
-use super::tile::{FewAxes, Stretches, Tile};
-use crate::divide::{TOO_LARGE, packed_divisor};
+use super::tile::{Stretches, Tile};
+use crate::divide::packed_divisor;
 use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::plan::problem::VECTOR;
 use kernel_abi::tensor::{
-    BOX_THREADS, BOXES, Boxes, ByVectors, Digit, Digits, Loads, MOST_BLOCK_AXES, MOST_DIGITS,
-    MOST_TURNS, PIECES, PIECES_BELOW, Part,
+    BOX_THREADS, BOXES, Boxes, ByVectors, Digits, Fetching, Loads, MOST_TURNS, PIECES, PIECES_BELOW,
 };
-use smallvec::SmallVec;
-
-/// Axes that boxes have parts of.
-const PARTS: usize = 2;
-
-/// None of them.
-const NONE: u64 = PARTS as u64;
-
-/// The axes that a launch's boxes, and their stretches of the destination, are numbered by: for what has other strides along them.
-pub(in super::super) struct Numbering {
-    /// For each axis that boxes are counted along its number, and how many of its indices there are from one box to the next; none for what is no axis.
-    blocks: SmallVec<[Option<(usize, isize)>; MOST_BLOCK_AXES]>,
-    /// The number of each digit's axis.
-    targets: FewAxes,
-}
-
-impl Numbering {
-    /// How far apart boxes are along each axis that they are counted along, where the indices of an axis are as far apart as `of` says.
-    pub fn blocks(&self, of: impl Fn(usize) -> isize) -> impl Iterator<Item = isize> {
-        self.blocks.iter().map(move |block| block.map_or(0, |(axis, step)| of(axis) * step))
-    }
-
-    /// How far apart stretches are along the axis of each digit.
-    pub fn targets(&self, of: impl Fn(usize) -> isize) -> impl Iterator<Item = isize> {
-        self.targets.iter().map(of)
-    }
-}
 
 /// The launch that moves such boxes, and what they are numbered by; `None` where there are more axes, or parts of axes, than the kernel takes.
 pub(super) fn launch_of(
@@ -60,93 +32,52 @@ pub(super) fn launch_of(
     if are_pieces(dst) && descending.first_place > PIECES_BELOW as isize {
         return None;
     }
-    // First the axes that boxes have parts of.
-    let whole = Axis { length: 1, src: 0, dst: 0 };
-    let mut blocks: Vec<Axis> = Vec::with_capacity(MOST_BLOCK_AXES);
-    blocks.extend([whole; PARTS]);
-    let mut of_blocks = SmallVec::from_elem(None, PARTS);
-    let mut parts = [Part { part: 1, all: 1 }; PARTS];
-    let mut numbers = [usize::MAX; PARTS];
-    let (mut in_part, mut boxes, mut beside) = (0, 1usize, None);
-    for (number, axis, indices) in tile.axes(canonical).filter(|(_, axis, has)| *has < axis.length)
-    {
-        let (length, step) = (axis.length.div_ceil(indices), indices as isize);
-        let from = if canonical.is_descending(number) { -axis.src } else { axis.src };
-        let block = Axis { length, src: from * step, dst: axis.dst * step };
-        if indices > 1 {
-            *parts.get_mut(in_part)? = Part { part: indices as u64, all: axis.length as u64 };
-            (blocks[in_part], numbers[in_part]) = (block, number);
-            of_blocks[in_part] = Some((number, step));
-            in_part += 1;
-        } else {
-            beside.get_or_insert(number);
-            blocks.push(block);
-            of_blocks.push(Some((number, step)));
-        }
-        boxes = boxes.checked_mul(length).filter(|&boxes| boxes < TOO_LARGE)?;
+    let mut counting = Counting::of(canonical, tile)?;
+    if canonical.word_bytes() < 4 && dst.aligned < SECTOR {
+        counting.go_to_neighbours_first();
     }
-    let word = canonical.word_bytes();
-    // Neighbours in the destination that share sectors are moved at about the same time: along their axis first, as if boxes had parts of it.
-    let is_before = beside.is_some_and(|number| number < numbers[0]);
-    if in_part == 1 && is_before && word < 4 && dst.aligned < SECTOR {
-        let axis = blocks.remove(PARTS);
-        let beside = Part { part: 1, all: axis.length as u64 };
-        (blocks[1], parts[1], numbers[1]) = (blocks[0], parts[0], numbers[0]);
-        (blocks[0], parts[0], numbers[0]) = (axis, beside, usize::MAX);
-        let of_axis = of_blocks.remove(PARTS);
-        (of_blocks[1], of_blocks[0]) = (of_blocks[0], of_axis);
-    }
+    let gaps = Gaps::of(canonical);
+    let numbers = Numbers { canonical, tile, src, held, in_part: counting.in_part };
+    let mut params = params_of_boxes(&numbers, dst, &counting, &descending)?;
+    params.loads = loads as u64;
+    params.own = if loads == Loads::Box { own_bytes(canonical, tile) as u64 } else { 0 };
+    params.fetch = gaps.fetch_ends_of(dst.words) as u64;
+    let block = Block { threads: BOX_THREADS, shared: shared_bytes(held, src, dst) };
+    let turns = turns(counting.boxes, block.shared, facts, gaps.far_rows);
+    let grid = counting.boxes.div_ceil(turns);
+    let launch = if are_pieces(dst) {
+        let params =
+            params_of_pieces(canonical, tile, dst, &held.share, &counting.in_part, params)?;
+        launch(&PIECES, canonical.word, grid, block, [0, 0], &params)
+    } else {
+        launch(&BOXES, canonical.word, grid, block, [0, 0], &params)
+    };
+    let launch = Launch { offsets: [descending.start as u64, 0], ..launch };
+    Some((launch, Numbering { blocks: counting.numbers, targets: dst.apart }))
+}
+
+/// What the kernel is told of such boxes, if they may load [what lies in the source](Loads::Source) and fetch nothing of the destination.
+fn params_of_boxes(
+    numbers: &Numbers<'_>,
+    dst: &Stretches,
+    counting: &Counting,
+    descending: &Descending,
+) -> Option<Boxes> {
+    let Numbers { canonical, tile, src, held, .. } = *numbers;
+    let (word, [from, to]) = (canonical.word_bytes(), canonical.sides());
     let unit = unit(word, held.run);
-    let [from, to] = canonical.sides();
-    let digits = |axes: &[u8], side: &Side| {
-        let none = Digit { divisor: packed_divisor(1), outside: 0, inside: 0 };
-        let mut digits = [none; MOST_DIGITS];
-        for (digit, &number) in digits.iter_mut().zip(axes) {
-            let number = usize::from(number);
-            *digit = Digit {
-                divisor: packed_divisor(tile.has(number)),
-                outside: side.stride(&canonical.axes()[number]) as u64,
-                inside: step_in_image(canonical, src, held, side, number) as u64,
-            };
-        }
-        digits
-    };
-    // Numbers made of such digits, so many of which a box has as its indices of these axes say.
-    let counted = |axes: &[u8], of: &[u8], side: &Side| {
-        let (mut each, mut in_part) = (1, NONE);
-        for number in of.iter().map(|&number| usize::from(number)) {
-            match numbers.iter().position(|&part| part == number) {
-                // All of a box is held, also at an axis's end, where what is descending starts behind words that there are not.
-                Some(part) if !side.descends(canonical, number) => in_part = part as u64,
-                _ => each *= tile.has(number) as u64,
-            }
-        }
-        let count = axes.len() as u64;
-        Digits { digits: digits(axes, side), count, each, of: in_part }
-    };
-    // A stretch of the source goes on to where its slowest axis would have another index, gaps and all.
-    let mut source_words = counted(src.within.numbers(), src.within.numbers(), from);
-    if let Some(slowest) = src.within.iter().next_back() {
-        let is_in_part = source_words.of != NONE;
-        let indices = if is_in_part { 1 } else { tile.has(slowest) };
-        source_words.each = (src.step(slowest).unwrap_or(1) * indices) as u64;
-    }
-    let all = |axes: &FewAxes, side| counted(axes.numbers(), axes.numbers(), side);
     let places = &dst.within.numbers()[usize::from(held.run > 1)..];
-    // Each thread fills as few places as can be. (Of pieces with gaps, which are filled one by one, there may be fewer than a row has.)
-    let in_row = places.first().map_or(1, |&number| tile.has(usize::from(number)));
-    let rows = (dst.words / held.run / in_row).max(1);
-    let of_place_part = in_row.div_ceil((BOX_THREADS as usize / rows).clamp(1, in_row));
+    let (place_parts, of_place_part) = place_parts(tile, dst, held, places);
     let (_, reach) = canonical.source_range();
-    let params = Boxes {
-        blocks: divided(&blocks)?,
-        count: blocks.len() as u64,
-        boxes: boxes as u64,
-        parts,
-        sources: all(&src.apart, from),
-        source_words,
-        targets: all(&dst.apart, to),
-        target_words: counted(places, dst.within.numbers(), to),
+    Some(Boxes {
+        blocks: divided(&counting.axes)?,
+        count: counting.axes.len() as u64,
+        boxes: counting.boxes as u64,
+        parts: counting.parts,
+        sources: numbers.of(&src.apart, from),
+        source_words: numbers.of_source_words(from),
+        targets: numbers.of(&dst.apart, to),
+        target_words: numbers.within(places, dst.within.numbers(), to),
         first_start: descending.first_start as u64,
         first_place: descending.first_place as u64,
         run: if held.run > 1 { packed_divisor(held.run * word) } else { 0 },
@@ -157,27 +88,26 @@ pub(super) fn launch_of(
         rows: src.count as u64,
         cols: dst.count as u64,
         places: (dst.words / held.run) as u64,
-        place_parts: packed_divisor(in_row.div_ceil(of_place_part)),
+        place_parts: packed_divisor(place_parts),
         of_place_part: of_place_part as u64,
         lanes: u64::from(held.share.lanes),
         singly: u64::from(held.share.singly),
         ahead: (unit - dst.starts.min(unit)) as u64,
         lowest: descending.lowest as u64,
         reach: reach as u64,
-        loads: loads as u64,
-        own: if loads == Loads::Box { own_bytes(canonical, tile) as u64 } else { 0 },
-        fetch: Gaps::of(canonical).fetch_ends_of(dst.words) as u64,
-    };
-    let block = Block { threads: BOX_THREADS, shared: shared_bytes(held, src, dst) };
-    let grid = boxes.div_ceil(turns(boxes, block.shared, facts, Gaps::of(canonical).far_rows));
-    let launch = if are_pieces(dst) {
-        let params = params_of_pieces(canonical, tile, dst, &held.share, &numbers, params)?;
-        launch(&PIECES, canonical.word, grid, block, [0, 0], &params)
-    } else {
-        launch(&BOXES, canonical.word, grid, block, [0, 0], &params)
-    };
-    let launch = Launch { offsets: [descending.start as u64, 0], ..launch };
-    Some((launch, Numbering { blocks: of_blocks, targets: dst.apart }))
+        loads: Loads::Source as u64,
+        own: 0,
+        fetch: Fetching::None as u64,
+    })
+}
+
+/// In how many parts places are filled that differ in their first digit alone, and how many places a part has: each thread fills as few as can be.
+fn place_parts(tile: &Tile, dst: &Stretches, held: &Held, places: &[u8]) -> (usize, usize) {
+    let in_row = places.first().map_or(1, |&number| tile.has(usize::from(number)));
+    // Of pieces with gaps, which are filled one by one, there may be fewer than a row has.
+    let rows = (dst.words / held.run / in_row).max(1);
+    let each = in_row.div_ceil((BOX_THREADS as usize / rows).clamp(1, in_row));
+    (in_row.div_ceil(each), each)
 }
 
 /// Bytes of the source from the first word of a whole box to behind its last.
@@ -185,18 +115,6 @@ fn own_bytes(canonical: &Canonical, tile: &Tile) -> usize {
     let axes = tile.axes(canonical);
     let last: usize = axes.map(|(_, axis, has)| (has - 1) * axis.src.unsigned_abs()).sum();
     (last + 1) * canonical.src_word_bytes
-}
-
-/// Bytes of shared memory from one index of an axis to the next, as a side counts them: the source's words are held in their own order, which may be descending for the destination.
-fn step_in_image(
-    canonical: &Canonical,
-    src: &Stretches,
-    held: &Held,
-    side: &Side,
-    axis: usize,
-) -> isize {
-    let step = held.step(src, axis, canonical.held_word_bytes) as isize;
-    if canonical.is_descending(axis) && !side.is_source() { -step } else { step }
 }
 
 /// What is different where the source is in descending order along some axes: boxes start at its lowest word, and the destination's first word is elsewhere in the image.

@@ -3,6 +3,7 @@
 mod held;
 mod in_place;
 mod launch;
+mod numbering;
 mod piece;
 mod pieces;
 mod share;
@@ -24,8 +25,9 @@ pub(super) use held::{Beside, others_bytes};
 pub(crate) use in_place::SquareBatch;
 use kernel_abi::fast::WARP;
 use kernel_abi::tensor::{BOX_THREADS, Loads, MOST_DIGITS, MOST_TURNS};
-pub(super) use launch::{Numbering, describe};
+pub(super) use launch::describe;
 use launch::{launch_of, shared_bytes, shared_bytes_of, turns};
+pub(super) use numbering::Numbering;
 use smallvec::SmallVec;
 use tile::{Cutting, MOST_IMAGE, MOST_STRETCHES, Most, Stretches, Tile};
 
