@@ -33,7 +33,7 @@ use kernel_abi::Width;
 pub(super) use matrices::{cost_of_matrix, if_poor};
 pub(super) use runs::{RunTally, cost_of_computed_runs, cost_of_computed_units, cost_of_runs};
 pub(super) use tiles::{
-    TAKEN, Tally, are_fours, at_least, beside_each_other, cost_of_block, cost_of_block_of_fours,
+    MOST_BESIDE, TAKEN, Tally, are_fours, at_least, beside_each_other, cost_of_block,
     cost_of_joint, cost_of_part, cost_of_tiles, have_bursts, lines, same_of_tiles,
 };
 pub(super) use words::{WordTally, cost_of_words};

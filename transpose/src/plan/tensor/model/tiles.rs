@@ -3,8 +3,6 @@
 use super::of_width;
 use crate::facts::Facts;
 use kernel_abi::Width;
-use kernel_abi::fast::WARP;
-use kernel_abi::tensor::TileShape;
 
 /// What moving in tiles takes.
 #[derive(Default)]
@@ -162,7 +160,7 @@ const SHORT: f64 = 16.0;
 const RESIDENT_WARPS: usize = 48;
 
 /// Blocks that it can have beside each other, at most.
-const MOST_BESIDE: usize = 32;
+pub(in super::super) const MOST_BESIDE: usize = 32;
 
 /// Bytes of shared memory that a block takes beside what it asks for.
 pub(in super::super) const TAKEN: usize = 1 << 10;
@@ -237,14 +235,6 @@ pub(in super::super) fn are_fours(word: Width) -> bool {
 /// Whether it counts how much of bursts tiles have, and whether they go across axes: what was measured.
 pub(in super::super) fn have_bursts(word: Width) -> bool {
     matches!(word, Width::B2 | Width::B4 | Width::B8)
-}
-
-/// What a tile of such words and so many micro-blocks costs, beside what it moves; `None` if that is too many.
-#[inline]
-pub(in super::super) fn cost_of_block_of_fours(word: Width, micro_blocks: usize) -> Option<f64> {
-    let of_warp = TileShape::of(word).micro_blocks as usize * WARP as usize;
-    let warps = (micro_blocks + of_warp - 1) >> of_warp.trailing_zeros();
-    FourByVectors::BLOCKS.get(warps).copied()
 }
 
 /// What is the same of all tiles of vectors.
@@ -373,10 +363,23 @@ pub(in super::super) fn cost_of_part(word: Width, tally: &Tally, vectors: bool) 
     moved * byte + rows * row + cols * col + blocks * tile
 }
 
-/// What a tile costs at least, beside what it moves.
-pub(in super::super) fn cost_of_block(word: Width, vectors: bool) -> f64 {
-    let shares = 1.0 / MOST_BESIDE as f64;
-    cost_of_part(word, &Tally { blocks: 1.0, warps: 1.0, shares, ..Tally::default() }, vectors)
+/// What a tile of so many warps costs, `beside_each_other` of which a multiprocessor has, beside what it moves.
+#[inline]
+pub(in super::super) fn cost_of_block(
+    word: Width,
+    warps: usize,
+    beside_each_other: usize,
+    vectors: bool,
+) -> f64 {
+    if !vectors {
+        let ByWords { warp, share, .. } = by_words(word);
+        return warps as f64 * warp + share / beside_each_other as f64;
+    }
+    match word {
+        Width::B2 => WEIGHTS.two_by_vectors.tile,
+        Width::B4 | Width::B8 => FourByVectors::BLOCKS[warps],
+        Width::B1 | Width::B16 => by_vectors(word)[3],
+    }
 }
 
 /// How many rows, or columns, of all tiles are paid for, of `count` that have `words` words altogether: rows of 4 to 6 words of 16 bytes are no dearer for each word than rows of 6.25. (By matrices of 4 to 7

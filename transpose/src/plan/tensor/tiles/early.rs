@@ -3,7 +3,7 @@
 use super::super::cuts::Placed;
 use super::super::sectors::SECTOR;
 use super::Kernel;
-use super::units::is_in_units;
+use super::units::{NARROW, is_in_units};
 
 /// Rows that tiles but the first of a run have before their own, so that none but the first and the last has parts of what tiles meet on.
 #[derive(Clone, Copy, Default)]
@@ -25,37 +25,39 @@ impl Early {
         }
     }
 
-    /// At least `least` rows; none where tiles have all of their run, or little of what lies together in the source: those are faster without.
-    pub(super) fn of(
-        least: usize,
-        word: usize,
-        rows: &Placed,
-        cols: &Placed,
-        kernel: Kernel,
-    ) -> Self {
-        /// Bytes of a row, at least.
-        const ROW: usize = 3 * SECTOR;
-        /// How many times as many rows there are at least as early ones.
+    /// At least `least` rows before these, if columns are [long enough](Self::with); none where tiles have all of their run, or have few rows.
+    pub(super) fn of(least: usize, word: usize, rows: &Placed, kernel: Kernel) -> Self {
+        /// How many times as many rows there are at least as early ones, and of narrow words.
         const RARE: usize = 7;
-        /// Bytes of a row of narrow words, and how many times as many rows there are, at least.
-        const NARROW_ROW: usize = 2 * SECTOR;
         const NARROW_RARE: usize = 4;
-        /// Bytes of a row that is computed: a unit has fewer rows than a sector. (By 226 arrays of random shapes, decision 113.)
-        const COMPUTED_ROW: usize = SECTOR;
-        let (row, rare) = if word < 4 { (NARROW_ROW, NARROW_RARE) } else { (ROW, RARE) };
-        let row = if kernel == Kernel::Moving { row } else { COMPUTED_ROW };
         let cut = &rows.cut;
-        let by_units = kernel == Kernel::Moving && is_in_units(word, rows);
-        let are_parts = cut.tiles > 1 && rows.aligned < kernel.stored_by(word) && !by_units;
-        let serves = are_parts && cols.cut.words * word >= row;
+        let by_units = || kernel == Kernel::Moving && is_in_units(word, rows);
         // Tiles across axes start on bursts.
-        if least == 0 || !serves || cut.is_across() {
+        let may_be = least > 0 && cut.tiles > 1 && !cut.is_across();
+        if !may_be || rows.aligned >= kernel.stored_by(word) || by_units() {
             return Early::default();
         }
-        let indices = least.div_ceil(cut.words / cut.indices);
+        let of_index = cut.words / cut.indices;
+        let indices = least.div_ceil(of_index);
+        let rare = if word < NARROW { NARROW_RARE } else { RARE };
         if indices * rare > cut.indices {
             return Early::default();
         }
-        Early { rows: indices * (cut.words / cut.indices), indices }
+        Early { rows: indices * of_index, indices }
+    }
+
+    /// These, if tiles of such columns have them: none where they have little of what lies together in the source, for those are faster without.
+    pub(super) fn with(self, word: usize, cols: &Placed, kernel: Kernel) -> Self {
+        /// Bytes of a row, at least, and of one of narrow words.
+        const ROW: usize = 3 * SECTOR;
+        const NARROW_ROW: usize = 2 * SECTOR;
+        /// Bytes of a row that is computed: a unit has fewer rows than a sector. (By 226 arrays of random shapes, decision 113.)
+        const COMPUTED_ROW: usize = SECTOR;
+        let row = match kernel {
+            Kernel::Moving if word < NARROW => NARROW_ROW,
+            Kernel::Moving => ROW,
+            Kernel::Computing { .. } => COMPUTED_ROW,
+        };
+        if cols.cut.words * word >= row { self } else { Early::default() }
     }
 }

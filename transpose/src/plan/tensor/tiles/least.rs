@@ -4,15 +4,17 @@ use super::super::canonical::{Axis, Canonical};
 use super::super::cuts::{Cut, Placed};
 use super::super::gaps::Gaps;
 use super::super::model::{
-    Tally, are_fours, at_least, cost_of_block, cost_of_block_of_fours, cost_of_joint, cost_of_part,
-    have_bursts, lines, same_of_tiles,
+    MOST_BESIDE, Tally, are_fours, at_least, beside_each_other, cost_of_block, cost_of_joint,
+    cost_of_part, have_bursts, lines, same_of_tiles,
 };
-use super::super::sectors::{BURST, bursts, float, sectors_of_one};
+use super::super::sectors::{BURST, SECTOR, bursts, float, sectors_of_one};
 use super::Kernel;
 use super::MOST_SHARED;
+use super::early::Early;
 use super::joints::joints;
-use super::size::FEW_THREADS;
+use super::size::{ALL_BANKS, FEW_THREADS};
 use super::units::{NARROW, are_rows_in_units, is_in_units, of_few_vectors};
+use crate::facts::Facts;
 use crate::plan::problem::VECTOR;
 use kernel_abi::Width;
 use kernel_abi::fast::WARP;
@@ -37,8 +39,12 @@ pub(super) struct Moved {
     pub(super) tiles: f64,
     /// Vectors of a tile's part of it.
     pub(super) vectors: usize,
-    /// Whether it is loaded in units of narrow words, or by vectors.
-    in_units: bool,
+    /// Whether it is loaded in units of narrow words, or by vectors; of rows whether it is stored in such units.
+    pub(super) in_units: bool,
+    /// Of rows those before them, if columns are long enough.
+    pub(super) early: Early,
+    /// Of columns the sectors of a row that warps ask for beyond those that it lies in: of words for which that counts.
+    pub(super) asked_again: f64,
     /// How many times as much tiles of so few vectors cost at least, where not all are vectors.
     few: f64,
     /// Bytes of bursts beside it, for all: of words for which that counts.
@@ -59,12 +65,22 @@ pub(super) enum Part {
 impl Moved {
     /// Rows, perhaps with others before them so that sectors are stored once.
     #[inline(always)]
-    pub(super) fn rows(word: Width, words: f64, placed: Placed, early: usize) -> Self {
+    pub(super) fn rows(
+        word: Width,
+        words: f64,
+        placed: Placed,
+        early: usize,
+        kernel: Kernel,
+    ) -> Self {
         let Placed { cut, aligned, nearest, .. } = &placed;
         let each = placed.sectors(word.bytes());
+        let early = Early::of(early, word.bytes(), &placed, kernel);
         let once = || sectors_of_one(cut.all, *nearest, word.bytes(), *aligned);
-        let each_least = if early > 0 { each.min(once()) } else { each };
-        Self::of(word, words, placed, each, each_least)
+        let each_least = if early.rows > 0 { each.min(once()) } else { each };
+        let in_units = is_in_units(word.bytes(), &placed);
+        let mut moved = Self::of(word, words, placed, each, each_least);
+        (moved.in_units, moved.early) = (in_units, early);
+        moved
     }
 
     /// Columns. Those across axes of which the slowest has its indices `near` each other in the destination go with no rows but whole bursts: a burst that two rows of tiles have
@@ -86,6 +102,9 @@ impl Moved {
         (moved.in_units, moved.are_near) = (in_units, are_near);
         if in_units && moved.placed.cut.tiles > 1 {
             moved.few = of_few_vectors(word.bytes(), moved.placed.cut.words);
+        }
+        if are_fours(word) && moved.placed.aligned < VECTOR {
+            moved.asked_again = asked_again(word, moved.placed.cut.words);
         }
         moved
     }
@@ -109,6 +128,8 @@ impl Moved {
             tiles,
             vectors,
             in_units,
+            early: Early::default(),
+            asked_again: 0.0,
             few: 1.0,
             beside,
             shares_bursts,
@@ -134,24 +155,35 @@ impl Moved {
     fn tally(&self, part: Part, word: Width, words: f64) -> Tally {
         let Moved { ref placed, moved, lines, in_units, .. } = *self;
         let beside = if self.shares_bursts { 0.0 } else { self.beside };
-        let by_words = placed.aligned < VECTOR;
+        let singly = if placed.aligned < VECTOR && !in_units { [words, lines] } else { [0.0; 2] };
         match part {
             Part::Rows => {
-                let in_units = is_in_units(word.bytes(), placed);
-                let stored = if by_words && !in_units { [words, lines] } else { [0.0; 2] };
+                let (stored, beside) = (singly, [0.0, beside]);
                 let in_units = if in_units { words } else { 0.0 };
-                let beside = [0.0, beside];
-                Tally { moved, words, beside, cols: lines, stored, in_units, ..Tally::default() }
+                let ragged = if self.early.rows > 0 { 0.0 } else { singly[1] };
+                let least = Tally { moved, words, beside, cols: lines, ..Tally::default() };
+                Tally { stored, in_units, ragged, ..least }
             }
             Part::Cols => {
-                let loaded = if by_words && !in_units { [words, lines] } else { [0.0; 2] };
+                let (loaded, beside) = (singly, [beside, 0.0]);
                 let whole =
                     if are_whole_parts(word.bytes(), placed) { [words, lines] } else { [0.0; 2] };
-                let beside = [beside, 0.0];
-                Tally { moved, words, beside, rows: lines, loaded, whole, ..Tally::default() }
+                let asked_again = lines * self.asked_again;
+                let least = Tally { moved, words, beside, rows: lines, ..Tally::default() };
+                Tally { loaded, whole, asked_again, ..least }
             }
         }
     }
+}
+
+/// Sectors of a row of so many words that warps ask for beyond those that it lies in, where the words of a thread's vector are as far apart as a row has vectors.
+fn asked_again(word: Width, words: usize) -> f64 {
+    let vector = TileShape::vector(word) as usize;
+    // A power of two.
+    let beside = (words + vector - 1) >> vector.trailing_zeros();
+    let times = words.div_ceil(beside).min(vector);
+    let of = |words: usize| (words * word.bytes() + SECTOR - word.bytes()) as f64 / SECTOR as f64;
+    (times as f64 * of(beside) - of(words)).max(0.0)
 }
 
 /// Bytes of bursts beside all of a cut that goes with `other` of the other side: beside what lies together of both, where it is short itself. `stride` is that of its side.
@@ -186,38 +218,42 @@ pub(super) fn are_whole_parts(word_bytes: usize, cols: &Placed) -> bool {
 /// What tiles cost at least.
 pub(super) struct Least<'a> {
     canonical: &'a Canonical,
+    facts: &'a Facts,
+    kernel: Kernel,
     /// What gaps cost.
     of_gaps: f64,
-    /// What a block does beside what it moves, for each word of the move: where all are vectors, and where not.
-    blocks: [f64; 2],
-    /// Words of the move, if they are such that a block of vectors costs more the more warps it has.
-    fours: Option<f64>,
     /// What all tiles cost alike: where all are vectors, and where not.
     same: [f64; 2],
     /// What tiles cost at least beside their rows and columns.
     beside: [f64; 2],
-    /// The most words that a tile may have.
+    /// The most words that a tile may have, and those of the move.
     words: usize,
+    all: f64,
 }
 
 impl<'a> Least<'a> {
-    pub(super) fn of(canonical: &'a Canonical, gaps: &Gaps, of_gaps: f64) -> Self {
+    pub(super) fn of(
+        canonical: &'a Canonical,
+        facts: &'a Facts,
+        kernel: Kernel,
+        gaps: &Gaps,
+        of_gaps: f64,
+    ) -> Self {
         let (word, words) = (canonical.word, canonical.words() as f64);
         let TileShape { block_rows, micro_blocks } = TileShape::of(word);
         let of_thread = micro_blocks * block_rows * TileShape::vector(word);
         let threads = if gaps.are_all { FEW_THREADS } else { TileShape::most_threads(word) };
         let threads = (threads * of_thread) as usize;
-        let blocks = [true, false].map(|vectors| words * cost_of_block(word, vectors));
-        let fours = are_fours(word).then_some(words);
         let same = [same_of_tiles(word, words * word.bytes() as f64), 0.0];
         let most = threads.min(MOST_SHARED / word.bytes());
         // All words are in tiles, which have no more than they can have.
-        let least = |kind: usize| match (fours, cost_of_block_of_fours(word, 1), kind) {
-            (Some(words), Some(warp), 0) => words * warp / f64::from(of_thread * WARP),
-            _ => blocks[kind] / most as f64,
+        let least = |vectors: bool| {
+            let of_warp = f64::from(of_thread * WARP);
+            let of_tile = if vectors && are_fours(word) { of_warp } else { most as f64 };
+            words * cost_of_block(word, 1, MOST_BESIDE, vectors) / of_tile
         };
-        let beside = [0, 1].map(|kind| same[kind] + least(kind));
-        Least { canonical, of_gaps, blocks, fours, same, beside, words: most }
+        let beside = [same[0] + least(true), same[1] + least(false)];
+        Least { canonical, facts, kernel, of_gaps, same, beside, words: most, all: words }
     }
 
     /// Whether a tile has room for so many rows and columns.
@@ -251,26 +287,54 @@ impl<'a> Least<'a> {
         if self.of_gaps + (parts + self.beside[kind]) >= limit || !self.have_room(rows, cols) {
             return None;
         }
-        let block = match self.fours {
-            // A micro-block is a vector of as many rows as it has words.
-            Some(words) if vectors => {
-                words * cost_of_block_of_fours(self.canonical.word, rows.vectors * cols.vectors)?
-            }
-            _ => self.blocks[kind],
-        };
-        let cost = parts + block * rows.tiles * cols.tiles + self.same[kind];
-        let cost = at_least(self.canonical.word, cost, rows.moved + cols.moved, vectors);
-        let cost = if vectors { cost + self.joined(rows, cols) } else { cost * cols.few };
-        Some(self.of_gaps + cost).filter(|&cost| cost < limit)
+        self.of_pair(rows, cols, parts, vectors).filter(|&cost| cost < limit)
     }
 
-    /// What columns of vectors cost that share sectors with those of other tiles.
+    /// That of rows and columns which have room, and of which `parts` is known; `None` if a block would be too large.
+    #[inline(never)]
+    fn of_pair(&self, rows: &Moved, cols: &Moved, parts: f64, vectors: bool) -> Option<f64> {
+        let kind = usize::from(!vectors);
+        let blocks = self.all * rows.tiles * cols.tiles;
+        let cost = parts + self.block(rows, cols, vectors)? * blocks + self.same[kind];
+        let cost = at_least(self.canonical.word, cost, rows.moved + cols.moved, vectors);
+        let cost = self.of_gaps + if vectors { cost } else { cost * cols.few };
+        Some(cost + self.joined(rows, cols, vectors))
+    }
+
+    /// What a block of such rows and columns costs at least, beside what it moves, unless it would be too large. A [size](super::size::Size) counts early rows and tables, too.
     #[inline]
-    fn joined(&self, rows: &Moved, cols: &Moved) -> f64 {
+    fn block(&self, rows: &Moved, cols: &Moved, vectors: bool) -> Option<f64> {
         let word = self.canonical.word;
-        if word.bytes() >= NARROW {
+        let (vector, shape) = (TileShape::vector(word) as usize, TileShape::of(word));
+        // A vector's rows are whole micro-blocks.
+        let micro_blocks = rows.vectors * cols.vectors * (vector / shape.block_rows as usize);
+        let of_warp = (shape.micro_blocks * WARP) as usize;
+        let warps = (micro_blocks + of_warp - 1) >> of_warp.trailing_zeros();
+        if warps > (TileShape::most_threads(word) / WARP) as usize {
+            return None;
+        }
+        if vectors || word.bytes() >= NARROW {
+            return Some(cost_of_block(word, warps, MOST_BESIDE, vectors));
+        }
+        // Their columns are turned.
+        let column = (rows.vectors * VECTOR).next_multiple_of(ALL_BANKS);
+        let shared = cols.vectors * vector * column;
+        if shared > MOST_SHARED {
+            return None;
+        }
+        let beside = beside_each_other(warps, shared, self.facts);
+        Some(cost_of_block(word, warps, beside, vectors))
+    }
+
+    /// What columns cost that share sectors with those of other tiles: of narrow words those of vectors, of others those that are not.
+    #[inline]
+    fn joined(&self, rows: &Moved, cols: &Moved, vectors: bool) -> f64 {
+        let word = self.canonical.word;
+        let is_counted = vectors == (word.bytes() < NARROW);
+        if !is_counted || rows.early.with(word.bytes(), &cols.placed, self.kernel).rows > 0 {
             return 0.0;
         }
-        joints(self.canonical, &rows.placed, &cols.placed, rows.lines) * cost_of_joint(word, true)
+        let joints = joints(self.canonical, &rows.placed, &cols.placed, rows.lines);
+        joints * cost_of_joint(word, vectors)
     }
 }

@@ -38,7 +38,7 @@ use launch::{count_block_axes, launch_of};
 use least::{Least, Moved, Part, are_whole_parts, beside_both};
 use size::Size;
 use smallvec::SmallVec;
-use units::{NARROW, are_rows_in_units, is_in_units, of_few_vectors};
+use units::{NARROW, of_few_vectors};
 
 /// Bytes of shared memory that a tile may take.
 const MOST_SHARED: usize = 48 << 10;
@@ -126,7 +126,7 @@ pub(super) fn best(
     // Kernels that compute have none across axes.
     let may_cross = kernel == Kernel::Moving && have_bursts(width);
     to.placed_cuts(canonical, tried_rows, MOST_RUN_AXES, may_cross, |cut| {
-        add(&mut rows, Moved::rows(width, words, cut, early));
+        add(&mut rows, Moved::rows(width, words, cut, early, kernel));
     });
     from.placed_cuts(canonical, tried, MOST_RUN_AXES, may_cross, |cut| {
         let near = canonical.axes()[cut.cut.slowest()].dst;
@@ -138,8 +138,8 @@ pub(super) fn best(
     let lower = |least: f64, cost: f64| if cost < least { cost } else { least };
     let of_cols =
         [0, 1].map(|kind| cols.iter().map(|cols| cols.costs[kind]).fold(f64::INFINITY, lower));
-    let least = Least::of(canonical, &gaps, of_gaps);
-    let choice = |rows, cols| choice(canonical, facts, &gaps, early, kernel, rows, cols);
+    let least = Least::of(canonical, facts, kernel, &gaps, of_gaps);
+    let choice = |rows, cols| choice(canonical, facts, &gaps, kernel, rows, cols);
     // Of the pair that may be the cheapest it is known first what it costs: if one is wanted, nothing need be known of what costs more.
     let first = if most == 1 { cheapest(&least, &rows, &cols, limit) } else { None };
     let first = first.and_then(|(rows, cols)| choice(rows, cols));
@@ -151,13 +151,14 @@ pub(super) fn best(
         }
         for cols in cols {
             let limit = if best.len() < most { limit } else { best[most - 1].cost };
-            if least.below(rows, cols, limit.min(of_first) * NEARLY).is_none() {
+            let Some(bound) = least.below(rows, cols, limit.min(of_first) * NEARLY) else {
                 continue;
-            }
+            };
             let choice = match &first {
                 Some(first) if first.is_of(rows, cols) => Some(*first),
                 _ => choice(rows, cols),
             };
+            debug_assert!(choice.is_none_or(|choice| choice.cost * NEARLY >= bound));
             if let Some(choice) = choice.filter(|choice| choice.cost < limit) {
                 let at = best.partition_point(|better| better.cost <= choice.cost);
                 best.insert(at, choice);
@@ -231,12 +232,11 @@ fn add(cuts: &mut Cuts, cut: Moved) {
 /// What a row costs that another tile loads as well, of what it costs otherwise.
 const LOADED_AGAIN: f64 = 0.3;
 
-/// What tiles of these rows and columns would cost, if there can be any, with at least `early` early rows or none.
+/// What tiles of these rows and columns would cost, if there can be any.
 fn choice<'a>(
     canonical: &Canonical,
     facts: &Facts,
     gaps: &Gaps,
-    early: usize,
     kernel: Kernel,
     rows: &'a Moved,
     cols: &'a Moved,
@@ -246,9 +246,11 @@ fn choice<'a>(
         beside_both(canonical, cols, &rows.placed.cut, |axis| axis.src),
         beside_both(canonical, rows, &cols.placed.cut, |axis| axis.dst),
     ];
-    let [rows, cols] = [&rows.placed, &cols.placed];
     let word = canonical.word_bytes();
-    let early = Early::of(early, word, rows, cols, kernel);
+    let early = rows.early.with(word, &cols.placed, kernel);
+    let [in_units, rows_in_units] = [rows.in_units, cols.in_units];
+    let asked_again = cols.asked_again;
+    let [rows, cols] = [&rows.placed, &cols.placed];
     let size = Size::of(canonical, early, rows, cols, kernel);
     if size.threads > TileShape::most_threads(canonical.word) as usize || size.shared > MOST_SHARED
     {
@@ -269,8 +271,6 @@ fn choice<'a>(
         row_sectors = sectors_of_one(rows.cut.all, rows.nearest, word, rows.aligned);
         col_sectors *= 1.0 + float(early.rows) / float(rows.cut.words) * LOADED_AGAIN;
     }
-    let in_units = is_in_units(word, rows);
-    let rows_in_units = are_rows_in_units(word, cols, kernel);
     let warps = size.threads.div_ceil(WARP as usize);
     let tally = Tally {
         moved: each_row * col_sectors + each_col * row_sectors,
@@ -289,11 +289,7 @@ fn choice<'a>(
             true => [0.0; 2],
             false => [singly(cols, words), singly(cols, all_rows)],
         },
-        asked_again: if cols.aligned < VECTOR {
-            all_rows * asked_again(canonical, cols)
-        } else {
-            0.0
-        },
+        asked_again: all_rows * asked_again,
         stored: match in_units {
             true => [0.0; 2],
             false => [singly(rows, words), singly(rows, all_cols)],
@@ -338,16 +334,6 @@ fn gaps_read(canonical: &Canonical) -> f64 {
     let gap = float(pitch - together) * float(canonical.word_bytes());
     let stretches = canonical.words() as f64 / together as f64;
     stretches * float(PIECE - SECTOR) * (gap / float(PIECE)).min(1.0)
-}
-
-/// Sectors of a row that warps ask for beyond those that it lies in, where the words of a thread's vector are as far apart as a row has vectors.
-fn asked_again(canonical: &Canonical, cols: &Placed) -> f64 {
-    let (word, words) = (canonical.word_bytes(), cols.cut.words);
-    let vector = TileShape::vector(canonical.word) as usize;
-    let beside = words.div_ceil(vector);
-    let times = words.div_ceil(beside).min(vector);
-    let of = |words: usize| (words * word + SECTOR - word) as f64 / SECTOR as f64;
-    (times as f64 * of(beside) - of(words)).max(0.0)
 }
 
 /// Which tiles are chosen.

@@ -16,7 +16,7 @@ pub(super) const FEW_BYTES: usize = 32 << 10;
 pub(super) const FEW_THREADS: u32 = 128;
 
 /// Bytes of all banks of shared memory. Columns whose vectors are turned start a multiple of 128 bytes apart.
-const ALL_BANKS: usize = 128;
+pub(super) const ALL_BANKS: usize = 128;
 
 /// What a tile takes of a block.
 pub(super) struct Size {
