@@ -29,7 +29,7 @@ pub(super) use launch::describe;
 use launch::{launch_of, shared_bytes, shared_bytes_of, turns};
 pub(super) use numbering::Numbering;
 use smallvec::SmallVec;
-use tile::{Cutting, MOST_IMAGE, MOST_STRETCHES, Most, Stretches, Tile};
+use tile::{Cutting, MOST_IMAGE, MOST_STRETCHES, Most, Room, Stretches, Tile};
 
 /// Warps of a block.
 const WARPS: usize = (BOX_THREADS / WARP) as usize;
@@ -123,20 +123,20 @@ pub(super) fn best_numbered(
     let (tiles, choices) = (SmallVec::new(), SmallVec::new());
     let (most_image, loads) = (MOST_IMAGE, Loads::Source);
     let mut search = Search { canonical, facts, gaps, most_image, loads, tiles, choices };
-    let mut fitting = sources.len();
+    let (room, mut fitting) = (Room::of(canonical), sources.len());
     for target in &targets {
         // Cuts grow: what was too large with one is with the next.
-        while fitting > 0 && sources[fitting - 1].is_too_large_with(target, canonical) {
+        while fitting > 0 && !room.is_for(&sources[fitting - 1], target) {
             fitting -= 1;
         }
-        let fitting = sources[..fitting].iter().rev();
-        let tiles = fitting.filter_map(|source| Tile::of(canonical, source, target));
         let mut looked = 0;
-        for tile in tiles {
+        for source in sources[..fitting].iter().rev() {
+            if let Some(tile) = room.tile(source, target) {
+                looked += usize::from(search.look(tile, WHOLE));
+            }
             if looked == largest {
                 break;
             }
-            looked += usize::from(search.look(tile, WHOLE));
         }
     }
     search.cheapest(most, limit)
@@ -158,8 +158,9 @@ struct Search<'a> {
 impl Search<'_> {
     /// Looks at a tile whose stretches of the source have `most` words, and says whether there are boxes of it.
     fn look(&mut self, tile: Tile, most: usize) -> bool {
+        // What comes again does so soon, most often.
         let is_this = |looked: &&Looked| looked.most == most && looked.tile == tile;
-        if let Some(looked) = self.tiles.iter().find(is_this) {
+        if let Some(looked) = self.tiles.iter().rev().find(is_this) {
             return looked.fits;
         }
         let number = self.tiles.len();
@@ -314,12 +315,10 @@ impl Looked {
         if has_gaps {
             (dst.together, dst.aligned) = (self.sectors.extent, SECTOR);
         }
-        let mut tally = self.sectors.tally(canonical, facts, gaps, [src, &dst], held);
+        let mut tally = self.sectors.least(canonical, facts, gaps, [src, &dst], held);
         if has_gaps {
             tally.in_part = 0.0;
         }
-        tally.entries = src.count as f64 / MOST_TURNS as f64;
-        tally.turns = MOST_TURNS as f64;
         let idle = idle_in_boxes(tally.boxes, facts);
         let mut cost = |of_word: f64, are_pieces| {
             tally.gathered = self.tile.words as f64 * of_word / 32.0;
@@ -354,21 +353,33 @@ impl Sectors {
         let [from, to] = canonical.sides();
         let all = canonical.words() as f64;
         let (extent, of_cluster) = tile.cluster(canonical, to);
+        let (mut boxes, mut repeated) = (1, 1);
         // Stretches share sectors with others of their box: those of other boxes are moved at another time.
-        let inside = tile.axes(canonical).filter(|&(_, _, indices)| indices > 1);
-        let strides = inside.map(|(_, axis, _)| from.stride(axis).unsigned_abs());
-        let nearest = strides.filter(|&stride| stride >= src.together).min().unwrap_or(usize::MAX);
+        let (mut nearest, mut step) = (usize::MAX, usize::MAX);
+        for (_, axis, indices) in tile.axes(canonical) {
+            if indices < axis.length {
+                boxes *= if indices > 1 { axis.length.div_ceil(indices) } else { axis.length };
+            }
+            if indices == 1 {
+                continue;
+            }
+            let stride = from.stride(axis).unsigned_abs();
+            if from.repeats(axis) {
+                repeated *= indices;
+            } else if stride >= src.together {
+                nearest = nearest.min(stride);
+            }
+            if axis.dst as usize >= extent {
+                step = step.min(axis.dst as usize);
+            }
+        }
         let word = canonical.word_bytes();
         let of_source = canonical.src_word_bytes;
         let aligned = canonical.in_source(src.aligned).min(SECTOR);
-        let steps = tile
-            .axes(canonical)
-            .filter(|&(_, axis, indices)| indices > 1 && axis.dst as usize >= extent);
-        let steps = steps.map(|(_, axis, _)| axis.dst as usize * word);
-        let are_far = are_far(steps);
+        let are_far = are_far((step < usize::MAX).then(|| step * word).into_iter());
         Sectors {
-            boxes: tile.count(canonical) as f64,
-            sources: all / (src.moved * tile.repeated(canonical)) as f64,
+            boxes: boxes as f64,
+            sources: all / (src.moved * repeated) as f64,
             of_source: sectors_of_one(src.together, nearest, of_source, aligned),
             extent,
             targets: all / of_cluster as f64,
@@ -379,6 +390,23 @@ impl Sectors {
 
     /// What boxes take of such stretches, as if nothing were gathered.
     fn tally(
+        &self,
+        canonical: &Canonical,
+        facts: &Facts,
+        gaps: &Gaps,
+        [src, dst]: [&Stretches; 2],
+        held: &Held,
+    ) -> BoxTally {
+        let mut tally = self.least(canonical, facts, gaps, [src, dst], held);
+        let entries = (src.count + dst.count + dst.words / held.run) as f64;
+        let shared = shared_bytes(held, src, dst);
+        tally.turns = turns(self.boxes as usize, shared, facts, gaps.far_rows) as f64;
+        tally.entries = entries / tally.turns;
+        tally
+    }
+
+    /// That, if a block moves as many boxes as it may, and fills the tables of the source alone.
+    fn least(
         &self,
         canonical: &Canonical,
         facts: &Facts,
@@ -407,8 +435,6 @@ impl Sectors {
         };
         let is_half = extent * word == SECTOR && aligned == SECTOR;
         let shared = shared_bytes(held, src, dst);
-        let entries = (src.count + dst.count + dst.words / held.run) as f64;
-        let turns = turns(boxes as usize, shared, facts, gaps.far_rows) as f64;
         BoxTally {
             moved: sources * of_source + of_targets,
             in_part,
@@ -420,12 +446,12 @@ impl Sectors {
             gathered: 0.0,
             joints: 0.0,
             ends: 0.0,
-            entries: entries / turns,
+            entries: src.count as f64 / MOST_TURNS as f64,
             stretches: [src.count as f64, dst.count as f64],
             has_short_rows: gaps.has_short_rows,
             of_gap,
             far_rows: gaps.far_rows,
-            turns,
+            turns: MOST_TURNS as f64,
             halves: if is_half { targets } else { 0.0 },
         }
     }

@@ -50,38 +50,52 @@ impl Cutting {
     }
 
     /// Words of the smallest box that has this cut and another.
-    fn words_with(&self, other: &Self, canonical: &Canonical) -> usize {
+    fn words_with(&self, other: &Self, rank: usize) -> usize {
         if self.bits & other.bits == 0 {
             return self.words * other.words;
         }
-        let both = self.indices.iter().zip(&other.indices);
-        both.take(canonical.axes().len()).map(|(&a, &b)| a.max(b) as usize).product()
+        let both = self.indices[..rank].iter().zip(&other.indices);
+        both.map(|(&a, &b)| a.max(b) as usize).product()
+    }
+}
+
+/// What boxes of a move have room for.
+pub(super) struct Room<'a> {
+    canonical: &'a Canonical,
+    /// Words of a box, at most.
+    words: usize,
+    /// Whether the source is repeated.
+    repeats: bool,
+}
+
+impl<'a> Room<'a> {
+    pub fn of(canonical: &'a Canonical) -> Self {
+        let words = MOST_IMAGE / canonical.held_word_bytes;
+        Room { canonical, words, repeats: canonical.repeats() }
     }
 
-    /// Whether no box can have this cut and another.
-    pub fn is_too_large_with(&self, other: &Self, canonical: &Canonical) -> bool {
-        self.words_with(other, canonical) > MOST_IMAGE / canonical.held_word_bytes
+    /// Whether boxes may have both cuts.
+    pub fn is_for(&self, a: &Cutting, b: &Cutting) -> bool {
+        a.words_with(b, self.canonical.axes().len()) <= self.words
+    }
+
+    /// The smallest box that has both cuts, of the source and of the destination, and as much of another axis as there is room for; `None` if it is too large.
+    #[inline]
+    pub fn tile(&self, a: &Cutting, b: &Cutting) -> Option<Tile> {
+        // Stretches are no shorter than the cuts; where words are repeated, of the source there are fewer.
+        let shortest = if self.repeats { b.words } else { a.words.min(b.words) };
+        let most = self.words.min(MOST_STRETCHES * shortest);
+        let mut tile = Tile { words: 1, indices: a.indices };
+        let both = tile.indices.iter_mut().zip(&b.indices);
+        for (has, &other) in both.take(self.canonical.axes().len()) {
+            *has = (*has).max(other);
+            tile.words *= *has as usize;
+        }
+        (tile.words <= most).then(|| tile.filled(self.canonical, most))
     }
 }
 
 impl Tile {
-    /// The smallest that has both cuts, of the source and of the destination, and as much of another axis as there is room for; `None` if it is too large.
-    #[inline]
-    pub fn of(canonical: &Canonical, a: &Cutting, b: &Cutting) -> Option<Self> {
-        // Stretches are no shorter than the cuts; where words are repeated, of the source there are fewer.
-        let shortest = if canonical.repeats() { b.words } else { a.words.min(b.words) };
-        let most = (MOST_IMAGE / canonical.held_word_bytes).min(MOST_STRETCHES * shortest);
-        let words = a.words_with(b, canonical);
-        if words > most {
-            return None;
-        }
-        let mut indices = a.indices;
-        for (has, &other) in indices[..canonical.axes().len()].iter_mut().zip(&b.indices) {
-            *has = (*has).max(other);
-        }
-        Some(Tile { words, indices }.filled(canonical, most))
-    }
-
     /// That of all indices of all axes but one, of which it has so many.
     pub fn with_all_but(canonical: &Canonical, axis: usize, indices: usize) -> Self {
         let mut tile = Tile { words: 1, indices: [1; MOST_AXES] };
@@ -117,13 +131,6 @@ impl Tile {
         self
     }
 
-    /// How many times it has each word of the source.
-    pub fn repeated(&self, canonical: &Canonical) -> usize {
-        let [from, _] = canonical.sides();
-        let axes = self.axes(canonical).filter(|(_, axis, _)| from.repeats(axis));
-        axes.map(|(.., indices)| indices).product()
-    }
-
     /// How many indices of an axis it has.
     pub fn has(&self, axis: usize) -> usize {
         self.indices[axis] as usize
@@ -136,20 +143,6 @@ impl Tile {
     ) -> impl Iterator<Item = (usize, &'a Axis, usize)> {
         let axes = canonical.axes().iter().enumerate();
         axes.map(|(number, axis)| (number, axis, self.has(number)))
-    }
-
-    /// How many it takes to have everything.
-    pub fn count(&self, canonical: &Canonical) -> usize {
-        let mut count = 1;
-        for (axis, &has) in canonical.axes().iter().zip(&self.indices) {
-            let has = has as usize;
-            count *= match has {
-                1 => axis.length,
-                _ if has == axis.length => 1,
-                _ => axis.length.div_ceil(has),
-            };
-        }
-        count
     }
 
     /// What of it lies in sectors that follow each other on a side: the words from the first to behind the last, those of gaps as well, and those of the box.
