@@ -175,6 +175,19 @@ impl Side {
         None
     }
 
+    /// The axis along which words lie side by side, if there is one: what lies together, and every cut of it, has that.
+    pub fn fastest(&self, canonical: &Canonical) -> Option<usize> {
+        self.next(canonical, [1, 0], Gapped::No, &mut 0)
+    }
+
+    /// How many axes a cut has at most without one of them: those before it in the order of their strides, if they are positive; all if its own is not.
+    pub fn axes_without(&self, canonical: &Canonical, axis: usize) -> usize {
+        let axes = canonical.axes();
+        let order = self.order(axes.len()).iter().map(|&number| usize::from(number));
+        let mut ascending = order.filter(|&number| self.stride(&axes[number]) > 0);
+        ascending.position(|number| number == axis).unwrap_or(axes.len())
+    }
+
     /// Finds the ways to cut what lies together into parts of about as many words as each of the `tried` says, which ascend: of a few axes, then of more.
     pub fn cuts(
         &self,

@@ -106,6 +106,15 @@ pub(super) fn best(
     mut found: impl FnMut(f64, Launch),
 ) {
     let [from, to] = *canonical.sides();
+    // Rows have the destination's fastest axis, columns the source's, and no axis is of both.
+    let [Some(of_rows), Some(of_cols)] = [&to, &from].map(|side| side.fastest(canonical)) else {
+        return;
+    };
+    let most_rows = to.axes_without(canonical, of_cols).min(MOST_RUN_AXES);
+    let most_cols = from.axes_without(canonical, of_rows).min(MOST_RUN_AXES);
+    if most_rows == 0 || most_cols == 0 {
+        return;
+    }
     let word = canonical.word_bytes();
     let steps = canonical.axes().iter().skip(1).map(|axis| axis.dst);
     let early = Early::least(word, starts_on(to.address, steps, word, SECTOR), kernel);
@@ -125,10 +134,10 @@ pub(super) fn best(
     };
     // Kernels that compute have none across axes.
     let may_cross = kernel == Kernel::Moving && have_bursts(width);
-    to.placed_cuts(canonical, tried_rows, MOST_RUN_AXES, may_cross, |cut| {
+    to.placed_cuts(canonical, tried_rows, most_rows, may_cross, |cut| {
         add(&mut rows, Moved::rows(width, words, cut, early, kernel));
     });
-    from.placed_cuts(canonical, tried, MOST_RUN_AXES, may_cross, |cut| {
+    from.placed_cuts(canonical, tried, most_cols, may_cross, |cut| {
         let near = canonical.axes()[cut.cut.slowest()].dst;
         add(&mut cols, Moved::cols(width, words, cut, kernel, near));
     });
