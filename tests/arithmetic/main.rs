@@ -33,6 +33,7 @@ on_both_devices! {
     moved_and_computed,
     in_boxes,
     in_runs,
+    windows_on_units,
     sums_in_boxes,
     sums_in_boxes_apart,
     complex_runs,
@@ -623,6 +624,43 @@ fn in_runs(device: &Device) {
     assert_eq!(plan.unwrap().kernel_names(), ["compute_runs_b4"]);
 }
 
+/// Windows whose rows start on units of the destination, and anywhere in the source: up to the source's last element, in as many rows as threads have, fewer and more, from the last row to the first, with what is added, and with a factor and a summand for
+/// each matrix, each row and each column.
+fn windows_on_units(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device) {
+        // Matrices, rows, columns, where columns start in the source, and gaps behind rows of the destination.
+        for ([matrices, rows, cols], start, gap) in
+            [([1, 5, 72], 1, 0), ([3, 4, 64], 3, 8), ([5, 2, 8], 6, 16), ([2, 9, 136], 0, 0)]
+        {
+            let all = contiguous(&[matrices, rows, start + cols + 3 * usize::from(start == 0)]);
+            let window = all.slice(2, start..start + cols, 1).unwrap();
+            let dst = contiguous(&[matrices, rows, cols + gap]).slice(2, ..cols, 1).unwrap();
+            let upside_down = window.slice(1, .., -1).unwrap();
+            let turned = |layout: &TensorLayout| layout.permute_axes(&[1, 0, 2]).unwrap();
+            for (src, dst) in [
+                (window, dst),
+                (upside_down, dst),
+                (turned(&window), turned(&contiguous(&[matrices, rows, cols]))),
+            ] {
+                let kernels = check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, None);
+                let is_it = |name: &&'static str| name.starts_with("compute_slid");
+                assert!(kernels.iter().any(is_it) || kernels.is_empty(), "{kernels:?}");
+                check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, Some(&dst));
+                check_onto::<T, U>(device, &src, &dst, Some("compute_slid"));
+                for axis in 0..3 {
+                    check_channels::<T, U>(device, &src, &dst, axis);
+                }
+            }
+        }
+    }
+    macro_rules! check_types {
+        ($($from:ty, $to:ty;)+) => { $(check::<$from, $to>(device);)+ };
+    }
+    check_types! {
+        u8, E4M3; u8, f16; u8, f32; f16, u8; bf16, f16; f16, f32; f32, u8; f32, bf16; f32, f32;
+    }
+}
+
 /// Checks the sums that there are boxes for.
 macro_rules! check_sums {
     ($check:ident, $device:ident) => {
@@ -907,24 +945,29 @@ fn pixels_of_few_channels(device: &Device) {
     check::<f32, f64>(device, 64, 23);
 }
 
-/// Pixels in descending order, channels in reverse order, and both: of channels that lie together and of planes, to either; whole units and rows that start anywhere, with one factor, and with numbers of each channel's own.
+/// Pixels in descending order, channels in reverse order, and both: of channels that lie together and of planes, to either; whole units and rows that start anywhere, also in the source alone, with one factor, and with numbers of each channel's own.
 fn mirrored_pixels(device: &Device) {
     /// Three rows, so that rows that have parts of units start at several places.
     const ROWS: usize = 3;
-    fn check<T: Real, U: Real>(device: &Device, [pixels, starts]: [usize; 2], channels: usize) {
-        let all = pixels + starts;
+    fn check<T: Real, U: Real>(
+        device: &Device,
+        pixels: usize,
+        starts: [usize; 2],
+        channels: usize,
+    ) {
         // Rows, pixels, channels.
-        let together = contiguous(&[ROWS, all, channels]).slice(1, starts.., 1).unwrap();
-        let planes = contiguous(&[ROWS, channels, all]).slice(2, starts.., 1).unwrap();
-        let planes = planes.permute_axes(&[0, 2, 1]).unwrap();
-        for (from, to) in
-            [(together, planes), (planes, together), (together, together), (planes, planes)]
-        {
+        let [from, to] = starts.map(|start| {
+            let together = contiguous(&[ROWS, start + pixels, channels]);
+            let planes = contiguous(&[ROWS, channels, start + pixels]);
+            let planes = planes.permute_axes(&[0, 2, 1]).unwrap();
+            [together, planes].map(|all| all.slice(1, start.., 1).unwrap())
+        });
+        for (from, to) in from.iter().flat_map(|from| to.iter().map(move |to| (from, to))) {
             let mirrored = from.slice(1, .., -1).unwrap();
             let reversed = from.slice(2, .., -1).unwrap();
-            for src in [from, mirrored, reversed, mirrored.slice(2, .., -1).unwrap()] {
-                check_layouts::<T, U>(device, [0.5, 0.0], &src, &to, None);
-                check_channels::<T, U>(device, &src, &to, 2);
+            for src in [*from, mirrored, reversed, mirrored.slice(2, .., -1).unwrap()] {
+                check_layouts::<T, U>(device, [0.5, 0.0], &src, to, None);
+                check_channels::<T, U>(device, &src, to, 2);
             }
         }
     }
@@ -932,9 +975,10 @@ fn mirrored_pixels(device: &Device) {
         ($($from:ty, $to:ty: $whole:literal, $anywhere:literal;)+) => {
             for channels in 2..=4 {
                 $(
-                    for pixels in [[$whole, 0], [$anywhere, 0], [$anywhere, 3]] {
-                        check::<$from, $to>(device, pixels, channels);
-                    }
+                    check::<$from, $to>(device, $whole, [0, 0], channels);
+                    check::<$from, $to>(device, $whole, [3, 0], channels);
+                    check::<$from, $to>(device, $anywhere, [0, 0], channels);
+                    check::<$from, $to>(device, $anywhere, [3, 3], channels);
                 )+
             }
         };
@@ -1399,6 +1443,18 @@ fn kernels_are_chosen(device: &Device) {
         let plan = NormalizingPlan::new(image, 0, &table, &table, &mut planes).unwrap();
         assert_eq!(plan.kernel_names()[0], expected, "{channels}: {plan}");
     }
+    // Windows that start anywhere in the source, and on units in the destination.
+    let windows = [3, 4].map(|channels| {
+        let images = contiguous(&[64, 256, 256, channels]);
+        let window = images.slice(1, 3..227, 1).unwrap().slice(2, 7..231, 1).unwrap();
+        let planes = contiguous(&[64, channels, 224, 224]).permute_axes(&[0, 2, 3, 1]).unwrap();
+        let together = contiguous(&[64, 224, 224, channels]);
+        let to_planes = kernel::<u8, f16>(device, &window, &planes, None);
+        (to_planes, kernel::<u8, f16>(device, &window, &together, None))
+    });
+    let expected =
+        [("compute_windows3_b1", "compute_slid_b1"), ("compute_windows4_b1", "compute_slid_b1")];
+    assert_eq!(windows, expected);
     // Of an image that starts at its second byte no pixel starts on a unit; of one that starts a pixel later some do.
     let image = |start: usize| TensorLayout::strided(&[4, 4099], &[1, 4], start, 1).unwrap();
     let planes = contiguous(&[4, 4099]);

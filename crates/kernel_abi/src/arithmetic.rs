@@ -139,7 +139,33 @@ params! {
         channel_step: u64,
     }
 
-    /// For [`COMPUTE_RUNS`].
+    /// For [`COMPUTE_SLID`].
+    ComputeSlid {
+        /// What is computed.
+        operation: Operation,
+        /// The axes: that along which elements lie together, in steps of a [`unit`](fn@unit); that of rows, in steps of [`ROWS_OF_THREAD`]; and the others.
+        axes: [OperandAxis; MOST_AXES],
+        /// How many there are: two at least.
+        count: u64,
+        /// Threads that have units.
+        threads: u64,
+        /// Rows along their axis, of which the last thread may have fewer.
+        rows: u64,
+        /// Elements of the source from one row to the next.
+        row_src: u64,
+        /// Of the destination.
+        row_dst: u64,
+        /// Of the second operand; or channels, if these have numbers of their own.
+        row_other: u64,
+        /// Channels from one element of a unit to the next.
+        channel_step: u64,
+        /// Bytes from the address that the kernel is given to the lowest element of the source.
+        lowest: u64,
+        /// Bytes from there to behind the highest.
+        reach: u64,
+    }
+
+    /// For [`COMPUTE_RUNS`] and [`COMPUTE_RUNS_BY_PAIRS`].
     ComputeRuns {
         /// What is computed.
         operation: Operation,
@@ -274,7 +300,7 @@ params! {
         reach: u64,
     }
 
-    /// For [`COMPUTE_MIRRORED2`] and its like.
+    /// For [`COMPUTE_MIRRORED2`], [`COMPUTE_WINDOWS2`] and their like.
     ComputeMirrored {
         /// The pixels. Channels may lie together on both sides, or on neither. If pixels descend, the address that the kernel is given is that of a row's last unit of the source, or of its
         /// lowest element where rows start anywhere; if channels do, that of the lowest element of a pixel.
@@ -640,6 +666,9 @@ pub const UNIT_THREADS: u32 = 256;
 /// Units that a thread of [`COMPUTE_UNITS`] has.
 pub const UNITS_OF_THREAD: u32 = 4;
 
+/// Rows of which a thread of [`COMPUTE_SLID`] has a unit each.
+pub const ROWS_OF_THREAD: u32 = 4;
+
 /// Threads of a block of [`COMPUTE_RUNS`].
 pub const RUN_THREADS: u32 = 128;
 
@@ -686,9 +715,17 @@ table! { ARITHMETIC of Arithmetic:
     COMPUTE_UNITS = "compute_units" takes ComputeUnits {
         1: exactly [UNIT_THREADS, 1, 1], 2: exactly [UNIT_THREADS, 1, 1], 4: exactly [UNIT_THREADS, 1, 1], 8: exactly [UNIT_THREADS, 1, 1], 16: exactly [UNIT_THREADS, 1, 1]
     }
+    /// Moves that compute, of what lies together in all memories, on units of the destination and anywhere in the source.
+    COMPUTE_SLID = "compute_slid" takes ComputeSlid {
+        1: exactly [UNIT_THREADS, 1, 1], 2: exactly [UNIT_THREADS, 1, 1], 4: exactly [UNIT_THREADS, 1, 1]
+    }
     /// Moves that compute, of what lies together in all memories, in runs that start anywhere.
     COMPUTE_RUNS = "compute_runs" takes ComputeRuns {
         1: exactly [RUN_THREADS, 1, 1], 2: exactly [RUN_THREADS, 1, 1], 4: exactly [RUN_THREADS, 1, 1], 8: exactly [RUN_THREADS, 1, 1]
+    }
+    /// Runs of [`COMPUTE_RUNS`] whose channels have a factor and a summand each, of numbers of 32 bits.
+    COMPUTE_RUNS_BY_PAIRS = "compute_runs_by_pairs" takes ComputeRuns {
+        1: exactly [RUN_THREADS, 1, 1], 2: exactly [RUN_THREADS, 1, 1], 4: exactly [RUN_THREADS, 1, 1]
     }
     /// Numbers that stay in their order, without gaps, and have the factor and summand of their channel.
     COMPUTE_CHANNELS = "compute_channels" takes ComputeChannels {
@@ -732,6 +769,18 @@ table! { ARITHMETIC of Arithmetic:
     }
     /// Those of [`COMPUTE_MIRRORED2`] for pixels of four channels.
     COMPUTE_MIRRORED4 = "compute_mirrored4" takes ComputeMirrored {
+        1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
+    }
+    /// Moves that compute, of pixels of two channels, or planes, whose rows start anywhere in the source, and on units of the destination; in any of the orders of [`COMPUTE_MIRRORED2`].
+    COMPUTE_WINDOWS2 = "compute_windows2" takes ComputeMirrored {
+        1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
+    }
+    /// Those of [`COMPUTE_WINDOWS2`] for pixels of three channels.
+    COMPUTE_WINDOWS3 = "compute_windows3" takes ComputeMirrored {
+        1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
+    }
+    /// Those of [`COMPUTE_WINDOWS2`] for pixels of four channels.
+    COMPUTE_WINDOWS4 = "compute_windows4" takes ComputeMirrored {
         1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
     }
     /// Matrices that are transposed and computed, whose rows all start on vectors: the tiles of [`MICRO`](crate::fast::MICRO).

@@ -155,6 +155,18 @@ pub fn get(vector: B16, j: usize, bytes: usize) -> B16 {
     B16::from_u32s(element)
 }
 
+/// An element of `bytes` bytes, 4 at most, before those of a vector, of which the last falls out.
+#[inline(always)]
+pub fn push(vector: B16, bytes: usize, element: B16) -> B16 {
+    let B16(x, y, z, w) = vector;
+    if bytes >= 4 {
+        return B16(element.0, x, y, z);
+    }
+    let past = (4 - bytes) as u32;
+    let before = |low: u32, high: u32| slide_u32(low, high, past);
+    B16(x << (8 * bytes) | element.0, before(x, y), before(y, z), before(z, w))
+}
+
 /// The `bytes` bytes from byte `past`, modulo as many, on of as many and as many again: elements of `size` bytes.
 #[inline(always)]
 pub fn slide_part(size: usize, bytes: usize, first: B16, second: B16, past: u32) -> B16 {

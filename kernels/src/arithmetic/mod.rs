@@ -9,6 +9,7 @@
 //! | `memory` | parts of vectors of global and shared memory |
 //! | `units` | any move: units of elements, in the destination's order |
 //! | `runs` | what lies together in all memories, in stretches that start anywhere: by units that are slid |
+//! | `slid` | what lies together in all memories, on units of the destination and anywhere in the source |
 //! | `channels` | what stays in its order without gaps, with a factor and a summand for each channel |
 //! | `pixels` | pixels of few channels: gathered from what lies together in the source |
 //! | `matrices` | matrices that are transposed: through the tiles of `fast` |
@@ -48,6 +49,7 @@ pub mod placed_pairs;
 pub mod real;
 pub mod row_pairs;
 pub mod runs;
+pub mod slid;
 pub mod tiles;
 pub mod tiles_by_pairs;
 pub mod twos;

@@ -32,9 +32,9 @@ pub trait Channels {
     }
 }
 
-/// The address of a channel's pair.
+/// The address of a channel's pair, of a table of pairs of so many bytes.
 #[inline(always)]
-fn pair_of(channel: u32, table: u64, bytes: usize) -> u64 {
+pub fn pair_of(channel: u32, table: u64, bytes: usize) -> u64 {
     // Channels may be counted backwards, from the last one.
     let before = (channel as i32 as i64).wrapping_mul(bytes as i64);
     table.wrapping_add(before as u64)

@@ -10,11 +10,15 @@
 //!
 //! Units are as [`unit`](fn@kernel_abi::arithmetic::unit) says: 16 bytes of the side whose elements have more bytes. Whole units are those that need nothing but what is the run's; before
 //! the first and behind the last there are fewer than two units of elements, which lanes have one by one. So nothing is loaded but what the move is of, and source and second operand may be the destination.
+//!
+//! Where channels have a factor and a summand each, all of a run is of one channel, and each lane holds its pair.
 
 use super::arithmetic_entry;
+use super::column::{ColumnPairs, OnePair};
 use super::memory::{arrived, load_part, slide_part, store_part};
-use super::operation::NoChannels;
+use super::operation::{pair_of, NoChannels, Stepping};
 use super::pair::{for_sizes, Pair};
+use super::row_pairs::PAIR;
 use crate::element::{Element, B16};
 use crate::global::fetch_ends;
 use crate::launch::never_more_registers;
@@ -35,6 +39,8 @@ struct Part {
     src: u64,
     dst: u64,
     other: u64,
+    /// Which channel it is of, if channels have pairs.
+    channel: u32,
     /// The number of the part, of those of the run.
     number: u32,
     is_there: bool,
@@ -225,24 +231,29 @@ impl End {
     /// # Safety
     /// Those of [`load`](Self::load).
     #[inline(always)]
-    unsafe fn store<P: Pair>(self, params: &ComputeRuns) {
+    unsafe fn store<P: Pair, const PAIRS: bool>(self, part: Part, params: &ComputeRuns) {
         let (a, b) = ([arrived(self.source)], [arrived(self.other)]);
         if self.is_there {
-            let [result] = P::compute::<false, 1>(&params.operation, a, b, &[NoChannels]);
+            let [result] = if PAIRS {
+                let channel = Stepping { first: part.channel, step: 0 };
+                P::compute::<false, 1>(&params.operation, a, b, &[channel])
+            } else {
+                P::compute::<false, 1>(&params.operation, a, b, &[NoChannels])
+            };
             // SAFETY: an element of the run, which no other thread has.
             unsafe { store_part(self.to, P::DST, result) }
         }
     }
 }
 
-/// Computes parts of runs.
+/// Computes parts of runs; with the `PAIRS` of their channels, of numbers of 32 bits, if these have such.
 ///
 /// # Safety
 /// The obligations of the entry points; all lanes of a warp come here.
 #[inline(always)]
-unsafe fn compute_runs<P: Pair>(part: Part, params: &ComputeRuns) {
+unsafe fn compute_runs<P: Pair, const PAIRS: bool>(part: Part, params: &ComputeRuns) {
     let operation = &params.operation;
-    let is_sum = operation.flags & flags::OTHER != 0;
+    let is_sum = !PAIRS && operation.flags & flags::OTHER != 0;
     let whole = Whole::of::<P>(part, params.elements as u32, is_sum);
     let (Part { lanes, lane, .. }, steps) = (part, params.steps as u32);
     let first = part.number * (steps * lanes) + lane;
@@ -253,6 +264,12 @@ unsafe fn compute_runs<P: Pair>(part: Part, params: &ComputeRuns) {
     // SAFETY: the caller's obligations.
     unsafe {
         let source = Side::load::<P>(at(part.src, P::SRC), P::SRC, units);
+        // (Of a run that is not there, too: any index of an axis is that of a channel.)
+        let pair = if PAIRS {
+            OnePair::load::<P>(pair_of(part.channel, operation.other, PAIR as usize), 0, 0)
+        } else {
+            OnePair::NONE
+        };
         let mut other = Side { past: 0, held: [B16::ANY; EACH], second: B16::ANY };
         if is_sum {
             other = Side::load::<P>(at(part.other, P::DST), P::DST, units);
@@ -262,14 +279,18 @@ unsafe fn compute_runs<P: Pair>(part: Part, params: &ComputeRuns) {
         unrolled! { K in [0 1 2 3] of steps => {
             let a = source.unit::<P, K>(P::SRC, units, source_slides);
             let b = other.unit::<P, K>(P::DST, units, other_slides);
-            let [result] = P::compute::<true, 1>(operation, [a], [b], &[NoChannels]);
+            let [result] = if PAIRS {
+                P::by_pairs::<1>(operation, [a], &pair)
+            } else {
+                P::compute::<true, 1>(operation, [a], [b], &[NoChannels])
+            };
             if units.has(K) {
                 let bytes = P::DST * P::UNIT;
                 let behind = units.at(K) as u64 * bytes as u64;
                 store_part(at(part.dst, P::DST) + behind, bytes, result);
             }
         } }
-        end.store::<P>(params)
+        end.store::<P, PAIRS>(part, params)
     }
 }
 
@@ -295,6 +316,7 @@ fn part<E>(src: *const E, dst: *mut u8, params: &ComputeRuns) -> Part {
         src: (src as u64).wrapping_add(at[0].wrapping_mul(size_of::<E>() as u64)),
         dst: (dst as u64).wrapping_add(at[1].wrapping_mul(bytes)),
         other: params.operation.other.wrapping_add(at[2].wrapping_mul(bytes)),
+        channel: at[2] as u32,
         number,
         // Behind the last run the slowest axis would have another index.
         is_there: rest == 0,
@@ -317,22 +339,25 @@ unsafe fn fetch(part: Part, params: &ComputeRuns) {
     }
 }
 
-/// Defines an entry point.
+/// Defines an entry point, for such sizes of results, with `$pairs` or without.
 macro_rules! compute_runs {
-    ($name:ident: $element:ty, $bytes:tt) => {
+    ($name:ident: $pairs:literal $entry:ident, $element:ty, $bytes:tt $($sizes:ident)?) => {
         arithmetic_entry! {
             "Computes what lies together in all memories, wherever it starts.",
-            COMPUTE_RUNS: ComputeRuns, $name: $element, |src, dst, params| {
+            $entry: ComputeRuns, $name: $element, |src, dst, params| {
                 never_more_registers::<{ if $bytes == 1 { 64 } else { 72 } }>();
                 let part = part(src, dst, &params);
                 fetch(part, &params);
-                for_sizes!($bytes, params, compute_runs(part, &params))
+                for_sizes!($bytes $($sizes)?, params, compute_runs(part, &params), [$pairs])
             }
         }
     };
 }
 
-compute_runs!(compute_runs_b1: u8, 1);
-compute_runs!(compute_runs_b2: u16, 2);
-compute_runs!(compute_runs_b4: u32, 4);
-compute_runs!(compute_runs_b8: u64, 8);
+compute_runs!(compute_runs_b1: false COMPUTE_RUNS, u8, 1);
+compute_runs!(compute_runs_b2: false COMPUTE_RUNS, u16, 2);
+compute_runs!(compute_runs_b4: false COMPUTE_RUNS, u32, 4);
+compute_runs!(compute_runs_b8: false COMPUTE_RUNS, u64, 8);
+compute_runs!(compute_runs_by_pairs_b1: true COMPUTE_RUNS_BY_PAIRS, u8, 1 narrow);
+compute_runs!(compute_runs_by_pairs_b2: true COMPUTE_RUNS_BY_PAIRS, u16, 2 narrow);
+compute_runs!(compute_runs_by_pairs_b4: true COMPUTE_RUNS_BY_PAIRS, u32, 4 narrow);

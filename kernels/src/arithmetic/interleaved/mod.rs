@@ -32,12 +32,21 @@ use kernel_abi::arithmetic::{ComputeInterleaved, INTERLEAVED_THREADS};
 use kernel_abi::fast::{VECTOR, WARP};
 use kernel_abi::tensor::MOST_BLOCK_AXES;
 
-/// Which elements of the source are in descending order.
+/// How a source is read that may lie otherwise than in ascending order and by the destination's units.
 #[derive(Clone, Copy)]
-struct Descending {
-    pixels: bool,
-    /// Those that lie together on both sides.
-    channels: bool,
+struct Reading {
+    descending_pixels: bool,
+    /// Of channels that lie together on both sides.
+    descending_channels: bool,
+    /// Whether units of the destination, which are all whole ones, start anywhere in the source. It is known where a kernel is built.
+    anywhere: bool,
+}
+
+/// Whether rows have parts of units of the destination.
+#[inline(always)]
+fn are_ragged(params: &ComputeInterleaved, reading: Option<Reading>) -> bool {
+    let may_be = !reading.is_some_and(|reading| reading.anywhere);
+    may_be && params.pixels != 0
 }
 
 /// Where a thread's pixels are.
@@ -61,10 +70,10 @@ impl Place {
         bytes: [usize; 2],
         unit: usize,
         params: &ComputeInterleaved,
-        descending: Option<Descending>,
+        reading: Option<Reading>,
     ) -> Self {
         let thread = thread::block_idx_x() * INTERLEAVED_THREADS + thread::thread_idx_x();
-        let slides = params.pixels != 0;
+        let slides = are_ragged(params, reading);
         let lanes = if slides { WARP - 1 } else { WARP };
         let number = thread / WARP * lanes + thread % WARP;
         let (mut rest, mut at, mut first) = (number, [0u64; 2], 0);
@@ -92,13 +101,13 @@ impl Place {
             let (together, bytes) = if from_planes { (dst, bytes[1]) } else { (src, bytes[0]) };
             let past = together as u32 / bytes as u32 % unit as u32;
             let mut before = pixels_past::<C>(past, unit);
-            if !from_planes && descending.is_some_and(|descending| descending.pixels) {
+            if !from_planes && reading.is_some_and(|reading| reading.descending_pixels) {
                 // So many before the first that the unit which ends with it starts with a pixel.
                 let all = before.wrapping_add(params.pixels as u32);
                 before = all.wrapping_neg() % pixels_on_starts::<C>(unit);
             }
             // Where units that are stored are behind the first lane's pixels, its next one has the first of a row.
-            let to_pixels = descending.is_none() || params.dst_plane == 0;
+            let to_pixels = reading.is_none() || params.dst_plane == 0;
             before += if from_planes && to_pixels { 0 } else { unit as u32 };
             pixel = (first * unit as u32) as i32 - before as i32;
         }
@@ -111,13 +120,30 @@ impl Place {
         &self,
         [bytes, unit]: [usize; 2],
         params: &ComputeInterleaved,
-        descending: Option<Descending>,
+        reading: Option<Reading>,
     ) -> Units<C> {
         let (pixels, plane) = (params.pixels as i32, params.src_plane * bytes as u64);
-        let turns = pixels != 0 && descending.is_some_and(|descending| descending.pixels);
+        let turns = pixels != 0 && reading.is_some_and(|reading| reading.descending_pixels);
         let pixel = if turns { pixels - unit as i32 - self.pixel } else { self.pixel };
-        let (start, behind) = (self.src, descending.is_some());
-        Units { start, plane, pixels, pixel, bytes, unit, behind, before: None }
+        let (start, behind) = (self.src, reading.is_some());
+        let units = Units {
+            start,
+            plane,
+            pixels,
+            pixel,
+            bytes,
+            unit,
+            behind,
+            before: None,
+            anywhere: false,
+        };
+        match reading {
+            // As many pixels as are a unit, from the thread's first on.
+            Some(Reading { anywhere: true, .. }) => {
+                Units { pixels: unit as i32, pixel: 0, anywhere: true, ..units }
+            }
+            _ => units,
+        }
     }
 
     /// Its units of the destination. Where channels lie together on both sides, its first pixel there is the first one behind that a unit starts with.
@@ -126,12 +152,22 @@ impl Place {
         &self,
         [bytes, unit]: [usize; 2],
         params: &ComputeInterleaved,
-        descending: Option<Descending>,
+        reading: Option<Reading>,
     ) -> Units<C> {
         let (pixels, plane) = (params.pixels as i32, params.dst_plane * bytes as u64);
         let (start, pixel, behind) = (self.dst, self.pixel, true);
-        let mut to = Units { start, plane, pixels, pixel, bytes, unit, behind, before: None };
-        if descending.is_some() && pixels != 0 && params.src_plane == 0 && plane == 0 {
+        let mut to = Units {
+            start,
+            plane,
+            pixels,
+            pixel,
+            bytes,
+            unit,
+            behind,
+            before: None,
+            anywhere: false,
+        };
+        if reading.is_some() && pixels != 0 && params.src_plane == 0 && plane == 0 {
             to.pixel += to.until_start() as i32;
         }
         to
@@ -147,16 +183,16 @@ unsafe fn compute_interleaved<P: Pair, const C: usize, const ADDS: bool>(
     src: u64,
     dst: u64,
     params: &ComputeInterleaved,
-    descending: Option<Descending>,
+    reading: Option<Reading>,
     base: u32,
 ) {
     let bytes = [P::SRC, P::DST];
-    let place = Place::of_thread::<C>([src, dst], bytes, P::UNIT, params, descending);
-    let (slides, from_planes) = (params.pixels != 0, params.src_plane != 0);
-    let to_pixels = if descending.is_some() { params.dst_plane == 0 } else { from_planes };
-    let mut from = place.source::<C>([P::SRC, P::UNIT], params, descending);
-    let to = place.destination::<C>([P::DST, P::UNIT], params, descending);
-    if descending.is_some() {
+    let place = Place::of_thread::<C>([src, dst], bytes, P::UNIT, params, reading);
+    let (slides, from_planes) = (are_ragged(params, reading), params.src_plane != 0);
+    let to_pixels = if reading.is_some() { params.dst_plane == 0 } else { from_planes };
+    let mut from = place.source::<C>([P::SRC, P::UNIT], params, reading);
+    let to = place.destination::<C>([P::DST, P::UNIT], params, reading);
+    if reading.is_some() {
         let are_planes = from_planes && !to_pixels;
         from.before = Some(if slides && are_planes { to.all_until() } else { 0 });
     }
@@ -167,7 +203,7 @@ unsafe fn compute_interleaved<P: Pair, const C: usize, const ADDS: bool>(
     let beside =
         Units { start: to.start.wrapping_add(params.operation.other.wrapping_sub(dst)), ..to };
     let slots = base + (thread::thread_idx_x() - lane) * C as u32 * VECTOR;
-    let held_whole = !slides || from.are_between(readable);
+    let held_whole = !(slides || from.anywhere) || from.are_between(readable);
     let stored_whole = !slides || to.are_whole();
     // Found anew where results are stored, so that it does not wait in a register.
     let slots_again = || base + thread_again() / WARP * WARP * C as u32 * VECTOR;
@@ -175,11 +211,11 @@ unsafe fn compute_interleaved<P: Pair, const C: usize, const ADDS: bool>(
     // SAFETY: units of the source and of the second operand, or what their rows have of them.
     unsafe {
         // These are rare, and first: while elements are exchanged no units wait in registers.
-        if slides {
+        if slides || from.anywhere {
             from.load_parts(place.is_there && !held_whole, slots, &mut held);
         }
         if place.is_there && held_whole {
-            held = from.load();
+            held = if from.anywhere { from.load_slid() } else { from.load() };
         }
         if ADDS && is_stored && stored_whole {
             others = beside.load();
@@ -194,19 +230,19 @@ unsafe fn compute_interleaved<P: Pair, const C: usize, const ADDS: bool>(
     if ADDS && to_pixels {
         others = planes_of::<C>(P::DST, P::UNIT, others);
     }
-    if let Some(descending) = descending {
-        if descending.pixels {
+    if let Some(reading) = reading {
+        if reading.descending_pixels {
             apart_from_others();
             held = mirrored(P::SRC, P::UNIT, held);
         }
-        if descending.channels {
+        if reading.descending_channels {
             apart_from_others();
             held = core::array::from_fn(|k| held[C - 1 - k]);
         }
     }
     if slides {
         unrolled! { K in [0 1 2 3] of C => {
-            let past = match descending {
+            let past = match reading {
                 Some(_) if from_planes => from.until(K),
                 Some(_) if to_pixels => (to.pixel - place.pixel) as u32,
                 None if from_planes => from.past(K),
@@ -325,16 +361,20 @@ macro_rules! compute_interleaved {
 
 /// Defines an entry point for pixels of `$channels` channels of which pixels, or channels that stay together, may be in descending order in the source.
 macro_rules! compute_mirrored {
-    ($name:ident: $channels:literal $entry:ident, $element:ty, $bytes:tt) => {
+    ($name:ident: $channels:literal $anywhere:literal $entry:ident, $element:ty, $bytes:tt) => {
         arithmetic_entry! {
-            "Computes pixels of few channels that are mirrored, or stay together or planes.",
+            "Computes pixels of few channels that are mirrored, or stay together or planes, or start anywhere.",
             $entry: ComputeMirrored, $name: $element, |src, dst, params| {
                 at_most_registers::<{ most_registers($channels, $bytes) }>();
                 let memory = cuda_std::shared_array![B16; $channels * INTERLEAVED_THREADS as usize];
                 let base = crate::tile::shared_address(memory.cast());
-                let (all, pixels) = (&params.pixels, params.descending_pixels != 0);
-                let descending = Some(Descending { pixels, channels: params.descending_channels != 0 });
-                for_sizes!($bytes narrow, all, compute_interleaved(src as u64, dst as u64, all, descending, base), [$channels, false])
+                let pixels = &params.pixels;
+                let reading = Some(Reading {
+                    descending_pixels: params.descending_pixels != 0,
+                    descending_channels: params.descending_channels != 0,
+                    anywhere: $anywhere,
+                });
+                for_sizes!($bytes narrow, pixels, compute_interleaved(src as u64, dst as u64, pixels, reading, base), [$channels, false])
             }
         }
     };
@@ -358,12 +398,21 @@ compute_interleaved!(compute_interleaved4_b4: 4 false COMPUTE_INTERLEAVED4, u32,
 compute_interleaved!(compute_interleaved_sums4_b1: 4 true COMPUTE_INTERLEAVED_SUMS4, u8, 1);
 compute_interleaved!(compute_interleaved_sums4_b2: 4 true COMPUTE_INTERLEAVED_SUMS4, u16, 2);
 compute_interleaved!(compute_interleaved_sums4_b4: 4 true COMPUTE_INTERLEAVED_SUMS4, u32, 4);
-compute_mirrored!(compute_mirrored2_b1: 2 COMPUTE_MIRRORED2, u8, 1);
-compute_mirrored!(compute_mirrored2_b2: 2 COMPUTE_MIRRORED2, u16, 2);
-compute_mirrored!(compute_mirrored2_b4: 2 COMPUTE_MIRRORED2, u32, 4);
-compute_mirrored!(compute_mirrored3_b1: 3 COMPUTE_MIRRORED3, u8, 1);
-compute_mirrored!(compute_mirrored3_b2: 3 COMPUTE_MIRRORED3, u16, 2);
-compute_mirrored!(compute_mirrored3_b4: 3 COMPUTE_MIRRORED3, u32, 4);
-compute_mirrored!(compute_mirrored4_b1: 4 COMPUTE_MIRRORED4, u8, 1);
-compute_mirrored!(compute_mirrored4_b2: 4 COMPUTE_MIRRORED4, u16, 2);
-compute_mirrored!(compute_mirrored4_b4: 4 COMPUTE_MIRRORED4, u32, 4);
+compute_mirrored!(compute_mirrored2_b1: 2 false COMPUTE_MIRRORED2, u8, 1);
+compute_mirrored!(compute_mirrored2_b2: 2 false COMPUTE_MIRRORED2, u16, 2);
+compute_mirrored!(compute_mirrored2_b4: 2 false COMPUTE_MIRRORED2, u32, 4);
+compute_mirrored!(compute_mirrored3_b1: 3 false COMPUTE_MIRRORED3, u8, 1);
+compute_mirrored!(compute_mirrored3_b2: 3 false COMPUTE_MIRRORED3, u16, 2);
+compute_mirrored!(compute_mirrored3_b4: 3 false COMPUTE_MIRRORED3, u32, 4);
+compute_mirrored!(compute_mirrored4_b1: 4 false COMPUTE_MIRRORED4, u8, 1);
+compute_mirrored!(compute_mirrored4_b2: 4 false COMPUTE_MIRRORED4, u16, 2);
+compute_mirrored!(compute_mirrored4_b4: 4 false COMPUTE_MIRRORED4, u32, 4);
+compute_mirrored!(compute_windows2_b1: 2 true COMPUTE_WINDOWS2, u8, 1);
+compute_mirrored!(compute_windows2_b2: 2 true COMPUTE_WINDOWS2, u16, 2);
+compute_mirrored!(compute_windows2_b4: 2 true COMPUTE_WINDOWS2, u32, 4);
+compute_mirrored!(compute_windows3_b1: 3 true COMPUTE_WINDOWS3, u8, 1);
+compute_mirrored!(compute_windows3_b2: 3 true COMPUTE_WINDOWS3, u16, 2);
+compute_mirrored!(compute_windows3_b4: 3 true COMPUTE_WINDOWS3, u32, 4);
+compute_mirrored!(compute_windows4_b1: 4 true COMPUTE_WINDOWS4, u8, 1);
+compute_mirrored!(compute_windows4_b2: 4 true COMPUTE_WINDOWS4, u16, 2);
+compute_mirrored!(compute_windows4_b4: 4 true COMPUTE_WINDOWS4, u32, 4);

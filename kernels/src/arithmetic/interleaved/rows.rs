@@ -9,7 +9,9 @@
 //!
 //! A unit that a row has a part of is loaded and stored element by element, by the whole warp: for one lane that has such units after the other each lane takes an element, through shared memory.
 
-use super::super::memory::{load_part, load_shared_part, store_part, store_shared_part};
+use super::super::memory::{
+    load_part, load_shared_part, slide_part, store_part, store_shared_part,
+};
 use crate::element::{Element, B16};
 use crate::tensor::axes::unrolled;
 use crate::warp::{ballot, exchange, exchange_u64};
@@ -75,6 +77,12 @@ pub fn pixels_past<const C: usize>(elements: u32, unit: usize) -> u32 {
     pixels % pixels_on_starts::<C>(unit)
 }
 
+/// The start of the unit of `bytes` bytes, a power of two, that an address is in.
+#[inline(always)]
+fn floor(address: u64, bytes: u64) -> u64 {
+    address & !(bytes - 1)
+}
+
 /// The units of a thread on one side: one of each plane, or `C` side by side.
 #[derive(Clone, Copy)]
 pub struct Units<const C: usize> {
@@ -93,6 +101,8 @@ pub struct Units<const C: usize> {
     /// How many pixels before the thread's first the pixel is by which each plane's unit is found: [`BEFORE`] bits for each plane. `None` if that pixel is the thread's first. Where pixels lie together on both sides, in opposite order, a unit of the
     /// source is the one that ends where the destination's begins.
     pub before: Option<u32>,
+    /// Whether they are none of the memory's units: each starts with the thread's pixel, wherever that is.
+    pub anywhere: bool,
 }
 
 /// Bits that each plane has in [`Units::before`].
@@ -150,6 +160,8 @@ impl<const C: usize> Units<C> {
     fn first(&self, k: usize) -> i32 {
         if self.plane == 0 {
             self.pixel * C as i32 + (k * self.unit) as i32
+        } else if self.anywhere {
+            self.pixel
         } else if self.behind {
             self.pixel_of(k) + self.until(k) as i32
         } else {
@@ -173,13 +185,17 @@ impl<const C: usize> Units<C> {
         are
     }
 
-    /// Whether all of them are between these addresses.
+    /// Whether all of them, and what else those units of the memory have that they are in, are between these addresses.
     #[inline(always)]
     pub fn are_between(&self, [lowest, end]: [u64; 2]) -> bool {
         let mut are = true;
         unrolled! { K in [0 1 2 3] of C => {
-            let at = self.address(K);
-            are &= at >= lowest && at + (self.unit * self.bytes) as u64 <= end;
+            let (mut at, bytes) = (self.address(K), (self.unit * self.bytes) as u64);
+            let mut last = at;
+            if self.anywhere {
+                (at, last) = (floor(at, bytes), floor(at + bytes - 1, bytes));
+            }
+            are &= at >= lowest && last + bytes <= end;
         } }
         are
     }
@@ -196,6 +212,31 @@ impl<const C: usize> Units<C> {
             units[K] = unsafe { load_part(self.address(K), self.unit * self.bytes) };
         } }
         units
+    }
+
+    /// Loads them from anywhere: the units of the memory that each is in, which are slid.
+    ///
+    /// # Safety
+    /// Those units are readable.
+    #[inline(always)]
+    pub unsafe fn load_slid(&self) -> [B16; C] {
+        let bytes = self.unit * self.bytes;
+        // SAFETY: the caller's obligation: it has an element of what is loaded.
+        let load_with = |address: u64| unsafe { load_part(floor(address, bytes as u64), bytes) };
+        let (mut units, mut next) = ([B16::ANY; C], [B16::ANY; C]);
+        unrolled! { K in [0 1 2 3] of C => {
+            units[K] = load_with(self.address(K));
+        } }
+        unrolled! { K in [0 1 2 3] of C => {
+            if K + 1 == C || self.plane != 0 {
+                next[K] = load_with(self.address(K) + bytes as u64 - 1);
+            }
+        } }
+        unrolled! { K in [0 1 2 3] of C => {
+            let second = if K + 1 < C && self.plane == 0 { units[(K + 1) % C] } else { next[K] };
+            next[K] = slide_part(self.bytes, bytes, units[K], second, self.address(K) as u32);
+        } }
+        next
     }
 
     /// Stores them.

@@ -8,7 +8,7 @@ use super::operands::Operands;
 use super::part::Part;
 use super::pixels::{self, FEW_CHANNELS};
 use super::wanted::{SHAPES, Wanted, Ways};
-use super::{channels, interleaved, matrices, tiles, units};
+use super::{channels, interleaved, matrices, runs, slid, tiles, units};
 use crate::Facts;
 use kernel_abi::arithmetic::{Operation, flags};
 
@@ -38,10 +38,13 @@ pub(super) fn ways(
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
     let first = channels::launches(operands, operation).into_iter().chain(of_matrices(ahead));
     let of_interleaved = interleaved::launch(operands, operation).into_iter();
-    let (ragged, whole): (Vec<_>, Vec<_>) = of_interleaved.partition(|way| way.ragged > 0);
+    let (priced, whole): (Vec<_>, Vec<_>) =
+        of_interleaved.partition(|way| way.ragged > 0 || way.stay_planes);
     let mut all: Vec<_> = first.chain(whole.into_iter().map(|way| one(way.part))).collect();
     let mut others = vec![(costs.by_units(), units::launches(operands, operation))];
-    others.extend(ragged.into_iter().map(|way| (costs.interleaved(&way), one(way.part))));
+    others.extend(costs.in_runs(runs::best(operands, operation, facts)));
+    others.extend(slid::best(operands, operation));
+    others.extend(priced.into_iter().map(|way| (costs.interleaved(&way), one(way.part))));
     others.extend(in_spans.into_iter().map(|way| (costs.in_spans(way.parts()), one(way.part))));
     others.extend(in_micro.into_iter().map(|way| (costs.in_micro(way.parts()), one(way.part))));
     others.extend(held_rows.into_iter().map(|way| (costs.held_rows(way.parts()), one(way.part))));

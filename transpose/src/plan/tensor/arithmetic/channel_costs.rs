@@ -30,6 +30,35 @@ const fn in_units(src: usize, dst: usize) -> f64 {
 /// Numbers of channels from which on pairs leave the L1 cache, where channels lie together in units of eight elements, and the part of the speed of `compute_units` that is left.
 const MANY: [(usize, f64); 2] = [(97, 0.48), (49, 0.80)];
 
+/// How many times as fast `compute_runs_by_pairs` is as the model of runs expects, which is told of no types. (By 1430 windows of planes, decision 143.)
+const fn runs_by_pairs(src: usize, dst: usize) -> f64 {
+    match (src, dst) {
+        (1, 2) => 1.09,
+        (1, 4) => 1.36,
+        (2, 2) => 0.98,
+        (2, 4) => 1.18,
+        (4, 1) => 1.25,
+        (4, 2) => 1.17,
+        (4, 4) => 1.06,
+        _ => 1.00,
+    }
+}
+
+/// What `compute_mirrored2` and its like have of a copy's speed between planes that stay in their order, of whole units, and `compute_windows2` and its like. (By 262 such windows, decision 143.)
+const fn between_planes(src: usize, dst: usize) -> [f64; 2] {
+    match (src, dst) {
+        (1, 2) => [0.85, 0.78],
+        (1, 4) => [0.80, 0.80],
+        (2, 1) => [0.92, 0.74],
+        (2, 2) => [0.96, 0.81],
+        (2, 4) => [0.89, 0.82],
+        (4, 1) => [0.84, 0.69],
+        (4, 2) => [0.87, 0.77],
+        (4, 4) => [0.97, 0.85],
+        _ => [0.60, 0.55],
+    }
+}
+
 /// What `compute_pixels` has of a copy's speed at best, where channels come to lie together, and where planes do. (By 96 of 288 random batches of images, decision 121, as all of its prices.)
 const fn to_pixels(src: usize, dst: usize) -> f64 {
     match (src, dst) {
@@ -203,6 +232,12 @@ impl<'a> ChannelCosts<'a> {
         self.operands.traffic() / (in_units(src, dst) * many.map_or(1.0, |(_, left)| left))
     }
 
+    /// What `compute_runs_by_pairs` costs, of which the model of runs that have no pairs expects this.
+    pub fn in_runs<T>(&self, expected: Option<(f64, T)>) -> Option<(f64, T)> {
+        let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        expected.map(|(cost, parts)| (cost / runs_by_pairs(src, dst), parts))
+    }
+
     /// The cost of `compute_rows_by_pairs`, of whose tiles' rows and columns there are these parts.
     pub fn in_spans(&self, [rows, cols]: [f64; 2]) -> f64 {
         let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
@@ -253,9 +288,13 @@ impl<'a> ChannelCosts<'a> {
             + tiles * pair_rows_bytes(self.channels_of_pixel()) as f64 * OF_PAIRS
     }
 
-    /// The cost of pixels of two to four channels, in rows that start anywhere.
+    /// The cost of pixels of two to four channels, in rows that start anywhere, or of planes that stay in their order.
     pub fn interleaved(&self, way: &Interleaved) -> f64 {
         let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
+        if way.ragged == 0 {
+            let [whole, slid] = between_planes(src, dst);
+            return self.operands.traffic() / if way.are_slid { slid } else { whole };
+        }
         let [to_pixels, to_planes] = ragged(src, dst);
         let best = if way.to_pixels { to_pixels } else { to_planes };
         let of_row = if src + dst == 8 { OF_RAGGED_ROW_OF_FOURS } else { OF_RAGGED_ROW };

@@ -43,6 +43,7 @@ mod pixels;
 mod plan;
 mod problem;
 mod runs;
+mod slid;
 mod through;
 mod tiles;
 mod units;

@@ -1,4 +1,4 @@
-//! The planner of `compute_runs`: what lies together in all memories, in stretches that start anywhere.
+//! The planner of `compute_runs` and `compute_runs_by_pairs`: what lies together in all memories, in stretches that start anywhere.
 
 use super::super::gaps::Gaps;
 use super::super::model::{cost_of_computed_runs, cost_of_computed_units, cost_of_gaps, idle};
@@ -10,7 +10,9 @@ use super::tiles::in_words_of;
 use super::units::divided;
 use crate::divide::packed_divisor;
 use crate::facts::Facts;
-use kernel_abi::arithmetic::{COMPUTE_RUNS, ComputeRuns, MOST_RUN_STEPS, Operation, RUN_THREADS};
+use kernel_abi::arithmetic::{
+    COMPUTE_RUNS, COMPUTE_RUNS_BY_PAIRS, ComputeRuns, MOST_RUN_STEPS, Operation, RUN_THREADS,
+};
 use kernel_abi::fast::WARP;
 use kernel_abi::tensor::Fetching;
 
@@ -29,7 +31,7 @@ pub(super) fn best(
     operation: &Operation,
     facts: &Facts,
 ) -> Option<(f64, Vec<Part>)> {
-    let serves = serves(operands);
+    let serves = serves(operands, operation);
     serves.then(|| {
         let destination = in_words_of(operands, DST);
         // What the destination has of sectors is loaded before it is stored, if it is added.
@@ -42,15 +44,19 @@ pub(super) fn best(
     })
 }
 
-/// Whether the kernel serves.
-fn serves(operands: &Operands) -> bool {
+/// Whether a kernel serves.
+fn serves(operands: &Operands, operation: &Operation) -> bool {
     let Some(run) = operands.axes.first() else { return false };
     let bytes = run.length * operands.bytes[SRC].max(operands.bytes[DST]);
     // Then there is a unit that needs nothing but what is the run's.
     let is_long = bytes >= LEAST && run.length >= 4 * operands.unit();
+    if operands.has_channels() {
+        // All of a run is of one channel.
+        return run.strides == [1, 1, 0] && is_long && operands.has_narrow_pairs(operation);
+    }
     // Units of one element are whole ones anywhere.
     let may_be_off = operands.unit() > 1 && !operands.are_in_units();
-    operands.are_runs() && is_long && may_be_off && !operands.has_channels()
+    operands.are_runs() && is_long && may_be_off
 }
 
 /// How a run is shared out to lanes of warps.
@@ -169,7 +175,8 @@ impl Runs<'_> {
         };
         let bytes = operands.bytes.map(|bytes| bytes as isize);
         let blocks = (all << lanes).div_ceil(RUN_THREADS as usize);
-        Part::counted(&COMPUTE_RUNS, blocks, RUN_THREADS, [offsets, bytes], &params)
+        let kernel = if operands.has_channels() { &COMPUTE_RUNS_BY_PAIRS } else { &COMPUTE_RUNS };
+        Part::counted(kernel, blocks, RUN_THREADS, [offsets, bytes], &params)
     }
 }
 

@@ -5,7 +5,9 @@ use super::operands::{Axis, DST, Operands, SRC};
 use super::part::Part;
 use super::pixels::InPixels;
 use super::wanted::{SHAPES, Wanted, Ways};
-use super::{boxes, boxes_beside, by_channel, interleaved, matrices, pixels, runs, tiles, units};
+use super::{
+    boxes, boxes_beside, by_channel, interleaved, matrices, pixels, runs, slid, tiles, units,
+};
 use crate::Facts;
 use crate::plan::tensor::words;
 use kernel_abi::arithmetic::{COMPUTE_ROWS, COMPUTE_UNITS, Operation};
@@ -27,7 +29,8 @@ pub(super) fn ways(
         return by_channel::ways(operands, operation, facts, wanted);
     }
     let Ways { mut all, mut cost } = without_boxes(operands, operation, facts, wanted);
-    if let Some((by_runs, parts)) = runs::best(operands, operation, facts) {
+    let in_order = [runs::best(operands, operation, facts), slid::best(operands, operation)];
+    for (by_runs, parts) in in_order.into_iter().flatten() {
         if cost.is_some_and(|cost| by_runs < cost) {
             all.insert(0, parts);
             cost = Some(by_runs);

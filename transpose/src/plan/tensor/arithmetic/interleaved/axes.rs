@@ -28,6 +28,17 @@ impl Order {
     }
 }
 
+/// Where rows of pixels, of channels that lie together or of planes, start and end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// On units, in both memories.
+    Whole,
+    /// On units of the destination, and anywhere in the source.
+    Slid,
+    /// Anywhere in both.
+    Ragged,
+}
+
 /// The axis of channels, that of pixels, and the others.
 pub(super) struct Pixels {
     pub channel: Axis,
@@ -132,15 +143,20 @@ impl Pixels {
         all
     }
 
-    /// Whether pixels are whole units on both sides, by the move from the source's lowest pixels on, and the move itself.
-    pub fn are_whole(&self, ascending: &Operands, operands: &Operands) -> bool {
-        let start_on_units = |(side, operands): (usize, &Operands)| {
+    /// Where rows start and end, by the move from the source's lowest pixels on, and the move itself.
+    pub fn rows(&self, ascending: &Operands, operands: &Operands) -> Rows {
+        let starts_on_units = |operands: &Operands, side: usize| {
             let planes = (!self.together[side]).then_some(self.channel);
             let axes: Vec<Axis> = self.others.iter().copied().chain(planes).collect();
             operands.start_on_units(&axes, &[side])
         };
-        self.pixel.length.is_multiple_of(operands.unit())
-            && [(SRC, ascending), (DST, operands)].into_iter().all(start_on_units)
+        let are_units = self.pixel.length.is_multiple_of(operands.unit());
+        match are_units && starts_on_units(operands, DST) {
+            true if starts_on_units(ascending, SRC) => Rows::Whole,
+            // What is added is loaded by units, and is no part of kernels that slide what they load of the source.
+            true if !operands.other.is_added() => Rows::Slid,
+            _ => Rows::Ragged,
+        }
     }
 
     /// Whether in each row some pixel starts with a unit, where channels lie together: of three channels there is always such a one, of two and four only where rows start on as many elements.

@@ -3,7 +3,7 @@
 
 mod axes;
 
-use self::axes::Pixels;
+use self::axes::{Order, Pixels, Rows};
 use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
 use super::pixels::divided;
@@ -12,10 +12,10 @@ use crate::divide::TOO_LARGE;
 use kernel_abi::arithmetic::{
     COMPUTE_INTERLEAVED_SUMS2, COMPUTE_INTERLEAVED_SUMS3, COMPUTE_INTERLEAVED_SUMS4,
     COMPUTE_INTERLEAVED2, COMPUTE_INTERLEAVED3, COMPUTE_INTERLEAVED4, COMPUTE_MIRRORED2,
-    COMPUTE_MIRRORED3, COMPUTE_MIRRORED4, ComputeInterleaved, ComputeMirrored, INTERLEAVED_THREADS,
-    Operation,
+    COMPUTE_MIRRORED3, COMPUTE_MIRRORED4, COMPUTE_WINDOWS2, COMPUTE_WINDOWS3, COMPUTE_WINDOWS4,
+    ComputeInterleaved, ComputeMirrored, INTERLEAVED_THREADS, Operation,
 };
-use kernel_abi::fast::WARP;
+use kernel_abi::fast::{VECTOR, WARP};
 use std::ops::RangeInclusive;
 
 /// Elements of a row, of all its channels, below which other ways are as fast, if rows start anywhere: of what is computed alone, and of sums. (By 60 batches of rows of 49 to 2501 pixels, of each pair of
@@ -35,8 +35,10 @@ pub(super) const CHANNELS: RangeInclusive<usize> = 2..=4;
 pub(super) fn is_entry(name: &str) -> bool {
     let in_order = [&COMPUTE_INTERLEAVED2, &COMPUTE_INTERLEAVED3, &COMPUTE_INTERLEAVED4];
     let descending = [&COMPUTE_MIRRORED2, &COMPUTE_MIRRORED3, &COMPUTE_MIRRORED4];
+    let windows = [&COMPUTE_WINDOWS2, &COMPUTE_WINDOWS3, &COMPUTE_WINDOWS4];
     let names = in_order.iter().map(|kernel| kernel.name);
-    names.chain(descending.iter().map(|kernel| kernel.name)).any(|kernel| name.starts_with(kernel))
+    let others = descending.iter().chain(&windows).map(|kernel| kernel.name);
+    names.chain(others).any(|kernel| name.starts_with(kernel))
 }
 
 /// A launch, and what its cost is known by.
@@ -48,6 +50,10 @@ pub(super) struct Interleaved {
     pub to_pixels: bool,
     /// Whether it is one of `compute_mirrored2` and its like.
     pub is_mirrored: bool,
+    /// Whether it is one of `compute_windows2` and its like.
+    pub are_slid: bool,
+    /// Whether planes stay such, and in their order.
+    pub stay_planes: bool,
 }
 
 /// The launch; `None` where the kernel does not serve. Channels in reverse order go from the last one on.
@@ -76,18 +82,20 @@ fn launch_from(
     let unit = operands.unit();
     // The source from its lowest element on, as the kernel reads it.
     let ascending = pixels.at_lowest(operands);
-    let are_whole = pixels.are_whole(&ascending, operands);
-    let is_mirrored = !pixels.become_another();
-    let is_enough =
+    let are_enough =
         || operands.has_channels() || channel.length * pixel.length >= few(&pixels, operands);
     // Pixels that are units stay such: `compute_units` has no parts of units at rows' ends.
-    let serves_rows = || {
-        let is_best = !(is_mirrored && operands.are_in_units());
-        is_best && pixels.start_on_pixels(&ascending, operands) && is_enough()
+    let serves_ragged = || {
+        let is_best = pixels.become_another() || !operands.are_in_units();
+        is_best && pixels.start_on_pixels(&ascending, operands) && are_enough()
     };
-    if !are_whole && !serves_rows() {
-        return None;
-    }
+    let rows = match pixels.rows(&ascending, operands) {
+        Rows::Ragged if !serves_ragged() => return None,
+        // `compute_interleaved4` slides what it holds, where `compute_windows4` would load twice as many vectors. (0.93 of its speed in the mean of 20 windows, decision 143.)
+        Rows::Slid if are_four_of_vectors(&pixels, operands) && serves_ragged() => Rows::Ragged,
+        rows => rows,
+    };
+    let are_whole = rows != Rows::Ragged;
     let (of_row, lanes) = if are_whole { (0, WARP) } else { (pixel.length, WARP - 1) };
     // Where rows start anywhere there are units before their first pixel and behind their last, and what is slid comes from one more: two, between planes that start anywhere on both sides.
     let (parts, more) = match pixels.together {
@@ -122,17 +130,28 @@ fn launch_from(
     let threads = units.div_ceil(lanes as usize) * WARP as usize;
     let is_small = |count: usize| count < TOO_LARGE - INTERLEAVED_THREADS as usize;
     (is_small(threads) && is_small(of_row * channel.length)).then(|| Interleaved {
-        part: part(operands, &pixels, threads, offsets, params),
+        part: part(operands, &pixels, rows, threads, offsets, params),
         ragged,
         to_pixels: pixels.together[DST],
-        is_mirrored,
+        is_mirrored: !pixels.become_another(),
+        are_slid: rows == Rows::Slid,
+        stay_planes: pixels.together == [false; 2] && pixels.order == Order::Ascending,
     })
+}
+
+/// Whether these are four planes, whose units are vectors, that become pixels.
+fn are_four_of_vectors(pixels: &Pixels, operands: &Operands) -> bool {
+    let become_pixels = pixels.become_another() && pixels.together[DST];
+    become_pixels
+        && pixels.channel.length == 4
+        && operands.unit() * operands.bytes[SRC] == VECTOR as usize
 }
 
 /// The launch of `threads` threads, by the kernel for so many channels that become another, are added to, or stay together or planes.
 fn part(
     operands: &Operands,
     pixels: &Pixels,
+    rows: Rows,
     threads: usize,
     offsets: [isize; 3],
     params: ComputeInterleaved,
@@ -140,11 +159,14 @@ fn part(
     let blocks = threads.div_ceil(INTERLEAVED_THREADS as usize);
     let sizes = [offsets, operands.bytes.map(|bytes| bytes as isize)];
     let channels = pixels.channel.length;
-    if !pixels.become_another() {
-        let kernel = match channels {
-            2 => &COMPUTE_MIRRORED2,
-            3 => &COMPUTE_MIRRORED3,
-            _ => &COMPUTE_MIRRORED4,
+    if rows == Rows::Slid || !pixels.become_another() {
+        let kernel = match (channels, rows == Rows::Slid) {
+            (2, false) => &COMPUTE_MIRRORED2,
+            (3, false) => &COMPUTE_MIRRORED3,
+            (_, false) => &COMPUTE_MIRRORED4,
+            (2, true) => &COMPUTE_WINDOWS2,
+            (3, true) => &COMPUTE_WINDOWS3,
+            (_, true) => &COMPUTE_WINDOWS4,
         };
         let params = ComputeMirrored {
             pixels: params,
