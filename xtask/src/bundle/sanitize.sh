@@ -62,7 +62,9 @@ study random_cases 2
 arithmetic transposes_of_every_size 4
 arithmetic channels_in_order 8
 arithmetic channels_of_their_own 8
-arithmetic mirrored_pixels 12
+arithmetic mirrored_pixels 16
+arithmetic windows_on_units 8
+arithmetic pixels_of_few_channels 4
 in_place several_at_once 1
 lifetimes threads_share_a_device 1
 streams one_buffer_for_many_threads 1
@@ -120,7 +122,7 @@ processes() {
                     }
                 }
                 $1 in shares {
-                    of = tool == "racecheck" || name == "host" ? shares[$1] : 1
+                    of = tool == "racecheck" || name == "host" ? shares[$1] : int((shares[$1] + 7) / 8)
                     for (at = 0; at < of; at++) print tool, name, at "/" of, $1
                     next
                 }
