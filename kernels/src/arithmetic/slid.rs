@@ -24,7 +24,7 @@ use kernel_abi::arithmetic::{flags, ComputeSlid, ROWS_OF_THREAD, UNIT_THREADS};
 use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::MOST_AXES;
 
-/// Where the thread's unit of a row is on each side, and its first channel, and whether there is one.
+/// Where a unit is on each side, and its first channel, and whether there is one.
 #[derive(Clone, Copy)]
 struct Place {
     src: u64,
@@ -34,9 +34,10 @@ struct Place {
     is_there: bool,
 }
 
-/// That of the first row, and how far the next row's is from it.
+/// Where its units are.
 #[derive(Clone, Copy)]
 struct Places {
+    /// That of the first row.
     first: Place,
     /// The first row's number along its axis.
     row: u32,

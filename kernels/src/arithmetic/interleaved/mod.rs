@@ -6,7 +6,7 @@
 //!
 //! Where units side by side are stored, the lanes of a warp exchange them first, so that neighbouring lanes store neighbouring ones.
 //!
-//! Rows of pixels that start anywhere, or have parts of units, go that way too, and what a lane holds of a plane is slid first: [`rows`].
+//! Rows of pixels that start anywhere, or have parts of units, go that way too, and what a lane holds of a plane is slid first: [`rows`]. If they do so in the source alone, as windows do, each thread slides what it loads: one unit more where channels lie together, two for each plane.
 //!
 //! # Order
 //! The second operand may be the destination. Then a lane may store over what another lane has loaded. That load comes before the other lane's `bar.warp.sync` in program order, and the store behind this lane's; the
@@ -126,17 +126,8 @@ impl Place {
         let turns = pixels != 0 && reading.is_some_and(|reading| reading.descending_pixels);
         let pixel = if turns { pixels - unit as i32 - self.pixel } else { self.pixel };
         let (start, behind) = (self.src, reading.is_some());
-        let units = Units {
-            start,
-            plane,
-            pixels,
-            pixel,
-            bytes,
-            unit,
-            behind,
-            before: None,
-            anywhere: false,
-        };
+        let (before, anywhere) = (None, false);
+        let units = Units { start, plane, pixels, pixel, bytes, unit, behind, before, anywhere };
         match reading {
             // As many pixels as are a unit, from the thread's first on.
             Some(Reading { anywhere: true, .. }) => {
@@ -156,17 +147,8 @@ impl Place {
     ) -> Units<C> {
         let (pixels, plane) = (params.pixels as i32, params.dst_plane * bytes as u64);
         let (start, pixel, behind) = (self.dst, self.pixel, true);
-        let mut to = Units {
-            start,
-            plane,
-            pixels,
-            pixel,
-            bytes,
-            unit,
-            behind,
-            before: None,
-            anywhere: false,
-        };
+        let (before, anywhere) = (None, false);
+        let mut to = Units { start, plane, pixels, pixel, bytes, unit, behind, before, anywhere };
         if reading.is_some() && pixels != 0 && params.src_plane == 0 && plane == 0 {
             to.pixel += to.until_start() as i32;
         }
@@ -359,11 +341,11 @@ macro_rules! compute_interleaved {
     };
 }
 
-/// Defines an entry point for pixels of `$channels` channels of which pixels, or channels that stay together, may be in descending order in the source.
+/// Defines an entry point for pixels of `$channels` channels of which pixels, or channels that stay together, may be in descending order in the source; and which may start `$anywhere` there.
 macro_rules! compute_mirrored {
     ($name:ident: $channels:literal $anywhere:literal $entry:ident, $element:ty, $bytes:tt) => {
         arithmetic_entry! {
-            "Computes pixels of few channels that are mirrored, or stay together or planes, or start anywhere.",
+            "Computes pixels of few channels that are mirrored, or stay together or planes, or start anywhere in the source alone.",
             $entry: ComputeMirrored, $name: $element, |src, dst, params| {
                 at_most_registers::<{ most_registers($channels, $bytes) }>();
                 let memory = cuda_std::shared_array![B16; $channels * INTERLEAVED_THREADS as usize];

@@ -18,7 +18,8 @@
 //! | `passes` | the order of a sum's operands, and sums in two passes |
 //! | `through` | a move, and a pass that computes in order |
 //! | `units` | the planner of `compute_units`, which serves every move |
-//! | `runs` | the planner of `compute_runs`, for what lies together in all memories, in stretches that start anywhere |
+//! | `slid` | the planner of `compute_slid`, for windows whose rows start on units of the destination, and anywhere in the source |
+//! | `runs` | the planner of `compute_runs` and `compute_runs_by_pairs`, for what lies together in all memories, in stretches that start anywhere |
 //! | `channels` | the planner of `compute_channels`, for what stays in its order and has a factor and a summand for each channel |
 //! | `interleaved` | the planner of `compute_interleaved2` and its like, for two, three and four channels |
 //! | `pixels` | the planner of `compute_pixels`, for few channels |
