@@ -8,6 +8,7 @@ use complex::{complex_numbers_become_wide, complex_sums_in_windows};
 use numbers::{Sample, computed, edges};
 use random::{
     Side, laid_out, random_channels, random_complex, random_layouts, random_pixels, random_sums,
+    random_windows,
 };
 use std::collections::HashMap;
 use transpose::interop::half::{bf16, f16};
@@ -44,6 +45,7 @@ on_both_devices! {
     random_sums,
     random_channels,
     random_pixels,
+    random_windows,
     random_complex,
     complex_numbers_become_wide,
     pixels_of_few_channels,

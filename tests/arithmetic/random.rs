@@ -201,6 +201,46 @@ pub(super) fn random_pixels(device: &Device) {
     });
 }
 
+/// Windows whose rows are whole units of the destination, and start anywhere in the source: in any order of rows, some of them from the last to the first, or one row many times; with one factor, sums, and a factor and a summand for each index of an axis.
+pub(super) fn random_windows(device: &Device) {
+    let most = MOST_ELEMENTS[usize::from(device.is_gpu())];
+    let rows = prop::collection::vec(prop_oneof![3 => 1..7usize, 1 => 7..30usize], 1..4usize);
+    let order = Just(vec![0, 1, 2]).prop_shuffle();
+    let memory = (order, [0..40usize, 0..40, 0..40, 0..40], 0..40usize);
+    let laid = |shape: &[usize],
+                (order, gaps, start): &(Vec<usize>, [usize; 4], usize),
+                multiple: usize,
+                rows: [(bool, usize); 3]| {
+        let last = shape.len() - 1;
+        let order: Vec<usize> =
+            order.iter().copied().filter(|&axis| axis < last).chain([last]).collect();
+        let of = |axis: usize| {
+            let (is_mirrored, step) = if axis == last { (false, 1) } else { rows[axis] };
+            // Half of the gaps are none.
+            Side { is_mirrored, step, gap: gaps[axis].saturating_sub(20) / multiple * multiple }
+        };
+        laid_out(shape, &order, start / multiple * multiple, of)
+    };
+    let read = prop::array::uniform3((
+        prop::bool::weighted(0.2),
+        prop_oneof![9 => Just(1usize), 1 => Just(0)],
+    ));
+    let case = (rows, 1..20usize, memory.clone(), memory, read, any::<[usize; 2]>());
+    proptest!(cases(40), |((mut shape, units, from, to, read, [axis, types]) in case)| {
+        let all: usize = shape.iter().product();
+        shape.push(8 * units.min(most / all / 8).max(1));
+        let (src, dst) = (laid(&shape, &from, 1, read), laid(&shape, &to, 8, [(false, 1); 3]));
+        fn check<T: Real, U: Real>(device: &Device, src: &TensorLayout, dst: &TensorLayout, axis: usize) {
+            check_layouts::<T, U>(device, [1.5, 0.25], src, dst, None);
+            check_layouts::<T, U>(device, [1.5, 0.25], src, dst, Some(dst));
+            check_channels::<T, U>(device, src, dst, axis);
+        }
+        one_of! { types, check(device, &src, &dst, axis % shape.len()):
+            u8, E4M3; u8, f16; u8, f32; f16, u8; bf16, f16; f16, f32; f32, u8; f32, bf16; f32, f32;
+        }
+    });
+}
+
 /// Complex numbers and their conjugates, alone or with an array that lies like the destination, or in any other way.
 pub(super) fn random_complex(device: &Device) {
     let memories = (Memory::any(APART), Memory::any(WHOLE), Memory::any(REPEATED));
