@@ -155,6 +155,12 @@ pub fn get(vector: B16, j: usize, bytes: usize) -> B16 {
     B16::from_u32s(element)
 }
 
+/// The start of the unit of `bytes` bytes, a power of two, that an address is in.
+#[inline(always)]
+pub fn unit_start(address: u64, bytes: u64) -> u64 {
+    address & !(bytes - 1)
+}
+
 /// An element of `bytes` bytes, 4 at most, before those of a vector, of which the last falls out.
 #[inline(always)]
 pub fn push(vector: B16, bytes: usize, element: B16) -> B16 {

@@ -12,9 +12,10 @@
 //! A second operand is on units, as the destination is.
 
 use super::arithmetic_entry;
-use super::memory::{arrived, load_part, push, slide_part, store_part};
+use super::memory::{arrived, load_part, push, slide_part, store_part, unit_start};
 use super::operation::Stepping;
 use super::pair::{for_sizes, Pair};
+use super::units::Place;
 use crate::element::{Element, B16};
 use crate::launch::never_more_registers;
 use crate::opaque::opaque;
@@ -24,20 +25,10 @@ use kernel_abi::arithmetic::{flags, ComputeSlid, ROWS_OF_THREAD, UNIT_THREADS};
 use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::MOST_AXES;
 
-/// Where a unit is on each side, and its first channel, and whether there is one.
-#[derive(Clone, Copy)]
-struct Place {
-    src: u64,
-    dst: u64,
-    other: u64,
-    channel: u32,
-    is_there: bool,
-}
-
-/// Where its units are.
+/// Where a thread's units are.
 #[derive(Clone, Copy)]
 struct Places {
-    /// That of the first row.
+    /// Its unit of the first row.
     first: Place,
     /// The first row's number along its axis.
     row: u32,
@@ -74,7 +65,7 @@ impl Places {
         Places { first, row }
     }
 
-    /// That of the `k`-th row.
+    /// Its unit of the `k`-th row.
     #[inline(always)]
     fn of_row<P: Pair>(self, k: u32, params: &ComputeSlid) -> Place {
         let Place { src, dst, other, channel, is_there } = self.first;
@@ -94,7 +85,7 @@ impl Places {
 struct Held {
     dst: u64,
     is_there: bool,
-    /// The units of the source in which it begins and ends, and how many bytes of the first are before it.
+    /// The units of the source in which it begins and ends, and how many bytes of the first one are before it.
     source: [B16; 2],
     past: u32,
     /// The second operand's.
@@ -121,8 +112,8 @@ impl Held {
     unsafe fn load<P: Pair>(place: Place, params: &ComputeSlid, [lowest, end]: [u64; 2]) -> Self {
         let Place { src, dst, other, channel, is_there } = place;
         let bytes = P::SRC * P::UNIT;
-        let floor = |address: u64| address & !(bytes as u64 - 1);
-        let (first, last) = (floor(src), floor(src + bytes as u64 - 1));
+        let first = unit_start(src, bytes as u64);
+        let last = unit_start(src + bytes as u64 - 1, bytes as u64);
         let is_whole = first >= lowest && last + bytes as u64 <= end;
         let (mut source, mut second) = ([B16::ANY; 2], B16::ANY);
         // SAFETY: the unit's elements, and what lies between the lowest and the highest of the source.

@@ -21,12 +21,17 @@ const EACH: usize = UNITS_OF_THREAD as usize;
 
 /// Where a unit is on each side: addresses, and its first channel, and whether there is one.
 #[derive(Clone, Copy)]
-struct Place {
-    src: u64,
-    dst: u64,
-    other: u64,
-    channel: u32,
-    is_there: bool,
+pub struct Place {
+    /// The address of its first element in the source.
+    pub src: u64,
+    /// In the destination.
+    pub dst: u64,
+    /// In the second operand, if there is one.
+    pub other: u64,
+    /// Its first channel.
+    pub channel: u32,
+    /// Whether there is one.
+    pub is_there: bool,
 }
 
 /// A unit of which everything is loaded.

@@ -10,7 +10,7 @@
 //! A unit that a row has a part of is loaded and stored element by element, by the whole warp: for one lane that has such units after the other each lane takes an element, through shared memory.
 
 use super::super::memory::{
-    load_part, load_shared_part, slide_part, store_part, store_shared_part,
+    load_part, load_shared_part, slide_part, store_part, store_shared_part, unit_start,
 };
 use crate::element::{Element, B16};
 use crate::tensor::axes::unrolled;
@@ -75,12 +75,6 @@ pub fn pixels_past<const C: usize>(elements: u32, unit: usize) -> u32 {
     // Three is its own inverse modulo four and eight.
     let pixels = if C == 3 { elements * 3 } else { elements / C as u32 };
     pixels % pixels_on_starts::<C>(unit)
-}
-
-/// The start of the unit of `bytes` bytes, a power of two, that an address is in.
-#[inline(always)]
-fn floor(address: u64, bytes: u64) -> u64 {
-    address & !(bytes - 1)
 }
 
 /// The units of a thread on one side: one of each plane, or `C` side by side.
@@ -193,7 +187,7 @@ impl<const C: usize> Units<C> {
             let (mut at, bytes) = (self.address(K), (self.unit * self.bytes) as u64);
             let mut last = at;
             if self.anywhere {
-                (at, last) = (floor(at, bytes), floor(at + bytes - 1, bytes));
+                (at, last) = (unit_start(at, bytes), unit_start(at + bytes - 1, bytes));
             }
             are &= at >= lowest && last + bytes <= end;
         } }
@@ -222,7 +216,8 @@ impl<const C: usize> Units<C> {
     pub unsafe fn load_slid(&self) -> [B16; C] {
         let bytes = self.unit * self.bytes;
         // SAFETY: the caller's obligation: it has an element of what is loaded.
-        let load_with = |address: u64| unsafe { load_part(floor(address, bytes as u64), bytes) };
+        let load_with =
+            |address: u64| unsafe { load_part(unit_start(address, bytes as u64), bytes) };
         let (mut units, mut next) = ([B16::ANY; C], [B16::ANY; C]);
         unrolled! { K in [0 1 2 3] of C => {
             units[K] = load_with(self.address(K));

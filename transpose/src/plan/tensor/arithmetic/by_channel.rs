@@ -42,8 +42,6 @@ pub(super) fn ways(
         of_interleaved.partition(|way| way.ragged > 0 || way.stay_planes);
     let mut all: Vec<_> = first.chain(whole.into_iter().map(|way| one(way.part))).collect();
     let mut others = vec![(costs.by_units(), units::launches(operands, operation))];
-    others.extend(costs.in_runs(runs::best(operands, operation, facts)));
-    others.extend(slid::best(operands, operation));
     others.extend(priced.into_iter().map(|way| (costs.interleaved(&way), one(way.part))));
     others.extend(in_spans.into_iter().map(|way| (costs.in_spans(way.parts()), one(way.part))));
     others.extend(in_micro.into_iter().map(|way| (costs.in_micro(way.parts()), one(way.part))));
@@ -51,6 +49,8 @@ pub(super) fn ways(
     others.extend(in_pixels.map(|pixels| (costs.in_pixels(&pixels), one(pixels.part))));
     if wanted == Wanted::All || all.is_empty() {
         let in_tiles = tiles::best(operands, operation, facts, SHAPES).into_iter();
+        others.extend(costs.in_runs(runs::best(operands, operation, facts)));
+        others.extend(slid::best(operands, operation));
         others.extend(in_tiles.map(|(cost, part)| (costs.in_tiles(cost, &part), one(part))));
     }
     others.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -155,11 +155,17 @@ impl Operands {
 
     /// Whether elements lie together in all memories along the first axis, and start on units along the others.
     pub fn are_in_units(&self) -> bool {
-        let Some((first, others)) = self.axes.split_first() else { return false };
-        if self.has_channels() {
-            return first.strides[..OTHER] == [1; 2] && self.start_on_units(others, &[SRC, DST]);
+        let Some((_, others)) = self.axes.split_first() else { return false };
+        let sides: &[usize] = if self.has_channels() { &[SRC, DST] } else { &[SRC, DST, OTHER] };
+        self.lie_together() && self.start_on_units(others, sides)
+    }
+
+    /// Whether elements lie together along the first axis: in source and destination where channels have pairs, or else in all memories.
+    pub fn lie_together(&self) -> bool {
+        match self.axes.first() {
+            Some(first) if self.has_channels() => first.strides[..OTHER] == [1; 2],
+            _ => self.are_runs(),
         }
-        self.are_runs() && self.start_on_units(others, &[SRC, DST, OTHER])
     }
 
     /// Whether elements lie together in all memories along the first axis: what stays in its order.

@@ -1,5 +1,6 @@
 //! The planner of `compute_runs` and `compute_runs_by_pairs`: what lies together in all memories, in stretches that start anywhere.
 
+use super::super::canonical::Canonical;
 use super::super::gaps::Gaps;
 use super::super::model::{cost_of_computed_runs, cost_of_computed_units, cost_of_gaps, idle};
 use super::super::sectors::{SECTOR, sectors_of_one};
@@ -33,15 +34,25 @@ pub(super) fn best(
 ) -> Option<(f64, Vec<Part>)> {
     let serves = serves(operands, operation);
     serves.then(|| {
-        let destination = in_words_of(operands, DST);
-        // What the destination has of sectors is loaded before it is stored, if it is added.
-        let is_loaded = operands.other == Other::Destination;
-        let gaps = (!is_loaded).then(|| Gaps::of(&destination));
-        let of_gaps = gaps.as_ref().map_or(0.0, |gaps| cost_of_gaps(&destination, gaps, true));
+        let gaps = gaps_of(operands);
+        let of_gaps = gaps.as_ref().map_or(0.0, |(to, gaps)| cost_of_gaps(to, gaps, true));
         let (run, others) = operands.axes.split_first().expect("a move of runs has their axis");
-        let runs = Runs { operands, operation, gaps: gaps.as_ref(), run: *run, others };
+        let runs = Runs {
+            operands,
+            operation,
+            gaps: gaps.as_ref().map(|(_, gaps)| gaps),
+            run: *run,
+            others,
+        };
         (runs.cost(of_gaps, facts), runs.launches())
     })
+}
+
+/// The destination's words and their gaps, of which parts of sectors cost; `None` where what it holds is added, for all of that is loaded before it is stored.
+pub(super) fn gaps_of(operands: &Operands) -> Option<(Canonical, Gaps)> {
+    let to = (operands.other != Other::Destination).then(|| in_words_of(operands, DST))?;
+    let gaps = Gaps::of(&to);
+    Some((to, gaps))
 }
 
 /// Whether a kernel serves.

@@ -1,11 +1,11 @@
 //! The planner of `compute_slid`: windows, whose rows start on units of the destination, and anywhere in the source.
 
-use super::super::gaps::Gaps;
 use super::super::model::cost_of_gaps;
 use super::super::sectors::SECTOR;
-use super::operands::{Axis, DST, OTHER, Operands, Other, SRC};
+use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
-use super::tiles::{in_words, in_words_of};
+use super::runs::gaps_of;
+use super::tiles::in_words;
 use super::units::divided;
 use crate::divide::TOO_LARGE;
 use kernel_abi::arithmetic::{COMPUTE_SLID, ComputeSlid, Operation, ROWS_OF_THREAD, UNIT_THREADS};
@@ -39,12 +39,8 @@ pub(super) fn best(operands: &Operands, operation: &Operation) -> Option<(f64, V
         false => alone,
     };
     let rows: f64 = operands.axes[1..].iter().map(|axis| axis.length as f64).product();
-    let destination = in_words_of(operands, DST);
-    // What the destination has of sectors is loaded before it is stored, if it is added.
-    let of_gaps = match operands.other {
-        Other::Destination => 0.0,
-        _ => cost_of_gaps(&destination, &Gaps::of(&destination), false),
-    };
+    let gaps = gaps_of(operands);
+    let of_gaps = gaps.map_or(0.0, |(to, gaps)| cost_of_gaps(&to, &gaps, false));
     let cost = (operands.traffic() + rows * SECTOR as f64) / speed + of_gaps;
     Some((cost, vec![launch]))
 }
@@ -89,10 +85,8 @@ fn launch(operands: &Operands, operation: &Operation) -> Option<Part> {
 /// Whether the kernel serves such runs.
 fn serves(operands: &Operands, operation: &Operation, run: &Axis, others: &[Axis]) -> bool {
     let are_narrow = [SRC, DST].iter().all(|&side| operands.bytes[side] <= 4);
-    let are_runs = match operands.has_channels() {
-        true => run.strides[..OTHER] == [1; 2] && operands.has_narrow_pairs(operation),
-        false => operands.are_runs(),
-    };
+    let are_runs = operands.lie_together()
+        && (!operands.has_channels() || operands.has_narrow_pairs(operation));
     let on_units: &[usize] = if operands.other.is_added() { &[DST, OTHER] } else { &[DST] };
     let are_whole = run.length.is_multiple_of(operands.unit());
     let are_slid = !operands.are_in_units() && operands.start_on_units(others, on_units);

@@ -405,7 +405,7 @@ impl Sectors {
         tally
     }
 
-    /// That, if a block moves as many boxes as it may, and fills the tables of the source alone.
+    /// What boxes take of such stretches at least: if a block moves as many boxes as it may, and fills the tables of the source alone.
     fn least(
         &self,
         canonical: &Canonical,

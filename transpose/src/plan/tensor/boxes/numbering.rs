@@ -52,7 +52,7 @@ pub(super) struct Counting {
 }
 
 impl Counting {
-    /// That of boxes that have so many indices of each axis; `None` if there are too many of them, or of axes that they have parts of.
+    /// How boxes are counted that have so many indices of each axis; `None` if there are too many of them, or of axes that they have parts of.
     pub fn of(canonical: &Canonical, tile: &Tile) -> Option<Self> {
         let mut axes = Vec::with_capacity(MOST_BLOCK_AXES);
         axes.extend([Axis { length: 1, src: 0, dst: 0 }; PARTS]);
