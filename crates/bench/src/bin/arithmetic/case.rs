@@ -18,8 +18,10 @@ pub struct Case {
     /// What it is multiplied by, if that is not 1.
     pub alpha: Option<f32>,
     pub second: Second,
-    /// Elements before each row of the source, and of the destination.
+    /// Indices before each row of the source, and of the destination.
     pub gaps: [usize; 2],
+    /// Axes of what a row has indices of, in the source, and in the destination: 0 of elements, 1 of pixels.
+    pub inner: [usize; 2],
     /// Whether nobody chose its shape.
     pub is_random: bool,
     pub measure: fn(&Device, &Case, &Peers, &Arguments) -> Result<Vec<Figures>>,

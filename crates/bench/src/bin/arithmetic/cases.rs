@@ -2,7 +2,7 @@
 
 use crate::case::{Case, Second};
 use crate::measuring::{measure, measure_channels};
-use crate::random::{Drawn, Images, drawn, drawn_images, drawn_window};
+use crate::random::{Crop, Drawn, Images, drawn, drawn_crop, drawn_images, drawn_window};
 use crate::told::write;
 use crate::{Arguments, Shape};
 use fastrand::Rng;
@@ -19,6 +19,7 @@ macro_rules! case {
             alpha: $alpha,
             second: $second,
             gaps: [0, 0],
+            inner: [0, 0],
             is_random: false,
             measure: measure::<$t, $u>,
             write: write::<$t, $u>,
@@ -189,6 +190,37 @@ fn each_channel(seed: u64, bytes: usize, arguments: &Arguments) -> Vec<Case> {
     (0..count).map(&mut next).collect()
 }
 
+/// `count` random batches of windows cut out of images, each of about `bytes` bytes in source and destination together. Types, orders and what is computed take turns.
+fn cropped(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
+    let mut rng = Rng::with_seed(seed);
+    let mut next = |number: usize| {
+        macro_rules! of {
+            ($from:literal as $t:ty, $to:literal as $u:ty) => {{
+                let each = size_of::<$t>() + size_of::<$u>();
+                let Crop { images, gaps, inner } = drawn_crop(&mut rng, bytes / each);
+                let Images { shape, axes, channels } = images;
+                let case = match number % 3 {
+                    0 => channels!($from as $t, $to as $u, shape, axes, Some(0.5), channels),
+                    1 => case!($from as $t, $to as $u, shape, axes, Some(0.5), Second::None),
+                    _ => case!($from as $t, $to as $u, shape, axes, Some(0.5), Second::Destination),
+                };
+                Case { is_random: true, gaps, inner, ..case }
+            }};
+        }
+        match number / 3 % 8 {
+            0 => of!("uint8" as u8, "float16" as f16),
+            1 => of!("uint8" as u8, "float32" as f32),
+            2 => of!("float16" as f16, "float32" as f32),
+            3 => of!("float32" as f32, "float16" as f16),
+            4 => of!("float32" as f32, "float32" as f32),
+            5 => of!("bfloat16" as bf16, "bfloat16" as bf16),
+            6 => of!("float32" as f32, "uint8" as u8),
+            _ => of!("float16" as f16, "float8_e4m3fn" as E4M3),
+        }
+    };
+    (0..count).map(&mut next).collect()
+}
+
 /// The axes of a result in their own order.
 const IN_ORDER: &[usize] = &[0, 1, 2, 3, 4, 5];
 
@@ -239,6 +271,9 @@ pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
     }
     if let Some(seed) = arguments.windows {
         return with_gaps(seed, arguments.count, bytes, drawn_window);
+    }
+    if let Some(seed) = arguments.crops {
+        return cropped(seed, arguments.count, bytes);
     }
     if let Some(seed) = arguments.turned {
         return with_gaps(seed, arguments.count, bytes, drawn);

@@ -6,7 +6,7 @@
 //! with what two passes give, of which one moves and one computes. `--peers FOLDER` writes the cases for `arithmetic.py`, which times PyTorch on them and
 //! compares its results.
 //!
-//! `case` says what a case is, `cases` which there are, `random` draws arrays that nobody chose (`--sweep SEED`, `--windows`, `--turned`), `measuring` times it, `verifying` compares results, `told` writes what others are told.
+//! `case` says what a case is, `cases` which there are, `random` draws arrays that nobody chose (`--sweep SEED`, `--windows`, `--crops`, `--turned`, `--each`), `measuring` times it, `verifying` compares results, `told` writes what others are told.
 
 mod case;
 mod cases;
@@ -59,6 +59,9 @@ struct Arguments {
     /// Only random windows, rows of arrays that start anywhere, which depend on this number.
     #[arg(long, value_name = "SEED")]
     windows: Option<u64>,
+    /// Only random windows cut out of images of one to four channels, which depend on this number.
+    #[arg(long, value_name = "SEED")]
+    crops: Option<u64>,
     /// Only random arrays in another order, with gaps between the rows of all memories, which depend on this number.
     #[arg(long, value_name = "SEED")]
     turned: Option<u64>,

@@ -29,10 +29,10 @@ pub fn source<'a, T: Pod>(
     memory: &'a DeviceMatrix<u8>,
     case: &Case,
 ) -> transpose::Result<TensorView<'a, T>> {
-    let (shape, gap) = (with_gap(&case.shape, case.gaps[0]), case.gaps[0]);
+    let shape = source_shape(case);
     let flat = memory.submatrix(.., ..bytes_of_shape::<T>(&shape))?.cast::<T>()?;
     let all = TensorView::from(flat).reshape(&shape)?;
-    all.slice(shape.len() - 1, gap.., 1)?.permute_axes(&case.axes)
+    all.slice(shape.len() - 1 - case.inner[0], case.gaps[0].., 1)?.permute_axes(&case.axes)
 }
 
 /// The numbers of a destination.
@@ -42,20 +42,25 @@ pub fn target<'a, U: Pod>(
 ) -> transpose::Result<TensorViewMut<'a, U>> {
     let (shape, gap) = (target_shape(case), case.gaps[1]);
     let flat = memory.submatrix_mut(.., ..bytes_of_shape::<U>(&shape))?.cast::<U>()?;
-    TensorViewMut::from(flat).reshape(&shape)?.slice(shape.len() - 1, gap.., 1)
+    TensorViewMut::from(flat).reshape(&shape)?.slice(shape.len() - 1 - case.inner[1], gap.., 1)
+}
+
+/// A source's shape, gaps included.
+fn source_shape(case: &Case) -> Vec<usize> {
+    with_gap(&case.shape, case.inner[0], case.gaps[0])
 }
 
 /// A destination's shape, gaps included.
 fn target_shape(case: &Case) -> Vec<usize> {
     let shape: Vec<usize> = case.axes.iter().map(|&axis| case.shape[axis]).collect();
-    with_gap(&shape, case.gaps[1])
+    with_gap(&shape, case.inner[1], case.gaps[1])
 }
 
-/// A shape whose rows have a gap before them.
-fn with_gap(shape: &[usize], gap: usize) -> Vec<usize> {
+/// A shape whose rows have a gap before them, of elements, or of what has so many axes.
+fn with_gap(shape: &[usize], inner: usize, gap: usize) -> Vec<usize> {
     let mut shape = shape.to_vec();
-    if let Some(last) = shape.last_mut() {
-        *last += gap;
+    if let Some(row) = shape.iter_mut().rev().nth(inner) {
+        *row += gap;
     }
     shape
 }
@@ -74,7 +79,7 @@ pub fn bytes_of<T, U>(case: &Case) -> [usize; 2] {
 pub fn memories<T, U>(device: &Device, case: &Case) -> Result<Pairs<DeviceMatrix<u8>>> {
     let [src, dst] = bytes_of::<T, U>(case);
     // The copy reads and writes as many bytes as are read and written here, so both memories have room for the mean of both.
-    let with_gaps = bytes_of_shape::<T>(&with_gap(&case.shape, case.gaps[0]));
+    let with_gaps = bytes_of_shape::<T>(&source_shape(case));
     let most = with_gaps.max(bytes_of_shape::<U>(&target_shape(case)));
     ensure_free(device, 7 * most, 14 * most)?;
     let pair = || Ok((filled(device, most)?, DeviceMatrix::zeroed(device, 1, most)?));
@@ -93,7 +98,7 @@ pub fn other_memory<U>(device: &Device, case: &Case) -> Result<DeviceMatrix<u8>>
 /// The shape of the second operand's memory, gaps included.
 pub fn laid_out(case: &Case, order: &[usize], gap: usize) -> Vec<usize> {
     let shape: Vec<usize> = order.iter().map(|&axis| case.shape[case.axes[axis]]).collect();
-    with_gap(&shape, gap)
+    with_gap(&shape, 0, gap)
 }
 
 /// The second operand's numbers, in the result's order.

@@ -1,4 +1,4 @@
-//! Arrays that nobody chose: random shapes of two to six axes, in another order, windows of arrays in their own, and images.
+//! Arrays that nobody chose: random shapes of two to six axes, in another order, windows of arrays in their own, images, and windows of images.
 
 use bench::sweep::{another_order, log_uniform, split};
 use fastrand::Rng;
@@ -39,6 +39,31 @@ pub fn drawn_window(rng: &mut Rng, elements: usize) -> Drawn {
     }
     let rows = split(rng, elements / row, 2);
     Drawn { shape: vec![rows[0], rows[1], row], axes: vec![1, 0, 2] }
+}
+
+/// A batch of windows cut out of images.
+pub struct Crop {
+    pub images: Images,
+    /// Elements before each row of the source and of the destination, or pixels where these lie together.
+    pub gaps: [usize; 2],
+    /// Whether they do: axes of a pixel.
+    pub inner: [usize; 2],
+}
+
+/// A random batch of about `elements` elements cut out of images of one to four channels, or of planes of more: 24 to 1200 columns, three times in four to memory without gaps.
+pub fn drawn_crop(rng: &mut Rng, elements: usize) -> Crop {
+    let [rows, cols] = [(); 2].map(|()| log_uniform(rng, 24, 1200));
+    let channels = rng.usize(1..=4);
+    let count = (elements / rows / cols / channels).max(1);
+    let (last, first) = ([count, rows, cols, channels], [count, channels, rows, cols]);
+    let (images, inner) = match rng.usize(..5) {
+        0 => (Images { shape: last, axes: [0, 1, 2, 3], channels: 3 }, [1, 1]),
+        1 | 2 => (Images { shape: last, axes: [0, 3, 1, 2], channels: 1 }, [1, 0]),
+        3 => (Images { shape: first, axes: [0, 1, 2, 3], channels: 1 }, [0, 0]),
+        _ => (Images { shape: first, axes: [0, 2, 3, 1], channels: 3 }, [0, 1]),
+    };
+    let behind = if rng.usize(..4) == 0 { rng.usize(1..12) } else { 0 };
+    Crop { images, gaps: [log_uniform(rng, 1, 300), behind], inner }
 }
 
 /// Images, in the order of a result whose axis `channels` is that of the channels.
