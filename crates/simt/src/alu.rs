@@ -141,6 +141,8 @@ fn binary<E: Copy + Default, V: Held<E> + Number>(
         Binary::MinS => map2(file, at, mask, V::min_s),
         Binary::MaxU => map2(file, at, mask, V::max_u),
         Binary::MaxS => map2(file, at, mask, V::max_s),
+        Binary::MinReluS => map2(file, at, mask, |a: V, b: V| a.min_s(b).not_negative()),
+        Binary::MaxReluS => map2(file, at, mask, |a: V, b: V| a.max_s(b).not_negative()),
         Binary::And => map2(file, at, mask, V::and),
         Binary::Or => map2(file, at, mask, V::or),
         Binary::Xor => map2(file, at, mask, V::xor),

@@ -88,6 +88,10 @@ pub(crate) enum Binary {
     MinS,
     MaxU,
     MaxS,
+    /// The lesser number, or 0 if that is negative.
+    MinReluS,
+    /// The greater number, or 0 if that is negative.
+    MaxReluS,
     And,
     Or,
     Xor,

@@ -25,6 +25,12 @@ pub(crate) trait Number: Copy + PartialEq + PartialOrd {
     fn min_s(self, b: Self) -> Self;
     fn max_u(self, b: Self) -> Self;
     fn max_s(self, b: Self) -> Self;
+
+    /// The signed number itself, or 0 if it is negative.
+    fn not_negative(self) -> Self {
+        self.max_s(self.xor(self))
+    }
+
     fn and(self, b: Self) -> Self;
     fn or(self, b: Self) -> Self;
     fn xor(self, b: Self) -> Self;

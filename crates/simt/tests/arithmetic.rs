@@ -131,6 +131,11 @@ fn integers(width: u32) -> Vec<Case> {
             },
         ),
     ];
+    if w == 32 {
+        let of = |name: &str| format!("{name}.relu.s32 {{x}}, {{a}}, {{b}};");
+        cases.push(case(w, &of("min"), move |a, b, _| s(a).min(s(b)).max(0) as u64));
+        cases.push(case(w, &of("max"), move |a, b, _| s(a).max(s(b)).max(0) as u64));
+    }
     for (name, holds) in comparisons(w) {
         let template = ty(&format!("setp.{name} %p1, {{a}}, {{b}}; selp.b{{w}} {{x}}, 1, 0, %p1;"));
         cases.push(case(w, &template, move |a, b, _| u64::from(holds(a, b))));

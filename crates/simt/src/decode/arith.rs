@@ -166,6 +166,15 @@ impl<'a> Decoder<'a> {
             return self.binary_of(f, kind.bits, args);
         }
         let bits = self.integer_bits(op, kind)?;
+        if op.take("relu") {
+            // Of pairs of 16 bits, too, which no kernel has.
+            let f = match (op.base, kind.is_signed() && bits == 32) {
+                ("min", true) => Binary::MinReluS,
+                ("max", true) => Binary::MaxReluS,
+                _ => return Err(op.unsupported()),
+            };
+            return self.binary_of(f, bits, args);
+        }
         let f = match (op.base, kind.is_signed()) {
             ("div", false) => Binary::DivU,
             ("div", true) => Binary::DivS,
