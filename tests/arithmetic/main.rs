@@ -35,6 +35,7 @@ on_both_devices! {
     in_boxes,
     in_runs,
     windows_on_units,
+    lines,
     sums_in_boxes,
     sums_in_boxes_apart,
     complex_runs,
@@ -50,6 +51,7 @@ on_both_devices! {
     complex_numbers_become_wide,
     pixels_of_few_channels,
     mirrored_pixels,
+    cropped_pixels,
     channels_of_their_own,
     channels_in_order,
     channels_by_place,
@@ -663,6 +665,50 @@ fn windows_on_units(device: &Device) {
     }
 }
 
+/// Windows whose rows follow each other in the destination, or lie between gaps, and start and end inside units on both sides: rows shorter than a unit, too, from the last to the first, up to the source's last element, with what is added, and with a
+/// factor and a summand for each matrix, each row and each column.
+fn lines(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device) {
+        // Matrices, rows, columns, where columns start in the source, and gaps behind rows of the destination.
+        for ([matrices, rows, cols], start, gap) in [
+            ([2, 5, 71], 1, 0),
+            ([3, 30, 35], 3, 5),
+            ([5, 6, 3], 6, 0),
+            ([2, 70, 18], 2, 0),
+            ([2, 3, 33], 0, 0),
+            ([1, 3, 901], 1, 0),
+            ([2, 2, 8], 1, 1),
+        ] {
+            let all = contiguous(&[matrices, rows, start + cols + 3 * usize::from(start == 0)]);
+            let window = all.slice(2, start..start + cols, 1).unwrap();
+            let dst = contiguous(&[matrices, rows, cols + gap]).slice(2, gap.., 1).unwrap();
+            let upside_down = window.slice(1, .., -1).unwrap();
+            let turned = |layout: &TensorLayout| layout.permute_axes(&[1, 0, 2]).unwrap();
+            for (src, dst) in [
+                (window, dst),
+                (upside_down, dst),
+                (turned(&window), turned(&contiguous(&[matrices, rows, cols]))),
+            ] {
+                let kernels = check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, None);
+                let is_it = |name: &&'static str| name.starts_with("compute_lines");
+                let is_there = kernels.iter().any(is_it);
+                assert!(is_there || kernels.is_empty() || cols < 71, "{kernels:?}");
+                check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, Some(&dst));
+                check_onto::<T, U>(device, &src, &dst, None);
+                for axis in 0..3 {
+                    check_channels::<T, U>(device, &src, &dst, axis);
+                }
+            }
+        }
+    }
+    macro_rules! check_types {
+        ($($from:ty, $to:ty;)+) => { $(check::<$from, $to>(device);)+ };
+    }
+    check_types! {
+        u8, E4M3; u8, f16; u8, f32; f16, u8; bf16, f16; f16, f32; f32, u8; f32, bf16; f32, f32;
+    }
+}
+
 /// Checks the sums that there are boxes for.
 macro_rules! check_sums {
     ($check:ident, $device:ident) => {
@@ -1000,6 +1046,43 @@ fn mirrored_pixels(device: &Device) {
         let is_there = kernels.iter().any(|name| name.starts_with(kernel));
         assert!(is_there || kernels.is_empty(), "{kernels:?}");
         check_layouts::<u8, f16>(device, [0.5, 2.0], &mirrored, &all, Some(&all));
+    }
+}
+
+/// Windows of pixels and of planes of two, three and four channels that become images of their own: rows of few pixels and of many, up to the source's last element, mirrored, upside down and with channels in reverse order.
+fn cropped_pixels(device: &Device) {
+    fn check<T: Real, U: Real>(device: &Device, channels: usize) {
+        // Images, rows, pixels, and where these start in the source.
+        for ([images, rows, pixels], start) in
+            [([2, 5, 37], 1), ([1, 3, 259], 2), ([3, 4, 6], 0), ([1, 40, 1], 3), ([2, 3, 66], 5)]
+        {
+            let all = start + pixels + 3 * usize::from(start == 0);
+            let as_pixels = |cols: usize| contiguous(&[images, rows, cols, channels]);
+            let as_planes = |cols: usize| {
+                contiguous(&[images, channels, rows, cols]).permute_axes(&[0, 2, 3, 1]).unwrap()
+            };
+            let window = |all: TensorLayout| all.slice(2, start..start + pixels, 1).unwrap();
+            let from = [window(as_pixels(all)), window(as_planes(all))];
+            let to = [as_pixels(pixels), as_planes(pixels)];
+            for (from, to) in from.iter().flat_map(|from| to.iter().map(move |to| (from, to))) {
+                let turned = |axis: usize| from.slice(axis, .., -1).unwrap();
+                let both = turned(1).slice(2, .., -1).unwrap();
+                for src in [*from, turned(1), turned(2), turned(3), both] {
+                    check_layouts::<T, U>(device, [0.5, 0.0], &src, to, None);
+                    check_channels::<T, U>(device, &src, to, 3);
+                }
+            }
+        }
+    }
+    macro_rules! check_types {
+        ($($from:ty, $to:ty;)+) => {
+            for channels in 2..=4 {
+                $(check::<$from, $to>(device, channels);)+
+            }
+        };
+    }
+    check_types! {
+        u8, f16; bf16, f16; f16, f32; f32, bf16; f32, f32;
     }
 }
 

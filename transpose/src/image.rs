@@ -13,7 +13,7 @@ use std::hash::{Hash, Hasher};
 use std::io::Read;
 
 /// No part of an image expands to more bytes than this.
-const LARGEST: usize = 16 << 20;
+const LARGEST: usize = 32 << 20;
 
 /// Kernels that are loaded together.
 pub struct Image {

@@ -165,6 +165,28 @@ params! {
         reach: u64,
     }
 
+    /// For [`COMPUTE_LINES`].
+    ComputeLines {
+        /// What is computed.
+        operation: Operation,
+        /// The axes of a line, whose elements lie together in the destination: the first is a row's, along which they lie together in the source, too.
+        inner: [OperandAxis; MOST_LINE_AXES],
+        /// How many there are.
+        inner_count: u64,
+        /// The axes of lines.
+        outer: [OperandAxis; MOST_LINE_AXES],
+        /// How many there are.
+        outer_count: u64,
+        /// Elements of a line.
+        elements: u64,
+        /// Warps that have a line wherever it starts, as a packed divisor: each has [`LINE_UNITS`] [units](fn@unit) of each lane.
+        chunks: u64,
+        /// Bytes from the address that the kernel is given to the lowest element of the source.
+        lowest: u64,
+        /// Bytes from there to behind the highest.
+        reach: u64,
+    }
+
     /// For [`COMPUTE_RUNS`] and [`COMPUTE_RUNS_BY_PAIRS`].
     ComputeRuns {
         /// What is computed.
@@ -669,6 +691,15 @@ pub const UNITS_OF_THREAD: u32 = 4;
 /// Rows of which a thread of [`COMPUTE_SLID`] has a unit each.
 pub const ROWS_OF_THREAD: u32 = 4;
 
+/// Axes of a line of [`COMPUTE_LINES`], and of lines, at most.
+pub const MOST_LINE_AXES: usize = 4;
+
+/// [Units](fn@unit) of a lane of [`COMPUTE_LINES`].
+pub const LINE_UNITS: u32 = 4;
+
+/// Rows at most that a warp of [`COMPUTE_LINES`] has elements of: each lane finds one.
+pub const LINE_ROWS: u32 = 32;
+
 /// Threads of a block of [`COMPUTE_RUNS`].
 pub const RUN_THREADS: u32 = 128;
 
@@ -717,6 +748,10 @@ table! { ARITHMETIC of Arithmetic:
     }
     /// Moves that compute, of what lies together in all memories, on units of the destination and anywhere in the source.
     COMPUTE_SLID = "compute_slid" takes ComputeSlid {
+        1: exactly [UNIT_THREADS, 1, 1], 2: exactly [UNIT_THREADS, 1, 1], 4: exactly [UNIT_THREADS, 1, 1]
+    }
+    /// Moves that compute, of rows that lie together in all memories and follow each other in the destination: by units of that, which hold the end of one row and the start of the next.
+    COMPUTE_LINES = "compute_lines" takes ComputeLines {
         1: exactly [UNIT_THREADS, 1, 1], 2: exactly [UNIT_THREADS, 1, 1], 4: exactly [UNIT_THREADS, 1, 1]
     }
     /// Moves that compute, of what lies together in all memories, in runs that start anywhere.

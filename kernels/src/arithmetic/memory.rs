@@ -7,7 +7,7 @@ use crate::element::{Element, B16};
 use crate::global::{load_vector, store_vector};
 #[cfg(target_arch = "nvptx64")]
 use crate::launch::is_hopper;
-use crate::opaque::opaque;
+use crate::opaque::{not_unrolled, opaque};
 use crate::shared::{load_u16, load_u32, load_u8, store_u32, store_u32x2};
 use crate::slide::{slide, slide_u32};
 #[cfg(target_arch = "nvptx64")]
@@ -159,6 +159,26 @@ pub fn get(vector: B16, j: usize, bytes: usize) -> B16 {
 #[inline(always)]
 pub fn unit_start(address: u64, bytes: u64) -> u64 {
     address & !(bytes - 1)
+}
+
+/// Loads elements of a unit one by one, from the last to the first, to their places in it: from one to before another.
+///
+/// # Safety
+/// They are readable; `address` is that of the first of them.
+#[inline(always)]
+pub unsafe fn load_elements(address: u64, bytes: usize, [begin, end]: [u32; 2]) -> B16 {
+    let (mut unit, mut left) = (B16(0, 0, 0, 0), opaque(end));
+    while left > 0 {
+        not_unrolled();
+        left -= 1;
+        let mut element = B16(0, 0, 0, 0);
+        if left >= begin {
+            // SAFETY: the caller's obligation.
+            element = unsafe { load_part(address + (left - begin) as u64 * bytes as u64, bytes) };
+        }
+        unit = push(unit, bytes, element);
+    }
+    unit
 }
 
 /// An element of `bytes` bytes, 4 at most, before those of a vector, of which the last falls out.

@@ -10,6 +10,7 @@
 //! | `units` | any move: units of elements, in the destination's order |
 //! | `runs` | what lies together in all memories, in stretches that start anywhere: by units that are slid |
 //! | `slid` | what lies together in all memories, on units of the destination and anywhere in the source |
+//! | `lines` | rows that lie together in all memories and follow each other in the destination, in units that hold parts of several |
 //! | `channels` | what stays in its order without gaps, with a factor and a summand for each channel |
 //! | `pixels` | pixels of few channels: gathered from what lies together in the source |
 //! | `matrices` | matrices that are transposed: through the tiles of `fast` |
@@ -40,6 +41,7 @@ pub mod column;
 pub mod formats;
 pub mod interleaved;
 pub mod large;
+pub mod lines;
 pub mod matrices;
 pub mod memory;
 pub mod operation;

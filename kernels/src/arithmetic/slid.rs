@@ -12,13 +12,12 @@
 //! A second operand is on units, as the destination is.
 
 use super::arithmetic_entry;
-use super::memory::{arrived, load_part, push, slide_part, store_part, unit_start};
+use super::memory::{arrived, load_elements, load_part, slide_part, store_part, unit_start};
 use super::operation::Stepping;
 use super::pair::{for_sizes, Pair};
 use super::units::Place;
 use crate::element::{Element, B16};
 use crate::launch::never_more_registers;
-use crate::opaque::opaque;
 use crate::tensor::axes::{divide, steps, unrolled};
 use cuda_std::thread;
 use kernel_abi::arithmetic::{flags, ComputeSlid, ROWS_OF_THREAD, UNIT_THREADS};
@@ -120,7 +119,7 @@ impl Held {
         unsafe {
             // These are rare, and first: no units wait in registers meanwhile.
             if is_there && !is_whole {
-                source[0] = load_elements::<P>(src);
+                source[0] = load_elements(src, P::SRC, [0, P::UNIT as u32]);
             }
             if is_there && is_whole {
                 source = [load_part(first, bytes), load_part(last, bytes)];
@@ -152,21 +151,6 @@ impl Held {
             unsafe { store_part(self.dst, P::DST * P::UNIT, result) };
         }
     }
-}
-
-/// Loads a unit's elements one by one, from the last to the first.
-///
-/// # Safety
-/// They are readable.
-#[inline(always)]
-unsafe fn load_elements<P: Pair>(src: u64) -> B16 {
-    let (mut unit, mut left) = (B16(0, 0, 0, 0), opaque(P::UNIT as u32));
-    while left > 0 {
-        left -= 1;
-        // SAFETY: the caller's obligation.
-        unit = push(unit, P::SRC, unsafe { load_part(src + left as u64 * P::SRC as u64, P::SRC) });
-    }
-    unit
 }
 
 /// Computes the thread's units of rows from `row` on, whose loads are in flight together.

@@ -64,6 +64,8 @@ arithmetic channels_in_order 8
 arithmetic channels_of_their_own 8
 arithmetic mirrored_pixels 16
 arithmetic windows_on_units 8
+arithmetic lines 8
+arithmetic cropped_pixels 8
 arithmetic pixels_of_few_channels 4
 in_place several_at_once 1
 lifetimes threads_share_a_device 1

@@ -47,11 +47,11 @@ pub(super) fn best(operands: &Operands, operation: &Operation) -> Option<(f64, V
 
 /// The launch; `None` where the kernel does not serve.
 fn launch(operands: &Operands, operation: &Operation) -> Option<Part> {
-    let (run, others) = operands.axes.split_first()?;
-    let unit = operands.unit();
-    if !serves(operands, operation, run, others) {
+    if !serves(operands, operation) {
         return None;
     }
+    let (run, others) = operands.axes.split_first()?;
+    let unit = operands.unit();
     let in_units =
         Axis { length: run.length / unit, strides: run.strides.map(|step| step * unit as isize) };
     let (number, rows) = others.iter().enumerate().min_by_key(|(_, axis)| spare(axis))?;
@@ -82,8 +82,9 @@ fn launch(operands: &Operands, operation: &Operation) -> Option<Part> {
     is_small.then(|| Part::counted(&COMPUTE_SLID, blocks, UNIT_THREADS, sizes, &params))
 }
 
-/// Whether the kernel serves such runs.
-fn serves(operands: &Operands, operation: &Operation, run: &Axis, others: &[Axis]) -> bool {
+/// Whether the kernel serves a move.
+pub(super) fn serves(operands: &Operands, operation: &Operation) -> bool {
+    let Some((run, others)) = operands.axes.split_first() else { return false };
     let are_narrow = [SRC, DST].iter().all(|&side| operands.bytes[side] <= 4);
     let are_runs = operands.lie_together()
         && (!operands.has_channels() || operands.has_narrow_pairs(operation));

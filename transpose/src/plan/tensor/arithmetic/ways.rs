@@ -6,7 +6,7 @@ use super::part::Part;
 use super::pixels::InPixels;
 use super::wanted::{SHAPES, Wanted, Ways};
 use super::{
-    boxes, boxes_beside, by_channel, interleaved, matrices, pixels, runs, slid, tiles, units,
+    boxes, boxes_beside, by_channel, interleaved, lines, matrices, pixels, runs, slid, tiles, units,
 };
 use crate::Facts;
 use crate::plan::tensor::words;
@@ -29,7 +29,11 @@ pub(super) fn ways(
         return by_channel::ways(operands, operation, facts, wanted);
     }
     let Ways { mut all, mut cost } = without_boxes(operands, operation, facts, wanted);
-    let in_order = [runs::best(operands, operation, facts), slid::best(operands, operation)];
+    let in_order = [
+        runs::best(operands, operation, facts),
+        slid::best(operands, operation),
+        lines::best(operands, operation),
+    ];
     for (by_runs, parts) in in_order.into_iter().flatten() {
         if cost.is_some_and(|cost| by_runs < cost) {
             all.insert(0, parts);
