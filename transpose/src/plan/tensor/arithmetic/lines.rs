@@ -4,10 +4,10 @@ use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
 use super::slid;
 use super::tiles::in_words;
+use super::units::divided;
 use crate::divide::{TOO_LARGE, packed_divisor};
 use kernel_abi::arithmetic::{
-    COMPUTE_LINES, ComputeLines, LINE_ROWS, LINE_UNITS, MOST_LINE_AXES, OperandAxis, Operation,
-    UNIT_THREADS,
+    COMPUTE_LINES, ComputeLines, LINE_ROWS, LINE_UNITS, MOST_LINE_AXES, Operation, UNIT_THREADS,
 };
 use kernel_abi::fast::WARP;
 
@@ -127,9 +127,9 @@ impl<'a> Lines<'a> {
         let (lowest, reach) = in_words(self.operands).source_range();
         let params = ComputeLines {
             operation: *operation,
-            inner: divided(self.inner),
+            inner: divided(self.inner, 1),
             inner_count: self.inner.len() as u64,
-            outer: divided(self.outer),
+            outer: divided(self.outer, 1),
             outer_count: self.outer.len() as u64,
             elements: self.elements as u64,
             chunks: packed_divisor(chunks),
@@ -149,16 +149,6 @@ impl<'a> Lines<'a> {
     fn of_warp(&self) -> usize {
         (WARP * LINE_UNITS) as usize * self.operands.unit()
     }
-}
-
-/// Axes as the kernel is told of them.
-fn divided(axes: &[Axis]) -> [OperandAxis; MOST_LINE_AXES] {
-    core::array::from_fn(|number| {
-        let none = Axis { length: 1, strides: [0; 3] };
-        let Axis { length, strides } = axes.get(number).copied().unwrap_or(none);
-        let [src, dst, other] = strides.map(|stride| stride as u64);
-        OperandAxis { divisor: packed_divisor(length), src, dst, other }
-    })
 }
 
 #[cfg(test)]

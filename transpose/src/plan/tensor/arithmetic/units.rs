@@ -6,7 +6,6 @@ use crate::divide::packed_divisor;
 use kernel_abi::arithmetic::{
     COMPUTE_UNITS, ComputeUnits, OperandAxis, Operation, UNIT_THREADS, UNITS_OF_THREAD,
 };
-use kernel_abi::tensor::MOST_AXES;
 
 /// Units of a block.
 const OF_BLOCK: usize = (UNIT_THREADS * UNITS_OF_THREAD) as usize;
@@ -67,9 +66,9 @@ fn split(
 }
 
 /// The axes of a kernel that finds the index of each by division; from one index of the first to the next are `per` elements.
-pub(super) fn divided(axes: &[Axis], per: usize) -> [OperandAxis; MOST_AXES] {
+pub(super) fn divided<const MOST: usize>(axes: &[Axis], per: usize) -> [OperandAxis; MOST] {
     let none = OperandAxis { divisor: packed_divisor(1), src: 0, dst: 0, other: 0 };
-    let mut all = [none; MOST_AXES];
+    let mut all = [none; MOST];
     for (number, (divided, axis)) in all.iter_mut().zip(axes).enumerate() {
         let step = if number == 0 { per as isize } else { 1 };
         let [src, dst, other] = axis.strides.map(|stride| (stride * step) as u64);
