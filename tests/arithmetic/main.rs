@@ -628,48 +628,68 @@ fn in_runs(device: &Device) {
     assert_eq!(plan.unwrap().kernel_names(), ["compute_runs_b4"]);
 }
 
-/// Windows whose rows start on units of the destination, and anywhere in the source: up to the source's last element, in as many rows as threads have, fewer and more, from the last row to the first, with what is added, and with a factor and a summand for
-/// each matrix, each row and each column.
+/// Checks the pairs of types whose numbers have 4 bytes at most, one for each pair of sizes.
+macro_rules! check_narrow {
+    ($check:ident, $device:ident) => {
+        $check::<u8, E4M3>($device);
+        $check::<u8, f16>($device);
+        $check::<u8, f32>($device);
+        $check::<f16, u8>($device);
+        $check::<bf16, f16>($device);
+        $check::<f16, f32>($device);
+        $check::<f32, u8>($device);
+        $check::<f32, bf16>($device);
+        $check::<f32, f32>($device);
+    };
+}
+
+/// Checks windows of so many matrices, rows and columns of a source that has `start` columns before them and none behind, or three behind if there are none before: to a destination, from the last row to the first, and with matrices and rows in another order to memory without gaps;
+/// with what is added, and with a factor and a summand for each matrix, each row and each column. If a kernel is named, it is one of the ways.
+fn check_windows<T: Real, U: Real>(
+    device: &Device,
+    [matrices, rows, cols]: [usize; 3],
+    start: usize,
+    dst: TensorLayout,
+    kernel: Option<&str>,
+) {
+    let all = contiguous(&[matrices, rows, start + cols + 3 * usize::from(start == 0)]);
+    let window = all.slice(2, start..start + cols, 1).unwrap();
+    let upside_down = window.slice(1, .., -1).unwrap();
+    let turned = |layout: &TensorLayout| layout.permute_axes(&[1, 0, 2]).unwrap();
+    for (src, dst) in [
+        (window, dst),
+        (upside_down, dst),
+        (turned(&window), turned(&contiguous(&[matrices, rows, cols]))),
+    ] {
+        let kernels = check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, None);
+        let is_there = |kernel: &str| kernels.iter().any(|name| name.starts_with(kernel));
+        assert!(kernels.is_empty() || kernel.is_none_or(is_there), "{kernels:?}");
+        check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, Some(&dst));
+        check_onto::<T, U>(device, &src, &dst, kernel);
+        for axis in 0..3 {
+            check_channels::<T, U>(device, &src, &dst, axis);
+        }
+    }
+}
+
+/// Windows whose rows start on units of the destination, and anywhere in the source: in as many rows as threads have, fewer and more.
 fn windows_on_units(device: &Device) {
     fn check<T: Real, U: Real>(device: &Device) {
         // Matrices, rows, columns, where columns start in the source, and gaps behind rows of the destination.
         for ([matrices, rows, cols], start, gap) in
             [([1, 5, 72], 1, 0), ([3, 4, 64], 3, 8), ([5, 2, 8], 6, 16), ([2, 9, 136], 0, 0)]
         {
-            let all = contiguous(&[matrices, rows, start + cols + 3 * usize::from(start == 0)]);
-            let window = all.slice(2, start..start + cols, 1).unwrap();
             let dst = contiguous(&[matrices, rows, cols + gap]).slice(2, ..cols, 1).unwrap();
-            let upside_down = window.slice(1, .., -1).unwrap();
-            let turned = |layout: &TensorLayout| layout.permute_axes(&[1, 0, 2]).unwrap();
-            for (src, dst) in [
-                (window, dst),
-                (upside_down, dst),
-                (turned(&window), turned(&contiguous(&[matrices, rows, cols]))),
-            ] {
-                let kernels = check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, None);
-                let is_it = |name: &&'static str| name.starts_with("compute_slid");
-                assert!(kernels.iter().any(is_it) || kernels.is_empty(), "{kernels:?}");
-                check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, Some(&dst));
-                check_onto::<T, U>(device, &src, &dst, Some("compute_slid"));
-                for axis in 0..3 {
-                    check_channels::<T, U>(device, &src, &dst, axis);
-                }
-            }
+            check_windows::<T, U>(device, [matrices, rows, cols], start, dst, Some("compute_slid"));
         }
     }
-    macro_rules! check_types {
-        ($($from:ty, $to:ty;)+) => { $(check::<$from, $to>(device);)+ };
-    }
-    check_types! {
-        u8, E4M3; u8, f16; u8, f32; f16, u8; bf16, f16; f16, f32; f32, u8; f32, bf16; f32, f32;
-    }
+    check_narrow!(check, device);
 }
 
-/// Windows whose rows follow each other in the destination, or lie between gaps, and start and end inside units on both sides: rows shorter than a unit, too, from the last to the first, up to the source's last element, with what is added, and with a
-/// factor and a summand for each matrix, each row and each column.
+/// Windows whose rows follow each other in the destination, or lie between gaps, and start and end inside units on both sides; rows shorter than a unit, too.
 fn lines(device: &Device) {
     fn check<T: Real, U: Real>(device: &Device) {
-        // Matrices, rows, columns, where columns start in the source, and gaps behind rows of the destination.
+        // Matrices, rows, columns, where columns start in the source, and gaps before rows of the destination.
         for ([matrices, rows, cols], start, gap) in [
             ([2, 5, 71], 1, 0),
             ([3, 30, 35], 3, 5),
@@ -679,34 +699,13 @@ fn lines(device: &Device) {
             ([1, 3, 901], 1, 0),
             ([2, 2, 8], 1, 1),
         ] {
-            let all = contiguous(&[matrices, rows, start + cols + 3 * usize::from(start == 0)]);
-            let window = all.slice(2, start..start + cols, 1).unwrap();
             let dst = contiguous(&[matrices, rows, cols + gap]).slice(2, gap.., 1).unwrap();
-            let upside_down = window.slice(1, .., -1).unwrap();
-            let turned = |layout: &TensorLayout| layout.permute_axes(&[1, 0, 2]).unwrap();
-            for (src, dst) in [
-                (window, dst),
-                (upside_down, dst),
-                (turned(&window), turned(&contiguous(&[matrices, rows, cols]))),
-            ] {
-                let kernels = check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, None);
-                let is_it = |name: &&'static str| name.starts_with("compute_lines");
-                let is_there = kernels.iter().any(is_it);
-                assert!(is_there || kernels.is_empty() || cols < 71, "{kernels:?}");
-                check_layouts::<T, U>(device, [0.5, -3.0], &src, &dst, Some(&dst));
-                check_onto::<T, U>(device, &src, &dst, None);
-                for axis in 0..3 {
-                    check_channels::<T, U>(device, &src, &dst, axis);
-                }
-            }
+            // A warp's rows are as many as it has lanes at most.
+            let kernel = (cols >= 71).then_some("compute_lines");
+            check_windows::<T, U>(device, [matrices, rows, cols], start, dst, kernel);
         }
     }
-    macro_rules! check_types {
-        ($($from:ty, $to:ty;)+) => { $(check::<$from, $to>(device);)+ };
-    }
-    check_types! {
-        u8, E4M3; u8, f16; u8, f32; f16, u8; bf16, f16; f16, f32; f32, u8; f32, bf16; f32, f32;
-    }
+    check_narrow!(check, device);
 }
 
 /// Checks the sums that there are boxes for.

@@ -20,7 +20,7 @@ pub struct Case {
     pub second: Second,
     /// Indices before each row of the source, and of the destination.
     pub gaps: [usize; 2],
-    /// Axes of what a row has indices of, in the source, and in the destination: 0 of elements, 1 of pixels.
+    /// Axes of each index of a row of the source, and of the destination: 0 if it is an element, 1 if it is a pixel.
     pub inner: [usize; 2],
     /// Whether nobody chose its shape.
     pub is_random: bool,

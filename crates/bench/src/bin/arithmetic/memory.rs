@@ -56,7 +56,7 @@ fn target_shape(case: &Case) -> Vec<usize> {
     with_gap(&shape, case.inner[1], case.gaps[1])
 }
 
-/// A shape whose rows have a gap before them, of elements, or of what has so many axes.
+/// A shape whose rows have a gap of so many indices before them; each index of a row has `inner` axes of its own: none if it is an element, one if it is a pixel.
 fn with_gap(shape: &[usize], inner: usize, gap: usize) -> Vec<usize> {
     let mut shape = shape.to_vec();
     if let Some(row) = shape.iter_mut().rev().nth(inner) {

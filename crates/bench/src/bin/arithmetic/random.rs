@@ -44,13 +44,13 @@ pub fn drawn_window(rng: &mut Rng, elements: usize) -> Drawn {
 /// A batch of windows cut out of images.
 pub struct Crop {
     pub images: Images,
-    /// Elements before each row of the source and of the destination, or pixels where these lie together.
+    /// Elements before each row of the source and of the destination, or pixels where channels lie together.
     pub gaps: [usize; 2],
-    /// Whether they do: axes of a pixel.
+    /// Axes of a pixel, in the source and in the destination: 1 where its channels lie together, 0 where planes do.
     pub inner: [usize; 2],
 }
 
-/// A random batch of about `elements` elements cut out of images of one to four channels, or of planes of more: 24 to 1200 columns, three times in four to memory without gaps.
+/// A random batch of about `elements` elements cut out of images of one to four channels, in pixels or in planes: 24 to 1200 rows and columns, three times in four to memory without gaps.
 pub fn drawn_crop(rng: &mut Rng, elements: usize) -> Crop {
     let [rows, cols] = [(); 2].map(|()| log_uniform(rng, 24, 1200));
     let channels = rng.usize(1..=4);
