@@ -178,6 +178,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Column::text("types", "types", longest(1)),
         Column::text("shape", "shape", longest(2)),
         Column::text("computed", "computed", longest(3)),
+        Column::text("gaps", "indices before rows", 11),
         Column::number("way", "way", 3),
         Column::text("kernel", "kernel", 18),
         Column::number("bytes", "bytes read and written", 11),
@@ -197,7 +198,9 @@ fn run(arguments: &Arguments) -> Result<()> {
             let [copy, ours] = speeds.map_or([None; 2], |speeds| speeds.map(Some));
             let fraction = speeds.map(|[copy, ours]| ours / copy);
             let mut row: Vec<Cell> = case.in_words().into_iter().map(Cell::from).collect();
+            let [src, dst] = case.gaps;
             row.extend([
+                format!("{src} to {dst}").into(),
                 way.into(),
                 kernel.as_str().into(),
                 (*bytes).into(),
