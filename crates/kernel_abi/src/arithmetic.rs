@@ -165,7 +165,7 @@ params! {
         reach: u64,
     }
 
-    /// For [`COMPUTE_LINES`].
+    /// For [`COMPUTE_LINES`] and [`COMPUTE_LINES_BY_PAIRS`].
     ComputeLines {
         /// What is computed.
         operation: Operation,
@@ -179,7 +179,9 @@ params! {
         outer_count: u64,
         /// Elements of a line.
         elements: u64,
-        /// Warps that have a line wherever it starts, as a packed divisor: each has [`LINE_UNITS`] [units](fn@unit) of each lane.
+        /// Channels of the pixels that follow each other in a line, as a packed divisor; 1 if all of it is of one channel, or if channels have no numbers of their own.
+        channels: u64,
+        /// Warps that have a line, as a packed divisor: each has [`LINE_UNITS`] [units](fn@unit) of each lane, from the line's first whole unit on.
         chunks: u64,
         /// Bytes from the address that the kernel is given to the lowest element of the source.
         lowest: u64,
@@ -752,6 +754,10 @@ table! { ARITHMETIC of Arithmetic:
     }
     /// Moves that compute, of rows that lie together in all memories and follow each other in the destination: by units of that, which hold the end of one row and the start of the next.
     COMPUTE_LINES = "compute_lines" takes ComputeLines {
+        1: exactly [UNIT_THREADS, 1, 1], 2: exactly [UNIT_THREADS, 1, 1], 4: exactly [UNIT_THREADS, 1, 1]
+    }
+    /// Lines of [`COMPUTE_LINES`] whose channels have a factor and a summand each, of numbers of 32 bits.
+    COMPUTE_LINES_BY_PAIRS = "compute_lines_by_pairs" takes ComputeLines {
         1: exactly [UNIT_THREADS, 1, 1], 2: exactly [UNIT_THREADS, 1, 1], 4: exactly [UNIT_THREADS, 1, 1]
     }
     /// Moves that compute, of what lies together in all memories, in runs that start anywhere.

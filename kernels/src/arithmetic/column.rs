@@ -148,6 +148,7 @@ pub trait ColumnPairs: HeldPairs {
 }
 
 /// A pair that all elements of a column have.
+#[derive(Clone, Copy)]
 pub struct OnePair(B16);
 
 impl OnePair {

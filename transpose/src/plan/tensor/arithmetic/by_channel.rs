@@ -8,7 +8,7 @@ use super::operands::Operands;
 use super::part::Part;
 use super::pixels::{self, FEW_CHANNELS};
 use super::wanted::{SHAPES, Wanted, Ways};
-use super::{channels, interleaved, matrices, runs, slid, tiles, units};
+use super::{channels, interleaved, lines, matrices, runs, slid, tiles, units};
 use crate::Facts;
 use kernel_abi::arithmetic::{Operation, flags};
 
@@ -51,6 +51,7 @@ pub(super) fn ways(
         let in_tiles = tiles::best(operands, operation, facts, SHAPES).into_iter();
         others.extend(costs.in_runs(runs::best(operands, operation, facts)));
         others.extend(slid::best(operands, operation));
+        others.extend(lines::best(operands, operation));
         others.extend(in_tiles.map(|(cost, part)| (costs.in_tiles(cost, &part), one(part))));
     }
     others.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -18,7 +18,7 @@
 //! | `passes` | the order of a sum's operands, and sums in two passes |
 //! | `through` | a move, and a pass that computes in order |
 //! | `units` | the planner of `compute_units`, which serves every move |
-//! | `lines` | the planner of `compute_lines`, for rows that follow each other in the destination, wherever they start |
+//! | `lines` | the planner of `compute_lines` and `compute_lines_by_pairs`, for rows that follow each other in the destination, wherever they start |
 //! | `slid` | the planner of `compute_slid`, for windows whose rows start on units of the destination, and anywhere in the source |
 //! | `runs` | the planner of `compute_runs` and `compute_runs_by_pairs`, for what lies together in all memories, in stretches that start anywhere |
 //! | `channels` | the planner of `compute_channels`, for what stays in its order and has a factor and a summand for each channel |
