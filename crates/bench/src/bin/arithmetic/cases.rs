@@ -190,8 +190,8 @@ fn each_channel(seed: u64, bytes: usize, arguments: &Arguments) -> Vec<Case> {
     (0..count).map(&mut next).collect()
 }
 
-/// `count` random batches of windows cut out of images, each of about `bytes` bytes in source and destination together. Types, orders and what is computed take turns.
-fn cropped(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
+/// `count` random batches of windows cut out of images, each of about `bytes` bytes in source and destination together. Types, orders and what is computed take turns; of `others` bytes stay bytes.
+fn cropped(seed: u64, count: usize, bytes: usize, others: bool) -> Vec<Case> {
     let mut rng = Rng::with_seed(seed);
     let mut next = |number: usize| {
         macro_rules! of {
@@ -208,6 +208,7 @@ fn cropped(seed: u64, count: usize, bytes: usize) -> Vec<Case> {
             }};
         }
         match number / 3 % 8 {
+            _ if others => of!("uint8" as u8, "uint8" as u8),
             0 => of!("uint8" as u8, "float16" as f16),
             1 => of!("uint8" as u8, "float32" as f32),
             2 => of!("float16" as f16, "float32" as f32),
@@ -273,7 +274,7 @@ pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
         return with_gaps(seed, arguments.count, bytes, drawn_window);
     }
     if let Some(seed) = arguments.crops {
-        return cropped(seed, arguments.count, bytes);
+        return cropped(seed, arguments.count, bytes, arguments.others);
     }
     if let Some(seed) = arguments.turned {
         return with_gaps(seed, arguments.count, bytes, drawn);

@@ -51,16 +51,16 @@ struct Arguments {
     #[arg(long, value_parser = shape, value_name = "[COUNTx]ROWSxCOLS")]
     shape: Vec<Shape>,
     /// Only random arrays, which depend on this number.
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", group = "has_others")]
     sweep: Option<u64>,
-    /// Random arrays of other types: 8-bit floats, integers, results of one byte, and between 32 and 64 bits.
-    #[arg(long, requires = "sweep")]
+    /// Random arrays of other types: 8-bit floats, integers, results of one byte, and between 32 and 64 bits; or windows out of images of bytes that stay bytes.
+    #[arg(long, requires = "has_others")]
     others: bool,
     /// Only random windows, rows of arrays that start anywhere, which depend on this number.
     #[arg(long, value_name = "SEED")]
     windows: Option<u64>,
     /// Only random windows cut out of images of one to four channels, which depend on this number.
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", group = "has_others")]
     crops: Option<u64>,
     /// Only random arrays in another order, with gaps between the rows of all memories, which depend on this number.
     #[arg(long, value_name = "SEED")]
