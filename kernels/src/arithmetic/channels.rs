@@ -70,7 +70,7 @@ unsafe fn pair_of(params: &ComputeChannels, channel: u32) -> B16 {
 
 /// The channel behind one: the first behind the last.
 #[inline(always)]
-fn behind(channel: u32, channels: u32) -> u32 {
+pub fn behind(channel: u32, channels: u32) -> u32 {
     if channel + 1 == channels {
         0
     } else {

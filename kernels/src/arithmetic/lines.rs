@@ -17,6 +17,7 @@
 //! Without channels it is computed by elements: lines are long then, and the code for parts of chunks, though hardly any warp comes to it, takes 3 % of the speed of the others.
 
 use super::arithmetic_entry;
+use super::channels::behind;
 use super::column::{ColumnPairs, OnePair, PairOfEach};
 use super::memory::{arrived, get, load_elements, load_part, slide_part, store_part, unit_start};
 use super::operation::{pair_of, NoChannels, NothingBeside};
@@ -157,12 +158,12 @@ trait With: Copy {
     ) -> [B16; 1];
 }
 
-/// One factor.
+/// One factor, and another for a second operand if it `ADDS`.
 #[derive(Clone, Copy)]
-struct Alone;
+struct Factors<const ADDS: bool>;
 
-impl With for Alone {
-    const ADDS: bool = false;
+impl<const ADDS: bool> With for Factors<ADDS> {
+    const ADDS: bool = ADDS;
     const MAY_BE_SHORT: bool = false;
 
     #[inline(always)]
@@ -172,26 +173,11 @@ impl With for Alone {
         [source, other]: [B16; 2],
         _: i32,
     ) -> [B16; 1] {
-        P::compute::<true, 1>(operation, [source], [other], &[NothingBeside])
-    }
-}
-
-/// A second operand.
-#[derive(Clone, Copy)]
-struct Second;
-
-impl With for Second {
-    const ADDS: bool = true;
-    const MAY_BE_SHORT: bool = false;
-
-    #[inline(always)]
-    unsafe fn computed<P: Pair>(
-        &self,
-        operation: &Operation,
-        [source, other]: [B16; 2],
-        _: i32,
-    ) -> [B16; 1] {
-        P::compute::<true, 1>(operation, [source], [other], &[NoChannels])
+        if ADDS {
+            P::compute::<true, 1>(operation, [source], [other], &[NoChannels])
+        } else {
+            P::compute::<true, 1>(operation, [source], [other], &[NothingBeside])
+        }
     }
 }
 
@@ -239,7 +225,7 @@ impl With for PairsOfPixels {
         unrolled! { J in [0 1 2 3 4 5 6 7] of P::UNIT => {
             // SAFETY: the caller's obligation.
             pairs.set(J, unsafe { load_part(pair_of(channel, operation.other, PAIR as usize), PAIR as usize) });
-            channel = if channel + 1 == channels { 0 } else { channel + 1 };
+            channel = behind(channel, channels);
         } }
         P::by_pairs(operation, [source], &pairs)
     }
@@ -548,11 +534,11 @@ unsafe fn compute_lines<P: Pair>(src: u64, dst: u64, params: &ComputeLines) {
         let last = chunk.last::<P>();
         let behind = params.operation.other.wrapping_sub(dst);
         if params.operation.flags & flags::OTHER != 0 {
-            Lines { behind, chunk, last, with: Second, params }.compute::<P, false>();
+            Lines { behind, chunk, last, with: Factors::<true>, params }.compute::<P, false>();
         } else if P::SRC * P::UNIT < VECTOR as usize {
-            Lines { behind, chunk, last, with: Alone, params }.compute::<P, true>();
+            Lines { behind, chunk, last, with: Factors::<false>, params }.compute::<P, true>();
         } else {
-            Lines { behind, chunk, last, with: Alone, params }.compute::<P, false>();
+            Lines { behind, chunk, last, with: Factors::<false>, params }.compute::<P, false>();
         }
     }
 }
