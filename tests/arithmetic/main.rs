@@ -1054,9 +1054,14 @@ fn mirrored_pixels(device: &Device) {
 fn cropped_pixels(device: &Device) {
     fn check<T: Real, U: Real>(device: &Device, channels: usize) {
         // Images, rows, pixels, and where these start in the source.
-        for ([images, rows, pixels], start) in
-            [([2, 5, 37], 1), ([1, 3, 259], 2), ([3, 4, 6], 0), ([1, 40, 1], 3), ([2, 3, 66], 5)]
-        {
+        for ([images, rows, pixels], start) in [
+            ([2, 5, 37], 1),
+            ([1, 3, 259], 2),
+            ([3, 4, 6], 0),
+            ([1, 40, 1], 3),
+            ([2, 3, 66], 5),
+            ([1, 24, 65], 2),
+        ] {
             let all = start + pixels + 3 * usize::from(start == 0);
             let as_pixels = |cols: usize| contiguous(&[images, rows, cols, channels]);
             let as_planes = |cols: usize| {
@@ -1076,6 +1081,17 @@ fn cropped_pixels(device: &Device) {
                     // Rows of two and of four channels may start on units.
                     let is_line = are_pixels && channels == 3 && pixels >= 37;
                     let named = is_line.then_some("compute_lines_by_pairs");
+                    assert!(has_kernel(&kernels, named), "{kernels:?}");
+                    // Pixels become planes, or planes pixels, in their order.
+                    let [together, apart] =
+                        [src.strides()[3], to.strides()[3]].map(|step| step == 1);
+                    let is_cropped = together != apart
+                        && src.strides()[2] > 0
+                        && pixels >= 37
+                        && !(channels == 4 && size_of::<T>() == 4);
+                    let cropped = ["compute_cropped2", "compute_cropped3", "compute_cropped4"];
+                    let named =
+                        (is_cropped && src.strides()[3] > 0).then_some(cropped[channels - 2]);
                     assert!(has_kernel(&kernels, named), "{kernels:?}");
                 }
             }

@@ -335,6 +335,34 @@ params! {
         descending_channels: u64,
     }
 
+    /// For [`COMPUTE_CROPPED2`] and its like.
+    ComputeCropped {
+        /// What is computed.
+        operation: Operation,
+        /// The axes of windows.
+        axes: [OperandAxis; MOST_LINE_AXES],
+        /// How many there are.
+        count: u64,
+        /// Pixels of a row, as a packed divisor: as many as are a [`unit`](fn@unit) of elements, or more.
+        columns: u64,
+        /// Elements of the source from a row of a window to the next, a number that wraps around: so many that rows do not overlap.
+        row: u64,
+        /// Pixels of a window.
+        pixels: u64,
+        /// Elements from one channel to the next in the source, if pixels lie together there; else 0, and channels lie together.
+        src_plane: u64,
+        /// The same of the destination, where it is the other way round.
+        dst_plane: u64,
+        /// Warps that have a window, as a packed divisor.
+        parts: u64,
+        /// Groups of pixels that each has: of a group each lane has a [`unit`](fn@unit) of pixels, but for the last one where channels do not come to lie together.
+        groups: u64,
+        /// Bytes from the address that the kernel is given to the lowest element of the source.
+        lowest: u64,
+        /// Bytes from there to behind the highest.
+        reach: u64,
+    }
+
     /// For [`COMPUTE_MICRO`], [`COMPUTE_ROWS`], [`COMPUTE_ROWS_LARGE`], [`COMPUTE_ROWS_BY_PAIRS`], [`COMPUTE_ROWS_BESIDE`], [`COMPUTE_SUMS`] and [`COMPUTE_SUM_ROWS`].
     ComputeMatrices {
         /// What is computed.
@@ -684,6 +712,9 @@ pub const PIXEL_BYTES: usize = PIXEL_THREADS as usize * 4 * 16;
 /// Threads of a block of [`COMPUTE_INTERLEAVED2`] and its like.
 pub const INTERLEAVED_THREADS: u32 = 256;
 
+/// Threads of a block of [`COMPUTE_CROPPED2`] and its like.
+pub const CROPPED_THREADS: u32 = 128;
+
 /// Threads of a block of [`COMPUTE_UNITS`].
 pub const UNIT_THREADS: u32 = 256;
 
@@ -823,6 +854,18 @@ table! { ARITHMETIC of Arithmetic:
     /// Those of [`COMPUTE_WINDOWS2`] for pixels of four channels.
     COMPUTE_WINDOWS4 = "compute_windows4" takes ComputeMirrored {
         1: exactly [INTERLEAVED_THREADS, 1, 1], 2: exactly [INTERLEAVED_THREADS, 1, 1], 4: exactly [INTERLEAVED_THREADS, 1, 1]
+    }
+    /// Moves that compute, of pixels of two channels in windows whose rows follow each other in the destination, wherever they start: channels lie together on one side, and planes of pixels on the other.
+    COMPUTE_CROPPED2 = "compute_cropped2" takes ComputeCropped {
+        1: exactly [CROPPED_THREADS, 1, 1], 2: exactly [CROPPED_THREADS, 1, 1], 4: exactly [CROPPED_THREADS, 1, 1]
+    }
+    /// Those of [`COMPUTE_CROPPED2`] for pixels of three channels.
+    COMPUTE_CROPPED3 = "compute_cropped3" takes ComputeCropped {
+        1: exactly [CROPPED_THREADS, 1, 1], 2: exactly [CROPPED_THREADS, 1, 1], 4: exactly [CROPPED_THREADS, 1, 1]
+    }
+    /// Those of [`COMPUTE_CROPPED2`] for pixels of four channels, of up to 2 bytes in the source.
+    COMPUTE_CROPPED4 = "compute_cropped4" takes ComputeCropped {
+        1: exactly [CROPPED_THREADS, 1, 1], 2: exactly [CROPPED_THREADS, 1, 1]
     }
     /// Matrices that are transposed and computed, whose rows all start on vectors: the tiles of [`MICRO`](crate::fast::MICRO).
     COMPUTE_MICRO = "compute_micro" takes ComputeMatrices, in micro_grid {

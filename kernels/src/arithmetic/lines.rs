@@ -495,7 +495,7 @@ impl<W: With> Lines<'_, W> {
 
 /// The first `begin` elements of one unit, and behind them those of another.
 #[inline(always)]
-fn merged<P: Pair>(first: B16, second: B16, begin: u32) -> B16 {
+pub fn merged<P: Pair>(first: B16, second: B16, begin: u32) -> B16 {
     let (mut words, others) = (first.u32s(), second.u32s());
     let bits = begin * 8 * P::SRC as u32;
     unrolled! { WORD in [0 1 2 3] of (P::SRC * P::UNIT).div_ceil(4) => {
@@ -511,7 +511,7 @@ fn merged<P: Pair>(first: B16, second: B16, begin: u32) -> B16 {
 /// # Safety
 /// They are writable, and nobody else accesses them.
 #[inline(always)]
-unsafe fn store_between<P: Pair>(dst: u64, unit: B16, [begin, end]: [u32; 2]) {
+pub unsafe fn store_between<P: Pair>(dst: u64, unit: B16, [begin, end]: [u32; 2]) {
     // SAFETY: the caller's obligations.
     unsafe {
         unrolled! { J in [0 1 2 3 4 5 6 7] of P::UNIT => {

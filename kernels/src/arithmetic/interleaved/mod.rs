@@ -13,6 +13,7 @@
 //! barrier synchronizes both, so the load precedes the store in causality order (PTX ISA, memory consistency model), and does not see it. By the same barrier a lane's units in shared memory are seen by those that
 //! load them. Where lanes exchange nothing each loads and stores its own units, and of units that a row has a part of each lane stores the elements that it has loaded.
 
+mod cropped;
 mod registers;
 mod rows;
 

@@ -52,6 +52,7 @@ pub(super) fn ways(
         others.extend(costs.in_runs(runs::best(operands, operation, facts)));
         others.extend(slid::best(operands, operation));
         others.extend(lines::best(operands, operation));
+        others.extend(interleaved::cropped::best(operands, operation));
         others.extend(in_tiles.map(|(cost, part)| (costs.in_tiles(cost, &part), one(part))));
     }
     others.sort_by(|a, b| a.0.total_cmp(&b.0));

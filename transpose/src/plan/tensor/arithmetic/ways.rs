@@ -1,5 +1,6 @@
 //! The ways to compute a move in one pass.
 
+use super::channel_costs::ChannelCosts;
 use super::costs::Costs;
 use super::operands::{Axis, DST, Operands, SRC};
 use super::part::Part;
@@ -28,20 +29,19 @@ pub(super) fn ways(
     if operands.has_channels() {
         return by_channel::ways(operands, operation, facts, wanted);
     }
-    let Ways { mut all, mut cost } = without_boxes(operands, operation, facts, wanted);
+    let mut ways = without_boxes(operands, operation, facts, wanted);
     let in_order = [
         runs::best(operands, operation, facts),
         slid::best(operands, operation),
         lines::best(operands, operation),
     ];
-    for (by_runs, parts) in in_order.into_iter().flatten() {
-        if cost.is_some_and(|cost| by_runs < cost) {
-            all.insert(0, parts);
-            cost = Some(by_runs);
-        } else {
-            all.push(parts);
-        }
+    for way in in_order.into_iter().flatten() {
+        ways.add(way, ways.cost);
     }
+    if let Some(way) = interleaved::cropped::best(operands, operation) {
+        ways.add(way, ways.cost.or_else(|| of_ragged_rows(operands, operation)));
+    }
+    let Ways { mut all, cost } = ways;
     // They take longest to plan: what costs more than others do is not looked for.
     let (most, limit) = match wanted {
         Wanted::All => (SHAPES, Some(f64::INFINITY)),
@@ -58,6 +58,12 @@ pub(super) fn ways(
     all.splice(0..0, first.map(|(_, part)| vec![part]));
     all.extend(in_boxes.map(|(_, part)| vec![part]));
     Ways { all, cost: gains.or(cost) }
+}
+
+/// What pixels of few channels cost in rows that start anywhere, which but for windows nothing is as fast as: as if channels had pairs.
+fn of_ragged_rows(operands: &Operands, operation: &Operation) -> Option<f64> {
+    let way = interleaved::launch(operands, operation).filter(|way| way.ragged > 0)?;
+    Some(ChannelCosts::of(operands, operation).interleaved(&way))
 }
 
 /// Those that do not go through boxes.

@@ -2,6 +2,7 @@
 //! order in the source, planes and channels that stay together, too; channels that stay together in reverse order; and, where channels have pairs, pixels and planes that stay as they are, with gaps.
 
 mod axes;
+pub(super) mod cropped;
 
 use self::axes::{Order, Pixels, Rows};
 use super::operands::{Axis, DST, OTHER, Operands, SRC};
@@ -10,10 +11,11 @@ use super::pixels::divided;
 use super::tiles::in_words;
 use crate::divide::TOO_LARGE;
 use kernel_abi::arithmetic::{
-    COMPUTE_INTERLEAVED_SUMS2, COMPUTE_INTERLEAVED_SUMS3, COMPUTE_INTERLEAVED_SUMS4,
-    COMPUTE_INTERLEAVED2, COMPUTE_INTERLEAVED3, COMPUTE_INTERLEAVED4, COMPUTE_MIRRORED2,
-    COMPUTE_MIRRORED3, COMPUTE_MIRRORED4, COMPUTE_WINDOWS2, COMPUTE_WINDOWS3, COMPUTE_WINDOWS4,
-    ComputeInterleaved, ComputeMirrored, INTERLEAVED_THREADS, Operation,
+    COMPUTE_CROPPED2, COMPUTE_CROPPED3, COMPUTE_CROPPED4, COMPUTE_INTERLEAVED_SUMS2,
+    COMPUTE_INTERLEAVED_SUMS3, COMPUTE_INTERLEAVED_SUMS4, COMPUTE_INTERLEAVED2,
+    COMPUTE_INTERLEAVED3, COMPUTE_INTERLEAVED4, COMPUTE_MIRRORED2, COMPUTE_MIRRORED3,
+    COMPUTE_MIRRORED4, COMPUTE_WINDOWS2, COMPUTE_WINDOWS3, COMPUTE_WINDOWS4, ComputeInterleaved,
+    ComputeMirrored, INTERLEAVED_THREADS, Operation,
 };
 use kernel_abi::fast::{VECTOR, WARP};
 use std::ops::RangeInclusive;
@@ -36,7 +38,9 @@ pub(super) fn is_entry(name: &str) -> bool {
     let in_order = [&COMPUTE_INTERLEAVED2, &COMPUTE_INTERLEAVED3, &COMPUTE_INTERLEAVED4];
     let descending = [&COMPUTE_MIRRORED2, &COMPUTE_MIRRORED3, &COMPUTE_MIRRORED4];
     let windows = [&COMPUTE_WINDOWS2, &COMPUTE_WINDOWS3, &COMPUTE_WINDOWS4];
+    let cropped = [&COMPUTE_CROPPED2, &COMPUTE_CROPPED3, &COMPUTE_CROPPED4];
     let names = in_order.iter().map(|kernel| kernel.name);
+    let names = names.chain(cropped.iter().map(|kernel| kernel.name));
     let others = descending.iter().chain(&windows).map(|kernel| kernel.name);
     names.chain(others).any(|kernel| name.starts_with(kernel))
 }
@@ -59,11 +63,18 @@ pub(super) struct Interleaved {
 /// The launch; `None` where the kernel does not serve. Channels in reverse order go from the last one on.
 pub(super) fn launch(operands: &Operands, operation: &Operation) -> Option<Interleaved> {
     launch_from(operands, [0; 3], operation).or_else(|| {
-        let is_descending = |axis: &Axis| axis.strides[SRC] == -1 && axis.strides[DST] > 1;
-        let ascending = operands.counted_from_end(is_descending)?;
-        let offset = |side: usize| ascending.starts[side] - operands.starts[side];
-        launch_from(&ascending, [SRC, DST, OTHER].map(offset), operation)
+        let (ascending, offsets) = with_ascending_channels(operands)?;
+        launch_from(&ascending, offsets, operation)
     })
+}
+
+/// The move from the last one on of channels that are in reverse order in the source, if there are such, and how many elements further on it starts in each memory.
+fn with_ascending_channels(operands: &Operands) -> Option<(Operands, [isize; 3])> {
+    let is_descending = |axis: &Axis| axis.strides[SRC] == -1 && axis.strides[DST] > 1;
+    let ascending = operands.counted_from_end(is_descending)?;
+    let offset = |side: usize| ascending.starts[side] - operands.starts[side];
+    let offsets = [SRC, DST, OTHER].map(offset);
+    Some((ascending, offsets))
 }
 
 /// The launch for operands of which each starts `offsets` elements behind where the move does in its memory; `None` where the kernel does not serve.
