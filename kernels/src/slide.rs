@@ -4,7 +4,7 @@ use crate::element::B16;
 use crate::opaque::opaque;
 use crate::shared::permute;
 
-/// What [`slide`] is, where a function says which bits of `past` are set.
+/// What [`slide`] is, where a function says which bits of `past` are set. (A function in its place would have every kernel that slides compiled to other code.)
 macro_rules! slid {
     ($element:ty, $first:expr, $second:expr, $past:expr, $is:expr) => {{
         let size = size_of::<$element>() as u32;

@@ -1083,9 +1083,9 @@ fn cropped_pixels(device: &Device) {
                     let named = is_line.then_some("compute_lines_by_pairs");
                     assert!(has_kernel(&kernels, named), "{kernels:?}");
                     // Pixels become planes, or planes pixels, in their order.
-                    let [together, apart] =
+                    let [from_pixels, to_pixels] =
                         [src.strides()[3], to.strides()[3]].map(|step| step == 1);
-                    let is_cropped = together != apart
+                    let is_cropped = from_pixels != to_pixels
                         && src.strides()[2] > 0
                         && pixels >= 37
                         && !(channels == 4 && size_of::<T>() == 4);

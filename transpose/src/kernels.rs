@@ -40,6 +40,21 @@ macro_rules! image {
     };
 }
 
+/// The image of a family that is large or rarely asked for: machine code for fewer chips, and PTX for the others.
+macro_rules! rare_image {
+    ($family:literal) => {
+        Image::packed(
+            $family,
+            include_bytes!(concat!("../ptx/", $family, ".ptx.zst")),
+            &[
+                code!(8 0, concat!("../cubin/", $family, ".sm_80.cubin.zst")),
+                code!(9 0, concat!("../cubin/", $family, ".sm_90.cubin.zst"), waits: true, evict_last: true),
+                code!(10 0, concat!("../cubin/", $family, ".sm_100.cubin.zst")),
+            ],
+        )
+    };
+}
+
 static CLASSIC: Image = image!("classic", "zst", [code!(9 0, "../cubin/classic.sm_90.cubin.zst")]);
 
 static FAST: Image = image!(
@@ -64,29 +79,11 @@ static TENSOR: Image = image!(
     [code!(9 0, "../cubin/tensor.sm_90.cubin.zst", waits: true, evict_last: true)]
 );
 
-/// Not of what [`image`] gives: only plans that compute refer to it, so that other programs are not linked with it. It is large, and has machine code for
-/// fewer chips.
-pub(crate) static ARITHMETIC: Image = Image::packed(
-    "arithmetic",
-    include_bytes!("../ptx/arithmetic.ptx.zst"),
-    &[
-        code!(8 0, "../cubin/arithmetic.sm_80.cubin.zst"),
-        code!(9 0, "../cubin/arithmetic.sm_90.cubin.zst", waits: true, evict_last: true),
-        code!(10 0, "../cubin/arithmetic.sm_100.cubin.zst"),
-    ],
-);
+/// Not of what [`image`] gives: only plans that compute refer to it, so that other programs are not linked with it.
+pub(crate) static ARITHMETIC: Image = rare_image!("arithmetic");
 
-/// Rarely asked for, it has machine code for fewer chips, too.
 #[cfg(feature = "in_place_studies")]
-static IN_PLACE_STUDIES: Image = Image::packed(
-    "in_place_studies",
-    include_bytes!("../ptx/in_place_studies.ptx.zst"),
-    &[
-        code!(8 0, "../cubin/in_place_studies.sm_80.cubin.zst"),
-        code!(9 0, "../cubin/in_place_studies.sm_90.cubin.zst", waits: true, evict_last: true),
-        code!(10 0, "../cubin/in_place_studies.sm_100.cubin.zst"),
-    ],
-);
+static IN_PLACE_STUDIES: Image = rare_image!("in_place_studies");
 
 /// The image of a family that moves from one memory to another, which is in every program that does so.
 const fn image(family: Family) -> Option<&'static Image> {

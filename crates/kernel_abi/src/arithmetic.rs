@@ -314,7 +314,7 @@ params! {
         units: u64,
         /// Elements from one channel to the next in the source, if pixels lie together there, a number that wraps around where channels are in descending order; else 0, and channels lie together.
         src_plane: u64,
-        /// The same of the destination, where it is the other way round.
+        /// Elements from one channel to the next in the destination, if pixels lie together there; else 0, and channels lie together.
         dst_plane: u64,
         /// Pixels along the first axis, whose rows may start anywhere; 0 if all units are whole ones.
         pixels: u64,
@@ -345,17 +345,17 @@ params! {
         count: u64,
         /// Pixels of a row, as a packed divisor: as many as are a [`unit`](fn@unit) of elements, or more.
         columns: u64,
-        /// Elements of the source from a row of a window to the next, a number that wraps around: so many that rows do not overlap.
+        /// Elements of the source from a row of a window to its next row, a number that wraps around. Rows do not overlap.
         row: u64,
         /// Pixels of a window.
         pixels: u64,
         /// Elements from one channel to the next in the source, if pixels lie together there; else 0, and channels lie together.
         src_plane: u64,
-        /// The same of the destination, where it is the other way round.
+        /// Elements from one channel to the next in the destination, if pixels lie together there; else 0, and channels lie together.
         dst_plane: u64,
         /// Warps that have a window, as a packed divisor.
         parts: u64,
-        /// Groups of pixels that each has: of a group each lane has a [`unit`](fn@unit) of pixels, but for the last one where channels do not come to lie together.
+        /// Groups of pixels that each of these warps has: a [`unit`](fn@unit) of pixels for each lane, but for the last lane where channels do not come to lie together.
         groups: u64,
         /// Bytes from the address that the kernel is given to the lowest element of the source.
         lowest: u64,

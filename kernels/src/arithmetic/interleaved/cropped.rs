@@ -139,7 +139,7 @@ impl Source<'_> {
         (self.start.wrapping_add(steps(row, self.row::<P>())).wrapping_add(behind), column)
     }
 
-    /// Whether all units of memory that pixels from one on to another, and as many behind it as are a unit, lie in are between the source's lowest and highest element, which are so many bytes behind `src`.
+    /// Whether all memory that is loaded for the pixels between these two, by units of memory, is between the source's lowest and highest element. A unit of pixels behind the last one is loaded, too; `src` is the address that the kernel was given.
     #[inline(always)]
     fn is_inside<P: Pair, const C: usize, const TO_PIXELS: bool>(
         &self,
@@ -241,7 +241,7 @@ impl Source<'_> {
         &self,
         group: Group<C>,
     ) -> [B16; C] {
-        let Group { pixel, address, left, loaded, .. } = group;
+        let Group { pixel, address, left, loaded } = group;
         let (unit, pixels) = (P::UNIT as i32, self.params.pixels as i32);
         // Whether it has pixels of the next row, which come behind those that are left of this one.
         let turns = left < unit && pixel + left < pixels;
@@ -267,7 +267,7 @@ impl Source<'_> {
         }
     }
 
-    /// Those pixels, loaded element by element, through this lane's part of shared memory.
+    /// The pixels of a group of which this lane has those from `pixel` on, loaded element by element, through this lane's part of shared memory: in units of planes, or such side by side.
     ///
     /// # Safety
     /// The source is readable. All lanes of a warp come here; `slots` is the address of `C` vectors of shared memory of this lane, which nobody else accesses.
@@ -561,7 +561,7 @@ unsafe fn compute<P: Pair, const C: usize, const TO_PIXELS: bool>(
     }
 }
 
-/// Stores what a line of so many elements has of a unit whose first one has this number, below 0 if it is before the line.
+/// Stores the elements of a unit that are in a line of `elements` elements. The unit's first one is number `element` of the line, and before it if that is below 0.
 ///
 /// # Safety
 /// Those elements are writable, and nobody else accesses them.

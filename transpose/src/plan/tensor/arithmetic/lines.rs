@@ -95,11 +95,10 @@ impl<'a> Lines<'a> {
     /// Whether a kernel serves them.
     fn serve(&self, operation: &Operation) -> bool {
         let operands = self.operands;
-        let are_narrow = operands.bytes[..OTHER].iter().all(|&bytes| bytes <= 4);
         let is_like = operands.has_channels() || operands.other_is_like_destination();
         let others_serve = operands.are_in_units()
             || !operands.has_channels() && slid::serves(operands, operation);
-        are_narrow && self.are_long() && is_like && !others_serve
+        operands.are_narrow() && self.are_long() && is_like && !others_serve
     }
 
     /// What the kernel costs.

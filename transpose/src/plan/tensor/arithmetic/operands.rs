@@ -147,10 +147,14 @@ impl Operands {
         matches!(self.other, Other::Channels(_))
     }
 
+    /// Whether elements have up to 4 bytes, in the source and in the destination.
+    pub fn are_narrow(&self) -> bool {
+        self.bytes[..OTHER].iter().all(|&bytes| bytes <= 4)
+    }
+
     /// Whether there are channels whose pairs are numbers of 32 bits, of elements of up to 4 bytes.
     pub fn has_narrow_pairs(&self, operation: &Operation) -> bool {
-        let are_narrow = [SRC, DST].iter().all(|&side| self.bytes[side] <= 4);
-        self.has_channels() && operation.flags & flags::WIDE == 0 && are_narrow
+        self.has_channels() && operation.flags & flags::WIDE == 0 && self.are_narrow()
     }
 
     /// Whether elements lie together in all memories along the first axis, and start on units along the others.

@@ -38,9 +38,6 @@ pub(super) fn ways(
     for way in in_order.into_iter().flatten() {
         ways.add(way, ways.cost);
     }
-    if let Some(way) = interleaved::cropped::best(operands, operation) {
-        ways.add(way, ways.cost.or_else(|| of_ragged_rows(operands, operation)));
-    }
     let Ways { mut all, cost } = ways;
     // They take longest to plan: what costs more than others do is not looked for.
     let (most, limit) = match wanted {
@@ -60,12 +57,6 @@ pub(super) fn ways(
     Ways { all, cost: gains.or(cost) }
 }
 
-/// What pixels of few channels cost in rows that start anywhere, which but for windows nothing is as fast as: as if channels had pairs.
-fn of_ragged_rows(operands: &Operands, operation: &Operation) -> Option<f64> {
-    let way = interleaved::launch(operands, operation).filter(|way| way.ragged > 0)?;
-    Some(ChannelCosts::of(operands, operation).interleaved(&way))
-}
-
 /// Those that do not go through boxes.
 fn without_boxes(
     operands: &Operands,
@@ -78,7 +69,11 @@ fn without_boxes(
     let shapes = if is_one { 1 } else { SHAPES };
     let mut in_tiles = tiles::best(operands, operation, facts, shapes);
     let in_pixels = pixels::launch(operands, operation);
-    let of_interleaved = interleaved::launch(operands, operation).map(|way| way.part);
+    let of_interleaved = interleaved::launch(operands, operation);
+    // Rows that start anywhere cost what they do where channels have pairs. But for windows nothing is as fast.
+    let of_ragged = of_interleaved.as_ref().filter(|way| way.ragged > 0);
+    let of_ragged = of_ragged.map(|way| ChannelCosts::of(operands, operation).interleaved(way));
+    let of_interleaved = of_interleaved.map(|way| way.part);
     let of_matrices = matrices::ways(operands, operation, facts);
     let (full, empty): (Vec<_>, Vec<_>) = of_matrices.into_iter().partition(matrices::Way::is_full);
     let prices = Prices::of(operands, facts, &in_tiles, in_pixels.as_ref());
@@ -102,7 +97,11 @@ fn without_boxes(
         .chain(of_tiles(in_tiles))
         .chain([units::launches(operands, operation)]);
     let others = late.map(one).into_iter().chain(of_matrices(empty)).chain(of_tiles(rest));
-    Ways { all: ways.chain(others).collect(), cost }
+    let mut ways = Ways { all: ways.chain(others).collect(), cost };
+    if let Some(way) = interleaved::cropped::best(operands, operation) {
+        ways.add(way, cost.or(of_ragged));
+    }
+    ways
 }
 
 /// Whether units are scattered as elements are: those of short runs are, unless each run has the next one beside it on both sides, be it in descending order: then they share sectors.

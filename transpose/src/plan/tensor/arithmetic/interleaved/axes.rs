@@ -161,15 +161,18 @@ impl Pixels {
 
     /// Whether in each row some pixel starts with a unit, where channels lie together: of three channels there is always such a one, of two and four only where rows start on as many elements.
     pub fn start_on_pixels(&self, ascending: &Operands, operands: &Operands) -> bool {
-        let step = if self.channel.length == 3 { 1 } else { self.channel.length };
         let mut sides = [(SRC, ascending), (DST, operands)].into_iter();
         // Between planes units are slid only if they are turned around.
         let are_slid = self.together != [false; 2] || self.order.has_descending_pixels();
         are_slid
-            && sides.all(|(side, operands)| {
-                let bytes = step * operands.bytes[side];
-                !self.together[side] || operands.start_on(bytes, &self.others, side)
-            })
+            && sides
+                .all(|(side, operands)| self.start_on_pixels_along(&self.others, operands, side))
+    }
+
+    /// Whether behind each start along these axes some pixel starts with a unit of a memory, where channels lie together there.
+    pub fn start_on_pixels_along(&self, axes: &[Axis], operands: &Operands, side: usize) -> bool {
+        let step = if self.channel.length == 3 { 1 } else { self.channel.length };
+        !self.together[side] || operands.start_on(step * operands.bytes[side], axes, side)
     }
 }
 

@@ -65,15 +65,16 @@ struct Windows<'a> {
     /// The axis of a window's rows, and the others.
     row: Option<Axis>,
     others: Vec<Axis>,
+    /// Pixels of a window.
+    count: usize,
 }
 
 impl<'a> Windows<'a> {
     /// `None` if there are none that the kernel serves.
     fn of(operands: &'a Operands, operation: &Operation) -> Option<Self> {
-        let are_narrow = operands.bytes[..2].iter().all(|&bytes| bytes <= 4);
         // What is computed in numbers of 64 bits is not.
         let are_wide = operation.flags & flags::WIDE != 0;
-        if !are_narrow || are_wide || operands.other.is_added() {
+        if !operands.are_narrow() || are_wide || operands.other.is_added() {
             return None;
         }
         let pixels = Pixels::of(operands)?;
@@ -86,29 +87,21 @@ impl<'a> Windows<'a> {
         };
         let mut others = pixels.others.clone();
         let row = others.iter().position(follows).map(|row| others.remove(row));
-        let windows = Windows { operands, pixels, row, others };
+        let count = pixel.length.checked_mul(row.map_or(1, |row| row.length))?;
+        let windows = Windows { operands, pixels, row, others, count };
         windows.serve().then_some(windows)
     }
 
     /// Whether the kernel serves them.
     fn serve(&self) -> bool {
         let Self { operands, pixels, others, .. } = self;
-        // Of two and four channels a pixel starts with a unit only where windows start on as many elements.
-        let step = if pixels.channel.length == 3 { 1 } else { pixels.channel.length };
-        let start_on_pixels =
-            !pixels.together[DST] || operands.start_on(step * operands.bytes[DST], others, DST);
         // Four numbers of 4 bytes are a vector, and `compute_interleaved4` is nearly as fast.
         let are_vectors = pixels.channel.length == 4 && operands.bytes[SRC] == 4;
         pixels.become_another()
-            && start_on_pixels
+            && pixels.start_on_pixels_along(others, operands, DST)
             && !are_vectors
             && pixels.pixel.length >= operands.unit()
             && others.len() <= MOST_LINE_AXES
-    }
-
-    /// Pixels of a window.
-    fn pixels(&self) -> Option<usize> {
-        self.pixels.pixel.length.checked_mul(self.row.map_or(1, |row| row.length))
     }
 
     /// Pixels of a group.
@@ -119,9 +112,8 @@ impl<'a> Windows<'a> {
 
     /// How many warps have a window, and how many groups of pixels each.
     fn parts(&self) -> [usize; 2] {
-        let before = self.operands.unit() - 1;
         // A window may have a part of a unit before its first whole one.
-        let pixels = self.pixels().unwrap_or(usize::MAX - before) + before;
+        let pixels = self.count.saturating_add(self.operands.unit() - 1);
         let groups = pixels.div_ceil(self.of_group());
         let parts = groups.div_ceil(GROUPS);
         [parts, groups.div_ceil(parts)]
@@ -134,8 +126,7 @@ impl<'a> Windows<'a> {
         let [to_pixels, to_planes] = speeds(src, dst);
         let speed = if pixels.together[DST] { to_pixels } else { to_planes };
         let [parts, groups] = self.parts();
-        let count = self.pixels().unwrap_or(usize::MAX) as f64;
-        let lanes = (parts * groups * self.of_group()) as f64 / count;
+        let lanes = (parts * groups * self.of_group()) as f64 / self.count as f64;
         let windows: f64 = others.iter().map(|axis| axis.length as f64).product();
         operands.traffic() * lanes.max(1.0).powf(OF_LANES) / speed
             + windows * (OF_WINDOW + self.rows() * self.of_row())
@@ -158,16 +149,15 @@ impl<'a> Windows<'a> {
         (OF_ROW + OF_ROW_BYTE * bytes as f64).min(gap as f64)
     }
 
-    /// The launch, from so many elements on behind where the move starts; `None` if there are too many elements.
+    /// The launch, which starts `offsets` elements behind where the move starts in each memory; `None` if a kernel cannot count the elements of a window, or the threads, in 32 bits.
     fn launch(&self, operation: &Operation, offsets: [isize; 3]) -> Option<Part> {
         let Self { operands, pixels, others, .. } = self;
         let [parts, groups] = self.parts();
         let all = |warps: usize, axis: &Axis| warps.checked_mul(axis.length);
         let threads = others.iter().try_fold(parts, all)?.checked_mul(WARP as usize)?;
         let bytes = pixels.channel.length * operands.bytes[SRC].max(operands.bytes[DST]);
-        let count = self.pixels()?;
         let is_small = |count: usize| count < TOO_LARGE - CROPPED_THREADS as usize;
-        if !is_small(threads) || count.checked_mul(bytes)? > MOST_BYTES {
+        if !is_small(threads) || self.count.checked_mul(bytes)? > MOST_BYTES {
             return None;
         }
         let (lowest, reach) = in_words(operands).source_range();
@@ -177,7 +167,7 @@ impl<'a> Windows<'a> {
             count: others.len() as u64,
             columns: packed_divisor(pixels.pixel.length),
             row: self.row.map_or(0, |row| row.strides[SRC]) as u64,
-            pixels: count as u64,
+            pixels: self.count as u64,
             src_plane: pixels.plane(SRC),
             dst_plane: pixels.plane(DST),
             parts: packed_divisor(parts),

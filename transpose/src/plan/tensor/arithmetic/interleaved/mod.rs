@@ -35,14 +35,21 @@ pub(super) const CHANNELS: RangeInclusive<usize> = 2..=4;
 
 /// Whether an entry point is of the kernels that add nothing.
 pub(super) fn is_entry(name: &str) -> bool {
-    let in_order = [&COMPUTE_INTERLEAVED2, &COMPUTE_INTERLEAVED3, &COMPUTE_INTERLEAVED4];
-    let descending = [&COMPUTE_MIRRORED2, &COMPUTE_MIRRORED3, &COMPUTE_MIRRORED4];
-    let windows = [&COMPUTE_WINDOWS2, &COMPUTE_WINDOWS3, &COMPUTE_WINDOWS4];
-    let cropped = [&COMPUTE_CROPPED2, &COMPUTE_CROPPED3, &COMPUTE_CROPPED4];
-    let names = in_order.iter().map(|kernel| kernel.name);
-    let names = names.chain(cropped.iter().map(|kernel| kernel.name));
-    let others = descending.iter().chain(&windows).map(|kernel| kernel.name);
-    names.chain(others).any(|kernel| name.starts_with(kernel))
+    let kernels = [
+        COMPUTE_INTERLEAVED2.name,
+        COMPUTE_INTERLEAVED3.name,
+        COMPUTE_INTERLEAVED4.name,
+        COMPUTE_MIRRORED2.name,
+        COMPUTE_MIRRORED3.name,
+        COMPUTE_MIRRORED4.name,
+        COMPUTE_WINDOWS2.name,
+        COMPUTE_WINDOWS3.name,
+        COMPUTE_WINDOWS4.name,
+        COMPUTE_CROPPED2.name,
+        COMPUTE_CROPPED3.name,
+        COMPUTE_CROPPED4.name,
+    ];
+    kernels.into_iter().any(|kernel| name.starts_with(kernel))
 }
 
 /// A launch, and what its cost is known by.
@@ -83,9 +90,8 @@ fn launch_from(
     mut offsets: [isize; 3],
     operation: &Operation,
 ) -> Option<Interleaved> {
-    let is_narrow = [SRC, DST].iter().all(|&side| operands.bytes[side] <= 4);
     let is_beside = operands.has_channels() || operands.other_is_like_destination();
-    if !is_narrow || !is_beside {
+    if !operands.are_narrow() || !is_beside {
         return None;
     }
     let pixels = Pixels::of(operands)?;
