@@ -1,5 +1,5 @@
 //! Assembling the PTX with NVIDIA's `ptxas`: does every supported chip take it, do the kernels
-//! stay in registers, and is the machine code that ships what comes out?
+//! stay in registers, has the assembler made a fault that it is known for, and is the machine code that ships what comes out?
 //!
 //! That is the PTX that ships, and for one chip some that is built for it alone ([`BUILT_FOR_HOPPER`]).
 //!
@@ -9,7 +9,7 @@
 //! before: a compressor may choose too.
 
 use crate::command::{output, run};
-use crate::{pack, paths, ptx};
+use crate::{instructions, pack, paths, ptx};
 use anyhow::{Context, Result, bail, ensure};
 use rayon::prelude::*;
 use std::fs;
@@ -136,7 +136,9 @@ impl Source {
                 .arg(&cubin),
         )?;
         let resources = Resources::of(&String::from_utf8_lossy(&report.stderr))?;
-        Ok((resources, fs::read(&cubin)?))
+        let cubin = fs::read(&cubin)?;
+        instructions::check(&cubin).with_context(|| format!("{} on {}", self.name, self.chip))?;
+        Ok((resources, cubin))
     }
 }
 

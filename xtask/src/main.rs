@@ -7,6 +7,7 @@ mod copy;
 mod downstream;
 mod fuzz;
 mod hopper;
+mod instructions;
 mod pack;
 mod package;
 mod paths;
@@ -38,7 +39,7 @@ enum Chore {
         #[arg(value_parser = PossibleValuesParser::new(paths::FAMILIES))]
         family: Option<String>,
     },
-    /// Assemble the shipped PTX for every supported chip; fail on spills, stack use, or cubins that
+    /// Assemble the shipped PTX for every supported chip; fail on spills, stack use, what a known fault of the assembler leaves, or cubins that
     /// are not what comes out.
     Assemble,
     /// Like assemble, and write the cubins.
