@@ -191,13 +191,14 @@ fn each_channel(seed: u64, bytes: usize, arguments: &Arguments) -> Vec<Case> {
 }
 
 /// `count` random batches of windows cut out of images, each of about `bytes` bytes in source and destination together. Types, orders and what is computed take turns; of `others` bytes stay bytes.
-fn cropped(seed: u64, count: usize, bytes: usize, others: bool) -> Vec<Case> {
+fn cropped(seed: u64, bytes: usize, arguments: &Arguments) -> Vec<Case> {
+    let Arguments { count, others, padded, .. } = *arguments;
     let mut rng = Rng::with_seed(seed);
     let mut next = |number: usize| {
         macro_rules! of {
             ($from:literal as $t:ty, $to:literal as $u:ty) => {{
                 let each = size_of::<$t>() + size_of::<$u>();
-                let Crop { images, gaps, inner } = drawn_crop(&mut rng, bytes / each);
+                let Crop { images, gaps, inner } = drawn_crop(&mut rng, bytes / each, padded);
                 let Images { shape, axes, channels } = images;
                 let case = match number % 3 {
                     0 => channels!($from as $t, $to as $u, shape, axes, Some(0.5), channels),
@@ -274,7 +275,7 @@ pub fn cases(is_gpu: bool, arguments: &Arguments) -> Vec<Case> {
         return with_gaps(seed, arguments.count, bytes, drawn_window);
     }
     if let Some(seed) = arguments.crops {
-        return cropped(seed, arguments.count, bytes, arguments.others);
+        return cropped(seed, bytes, arguments);
     }
     if let Some(seed) = arguments.turned {
         return with_gaps(seed, arguments.count, bytes, drawn);

@@ -62,6 +62,9 @@ struct Arguments {
     /// Only random windows cut out of images of one to four channels, which depend on this number.
     #[arg(long, value_name = "SEED", group = "has_others")]
     crops: Option<u64>,
+    /// Windows with gaps behind all of their rows in the result, too.
+    #[arg(long, requires = "crops")]
+    padded: bool,
     /// Only random arrays in another order, with gaps between the rows of all memories, which depend on this number.
     #[arg(long, value_name = "SEED")]
     turned: Option<u64>,

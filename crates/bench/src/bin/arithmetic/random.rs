@@ -50,8 +50,8 @@ pub struct Crop {
     pub inner: [usize; 2],
 }
 
-/// A random batch of about `elements` elements cut out of images of one to four channels, in pixels or in planes: 24 to 1200 rows and columns, three times in four to memory without gaps.
-pub fn drawn_crop(rng: &mut Rng, elements: usize) -> Crop {
+/// A random batch of about `elements` elements cut out of images of one to four channels, in pixels or in planes: 24 to 1200 rows and columns, three times in four to memory without gaps; or all of them `padded`, to rows of up to 300 more, every other time of a multiple of 32.
+pub fn drawn_crop(rng: &mut Rng, elements: usize, padded: bool) -> Crop {
     let [rows, cols] = [(); 2].map(|()| log_uniform(rng, 24, 1200));
     let channels = rng.usize(1..=4);
     let count = (elements / rows / cols / channels).max(1);
@@ -62,7 +62,12 @@ pub fn drawn_crop(rng: &mut Rng, elements: usize) -> Crop {
         3 => (Images { shape: first, axes: [0, 1, 2, 3], channels: 1 }, [0, 0]),
         _ => (Images { shape: first, axes: [0, 2, 3, 1], channels: 3 }, [0, 1]),
     };
-    let behind = if rng.usize(..4) == 0 { rng.usize(1..12) } else { 0 };
+    let behind = match (padded, rng.usize(..4)) {
+        (false, 0) => rng.usize(1..12),
+        (false, _) => 0,
+        (true, 0 | 1) => log_uniform(rng, 1, 300),
+        (true, _) => (cols + log_uniform(rng, 1, 300)).next_multiple_of(32) - cols,
+    };
     Crop { images, gaps: [log_uniform(rng, 1, 300), behind], inner }
 }
 
