@@ -28,7 +28,7 @@
 //! | `fast` | the kernels that reach the speed of a copy |
 //! | `study` | the kernels of the texts that this project grew from, for blocks of many shapes |
 //! | `tensor` | the kernels that move arrays of any rank |
-//! | `arithmetic` | the kernels that compute on the way |
+//! | `arithmetic` | the kernels that compute on the way: four families, `arithmetic_rows`, `_pixels`, `_matrices` and `_tensors` |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
@@ -61,7 +61,10 @@
         feature = "in_place",
         feature = "in_place_studies",
         feature = "tensor",
-        feature = "arithmetic"
+        feature = "arithmetic_rows",
+        feature = "arithmetic_pixels",
+        feature = "arithmetic_matrices",
+        feature = "arithmetic_tensors"
     )),
     allow(unused_macros, unused_imports, dead_code)
 )]

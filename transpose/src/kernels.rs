@@ -27,10 +27,10 @@ macro_rules! image {
     ($family:literal, $ending:literal, [$($hopper:expr),+]) => {
         Image::packed(
             $family,
-            include_bytes!(concat!("../ptx/", $family, ".ptx.zst")),
+            include_bytes!(concat!("../ptx/", $family, ".ptx.lzma")),
             &[
                 // Few have such a chip: a millisecond more for its first launch is better than 34 KB in every program.
-                code!(7 5, concat!("../cubin/", $family, ".sm_75.cubin.zst")),
+                code!(7 5, concat!("../cubin/", $family, ".sm_75.cubin.lzma")),
                 code!(8 0, concat!("../cubin/", $family, ".sm_80.cubin.", $ending)),
                 $($hopper,)+
                 code!(10 0, concat!("../cubin/", $family, ".sm_100.cubin.", $ending)),
@@ -40,22 +40,24 @@ macro_rules! image {
     };
 }
 
-/// The image of a family that is large or rarely asked for: machine code for fewer chips, and PTX for the others.
+/// The image of a family that is large or rarely asked for: no machine code for the chip that few have, which compiles the PTX.
 macro_rules! rare_image {
     ($family:literal) => {
         Image::packed(
             $family,
-            include_bytes!(concat!("../ptx/", $family, ".ptx.zst")),
+            include_bytes!(concat!("../ptx/", $family, ".ptx.lzma")),
             &[
-                code!(8 0, concat!("../cubin/", $family, ".sm_80.cubin.zst")),
-                code!(9 0, concat!("../cubin/", $family, ".sm_90.cubin.zst"), waits: true, evict_last: true),
-                code!(10 0, concat!("../cubin/", $family, ".sm_100.cubin.zst")),
+                code!(8 0, concat!("../cubin/", $family, ".sm_80.cubin.lzma")),
+                code!(9 0, concat!("../cubin/", $family, ".sm_90.cubin.lzma"), waits: true, evict_last: true),
+                code!(10 0, concat!("../cubin/", $family, ".sm_100.cubin.lzma")),
+                code!(12 0, concat!("../cubin/", $family, ".sm_120.cubin.lzma")),
             ],
         )
     };
 }
 
-static CLASSIC: Image = image!("classic", "zst", [code!(9 0, "../cubin/classic.sm_90.cubin.zst")]);
+static CLASSIC: Image =
+    image!("classic", "lzma", [code!(9 0, "../cubin/classic.sm_90.cubin.lzma")]);
 
 static FAST: Image = image!(
     "fast",
@@ -63,24 +65,26 @@ static FAST: Image = image!(
     [
         code!(9 0, "../cubin/fast.sm_90.cubin.lz4", waits: true, evict_last: false),
         // For moves of 32 MiB and more, beside which a millisecond more for the first launch is little.
-        code!(9 0, "../cubin/fast_evict_last.sm_90.cubin.zst", waits: true, evict_last: true)
+        code!(9 0, "../cubin/fast_evict_last.sm_90.cubin.lzma", waits: true, evict_last: true)
     ]
 );
 
 static IN_PLACE: Image = image!(
     "in_place",
-    "zst",
-    [code!(9 0, "../cubin/in_place.sm_90.cubin.zst", waits: true, evict_last: true)]
+    "lzma",
+    [code!(9 0, "../cubin/in_place.sm_90.cubin.lzma", waits: true, evict_last: true)]
 );
 
 static TENSOR: Image = image!(
     "tensor",
-    "zst",
-    [code!(9 0, "../cubin/tensor.sm_90.cubin.zst", waits: true, evict_last: true)]
+    "lzma",
+    [code!(9 0, "../cubin/tensor.sm_90.cubin.lzma", waits: true, evict_last: true)]
 );
 
-/// Not of what [`image`] gives: only plans that compute refer to it, so that other programs are not linked with it.
-pub(crate) static ARITHMETIC: Image = rare_image!("arithmetic");
+static ARITHMETIC_ROWS: Image = rare_image!("arithmetic_rows");
+static ARITHMETIC_PIXELS: Image = rare_image!("arithmetic_pixels");
+static ARITHMETIC_MATRICES: Image = rare_image!("arithmetic_matrices");
+static ARITHMETIC_TENSORS: Image = rare_image!("arithmetic_tensors");
 
 #[cfg(feature = "in_place_studies")]
 static IN_PLACE_STUDIES: Image = rare_image!("in_place_studies");
@@ -92,7 +96,7 @@ const fn image(family: Family) -> Option<&'static Image> {
         Family::Fast => Some(&FAST),
         Family::Tensor => Some(&TENSOR),
         // What else there is has plans of its own, which alone refer to it; crates/study launches the kernels of the texts itself.
-        Family::InPlace | Family::InPlaceStudies | Family::Arithmetic | Family::Study => None,
+        _ => None,
     }
 }
 
@@ -106,9 +110,21 @@ const fn image_in_place(family: Family) -> Option<&'static Image> {
     }
 }
 
+/// The image of a family that computes on the way. Only plans that compute refer to these, so that other programs are not linked with them.
+const fn image_that_computes(family: Family) -> Option<&'static Image> {
+    match family {
+        Family::ArithmeticRows => Some(&ARITHMETIC_ROWS),
+        Family::ArithmeticPixels => Some(&ARITHMETIC_PIXELS),
+        Family::ArithmeticMatrices => Some(&ARITHMETIC_MATRICES),
+        Family::ArithmeticTensors => Some(&ARITHMETIC_TENSORS),
+        _ => None,
+    }
+}
+
 /// The images of every family that this library has.
 pub(crate) fn images() -> impl Iterator<Item = &'static Image> {
-    Family::ALL.into_iter().filter_map(image_in_place).chain([&ARITHMETIC])
+    let image = |family| image_in_place(family).or_else(|| image_that_computes(family));
+    Family::ALL.into_iter().filter_map(image)
 }
 
 /// The entry point of a kernel for elements of `width`, of those that move from one memory to another.
@@ -125,6 +141,17 @@ pub(crate) fn entry<P: Params>(kernel: &Kernel<P>, width: Width) -> Result<Entry
 /// As [`entry`].
 pub(crate) fn entry_in_place<P: Params>(kernel: &Kernel<P>, width: Width) -> Result<EntryPoint> {
     entry_of(kernel, width, image_in_place)
+}
+
+/// The entry point of a kernel for elements of `width`, of those that plans that compute launch.
+///
+/// # Errors
+/// As [`entry`].
+pub(crate) fn entry_that_computes<P: Params>(
+    kernel: &Kernel<P>,
+    width: Width,
+) -> Result<EntryPoint> {
+    entry_of(kernel, width, image_that_computes)
 }
 
 fn entry_of<P: Params>(
@@ -172,9 +199,10 @@ mod tests {
             let kernels: Vec<_> = entry_points(&ptx).collect();
             assert!(!kernels.is_empty());
             for (capability, chip) in CHIPS {
-                let is_rare = ["arithmetic", "in_place_studies"].contains(&image.name());
-                if is_rare && [(7, 5), (12, 0)].contains(&capability) {
-                    assert!(image.code(capability, true).is_none(), "the PTX serves them");
+                let name = image.name();
+                let is_rare = name.starts_with("arithmetic") || name == "in_place_studies";
+                if is_rare && capability == (7, 5) {
+                    assert!(image.code(capability, true).is_none(), "the PTX serves it");
                     continue;
                 }
                 for evict_last in [false, true] {
@@ -207,17 +235,20 @@ mod tests {
     /// The table and the PTX have the same entry points, and the PTX says what blocks the table names.
     #[test]
     fn the_ptx_is_what_the_table_says() {
-        let tables: [(Family, &[&[Entry]]); 6] = [
+        let tables: [(Family, &[&[Entry]]); 9] = [
             (Family::Classic, kernel_abi::classic::CLASSIC),
             (Family::Fast, kernel_abi::fast::FAST),
             (Family::InPlace, kernel_abi::in_place::IN_PLACE),
             (Family::InPlaceStudies, kernel_abi::in_place::STUDIES),
             (Family::Tensor, kernel_abi::tensor::TENSOR),
-            (Family::Arithmetic, kernel_abi::arithmetic::ARITHMETIC),
+            (Family::ArithmeticRows, kernel_abi::arithmetic::ARITHMETIC_ROWS),
+            (Family::ArithmeticPixels, kernel_abi::arithmetic::ARITHMETIC_PIXELS),
+            (Family::ArithmeticMatrices, kernel_abi::arithmetic::ARITHMETIC_MATRICES),
+            (Family::ArithmeticTensors, kernel_abi::arithmetic::ARITHMETIC_TENSORS),
         ];
         for (family, kernels) in tables {
-            let of_its_own = (family == Family::Arithmetic).then_some(&ARITHMETIC);
-            let Some(image) = image_in_place(family).or(of_its_own) else { continue };
+            let image = image_in_place(family).or_else(|| image_that_computes(family));
+            let Some(image) = image else { continue };
             let ptx = image.ptx();
             let built: HashSet<_> = entry_points(&ptx).collect();
             let entries = kernels.iter().flat_map(|entries| entries.iter());

@@ -21,8 +21,16 @@ use std::process::Command;
 const CHIPS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 
 /// The families whose machine code is large or rarely needed: it ships for these chips alone, and their PTX serves the others. (crates.io takes 10 MiB.)
-const RARE: ([&str; 2], [&str; 3]) =
-    (["arithmetic", "in_place_studies"], ["sm_80", "sm_90", "sm_100"]);
+const RARE: ([&str; 5], [&str; 4]) = (
+    [
+        "arithmetic_rows",
+        "arithmetic_pixels",
+        "arithmetic_matrices",
+        "arithmetic_tensors",
+        "in_place_studies",
+    ],
+    ["sm_80", "sm_90", "sm_100", "sm_120"],
+);
 
 /// The wheel that carries the assembler.
 const WHEEL: &str = "nvidia-cuda-nvcc==13.5.37";
@@ -32,13 +40,16 @@ const HOPPER: &str = "sm_90";
 
 /// That code: the family, more features of the kernel crate, and the cubin's name. In place, and with more than two
 /// axes, nothing is lost by `evict_last`, so there that is the chip's only code.
-pub const BUILT_FOR_HOPPER: [(&str, &[&str], &str); 6] = [
+pub const BUILT_FOR_HOPPER: [(&str, &[&str], &str); 9] = [
     ("fast", &[], "fast"),
     ("fast", &["evict_last"], "fast_evict_last"),
     ("in_place", &["evict_last"], "in_place"),
     ("in_place_studies", &["evict_last"], "in_place_studies"),
     ("tensor", &["evict_last"], "tensor"),
-    ("arithmetic", &["evict_last"], "arithmetic"),
+    ("arithmetic_rows", &["evict_last"], "arithmetic_rows"),
+    ("arithmetic_pixels", &["evict_last"], "arithmetic_pixels"),
+    ("arithmetic_matrices", &["evict_last"], "arithmetic_matrices"),
+    ("arithmetic_tensors", &["evict_last"], "arithmetic_tensors"),
 ];
 
 /// Assembles the families, all or the one named, for every chip; writes the cubins or compares them with what ships.

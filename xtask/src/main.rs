@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn unknown_names_are_answered_by_the_known_ones() {
         for (chore, known) in
-            [("ptx", &paths::FAMILIES), ("cubin", &paths::FAMILIES), ("fuzz", &fuzz::TARGETS)]
+            [("ptx", &paths::FAMILIES[..]), ("cubin", &paths::FAMILIES), ("fuzz", &fuzz::TARGETS)]
         {
             let parse = |name| Arguments::try_parse_from(["xtask", chore, name]);
             let said = parse("typo").map(drop).unwrap_err().to_string();

@@ -13,8 +13,18 @@ pub fn kernels() -> PathBuf {
 }
 
 /// The families of kernels: features of the kernel crate, and files that ship.
-pub const FAMILIES: [&str; 7] =
-    ["classic", "fast", "study", "in_place", "in_place_studies", "tensor", "arithmetic"];
+pub const FAMILIES: [&str; 10] = [
+    "classic",
+    "fast",
+    "study",
+    "in_place",
+    "in_place_studies",
+    "tensor",
+    "arithmetic_rows",
+    "arithmetic_pixels",
+    "arithmetic_matrices",
+    "arithmetic_tensors",
+];
 
 /// The crate that a family ships with: the library, or the study of the texts.
 fn home(family: &str) -> PathBuf {
@@ -28,13 +38,13 @@ pub fn shipped_ptx(family: &str) -> PathBuf {
 
 /// The PTX of a family, packed, as programs have it.
 pub fn packed_ptx(family: &str) -> PathBuf {
-    home(family).join("ptx").join(format!("{family}.ptx.zst"))
+    home(family).join("ptx").join(format!("{family}.ptx.lzma"))
 }
 
 /// The machine code of a family for a chip, packed, as it ships: so that it expands quickly if the first launch of a program that leaves the choice to the library is
 /// likely to be one of these kernels, of little memory, on a chip that many have; else so that it is small.
 pub fn shipped_cubin(family: &str, chip: &str) -> PathBuf {
-    let format = if family == "fast" && chip != "sm_75" { "lz4" } else { "zst" };
+    let format = if family == "fast" && chip != "sm_75" { "lz4" } else { "lzma" };
     home(family).join("cubin").join(format!("{family}.{chip}.cubin.{format}"))
 }
 

@@ -774,7 +774,7 @@ pub const fn span_units_together(src_bytes: usize, dst_bytes: usize) -> usize {
     }
 }
 
-table! { ARITHMETIC of Arithmetic:
+table! { ARITHMETIC_ROWS of ArithmeticRows:
     /// Any move that computes: in the destination's order, without a transposition.
     COMPUTE_UNITS = "compute_units" takes ComputeUnits {
         1: exactly [UNIT_THREADS, 1, 1], 2: exactly [UNIT_THREADS, 1, 1], 4: exactly [UNIT_THREADS, 1, 1], 8: exactly [UNIT_THREADS, 1, 1], 16: exactly [UNIT_THREADS, 1, 1]
@@ -803,6 +803,9 @@ table! { ARITHMETIC of Arithmetic:
     COMPUTE_CHANNELS = "compute_channels" takes ComputeChannels {
         1: exactly [CHANNEL_THREADS, 1, 1], 2: exactly [CHANNEL_THREADS, 1, 1], 4: exactly [CHANNEL_THREADS, 1, 1]
     }
+}
+
+table! { ARITHMETIC_PIXELS of ArithmeticPixels:
     /// Moves that compute, of pixels of few channels: these lie together on one side, or on both.
     COMPUTE_PIXELS = "compute_pixels" takes ComputePixels {
         1: exactly [PIXEL_THREADS, 1, 1], 2: exactly [PIXEL_THREADS, 1, 1], 4: exactly [PIXEL_THREADS, 1, 1], 8: exactly [PIXEL_THREADS, 1, 1]
@@ -867,6 +870,9 @@ table! { ARITHMETIC of Arithmetic:
     COMPUTE_CROPPED4 = "compute_cropped4" takes ComputeCropped {
         1: exactly [CROPPED_THREADS, 1, 1], 2: exactly [CROPPED_THREADS, 1, 1]
     }
+}
+
+table! { ARITHMETIC_MATRICES of ArithmeticMatrices:
     /// Matrices that are transposed and computed, whose rows all start on vectors: the tiles of [`MICRO`](crate::fast::MICRO).
     COMPUTE_MICRO = "compute_micro" takes ComputeMatrices, in micro_grid {
         1: exactly MatrixTile::of(Width::B1).block(), 2: exactly MatrixTile::of(Width::B2).block(), 4: exactly MatrixTile::of(Width::B4).block(), 8: exactly MatrixTile::of(Width::B8).block(), 16: exactly MatrixTile::of(Width::B16).block()
@@ -903,6 +909,9 @@ table! { ARITHMETIC of Arithmetic:
     COMPUTE_SUM_ROWS = "compute_sum_rows" takes ComputeMatrices, in rows_grid {
         2: exactly SpanTile::of_sums(Width::B2).block(), 4: exactly SpanTile::of_sums(Width::B4).block(), 8: exactly SpanTile::of_sums(Width::B8).block()
     }
+}
+
+table! { ARITHMETIC_TENSORS of ArithmeticTensors:
     /// Moves that compute, of short axes and in any order: the boxes of [`BOXES`](crate::tensor::BOXES). Widths are of words of the destination.
     COMPUTE_BOXES = "compute_boxes" takes ComputeBoxes {
         1: exactly [BOX_THREADS, 1, 1], 2: exactly [BOX_THREADS, 1, 1], 4: exactly [BOX_THREADS, 1, 1], 8: exactly [BOX_THREADS, 1, 1], 16: exactly [BOX_THREADS, 1, 1]

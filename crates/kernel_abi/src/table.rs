@@ -18,20 +18,29 @@ pub enum Family {
     Study,
     /// The kernels that move arrays of any rank.
     Tensor,
-    /// The kernels that compute on the way.
-    Arithmetic,
+    /// The kernels that compute what keeps its order.
+    ArithmeticRows,
+    /// The kernels that compute pixels of few channels.
+    ArithmeticPixels,
+    /// The kernels that compute matrices as they are transposed.
+    ArithmeticMatrices,
+    /// The kernels that compute arrays of any rank and in any order.
+    ArithmeticTensors,
 }
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 7] = [
+    pub const ALL: [Family; 10] = [
         Family::Classic,
         Family::Fast,
         Family::InPlace,
         Family::InPlaceStudies,
         Family::Study,
         Family::Tensor,
-        Family::Arithmetic,
+        Family::ArithmeticRows,
+        Family::ArithmeticPixels,
+        Family::ArithmeticMatrices,
+        Family::ArithmeticTensors,
     ];
 
     /// The family's name: a feature of the kernel crate, and the stem of the files that ship.
@@ -43,7 +52,10 @@ impl Family {
             Family::InPlaceStudies => "in_place_studies",
             Family::Study => "study",
             Family::Tensor => "tensor",
-            Family::Arithmetic => "arithmetic",
+            Family::ArithmeticRows => "arithmetic_rows",
+            Family::ArithmeticPixels => "arithmetic_pixels",
+            Family::ArithmeticMatrices => "arithmetic_matrices",
+            Family::ArithmeticTensors => "arithmetic_tensors",
         }
     }
 }

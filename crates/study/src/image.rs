@@ -4,7 +4,7 @@ use transpose::raw::{Image, MachineCode};
 
 /// Their PTX and machine code.
 pub(crate) static STUDY: Image =
-    Image::packed("study", include_bytes!("../ptx/study.ptx.zst"), CODE);
+    Image::packed("study", include_bytes!("../ptx/study.ptx.lzma"), CODE);
 
 /// A file of machine code.
 macro_rules! code {
@@ -13,7 +13,7 @@ macro_rules! code {
             capability: ($major, $minor),
             waits: false,
             evict_last: false,
-            packed: include_bytes!(concat!("../cubin/study.", $chip, ".cubin.zst")),
+            packed: include_bytes!(concat!("../cubin/study.", $chip, ".cubin.lzma")),
         }
     };
 }

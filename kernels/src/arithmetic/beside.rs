@@ -353,6 +353,7 @@ unsafe fn add_parts<
 /// Defines an entry point: for which sizes of the destination's elements there is which tile, the first one for those that have no other.
 macro_rules! compute_rows_beside {
     ($name:ident: $element:ty, $width:ident, $bytes:tt, $first:ident as $of:literal $(, $sizes:ident if $dst_bytes:literal)*) => {
+        #[cfg(feature = "arithmetic_matrices")]
         arithmetic_entry! {
             "Transposes matrices whose rows start anywhere, and adds what lies as the destination does.",
             COMPUTE_ROWS_BESIDE: ComputeMatrices, $name: $element, |src, dst, params| {

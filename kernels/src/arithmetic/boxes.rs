@@ -362,6 +362,7 @@ pub(super) fn limit_registers() {
 /// Defines an entry point.
 macro_rules! compute_boxes {
     ($name:ident: $element:ty) => {
+        #[cfg(feature = "arithmetic_tensors")]
         arithmetic_entry! {
             "Computes boxes, held as they lie in the source and gathered word by word.",
             COMPUTE_BOXES: ComputeBoxes, $name: $element, |src, dst, params| {
@@ -385,6 +386,7 @@ compute_boxes!(compute_boxes_b16: B16);
 /// Defines an entry point.
 macro_rules! compute_pieces {
     ($name:ident: $element:ty) => {
+        #[cfg(feature = "arithmetic_tensors")]
         arithmetic_entry! {
             "Computes boxes, held as they lie in the source and gathered piece by piece.",
             COMPUTE_PIECES: ComputePieces, $name: $element, |src, dst, params| {

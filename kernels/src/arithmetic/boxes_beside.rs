@@ -287,6 +287,7 @@ unsafe fn add_boxes<I: Element, E: Element>(
 /// Defines the entry points for elements that keep their type, and those for elements that become some of the destination.
 macro_rules! compute_boxes_beside {
     ($name:ident: $element:ty) => {
+        #[cfg(feature = "arithmetic_tensors")]
         arithmetic_entry! {
             "Adds boxes, held as they lie in the source and gathered word by word, to what lies together where the destination's elements do.",
             COMPUTE_BOXES_BESIDE: ComputeBoxesBeside, $name: $element, |src, dst, params| {
@@ -295,6 +296,7 @@ macro_rules! compute_boxes_beside {
         }
     };
     ($name:ident: $element:ty => $first:ty $(, $bytes:literal => $second:ty)?) => {
+        #[cfg(feature = "arithmetic_tensors")]
         arithmetic_entry! {
             "Adds boxes of numbers of another type, held as they lie in the source and gathered one by one, to what lies together where the destination's elements do.",
             COMPUTE_BOXES_MIXED: ComputeBoxesBeside, $name: $element, |src, dst, params| {

@@ -72,6 +72,7 @@ unsafe fn store<
 /// Defines an entry point.
 macro_rules! compute_rows_by_pairs {
     ($name:ident: $element:ty, $width:ident, $bytes:tt) => {
+        #[cfg(feature = "arithmetic_matrices")]
         arithmetic_entry! {
             "Transposes and computes matrices whose rows start anywhere, by the factor and summand of each row, or of each column.",
             COMPUTE_ROWS_BY_PAIRS: ComputeMatrices, $name: $element, |src, dst, params| {

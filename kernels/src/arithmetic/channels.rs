@@ -166,6 +166,7 @@ unsafe fn compute<P: Pair>(src: u64, dst: u64, params: &ComputeChannels) {
 /// Defines an entry point.
 macro_rules! compute_channels {
     ($name:ident: $element:ty, $bytes:tt) => {
+        #[cfg(feature = "arithmetic_rows")]
         arithmetic_entry! {
             "Computes numbers that stay in their order, each by the factor and summand of its channel.",
             COMPUTE_CHANNELS: ComputeChannels, $name: $element, |src, dst, params| {

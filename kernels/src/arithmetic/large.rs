@@ -19,6 +19,7 @@ use kernel_abi::arithmetic::{span_elements, SpanTile};
 /// Defines an entry point, for elements of one size in the source and of one in the destination.
 macro_rules! compute_rows_large {
     ($name:ident: $element:ty, $src:literal to $dst:literal) => {
+        #[cfg(feature = "arithmetic_matrices")]
         arithmetic_entry! {
             "Transposes and converts matrices whose rows start anywhere.",
             COMPUTE_ROWS_LARGE: ComputeMatrices, $name: $element, |src, dst, params| {

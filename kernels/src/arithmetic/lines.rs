@@ -572,6 +572,7 @@ unsafe fn compute_lines_by_pairs<P: Pair>(src: u64, dst: u64, params: &ComputeLi
 /// Defines an entry point.
 macro_rules! compute_lines {
     ($name:ident: $function:ident $entry:ident, $element:ty, $bytes:tt) => {
+        #[cfg(feature = "arithmetic_rows")]
         arithmetic_entry! {
             "Computes rows that follow each other in the destination, by units of that.",
             $entry: ComputeLines, $name: $element, |src, dst, params| {

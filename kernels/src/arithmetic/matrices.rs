@@ -534,6 +534,7 @@ unsafe fn store_spans<
 /// Defines an entry point for matrices whose rows start on vectors.
 macro_rules! compute_micro {
     ($row:ident $name:ident: $element:ty, $tile:expr, $bytes:tt, $registers:expr, $holds_pairs:literal) => {
+        #[cfg(feature = "arithmetic_matrices")]
         arithmetic_entry! {
             "Transposes and computes matrices whose rows all start on vectors.",
             $row: ComputeMatrices, $name: $element, |src, dst, params| {
@@ -585,6 +586,7 @@ pub(super) const fn of_sector(src: usize) -> u64 {
 /// Defines an entry point for matrices whose rows start anywhere.
 macro_rules! compute_rows {
     ($row:ident $name:ident: $element:ty, $width:ident, $bytes:tt, $registers:expr) => {
+        #[cfg(feature = "arithmetic_matrices")]
         arithmetic_entry! {
             "Transposes and computes matrices whose rows start anywhere.",
             $row: ComputeMatrices, $name: $element, |src, dst, params| {
@@ -652,6 +654,7 @@ fn sums<P: Pair, const R: usize>(
 /// Defines an entry point for sums of matrices that both are transposed, of elements that are as many bytes as the results: it is computed on the way in.
 macro_rules! compute_sums {
     ($name:ident: $element:ty, $width:ident, $bytes:tt) => {
+        #[cfg(feature = "arithmetic_matrices")]
         arithmetic_entry! {
             "Adds matrices whose rows all start and end on vectors, and transposes the sums.",
             COMPUTE_SUMS: ComputeMatrices, $name: $element, |src, dst, params| {
@@ -729,6 +732,7 @@ impl<P: Pair, E: Element> OnTheWayIn<E> for Added<'_, P> {
 /// Defines an entry point for sums of matrices that both are transposed and whose rows start anywhere, but alike.
 macro_rules! compute_sum_rows {
     ($name:ident: $element:ty, $width:ident, $bytes:tt, $registers:expr) => {
+        #[cfg(feature = "arithmetic_matrices")]
         arithmetic_entry! {
             "Adds matrices whose rows start inside vectors alike, and transposes the sums.",
             COMPUTE_SUM_ROWS: ComputeMatrices, $name: $element, |src, dst, params| {

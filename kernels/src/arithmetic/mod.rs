@@ -28,6 +28,9 @@
 //! | `tiles` | moves whose fastest axis changes: through the transposed tile of `tensor` |
 //! | `tiles_by_pairs` | those of them whose channels have a factor and a summand each |
 //!
+//! A program loads a family of entry points at a time, and those that compute are four, each a feature: `arithmetic_rows` (`units`, `runs`, `slid`, `lines`, `channels`), `arithmetic_pixels` (`pixels`, `interleaved`),
+//! `arithmetic_matrices` (`matrices`, `large`, `by_pairs`, `beside`) and `arithmetic_tensors` (`boxes`, `boxes_beside`, `tiles`, `tiles_by_pairs`). The feature `arithmetic` is what they share.
+//!
 //! An entry point is for one size of source elements. Formats, and the size of destination elements, are parameters that all threads of a launch have in
 //! common: to look at them takes an instruction or two for each unit, and there are five entry points of a kernel, not one for each pair.
 

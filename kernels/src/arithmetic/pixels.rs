@@ -338,6 +338,7 @@ unsafe fn compute<P: Pair>(
 /// Defines an entry point.
 macro_rules! compute_pixels {
     ($name:ident: $element:ty, $($bytes:tt)+) => {
+        #[cfg(feature = "arithmetic_pixels")]
         arithmetic_entry! {
             "Computes pixels of few channels.",
             COMPUTE_PIXELS: ComputePixels, $name: $element, |src, dst, params| {

@@ -342,6 +342,7 @@ unsafe fn fetch(part: Part, params: &ComputeRuns) {
 /// Defines an entry point, for such sizes of results, with `$pairs` or without.
 macro_rules! compute_runs {
     ($name:ident: $pairs:literal $entry:ident, $element:ty, $bytes:tt $($sizes:ident)?) => {
+        #[cfg(feature = "arithmetic_rows")]
         arithmetic_entry! {
             "Computes what lies together in all memories, wherever it starts.",
             $entry: ComputeRuns, $name: $element, |src, dst, params| {

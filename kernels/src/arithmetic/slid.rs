@@ -201,6 +201,7 @@ unsafe fn compute_slid<P: Pair>(src: u64, dst: u64, params: &ComputeSlid) {
 /// Defines an entry point.
 macro_rules! compute_slid {
     ($name:ident: $element:ty, $bytes:tt) => {
+        #[cfg(feature = "arithmetic_rows")]
         arithmetic_entry! {
             "Computes units of the destination that start anywhere in the source.",
             COMPUTE_SLID: ComputeSlid, $name: $element, |src, dst, params| {

@@ -67,6 +67,7 @@ unsafe fn store_columns<P: Pair, E: Element, const WHOLE: bool>(
 /// Defines an entry point.
 macro_rules! compute_tiles_by_pairs {
     ($name:ident: $element:ty, $width:ident, $bytes:tt) => {
+        #[cfg(feature = "arithmetic_tensors")]
         arithmetic_entry! {
             "Computes tiles of what lies together in the source by what lies together in the destination, by the pairs of their channels.",
             COMPUTE_TILES_BY_PAIRS: ComputeTilesByPairs, $name: $element, |src, dst, params| {

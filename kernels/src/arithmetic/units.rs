@@ -225,6 +225,7 @@ fn places_along_one_axis<E>(
 /// Defines an entry point.
 macro_rules! compute_units {
     ($name:ident: $element:ty, $bytes:tt) => {
+        #[cfg(feature = "arithmetic_rows")]
         arithmetic_entry! {
             "Computes units of elements, in the destination's order.",
             COMPUTE_UNITS: ComputeUnits, $name: $element, |src, dst, params| {

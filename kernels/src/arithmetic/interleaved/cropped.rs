@@ -613,6 +613,7 @@ const fn most_registers(channels: usize, bytes: usize) -> u32 {
 /// Defines an entry point for pixels of `$channels` channels.
 macro_rules! compute_cropped {
     ($name:ident: $channels:literal $entry:ident, $element:ty, $bytes:tt) => {
+        #[cfg(feature = "arithmetic_pixels")]
         arithmetic_entry! {
             "Computes windows of pixels of few channels.",
             $entry: ComputeCropped, $name: $element, |src, dst, params| {

@@ -328,6 +328,7 @@ const fn most_registers(channels: usize, bytes: usize) -> u32 {
 /// Defines an entry point for pixels of `$channels` channels, with a second operand if it `$adds` one.
 macro_rules! compute_interleaved {
     ($name:ident: $channels:literal $adds:literal $entry:ident, $element:ty, $bytes:tt) => {
+        #[cfg(feature = "arithmetic_pixels")]
         arithmetic_entry! {
             "Computes pixels of few channels.",
             $entry: ComputeInterleaved, $name: $element, |src, dst, params| {
@@ -345,6 +346,7 @@ macro_rules! compute_interleaved {
 /// Defines an entry point for pixels of `$channels` channels of which pixels, or channels that stay together, may be in descending order in the source; and which may start `$anywhere` there.
 macro_rules! compute_mirrored {
     ($name:ident: $channels:literal $anywhere:literal $entry:ident, $element:ty, $bytes:tt) => {
+        #[cfg(feature = "arithmetic_pixels")]
         arithmetic_entry! {
             "Computes pixels of few channels that are mirrored, or stay together or planes, or start anywhere in the source alone.",
             $entry: ComputeMirrored, $name: $element, |src, dst, params| {

@@ -115,13 +115,16 @@ pub fn kernels(common: &Common, device: &Device) -> Result<()> {
 
 /// Every row of the table of kernels.
 fn entries() -> impl Iterator<Item = &'static Entry> {
-    let tables: [&[&[Entry]]; 6] = [
+    let tables: [&[&[Entry]]; 9] = [
         kernel_abi::classic::CLASSIC,
         kernel_abi::fast::FAST,
         kernel_abi::in_place::IN_PLACE,
         kernel_abi::in_place::STUDIES,
         kernel_abi::tensor::TENSOR,
-        kernel_abi::arithmetic::ARITHMETIC,
+        kernel_abi::arithmetic::ARITHMETIC_ROWS,
+        kernel_abi::arithmetic::ARITHMETIC_PIXELS,
+        kernel_abi::arithmetic::ARITHMETIC_MATRICES,
+        kernel_abi::arithmetic::ARITHMETIC_TENSORS,
     ];
     tables.into_iter().flatten().copied().flatten()
 }

@@ -2,9 +2,9 @@
 
 use super::operands::{DST, OTHER, SRC};
 use crate::image::EntryPoint;
-use crate::kernels::ARITHMETIC;
+use crate::kernels::{entry_that_computes, width_of_bytes};
 use crate::launch::{Fields, Launch};
-use kernel_abi::{Kernel, Params, Width};
+use kernel_abi::{Kernel, Params};
 
 /// A launch of a move.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +57,6 @@ impl Part {
 
 /// The entry point of a kernel for a source of elements of so many bytes.
 pub(super) fn entry<P: Params>(kernel: &Kernel<P>, bytes: usize) -> EntryPoint {
-    let entry = Width::of_bytes(bytes).and_then(|width| kernel.entry(width));
-    ARITHMETIC.entry(entry.expect("there are kernels for every number").name)
+    let entry = width_of_bytes(bytes).and_then(|width| entry_that_computes(kernel, width));
+    entry.expect("there are kernels for every number")
 }
