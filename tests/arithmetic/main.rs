@@ -1061,6 +1061,9 @@ fn cropped_pixels(device: &Device) {
             ([1, 40, 1], 3),
             ([2, 3, 66], 5),
             ([1, 24, 65], 2),
+            // With the unit before it, in which only some planes have elements, one pixel more than a group: units of four, and of eight.
+            ([1, 5, 49], 1),
+            ([1, 1, 241], 2),
         ] {
             let all = start + pixels + 3 * usize::from(start == 0);
             let as_pixels = |cols: usize| contiguous(&[images, rows, cols, channels]);

@@ -112,8 +112,8 @@ impl<'a> Windows<'a> {
 
     /// How many warps have a window, and how many groups of pixels each.
     fn parts(&self) -> [usize; 2] {
-        // A window may have a part of a unit before its first whole one.
-        let pixels = self.count.saturating_add(self.operands.unit() - 1);
+        // A window may have a part of a unit before its first whole one: then groups start a unit before the window, for planes, too, that start with a whole one.
+        let pixels = self.count.saturating_add(self.operands.unit());
         let groups = pixels.div_ceil(self.of_group());
         let parts = groups.div_ceil(GROUPS);
         [parts, groups.div_ceil(parts)]
@@ -212,12 +212,13 @@ mod tests {
     #[test]
     fn warps_have_all_pixels_of_a_window() {
         // Of a group 31 lanes have eight pixels each.
-        for (rows, columns) in [(3, 37), (299, 299), (1000, 11), (5, 8)] {
+        for (rows, columns) in [(3, 37), (299, 299), (1000, 11), (5, 8), (1, 240), (1, 241)] {
             let params = of(rows, columns, 2000).unwrap();
             let (pixels, parts) = (params.pixels, u64::from(params.parts as u32));
             assert_eq!(pixels, (rows * columns) as u64);
-            assert!(parts * params.groups * 248 >= pixels + 7, "{params:?}");
-            assert!((parts * params.groups - parts) * 248 < pixels + 7, "{params:?}");
+            // A unit more, which is before the window where any of its planes starts with a part of one.
+            assert!(parts * params.groups * 248 >= pixels + 8, "{params:?}");
+            assert!((parts * params.groups - parts) * 248 < pixels + 8, "{params:?}");
         }
     }
 
