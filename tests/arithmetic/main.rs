@@ -1061,9 +1061,6 @@ fn cropped_pixels(device: &Device) {
             ([1, 40, 1], 3),
             ([2, 3, 66], 5),
             ([1, 24, 65], 2),
-            // With the unit before it, in which only some planes have elements, one pixel more than a group: units of four, and of eight.
-            ([1, 5, 49], 1),
-            ([1, 1, 241], 2),
         ] {
             let all = start + pixels + 3 * usize::from(start == 0);
             let as_pixels = |cols: usize| contiguous(&[images, rows, cols, channels]);
@@ -1110,6 +1107,19 @@ fn cropped_pixels(device: &Device) {
     check_types! {
         u8, f16; bf16, f16; f16, f32; f32, bf16; f32, f32;
     }
+    // All numbers of pixels around what a warp has at a time: a unit of each lane, or of each but one.
+    fn check_groups<T: Real, U: Real>(device: &Device, groups: [usize; 2]) {
+        for pixels in groups.into_iter().flat_map(|group| group - 9..=group + 1) {
+            let as_pixels = contiguous(&[1, pixels, 3]);
+            let as_planes = contiguous(&[3, 1, pixels]).permute_axes(&[1, 2, 0]).unwrap();
+            for (from, to) in [(as_pixels, as_planes), (as_planes, as_pixels)] {
+                let kernels = check_channels::<T, U>(device, &from, &to, 2);
+                assert!(has_kernel(&kernels, Some("compute_cropped3")), "{kernels:?}");
+            }
+        }
+    }
+    check_groups::<u8, f16>(device, [248, 256]);
+    check_groups::<f32, f32>(device, [124, 128]);
 }
 
 /// Checks that each index of an axis has its own factor and summand, by all ways that [`enough`] leaves; their kernels.
