@@ -121,10 +121,14 @@ const fn image_that_computes(family: Family) -> Option<&'static Image> {
     }
 }
 
+/// The image of a family, if this library has it.
+fn image_of_any(family: Family) -> Option<&'static Image> {
+    image_in_place(family).or_else(|| image_that_computes(family))
+}
+
 /// The images of every family that this library has.
 pub(crate) fn images() -> impl Iterator<Item = &'static Image> {
-    let image = |family| image_in_place(family).or_else(|| image_that_computes(family));
-    Family::ALL.into_iter().filter_map(image)
+    Family::ALL.into_iter().filter_map(image_of_any)
 }
 
 /// The entry point of a kernel for elements of `width`, of those that move from one memory to another.
@@ -247,8 +251,7 @@ mod tests {
             (Family::ArithmeticTensors, kernel_abi::arithmetic::ARITHMETIC_TENSORS),
         ];
         for (family, kernels) in tables {
-            let image = image_in_place(family).or_else(|| image_that_computes(family));
-            let Some(image) = image else { continue };
+            let Some(image) = image_of_any(family) else { continue };
             let ptx = image.ptx();
             let built: HashSet<_> = entry_points(&ptx).collect();
             let entries = kernels.iter().flat_map(|entries| entries.iter());

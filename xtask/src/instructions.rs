@@ -9,6 +9,9 @@ use anyhow::{Result, ensure};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection};
 
+/// The lower 12 bits of `R2P` with a constant mask, for compute capabilities 7.0 to 12.0.
+const R2P: u64 = 0x804;
+
 /// Refuses machine code with an `R2P` of one bit.
 pub fn check(cubin: &[u8]) -> Result<()> {
     let elf: ElfFile64 = ElfFile64::parse(cubin)?;
@@ -32,16 +35,19 @@ fn of(text: &[u8]) -> impl Iterator<Item = u64> {
         .map(u64::from_le_bytes)
 }
 
+/// Whether it is an `R2P`.
+fn is_r2p(instruction: u64) -> bool {
+    instruction & 0xfff == R2P
+}
+
 /// Whether it is an `R2P` whose mask, the upper 32 bits, has one bit.
 fn loads_one_bit(instruction: u64) -> bool {
-    /// The lower 12 bits of `R2P` with a constant mask, for compute capabilities 7.0 to 12.0.
-    const R2P: u64 = 0x804;
-    instruction & 0xfff == R2P && (instruction >> 32).is_power_of_two()
+    is_r2p(instruction) && (instruction >> 32).is_power_of_two()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{check, loads_one_bit, of};
+    use super::{check, is_r2p, loads_one_bit, of};
     use crate::{pack, paths};
     use object::read::elf::ElfFile64;
     use object::{Object, ObjectSection};
@@ -68,7 +74,7 @@ mod tests {
             .sections()
             .filter(|section| section.name().unwrap().starts_with(".text."))
             .find_map(|section| {
-                let found = of(section.data().unwrap()).position(|half| half & 0xfff == 0x804)?;
+                let found = of(section.data().unwrap()).position(is_r2p)?;
                 Some(section.file_range().unwrap().0 as usize + 16 * found + 4)
             })
             .expect("an R2P");
