@@ -181,8 +181,8 @@ pub(super) struct Of<F, R> {
 pub(super) struct Planner {
     element_bytes: usize,
     known: Vec<(Kind, Arc<TensorPlan>)>,
-    /// The plans for pairs, where there are any; of devices that are alike.
-    pairs: Vec<([TensorLayout; 2], Option<Arc<TensorPlan>>)>,
+    /// The plans for pairs, where there are any.
+    pairs: Vec<(Kind, Option<Arc<TensorPlan>>)>,
 }
 
 /// What goes in pairs of what stays on a device and what it sends, and what is left of both.
@@ -306,15 +306,15 @@ impl Planner {
                 let (kept, sent) = (kept[side], sent[side]);
                 if alignment(&kept) < alignment(&sent) { kept } else { sent }
             };
-            let layouts = [self.near_the_start(&worse(0))?, self.near_the_start(&worse(1))?];
-            let known = self.pairs.iter().find(|(known, _)| *known == layouts);
+            let kind = self.kind(&[worse(0), worse(1)], facts, true)?;
+            let known = self.pairs.iter().find(|(known, _)| *known == kind);
             let plan = match known {
                 Some((_, plan)) => plan.clone(),
                 None => {
-                    let [from, to] = &layouts;
+                    let [from, to] = &kind.layouts;
                     let plan = TensorPlan::for_pairs(self.element_bytes, from, to, facts)?;
                     let plan = plan.map(Arc::new);
-                    self.pairs.push((layouts, plan.clone()));
+                    self.pairs.push((kind, plan.clone()));
                     plan
                 }
             };
@@ -331,6 +331,16 @@ impl Planner {
         TensorLayout::strided(shape, strides, layout.offset() % 16, self.element_bytes)
     }
 
+    /// What the plan of such a move depends on.
+    fn kind(&self, layouts: &[TensorLayout; 2], facts: &Facts, far: bool) -> Result<Kind> {
+        Ok(Kind {
+            layouts: [self.near_the_start(&layouts[0])?, self.near_the_start(&layouts[1])?],
+            multiprocessors: facts.multiprocessors,
+            compute_capability: facts.compute_capability,
+            far,
+        })
+    }
+
     /// A move of a device that is like `facts`, to its own memory or to another one's.
     pub fn plan(
         &mut self,
@@ -338,12 +348,7 @@ impl Planner {
         facts: &Facts,
         far: bool,
     ) -> Result<Arc<TensorPlan>> {
-        let kind = Kind {
-            layouts: [self.near_the_start(&layouts[0])?, self.near_the_start(&layouts[1])?],
-            multiprocessors: facts.multiprocessors,
-            compute_capability: facts.compute_capability,
-            far,
-        };
+        let kind = self.kind(&layouts, facts, far)?;
         if let Some((_, plan)) = self.known.iter().find(|(known, _)| *known == kind) {
             return Ok(plan.clone());
         }
@@ -406,5 +411,28 @@ mod tests {
                 }
             }
         }
+    }
+    /// Each device of a group moves by plans for its own kind, in pairs, too.
+    #[test]
+    fn devices_may_be_unlike() {
+        let paired = |multiprocessors: [usize; 2]| {
+            let peers = Device::simulated_peers(2).into_iter().zip(multiprocessors);
+            let devices: Vec<_> = peers
+                .map(|(device, multiprocessors)| {
+                    let facts = Facts { multiprocessors, ..device.facts().clone() };
+                    device.with_facts(facts).unwrap()
+                })
+                .collect();
+            let group = DeviceGroup::new(&devices).unwrap();
+            let src = ShardedTensor::<u32>::zeroed(&group, &[1280, 640], 0).unwrap();
+            let dst = ShardedTensor::<u32>::zeroed(&group, &[640, 1280], 0).unwrap();
+            let options = ExchangeOptions::default().pairs(true);
+            let plan = ShardedPlan::with_options(&src, &dst, &[1, 0], options).unwrap();
+            let step = &plan.far[1][0];
+            let Way::Paired { plan, .. } = &step.way else { panic!("not in pairs: {step:?}") };
+            format!("{plan:?}")
+        };
+        assert_ne!(paired([4, 4]), paired([132, 132]));
+        assert_eq!(paired([4, 132]), paired([132, 132]));
     }
 }
