@@ -4,6 +4,12 @@
 //! |---|---|---|
 //! | `.lz4` | the number of bytes, 32 bits, and an LZ4 block | machine code that the first launch of most programs waits for: it expands in 0.1 ms |
 //! | `.lzma` | LZMA with the header of a file | everything else: smaller by half, and expands at 80 MB a second |
+//!
+//! In a PTX the numbers of registers are told by distances first ([`registers`]).
+
+#[path = "../../../transpose/src/image/registers.rs"]
+mod numbers;
+mod registers;
 
 use anyhow::{Context, Result, bail, ensure};
 use lz4::block::CompressionMode::HIGHCOMPRESSION;
@@ -19,9 +25,10 @@ pub fn pack(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
     match ending(path) {
         "lz4" => Ok(lz4::block::compress(bytes, Some(HIGHCOMPRESSION(12)), true)?),
         "lzma" => {
+            let bytes = if is_text(path) { registers::distances(bytes)? } else { bytes.to_vec() };
             let mut writer =
                 LzmaWriter::new_use_header(Vec::new(), &options(path), Some(bytes.len() as u64))?;
-            writer.write_all(bytes)?;
+            writer.write_all(&bytes)?;
             Ok(writer.finish()?)
         }
         other => bail!("{}: nothing is packed as {other:?}", path.display()),
@@ -42,6 +49,9 @@ pub fn unpack(path: &Path, file: &[u8]) -> Result<Vec<u8>> {
             let mut bytes = Vec::new();
             let reader = LzmaReader::new_mem_limit(file, u32::MAX, None);
             reader.and_then(|mut reader| reader.read_to_end(&mut bytes)).with_context(name)?;
+            if is_text(path) {
+                return numbers::numbered(&bytes, usize::MAX).with_context(name);
+            }
             Ok(bytes)
         }
         other => bail!("{}: nothing is packed as {other:?}", name()),
@@ -50,10 +60,14 @@ pub fn unpack(path: &Path, file: &[u8]) -> Result<Vec<u8>> {
 
 /// The most thorough search; what is likely next depends on the byte before in a text, and on the place among 16 bytes, which are an instruction, in machine code.
 fn options(path: &Path) -> LzmaOptions {
-    let is_code = path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("cubin"));
-    let (lc, lp, pb) = if is_code { (0, 4, 4) } else { (4, 0, 0) };
+    let (lc, lp, pb) = if is_text(path) { (2, 0, 0) } else { (0, 4, 4) };
     let most = LzmaOptions::with_preset(9);
     LzmaOptions { dict_size: DICTIONARY, lc, lp, pb, nice_len: 273, depth_limit: 1000, ..most }
+}
+
+/// Whether a file holds PTX.
+fn is_text(path: &Path) -> bool {
+    path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("ptx"))
 }
 
 fn ending(path: &Path) -> &str {
