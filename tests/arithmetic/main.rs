@@ -1110,7 +1110,7 @@ fn cropped_pixels(device: &Device) {
         };
     }
     check_types! {
-        u8, f16; bf16, f16; f16, f32; f32, bf16; f32, f32;
+        u8, u8; u8, f16; bf16, f16; f16, f32; f32, bf16; f32, f32;
     }
     // All numbers of pixels around what a warp has at a time: a unit of each lane, or of each but one.
     fn check_groups<T: Real, U: Real>(device: &Device, groups: [usize; 2]) {

@@ -745,11 +745,11 @@ pub const CHANNEL_UNITS: u32 = 4;
 /// Units that a thread of [`COMPUTE_RUNS`] has at most.
 pub const MOST_RUN_STEPS: u32 = 4;
 
-/// Elements that a thread computes together: as many as fill 16 bytes on the side whose elements have more bytes; fewer of bytes that stay bytes,
-/// which would take too many instructions.
+/// Elements that a thread computes together: as many as fill 16 bytes on the side whose elements have more bytes; half as many of bytes that stay bytes,
+/// of which more would take too many instructions.
 pub const fn unit(src_bytes: usize, dst_bytes: usize) -> usize {
     match (src_bytes, dst_bytes) {
-        (1, 1) => 4,
+        (1, 1) => 8,
         _ if src_bytes > dst_bytes => 16 / src_bytes,
         _ => 16 / dst_bytes,
     }

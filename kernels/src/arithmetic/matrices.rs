@@ -545,7 +545,7 @@ macro_rules! compute_micro {
                 const THREADS: u32 = TILE.block()[0];
                 // Left to itself the assembler stops at 40 for bytes on some chips, and spills.
                 if size_of::<$element>() == 1 && !is_hopper() {
-                    never_more_registers::<48>();
+                    never_more_registers::<{ if $holds_pairs { 56 } else { 48 } }>();
                 }
                 at_most_registers::<{ $registers }>();
                 let bytes = cuda_std::shared_array![B16; (TILE.row_vectors * TILE.rows) as usize];

@@ -97,7 +97,7 @@ macro_rules! pairs {
 }
 
 pairs! {
-    1 1: real 4, 1 2: real 8, 1 4: real 4, 1 8: real 2,
+    1 1: real 8, 1 2: real 8, 1 4: real 4, 1 8: real 2,
     2 1: real 8, 2 2: real 8, 2 4: real 4, 2 8: real 2,
     4 1: real 4, 4 2: real 4, 4 4: real 4, 4 8: real 2,
     8 1: real 2, 8 2: real 2, 8 4: real 2, 8 8: real 2 complex 4 4: 4,

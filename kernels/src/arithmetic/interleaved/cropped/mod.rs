@@ -28,7 +28,7 @@ use super::super::real::Real;
 use super::super::row_pairs::PAIR;
 use super::registers::planes_of;
 use crate::element::B16;
-use crate::launch::never_more_registers;
+use crate::launch::{is_hopper, never_more_registers};
 use crate::opaque::{not_unrolled, thread_again};
 use crate::tensor::axes::{divide, steps, unrolled};
 use core::marker::PhantomData;
@@ -151,8 +151,8 @@ unsafe fn compute<P: Pair, const C: usize, const TO_PIXELS: bool>(
     // SAFETY: the caller's obligations.
     let begin =
         |first: i32, inside: bool| unsafe { source.begin::<P, C, TO_PIXELS>(first, inside) };
-    // The next group is loaded while one is computed, if it takes few registers.
-    let is_ahead = P::UNIT * P::SRC * C < 2 * VECTOR as usize;
+    // The next group is loaded while one is computed, if it takes few registers. (Three channels of bytes that stay bytes would take one too many.)
+    let is_ahead = P::UNIT * P::SRC * C < 2 * VECTOR as usize && !(C == 3 && P::DST == 1);
     let (mut groups, mut inside) = (params.groups as u32, is_readable(first));
     let mut group = Group::NONE;
     if is_ahead {
@@ -213,13 +213,22 @@ unsafe fn compute_cropped<P: Pair, const C: usize>(
     }
 }
 
-/// Registers that a thread has.
+/// Registers that a thread has where the code is built for compute capability 9.0.
 const fn most_registers(channels: usize, bytes: usize) -> u32 {
     match (channels, bytes) {
         (2, 1 | 4) => 64,
         (2, _) | (3, 1) => 72,
         (4, _) => 96,
         _ => 80,
+    }
+}
+
+/// And where it is built for others, which have no instructions for two bytes at a time.
+const fn most_elsewhere(channels: usize, bytes: usize) -> u32 {
+    match (channels, bytes) {
+        (2, 1) => 80,
+        (3, 1) => 96,
+        _ => most_registers(channels, bytes),
     }
 }
 
@@ -230,7 +239,11 @@ macro_rules! compute_cropped {
         arithmetic_entry! {
             "Computes windows of pixels of few channels.",
             $entry: ComputeCropped, $name: $element, |src, dst, params| {
-                never_more_registers::<{ most_registers($channels, $bytes) }>();
+                if is_hopper() {
+                    never_more_registers::<{ most_registers($channels, $bytes) }>();
+                } else {
+                    never_more_registers::<{ most_elsewhere($channels, $bytes) }>();
+                }
                 let memory = cuda_std::shared_array![B16; $channels * CROPPED_THREADS as usize];
                 let base = crate::tile::shared_address(memory.cast());
                 for_sizes!($bytes narrow, params, compute_cropped(src as u64, dst as u64, &params, base), [$channels])

@@ -14,10 +14,10 @@ use kernel_abi::arithmetic::{Operation, pair_rows_bytes};
 /// What an element costs whose pair is loaded for it alone, in bytes that a copy could have moved meanwhile, of any types.
 const OF_ELEMENT: f64 = 21.5;
 
-/// What `compute_units` has of a copy's speed where elements lie together on both sides and start on units, as those of planes with gaps do. (By 333 batches of planes and of pixels, decision 140.)
+/// What `compute_units` has of a copy's speed where elements lie together on both sides and start on units, as those of planes with gaps do. (By 333 batches of planes and of pixels, decision 140; of bytes that stay bytes by decision 149.)
 const fn in_units(src: usize, dst: usize) -> f64 {
     match (src, dst) {
-        (1, 1) => 0.33,
+        (1, 1) => 0.46,
         (1, 4) => 0.70,
         (2, 2) => 0.90,
         (2, 4) => 0.82,
@@ -30,10 +30,10 @@ const fn in_units(src: usize, dst: usize) -> f64 {
 /// Numbers of channels from which on pairs leave the L1 cache, where channels lie together in units of eight elements, and the part of the speed of `compute_units` that is left.
 const MANY: [(usize, f64); 2] = [(97, 0.48), (49, 0.80)];
 
-/// How many times as fast `compute_runs_by_pairs` is as the model of runs expects, which is told of no types. (By 1430 windows of planes, decision 143, and by 12 of bytes that stay bytes, decision 145.)
+/// How many times as fast `compute_runs_by_pairs` is as the model of runs expects, which is told of no types. (By 1430 windows of planes, decision 143, and of bytes that stay bytes by decision 149.)
 const fn runs_by_pairs(src: usize, dst: usize) -> f64 {
     match (src, dst) {
-        (1, 1) => 1.63,
+        (1, 1) => 1.30,
         (1, 2) => 1.09,
         (1, 4) => 1.36,
         (2, 2) => 0.98,
@@ -45,7 +45,7 @@ const fn runs_by_pairs(src: usize, dst: usize) -> f64 {
     }
 }
 
-/// What `compute_mirrored2` and its like have of a copy's speed between planes that stay in their order, of whole units, and `compute_windows2` and its like. (By 262 such windows, decision 143.)
+/// What `compute_mirrored2` and its like have of a copy's speed between planes that stay in their order, of whole units, and `compute_windows2` and its like. (By 262 such windows, decision 143; of bytes that stay bytes by decision 149.)
 const fn between_planes(src: usize, dst: usize) -> [f64; 2] {
     match (src, dst) {
         (1, 2) => [0.85, 0.78],
@@ -56,7 +56,7 @@ const fn between_planes(src: usize, dst: usize) -> [f64; 2] {
         (4, 1) => [0.84, 0.69],
         (4, 2) => [0.87, 0.77],
         (4, 4) => [0.97, 0.85],
-        _ => [0.60, 0.55],
+        _ => [0.85, 0.78],
     }
 }
 
@@ -83,9 +83,10 @@ const fn to_planes(src: usize, dst: usize) -> f64 {
 }
 
 /// What `compute_interleaved2` and its like have of a copy's speed where rows start anywhere, to pixels and to planes, and what each row costs beside: elements at its ends are loaded one by one. (By 219 random batches of images of two to four
-/// channels, decision 124; results of one byte by `f32` to `u8`.)
+/// channels, decision 124; results of one byte by `f32` to `u8`, of bytes that stay bytes by decision 149.)
 const fn ragged(src: usize, dst: usize) -> [f64; 2] {
     match (src, dst) {
+        (1, 1) => [0.66, 0.65],
         (1, 2) => [0.89, 0.93],
         (1, 4) => [0.83, 0.91],
         (2, 2) => [0.98, 1.00],
@@ -97,6 +98,9 @@ const fn ragged(src: usize, dst: usize) -> [f64; 2] {
 }
 const OF_RAGGED_ROW: f64 = 500.0;
 const OF_RAGGED_ROW_OF_FOURS: f64 = 350.0;
+
+/// How many times as much a row costs where something is added. (By 29 windows of bytes that stay bytes, decision 149.)
+const OF_RAGGED_SUM: f64 = 2.1;
 
 /// The part of the speed of `compute_interleaved2` and its like that `compute_mirrored2` and its like have where rows start anywhere, and how many times as much a row costs. (By 189 batches of rows of 37 to 2501 pixels, decision 139.)
 const OF_MIRRORED: f64 = 0.87;
@@ -299,7 +303,11 @@ impl<'a> ChannelCosts<'a> {
         let [to_pixels, to_planes] = ragged(src, dst);
         let best = if way.to_pixels { to_pixels } else { to_planes };
         let of_row = if src + dst == 8 { OF_RAGGED_ROW_OF_FOURS } else { OF_RAGGED_ROW };
-        let [speed, rows] = if way.is_mirrored { [OF_MIRRORED, OF_MIRRORED_ROW] } else { [1.0; 2] };
+        let [speed, rows] = match way.is_mirrored {
+            true => [OF_MIRRORED, OF_MIRRORED_ROW],
+            false if self.operands.other.is_added() => [1.0, OF_RAGGED_SUM],
+            false => [1.0; 2],
+        };
         self.operands.traffic() / (best * speed) + way.ragged as f64 * of_row * rows
     }
 

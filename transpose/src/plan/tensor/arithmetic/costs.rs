@@ -22,7 +22,7 @@ struct Speeds {
 impl Speeds {
     const fn of(src: usize, dst: usize) -> Self {
         let (tiles, pixels) = match (src, dst) {
-            (1, 1) => (0.53, [0.58, 0.49]),
+            (1, 1) => (0.56, [0.63, 0.53]),
             (1, 2) => (0.90, [1.22, 0.95]),
             (1, _) => (1.10, [1.05, 0.93]),
             (2, 1) => (0.77, [0.95, 0.81]),
@@ -82,9 +82,6 @@ const fn rows_apart(src: usize, dst: usize) -> Option<f64> {
         _ => None,
     }
 }
-
-/// The fraction of a copy's speed that `compute_interleaved2` and its like have between single bytes, which they compute one by one. (Decision 125.)
-const INTERLEAVED_BYTES: f64 = 0.37;
 
 /// What a block of `compute_pixels` costs beside its bytes, and each run that it stores.
 const OF_PIXEL_BLOCK: f64 = 7700.0;
@@ -199,11 +196,6 @@ impl Costs {
     pub fn by_rows_apart(&self) -> Option<f64> {
         let [src, dst] = self.sizes;
         rows_apart(src, dst).filter(|_| self.is_apart).map(|fraction| self.bytes / fraction)
-    }
-
-    /// The cost of pixels of two to four channels, unless nothing else is as fast.
-    pub fn by_interleaved(&self) -> Option<f64> {
-        (self.sizes == [1, 1] && !self.adds).then_some(self.bytes / INTERLEAVED_BYTES)
     }
 
     /// The cost of `compute_pixels`, where one factor serves all elements.

@@ -152,6 +152,11 @@ impl Operands {
         self.bytes[..OTHER].iter().all(|&bytes| bytes <= 4)
     }
 
+    /// Whether elements have one byte, in the source and in the destination.
+    pub fn are_bytes(&self) -> bool {
+        self.bytes[..OTHER] == [1; 2]
+    }
+
     /// Whether there are channels whose pairs are numbers of 32 bits, of elements of up to 4 bytes.
     pub fn has_narrow_pairs(&self, operation: &Operation) -> bool {
         self.has_channels() && operation.flags & flags::WIDE == 0 && self.are_narrow()
