@@ -131,7 +131,7 @@ params! {
         axes: [OperandAxis; MOST_AXES],
         /// How many there are.
         count: u64,
-        /// Whether a unit is as many elements as [`unit`](fn@unit) says, which lie together on vectors on all sides (1), or is one element (0).
+        /// How many times as many elements are a unit here as [`unit`](fn@unit) says, which lie together on vectors on all sides: once, or twice of bytes that stay bytes; or a unit is one element (0).
         whole: u64,
         /// Units to compute.
         units: u64,

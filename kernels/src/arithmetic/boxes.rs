@@ -339,14 +339,11 @@ fn compute_vectors_of<P: Pair>(operation: &Operation, vectors: [B16; 2]) -> [B16
     compute_two::<P>(operation, vectors)
 }
 
-/// The results for single bytes, which are computed by fours.
+/// The results for a vector of single bytes, of which a unit is half of it.
 #[inline(always)]
-fn compute_bytes<P: Pair>(operation: &Operation, vector: B16) -> B16 {
-    let four = |bytes: u32| B16(bytes, 0, 0, 0);
-    let fours = [four(vector.0), four(vector.1), four(vector.2), four(vector.3)];
-    let beside = [NothingBeside; 4];
-    let [a, b, c, d] = P::compute::<true, 4>(operation, fours, [B16::ANY; 4], &beside);
-    B16(a.0, b.0, c.0, d.0)
+fn compute_bytes<P: Pair>(operation: &Operation, B16(a, b, c, d): B16) -> B16 {
+    let [low, high] = compute_two::<P>(operation, [B16(a, b, 0, 0), B16(c, d, 0, 0)]);
+    B16(low.0, low.1, high.0, high.1)
 }
 
 /// As many registers as leave room for four blocks; where nothing can be copied past them, more.

@@ -1,8 +1,8 @@
 //! Any move that computes: units of elements, in the destination's order.
 //!
 //! Where elements lie together on all sides, and on vectors, a unit is as many of them as are a vector of the side whose elements have more bytes: that side is
-//! accessed by vectors, the other by as much as a warp has side by side. Else a unit is one element. A thread has four units, a block's threads
-//! apart.
+//! accessed by vectors, the other by as much as a warp has side by side. Two such units of bytes that stay bytes are a vector on both sides, and go together where all rows are
+//! whole vectors. Else a unit is one element. A thread has four units, a block's threads apart.
 
 use super::arithmetic_entry;
 use super::memory::{arrived, load_part, store_part};
@@ -14,6 +14,7 @@ use crate::opaque::opaque;
 use crate::tensor::axes::{divide, steps, unrolled};
 use cuda_std::thread;
 use kernel_abi::arithmetic::{flags, ComputeUnits, UNITS_OF_THREAD, UNIT_THREADS};
+use kernel_abi::fast::VECTOR;
 use kernel_abi::tensor::MOST_AXES;
 
 /// Units of a thread.
@@ -94,7 +95,9 @@ impl Held {
 unsafe fn compute_units<P: Pair>(places: [Place; EACH], params: &ComputeUnits) {
     // SAFETY: the caller's obligations.
     unsafe {
-        if params.whole != 0 {
+        if P::SRC + P::DST == 2 && params.whole == 2 {
+            by_twos::<P>(places, params);
+        } else if params.whole != 0 {
             by_vectors::<P>(places, params);
         } else {
             by_elements::<P>(places, params);
@@ -122,6 +125,30 @@ unsafe fn by_vectors<P: Pair>(places: [Place; EACH], params: &ComputeUnits) {
     unrolled! { K in [0 1 2 3] of EACH => {
         // SAFETY: the caller's obligations.
         unsafe { held[K].store::<P, true>(params) };
+    } }
+}
+
+/// Computes vectors of two units of bytes that stay bytes, of no channels: the loads of all are in flight together.
+///
+/// # Safety
+/// Those of [`compute_units`].
+#[inline(always)]
+unsafe fn by_twos<P: Pair>(places: [Place; EACH], params: &ComputeUnits) {
+    // SAFETY: the caller's obligations.
+    let load = |k: usize| unsafe { Held::load::<P>(places[k], params, VECTOR as usize) };
+    let held = [load(0), load(1), load(2), load(3)];
+    // One after the other, as units are.
+    let computed = |source: B16, other: B16| {
+        P::compute::<true, 1>(&params.operation, [source], [other], &[NoChannels])[0]
+    };
+    unrolled! { K in [0 1 2 3] of EACH => {
+        let (a, b) = (arrived(held[K].source), arrived(held[K].other));
+        let low = computed(B16(a.0, a.1, 0, 0), B16(b.0, b.1, 0, 0));
+        let high = computed(B16(a.2, a.3, 0, 0), B16(b.2, b.3, 0, 0));
+        if held[K].is_there {
+            // SAFETY: the caller's obligations; no other thread has the units.
+            unsafe { store_part(held[K].dst, VECTOR as usize, B16(low.0, low.1, high.0, high.1)) };
+        }
     } }
 }
 

@@ -119,6 +119,7 @@ fn matrices(shape: &[usize], axes: &[usize]) -> Vec<Case> {
         case!("int32" as i32, "float32" as f32, shape, axes, None, Second::None),
         case!("float32" as f32, "float8_e4m3fn" as E4M3, shape, axes, None, Second::None),
         case!("uint8" as u8, "float16" as f16, shape, axes, None, Second::None),
+        case!("uint8" as u8, "uint8" as u8, shape, axes, Some(0.5), Second::None),
     ]
 }
 

@@ -23,6 +23,9 @@ const FULL: f64 = 0.625;
 /// 0.63 to 0.69 of a copy, 0.81 to 0.95 by others. (0.775 by 70 random matrices and batches, decision 126.)
 const ROWS_FULL: f64 = 0.775;
 
+/// And of bytes that stay bytes: 61 to 248 rows, 0.64 to 0.86 of them, had 0.38 to 0.62 of a copy, 0.52 to 0.72 by others. (By 9 matrices, decision 149.)
+const BYTE_ROWS_FULL: f64 = 0.87;
+
 /// How full tiles of [`COMPUTE_ROWS`] are preferred where results are wider, and by which power less it counts which part of their columns there is than of their rows. (By 23 random matrices and batches, decision 126.)
 const WIDER_FULL: f64 = 0.65;
 const LESS_FOR_COLUMNS: f64 = 0.4;
@@ -287,8 +290,12 @@ impl<'a> Move<'a> {
         }
         let way = self.way_in_spans(launch, &tile);
         // Something is computed of rows that are not there as well.
-        let is_late = (dst < src || dst == src && src >= 4) && self.rows_full(&tile) < ROWS_FULL;
-        let enough = if is_late {
+        let least = match (src, dst) {
+            (1, 1) => BYTE_ROWS_FULL,
+            _ if dst < src || dst == src && src >= 4 => ROWS_FULL,
+            _ => 0.0,
+        };
+        let enough = if self.rows_full(&tile) < least {
             1.0
         } else if dst > src && !is_added {
             WIDER_FULL * way.cols_full.powf(LESS_FOR_COLUMNS)

@@ -1,8 +1,9 @@
 //! The planner of `compute_units`, which serves every move.
 
-use super::operands::{Axis, OTHER, Operands, halves};
+use super::operands::{Axis, OTHER, Operands, SRC, halves};
 use super::part::Part;
 use crate::divide::packed_divisor;
+use crate::plan::problem::VECTOR;
 use kernel_abi::arithmetic::{
     COMPUTE_UNITS, ComputeUnits, OperandAxis, Operation, UNIT_THREADS, UNITS_OF_THREAD,
 };
@@ -21,7 +22,11 @@ pub(super) fn launches(operands: &Operands, operation: &Operation) -> Vec<Part> 
 /// The same, of no more than `most` elements each.
 fn in_parts(operands: &Operands, operation: &Operation, most: usize) -> Vec<Part> {
     let mut launches = Vec::new();
-    let per = if operands.are_in_units() { operands.unit() } else { 1 };
+    let per = match operands.are_in_units() {
+        true if are_in_twos(operands) => 2 * operands.unit(),
+        true => operands.unit(),
+        false => 1,
+    };
     let mut whole = operands.axes.clone();
     if let Some(first) = whole.first_mut().filter(|_| per > 1) {
         let (all, units) = (first.length, first.length / per);
@@ -38,6 +43,14 @@ fn in_parts(operands: &Operands, operation: &Operation, most: usize) -> Vec<Part
     }
     split(operands, operation, &whole, per, [0; 3], most, &mut launches);
     launches
+}
+
+/// Whether two units of bytes that stay bytes, which are a vector, are computed together: of whole rows of such, or of one row.
+fn are_in_twos(operands: &Operands) -> bool {
+    let Some((run, others)) = operands.axes.split_first() else { return false };
+    let are_whole = others.is_empty() || run.length.is_multiple_of(2 * operands.unit());
+    let start = |side: usize| operands.start_on(VECTOR, others, side);
+    operands.are_bytes() && !operands.has_channels() && are_whole && (SRC..=OTHER).all(start)
 }
 
 /// Launches for units of `per` elements along these axes, `offsets` elements further: in halves of the slowest axis until there are not too many.
@@ -90,7 +103,7 @@ fn one(
         operation: *operation,
         axes: divided(axes, per),
         count: axes.len() as u64,
-        whole: u64::from(per > 1),
+        whole: if per > 1 { (per / operands.unit()) as u64 } else { 0 },
         units: units as u64,
         channel_step: axes.first().map_or(0, |axis| axis.strides[OTHER] as u64),
     };
@@ -123,7 +136,7 @@ mod tests {
             let mut elements = 0;
             for part in launches(&operands, &operation) {
                 let params: ComputeUnits = part.launch.params.to().unwrap();
-                let per = if params.whole > 0 { operands.unit() } else { 1 };
+                let per = (operands.unit() * params.whole as usize).max(1);
                 assert!(params.units as usize * per < 1 << 32, "{shape:?}: {params:?}");
                 elements += params.units as usize * per;
             }
