@@ -33,6 +33,7 @@ on_both_devices! {
     sums_in_two_passes,
     moved_and_computed,
     in_boxes,
+    bytes_in_order,
     in_runs,
     windows_on_units,
     lines,
@@ -907,6 +908,35 @@ fn onto_the_destination(device: &Device) {
     check::<f64, f64>(device, 33, 47);
     check::<f16, f32>(device, 64, 64);
     check::<bf16, bf16>(device, 57, 31);
+}
+
+/// Bytes that stay bytes in their order: single ones, units, and vectors of two units, in one row and in rows with gaps of as many, also from and onto memory that starts inside a vector.
+fn bytes_in_order(device: &Device) {
+    fn check<T: Real, U: Real>(
+        device: &Device,
+        [rows, cols]: [usize; 2],
+        gap: usize,
+        start: usize,
+    ) {
+        let at = |start| {
+            TensorLayout::strided(&[rows, cols], &[(cols + gap) as isize, 1], start, 1).unwrap()
+        };
+        let (src, dst) = (at(start), at(0));
+        for (src, dst) in [(&src, &dst), (&dst, &src)] {
+            check_layouts::<T, U>(device, [0.5, 0.0], src, dst, None);
+            check_layouts::<T, U>(device, [0.5, -3.0], src, dst, Some(src));
+            check_onto::<T, U>(device, src, dst, None);
+        }
+    }
+    for cols in [1, 8, 15, 16, 24, 48, 1040, 4097, 70_000] {
+        for (rows, gap, start) in
+            [(1, 0, 0), (1, 0, 8), (3, 16, 0), (3, 16, 16), (2, 8, 0), (3, 1, 3)]
+        {
+            check::<u8, u8>(device, [rows, cols], gap, start);
+        }
+        check::<u8, E4M3>(device, [3, cols], 32, 16);
+        check::<i8, u8>(device, [3, cols], 32, 16);
+    }
 }
 
 /// Channels behind each other to planes and back, of every size, in whole and cut blocks, from and to memory that starts anywhere.
