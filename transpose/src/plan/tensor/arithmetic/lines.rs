@@ -19,7 +19,7 @@ const MOST_WARPS: usize = TOO_LARGE / WARP as usize - WARPS;
 /// Bytes of a row of the source of which there are too many: a kernel counts them in 32 bits.
 const MOST_OF_ROW: usize = 1 << 32;
 
-/// What the kernels have of a copy's speed where rows and lines are long: with one factor, where something is added, where all of a line is of one channel, and where pixels follow each other in it. (By 263 windows out of images on an H200, decision 144, and by 159 whose channels have pairs decision 145; of bytes that stay bytes by decision 149.)
+/// What the kernels have of a copy's speed where rows and lines are long: with one factor, where something is added, where all of a line is of one channel, and where pixels follow each other in it. (By 263 windows out of images on an H200, decision 144, and by 159 whose channels have pairs, decision 145; of bytes that stay bytes by decision 149.)
 const fn speeds(src: usize, dst: usize) -> [f64; 4] {
     match (src, dst) {
         (1, 2) => [0.87, 1.05, 0.84, 0.76],
