@@ -35,7 +35,7 @@ pub fn kind(text: &[u8]) -> Option<u64> {
 pub struct Last(Vec<(u64, u32)>);
 
 impl Last {
-    /// That of one kind.
+    /// The last number of one kind.
     pub fn of(&mut self, kind: u64) -> &mut u32 {
         let at = self.0.iter().position(|&(other, _)| other == kind);
         let at = at.unwrap_or_else(|| {
@@ -46,7 +46,7 @@ impl Last {
     }
 }
 
-/// A text with its numbers, of at most so many bytes; `None` if the packed text is damaged, or longer.
+/// The PTX that `packed` tells, with a number for each distance; `None` if `packed` is damaged, or the PTX has more than `largest` bytes.
 pub fn numbered(packed: &[u8], largest: usize) -> Option<Vec<u8>> {
     let mut text = Vec::with_capacity(packed.len() + packed.len() / 4);
     let mut last = Last::default();
@@ -68,7 +68,7 @@ pub fn numbered(packed: &[u8], largest: usize) -> Option<Vec<u8>> {
     Some(text).filter(|text| text.len() <= largest)
 }
 
-/// The distance that the bytes begin with, which are then behind it.
+/// The distance that `rest` begins with; `rest` begins behind it afterwards.
 fn distance(rest: &mut &[u8]) -> Option<i32> {
     let (mut folded, mut shift) = (0u32, 0);
     loop {

@@ -4,7 +4,7 @@
 use super::numbers::{BITS, GOES_ON, IS_PART, Last, kind};
 use anyhow::{Result, ensure};
 
-/// The text with distances for numbers.
+/// A PTX with a distance in place of each number of a register, label or parameter.
 pub fn distances(text: &[u8]) -> Result<Vec<u8>> {
     ensure!(text.is_ascii(), "a PTX with bytes that distances are told by");
     let mut packed = Vec::with_capacity(text.len());

@@ -223,7 +223,7 @@ const fn most_registers(channels: usize, bytes: usize) -> u32 {
     }
 }
 
-/// And where it is built for others, which have no instructions for two bytes at a time.
+/// Registers that a thread has where the code is built for other chips than those of compute capability 9.0: that code has no instructions for two bytes at a time.
 const fn most_elsewhere(channels: usize, bytes: usize) -> u32 {
     match (channels, bytes) {
         (2, 1) => 80,

@@ -23,7 +23,7 @@ const FULL: f64 = 0.625;
 /// 0.63 to 0.69 of a copy, 0.81 to 0.95 by others. (0.775 by 70 random matrices and batches, decision 126.)
 const ROWS_FULL: f64 = 0.775;
 
-/// And of bytes that stay bytes: 61 to 248 rows, 0.64 to 0.86 of them, had 0.38 to 0.62 of a copy, 0.52 to 0.72 by others. (By 9 matrices, decision 149.)
+/// The part of the rows of tiles of [`COMPUTE_ROWS`] that there are at least where they are preferred and bytes stay bytes: 61 to 248 rows, 0.64 to 0.86 of those of whole tiles, had 0.38 to 0.62 of a copy, 0.52 to 0.72 by others. (By 9 matrices, decision 149.)
 const BYTE_ROWS_FULL: f64 = 0.87;
 
 /// How full tiles of [`COMPUTE_ROWS`] are preferred where results are wider, and by which power less it counts which part of their columns there is than of their rows. (By 23 random matrices and batches, decision 126.)
