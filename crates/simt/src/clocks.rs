@@ -113,6 +113,8 @@ impl Clocks {
         let (warp, mine) = ((then / 32) as usize, (now / 32) as usize);
         let took_part = |thread: u32| self.synchronised[thread as usize] >= clock;
         then == now
+            // Of an earlier block, as most accesses that memory has seen are.
+            || clock < self.start
             || self.known[mine][warp] >= clock
                 && took_part(then)
                 && (warp != mine || took_part(now))

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCs
 use crate::clocks::Clocks;
 use crate::isa::Scope;
 use crate::meeting::{Cells, Order};
-use crate::memory::{Table, find, join_adjacent};
+use crate::memory::{Table, find_near, join_adjacent};
 use crate::trace::Motion;
 
 type CellsOfAll = OnceLock<Option<Box<[AtomicU64]>>>;
@@ -133,8 +133,8 @@ struct Shadow {
 /// The memory of a launch's accesses, shared by its workers.
 #[derive(Debug)]
 pub(crate) struct GlobalCheck {
-    /// Bytes of a piece: the kernel's narrowest access.
-    piece: u64,
+    /// Bytes of a piece, the kernel's narrowest access, as a power of two.
+    piece_log: u32,
     shadows: Vec<Shadow>,
     pub races: bool,
     pub reads: bool,
@@ -155,20 +155,23 @@ impl GlobalCheck {
         [constants, strong]: [bool; 2],
     ) -> GlobalCheck {
         let shadows = table.iter().map(|_| Shadow::default()).collect();
-        GlobalCheck { piece: u64::from(piece), shadows, races, reads, record, constants, strong }
+        let piece_log = piece.ilog2();
+        GlobalCheck { piece_log, shadows, races, reads, record, constants, strong }
     }
 
-    /// Takes note of an access, which lies in one allocation of `table`.
+    /// Takes note of an access, which lies in one allocation of `table`: probably in the one at `near`, which is set to where it does.
     pub(crate) fn access(
         &self,
         table: &Table,
+        near: &mut usize,
         clocks: &Clocks,
         access: &GlobalAccess,
     ) -> Option<GlobalRace> {
-        let at = find(table, access.address, u64::from(access.bytes))?;
-        let first = (access.address - table[at].base) / self.piece;
-        let pieces = first..first + (u64::from(access.bytes) / self.piece).max(1);
-        let count = table[at].bytes.div_ceil(self.piece);
+        let at = find_near(table, *near, access.address, u64::from(access.bytes))?;
+        *near = at;
+        let first = (access.address - table[at].base) >> self.piece_log;
+        let pieces = first..first + u64::from(access.bytes >> self.piece_log).max(1);
+        let count = (table[at].bytes + (1 << self.piece_log) - 1) >> self.piece_log;
         let shadow = &self.shadows[at];
         if (self.record || self.constants) && access.motion != Motion::Load {
             note(&shadow.written, count, pieces.clone());
@@ -210,7 +213,7 @@ impl GlobalCheck {
             let bits = bits.iter().map(|word| word.load(Relaxed)).collect();
             Some(Written { base: allocation.base, bytes: allocation.bytes, bits })
         });
-        Writes { piece: self.piece, allocations: allocations.collect() }
+        Writes { piece: 1 << self.piece_log, allocations: allocations.collect() }
     }
 }
 
@@ -391,7 +394,7 @@ mod tests {
             let (strength, constant, bytes, pc) = (None, false, 4, thread);
             let access =
                 GlobalAccess { motion, strength, constant, address, bytes, block, thread, pc };
-            check.access(&table, clocks, &access)
+            check.access(&table, &mut 0, clocks, &access)
         };
         assert_eq!(access(&clocks, Motion::Load, 1, 0), None);
         // Two readers of block 2, and then a barrier.

@@ -294,8 +294,22 @@ pub(crate) fn join_adjacent(
 /// Index of the allocation that holds `bytes` bytes at `address`.
 pub(crate) fn find(table: &Table, address: u64, bytes: u64) -> Option<usize> {
     let at = table.partition_point(|allocation| allocation.base <= address).checked_sub(1)?;
-    let offset = address - table[at].base;
-    (offset <= table[at].bytes && bytes <= table[at].bytes - offset).then_some(at)
+    holds(&table[at], address, bytes).then_some(at)
+}
+
+/// Like [`find`], of an access that probably lies where one before it did, in the allocation at `near`.
+pub(crate) fn find_near(table: &Table, near: usize, address: u64, bytes: u64) -> Option<usize> {
+    match table.get(near) {
+        Some(allocation) if holds(allocation, address, bytes) => Some(near),
+        _ => find(table, address, bytes),
+    }
+}
+
+/// Whether an allocation has all these bytes.
+fn holds(allocation: &Allocation, address: u64, bytes: u64) -> bool {
+    let offset = address.checked_sub(allocation.base);
+    let left = offset.and_then(|offset| allocation.bytes.checked_sub(offset));
+    left.is_some_and(|left| bytes <= left)
 }
 
 /// Says where an address lies that no allocation holds.

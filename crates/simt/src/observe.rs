@@ -154,12 +154,14 @@ impl Cta<'_> {
             Op::Load(access) => launch.program.accesses[access as usize].constant,
             _ => false,
         };
+        let mut near = 0;
         for lane in lanes(at.mask) {
             let thread = at.warp * LANES as u32 + lane as u32;
             let (address, block, pc) = (addresses[lane], self.linear, at.pc);
             let access =
                 GlobalAccess { motion, strength, constant, address, bytes, block, thread, pc };
-            let Some(race) = check.access(launch.table, &watch.clocks, &access) else { continue };
+            let race = check.access(launch.table, &mut near, &watch.clocks, &access);
+            let Some(race) = race else { continue };
             let (kind, then) = match race {
                 GlobalRace::WriteWrite(then) => (FindingKind::GlobalWriteRace, Some(then)),
                 GlobalRace::ReadWrite(then) => (FindingKind::GlobalReadWriteRace, Some(then)),

@@ -58,6 +58,11 @@ impl Program {
         widths.min().unwrap_or(4)
     }
 
+    /// Whether a kernel has accesses that are strong.
+    pub(crate) fn has_strong_accesses(&self) -> bool {
+        !self.atomics.is_empty() || self.accesses.iter().any(|access| access.strong)
+    }
+
     /// The narrowest element of an access, at most 8 bytes.
     pub(crate) fn narrowest_element(&self) -> u32 {
         let elements = self.accesses.iter().map(|access| u32::from(access.element));

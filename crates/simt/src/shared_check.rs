@@ -1,7 +1,7 @@
 //! Finds races on shared memory and reads of it before anything was written.
 //!
 //! For every piece of shared memory it remembers who wrote it last and up to two
-//! threads that read it since, and likewise of the weak accesses alone: one that
+//! threads that read it since, and likewise of the weak accesses alone, of a kernel that has others: one that
 //! is followed by atomics races with whatever it raced with before. An access that conflicts with a remembered one
 //! and that nothing orders after it is a race. Two readers of different warps are
 //! remembered, if there are such: where all warps come to every barrier, a writer
@@ -56,14 +56,7 @@ impl Record {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cell {
-    /// Of all accesses.
-    all: Accesses,
-    /// Of the weak ones.
-    weak: Accesses,
-}
-
+/// The accesses to a piece that are remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Accesses {
     writer: Record,
@@ -92,20 +85,28 @@ pub(crate) struct SharedAccess {
 /// The memory of accesses to a block's shared memory.
 #[derive(Debug)]
 pub(crate) struct SharedCheck {
-    /// Bytes of a piece: the kernel's narrowest access.
-    piece: u32,
-    cells: Vec<Cell>,
+    /// Bytes of a piece, the kernel's narrowest access, as a power of two.
+    piece_log: u32,
+    /// Of each piece, all accesses.
+    all: Vec<Accesses>,
+    /// Of each piece, the weak ones, where a kernel has strong ones: elsewhere those are all.
+    weak: Vec<Accesses>,
 }
 
 impl SharedCheck {
-    pub(crate) fn new(bytes: u64, piece: u32) -> SharedCheck {
+    pub(crate) fn new(bytes: u64, piece: u32, strong: bool) -> SharedCheck {
         let pieces = bytes.div_ceil(u64::from(piece)) as usize;
-        SharedCheck { piece, cells: vec![Cell::UNTOUCHED; pieces] }
+        SharedCheck {
+            piece_log: piece.ilog2(),
+            all: vec![Accesses::NONE; pieces],
+            weak: vec![Accesses::NONE; if strong { pieces } else { 0 }],
+        }
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
-        self.cells.fill(Cell::UNTOUCHED);
+        self.all.fill(Accesses::NONE);
+        self.weak.fill(Accesses::NONE);
     }
 
     /// Takes note of an access and returns what is wrong with it.
@@ -114,34 +115,54 @@ impl SharedCheck {
         clocks: &Clocks,
         access: &SharedAccess,
     ) -> [Option<SharedDefect>; 2] {
-        let first = (access.address / u64::from(self.piece)) as usize;
-        let count = (access.bytes / self.piece).max(1) as usize;
-        let mut uninitialised = None;
-        let mut race = None;
+        let first = (access.address >> self.piece_log) as usize;
+        let pieces = first..first + (access.bytes >> self.piece_log).max(1) as usize;
         let clock = clocks.now((access.thread / 32) as usize);
         let now = Record::new(clock, access.thread, access.pc, access.strong);
-        // What vectors move piece by piece was moved by vectors before: most pieces have the records that the one before them had.
-        let mut last: Option<[Cell; 2]> = None;
-        for cell in &mut self.cells[first..first + count] {
-            if let Some([before, after]) = last
-                && before == *cell
-            {
-                *cell = after;
-                continue;
-            }
-            let before = *cell;
-            if access.motion != Motion::Store && cell.all.writer.clock() < clocks.start {
-                uninitialised = Some(SharedDefect::Uninitialised);
-            }
-            let racing = match access.motion {
-                Motion::Load => cell.read(clocks, now),
-                Motion::Store | Motion::Atomic => cell.write(clocks, now),
-            };
-            race = race.or(racing.map(SharedDefect::Race));
-            last = Some([before, *cell]);
+        let motion = access.motion;
+        let all = &mut self.all[pieces.clone()];
+        let unwritten = |cell: &Accesses| cell.writer.clock() < clocks.start;
+        let uninitialised = motion != Motion::Store && all.iter().any(unwritten);
+        let mut race = note_pieces(all, clocks, motion, now, true);
+        if !self.weak.is_empty() {
+            // What races with an earlier weak access, and comes after a weak write that does not, races with that write, too.
+            let of_weak = note_pieces(&mut self.weak[pieces], clocks, motion, now, !now.strong());
+            race = race.or(of_weak);
         }
-        [uninitialised, race]
+        [uninitialised.then_some(SharedDefect::Uninitialised), race.map(SharedDefect::Race)]
     }
+}
+
+/// Looks what an access to these pieces races with, and has it remembered if it is of those that `cells` remember.
+fn note_pieces(
+    cells: &mut [Accesses],
+    clocks: &Clocks,
+    motion: Motion,
+    now: Record,
+    remembered: bool,
+) -> Option<Record> {
+    let note = |cell: &mut Accesses| match motion {
+        Motion::Load => cell.read(clocks, now, remembered),
+        Motion::Store | Motion::Atomic => cell.write(clocks, now, remembered),
+    };
+    if let [cell] = cells {
+        return note(cell);
+    }
+    let mut race = None;
+    // What vectors move piece by piece was moved by vectors before: most pieces have the records that the one before them had.
+    let mut last: Option<[Accesses; 2]> = None;
+    for cell in cells {
+        if let Some([before, after]) = last
+            && before == *cell
+        {
+            *cell = after;
+            continue;
+        }
+        let before = *cell;
+        race = race.or(note(cell));
+        last = Some([before, *cell]);
+    }
+    race
 }
 
 /// Whether `now` need not fear `then`.
@@ -150,35 +171,26 @@ fn ordered(clocks: &Clocks, then: Record, now: Record) -> bool {
         || (then.strong() && now.strong())
 }
 
-impl Cell {
-    const UNTOUCHED: Cell = Cell { all: Accesses::NONE, weak: Accesses::NONE };
+impl Accesses {
+    const NONE: Accesses = Accesses { writer: Record::NONE, readers: [Record::NONE; 2] };
 
-    /// Notes a read; returns the write it races with.
-    fn read(&mut self, clocks: &Clocks, now: Record) -> Option<Record> {
-        self.all.note_reader(clocks, now);
-        if !now.strong() {
-            self.weak.note_reader(clocks, now);
+    /// Looks at a read, and notes it if it is to be remembered; returns the write it races with.
+    fn read(&mut self, clocks: &Clocks, now: Record, remembered: bool) -> Option<Record> {
+        if remembered {
+            self.note_reader(clocks, now);
         }
-        let writers = [self.all.writer, self.weak.writer];
-        writers.into_iter().find(|then| !ordered(clocks, *then, now))
+        Some(self.writer).filter(|then| !ordered(clocks, *then, now))
     }
 
-    /// Notes a write; returns the access it races with.
-    fn write(&mut self, clocks: &Clocks, now: Record) -> Option<Record> {
-        let others =
-            [self.all, self.weak].map(|Accesses { writer, readers: [a, b] }| [writer, a, b]);
-        let raced = others.into_iter().flatten().find(|then| !ordered(clocks, *then, now));
-        self.all = Accesses { writer: now, ..Accesses::NONE };
-        // What races with an earlier weak access, and comes after a weak write that does not, races with that write, too.
-        if !now.strong() {
-            self.weak = self.all;
+    /// Looks at a write, and notes it if it is to be remembered; returns the access it races with.
+    fn write(&mut self, clocks: &Clocks, now: Record, remembered: bool) -> Option<Record> {
+        let [a, b] = self.readers;
+        let raced = [self.writer, a, b].into_iter().find(|then| !ordered(clocks, *then, now));
+        if remembered {
+            *self = Accesses { writer: now, ..Accesses::NONE };
         }
         raced
     }
-}
-
-impl Accesses {
-    const NONE: Accesses = Accesses { writer: Record::NONE, readers: [Record::NONE; 2] };
 
     fn note_reader(&mut self, clocks: &Clocks, now: Record) {
         let past = |then: &Record| clocks.happens_before(then.thread(), then.clock(), now.thread());

@@ -193,7 +193,7 @@ fn global_check(program: &Program, table: &Table, options: &Options) -> Option<G
     let constants =
         checks.global_read_race && program.accesses.iter().any(|access| access.constant);
     let record = checks.record_writes;
-    let strong = !program.atomics.is_empty() || program.accesses.iter().any(|access| access.strong);
+    let strong = program.has_strong_accesses();
     (races || reads || record || constants)
         .then(|| GlobalCheck::new(table, piece, races, reads, record, [constants, strong]))
 }

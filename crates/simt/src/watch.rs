@@ -29,14 +29,18 @@ impl Watch {
     pub(crate) fn new(launch: &Launch<'_>, options: &Options) -> Watch {
         let checks = options.checks;
         let check_shared = checks.shared_race || checks.uninitialised_shared;
-        let piece = launch.program.narrowest_access(Window::Shared);
+        let program = launch.program;
+        let shared = || {
+            let piece = program.narrowest_access(Window::Shared);
+            SharedCheck::new(launch.shared_bytes, piece, program.has_strong_accesses())
+        };
         let trace = |block| Trace { block, events: Vec::new(), omitted: 0 };
         Watch {
             checks,
             every_block: checks != Checks::NONE || options.counters.is_some(),
-            tally: options.counters.map(|o| Tally::new(&o, launch.program.code.len())),
+            tally: options.counters.map(|o| Tally::new(&o, program.code.len())),
             clocks: Clocks::new(launch.threads.div_ceil(LANES as u32) as usize),
-            shared: check_shared.then(|| SharedCheck::new(launch.shared_bytes, piece)),
+            shared: check_shared.then(shared),
             trace: options.trace.map(|options| trace(options.block)),
             trace_limit: options.trace.map_or(0, |options| options.limit),
             tracing: false,
