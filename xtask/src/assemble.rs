@@ -33,7 +33,7 @@ const RARE: ([&str; 5], [&str; 4]) = (
 );
 
 /// The wheel that carries the assembler.
-const WHEEL: &str = "nvidia-cuda-nvcc==13.5.37";
+pub const WHEEL: &str = "nvidia-cuda-nvcc==13.5.37";
 
 /// The chip that some code is built anew for.
 const HOPPER: &str = "sm_90";
@@ -52,8 +52,9 @@ pub const BUILT_FOR_HOPPER: [(&str, &[&str], &str); 9] = [
     ("arithmetic_tensors", &["evict_last"], "arithmetic_tensors"),
 ];
 
-/// Assembles the families, all or the one named, for every chip; writes the cubins or compares them with what ships.
-pub fn assemble(write: bool, only: Option<&str>) -> Result<()> {
+/// Assembles the families, all or the one named, for every chip; writes the cubins or compares them with what ships; whether it was
+/// done by the recorded assembler.
+pub fn assemble(write: bool, only: Option<&str>) -> Result<bool> {
     let ptxas = ptxas()?;
     let version = version(&ptxas)?;
     let recorded = fs::read_to_string(paths::assembler_version()).unwrap_or_default();
@@ -80,6 +81,15 @@ pub fn assemble(write: bool, only: Option<&str>) -> Result<()> {
         fs::write(paths::assembler_version(), version)?;
     } else if version != recorded {
         println!("the cubins were not compared: they are not recorded to be built by {version}");
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Builds the PTX that does not ship, and assembles none of it.
+pub fn build_for_hopper() -> Result<()> {
+    for (family, features, _) in BUILT_FOR_HOPPER {
+        ptx::for_hopper(family, features)?;
     }
     Ok(())
 }

@@ -3,9 +3,8 @@
 //! That PTX is built for the one chip and does not ship, so the library's simulated device does not have it, and a GPU is
 //! not always there. Here the tests are told to run it in place of what ships.
 
-use crate::assemble::BUILT_FOR_HOPPER;
 use crate::command::{cargo, run};
-use crate::{paths, ptx};
+use crate::{assemble, paths};
 use anyhow::{Result, ensure};
 
 /// For each set of features that some of that PTX is built with, the tests that run kernels of its families.
@@ -31,9 +30,7 @@ const TESTS: [(&[&str], &[&str]); 2] = [
 /// Runs the tests on that PTX, which is built first unless it is there.
 pub fn simulate(built: bool) -> Result<()> {
     if !built {
-        for (family, features, _) in BUILT_FOR_HOPPER {
-            ptx::for_hopper(family, features)?;
-        }
+        assemble::build_for_hopper()?;
     }
     for (features, tests) in TESTS {
         let folder = paths::hopper_folder(features);
@@ -52,7 +49,8 @@ pub fn simulate(built: bool) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUILT_FOR_HOPPER, TESTS};
+    use super::TESTS;
+    use crate::assemble::BUILT_FOR_HOPPER;
 
     #[test]
     fn all_that_is_built_is_run() {

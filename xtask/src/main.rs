@@ -14,6 +14,7 @@ mod paths;
 mod ptx;
 mod published;
 mod sanitize;
+mod shipped;
 mod tables;
 mod unsafe_code;
 
@@ -48,9 +49,15 @@ enum Chore {
         #[arg(value_parser = PossibleValuesParser::new(paths::FAMILIES))]
         family: Option<String>,
     },
+    /// Like `ptx --check` and `assemble`, unless that was recorded for the files as they are; and build the PTX for compute capability 9.0 alone.
+    Shipped {
+        /// Check in any case, and record it.
+        #[arg(long)]
+        record: bool,
+    },
     /// Run the tests in the simulator on the PTX that the machine code for compute capability 9.0 is made of.
     Hopper {
-        /// What `assemble` built last, without building it again.
+        /// What `assemble` or `shipped` built last, without building it again.
         #[arg(long)]
         built: bool,
     },
@@ -101,9 +108,10 @@ enum Chore {
 fn main() -> anyhow::Result<()> {
     sigpipe::reset(); // a reader that goes away ends the program quietly
     match Arguments::parse().chore {
-        Chore::Ptx { check, family } => ptx::ptx(check, family.as_deref()),
-        Chore::Assemble => assemble::assemble(false, None),
-        Chore::Cubin { family } => assemble::assemble(true, family.as_deref()),
+        Chore::Ptx { check, family } => ptx::ptx(check, family.as_deref()).map(drop),
+        Chore::Assemble => assemble::assemble(false, None).map(drop),
+        Chore::Cubin { family } => assemble::assemble(true, family.as_deref()).map(drop),
+        Chore::Shipped { record } => shipped::check(record),
         Chore::Hopper { built } => hopper::simulate(built),
         Chore::Published => published::check(),
         Chore::Downstream => downstream::check(),

@@ -11,12 +11,17 @@ use similar::TextDiff;
 use std::fs;
 use std::path::PathBuf;
 
-/// Builds the families, all or the one named, and writes them or compares.
-pub fn ptx(check_only: bool, only: Option<&str>) -> Result<()> {
+/// Builds the families, all or the one named, and writes them or compares; whether all their text was compared.
+pub fn ptx(check_only: bool, only: Option<&str>) -> Result<bool> {
+    let mut compared = check_only;
     for family in paths::FAMILIES.into_iter().filter(|family| only.is_none_or(|o| o == *family)) {
-        if check_only { check(family)? } else { write(family)? }
+        if check_only {
+            compared &= check(family)?;
+        } else {
+            write(family)?;
+        }
     }
-    Ok(())
+    Ok(compared)
 }
 
 fn write(family: &str) -> Result<()> {
@@ -35,7 +40,8 @@ fn uncommented(ptx: &str) -> String {
         .collect()
 }
 
-fn check(family: &str) -> Result<()> {
+/// Compares a family with what is built, by its text if the compiler is the recorded one; whether it is.
+fn check(family: &str) -> Result<bool> {
     let path = paths::shipped_ptx(family);
     let shipped = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let packed = paths::packed_ptx(family);
@@ -45,7 +51,7 @@ fn check(family: &str) -> Result<()> {
     }
     let (built, report) = build(family)?;
     if !shipped.starts_with(&header(family, &report)) {
-        return compare_entries(family, &shipped, &report);
+        return compare_entries(family, &shipped, &report).map(|()| false);
     }
     if shipped != built {
         let diff = TextDiff::from_lines(&shipped, &built);
@@ -58,7 +64,7 @@ fn check(family: &str) -> Result<()> {
         );
     }
     println!("{family}: identical, {} kernels", report.entries.len());
-    Ok(())
+    Ok(true)
 }
 
 /// All that can be compared when the compiler is not the recorded one: the kernels' names.
