@@ -2,7 +2,7 @@
 //!
 //! To compile and to assemble everything takes a core ten minutes. The outcome depends on nothing but the sources, the compiler, the assembler and what ships,
 //! so where none of these has changed since all was found as it should be, it is not looked at again. The record is a digest of them all; where
-//! it is another, everything is done.
+//! the files have another digest than the recorded one, everything is compiled, assembled and compared.
 
 use crate::{assemble, paths, ptx};
 use anyhow::{Context, Result, ensure};
@@ -46,7 +46,7 @@ pub fn check(record: bool) -> Result<()> {
     fs::write(&file, digest).with_context(|| file.display().to_string())
 }
 
-/// Of the files, by name and content, of the compiler and of the assembler.
+/// The digest of the files, by name and content, of the compiler and of the assembler.
 fn digest() -> Result<u64> {
     let compiler = cuda_builder::Toolchain::find(&paths::kernels())?.version;
     let mut hasher = DefaultHasher::new();
