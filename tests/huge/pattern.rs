@@ -27,15 +27,19 @@ struct Moved {
     flipped: u64,
     lengths: [u64; 3],
     strides: [u64; 4],
+    start: u64,
 }
 
 // SAFETY: `repr(C)`, and `u64` in every field.
 unsafe impl Params for Moved {}
 
-/// Where each element of a result was: for up to four axes of the result, slowest first, the length and the stride in the source.
+/// Where each element of a result was.
 #[derive(Clone, Copy)]
 pub struct Origin<'a> {
-    pub axes: &'a [(usize, usize)],
+    /// For up to four axes of the result, slowest first, the length and the stride in the source.
+    pub axes: &'a [(usize, isize)],
+    /// The offset of the first element in the source, in elements.
+    pub start: usize,
     /// Bytes of an element of the source; those that the result's elements have beyond them are zero.
     pub source_bytes: usize,
     /// The byte of an element whose top bit is flipped.
@@ -67,6 +71,7 @@ pub fn mistakes<T: Pod>(array: &DeviceTensor<T>, origin: Origin<'_>) -> u64 {
         flipped: origin.flipped.map_or(u64::MAX, |byte| byte as u64),
         lengths: [axes[1].0, axes[2].0, axes[3].0].map(|length| length as u64),
         strides: axes.map(|(_, stride)| stride as u64),
+        start: origin.start as u64,
     };
     let device: &Device = array.device();
     let mut wrong = DeviceTensor::<u64>::zeroed(device, &[1, 1]).unwrap();
