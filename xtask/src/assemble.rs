@@ -60,7 +60,7 @@ pub fn assemble(write: bool, only: Option<&str>) -> Result<bool> {
     let recorded = fs::read_to_string(paths::assembler_version()).unwrap_or_default();
     ensure_of_all(write, only, (&version, &recorded))?;
     fs::create_dir_all(paths::scratch(""))?;
-    let sources = sources(only)?;
+    let sources = sources(write, only)?;
     let assembled: Vec<_> =
         sources.par_iter().map(|source| source.assemble(&ptxas)).collect::<Result<_>>()?;
     for (source, (Resources { kernels, registers }, cubin)) in sources.iter().zip(assembled) {
@@ -86,14 +86,6 @@ pub fn assemble(write: bool, only: Option<&str>) -> Result<bool> {
     Ok(true)
 }
 
-/// Builds the PTX that does not ship, and assembles none of it.
-pub fn build_for_hopper() -> Result<()> {
-    for (family, features, _) in BUILT_FOR_HOPPER {
-        ptx::for_hopper(family, features)?;
-    }
-    Ok(())
-}
-
 /// Refuses to write one family by an assembler that the others do not come from: the record is of all.
 fn ensure_of_all(write: bool, only: Option<&str>, (version, recorded): (&str, &str)) -> Result<()> {
     if let Some(family) = only.filter(|_| write && version != recorded) {
@@ -104,8 +96,8 @@ fn ensure_of_all(write: bool, only: Option<&str>, (version, recorded): (&str, &s
     Ok(())
 }
 
-/// What is assembled of all families, or of one.
-fn sources(only: Option<&str>) -> Result<Vec<Source>> {
+/// What is assembled of all families, or of one. What is built for that is written, or compared with what is kept.
+fn sources(write: bool, only: Option<&str>) -> Result<Vec<Source>> {
     let mut sources = Vec::new();
     let is_wanted = |family: &str| only.is_none_or(|only| only == family);
     for family in paths::FAMILIES.into_iter().filter(|family| is_wanted(family)) {
@@ -117,7 +109,7 @@ fn sources(only: Option<&str>) -> Result<Vec<Source>> {
         if !is_wanted(family) {
             continue;
         }
-        sources.push(Source::for_hopper(family, features, name)?);
+        sources.push(Source::for_hopper(family, features, name, write)?);
     }
     Ok(sources)
 }
@@ -138,10 +130,14 @@ impl Source {
         Source { name: family, chip, ptx: paths::shipped_ptx(family), comparable: true }
     }
 
-    /// PTX that does not ship. Another compiler than the one that the shipped PTX is recorded to come from may choose
-    /// other instructions.
-    fn for_hopper(family: &str, features: &[&str], name: &'static str) -> Result<Self> {
-        let (ptx, comparable) = ptx::for_hopper(family, features)?;
+    /// PTX that does not ship.
+    fn for_hopper(
+        family: &str,
+        features: &[&str],
+        name: &'static str,
+        write: bool,
+    ) -> Result<Self> {
+        let (ptx, comparable) = ptx::for_hopper(family, features, write)?;
         Ok(Source { name, chip: HOPPER, ptx, comparable })
     }
 
@@ -169,7 +165,7 @@ struct Shipped(PathBuf);
 impl Shipped {
     /// Holds what ships to what was built: the same, or rewritten, or an error if it can be compared. Says which.
     fn settle(&self, built: &[u8], write: bool, comparable: bool) -> Result<&'static str> {
-        match self.read() {
+        match pack::read(&self.0) {
             Ok(shipped) if shipped == built => Ok("identical"),
             _ if write => self.write(built).map(|()| "written"),
             Ok(_) if !comparable => Ok("not compared"),
@@ -178,11 +174,6 @@ impl Shipped {
             }
             Err(error) => Err(error),
         }
-    }
-
-    fn read(&self) -> Result<Vec<u8>> {
-        let file = fs::read(&self.0).with_context(|| self.0.display().to_string())?;
-        pack::unpack(&self.0, &file)
     }
 
     fn write(&self, cubin: &[u8]) -> Result<()> {

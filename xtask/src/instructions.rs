@@ -51,7 +51,6 @@ mod tests {
     use crate::{pack, paths};
     use object::read::elf::ElfFile64;
     use object::{Object, ObjectSection};
-    use std::fs;
 
     /// `R2P PR, R7, 0xc` as `nvdisasm` has it.
     const TWO_BITS: u64 = 0x0000_000c_0700_7804;
@@ -67,7 +66,7 @@ mod tests {
     #[test]
     fn what_ships_is_read_and_one_bit_less_is_found() {
         let path = paths::shipped_cubin("fast", "sm_90");
-        let mut cubin = pack::unpack(&path, &fs::read(&path).unwrap()).unwrap();
+        let mut cubin = pack::read(&path).unwrap();
         check(&cubin).unwrap();
         let elf: ElfFile64 = ElfFile64::parse(cubin.as_slice()).unwrap();
         let mask = elf

@@ -43,24 +43,20 @@ enum Chore {
     /// Assemble the shipped PTX for every supported chip; fail on spills, stack use, what a known fault of the assembler leaves, or cubins that
     /// are not what comes out.
     Assemble,
-    /// Like assemble, and write the cubins.
+    /// Like assemble, and write the cubins, and into tests/hopper/ the PTX that those for compute capability 9.0 are made of.
     Cubin {
         /// Only this family of kernels.
         #[arg(value_parser = PossibleValuesParser::new(paths::FAMILIES))]
         family: Option<String>,
     },
-    /// Like `ptx --check` and `assemble`, unless that was recorded for the files as they are; and build the PTX for compute capability 9.0 alone.
+    /// Like `ptx --check` and `assemble`, unless that was recorded for the files as they are.
     Shipped {
         /// Check in any case, and record it.
         #[arg(long)]
         record: bool,
     },
     /// Run the tests in the simulator on the PTX that the machine code for compute capability 9.0 is made of.
-    Hopper {
-        /// What `assemble` or `shipped` built last, without building it again.
-        #[arg(long)]
-        built: bool,
-    },
+    Hopper,
     /// Type-check the kernels on the host against cuda_std as published on crates.io.
     Published,
     /// Build and run projects outside the workspace from the packages, each with one line for the library, without a CUDA toolkit.
@@ -112,7 +108,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Assemble => assemble::assemble(false, None).map(drop),
         Chore::Cubin { family } => assemble::assemble(true, family.as_deref()).map(drop),
         Chore::Shipped { record } => shipped::check(record),
-        Chore::Hopper { built } => hopper::simulate(built),
+        Chore::Hopper => hopper::simulate(),
         Chore::Published => published::check(),
         Chore::Downstream => downstream::check(),
         Chore::Package => package::check(),

@@ -53,10 +53,10 @@ pub fn assembler_version() -> PathBuf {
     root().join("transpose/cubin/ASSEMBLER")
 }
 
-/// Where the PTX is kept, by family, that the machine code for compute capability 9.0 is made of, with more features of the kernel crate.
-pub fn hopper_folder(features: &[&str]) -> PathBuf {
-    let name = if features.is_empty() { "plain".to_owned() } else { features.join("-") };
-    scratch("hopper").join(name)
+/// The PTX of a family that the machine code for compute capability 9.0 is made of, with more features of the kernel crate: packed, for the tests.
+pub fn hopper_ptx(family: &str, features: &[&str]) -> PathBuf {
+    let set = if features.is_empty() { "plain".to_owned() } else { features.join("-") };
+    root().join("tests/hopper").join(set).join(format!("{family}.ptx.lzma"))
 }
 
 /// Scratch space that git ignores.

@@ -45,8 +45,7 @@ fn check(family: &str) -> Result<bool> {
     let path = paths::shipped_ptx(family);
     let shipped = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let packed = paths::packed_ptx(family);
-    let file = fs::read(&packed).with_context(|| packed.display().to_string())?;
-    if pack::unpack(&packed, &file)? != uncommented(&shipped).as_bytes() {
+    if pack::read(&packed)? != uncommented(&shipped).as_bytes() {
         bail!("{} is not {}; run `cargo xtask ptx`", packed.display(), path.display());
     }
     let (built, report) = build(family)?;
@@ -89,23 +88,27 @@ fn build(family: &str) -> Result<(String, BuildReport)> {
     Ok((header(family, &report) + &ptx, report))
 }
 
-/// A family's PTX for compute capability 9.0 alone, which does not ship, with more features of the kernel crate; and
-/// whether the compiler is the one that the shipped PTX is recorded to come from.
+/// Builds a family's PTX for compute capability 9.0 alone, with more features of the kernel crate, and writes what is kept of it for the tests, or compares it;
+/// where it was built, and whether the compiler is the one that the shipped PTX is recorded to come from. Another may choose other instructions, and is not compared.
 ///
-/// Its version is 8.0, the first that has prefetches of single sectors. A copy stays in [`paths::hopper_folder`].
-pub fn for_hopper(family: &str, features: &[&str]) -> Result<(PathBuf, bool)> {
+/// Its version is 8.0, the first that has prefetches of single sectors. Programs have the machine code of it alone.
+pub fn for_hopper(family: &str, features: &[&str], write: bool) -> Result<(PathBuf, bool)> {
     let all = [&[family], features].concat().join(",");
     let report = kernels(&all).arch(NvvmArch::Compute90).ptx_version(8, 0).build_report()?;
-    let ptx = fs::read_to_string(&report.ptx)?;
-    if let Some(entry) = not_waiting(&ptx) {
+    let built = fs::read_to_string(&report.ptx)?;
+    if let Some(entry) = not_waiting(&built) {
         bail!("{entry} does not wait for the launch before it: {}", report.ptx.display());
     }
-    let folder = paths::hopper_folder(features);
-    fs::create_dir_all(&folder)?;
-    fs::copy(&report.ptx, folder.join(family).with_extension("ptx"))?;
     let path = paths::shipped_ptx(family);
     let shipped = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let recorded = shipped.starts_with(&header(family, &report));
+    let kept = paths::hopper_ptx(family, features);
+    let built = uncommented(&built);
+    if write {
+        fs::write(&kept, pack::pack(&kept, built.as_bytes())?)?;
+    } else if recorded && pack::read(&kept)? != built.as_bytes() {
+        bail!("{} is not what the kernels compile to: `cargo xtask cubin`", kept.display());
+    }
     Ok((report.ptx, recorded))
 }
 

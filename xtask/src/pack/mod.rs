@@ -14,6 +14,7 @@ mod registers;
 use anyhow::{Context, Result, bail, ensure};
 use lz4::block::CompressionMode::HIGHCOMPRESSION;
 use lzma_rust2::{LzmaOptions, LzmaReader, LzmaWriter};
+use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -35,8 +36,14 @@ pub fn pack(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
     }
 }
 
+/// What a file in the repository expands to.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    let file = fs::read(path).with_context(|| path.display().to_string())?;
+    unpack(path, &file)
+}
+
 /// What a file of that name expands to. As strict as the library: a file that it would not expand is an error here.
-pub fn unpack(path: &Path, file: &[u8]) -> Result<Vec<u8>> {
+fn unpack(path: &Path, file: &[u8]) -> Result<Vec<u8>> {
     let name = || path.display().to_string();
     match ending(path) {
         "lz4" => {
