@@ -1359,8 +1359,19 @@ fn channels_by_place(device: &Device) {
 
 /// What stays in its order: channels that change within a unit, and planes that end in one; of as many elements as units have, and others.
 fn channels_in_order(device: &Device) {
+    /// Each pair of sizes that is computed in 64 bits, by the kernel for them.
+    fn check_wide(device: &Device, layout: &TensorLayout, axis: usize) {
+        macro_rules! check {
+            ($($from:ty, $to:ty;)+) => { $(
+                let kernels = check_channels::<$from, $to>(device, layout, layout, axis);
+                assert!(has_kernel(&kernels, Some("compute_wide_channels")), "{layout:?}: {kernels:?}");
+            )+ };
+        }
+        check! { u8, f64; f16, f64; f32, f64; f64, E4M3; f64, bf16; f64, f32; f64, f64; i8, u32; f16, i32; i32, u8; u32, f16; i32, f32; }
+    }
     fn check_types(device: &Device, shape: &[usize], axis: usize) {
         let layout = contiguous(shape);
+        check_wide(device, &layout, axis);
         check_channels::<u8, u8>(device, &layout, &layout, axis);
         check_channels::<u8, f16>(device, &layout, &layout, axis);
         check_channels::<u8, f32>(device, &layout, &layout, axis);
@@ -1392,10 +1403,12 @@ fn channels_in_order(device: &Device) {
         let rows = TensorLayout::strided(&[2, 5, 13], &[80, 16, 1], 0, 1).unwrap();
         check_channels::<u8, f32>(device, &rows, &rows, axis);
         check_channels::<f32, f16>(device, &rows, &rows, axis);
+        check_channels::<f64, f64>(device, &rows, &rows, axis);
     }
     // Axes that are in another order than the memory, but in the same one on both sides.
     for axis in 0..3 {
         let turned = contiguous(&[7, 40, 11]).permute_axes(&[2, 0, 1]).unwrap();
+        check_wide(device, &turned, axis);
         check_channels::<u8, f16>(device, &turned, &turned, axis);
         check_channels::<f32, f32>(device, &turned, &turned, axis);
     }

@@ -159,7 +159,7 @@ pub(super) fn random_channels(device: &Device) {
         let (src, dst) = (src.of(&shape), dst.of(&shape));
         one_of! { types, check(device, &src, &dst, axis % shape.len()):
             u8, i8; u8, f16; u8, f32; f16, u8; bf16, bf16; f16, f32; f32, u8; f32, f16; f32, f32;
-            i8, E4M3; i32, f64; f64, f32;
+            i8, E4M3; i32, f64; f64, f32; f32, f64; f64, f64; f64, f16;
         }
     });
 }

@@ -217,21 +217,25 @@ impl Tried {
         }
     }
 
-    /// Bytes that become numbers of two bytes, each index of an axis of the result by a factor and a summand of its own, which change nothing.
-    fn normalized(&mut self, from: Lying<'_>, order: &[usize], axis: usize) {
+    /// Numbers that become wider ones, each index of an axis of the result by a factor and a summand of its own, which change nothing.
+    fn normalized<T, U>(&mut self, from: Lying<'_>, order: &[usize], axis: usize)
+    where
+        T: ConvertTo<U> + Number<Kind = transpose::kind::Real> + Pod,
+        U: Number + Pod,
+    {
         let lengths = ordered(from.shape(), order);
         let to = Lying::of(&lengths);
-        let Some(src) = self.filled::<u8>(&from.memory()) else { return };
-        let Some(mut dst) = self.room::<u16>(&to.memory()) else { return };
+        let Some(src) = self.filled::<T>(&from.memory()) else { return };
+        let Some(mut dst) = self.room::<U>(&to.memory()) else { return };
         let view = from.view(&src).permute_axes(order).unwrap();
         let [factors, summands] = [1.0, 0.0].map(|value| vec![value; lengths[axis]]);
         let results = to.view_mut(&mut dst);
         let plans = NormalizingPlan::candidates(view, axis, &factors, &summands, results).unwrap();
         for plan in plans {
             if self.is_new(&plan.kernel_names()) {
-                dst.fill(0).unwrap();
+                dst.fill(U::zeroed()).unwrap();
                 plan.run(view, to.view_mut(&mut dst)).unwrap();
-                self.compare_numbers::<u8, u16>(&plan.kernel_names(), &dst, (from, to), order);
+                self.compare_numbers::<T, U>(&plan.kernel_names(), &dst, (from, to), order);
             }
         }
     }
@@ -377,7 +381,7 @@ fn all(device: &Device) -> Tried {
         let pixels = (65552usize).div_ceil(channels);
         tried.converted::<u8, u16>(Lying::of(&[65536, pixels, channels]), &[0, 2, 1], 0);
         tried.summed::<u8, u16>(&[65536, pixels, channels], &[0, 2, 1], true);
-        tried.normalized(Lying::of(&[65536, pixels, channels]), &[0, 2, 1], 1);
+        tried.normalized::<u8, u16>(Lying::of(&[65536, pixels, channels]), &[0, 2, 1], 1);
     }
     // Windows, whose rows start on units of the results, and flipped pictures.
     tried.converted::<u8, u16>(Lying::of(&[65536, 65552]).gap(0, 3), &[0, 1], 0);
@@ -389,15 +393,16 @@ fn all(device: &Device) -> Tried {
     // Windows whose rows start anywhere and follow each other.
     let window = Lying::of(&[4, 16385, 65539]).gap(1, 7);
     tried.converted::<u8, u16>(window, &[0, 1, 2], 5);
-    tried.normalized(window, &[0, 1, 2], 0);
+    tried.normalized::<u8, u16>(window, &[0, 1, 2], 0);
     tried.converted::<u8, u16>(Lying::of(&[1_431_655_776, 3]), &[1, 0], 0);
     tried.converted::<u8, u16>(Lying::of(&[65537, 65539]), &[0, 1], 0);
     tried.converted::<u8, u16>(Lying::of(&[65537, 65539]).gap(0, 7), &[0, 1], 0);
     tried.converted::<u16, u32>(Lying::of(&[65537, 65539]), &[1, 0], 0);
-    tried.normalized(Lying::of(&[65536, 65552]), &[1, 0], 0);
-    tried.normalized(Lying::of(&[65537, 65539]), &[1, 0], 1);
-    tried.normalized(Lying::of(&[65537, 65539]), &[0, 1], 1);
-    tried.normalized(Lying::of(&[1 << 20, 17, 3, 81]), &[1, 3, 0, 2], 0);
+    tried.normalized::<u8, u16>(Lying::of(&[65536, 65552]), &[1, 0], 0);
+    tried.normalized::<u8, u16>(Lying::of(&[65537, 65539]), &[1, 0], 1);
+    tried.normalized::<u8, u16>(Lying::of(&[65537, 65539]), &[0, 1], 1);
+    tried.normalized::<u8, u32>(Lying::of(&[65537, 65539]), &[0, 1], 1);
+    tried.normalized::<u8, u16>(Lying::of(&[1 << 20, 17, 3, 81]), &[1, 3, 0, 2], 0);
     tried.summed::<u16, u16>(&[65536, 65552], &[1, 0], false);
     tried.summed::<u8, u16>(&[65537, 65539], &[1, 0], true);
     tried.summed::<u16, u16>(&[1 << 20, 17, 3, 81], &[1, 3, 0, 2], true);
@@ -493,8 +498,9 @@ fn mistakes_are_counted() {
     tried.converted::<u16, u32>(Lying::of(&[41, 51]).gap(0, 3), &[1, 0], 0);
     tried.converted::<u8, u16>(Lying::of(&[10, 24, 3]).descending(1), &[0, 2, 1], 0);
     tried.converted::<u8, u16>(Lying::of(&[4, 11, 51]).gap(1, 7), &[0, 1, 2], 5);
-    tried.normalized(Lying::of(&[4, 11, 51]).gap(1, 7), &[0, 1, 2], 0);
-    tried.normalized(Lying::of(&[10, 22, 3]), &[0, 2, 1], 1);
+    tried.normalized::<u8, u16>(Lying::of(&[4, 11, 51]).gap(1, 7), &[0, 1, 2], 0);
+    tried.normalized::<u8, u32>(Lying::of(&[41, 51]), &[0, 1], 1);
+    tried.normalized::<u8, u16>(Lying::of(&[10, 22, 3]), &[0, 2, 1], 1);
     tried.summed::<u16, u16>(&[64, 160], &[1, 0], false);
     tried.summed::<u8, u16>(&[64, 160], &[1, 0], true);
     tried.summed::<f16, f16>(&[30, 17, 3, 11], &[0, 3, 2, 1], true);

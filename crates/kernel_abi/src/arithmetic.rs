@@ -209,7 +209,7 @@ params! {
         fetch: u64,
     }
 
-    /// For [`COMPUTE_CHANNELS`].
+    /// For [`COMPUTE_CHANNELS`] and [`COMPUTE_WIDE_CHANNELS`].
     ComputeChannels {
         /// What is computed.
         operation: Operation,
@@ -736,10 +736,10 @@ pub const LINE_ROWS: u32 = 32;
 /// Threads of a block of [`COMPUTE_RUNS`].
 pub const RUN_THREADS: u32 = 128;
 
-/// Threads of a block of [`COMPUTE_CHANNELS`].
+/// Threads of a block of [`COMPUTE_CHANNELS`] and [`COMPUTE_WIDE_CHANNELS`].
 pub const CHANNEL_THREADS: u32 = 256;
 
-/// [Units](fn@unit) of a thread of [`COMPUTE_CHANNELS`].
+/// [Units](fn@unit) of a thread of [`COMPUTE_CHANNELS`] and [`COMPUTE_WIDE_CHANNELS`].
 pub const CHANNEL_UNITS: u32 = 4;
 
 /// Units that a thread of [`COMPUTE_RUNS`] has at most.
@@ -802,6 +802,10 @@ table! { ARITHMETIC_ROWS of ArithmeticRows:
     /// Numbers that stay in their order, without gaps, and have the factor and summand of their channel.
     COMPUTE_CHANNELS = "compute_channels" takes ComputeChannels {
         1: exactly [CHANNEL_THREADS, 1, 1], 2: exactly [CHANNEL_THREADS, 1, 1], 4: exactly [CHANNEL_THREADS, 1, 1]
+    }
+    /// Numbers that stay in their order, without gaps, and have the factor and summand of their channel, which are numbers of 64 bits.
+    COMPUTE_WIDE_CHANNELS = "compute_wide_channels" takes ComputeChannels {
+        1: exactly [CHANNEL_THREADS, 1, 1], 2: exactly [CHANNEL_THREADS, 1, 1], 4: exactly [CHANNEL_THREADS, 1, 1], 8: exactly [CHANNEL_THREADS, 1, 1]
     }
 }
 

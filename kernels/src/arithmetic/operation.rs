@@ -183,25 +183,25 @@ fn in_numbers<
     encode::<F, DST, N, K>(operation.dst as u32, values)
 }
 
-/// Pairs of a factor and a summand that are in registers, as numbers of 32 bits.
-pub trait HeldPairs {
+/// Pairs of a factor and a summand that are in registers, as the numbers that it is computed in.
+pub trait HeldPairs<F = f32> {
     /// That of the `j`-th number.
-    fn of(&self, j: usize) -> [f32; 2];
+    fn of(&self, j: usize) -> [F; 2];
 }
 
 /// The results for the `N` numbers that each vector begins with, each by its pair: those of the second vector's follow those of the first one's.
 #[inline(always)]
-pub fn by_pairs<const SRC: usize, const DST: usize, const N: usize, const K: usize>(
+pub fn by_pairs<F: Real, const SRC: usize, const DST: usize, const N: usize, const K: usize>(
     operation: &Operation,
     src: [B16; K],
-    pairs: &impl HeldPairs,
+    pairs: &impl HeldPairs<F>,
 ) -> [B16; K] {
-    let mut values = decode::<f32, SRC, N, K>(operation.src as u32, src);
+    let mut values = decode::<F, SRC, N, K>(operation.src as u32, src);
     for_numbers! { V of K, J of N => {
         let [factor, summand] = pairs.of(V * N + J);
         values[V][J] = values[V][J].times(factor).plus(summand);
     } }
-    encode::<f32, DST, N, K>(operation.dst as u32, values)
+    encode::<F, DST, N, K>(operation.dst as u32, values)
 }
 
 /// Whether each channel has its own factor.

@@ -1,6 +1,7 @@
 //! The sizes of elements of source and destination, and what is computed of as many of them as are a unit.
 
 use super::operation::{by_pairs, compute, Channels, HeldPairs};
+use super::real::Real;
 use crate::element::B16;
 use kernel_abi::arithmetic::{flags, unit, Operation};
 
@@ -26,11 +27,11 @@ pub trait Pair {
         channels: &[impl Channels; K],
     ) -> [B16; K];
 
-    /// The results for units of real elements whose pairs are in registers, of sizes that are computed in numbers of 32 bits.
-    fn by_pairs<const K: usize>(
+    /// The results for units of real elements whose pairs are in registers, as the numbers that it is computed in: of 64 bits if an element has 8 bytes, of 32 if none has 4, and else of either.
+    fn by_pairs<F: Real, const K: usize>(
         operation: &Operation,
         src: [B16; K],
-        pairs: &impl HeldPairs,
+        pairs: &impl HeldPairs<F>,
     ) -> [B16; K];
 }
 
@@ -67,13 +68,13 @@ macro_rules! pairs {
             }
 
             #[inline(always)]
-            fn by_pairs<const K: usize>(
+            fn by_pairs<F: Real, const K: usize>(
                 operation: &Operation,
                 src: [B16; K],
-                pairs: &impl HeldPairs,
+                pairs: &impl HeldPairs<F>,
             ) -> [B16; K] {
-                $(if $src < 8 && $dst < 8 {
-                    return by_pairs::<$src, $dst, $unit, K>(operation, src, pairs);
+                $(if size_of::<F>() == 8 && ($src >= 4 || $dst >= 4) || size_of::<F>() == 4 && $src < 8 && $dst < 8 {
+                    return by_pairs::<F, $src, $dst, $unit, K>(operation, src, pairs);
                 })?
                 let _ = (operation, pairs);
                 src
@@ -105,7 +106,7 @@ pairs! {
 }
 
 /// Calls a generic function for the size of the destination's elements, one of those that there are for sources of this size: of all, of real numbers alone,
-/// of narrow ones, of those that the kernels of matrices serve, or of these such as have the source's size, less, or twice or four times as much. Its first parameter is the [`Pair`]; others are given behind the arguments.
+/// of narrow ones, of those that are computed in 64 bits, of those that the kernels of matrices serve, or of these such as have the source's size, less, or twice or four times as much. Its first parameter is the [`Pair`]; others are given behind the arguments.
 macro_rules! for_sizes {
     (1 matrices, $($rest:tt)+) => { for_sizes!(@each 1 [1 2] 4, $($rest)+) };
     (2 matrices, $($rest:tt)+) => { for_sizes!(@each 2 [1 2] 4, $($rest)+) };
@@ -126,6 +127,10 @@ macro_rules! for_sizes {
     (1 narrow, $($rest:tt)+) => { for_sizes!(@each 1 [1 2] 4, $($rest)+) };
     (2 narrow, $($rest:tt)+) => { for_sizes!(@each 2 [1 2] 4, $($rest)+) };
     (4 narrow, $($rest:tt)+) => { for_sizes!(@each 4 [1 2] 4, $($rest)+) };
+    (1 wide, $($rest:tt)+) => { for_sizes!(@each 1 [4] 8, $($rest)+) };
+    (2 wide, $($rest:tt)+) => { for_sizes!(@each 2 [4] 8, $($rest)+) };
+    (4 wide, $($rest:tt)+) => { for_sizes!(@each 4 [1 2 4] 8, $($rest)+) };
+    (8 wide, $($rest:tt)+) => { for_sizes!(@each 8 [1 2 4] 8, $($rest)+) };
     (8 real, $($rest:tt)+) => { for_sizes!(@each 8 [1 2 4] 8, $($rest)+) };
     (1, $($rest:tt)+) => { for_sizes!(@each 1 [1 2 4] 8, $($rest)+) };
     (2, $($rest:tt)+) => { for_sizes!(@each 2 [1 2 4] 8, $($rest)+) };

@@ -280,7 +280,7 @@ unsafe fn compute_runs<P: Pair, const PAIRS: bool>(part: Part, params: &ComputeR
             let a = source.unit::<P, K>(P::SRC, units, source_slides);
             let b = other.unit::<P, K>(P::DST, units, other_slides);
             let [result] = if PAIRS {
-                P::by_pairs::<1>(operation, [a], &pair)
+                P::by_pairs::<_, 1>(operation, [a], &pair)
             } else {
                 P::compute::<true, 1>(operation, [a], [b], &[NoChannels])
             };

@@ -161,11 +161,11 @@ fn random(seed: u64, count: usize, bytes: usize, others: bool) -> Vec<Case> {
 }
 
 /// `count` random batches of images, each of about `bytes` bytes in source and destination together, whose channels have a factor and a summand each: channels last to first and back, and as
-/// they are. Types and orders take turns.
+/// they are. Types and orders take turns; of `others` all are computed in 64 bits.
 fn each_channel(seed: u64, bytes: usize, arguments: &Arguments) -> Vec<Case> {
     /// Rows, and columns, of an image at most.
     const MOST: usize = 300;
-    let Arguments { count, ref channels, side, .. } = *arguments;
+    let Arguments { count, ref channels, side, others, .. } = *arguments;
     let (counts, most) = (channels, side.unwrap_or(MOST));
     let mut rng = Rng::with_seed(seed);
     let mut next = |number: usize| {
@@ -178,14 +178,18 @@ fn each_channel(seed: u64, bytes: usize, arguments: &Arguments) -> Vec<Case> {
                 Case { is_random: true, ..case }
             }};
         }
-        match number % 7 {
-            0 => of!("uint8" as u8, "float16" as f16),
-            1 => of!("uint8" as u8, "float32" as f32),
-            2 => of!("float32" as f32, "uint8" as u8),
-            3 => of!("float16" as f16, "float32" as f32),
-            4 => of!("float32" as f32, "float16" as f16),
-            5 => of!("float32" as f32, "float32" as f32),
-            _ => of!("bfloat16" as bf16, "bfloat16" as bf16),
+        match (others, number % 7) {
+            (true, 0 | 4) => of!("float64" as f64, "float64" as f64),
+            (true, 1 | 5) => of!("float64" as f64, "float32" as f32),
+            (true, 2 | 6) => of!("float32" as f32, "float64" as f64),
+            (true, _) => of!("int32" as i32, "float32" as f32),
+            (false, 0) => of!("uint8" as u8, "float16" as f16),
+            (false, 1) => of!("uint8" as u8, "float32" as f32),
+            (false, 2) => of!("float32" as f32, "uint8" as u8),
+            (false, 3) => of!("float16" as f16, "float32" as f32),
+            (false, 4) => of!("float32" as f32, "float16" as f16),
+            (false, 5) => of!("float32" as f32, "float32" as f32),
+            (false, _) => of!("bfloat16" as bf16, "bfloat16" as bf16),
         }
     };
     (0..count).map(&mut next).collect()

@@ -53,7 +53,7 @@ struct Arguments {
     /// Only random arrays, which depend on this number.
     #[arg(long, value_name = "SEED", group = "has_others")]
     sweep: Option<u64>,
-    /// Random arrays of other types: 8-bit floats, integers, results of one byte, and between 32 and 64 bits; or windows out of images of bytes that stay bytes.
+    /// Random arrays of other types: 8-bit floats, integers, results of one byte, and between 32 and 64 bits; or windows out of images of bytes that stay bytes; or images whose numbers are computed in 64 bits.
     #[arg(long, requires = "has_others")]
     others: bool,
     /// Only random windows, rows of arrays that start anywhere, which depend on this number.
@@ -69,7 +69,7 @@ struct Arguments {
     #[arg(long, value_name = "SEED")]
     turned: Option<u64>,
     /// Only random images whose channels have a factor and a summand each, which depend on this number.
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", group = "has_others")]
     each: Option<u64>,
     /// How many random arrays, windows, or batches of images.
     #[arg(long, default_value_t = 90, value_parser = limits::times)]

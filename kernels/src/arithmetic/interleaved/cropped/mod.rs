@@ -115,7 +115,7 @@ unsafe fn computed<P: Pair, const C: usize, const TO_PIXELS: bool>(
         // SAFETY: the caller's obligation.
         held = unsafe { target.slid::<P>(held, P::SRC) };
     }
-    let mut results = P::by_pairs::<C>(operation, held, pairs);
+    let mut results = P::by_pairs::<_, C>(operation, held, pairs);
     if !TO_PIXELS && P::SRC > P::DST {
         // SAFETY: the caller's obligation.
         results = unsafe { target.slid::<P>(results, P::DST) };

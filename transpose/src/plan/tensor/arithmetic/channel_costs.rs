@@ -11,7 +11,8 @@ use super::ways::are_scattered;
 use crate::plan::tensor::sectors::SECTOR;
 use kernel_abi::arithmetic::{Operation, pair_rows_bytes};
 
-/// What an element costs whose pair is loaded for it alone, in bytes that a copy could have moved meanwhile, of any types.
+/// What an element costs whose pair is loaded for it alone, in bytes that a copy could have moved meanwhile: of 8 bytes in the source, and of fewer. (Of 8 bytes by 14 random batches of images, decision 151.)
+const OF_WIDE_ELEMENT: f64 = 25.0;
 const OF_ELEMENT: f64 = 21.5;
 
 /// What `compute_units` has of a copy's speed where elements lie together on both sides and start on units, as those of planes with gaps do. (By 333 batches of planes and of pixels, decision 140; of bytes that stay bytes by decision 149.)
@@ -169,7 +170,7 @@ const MICRO_COLUMNS: f64 = 0.35;
 const MICRO_ROWS: f64 = 0.30;
 
 /// What tiles of `compute_rows_by_pairs` have whose columns, or rows, are channels: the fraction of a copy's speed of those of whose columns there is a certain part, and that part. Tiles of fewer columns, and
-/// of fewer rows, have less, by powers of the parts that there are.
+/// of fewer rows, have less, by powers of the parts that there are. (Between `f32` and `f64`, where `compute_rows` loads a pair for each number, by 28 random batches of images, decision 151.)
 const fn by_columns(src: usize, dst: usize) -> [f64; 2] {
     match (src, dst) {
         (1, 2) => [0.87, 0.50],
@@ -179,6 +180,7 @@ const fn by_columns(src: usize, dst: usize) -> [f64; 2] {
         (4, 1) => [0.80, 0.90],
         (4, 2) => [0.90, 0.65],
         (4, 4) => [0.96, 0.60],
+        (4, 8) => [0.85, 0.90],
         _ => [0.60, 0.80],
     }
 }
@@ -191,6 +193,7 @@ const fn by_rows(src: usize, dst: usize) -> [f64; 2] {
         (4, 1) => [0.68, 1.00],
         (4, 2) => [0.86, 0.90],
         (4, 4) => [1.02, 0.95],
+        (4, 8) => [0.87, 0.70],
         _ => [0.50, 0.80],
     }
 }
@@ -228,7 +231,8 @@ impl<'a> ChannelCosts<'a> {
     /// The cost of `compute_units`: of units, or of elements one by one, each with a pair that is loaded for it.
     pub fn by_units(&self) -> f64 {
         if !self.are_narrow || !self.operands.are_in_units() || are_scattered(self.operands) {
-            return self.elements * OF_ELEMENT;
+            let is_wide = self.operands.bytes[SRC] == 8;
+            return self.elements * if is_wide { OF_WIDE_ELEMENT } else { OF_ELEMENT };
         }
         let [src, dst] = [SRC, DST].map(|side| self.operands.bytes[side]);
         let are_long = self.operands.unit() > 4;

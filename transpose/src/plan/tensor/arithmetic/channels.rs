@@ -1,10 +1,11 @@
-//! The planner of `compute_channels`: numbers that stay in their order, without gaps, and have the factor and summand of their channel.
+//! The planner of `compute_channels` and `compute_wide_channels`: numbers that stay in their order, without gaps, and have the factor and summand of their channel.
 
 use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
 use crate::divide::{gcd, packed_divisor};
 use kernel_abi::arithmetic::{
-    CHANNEL_THREADS, CHANNEL_UNITS, COMPUTE_CHANNELS, ComputeChannels, Operation,
+    CHANNEL_THREADS, CHANNEL_UNITS, COMPUTE_CHANNELS, COMPUTE_WIDE_CHANNELS, ComputeChannels,
+    Operation, flags,
 };
 
 /// Elements of a launch at most: every unit's number, those past the end included, and every element's are below what a kernel divides.
@@ -66,7 +67,7 @@ impl Channels {
 
 /// The launches; `None` where the kernel does not serve.
 pub(super) fn launches(operands: &Operands, operation: &Operation) -> Option<Vec<Part>> {
-    let serves = operands.has_narrow_pairs(operation) && operands.start_on_units(&[], &[SRC, DST]);
+    let serves = operands.has_channels() && operands.start_on_units(&[], &[SRC, DST]);
     let channels = serves.then(|| Channels::of(&operands.axes)).flatten()?;
     let unit = operands.unit();
     // What a launch begins with is the first of the first channel, and on units.
@@ -104,7 +105,9 @@ fn one(operands: &Operands, operation: &Operation, channels: Channels, first: us
     let offsets = [first as isize, first as isize, 0];
     let bytes = operands.bytes.map(|bytes| bytes as isize);
     let blocks = threads.div_ceil(CHANNEL_THREADS as usize);
-    Part::counted(&COMPUTE_CHANNELS, blocks, CHANNEL_THREADS, [offsets, bytes], &params)
+    let is_wide = operation.flags & flags::WIDE != 0;
+    let kernel = if is_wide { &COMPUTE_WIDE_CHANNELS } else { &COMPUTE_CHANNELS };
+    Part::counted(kernel, blocks, CHANNEL_THREADS, [offsets, bytes], &params)
 }
 
 #[cfg(test)]
@@ -113,7 +116,7 @@ mod tests {
     use super::*;
     use crate::TensorLayout;
     use kernel_abi::Params;
-    use kernel_abi::arithmetic::{Format, flags};
+    use kernel_abi::arithmetic::Format;
 
     /// The launches for an array of bytes that become numbers of 2, whose axis `axis` is that of the channels.
     fn of(shape: &[usize], axis: usize) -> Option<Vec<Part>> {

@@ -21,7 +21,7 @@
 //! | `lines` | the planner of `compute_lines` and `compute_lines_by_pairs`, for rows that follow each other in the destination, wherever they start |
 //! | `slid` | the planner of `compute_slid`, for windows whose rows start on units of the destination, and anywhere in the source |
 //! | `runs` | the planner of `compute_runs` and `compute_runs_by_pairs`, for what lies together in all memories, in stretches that start anywhere |
-//! | `channels` | the planner of `compute_channels`, for what stays in its order and has a factor and a summand for each channel |
+//! | `channels` | the planner of `compute_channels` and `compute_wide_channels`, for what stays in its order and has a factor and a summand for each channel |
 //! | `interleaved` | the planner of `compute_interleaved2` and its like, for two, three and four channels |
 //! | `pixels` | the planner of `compute_pixels`, for few channels |
 //! | `boxes` | the planner of `compute_boxes` and `compute_pieces`, for short axes and any order |
