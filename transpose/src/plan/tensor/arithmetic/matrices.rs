@@ -66,6 +66,39 @@ const LARGE_FROM: [u64; 2] = [1 << 22, 1 << 24];
 /// How full tiles of `compute_rows_large` have to be, as a part of how full those of `compute_rows` are: they gain little more.
 const LARGE_FULL: f64 = 0.99;
 
+/// Bytes of a line of the caches.
+const LINE: usize = 128;
+
+/// What kernels of micro-blocks have of a copy's speed where something is added and rows of the destination do not all start on lines: `compute_narrow`, `compute_short` and `compute_micro`, whose threads ask for what they add when they are about to store. (By 80 sums of matrices and batches on an H200,
+/// decision 152; on lines they have 0.9 to 1.05.)
+const NARROW_BETWEEN_LINES: f64 = 0.70;
+const SHORT_BETWEEN_LINES: f64 = 0.59;
+const fn micro_between_lines(src: usize, dst: usize) -> f64 {
+    match (src, dst) {
+        (4, 1) => 0.60,
+        (1, 2) => 0.67,
+        (1, 4) | (2, 2) | (4, 2) => 0.72,
+        (4, 4) => 0.79,
+        _ => 0.76,
+    }
+}
+
+/// What `compute_rows_beside` has there where tiles are full, and by which powers of the parts of its tiles' rows and columns that there are it has less. (By those sums.)
+const fn beside_between_lines(src: usize, dst: usize) -> f64 {
+    match (src, dst) {
+        (4, 1) => 0.80,
+        (4, 2) | (8, 4) => 0.92,
+        _ => 1.00,
+    }
+}
+const FEWER_BESIDE: [f64; 2] = [0.6, 0.3];
+
+/// How full tiles of `compute_rows_beside` are preferred there to those of [`COMPUTE_TILES`](kernel_abi::arithmetic::COMPUTE_TILES): of bytes, and of others.
+const BESIDE_FULL: [f64; 2] = [0.4, 0.55];
+
+/// Rows from which on sums of 4 bytes to one are priced there: those of fewer, and of 2 bytes to one, go as others do.
+const LONG_TO_BYTES: u64 = 640;
+
 /// The part of tiles of so many that there are elements for, of which the first tile begins `early` before the first.
 fn full(all: u64, early: u64, tile: u64) -> f64 {
     all as f64 / (all + early).next_multiple_of(tile) as f64
@@ -82,6 +115,8 @@ pub(super) struct Way {
     /// The part of the columns of the tiles that there are.
     cols_full: f64,
     enough: f64,
+    /// What it costs, in bytes that a copy could have moved meanwhile, where other kernels of matrices, or boxes, may be faster though its tiles are full.
+    pub cost: Option<f64>,
     /// What is enough to be preferred to `compute_pixels`, which loads a pair of channels for each number that is computed in 64 bits, and from shared memory for each other one, where this way does not.
     ahead: f64,
     pub part: Part,
@@ -139,7 +174,15 @@ pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) ->
     let in_micro_blocks = moved.in_micro_blocks(facts);
     let sums = moved.sums(facts).into_iter().chain(moved.sums_in_spans());
     let in_spans = moved.in_spans_of_both_sizes(facts);
-    in_micro_blocks.into_iter().chain(in_spans).chain(sums).collect()
+    // Where rows start anywhere there are none of micro-blocks, and nothing is as fast as spans.
+    let have_prices = !in_micro_blocks.is_empty() && moved.adds_between_lines(facts);
+    let mut ways: Vec<Way> = in_micro_blocks.into_iter().chain(in_spans).chain(sums).collect();
+    if have_prices {
+        ways.iter_mut().for_each(|way| moved.price_between_lines(way));
+        let cost = |way: &Way| way.cost.unwrap_or(f64::INFINITY);
+        ways.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+    }
+    ways
 }
 
 impl<'a> Move<'a> {
@@ -185,6 +228,42 @@ impl<'a> Move<'a> {
         self.operands.aligned[side] >= VECTOR
             && on_vectors(&self.first)
             && self.batch.as_ref().is_none_or(on_vectors)
+    }
+
+    /// Whether something is added in the destination's order, not all of whose rows start on lines, on such a chip as that was measured on.
+    fn adds_between_lines(&self, facts: &Facts) -> bool {
+        let on_lines = |axis: &Axis| {
+            (axis.strides[DST].unsigned_abs() * self.operands.bytes[DST]).is_multiple_of(LINE)
+        };
+        let has_prices = match self.sizes() {
+            [4, 1] => self.matrices.rows >= LONG_TO_BYTES,
+            [_, dst] => dst > 1,
+        };
+        self.operation.flags & flags::OTHER != 0
+            && has_prices
+            && facts.compute_capability == (9, 0)
+            && !(on_lines(&self.second) && self.batch.as_ref().is_none_or(on_lines))
+    }
+
+    /// Gives a way of such a sum its price, if it has one.
+    fn price_between_lines(&self, way: &mut Way) {
+        let [src, dst] = self.sizes();
+        let is_of = |kernel: &Kernel<_>| way.part.launch.entry.name.starts_with(kernel.name);
+        let speed = if is_of(&COMPUTE_ROWS_BESIDE) {
+            way.enough = BESIDE_FULL[usize::from(src > 1)];
+            let [rows, cols] = way.parts();
+            let [fewer_rows, fewer_cols] = FEWER_BESIDE;
+            beside_between_lines(src, dst) * rows.powf(fewer_rows) * cols.powf(fewer_cols)
+        } else if is_of(&COMPUTE_NARROW) {
+            NARROW_BETWEEN_LINES
+        } else if is_of(&COMPUTE_SHORT) {
+            SHORT_BETWEEN_LINES
+        } else if is_of(&COMPUTE_MICRO) {
+            micro_between_lines(src, dst)
+        } else {
+            return;
+        };
+        way.cost = Some(self.operands.traffic() / speed);
     }
 
     /// Whether all rows of the destination start on as many units as are stored together.
@@ -446,7 +525,8 @@ impl<'a> Move<'a> {
     fn way_from(&self, launch: Launch, [rows, cols]: [u64; 2], early: u64) -> Way {
         let cols_full = full(self.matrices.cols, 0, cols);
         let full = full(self.matrices.rows, early, rows) * cols_full;
-        Way { full, cols_full, enough: FULL, ahead: f64::INFINITY, part: Part::of(launch) }
+        let part = Part::of(launch);
+        Way { full, cols_full, enough: FULL, cost: None, ahead: f64::INFINITY, part }
     }
 }
 
@@ -488,5 +568,29 @@ mod tests {
             assert!(most(227 << 10) > 48 << 10);
             assert!(most(48 << 10) <= 48 << 10);
         }
+    }
+
+    /// Batches of bytes, added to halves: rows of the destination of whole lines, and of some.
+    #[test]
+    fn sums_between_lines_go_another_way() {
+        let [ampere, hopper] = [(8, 0), (9, 0)]
+            .map(|compute_capability| Facts { compute_capability, ..Facts::simulated() });
+        let none = Operation::from_fields(&[0; Operation::FIELDS]).unwrap();
+        let [src, dst] = [Format::U8, Format::F16].map(|format| format as u64);
+        let operation = Operation { src, dst, dst_bytes: 2, flags: flags::OTHER, ..none };
+        let kernel = |rows: usize, facts: &Facts| {
+            let from = TensorLayout::contiguous(&[500, rows, 192], 1).unwrap();
+            let layout = from.permute_axes(&[0, 2, 1]).unwrap();
+            let src = Operand { layout, element_bytes: 1, align: 16 };
+            let layout = TensorLayout::contiguous(&[500, 192, rows], 2).unwrap();
+            let dst = Operand { layout, element_bytes: 2, align: 16 };
+            let operands = Operands::of(&src, &dst, &Other::Destination);
+            ways::ways(&operands, &operation, facts, Wanted::Best).all[0][0].launch.entry.name
+        };
+        assert!(kernel(3136, &hopper).starts_with(COMPUTE_NARROW.name));
+        assert!(kernel(784, &hopper).starts_with(COMPUTE_ROWS_BESIDE.name));
+        assert!(kernel(787, &hopper).starts_with(COMPUTE_ROWS_BESIDE.name));
+        // It was measured on no other chip.
+        assert!(!kernel(784, &ampere).starts_with(COMPUTE_ROWS_BESIDE.name));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::channel_costs::ChannelCosts;
 use super::costs::Costs;
-use super::operands::{Axis, DST, Operands, SRC};
+use super::operands::{Axis, DST, OTHER, Operands, SRC};
 use super::part::Part;
 use super::pixels::InPixels;
 use super::wanted::{SHAPES, Wanted, Ways};
@@ -15,6 +15,9 @@ use kernel_abi::arithmetic::{COMPUTE_ROWS, COMPUTE_UNITS, Operation};
 
 /// Bytes of what lies together on both sides below which units are said to cost what elements cost.
 const SHORT: usize = 64;
+
+/// The part of the cost of a kernel of matrices below which tiles are taken. (By 28 sums of matrices and batches, decision 152.)
+const SURE: f64 = 0.9;
 
 /// Bytes that are read and written below which boxes are no way: to plan them would take longer than they gain.
 const SMALL: f64 = (1 << 20) as f64;
@@ -83,6 +86,8 @@ fn without_boxes(
         Some(way) => prices.of_matrices(way),
         None => prices.of_best(),
     };
+    let are_tiles_ahead = full.first().is_some_and(|way| prices.are_tiles_ahead(way));
+    let cost = if are_tiles_ahead { prices.tiles } else { cost };
     let rest = in_tiles.split_off(usize::from(prices.are_tiles_first()).min(in_tiles.len()));
     let pixels_first = prices.are_pixels_first();
     let in_pixels = in_pixels.map(|pixels| pixels.part);
@@ -90,10 +95,13 @@ fn without_boxes(
     let one = |part: Part| vec![part];
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
     let of_tiles = |tiles: Vec<(f64, Part)>| tiles.into_iter().map(|(_, part)| vec![part]);
+    let (ahead, in_tiles) =
+        if are_tiles_ahead { (in_tiles, Vec::new()) } else { (Vec::new(), in_tiles) };
     let ways = of_interleaved
         .map(one)
         .into_iter()
         .chain(pixels.map(one))
+        .chain(of_tiles(ahead))
         .chain(of_matrices(full))
         .chain(of_tiles(in_tiles))
         .chain([units::launches(operands, operation)]);
@@ -169,7 +177,18 @@ impl<'a> Prices<'a> {
     /// What a kernel of matrices costs; `None` if nothing else is as fast.
     fn of_matrices(&self, way: &matrices::Way) -> Option<f64> {
         let of_rows = way.part.launch.entry.name.starts_with(COMPUTE_ROWS.name);
-        self.costs.by_rows_apart().filter(|_| of_rows)
+        match way.cost {
+            // The model of boxes says too little of bytes.
+            Some(_) if of_rows && self.operands.bytes[SRC] == 1 => None,
+            Some(cost) => Some(cost),
+            None => self.costs.by_rows_apart().filter(|_| of_rows),
+        }
+    }
+
+    /// Whether tiles surely cost less than a kernel of matrices that has a price. Of 4 bytes that become 2 their own is too low there.
+    fn are_tiles_ahead(&self, way: &matrices::Way) -> bool {
+        let is_known = self.operands.bytes[..OTHER] != [4, 2];
+        is_known && self.tiles.zip(way.cost).is_some_and(|(tiles, cost)| tiles < SURE * cost)
     }
 }
 
