@@ -66,10 +66,10 @@ const LARGE_FROM: [u64; 2] = [1 << 22, 1 << 24];
 /// How full tiles of `compute_rows_large` have to be, as a part of how full those of `compute_rows` are: they gain little more.
 const LARGE_FULL: f64 = 0.99;
 
-/// Bytes of a line of the caches.
+/// Bytes of a line of the caches. A sum is between lines if rows of its destination do not all start on lines.
 const LINE: usize = 128;
 
-/// What kernels of micro-blocks have of a copy's speed where something is added and rows of the destination do not all start on lines: `compute_narrow`, `compute_short` and `compute_micro`, whose threads ask for what they add when they are about to store. (By 80 sums of matrices and batches on an H200,
+/// What kernels of micro-blocks have of a copy's speed in sums between lines: `compute_narrow`, `compute_short` and `compute_micro`, whose threads ask for what they add when they are about to store. (By 80 sums of matrices and batches on an H200,
 /// decision 152; on lines they have 0.9 to 1.05.)
 const NARROW_BETWEEN_LINES: f64 = 0.70;
 const SHORT_BETWEEN_LINES: f64 = 0.59;
@@ -83,7 +83,7 @@ const fn micro_between_lines(src: usize, dst: usize) -> f64 {
     }
 }
 
-/// What `compute_rows_beside` has there where tiles are full, and by which powers of the parts of its tiles' rows and columns that there are it has less. (By those sums.)
+/// What `compute_rows_beside` has of a copy's speed in sums between lines where its tiles are full, and by which powers of the parts of its tiles' rows and columns that there are it has less. (By the 80 sums of decision 152.)
 const fn beside_between_lines(src: usize, dst: usize) -> f64 {
     match (src, dst) {
         (4, 1) => 0.80,
@@ -93,10 +93,10 @@ const fn beside_between_lines(src: usize, dst: usize) -> f64 {
 }
 const FEWER_BESIDE: [f64; 2] = [0.6, 0.3];
 
-/// How full tiles of `compute_rows_beside` are preferred there to those of [`COMPUTE_TILES`](kernel_abi::arithmetic::COMPUTE_TILES): of bytes, and of others.
+/// How full tiles of `compute_rows_beside` are in sums between lines that are preferred to those of [`COMPUTE_TILES`](kernel_abi::arithmetic::COMPUTE_TILES): of bytes, and of others.
 const BESIDE_FULL: [f64; 2] = [0.4, 0.55];
 
-/// Rows from which on sums of 4 bytes to one are priced there: those of fewer, and of 2 bytes to one, go as others do.
+/// Rows from which on sums between lines of 4 bytes to one have prices. With fewer, and of 2 bytes to one, they go by how full tiles are, as sums on lines do.
 const LONG_TO_BYTES: u64 = 640;
 
 /// The part of tiles of so many that there are elements for, of which the first tile begins `early` before the first.
@@ -230,7 +230,7 @@ impl<'a> Move<'a> {
             && self.batch.as_ref().is_none_or(on_vectors)
     }
 
-    /// Whether something is added in the destination's order, not all of whose rows start on lines, on such a chip as that was measured on.
+    /// Whether it is a sum between lines of a size that has prices, on a chip that they were measured on.
     fn adds_between_lines(&self, facts: &Facts) -> bool {
         let on_lines = |axis: &Axis| {
             (axis.strides[DST].unsigned_abs() * self.operands.bytes[DST]).is_multiple_of(LINE)
@@ -245,7 +245,7 @@ impl<'a> Move<'a> {
             && !(on_lines(&self.second) && self.batch.as_ref().is_none_or(on_lines))
     }
 
-    /// Gives a way of such a sum its price, if it has one.
+    /// Gives a way of a sum between lines its price, if it has one.
     fn price_between_lines(&self, way: &mut Way) {
         let [src, dst] = self.sizes();
         let is_of = |kernel: &Kernel<_>| way.part.launch.entry.name.starts_with(kernel.name);

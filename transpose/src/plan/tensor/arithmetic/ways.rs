@@ -178,14 +178,14 @@ impl<'a> Prices<'a> {
     fn of_matrices(&self, way: &matrices::Way) -> Option<f64> {
         let of_rows = way.part.launch.entry.name.starts_with(COMPUTE_ROWS.name);
         match way.cost {
-            // The model of boxes says too little of bytes.
+            // The model says that boxes of bytes cost less than they do.
             Some(_) if of_rows && self.operands.bytes[SRC] == 1 => None,
             Some(cost) => Some(cost),
             None => self.costs.by_rows_apart().filter(|_| of_rows),
         }
     }
 
-    /// Whether tiles surely cost less than a kernel of matrices that has a price. Of 4 bytes that become 2 their own is too low there.
+    /// Whether tiles surely cost less than a kernel of matrices that has a price. Of 4 bytes that become 2 the price of tiles is too low in sums between lines.
     fn are_tiles_ahead(&self, way: &matrices::Way) -> bool {
         let is_known = self.operands.bytes[..OTHER] != [4, 2];
         is_known && self.tiles.zip(way.cost).is_some_and(|(tiles, cost)| tiles < SURE * cost)
