@@ -7,7 +7,7 @@ use transpose::{DeviceTensor, TensorView, TensorViewMut};
 #[derive(Clone, Copy)]
 pub struct Lying<'a> {
     shape: &'a [usize],
-    /// An axis, and how many other elements follow what belongs to each of its indices.
+    /// An axis, and how many other elements are behind what belongs to each of its indices.
     gap: (usize, usize),
     /// The axis whose last index comes first.
     descending: Option<usize>,
@@ -19,7 +19,7 @@ impl<'a> Lying<'a> {
         Lying { shape, gap: (0, 0), descending: None }
     }
 
-    /// With so many other elements behind what belongs to each index of an axis.
+    /// With `elements` other elements behind what belongs to each index of `axis`.
     pub fn gap(self, axis: usize, elements: usize) -> Self {
         Lying { gap: (axis, elements), ..self }
     }

@@ -80,14 +80,14 @@ fn without_boxes(
     let of_matrices = matrices::ways(operands, operation, facts);
     let (full, empty): (Vec<_>, Vec<_>) = of_matrices.into_iter().partition(matrices::Way::is_full);
     let prices = Prices::of(operands, facts, &in_tiles, in_pixels.as_ref());
+    let are_tiles_ahead = full.first().is_some_and(|way| prices.are_tiles_ahead(way));
     let cost = match full.first() {
         // Nothing is faster, but for rows of bytes that stay bytes, in boxes.
         _ if of_interleaved.is_some() => of_ragged.filter(|_| operands.are_bytes()),
+        _ if are_tiles_ahead => prices.tiles,
         Some(way) => prices.of_matrices(way),
         None => prices.of_best(),
     };
-    let are_tiles_ahead = full.first().is_some_and(|way| prices.are_tiles_ahead(way));
-    let cost = if are_tiles_ahead { prices.tiles } else { cost };
     let rest = in_tiles.split_off(usize::from(prices.are_tiles_first()).min(in_tiles.len()));
     let pixels_first = prices.are_pixels_first();
     let in_pixels = in_pixels.map(|pixels| pixels.part);
@@ -95,15 +95,14 @@ fn without_boxes(
     let one = |part: Part| vec![part];
     let of_matrices = |ways: Vec<matrices::Way>| ways.into_iter().map(|way| vec![way.part]);
     let of_tiles = |tiles: Vec<(f64, Part)>| tiles.into_iter().map(|(_, part)| vec![part]);
-    let (ahead, in_tiles) =
-        if are_tiles_ahead { (in_tiles, Vec::new()) } else { (Vec::new(), in_tiles) };
+    let mut full: Vec<_> = of_matrices(full).collect();
+    let place_of_tiles = if are_tiles_ahead { 0 } else { full.len() };
+    full.splice(place_of_tiles..place_of_tiles, of_tiles(in_tiles));
     let ways = of_interleaved
         .map(one)
         .into_iter()
         .chain(pixels.map(one))
-        .chain(of_tiles(ahead))
-        .chain(of_matrices(full))
-        .chain(of_tiles(in_tiles))
+        .chain(full)
         .chain([units::launches(operands, operation)]);
     let others = late.map(one).into_iter().chain(of_matrices(empty)).chain(of_tiles(rest));
     let mut ways = Ways { all: ways.chain(others).collect(), cost };
@@ -187,8 +186,8 @@ impl<'a> Prices<'a> {
 
     /// Whether tiles surely cost less than a kernel of matrices that has a price. Of 4 bytes that become 2 the price of tiles is too low in sums between lines.
     fn are_tiles_ahead(&self, way: &matrices::Way) -> bool {
-        let is_known = self.operands.bytes[..OTHER] != [4, 2];
-        is_known && self.tiles.zip(way.cost).is_some_and(|(tiles, cost)| tiles < SURE * cost)
+        let may_be_first = self.operands.bytes[..OTHER] != [4, 2] && self.are_tiles_first();
+        may_be_first && self.tiles.zip(way.cost).is_some_and(|(tiles, cost)| tiles < SURE * cost)
     }
 }
 
