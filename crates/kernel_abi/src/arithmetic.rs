@@ -223,7 +223,7 @@ params! {
         apart: u64,
         /// Whether a channel has as many elements in a row as a unit (1). Else (0) all units of a thread have elements of like channels.
         are_planes: u64,
-        /// Whether pairs of the table are loaded two at a time (1): channels change with each element, their number is even, and the table starts on 16 bytes.
+        /// Whether pairs of the table are loaded two at a time (1): channels change with each element, their number is even, and the table starts on 16 bytes; by `compute_wide_channels` never.
         by_twos: u64,
     }
 

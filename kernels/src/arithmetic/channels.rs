@@ -14,7 +14,7 @@
 //! Pairs are numbers of 32 bits or of 64, as what is computed is.
 
 use super::arithmetic_entry;
-use super::column::{PairOfEach, Units};
+use super::column::{PairOfEach, UnitPairs, Units};
 use super::memory::{arrived, load_part, put};
 use super::operation::HeldPairs;
 use super::pair::{for_sizes, Pair};
@@ -59,24 +59,6 @@ unsafe fn load<P: Pair>(at: u64, end: i32) -> B16 {
         } }
     }
     B16::from_u32s(words)
-}
-
-/// The pairs of a unit's elements, as numbers of `F`.
-trait UnitPairs<F>: HeldPairs<F> {
-    /// Those of a unit that has no elements yet.
-    const NONE: Self;
-
-    /// Gives the `j`-th element its pair.
-    fn set(&mut self, j: usize, pair: B16);
-}
-
-impl UnitPairs<f32> for PairOfEach {
-    const NONE: Self = PairOfEach::NONE;
-
-    #[inline(always)]
-    fn set(&mut self, j: usize, pair: B16) {
-        self.set(j, pair);
-    }
 }
 
 /// Pairs of 64-bit numbers for each element of a unit, which has two, or four of those integers that are computed in 64 bits.

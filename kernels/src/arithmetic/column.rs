@@ -163,13 +163,20 @@ pub struct PairOfEach {
     summands: [u32; 8],
 }
 
-impl PairOfEach {
+/// Pairs of a unit's elements that are given one by one, as numbers of `F`.
+pub trait UnitPairs<F>: HeldPairs<F> {
     /// Those of a unit that has no elements yet.
-    pub const NONE: Self = PairOfEach { factors: [0; 8], summands: [0; 8] };
+    const NONE: Self;
 
     /// Gives the `j`-th element its pair.
+    fn set(&mut self, j: usize, pair: B16);
+}
+
+impl UnitPairs<f32> for PairOfEach {
+    const NONE: Self = PairOfEach { factors: [0; 8], summands: [0; 8] };
+
     #[inline(always)]
-    pub fn set(&mut self, j: usize, pair: B16) {
+    fn set(&mut self, j: usize, pair: B16) {
         (self.factors[j], self.summands[j]) = (pair.0, pair.1);
     }
 }

@@ -18,7 +18,7 @@
 
 use super::arithmetic_entry;
 use super::channels::behind;
-use super::column::{ColumnPairs, OnePair, PairOfEach};
+use super::column::{ColumnPairs, OnePair, PairOfEach, UnitPairs};
 use super::memory::{arrived, get, load_elements, load_part, slide_part, store_part, unit_start};
 use super::operation::{pair_of, NoChannels, NothingBeside};
 use super::pair::{for_sizes, Pair};

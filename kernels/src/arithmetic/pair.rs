@@ -131,7 +131,6 @@ macro_rules! for_sizes {
     (2 wide, $($rest:tt)+) => { for_sizes!(@each 2 [4] 8, $($rest)+) };
     (4 wide, $($rest:tt)+) => { for_sizes!(@each 4 [1 2 4] 8, $($rest)+) };
     (8 wide, $($rest:tt)+) => { for_sizes!(@each 8 [1 2 4] 8, $($rest)+) };
-    (8 real, $($rest:tt)+) => { for_sizes!(@each 8 [1 2 4] 8, $($rest)+) };
     (1, $($rest:tt)+) => { for_sizes!(@each 1 [1 2 4] 8, $($rest)+) };
     (2, $($rest:tt)+) => { for_sizes!(@each 2 [1 2 4] 8, $($rest)+) };
     (4, $($rest:tt)+) => { for_sizes!(@each 4 [1 2 4] 8, $($rest)+) };

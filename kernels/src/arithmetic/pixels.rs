@@ -358,4 +358,4 @@ macro_rules! compute_pixels {
 compute_pixels!(compute_pixels_b1: u8, 1);
 compute_pixels!(compute_pixels_b2: u16, 2);
 compute_pixels!(compute_pixels_b4: u32, 4);
-compute_pixels!(compute_pixels_b8: u64, 8 real);
+compute_pixels!(compute_pixels_b8: u64, 8 wide);

@@ -89,7 +89,9 @@ fn one(operands: &Operands, operation: &Operation, channels: Channels, first: us
     let unit = operands.unit();
     let units = channels.all.div_ceil(unit);
     let apart = channels.apart(unit);
-    let by_twos = channels.inner == 1
+    let is_wide = operation.flags & flags::WIDE != 0;
+    let by_twos = !is_wide
+        && channels.inner == 1
         && channels.channels.is_multiple_of(2)
         && operands.aligned[OTHER] >= TWO_PAIRS;
     let params = ComputeChannels {
@@ -105,7 +107,6 @@ fn one(operands: &Operands, operation: &Operation, channels: Channels, first: us
     let offsets = [first as isize, first as isize, 0];
     let bytes = operands.bytes.map(|bytes| bytes as isize);
     let blocks = threads.div_ceil(CHANNEL_THREADS as usize);
-    let is_wide = operation.flags & flags::WIDE != 0;
     let kernel = if is_wide { &COMPUTE_WIDE_CHANNELS } else { &COMPUTE_CHANNELS };
     Part::counted(kernel, blocks, CHANNEL_THREADS, [offsets, bytes], &params)
 }
