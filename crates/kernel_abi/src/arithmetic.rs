@@ -86,6 +86,8 @@ pub mod flags {
     pub const WIDE: u64 = 16;
     /// Each channel has a factor and a summand of its own, which are the second operand: a table of pairs.
     pub const CHANNELS: u64 = 32;
+    /// What is added is fetched into the L2 cache where columns of tiles end inside lines of it, by kernels of micro-blocks and of tiles that are built for compute capability 9.0.
+    pub const FETCH: u64 = 64;
 }
 
 params! {

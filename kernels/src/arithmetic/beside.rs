@@ -152,7 +152,7 @@ impl Columns {
         &self,
         pieces: &Pieces<E>,
         tile: SpansOf<E, ROW_VECTORS, ROWS, PITCH, GROUP>,
-    ) -> Units<true> {
+    ) -> Units {
         // As far as it matters.
         let near = |rows: i64| rows.clamp(-1 << 16, 1 << 16) as i32;
         let row = (self.on_time - self.early) as i32;

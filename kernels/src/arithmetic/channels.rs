@@ -182,7 +182,7 @@ unsafe fn compute<P: Pair, F: Real, T: UnitPairs<F>>(src: u64, dst: u64, params:
                 pairs = pairs_of::<P, F, T>(number, params);
             }
             let results = P::by_pairs(&params.operation, [arrived(held[0])], &pairs);
-            let units = Units::<false> { at: at(dst, number, P::DST), first: 0, end };
+            let units = Units { at: at(dst, number, P::DST), first: 0, end };
             units.store::<P, 1>(results);
         }
         held = [held[1], held[2], held[3], B16::ANY];

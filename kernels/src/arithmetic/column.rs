@@ -11,9 +11,9 @@ use crate::element::B16;
 use crate::opaque::opaque;
 use crate::tensor::axes::unrolled;
 
-/// Units of which there are the elements from `first` to before `end`; `IN_SPAN` says whether those are the units of a span, of which the first may not be there.
+/// Units of which there are the elements from `first` to before `end`.
 #[derive(Clone, Copy)]
-pub struct Units<const IN_SPAN: bool> {
+pub struct Units {
     /// The destination's address of the first element, which is a multiple of the bytes of all.
     pub at: u64,
     /// The first element that there is.
@@ -22,7 +22,7 @@ pub struct Units<const IN_SPAN: bool> {
     pub end: i32,
 }
 
-impl<const IN_SPAN: bool> Units<IN_SPAN> {
+impl Units {
     /// Elements of `K` units.
     const fn elements<P: Pair, const K: usize>() -> usize {
         K * P::UNIT
@@ -34,12 +34,9 @@ impl<const IN_SPAN: bool> Units<IN_SPAN> {
         self.first <= 0 && self.end >= Self::elements::<P, K>() as i32
     }
 
-    /// A copy of the units, so that what is found out about each element of a span's is found out where the copy is made, and not before a loop around that.
+    /// A copy of the units, so that what is found out about each element is found out where the copy is made, and not before a loop around that.
     #[inline(always)]
     fn here(&self) -> Self {
-        if !IN_SPAN {
-            return *self;
-        }
         let here = |element: i32| opaque(element as u32) as i32;
         Units { at: self.at, first: here(self.first), end: here(self.end) }
     }
@@ -104,9 +101,9 @@ impl<const IN_SPAN: bool> Units<IN_SPAN> {
 }
 
 /// The channels of a unit's elements.
-pub struct Column<const IN_SPAN: bool> {
+pub struct Column {
     /// The unit, or it and others beside it.
-    pub units: Units<IN_SPAN>,
+    pub units: Units,
     /// Elements of those before the unit's first.
     pub before: usize,
     /// The address of an element's pair.
@@ -117,7 +114,7 @@ pub struct Column<const IN_SPAN: bool> {
     pub step: u64,
 }
 
-impl<const IN_SPAN: bool> Channels for Column<IN_SPAN> {
+impl Channels for Column {
     const ARE_THERE: bool = true;
 
     #[inline(always)]

@@ -12,10 +12,11 @@
 //! Rows of a table of channels that have their own pair, a factor and a summand, are the same for all columns of a thread: `compute_short` and `compute_narrow`
 //! hold the pairs of bytes in registers. So do they hold the one pair of a column, which is on its way while the column before is computed.
 //!
-//! What a block of `compute_rows` adds to is fetched into the cache while it loads: it costs no registers, which would be blocks.
+//! What a block of `compute_rows` adds to is fetched into the cache while it loads, and in the kernels of micro-blocks what lies between lines of the caches ([`fetch`](super::fetch)).
 
 use super::arithmetic_entry;
 use super::column::{aligned, slid, Column, ColumnPairs, OnePair, PairOfEach, Units};
+use super::fetch::{self, fetch_between_lines, fetch_sectors};
 use super::memory::{arrived, load_part, load_shared_part};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair, Sizes};
@@ -24,7 +25,6 @@ use super::twos::{self, PerhapsByTwos, Twos};
 use crate::element::{Element, B16};
 use crate::fast::rows::OnTheWayIn;
 use crate::fast::{micro, per_vector, rows, SECTOR, VECTOR};
-use crate::global::fetch_sector;
 use crate::launch::{at_most_registers, is_hopper, never_more_registers};
 use crate::matrices::Matrices;
 use crate::tensor::axes::unrolled;
@@ -79,27 +79,6 @@ impl<E: Element> Pieces<E> {
 /// How many units of a span a thread computes together.
 pub(super) const fn together<P: Pair>() -> usize {
     span_units_together(P::SRC, P::DST)
-}
-
-/// Fetches what a block adds to: of `cols` rows of the second operand, the first of which has the element at `start`, those of `1 << log_sectors` sectors that lie
-/// between the bytes `low` and `high` of `start`.
-///
-/// # Safety
-/// The second operand has these.
-#[inline(always)]
-unsafe fn fetch(start: u64, stride: u64, cols: u32, log_sectors: u32, [low, high]: [i32; 2]) {
-    let t = thread::thread_idx_x();
-    let byte = ((t & ((1 << log_sectors) - 1)) * SECTOR) as i32;
-    let (mut col, step) = (t >> log_sectors, thread::block_dim_x() >> log_sectors);
-    if byte < low || byte >= high {
-        return;
-    }
-    while col < cols {
-        let row = start.wrapping_add((col as u64).wrapping_mul(stride));
-        // SAFETY: the caller's obligations.
-        unsafe { fetch_sector(row.wrapping_add(byte as u64)) };
-        col += step;
-    }
 }
 
 /// What is computed, as the compiler knows it where there is nothing beside the source: what has to be looked at of a second operand and of channels takes no
@@ -157,7 +136,7 @@ unsafe fn store_units<
         0
     };
     while col < cols {
-        let units = Units::<false> { at, first: 0, end };
+        let units = Units { at, first: 0, end };
         let other = if is_beside { at.wrapping_add(pieces.beside) } else { second };
         // SAFETY: elements of the destination's row, of the second operand's, and of the tile.
         unsafe {
@@ -170,7 +149,7 @@ unsafe fn store_units<
             };
             // Two bytes make units of so many numbers that no registers are left for channels.
             let results = if matches!(P::SRC, 1 | 4) {
-                let channels: [Column<false>; K] = core::array::from_fn(channels);
+                let channels: [Column; K] = core::array::from_fn(channels);
                 P::compute::<true, K>(operation, values, others, &channels)
             } else {
                 P::compute::<true, K>(operation, values, others, &[NoChannels; K])
@@ -230,7 +209,7 @@ unsafe fn store_units_by_pairs<
             let address = |byte: u32| tile.address(byte / P::SRC as u32, col);
             let values = aligned::<P, 1>(address, row * P::SRC as u32);
             let results = P::by_pairs(operation, values, &pairs);
-            Units::<false> { at, first: 0, end }.store::<P, 1>(results);
+            Units { at, first: 0, end }.store::<P, 1>(results);
         }
         pairs.next(next);
         col += step;
@@ -329,7 +308,7 @@ impl<const K: usize> Span<K> {
 pub(super) struct InColumn {
     /// How many elements early the span is.
     pub early: u32,
-    pub units: Units<true>,
+    pub units: Units,
 }
 
 impl InColumn {
@@ -463,7 +442,7 @@ pub(super) unsafe fn store_span_units<
                     column_pair.next(next);
                     results
                 } else if P::SRC < 8 {
-                    let channels: [Column<true>; K] = core::array::from_fn(channels);
+                    let channels: [Column; K] = core::array::from_fn(channels);
                     P::compute::<true, K>(operation, values, others[0], &channels)
                 } else {
                     P::compute::<true, K>(operation, values, others[0], &[NoChannels; K])
@@ -556,6 +535,9 @@ macro_rules! compute_micro {
                 if place.col >= pieces.matrices.cols {
                     return;
                 }
+                if fetch::is_wanted(&params.operation) {
+                    fetch_between_lines::<$element, { TILE.rows }, COLS, THREADS>(&params, &pieces, place);
+                }
                 micro::load::<$element, { TILE.row_vectors }, { TILE.rows }, BLOCKS, R>(&pieces.matrices, tile, place);
                 thread::sync_threads();
                 for_sizes!($bytes matrices, params, store(&params, &pieces, tile, place), [$element, { TILE.rows }, COLS, THREADS, $holds_pairs])
@@ -612,7 +594,7 @@ macro_rules! compute_rows {
                     let start = pieces.second_of(&params, tile.row, tile.col);
                     let near = |bytes: i64| bytes.clamp(-1 << 16, 1 << 16) as i32;
                     let end = near((pieces.matrices.rows * bytes) as i64 - first);
-                    fetch(start, params.other_cols, tile.cols(&pieces.matrices), log_sectors, [near(-first), end]);
+                    fetch_sectors(start, params.other_cols, tile.cols(&pieces.matrices), log_sectors, [near(-first), end]);
                 }
                 tile.load_as::<R, BLOCKS, _>(&pieces.matrices, &PerhapsByTwos::<false> { params: &params });
                 for_sizes!($bytes matrices, params, store_spans(&params, &pieces, tile),

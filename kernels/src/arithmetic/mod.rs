@@ -41,6 +41,7 @@ pub mod boxes_beside;
 pub mod by_pairs;
 pub mod channels;
 pub mod column;
+pub mod fetch;
 pub mod formats;
 pub mod interleaved;
 pub mod large;

@@ -5,14 +5,16 @@
 //! what it loads out of two vectors, and stores those elements that its column has. Those would be parts of units at both ends of each column; so tiles have a unit's rows more,
 //! *early* ones, which the tile before has as well, and meet on units ([`Place::meeting`]). Where the units of a column are is found once for all of them, in a table.
 //!
-//! The second operand is on its way before the unit ahead of it is computed, the first unit's before the tile is.
+//! The second operand is on its way before the unit ahead of it is computed, the first unit's before the tile is; and what a column ends with is fetched into the cache where it ends inside a line
+//! ([`fetch`](super::fetch)).
 
 use super::arithmetic_entry;
+use super::fetch::{self, LINE};
 use super::memory::{get, load_part, load_shared_part, put, store_part};
 use super::operation::NoChannels;
 use super::pair::{for_sizes, Pair};
 use crate::element::{Element, B16};
-use crate::global::can_copy;
+use crate::global::{can_copy, fetch_sector};
 use crate::launch::{is_hopper, never_more_registers};
 use crate::slide::slide;
 use crate::tensor::axes::{divide, elsewhere, unrolled};
@@ -85,13 +87,18 @@ impl<E: Element> Held<E> {
         let Tiles { rows, cols, early, .. } = &params.tiles;
         let (all_rows, all_cols) = (rows.tile as u32 + *early as u32, cols.tile as u32);
         let mut index = thread::thread_idx_x();
+        let beside = params.operation.other.wrapping_sub(dst);
+        let fetches = fetch::is_wanted(&params.operation);
         // SAFETY: entries of the tables, which no other thread has.
         unsafe {
             while index < all_cols {
                 let before = self.place.to.wrapping_add(elsewhere(cols, index));
                 let start = dst.wrapping_add(before.wrapping_mul(params.operation.dst_bytes));
-                Column::of(start, self.place, params)
-                    .store(self.offsets.cols + index * COLUMN_BYTES);
+                let column = Column::of(start, self.place, params);
+                column.store(self.offsets.cols + index * COLUMN_BYTES);
+                if fetches {
+                    column.fetch_end(beside, params);
+                }
                 index += thread::block_dim_x();
             }
             index -= all_cols;
@@ -131,6 +138,22 @@ impl Column {
         let row = first as i32 - before(first) as i32;
         let at = start.wrapping_add(((row as i64) << shift) as u64);
         Column { at, row, first, end }
+    }
+
+    /// Fetches what is added to its last element, `beside` bytes from that, if the column is as long as a line of the caches and ends inside one: other blocks store to the rest of that. (Of shorter columns
+    /// more would be fetched than is added.)
+    ///
+    /// # Safety
+    /// The second operand has what the column has.
+    #[inline(always)]
+    unsafe fn fetch_end(&self, beside: u64, params: &ComputeTiles) {
+        let shift = params.operation.dst_bytes.trailing_zeros();
+        let is_long = self.end.saturating_sub(self.first) << shift >= LINE;
+        let end = self.at.wrapping_add(((self.end as i32 - self.row) as u64) << shift);
+        if is_long && !(end as u32).is_multiple_of(LINE) {
+            // SAFETY: the caller's obligations.
+            unsafe { fetch_sector(end.wrapping_add(beside).wrapping_sub(1)) }
+        }
     }
 
     /// Stores it to the table.

@@ -66,38 +66,42 @@ const LARGE_FROM: [u64; 2] = [1 << 22, 1 << 24];
 /// How full tiles of `compute_rows_large` have to be, as a part of how full those of `compute_rows` are: they gain little more.
 const LARGE_FULL: f64 = 0.99;
 
-/// Bytes of a line of the caches. A sum is between lines if rows of its destination do not all start on lines.
+/// Bytes of a line of the caches. A sum is between lines if rows of its destination do not all start on lines. Kernels of micro-blocks fetch what they add to then.
 const LINE: usize = 128;
 
-/// What kernels of micro-blocks have of a copy's speed in sums between lines: `compute_narrow`, `compute_short` and `compute_micro`, whose threads ask for what they add when they are about to store. (By 80 sums of matrices and batches on an H200,
-/// decision 152; on lines they have 0.9 to 1.05.)
-const NARROW_BETWEEN_LINES: f64 = 0.70;
-const SHORT_BETWEEN_LINES: f64 = 0.59;
-const fn micro_between_lines(src: usize, dst: usize) -> f64 {
+/// What kernels have of a copy's speed in sums between lines where their tiles are full: `compute_rows_beside`, `compute_micro`, `compute_short` and `compute_narrow`, of which not all serve all sizes. (By 24 sums of
+/// matrices and batches of each pair of types on an H200, decision 153; on lines those of micro-blocks have 0.9 to 1.05.)
+const fn between_lines(src: usize, dst: usize) -> [f64; 4] {
     match (src, dst) {
-        (4, 1) => 0.60,
-        (1, 2) => 0.67,
-        (1, 4) | (2, 2) | (4, 2) => 0.72,
-        (4, 4) => 0.79,
-        _ => 0.76,
+        (1, 2) => [1.00, 0.86, 0.83, 0.81],
+        (1, _) => [1.00, 0.84, 0.76, 0.75],
+        (2, 1) => [0.78, 0.88, 0.80, 0.0],
+        (2, 2) => [1.00, 0.93, 0.88, 0.0],
+        (2, _) => [1.00, 0.92, 0.87, 0.0],
+        (4, 1) => [0.80, 0.86, 0.0, 0.0],
+        (4, 2) => [0.93, 0.95, 0.0, 0.0],
+        (4, 8) => [1.00, 0.83, 0.0, 0.0],
+        (8, 4) => [1.00, 0.95, 0.0, 0.0],
+        _ => [1.00, 1.02, 0.0, 0.0],
     }
 }
 
-/// What `compute_rows_beside` has of a copy's speed in sums between lines where its tiles are full, and by which powers of the parts of its tiles' rows and columns that there are it has less. (By the 80 sums of decision 152.)
-const fn beside_between_lines(src: usize, dst: usize) -> f64 {
-    match (src, dst) {
-        (4, 1) => 0.80,
-        (4, 2) | (8, 4) => 0.92,
-        _ => 1.00,
-    }
-}
-const FEWER_BESIDE: [f64; 2] = [0.6, 0.3];
+/// Rows from which on `compute_rows_beside` is the slower one of 8 bytes that become 4, in sums on lines: 0.85 of a copy for 0.93 in matrices of 131072 to 419424 rows, 0.97 for 0.91 in those of 672 to 16384. (By nine
+/// matrices and batches, decision 153.)
+const LONG: u64 = 1 << 16;
+
+/// In sums between lines, by which powers of the parts of its tiles' rows and columns that there are `compute_rows_beside` has less of a copy's speed, and by which power of the part of their rows the kernels of
+/// micro-blocks have less. (By the sums of decisions 152 and 153.)
+const FEWER_BESIDE: [f64; 2] = [0.5, 0.3];
+const FEWER_ROWS: f64 = 0.3;
+
+/// How full tiles of kernels of micro-blocks are in sums between lines that are preferred to those of `compute_tiles`, where results are no wider and there are so many of their rows: 64 columns of `bf16`, 0.47 of those
+/// of tiles, had 0.96 of a copy where those have 0.84. (By the sums of decision 153.)
+const FULL_BETWEEN_LINES: f64 = 0.4;
+const ROWS_BETWEEN_LINES: f64 = 0.6;
 
 /// How full tiles of `compute_rows_beside` are in sums between lines that are preferred to those of [`COMPUTE_TILES`](kernel_abi::arithmetic::COMPUTE_TILES): of bytes, and of others.
 const BESIDE_FULL: [f64; 2] = [0.4, 0.55];
-
-/// Rows from which on sums between lines of 4 bytes to one have prices. With fewer, and of 2 bytes to one, they go by how full tiles are, as sums on lines do.
-const LONG_TO_BYTES: u64 = 640;
 
 /// The part of tiles of so many that there are elements for, of which the first tile begins `early` before the first.
 fn full(all: u64, early: u64, tile: u64) -> f64 {
@@ -175,10 +179,10 @@ pub(super) fn ways(operands: &Operands, operation: &Operation, facts: &Facts) ->
     let sums = moved.sums(facts).into_iter().chain(moved.sums_in_spans());
     let in_spans = moved.in_spans_of_both_sizes(facts);
     // Where rows start anywhere there are none of micro-blocks, and nothing is as fast as spans.
-    let have_prices = !in_micro_blocks.is_empty() && moved.adds_between_lines(facts);
+    let have_prices = !in_micro_blocks.is_empty() && moved.adds_with_prices(facts);
     let mut ways: Vec<Way> = in_micro_blocks.into_iter().chain(in_spans).chain(sums).collect();
     if have_prices {
-        ways.iter_mut().for_each(|way| moved.price_between_lines(way));
+        ways.iter_mut().for_each(|way| moved.price_sum(way));
         let cost = |way: &Way| way.cost.unwrap_or(f64::INFINITY);
         ways.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
     }
@@ -230,39 +234,39 @@ impl<'a> Move<'a> {
             && self.batch.as_ref().is_none_or(on_vectors)
     }
 
-    /// Whether it is a sum between lines of a size that has prices, on a chip that they were measured on.
-    fn adds_between_lines(&self, facts: &Facts) -> bool {
+    /// Whether it is a sum that has prices, on a chip that they were measured on: one between lines, or of 8 bytes that become 4, where `compute_rows_beside` may be the faster one on lines as well.
+    fn adds_with_prices(&self, facts: &Facts) -> bool {
+        self.operation.flags & flags::OTHER != 0
+            && facts.compute_capability == (9, 0)
+            && (self.sizes() == [8, 4] && self.matrices.rows < LONG || !self.are_on_lines())
+    }
+
+    /// Whether all rows of the destination lie whole lines of the caches behind the first one.
+    fn are_on_lines(&self) -> bool {
         let on_lines = |axis: &Axis| {
             (axis.strides[DST].unsigned_abs() * self.operands.bytes[DST]).is_multiple_of(LINE)
         };
-        let has_prices = match self.sizes() {
-            [4, 1] => self.matrices.rows >= LONG_TO_BYTES,
-            [_, dst] => dst > 1,
-        };
-        self.operation.flags & flags::OTHER != 0
-            && has_prices
-            && facts.compute_capability == (9, 0)
-            && !(on_lines(&self.second) && self.batch.as_ref().is_none_or(on_lines))
+        on_lines(&self.second) && self.batch.as_ref().is_none_or(on_lines)
     }
 
-    /// Gives a way of a sum between lines its price, if it has one.
-    fn price_between_lines(&self, way: &mut Way) {
+    /// Gives a way of a sum its price, if it has one.
+    fn price_sum(&self, way: &mut Way) {
         let [src, dst] = self.sizes();
         let is_of = |kernel: &Kernel<_>| way.part.launch.entry.name.starts_with(kernel.name);
-        let speed = if is_of(&COMPUTE_ROWS_BESIDE) {
-            way.enough = BESIDE_FULL[usize::from(src > 1)];
-            let [rows, cols] = way.parts();
+        let kernels = [&COMPUTE_ROWS_BESIDE, &COMPUTE_MICRO, &COMPUTE_SHORT, &COMPUTE_NARROW];
+        let Some(kernel) = kernels.into_iter().position(is_of) else { return };
+        let [rows, cols] = way.parts();
+        let mut speed = between_lines(src, dst)[kernel];
+        if is_of(&COMPUTE_ROWS_BESIDE) {
             let [fewer_rows, fewer_cols] = FEWER_BESIDE;
-            beside_between_lines(src, dst) * rows.powf(fewer_rows) * cols.powf(fewer_cols)
-        } else if is_of(&COMPUTE_NARROW) {
-            NARROW_BETWEEN_LINES
-        } else if is_of(&COMPUTE_SHORT) {
-            SHORT_BETWEEN_LINES
-        } else if is_of(&COMPUTE_MICRO) {
-            micro_between_lines(src, dst)
+            speed *= rows.powf(fewer_rows) * cols.powf(fewer_cols);
+            way.enough = BESIDE_FULL[usize::from(src > 1)];
         } else {
-            return;
-        };
+            speed *= rows.powf(FEWER_ROWS);
+            if dst <= src && rows >= ROWS_BETWEEN_LINES {
+                way.enough = FULL_BETWEEN_LINES;
+            }
+        }
         way.cost = Some(self.operands.traffic() / speed);
     }
 
@@ -303,11 +307,15 @@ impl<'a> Move<'a> {
         if !serves {
             return Vec::new();
         }
-        let params = ComputeMatrices { apart: self.apart(facts), ..self.params() };
+        let mut params = self.params();
+        if self.operands.gain_by_fetching() && !self.are_on_lines() {
+            params.operation.flags |= flags::FETCH;
+        }
         let tile = MatrixTile::of(self.width);
-        let wide = self.in_tiles(&COMPUTE_MICRO, &params, tile);
+        let wide_params = ComputeMatrices { apart: self.apart(facts), ..params };
+        let wide = self.in_tiles(&COMPUTE_MICRO, &wide_params, tile);
         let few = |kernel, serves: bool, tile| {
-            serves.then(|| self.in_tiles(kernel, &self.params(), tile)).flatten()
+            serves.then(|| self.in_tiles(kernel, &params, tile)).flatten()
         };
         let narrow = few(&COMPUTE_NARROW, self.width == Width::B1, MatrixTile::narrow());
         let short = few(&COMPUTE_SHORT, self.width.bytes() <= 2, MatrixTile::short());
@@ -570,27 +578,55 @@ mod tests {
         }
     }
 
-    /// Batches of bytes, added to halves: rows of the destination of whole lines, and of some.
+    /// 500 matrices of so many rows of 192 numbers, transposed and added to halves: to what the destination holds, or to numbers `apart` from that.
+    fn sum(from: Format, rows: usize, apart: bool) -> (Operands, Operation) {
+        let none = Operation::from_fields(&[0; Operation::FIELDS]).unwrap();
+        let bytes = from.bytes();
+        let [src, dst] = [from, Format::F16].map(|format| format as u64);
+        let operation = Operation { src, dst, dst_bytes: 2, flags: flags::OTHER, ..none };
+        let layout = TensorLayout::contiguous(&[500, rows, 192], bytes).unwrap();
+        let layout = layout.permute_axes(&[0, 2, 1]).unwrap();
+        let src = Operand { layout, element_bytes: bytes, align: 16 };
+        let layout = TensorLayout::contiguous(&[500, 192, rows], 2).unwrap();
+        let dst = Operand { layout, element_bytes: 2, align: 16 };
+        let other = if apart { Other::Numbers(dst) } else { Other::Destination };
+        (Operands::of(&src, &dst, &other), operation)
+    }
+
+    /// What lies between lines is fetched, but not of numbers apart from the destination that are wider than the source's.
+    #[test]
+    fn what_lies_between_lines_is_fetched() {
+        let fetches = |from: Format, rows: usize, apart: bool| {
+            let (operands, operation) = sum(from, rows, apart);
+            let of_micro = |way: &Way| way.is_in_micro_blocks();
+            let ways = ways(&operands, &operation, &Facts::h200());
+            let params = &ways.iter().find(|way| of_micro(way)).unwrap().part.launch.params;
+            let params: ComputeMatrices = params.to().unwrap();
+            params.operation.flags & flags::FETCH != 0
+        };
+        assert!(fetches(Format::F16, 784, false));
+        assert!(fetches(Format::F16, 784, true));
+        assert!(fetches(Format::U8, 784, false));
+        assert!(!fetches(Format::U8, 784, true));
+        assert!(!fetches(Format::F16, 768, false));
+    }
+
+    /// Batches of bytes that become halves, and of halves that stay it, in sums: rows of the destination of whole lines, and of some.
     #[test]
     fn sums_between_lines_go_another_way() {
         let [ampere, hopper] = [(8, 0), (9, 0)]
             .map(|compute_capability| Facts { compute_capability, ..Facts::simulated() });
-        let none = Operation::from_fields(&[0; Operation::FIELDS]).unwrap();
-        let [src, dst] = [Format::U8, Format::F16].map(|format| format as u64);
-        let operation = Operation { src, dst, dst_bytes: 2, flags: flags::OTHER, ..none };
-        let kernel = |rows: usize, facts: &Facts| {
-            let from = TensorLayout::contiguous(&[500, rows, 192], 1).unwrap();
-            let layout = from.permute_axes(&[0, 2, 1]).unwrap();
-            let src = Operand { layout, element_bytes: 1, align: 16 };
-            let layout = TensorLayout::contiguous(&[500, 192, rows], 2).unwrap();
-            let dst = Operand { layout, element_bytes: 2, align: 16 };
-            let operands = Operands::of(&src, &dst, &Other::Destination);
+        let kernel = |from: Format, rows: usize, facts: &Facts| {
+            let (operands, operation) = sum(from, rows, false);
             ways::ways(&operands, &operation, facts, Wanted::Best).all[0][0].launch.entry.name
         };
-        assert!(kernel(3136, &hopper).starts_with(COMPUTE_NARROW.name));
-        assert!(kernel(784, &hopper).starts_with(COMPUTE_ROWS_BESIDE.name));
-        assert!(kernel(787, &hopper).starts_with(COMPUTE_ROWS_BESIDE.name));
+        assert!(kernel(Format::U8, 3136, &hopper).starts_with(COMPUTE_NARROW.name));
+        assert!(kernel(Format::U8, 784, &hopper).starts_with(COMPUTE_ROWS_BESIDE.name));
+        assert!(kernel(Format::U8, 787, &hopper).starts_with(COMPUTE_ROWS_BESIDE.name));
         // It was measured on no other chip.
-        assert!(!kernel(784, &ampere).starts_with(COMPUTE_ROWS_BESIDE.name));
+        assert!(!kernel(Format::U8, 784, &ampere).starts_with(COMPUTE_ROWS_BESIDE.name));
+        // On lines the fuller tiles are taken, between lines those of more rows.
+        assert!(kernel(Format::F16, 1088, &hopper).starts_with(COMPUTE_SHORT.name));
+        assert!(kernel(Format::F16, 784, &hopper).starts_with(COMPUTE_MICRO.name));
     }
 }

@@ -216,6 +216,15 @@ impl Operands {
         self.other_runs_with_destination() && !self.source_runs_with_destination()
     }
 
+    /// Whether what is added is faster if what blocks share of lines of the caches is fetched: the destination itself, and other numbers where results are no wider than the source's elements (decision 153).
+    pub fn gain_by_fetching(&self) -> bool {
+        match self.other {
+            Other::Destination => true,
+            Other::Numbers(_) => self.bytes[DST] <= self.bytes[SRC],
+            Other::None | Other::Channels(_) => false,
+        }
+    }
+
     /// Whether the second operand, if there is one, lies as the destination does, and on units where that does.
     pub fn other_is_like_destination(&self) -> bool {
         self.other_is_like_destination_on(self.unit_bytes(DST))

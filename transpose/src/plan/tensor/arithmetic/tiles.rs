@@ -10,7 +10,7 @@ use crate::facts::Facts;
 use crate::launch::{Fields, Launch};
 use kernel_abi::Width;
 use kernel_abi::arithmetic::{
-    COMPUTE_TILES, COMPUTE_TILES_BY_PAIRS, ComputeTiles, ComputeTilesByPairs, Operation,
+    COMPUTE_TILES, COMPUTE_TILES_BY_PAIRS, ComputeTiles, ComputeTilesByPairs, Operation, flags,
 };
 use kernel_abi::tensor::Tiles;
 
@@ -81,8 +81,9 @@ fn of_move(
     let whole = tiles.early == 0 && operands.start_on_units(&axes_of_columns(&tiles), &[DST]);
     let unit = operands.unit();
     let units = most_units(&tiles, unit, whole);
+    let fetches = if operands.gain_by_fetching() { flags::FETCH } else { 0 };
     let params = ComputeTiles {
-        operation: *operation,
+        operation: Operation { flags: operation.flags | fetches, ..*operation },
         tiles,
         col_units: packed_divisor(units),
         unit: unit as u64,

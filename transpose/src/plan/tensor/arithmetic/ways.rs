@@ -177,17 +177,18 @@ impl<'a> Prices<'a> {
     fn of_matrices(&self, way: &matrices::Way) -> Option<f64> {
         let of_rows = way.part.launch.entry.name.starts_with(COMPUTE_ROWS.name);
         match way.cost {
-            // The model says that boxes of bytes cost less than they do.
-            Some(_) if of_rows && self.operands.bytes[SRC] == 1 => None,
+            // The model says that boxes cost less than they do, but where they are faster than tiles of few columns.
+            Some(_) if of_rows || !matches!(self.operands.bytes[..OTHER], [1 | 2, 4]) => None,
             Some(cost) => Some(cost),
             None => self.costs.by_rows_apart().filter(|_| of_rows),
         }
     }
 
-    /// Whether tiles surely cost less than a kernel of matrices that has a price. Of 4 bytes that become 2 the price of tiles is too low in sums between lines.
+    /// Whether tiles surely cost less than a kernel of matrices that has a price. Where results are narrower the price of tiles is too low.
     fn are_tiles_ahead(&self, way: &matrices::Way) -> bool {
-        let may_be_first = self.operands.bytes[..OTHER] != [4, 2] && self.are_tiles_first();
-        may_be_first && self.tiles.zip(way.cost).is_some_and(|(tiles, cost)| tiles < SURE * cost)
+        let may_be_first = self.operands.bytes[DST] >= self.operands.bytes[SRC];
+        let tiles = self.tiles.filter(|_| may_be_first && self.are_tiles_first());
+        tiles.zip(way.cost).is_some_and(|(tiles, cost)| tiles < SURE * cost)
     }
 }
 
